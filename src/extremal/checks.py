@@ -1,0 +1,88 @@
+"""Validation shared by every constructor: one clear sentence per mistake, naming the call."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+class InputError(ValueError):
+    """A mistake in what the caller gave: the message names it and says what is accepted.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.L1Ball(-1)
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: `L1Ball(radius=...)` must be a positive finite number, got -1
+    """
+
+
+class NonFiniteError(ValueError):
+    """A NaN or an infinity turned up in a gradient or a value during a run."""
+
+
+def positive(call: str, name: str, value: Any) -> float:
+    """Return ``value`` as a float, refusing all but positive finite numbers."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise InputError(f"`{call}({name}=...)` must be a positive finite number, got {value!r}")
+    return float(value)
+
+
+def within(call: str, name: str, value: Any, low: float, high: float) -> float:
+    """Return ``value`` as a float, refusing all but numbers in (low, high]."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) <= high:
+        raise InputError(f"`{call}({name}=...)` must be a number in ({low}, {high}], got {value!r}")
+    return float(value)
+
+
+def whole(call: str, name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return ``value`` as an int, refusing all but whole numbers in [low, high]."""
+    ok = isinstance(value, Integral) and not isinstance(value, bool)
+    if not ok or int(value) < low or (high is not None and int(value) > high):
+        span = f"of at least {low}" if high is None else f"between {low} and {high}"
+        raise InputError(f"`{call}({name}=...)` must be a whole number {span}, got {value!r}")
+    return int(value)
+
+
+def one_of(what: str, given: str, accepted: Iterable[str]) -> str:
+    """Return ``given`` if accepted, otherwise refuse it and suggest the nearest name."""
+    names = sorted(accepted)
+    if given in names:
+        return given
+    near = difflib.get_close_matches(given.lower(), names, n=1, cutoff=0.4)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(f"unknown {what} {given!r}{hint} Accepted: {', '.join(names)}")
+
+
+def all_finite(a: np.ndarray) -> bool:
+    """Whether every entry is finite, without a temporary of the size of ``a``.
+
+    A sum is finite only if all its terms are (or if finite terms overflow, hence the second look).
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(a.sum()) or np.isfinite(a).all())
+
+
+def finite(call: str, name: str, a: np.ndarray) -> np.ndarray:
+    """Return ``a``, refusing NaN and infinity and naming the first place."""
+    if not all_finite(a):
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(a))[0])
+        place = where[0] if len(where) == 1 else where
+        raise InputError(f"`{call}({name}=...)` must be finite, got {a[where]} at index {place}")
+    return a
+
+
+def floating(call: str, name: str, dtype: np.dtype) -> np.dtype:
+    """The float type to compute in: float32 and float64 are kept, bools and integers widen."""
+    if dtype in (np.float32, np.float64):
+        return dtype
+    if dtype.kind in "biu" or dtype == np.float16:
+        return np.dtype(np.float32 if dtype == np.float16 else np.float64)
+    raise InputError(f"`{call}({name}=...)` must hold real numbers, got dtype {dtype}")

@@ -1,0 +1,103 @@
+"""Counting oracle calls: one wrapper around the objective and one around the set, so that no method can miscount."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extremal.objective import Objective, Rows, Segment
+from extremal.result import Calls
+from extremal.sets import ConvexSet
+from extremal.vertices import Vertex
+
+
+class CountedObjective:
+    """An objective that counts each component gradient and value asked of it."""
+
+    def __init__(self, f: Objective, calls: Calls):
+        self.inner, self.calls = f, calls
+        self.n, self.shape, self.dtype = f.n, f.shape, f.dtype
+        self.convex, self.deriv_shape = f.convex, f.deriv_shape
+
+    @property
+    def smoothness(self) -> float:
+        return self.inner.smoothness
+
+    def value(self, x: np.ndarray) -> float:
+        self.calls.values += self.n
+        return self.inner.value(x)
+
+    def grad(self, x: np.ndarray) -> np.ndarray:
+        self.calls.grads += self.n
+        return self.inner.grad(x)
+
+    def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        self.calls.grads += self.n
+        self.calls.values += self.n
+        return self.inner.value_and_grad(x)
+
+    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+        self.calls.grads += self.n if idx is None else len(idx)
+        return self.inner.derivs(x, idx)
+
+    def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray:
+        return self.inner.combine(c, idx)
+
+    def along(self, x: np.ndarray, s: Vertex) -> Segment:
+        return _CountedSegment(self.inner.along(x, s), self.n, self.calls)
+
+
+@dataclass(frozen=True)
+class _CountedSegment:
+    inner: Segment
+    n: int
+    calls: Calls
+
+    @property
+    def grads_per_slope(self) -> int:
+        return self.inner.grads_per_slope
+
+    def value(self, t: float) -> float:
+        self.calls.values += self.n
+        return self.inner.value(t)
+
+    def slope(self, t: float) -> float:
+        """n values' worth of work on margins, or the gradients that it takes."""
+        self.calls.grads += self.grads_per_slope
+        self.calls.values += 0 if self.grads_per_slope else self.n
+        return self.inner.slope(t)
+
+
+class CountedSet:
+    """A set that counts each linear minimisation asked of it.
+
+    The last answer is kept: a certificate at an exact gradient asks what the method asks next, and it is computed once.
+    It counts as the certificate's until the method uses it, and as the method's from then on.
+    """
+
+    def __init__(self, C: ConvexSet, calls: Calls):
+        self.inner, self.calls = C, calls
+        self._g: np.ndarray | None = None  # the last gradient; never changed in place by anyone
+        self._s: Vertex | None = None  # the oracle's answer to it
+        self._lent = False  # the answer has been counted as a certificate's only
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """The oracle, for the method."""
+        s = self._ask(g)
+        self.calls.lmos += 1
+        self.calls.certificate_lmos -= self._lent
+        self._lent = False
+        return s
+
+    def lmo_for_certificate(self, g: np.ndarray) -> Vertex:
+        """The oracle, for a certificate."""
+        if g is not self._g:
+            self.calls.certificate_lmos += 1
+            self._lent = True
+        return self._ask(g)
+
+    def _ask(self, g: np.ndarray) -> Vertex:
+        if self._s is None or g is not self._g:
+            self._s, self._g = self.inner.lmo(g), g
+        return self._s

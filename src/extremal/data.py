@@ -1,0 +1,186 @@
+"""The data matrix A (n rows, d columns) behind its four products. Sparsity lives here and nowhere else."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.vertices import Coordinate, Vertex
+
+
+class Data(Protocol):
+    """The contract of a data matrix; ``idx`` picks rows, in any order and with repeats, None all of them."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...  # (n, d)
+    @property
+    def dtype(self) -> np.dtype: ...  # float32 or float64
+    def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray: ...  # A[idx] x
+    def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray: ...  # A[idx] v
+    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray: ...  # A[idx]' c
+    def row_norms2(self) -> np.ndarray: ...  # |a_i|^2 for every row
+
+
+class Dense:
+    """Rows in a dense array.
+
+    Products with some rows gather those rows first: O(b d) time and memory for b rows.
+
+    Parameters
+    ----------
+    A : array of shape (n, d)
+        float32 and float64 are kept and not copied; integers and bools become float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A = Dense(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> A.dot(np.array([1.0, 1.0]), idx=np.array([1]))
+    array([7.])
+    """
+
+    def __init__(self, A: Any):
+        A = np.asarray(A)
+        self._A = np.ascontiguousarray(_check(A), dtype=checks.floating("Dense", "A", A.dtype))
+        checks.finite("Dense", "A", self._A)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, columns."""
+        return self._A.shape  # pyright: ignore[reportReturnType]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+        return self._A.dtype
+
+    def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx] x."""
+        return self._rows(idx) @ x
+
+    def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx] v: one column for a coordinate vertex."""
+        if isinstance(v, Coordinate):
+            column = self._A[:, v.j] if idx is None else self._A[idx, v.j]
+            return column * self.dtype.type(v.value)
+        return self.dot(v.to_array().astype(self.dtype, copy=False), idx)
+
+    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx]' c."""
+        return c @ self._rows(idx)
+
+    def row_norms2(self) -> np.ndarray:
+        """|a_i|^2 for every row."""
+        return np.einsum("ij,ij->i", self._A, self._A)
+
+    def _rows(self, idx: np.ndarray | None) -> np.ndarray:
+        return self._A if idx is None else self._A[idx]
+
+
+class CSR:
+    """Rows in a scipy sparse matrix (any sparse format is converted to CSR once).
+
+    Products with all rows are scipy's; products with some rows are compiled loops over those rows' non-zeros, so a
+    batch costs its own non-zeros (and, for ``tdot``, one vector of length d).
+
+    Parameters
+    ----------
+    A : scipy sparse matrix or array of shape (n, d)
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> A = CSR(sp.csr_array(np.array([[1.0, 0.0], [3.0, 4.0]])))
+    >>> A.tdot(np.array([2.0]), idx=np.array([1]))
+    array([6., 8.])
+    """
+
+    def __init__(self, A: Any):
+        dtype = checks.floating("CSR", "A", _check(A).dtype)
+        A = sp.csr_array(A)
+        if A.dtype != dtype:
+            A = A.astype(dtype)
+        if not A.has_canonical_format:
+            A = A.copy()  # the caller's matrix stays as it is
+            A.sum_duplicates()
+        self._A = A
+        self._entries = A.indptr, A.indices, A.data
+        if not checks.all_finite(A.data):
+            e = int(np.argmin(np.isfinite(A.data)))
+            place = int(np.searchsorted(A.indptr, e, side="right")) - 1, int(A.indices[e])
+            raise InputError(f"`CSR(A=...)` must be finite, got {A.data[e]} at index {place}")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, columns."""
+        return self._A.shape  # pyright: ignore[reportReturnType]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+        return self._A.dtype
+
+    def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx] x."""
+        if idx is None:
+            return self._A @ x
+        out = np.empty(len(idx), self.dtype)
+        self._rows.dot(*self._entries, x, idx, out)
+        return out
+
+    def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx] v: one entry per row for a coordinate vertex, found by bisection."""
+        if not isinstance(v, Coordinate):
+            return self.dot(v.to_array().astype(self.dtype, copy=False), idx)
+        rows = np.arange(self.shape[0]) if idx is None else idx
+        out = np.empty(len(rows), self.dtype)
+        self._rows.column(*self._entries, v.j, rows, out)
+        return out * self.dtype.type(v.value)
+
+    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx]' c."""
+        if idx is None:
+            return self._A.T @ c
+        out = np.zeros(self.shape[1], self.dtype)
+        self._rows.tdot(*self._entries, c, idx, out)
+        return out
+
+    def row_norms2(self) -> np.ndarray:
+        """|a_i|^2 for every row."""
+        return np.asarray(self._A.multiply(self._A).sum(axis=1)).reshape(-1)
+
+    @cached_property
+    def _rows(self) -> Any:
+        from extremal.kernels import rows  # numba: imported by the first product with some rows
+
+        return rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_rows"}  # a module does not pickle
+
+
+def as_data(A: Any) -> Data:
+    """Wrap an array or a scipy sparse matrix; anything that already keeps the contract passes as it is."""
+    if sp.issparse(A):
+        return CSR(A)
+    if all(hasattr(A, name) for name in ("dot_vertex", "tdot", "row_norms2")):
+        return A
+    try:
+        array = np.asarray(A)
+    except ValueError as error:
+        raise InputError(f"`LinearModel(A=...)` must be a rectangular array: {error}") from None
+    return Dense(array)
+
+
+def _check(A: Any) -> Any:
+    """Refuse what is not a matrix with at least one row and one column."""
+    if A.ndim != 2:
+        raise InputError(f"`LinearModel(A=...)` must have two dimensions (rows, features), got shape {A.shape}")
+    if 0 in A.shape:
+        raise InputError(f"`LinearModel(A=...)` is empty: shape {A.shape}")
+    return A

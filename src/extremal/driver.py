@@ -1,0 +1,270 @@
+"""The driver around the loop: stopping, certificates, recording, the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError, NonFiniteError
+from extremal.iterates import inner
+from extremal.methods import Budget, Method, Recipe
+from extremal.objective import Objective
+from extremal.result import Certificate, Record, Result, Status, Trace
+from extremal.sets import ConvexSet
+from extremal.solver import State, loop, prepare
+
+
+def minimize(
+    f: Objective,
+    C: ConvexSet,
+    method: Recipe | str | None = None,
+    *,
+    x0: np.ndarray | None = None,
+    seed: int = 0,
+    tol: float = 1e-4,
+    atol: float = 1e-10,
+    max_grads: int | None = None,
+    max_iter: int | None = None,
+    max_seconds: float | None = None,
+    callback: Callable[[State], object] | None = None,
+    record: Record | float | None = None,
+) -> Result:
+    """Minimise a finite sum over a convex set, and certify the answer.
+
+        min over x in C of  f(x) = (1/n) sum_i f_i(x)
+
+    The run stops at the first iterate at which the certified gap is small enough, a budget is spent, or the callback
+    says so. Only an exact gap stops a run: it comes free whenever the method's gradient is exact, otherwise it is
+    computed at growing intervals (after 10 passes, then after a quarter of the passes made so far, at least 10), for n
+    component gradients that are counted apart. The last iterate is returned, with its exact value and gap; after Ctrl-C
+    or a NaN, the best point that has been certified.
+
+    Parameters
+    ----------
+    f : Objective
+        `LinearModel`, `Separable` or your own.
+    C : ConvexSet
+        `L1Ball`, `Simplex`, ...
+    method : method or str, optional
+        `SarahFW` if left out.
+    x0 : array, optional
+        A feasible starting point; ``C.start()`` if left out. It is not changed.
+    seed : int
+        Same seed, same result.
+    tol, atol : float
+        Stop when gap <= tol * |f(x)| + atol. Zero both to run until a budget is spent.
+    max_grads : int, optional
+        Stop at the first iterate at which the method has asked for this many component gradients.
+    max_iter : int, optional
+        Stop after this many iterations.
+    max_seconds : float, optional
+        Stop after this time on the run's clock (recording and callbacks stop the clock).
+        With none of the three budgets, max_grads is 1000 n, and step rules take their anytime form.
+    callback : callable, optional
+        Called with the `State` of each iteration; a true answer stops the run.
+    record : float or Record, optional
+        Passes between rows of the trace, or a `Record`. Left out, the trace holds the certificates.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((500, 10))
+    >>> y = A @ np.array([0.7, 0.3] + [0] * 8) + rng.standard_normal(500)
+    >>> f = ex.LinearModel(ex.Squared(), A, y)
+    >>> r = ex.minimize(f, ex.Simplex(), method=ex.FrankWolfe(step=ex.LineSearch()), tol=1e-3)
+    >>> r.status, r.x.round(1)[:3]
+    (<Status.GAP: 'gap'>, array([0.7, 0.3, 0. ]))
+    """
+    for name, value in (("tol", tol), ("atol", atol)):
+        if not (isinstance(value, (int, float)) and 0 <= value < np.inf):
+            raise InputError(f"`minimize({name}=...)` must be a finite number of at least 0, got {value!r}")
+    budget = _check_budget(max_grads, max_iter, max_seconds)
+    method, C, x0 = prepare(f, C, method, x0, seed, budget)
+    if budget == Budget():
+        budget = Budget(max_grads=1000 * f.n)
+    run = _Run(f, C, tol, atol, budget, callback, record)
+    return run.drive(loop(f, C, method, x0, seed), method)
+
+
+class _Run:
+    """The driver: everything around the loop that is not the method's business."""
+
+    def __init__(self, f, C, tol, atol, budget, callback, record):
+        self.f, self.C, self.tol, self.atol, self.budget, self.callback = f, C, tol, atol, budget, callback
+        self.recorder = _Recorder(f, C, record)
+        self.clock = _Clock()
+        self.last: Certificate | None = None  # the latest certificate
+        self.best: Certificate | None = None  # the best one: smallest value, or smallest gap if f is not convex
+        self.due = 10 * f.n  # component gradients at which the next certificate is due
+
+    def drive(self, states: Iterator[State], method: Method) -> Result:
+        """Run to a stop; the last state that was reached is what counts."""
+        state, status = None, None
+        try:
+            for state in states:
+                status = self._stop(state)
+                if status is not None:
+                    break
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        except NonFiniteError:
+            if state is None:
+                raise
+            status = Status.NON_FINITE
+        if state is None or status is None:
+            raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
+        return self._result(state, status, method)
+
+    def _stop(self, state: State) -> Status | None:
+        with self.clock.paused():
+            self.recorder.see(state, self.clock)
+        if self._converged(state):
+            return Status.GAP
+        budget, calls = self.budget, state.calls
+        if budget.max_iter is not None and state.k >= budget.max_iter:
+            return Status.MAX_ITER
+        if budget.max_grads is not None and calls.grads >= budget.max_grads:
+            return Status.MAX_GRADS
+        if budget.max_seconds is not None and self.clock.seconds >= budget.max_seconds:
+            return Status.MAX_SECONDS
+        if self.callback is not None:
+            with self.clock.paused():
+                if self.callback(state):
+                    return Status.CALLBACK
+        return None
+
+    def _converged(self, state: State) -> bool:
+        """Certify if it is free or due, and say whether the tolerance is met."""
+        due = state.calls.grads >= self.due
+        if not due and not (state.exact and self._promising(state)):
+            return False
+        return self._certify(state).meets(self.tol, self.atol)
+
+    def _promising(self, state: State) -> bool:
+        """Whether a free gap may meet the tolerance; saves a pass for f(x) where it cannot.
+
+        For convex f > 0 nothing is missed: f(x) above ten times an earlier value has a gap of nine tenths of f(x).
+        """
+        return self.last is None or state.gap(state.g) <= 10 * (self.tol * abs(self.last.value) + self.atol)
+
+    def _certify(self, state: State) -> Certificate:
+        if self.last is not None and self.last.k == state.k:
+            return self.last
+        self.last = state.certify()
+        self.due = state.calls.grads + max(10 * self.f.n, state.calls.grads // 4)
+        if self.best is None or self._better(self.last, self.best):
+            self.best = self.last
+        self.recorder.certified(state, self.last, self.clock)
+        return self.last
+
+    def _better(self, a: Certificate, b: Certificate) -> bool:
+        return a.value < b.value if self.f.convex else a.gap < b.gap
+
+    def _result(self, state: State, status: Status, method: Method) -> Result:
+        try:
+            answer = self._certify(state)
+        except NonFiniteError:
+            if self.best is None:
+                raise
+            answer, status = self.best, Status.NON_FINITE
+        if status in (Status.INTERRUPTED, Status.NON_FINITE) and self.best is not None:
+            answer = self.best
+        return Result(
+            x=np.array(answer.x),
+            value=answer.value,
+            gap=answer.gap,
+            status=status,
+            converged=answer.meets(self.tol, self.atol),
+            n_iter=state.k,
+            calls=replace(state.calls),
+            seconds=self.clock.seconds,
+            trace=self.recorder.trace,
+            method=method,
+        )
+
+
+class _Clock:
+    """Seconds since the start, without the time spent paused."""
+
+    def __init__(self):
+        self._start = time.perf_counter()
+        self._paused = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start - self._paused
+
+    @contextmanager
+    def paused(self):
+        since = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._paused += time.perf_counter() - since
+
+
+class _Recorder:
+    """Fills the trace: off the count (it asks the bare objective and set) and off the clock."""
+
+    def __init__(self, f: Objective, C: ConvexSet, record: Record | float | None):
+        self.f, self.C, self.trace = f, C, Trace()
+        self.record = record if record is None or isinstance(record, Record) else Record(every=record)
+        self._next = 0.0  # component gradients at which the next row is due
+
+    def see(self, state: State, clock: _Clock) -> None:
+        """Add a row if one is due."""
+        if self.record is None or state.calls.grads < self._next:
+            return
+        every = self.record.every * self.f.n
+        self._next = (state.calls.grads // every + 1) * every
+        self._add(self._row(state, clock) | self._measure(state.x, self.record.what))
+
+    def certified(self, state: State, certificate: Certificate, clock: _Clock) -> None:
+        """A certificate is a row too; the last one of a run closes the trace."""
+        row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
+        if self.record is not None and "x" in self.record.what:
+            row["x"] = state.x
+        self._add(row)
+
+    def _add(self, row: dict[str, Any]) -> None:
+        self.trace.append(row)
+        if self.record is not None and self.record.watch is not None:
+            self.record.watch(row)
+
+    def _row(self, state: State, clock: _Clock) -> dict[str, Any]:
+        calls = state.calls
+        return {
+            "iter": state.k,
+            "grads": calls.grads,
+            "passes": calls.grads / self.f.n,
+            "lmos": calls.lmos,
+            "seconds": clock.seconds,
+        }
+
+    def _measure(self, x: np.ndarray, what: Sequence[str]) -> dict[str, Any]:
+        row: dict[str, Any] = {"value": np.nan, "gap": np.nan}
+        if "gap" in what:
+            value, g = self.f.value_and_grad(x)
+            row |= {"value": value, "gap": max(0.0, inner(x, g) - self.C.lmo(g).dot(g))}
+        elif "value" in what:
+            row["value"] = self.f.value(x)
+        if "x" in what:
+            row["x"] = x
+        return row
+
+
+def _check_budget(max_grads: int | None, max_iter: int | None, max_seconds: float | None) -> Budget:
+    if max_grads is not None:
+        checks.whole("minimize", "max_grads", max_grads, 1)
+    if max_iter is not None:
+        checks.whole("minimize", "max_iter", max_iter, 0)
+    if max_seconds is not None:
+        checks.positive("minimize", "max_seconds", max_seconds)
+    return Budget(max_grads, max_iter, max_seconds)

@@ -1,0 +1,1 @@
+"""Runs over data sets: the demonstration so far."""

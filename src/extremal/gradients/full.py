@@ -1,0 +1,45 @@
+"""The full gradient at every step: deterministic methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extremal.gradients.base import Facts, Steps
+from extremal.objective import Objective
+from extremal.sampling import Sampler
+
+
+@dataclass(frozen=True)
+class FullEstimate:
+    """The gradient itself."""
+
+    g: np.ndarray  # grad f(x)
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Full:
+    """g = grad f(x): n component gradients a step, no memory; every gap is a certificate.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.Method(gradient=ex.Full(), step=ex.OpenLoop())
+    Method(gradient=Full(), step=OpenLoop(), move=VertexMove())
+    """
+
+    def facts(self, n: int) -> Facts:
+        """N component gradients a step, no error."""
+        return Facts(start=n, per_step=n)
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> FullEstimate:
+        """Grad f(x0)."""
+        return FullEstimate(f.grad(x))
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: FullEstimate, sampler: Sampler
+    ) -> FullEstimate:
+        """Grad f(x)."""
+        return FullEstimate(f.grad(x))

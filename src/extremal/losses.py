@@ -1,0 +1,183 @@
+"""Losses phi(z, y) of a margin z = <a, x> and a target y: elementwise, smooth, safe at any margin.
+
+A loss knows ``value``, ``deriv`` (in z), ``curvature`` (a bound on |phi''|), ``convex``, and which targets it takes.
+Values and derivatives keep the float type of z.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from scipy.special import expit
+
+from extremal import checks
+from extremal.checks import InputError
+
+
+class Loss(Protocol):
+    """The contract of a loss."""
+
+    @property
+    def curvature(self) -> float: ...  # sup |phi''|
+    @property
+    def convex(self) -> bool: ...  # decides the default step of a method
+    @property
+    def labels(self) -> tuple[float, ...] | None: ...  # accepted targets; None: any finite number
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # phi(z, y)
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # d phi / d z
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """Logistic loss, targets in {-1, 1}.
+
+        phi(z, y) = log(1 + exp(-y z)),   phi' = -y / (1 + exp(y z)),   |phi''| <= 1/4
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Logistic().value(np.array([0.0, -1e4]), np.array([1.0, 1.0]))
+    array([6.93147181e-01, 1.00000000e+04])
+    """
+
+    curvature: ClassVar[float] = 0.25
+    convex: ClassVar[bool] = True
+    labels: ClassVar[tuple[float, ...] | None] = (-1.0, 1.0)
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """log(1 + exp(-y z)) = max(0, -y z) + log(1 + exp(-|z|))."""
+        return np.maximum(0.0, -y * z) + np.log1p(np.exp(-np.abs(z)))
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """-y / (1 + exp(y z))."""
+        return -y * expit(-y * z)
+
+
+@dataclass(frozen=True)
+class NonlinearLeastSquares:
+    """Least squares on a sigmoid, targets in {0, 1}; not convex. The second problem of the Sarah Frank-Wolfe paper.
+
+        phi(z, y) = (y - q)^2,   q = 1 / (1 + exp(z)),   phi' = 2 (y - q) q (1 - q)
+
+    Mind the sign: a large margin z means q near 0, as the paper writes it. |phi''| = 2 q^2 (1 - q) |2 - 3q| is largest
+    at q = (15 - sqrt 33)/24 (for y = 0; y = 1 is its mirror image), where it is 0.15406.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NonlinearLeastSquares().value(np.array([0.0, 1e4]), np.array([0.0, 1.0]))
+    array([0.25, 1.  ])
+    """
+
+    _q: ClassVar[float] = (15.0 - math.sqrt(33.0)) / 24.0
+    curvature: ClassVar[float] = 2.0 * _q**2 * (1.0 - _q) * (2.0 - 3.0 * _q)
+    convex: ClassVar[bool] = False
+    labels: ClassVar[tuple[float, ...] | None] = (0.0, 1.0)
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """(y - q)^2."""
+        return np.square(y - expit(-z))
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """2 (y - q) q (1 - q)."""
+        q = expit(-z)
+        return 2.0 * (y - q) * q * expit(z)  # 1 - q = 1 / (1 + exp(-z)) keeps its digits for large z
+
+
+@dataclass(frozen=True)
+class Squared:
+    """Half the squared error, any finite targets.
+
+        phi(z, y) = (z - y)^2 / 2,   phi' = z - y,   phi'' = 1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Squared().value(np.array([3.0]), np.array([1.0]))
+    array([2.])
+    """
+
+    curvature: ClassVar[float] = 1.0
+    convex: ClassVar[bool] = True
+    labels: ClassVar[tuple[float, ...] | None] = None
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """(z - y)^2 / 2."""
+        return 0.5 * np.square(z - y)
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Z - y."""
+        return z - y
+
+
+@dataclass(frozen=True)
+class Huber:
+    """Squared error near zero, absolute error far out, any finite targets: outliers pull with bounded force.
+
+        phi(z, y) = r^2 / 2 if |r| <= delta else delta (|r| - delta/2),   r = z - y,   |phi''| <= 1
+
+    Parameters
+    ----------
+    delta : float
+        Where the parabola turns into a line; positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Huber(delta=1.0).value(np.array([0.5, 10.0]), np.array([0.0, 0.0]))
+    array([0.125, 9.5  ])
+    """
+
+    delta: float = 1.0
+    curvature: ClassVar[float] = 1.0
+    convex: ClassVar[bool] = True
+    labels: ClassVar[tuple[float, ...] | None] = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "delta", checks.positive("Huber", "delta", self.delta))
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """r^2 / 2, or delta (|r| - delta/2): with m = min(|r|, delta) both are m (|r| - m/2)."""
+        r = np.abs(z - y)
+        m = np.minimum(r, self.delta)
+        return m * (r - 0.5 * m)
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """R clipped to [-delta, delta]."""
+        return np.clip(z - y, -self.delta, self.delta)
+
+
+LOSSES: dict[str, Callable[[], Loss]] = {  # names on the command line
+    "logistic": Logistic,
+    "nonlinear-least-squares": NonlinearLeastSquares,
+    "squared": Squared,
+    "huber": Huber,
+}
+
+
+def check_targets(loss: Loss, y: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return y in the float type of the data, refusing targets that the loss does not take."""
+    name = type(loss).__name__
+    if y.dtype.kind not in "biuf":
+        raise InputError(f"`LinearModel(y=...)` must hold numbers, got dtype {y.dtype}; {_how_to_map(loss)}")
+    y = checks.finite("LinearModel", "y", y.astype(dtype))
+    if loss.labels is None or np.isin(y, loss.labels).all():
+        return y
+    found = np.unique(y)
+    seen = ", ".join(f"{v:g}" for v in found[:5]) + (", ..." if len(found) > 5 else "")
+    raise InputError(f"`LinearModel(y=...)` with {name}() takes labels {_show(loss)}, got {{{seen}}}; {_how_to_map(loss)}")
+
+
+def _show(loss: Loss) -> str:
+    return "{" + ", ".join(f"{v:g}" for v in loss.labels or ()) + "}"
+
+
+def _how_to_map(loss: Loss) -> str:
+    if loss.labels is None:
+        return "map them to numbers first"
+    low, high = loss.labels
+    return f"map them, e.g. y = np.where(y == positive_class, {high:g}, {low:g})"

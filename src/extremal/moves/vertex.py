@@ -1,0 +1,39 @@
+"""The plain Frank-Wolfe move: one oracle call, one step toward its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extremal.gradients.base import Estimate
+from extremal.iterates import toward
+from extremal.moves.base import Oracle, Point
+from extremal.objective import Objective
+from extremal.steps import Direction, Step
+
+
+@dataclass(frozen=True)
+class VertexMove:
+    """x^{k+1} = x^k + eta_k (s^k - x^k), s^k = lmo(g^k): one LMO a step, the iterate stays a convex combination.
+
+    References
+    ----------
+    Frank, Wolfe (1956), An algorithm for quadratic programming.
+
+    Examples
+    --------
+    >>> VertexMove()
+    VertexMove()
+    """
+
+    def start(self, x0: np.ndarray) -> Point:
+        """x^0, with the gradient wanted there."""
+        return Point(x0, x0)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+        """One oracle call, one step."""
+        s = C.lmo(estimate.g)  # s^k = argmin <g^k, s>
+        eta = step.eta(k, Direction(f, point.x, estimate.g, s))
+        x = toward(point.x, s, eta)  # x^{k+1} = x^k + eta_k (s^k - x^k)
+        return Point(x, x, ((eta, s),))

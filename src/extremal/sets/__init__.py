@@ -1,0 +1,8 @@
+"""Convex sets, each known by its linear minimisation oracle."""
+
+from extremal.sets.base import ConvexSet
+from extremal.sets.norm_balls import L1Ball, L2Ball, LinfBall
+from extremal.sets.parse import SETS, parse
+from extremal.sets.simplices import Box, Simplex
+
+__all__ = ["SETS", "Box", "ConvexSet", "L1Ball", "L2Ball", "LinfBall", "Simplex", "parse"]

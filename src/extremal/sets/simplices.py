@@ -1,0 +1,143 @@
+"""Simplices and boxes: weights that sum to a total, entries between bounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.vertices import Coordinate, DenseVertex
+
+
+@dataclass(frozen=True)
+class Simplex(ConvexSet):
+    """The simplex: non-negative weights that sum to ``total``.
+
+        {x : x >= 0, sum_j x_j = total},   lmo(g) = total e_j,  j = argmin g_j
+
+    One pass over g; the vertex is two numbers. Diameter sqrt(2) total (0 in one dimension). Ties go to the smallest j.
+
+    Parameters
+    ----------
+    total : float
+        Positive; 1 for probabilities.
+    shape : int or tuple of int, optional
+        Shape of the points; any if left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Simplex().lmo(np.array([1.0, -3.0])).to_array()
+    array([0., 1.])
+    """
+
+    total: float = 1.0
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        self._fix(total=checks.positive("Simplex", "total", self.total))
+
+    def lmo(self, g: np.ndarray) -> Coordinate:
+        """Total e_j at the smallest g_j."""
+        j = int(g.argmin())  # a NaN counts as smallest; an infinity may hide, so the sum is asked too
+        refuse_non_finite(self, float(g.reshape(-1)[j]) + float(g.max()))
+        return Coordinate(j, self.total, g.shape)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """X_j >= -tol total, and the sum is total up to tol."""
+        off = abs(float(x.sum(dtype=np.float64)) - self.total)
+        return off <= tol * self.total and float(x.min()) >= -tol * self.total
+
+    @property
+    def diameter(self) -> float:
+        """sqrt(2) total."""
+        return 0.0 if self.shape is not None and math.prod(self.shape) == 1 else math.sqrt(2) * self.total
+
+    def start(self) -> np.ndarray:
+        """The barycentre: all weights equal."""
+        shape = self._known_shape("start()")
+        return np.full(shape, self.total / math.prod(shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Box(ConvexSet):
+    """A box: every entry between its own bounds.
+
+        {x : lower <= x <= upper},   lmo(g)_j = lower_j if g_j > 0 else upper_j
+
+    One pass over g, a dense vertex. Diameter |upper - lower|.
+
+    Parameters
+    ----------
+    lower, upper : float or array
+        Finite bounds, lower <= upper; a number holds for every entry.
+    shape : int or tuple of int, optional
+        Shape of the points; that of the bounds if these are arrays, any if left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Box(0.0, [1.0, 2.0]).lmo(np.array([3.0, -4.0])).to_array()
+    array([0., 2.])
+    """
+
+    lower: Any
+    upper: Any
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        lower, upper = (_bound(name, v) for name, v in (("lower", self.lower), ("upper", self.upper)))
+        try:
+            bounds = np.broadcast_shapes(lower.shape, upper.shape, *([] if self.shape is None else [self.shape]))
+        except ValueError:
+            raise InputError(
+                f"`Box(lower=..., upper=...)` must fit one shape, got {lower.shape}, {upper.shape} and shape={self.shape}"
+            ) from None
+        if not (lower <= upper).all():
+            raise InputError("`Box(lower=..., upper=...)` must have lower <= upper everywhere")
+        self._fix(lower=lower, upper=upper)
+        if bounds:
+            self._fix(shape=bounds)
+
+    def __repr__(self) -> str:
+        return f"Box({_brief(self.lower)}, {_brief(self.upper)})"
+
+    def lmo(self, g: np.ndarray) -> DenseVertex:
+        """The corner with lower_j where g_j > 0 and upper_j elsewhere."""
+        refuse_non_finite(self, float(np.abs(g).max()))
+        return DenseVertex(np.where(g > 0, self.lower, self.upper).astype(g.dtype, copy=False))
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """Lower <= x <= upper, up to tol times the larger of 1 and the bound's size."""
+        low = self.lower - tol * np.maximum(1.0, np.abs(self.lower))
+        high = self.upper + tol * np.maximum(1.0, np.abs(self.upper))
+        return bool((x >= low).all() and (x <= high).all())
+
+    @property
+    def diameter(self) -> float:
+        """|upper - lower|."""
+        return float(np.linalg.norm(np.broadcast_to(self.upper - self.lower, self._known_shape("diameter")).reshape(-1)))
+
+    def start(self) -> np.ndarray:
+        """The centre."""
+        return np.broadcast_to(self.lower + (self.upper - self.lower) / 2, self._known_shape("start()")).copy()
+
+
+def _bound(name: str, value: Any) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"`Box({name}=...)` must be a number or an array of numbers, got {value!r}") from None
+    if not np.isfinite(array).all():
+        raise InputError(f"`Box({name}=...)` must be finite (the set has to be compact), got {_brief(array)}")
+    array.flags.writeable = False
+    return array
+
+
+def _brief(bound: np.ndarray) -> str:
+    return f"{float(bound):g}" if bound.ndim == 0 else f"<{bound.shape} array>"

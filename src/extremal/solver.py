@@ -1,0 +1,145 @@
+"""The one loop: a generator of states, for ever. `extremal.driver` stops, certifies and records it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError, NonFiniteError
+from extremal.counting import CountedObjective, CountedSet
+from extremal.gradients import Estimate
+from extremal.iterates import inner
+from extremal.methods import Budget, Method, Recipe, as_recipe
+from extremal.moves import Point
+from extremal.objective import Objective
+from extremal.result import Calls, Certificate
+from extremal.sampling import Sampler
+from extremal.sets import ConvexSet
+
+
+@dataclass(frozen=True)
+class State:
+    """One iteration's standing. x and g are values: they stay true when the run goes on."""
+
+    k: int  # iterations made so far
+    point: Point  # the iterate, and what the move keeps
+    estimate: Estimate  # the gradient estimate at point.query, and what the estimator keeps
+    calls: Calls  # oracle calls so far; this counter runs on with the run
+    f: CountedObjective
+    C: CountedSet
+
+    @property
+    def x(self) -> np.ndarray:
+        """The iterate, feasible."""
+        return self.point.x
+
+    @property
+    def g(self) -> np.ndarray:
+        """The gradient estimate."""
+        return self.estimate.g
+
+    @property
+    def exact(self) -> bool:
+        """Whether g is the full gradient at x."""
+        return self.estimate.exact and self.point.query is self.point.x
+
+    def gap(self, g: np.ndarray) -> float:
+        """max over s of <g, x - s>; a certificate's call, not the method's."""
+        return max(0.0, inner(self.x, g) - self.C.lmo_for_certificate(g).dot(g))
+
+    def certify(self) -> Certificate:
+        """The exact value and gap at x; counted as a certificate's calls, n component gradients unless g is exact.
+
+        Examples
+        --------
+        >>> import numpy as np, extremal as ex
+        >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 3.0]))
+        >>> state = next(ex.iterate(f, ex.L1Ball(1.0), method=ex.FrankWolfe()))
+        >>> state.certify().gap, state.calls.certificate
+        (1.5, 0)
+        """
+        self.calls.certificate_values += self.f.n
+        if self.exact:
+            value, g = self.f.inner.value(self.x), self.g
+        else:
+            self.calls.certificate += self.f.n
+            value, g = self.f.inner.value_and_grad(self.x)
+        if not np.isfinite(value):
+            raise NonFiniteError(f"the objective's value at iteration {self.k} is {value}")
+        return Certificate(self.k, self.x, value, self.gap(g))
+
+
+def iterate(
+    f: Objective,
+    C: ConvexSet,
+    method: Recipe | str | None = None,
+    *,
+    x0: np.ndarray | None = None,
+    seed: int = 0,
+    horizon: int | None = None,
+) -> Iterator[State]:
+    """Run a method for ever, one state at a time: the loop that `minimize` drives, for your own driving.
+
+    Parameters
+    ----------
+    f, C, method, x0, seed
+        As for `minimize`.
+    horizon : int, optional
+        K, for step rules that want one. Left out, such rules take their anytime form.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 3.0]))
+    >>> for state in ex.iterate(f, ex.L1Ball(2.0), method=ex.SagaSarahFW(batch=1), seed=0):
+    ...     if state.k == 100:
+    ...         break
+    >>> state.calls.grads, state.calls.lmos
+    (202, 100)
+    """
+    if horizon is not None:
+        checks.whole("iterate", "horizon", horizon, 1)
+    prepared, C, x0 = prepare(f, C, method, x0, seed, Budget(max_iter=horizon))
+    return loop(f, C, prepared, x0, seed)
+
+
+def loop(f: Objective, C: ConvexSet, method: Method, x0: np.ndarray, seed: int) -> Iterator[State]:
+    """The loop. At each yield, the estimate belongs to the point, and k moves have been made."""
+    calls = Calls()
+    counted, oracle, sampler = CountedObjective(f, calls), CountedSet(C, calls), Sampler(f.n, seed)
+    gradient, move, step = method.gradient, method.move, method.step
+    point = move.start(x0)
+    estimate = gradient.init(counted, point.query, sampler)
+    for k in itertools.count():
+        yield State(k, point, estimate, calls, counted, oracle)
+        new = move.advance(k, counted, oracle, point, estimate, step)
+        estimate = gradient.update(counted, k, point.query, new.query, new.steps, estimate, sampler)
+        point = new
+
+
+def prepare(
+    f: Objective, C: ConvexSet, method: Recipe | str | None, x0: np.ndarray | None, seed: int, budget: Budget
+) -> tuple[Method, ConvexSet, np.ndarray]:
+    """Fit set, method and starting point to the objective, refusing what does not fit."""
+    if isinstance(f, type) or not hasattr(f, "derivs"):
+        raise InputError(f"`minimize(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
+    if not isinstance(C, ConvexSet):
+        raise InputError(f"`minimize(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
+    checks.whole("minimize", "seed", seed, 0)
+    C = C.on(f.shape)
+    return as_recipe(method).prepare(f, budget), C, _check_start(f, C, x0)
+
+
+def _check_start(f: Objective, C: ConvexSet, x0: np.ndarray | None) -> np.ndarray:
+    x = np.array(C.start() if x0 is None else x0, dtype=f.dtype)  # a copy: the caller's array stays as it is
+    if x.shape != f.shape:
+        raise InputError(f"`minimize(x0=...)` must have shape {f.shape}, got {x.shape}")
+    checks.finite("minimize", "x0", x)
+    if not C.contains(x, tol=1e-9 if f.dtype == np.float64 else 1e-5):
+        raise InputError(f"`minimize(x0=...)` must lie in the set {C}; leave it out to start from C.start()")
+    x.flags.writeable = False
+    return x
