@@ -80,7 +80,7 @@ def minimize(
     >>> f = ex.LinearModel(ex.Squared(), A, y)
     >>> r = ex.minimize(f, ex.Simplex(), method=ex.FrankWolfe(step=ex.LineSearch()), tol=1e-3)
     >>> r.status, r.x.round(1)[:3]
-    (<Status.GAP: 'gap'>, array([0.7, 0.3, 0. ]))
+    (<Status.GAP: 'gap'>, array([0.6, 0.3, 0. ]))
     """
     for name, value in (("tol", tol), ("atol", atol)):
         if not (isinstance(value, (int, float)) and 0 <= value < np.inf):
@@ -102,7 +102,8 @@ class _Run:
         self.clock = _Clock()
         self.last: Certificate | None = None  # the latest certificate
         self.best: Certificate | None = None  # the best one: smallest value, or smallest gap if f is not convex
-        self.due = 10 * f.n  # component gradients at which the next certificate is due
+        self.gap_due = 10 * f.n  # component gradients at which an exact gap is due
+        self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
 
     def drive(self, states: Iterator[State], method: Method) -> Result:
         """Run to a stop; the last state that was reached is what counts."""
@@ -142,10 +143,17 @@ class _Run:
 
     def _converged(self, state: State) -> bool:
         """Certify if it is free or due, and say whether the tolerance is met."""
-        due = state.calls.grads >= self.due
-        if not due and not (state.exact and self._promising(state)):
+        if state.exact:
+            self.gap_due = self._later(state)
+            if state.calls.grads < self.value_due and not self._promising(state):
+                return False
+        elif state.calls.grads < self.gap_due:
             return False
         return self._certify(state).meets(self.tol, self.atol)
+
+    def _later(self, state: State) -> int:
+        """The sparing schedule: 10 passes from now, or a quarter of those made so far."""
+        return state.calls.grads + max(10 * self.f.n, state.calls.grads // 4)
 
     def _promising(self, state: State) -> bool:
         """Whether a free gap may meet the tolerance; saves a pass for f(x) where it cannot.
@@ -158,10 +166,11 @@ class _Run:
         if self.last is not None and self.last.k == state.k:
             return self.last
         self.last = state.certify()
-        self.due = state.calls.grads + max(10 * self.f.n, state.calls.grads // 4)
+        self.gap_due = self.value_due = self._later(state)
         if self.best is None or self._better(self.last, self.best):
             self.best = self.last
-        self.recorder.certified(state, self.last, self.clock)
+        if self.recorder.record is None:
+            self.recorder.certified(state, self.last, self.clock)
         return self.last
 
     def _better(self, a: Certificate, b: Certificate) -> bool:
@@ -170,6 +179,7 @@ class _Run:
     def _result(self, state: State, status: Status, method: Method) -> Result:
         try:
             answer = self._certify(state)
+            self.recorder.certified(state, answer, self.clock)  # the last row
         except NonFiniteError:
             if self.best is None:
                 raise
@@ -227,11 +237,10 @@ class _Recorder:
         self._add(self._row(state, clock) | self._measure(state.x, self.record.what))
 
     def certified(self, state: State, certificate: Certificate, clock: _Clock) -> None:
-        """A certificate is a row too; the last one of a run closes the trace."""
-        row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
-        if self.record is not None and "x" in self.record.what:
-            row["x"] = state.x
-        self._add(row)
+        """Add a certificate as a row: it is there anyway."""
+        with clock.paused():
+            row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
+            self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
 
     def _add(self, row: dict[str, Any]) -> None:
         self.trace.append(row)

@@ -10,7 +10,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from extremal.vertices import Vertex
+from extremal.vertices import Vertex, dot64
 
 
 @singledispatch
@@ -24,11 +24,11 @@ def toward(x: np.ndarray, v: Vertex, eta: float) -> np.ndarray:
 
 @singledispatch
 def inner(x: np.ndarray, g: np.ndarray) -> float:
-    """<g, x>."""
-    return float(np.vdot(g, x))
+    """<g, x>, summed in float64."""
+    return dot64(x, g)
 
 
 @singledispatch
 def distance2(x: np.ndarray, v: Vertex) -> float:
     """|v - x|^2 without forming v."""
-    return max(0.0, float(np.vdot(x, x)) - 2.0 * v.dot(x) + v.norm2)
+    return max(0.0, dot64(x, x) - 2.0 * v.dot(x) + v.norm2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.special import expit
@@ -44,9 +44,9 @@ class Logistic:
     array([6.93147181e-01, 1.00000000e+04])
     """
 
-    curvature: ClassVar[float] = 0.25
-    convex: ClassVar[bool] = True
-    labels: ClassVar[tuple[float, ...] | None] = (-1.0, 1.0)
+    curvature = 0.25
+    convex = True
+    labels = (-1.0, 1.0)
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log(1 + exp(-y z)) = max(0, -y z) + log(1 + exp(-|z|))."""
@@ -73,10 +73,10 @@ class NonlinearLeastSquares:
     array([0.25, 1.  ])
     """
 
-    _q: ClassVar[float] = (15.0 - math.sqrt(33.0)) / 24.0
-    curvature: ClassVar[float] = 2.0 * _q**2 * (1.0 - _q) * (2.0 - 3.0 * _q)
-    convex: ClassVar[bool] = False
-    labels: ClassVar[tuple[float, ...] | None] = (0.0, 1.0)
+    _q = (15.0 - math.sqrt(33.0)) / 24.0
+    curvature = 2.0 * _q**2 * (1.0 - _q) * (2.0 - 3.0 * _q)
+    convex = False
+    labels = (0.0, 1.0)
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """(y - q)^2."""
@@ -101,9 +101,9 @@ class Squared:
     array([2.])
     """
 
-    curvature: ClassVar[float] = 1.0
-    convex: ClassVar[bool] = True
-    labels: ClassVar[tuple[float, ...] | None] = None
+    curvature = 1.0
+    convex = True
+    labels = None
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """(z - y)^2 / 2."""
@@ -133,9 +133,9 @@ class Huber:
     """
 
     delta: float = 1.0
-    curvature: ClassVar[float] = 1.0
-    convex: ClassVar[bool] = True
-    labels: ClassVar[tuple[float, ...] | None] = None
+    curvature = 1.0
+    convex = True
+    labels = None
 
     def __post_init__(self):
         object.__setattr__(self, "delta", checks.positive("Huber", "delta", self.delta))

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from extremal import checks
 from extremal.checks import InputError
@@ -308,6 +307,8 @@ def _lambda_max(A: Data) -> float:
     if d <= 64:
         columns = [A.tdot(A.dot(e)).astype(np.float64) for e in np.eye(d, dtype=A.dtype)]
         return max(0.0, float(np.linalg.eigvalsh(np.array(columns))[-1]))
+
+    from scipy.sparse.linalg import LinearOperator, eigsh  # imported when first needed: it takes long
 
     def gram(v: np.ndarray) -> np.ndarray:
         return A.tdot(A.dot(v.reshape(-1).astype(A.dtype))).astype(np.float64)

@@ -7,12 +7,12 @@ A rule may leave open what only the run knows (a horizon, a smoothness constant,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
-from scipy.optimize import brentq
 
 from extremal import checks
 from extremal.iterates import distance2, inner
@@ -297,8 +297,14 @@ class LineSearch:
         line = direction.segment()
         if line.slope(0.0) >= 0:
             return 0.0  # a noisy g may point uphill
-        t = 1.0 if line.slope(1.0) <= 0 else float(brentq(line.slope, 0.0, 1.0, xtol=self.tol))  # pyright: ignore
+        t = 1.0 if line.slope(1.0) <= 0 else _root(line.slope, self.tol)
         return t if direction.f.convex else _decrease(line, t)
+
+
+def _root(slope: Callable[[float], float], tol: float) -> float:
+    from scipy.optimize import brentq  # imported by the first line search: it takes long
+
+    return float(brentq(slope, 0.0, 1.0, xtol=tol))  # pyright: ignore[reportArgumentType]
 
 
 def _decrease(line: Segment, t: float) -> float:

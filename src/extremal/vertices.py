@@ -13,6 +13,11 @@ from typing import Protocol
 import numpy as np
 
 
+def dot64(a: np.ndarray, b: np.ndarray) -> float:
+    """<a, b>, summed in float64 whatever the arrays hold: gaps are differences of such sums."""
+    return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+
+
 class Vertex(Protocol):
     """The contract of an oracle's answer."""
 
@@ -96,7 +101,7 @@ class DenseVertex:
 
     def dot(self, g: np.ndarray) -> float:
         """<g, v>."""
-        return float(np.vdot(g, self.values))
+        return dot64(g, self.values)
 
     def add_to(self, x: np.ndarray, w: float) -> None:
         """X += w v in place."""
