@@ -7,6 +7,7 @@ library is used: rows, coins and steps are handed in as functions of k. Symbols 
 from math import ceil, exp, sqrt
 
 import numpy as np
+from scipy.optimize import minimize
 
 
 def logistic_value(a, y, x):
@@ -90,7 +91,7 @@ def algorithm1(problem, x0, R, K, b, p, eta, rows, coin):
 
 
 def algorithm2(problem, x0, R, K, b, lam, eta, rows, i0=None):
-    """Yield (x^k, g^k, y^k) of Saga Sarah Frank-Wolfe for k = 0, ..., K; with a row i0 it starts cold: grad f_i0(x^0), y^0 = 0."""
+    """Yield (x^k, g^k, y^k) of Saga Sarah Frank-Wolfe for k = 0, ..., K; given a row i0, from g^0 = grad f_i0(x^0), y^0 = 0."""
     n, x = problem.n, np.array(x0, dtype=float)
     if i0 is None:
         y = np.array([problem.component(i, x) for i in range(n)])
@@ -149,17 +150,56 @@ def nonconvex_step(K):
     return lambda k: 1 / sqrt(K)
 
 
-def noise1(Lt, p, b):
-    return Lt * sqrt((1 - p) / (p * b))  # what L is joined by in Theorems 1 and 2
+def constants1(L, Lt, D, p, b):
+    """(c, M) of Theorem 1's proof: E[f - f* + M |grad f - g|^2] obeys r_{k+1} <= (1 - eta_k) r_k + c eta_k^2."""
+    noise = Lt / L * sqrt((1 - p) / (p * b))
+    return L * D**2 * (1 / 2 + 3 * noise), 2 / (p * L * noise)  # M = 2 alpha / (p L), alpha = 1 / noise
 
 
-def noise3(Lt, n, b):
-    return Lt * sqrt(n) / b  # what L is joined by in Theorems 3 and 4
+def constants2(L, Lt, D, p, b):
+    """(c, M) of Theorem 2's proof: eta gap_k <= h_k - h_{k+1} + c eta^2 in expectation, with h = f - f* + M |grad f - g|^2."""
+    noise = Lt / L * sqrt((1 - p) / (p * b))
+    return L * D**2 * (1 / 2 + 2 * noise), 1 / (p * L * noise)  # M = alpha / (p L)
 
 
-def convex_bounds(r0, c, eta, K):
-    """r_{k+1} = (1 - eta_k) r_k + c eta_k^2 for k = 0, ..., K: what the proofs of Theorems 1 and 3 bound E[f(x^k)] - f* by."""
+def constants3(L, Lt, D, n, b):
+    """(c, M1, M2) of Theorem 3's proof, where M2 (1/n) sum_j |grad f_j - y_j|^2 is added to what Theorem 1 bounds."""
+    lam, alpha = momentum(n, b), b * L / (5 * Lt * sqrt(n))
+    M1 = 2 * alpha / (lam * L)
+    return L * D**2 * (1 / 2 + 10 * Lt * sqrt(n) / (L * b)), M1, 8 * M1 * lam**2 * n / b**2
+
+
+def constants4(L, Lt, D, n, b):
+    """(c, M1, M2) of Theorem 4's proof."""
+    lam, alpha = momentum(n, b), b * L / (3 * Lt * sqrt(n))
+    M1 = alpha / (lam * L)
+    return L * D**2 * (1 / 2 + 6 * Lt * sqrt(n) / (L * b)), M1, 4 * M1 * lam**2 * n / b**2
+
+
+def recursion(r0, c, eta, K):
+    """r_0, ..., r_K of r_{k+1} = (1 - eta_k) r_k + c eta_k^2."""
     r = [r0]
     for k in range(K):
         r.append((1 - eta(k)) * r[-1] + c * eta(k) ** 2)
     return np.array(r)
+
+
+def minimum(problem, R):
+    """The smallest value over the l1 ball, certified for convex f: from x = u - v with u, v >= 0, from several starts."""
+    d, best = problem.d, []
+    for seed in range(5):
+        found = minimize(
+            lambda w: problem.value(w[:d] - w[d:]),
+            np.random.default_rng(seed).random(2 * d) * R / (2 * d),
+            jac=lambda w: np.kron([1, -1], problem.gradient(w[:d] - w[d:])),
+            bounds=[(0, None)] * 2 * d,
+            constraints={"type": "ineq", "fun": lambda w: R - w.sum(), "jac": lambda w: -np.ones(2 * d)},
+            method="SLSQP",
+            options={"ftol": 1e-15, "maxiter": 1000},
+        )
+        x = found.x[:d] - found.x[d:]
+        g = problem.gradient(x)
+        gap = g @ (x - lmo(g, R))
+        assert gap <= 1e-6
+        best.append(problem.value(x) - gap)
+    return min(best)

@@ -28,35 +28,53 @@ class NonFiniteError(ValueError):
     """A NaN or an infinity turned up in a gradient or a value during a run."""
 
 
+def _number(value: Any) -> float:
+    """The value as a float; NaN for what is no real number, so that every comparison refuses it."""
+    return float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else math.nan
+
+
+def fix(instance: Any, **fields: Any) -> None:
+    """Store checked fields in a frozen dataclass."""
+    for name, value in fields.items():
+        object.__setattr__(instance, name, value)
+
+
 def positive(call: str, name: str, value: Any) -> float:
     """Return ``value`` as a float, refusing all but positive finite numbers."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+    if not 0 < _number(value) < math.inf:
         raise InputError(f"`{call}({name}=...)` must be a positive finite number, got {value!r}")
+    return float(value)
+
+
+def at_least(call: str, name: str, value: Any, low: float) -> float:
+    """Return ``value`` as a float, refusing all but finite numbers from ``low`` on."""
+    if not low <= _number(value) < math.inf:
+        raise InputError(f"`{call}({name}=...)` must be a finite number of at least {low}, got {value!r}")
     return float(value)
 
 
 def within(call: str, name: str, value: Any, low: float, high: float) -> float:
     """Return ``value`` as a float, refusing all but numbers in (low, high]."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) <= high:
+    if not low < _number(value) <= high:
         raise InputError(f"`{call}({name}=...)` must be a number in ({low}, {high}], got {value!r}")
     return float(value)
 
 
 def whole(call: str, name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return ``value`` as an int, refusing all but whole numbers in [low, high]."""
-    ok = isinstance(value, Integral) and not isinstance(value, bool)
+    ok = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
     if not ok or int(value) < low or (high is not None and int(value) > high):
         span = f"of at least {low}" if high is None else f"between {low} and {high}"
         raise InputError(f"`{call}({name}=...)` must be a whole number {span}, got {value!r}")
     return int(value)
 
 
-def one_of(what: str, given: str, accepted: Iterable[str]) -> str:
+def one_of(what: str, given: Any, accepted: Iterable[str]) -> str:
     """Return ``given`` if accepted, otherwise refuse it and suggest the nearest name."""
     names = sorted(accepted)
-    if given in names:
+    if isinstance(given, str) and given in names:
         return given
-    near = difflib.get_close_matches(given.lower(), names, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(str(given).lower(), names, n=1, cutoff=0.4)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(f"unknown {what} {given!r}{hint} Accepted: {', '.join(names)}")
 
@@ -77,6 +95,14 @@ def finite(call: str, name: str, a: np.ndarray) -> np.ndarray:
         place = where[0] if len(where) == 1 else where
         raise InputError(f"`{call}({name}=...)` must be finite, got {a[where]} at index {place}")
     return a
+
+
+def array(call: str, name: str, value: Any) -> np.ndarray:
+    """Return ``value`` as an array, refusing ragged lists."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise InputError(f"`{call}({name}=...)` must be a rectangular array, got lists of unequal length") from None
 
 
 def floating(call: str, name: str, dtype: np.dtype) -> np.dtype:

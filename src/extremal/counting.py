@@ -84,11 +84,10 @@ class CountedSet:
 
     def lmo(self, g: np.ndarray) -> Vertex:
         """The oracle, for the method."""
-        s = self._ask(g)
         self.calls.lmos += 1
-        self.calls.certificate_lmos -= self._lent
+        self.calls.certificate_lmos -= self._lent and g is self._g
         self._lent = False
-        return s
+        return self._ask(g)
 
     def lmo_for_certificate(self, g: np.ndarray) -> Vertex:
         """The oracle, for a certificate."""

@@ -45,8 +45,10 @@ class Dense:
     """
 
     def __init__(self, A: Any):
-        A = np.asarray(A)
-        self._A = np.ascontiguousarray(_check(A), dtype=checks.floating("Dense", "A", A.dtype))
+        if sp.issparse(A):
+            raise InputError("`Dense(A=...)` must be a dense array; CSR takes sparse matrices")
+        A = _check(checks.array("Dense", "A", A))
+        self._A = np.ascontiguousarray(A, dtype=checks.floating("Dense", "A", A.dtype))
         checks.finite("Dense", "A", self._A)
 
     @property
@@ -101,7 +103,8 @@ class CSR:
     """
 
     def __init__(self, A: Any):
-        dtype = checks.floating("CSR", "A", _check(A).dtype)
+        A = _check(A if sp.issparse(A) else checks.array("CSR", "A", A))
+        dtype = checks.floating("CSR", "A", A.dtype)
         A = sp.csr_array(A)
         if A.dtype != dtype:
             A = A.astype(dtype)
@@ -170,11 +173,7 @@ def as_data(A: Any) -> Data:
         return CSR(A)
     if all(hasattr(A, name) for name in ("dot_vertex", "tdot", "row_norms2")):
         return A
-    try:
-        array = np.asarray(A)
-    except ValueError as error:
-        raise InputError(f"`LinearModel(A=...)` must be a rectangular array: {error}") from None
-    return Dense(array)
+    return Dense(A)
 
 
 def _check(A: Any) -> Any:

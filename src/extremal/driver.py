@@ -82,9 +82,9 @@ def minimize(
     >>> r.status, r.x.round(1)[:3]
     (<Status.GAP: 'gap'>, array([0.6, 0.3, 0. ]))
     """
-    for name, value in (("tol", tol), ("atol", atol)):
-        if not (isinstance(value, (int, float)) and 0 <= value < np.inf):
-            raise InputError(f"`minimize({name}=...)` must be a finite number of at least 0, got {value!r}")
+    tol, atol = checks.at_least("minimize", "tol", tol, 0), checks.at_least("minimize", "atol", atol, 0)
+    if callback is not None and not callable(callback):
+        raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = _check_budget(max_grads, max_iter, max_seconds)
     method, C, x0 = prepare(f, C, method, x0, seed, budget)
     if budget == Budget():
@@ -158,9 +158,13 @@ class _Run:
     def _promising(self, state: State) -> bool:
         """Whether a free gap may meet the tolerance; saves a pass for f(x) where it cannot.
 
-        For convex f > 0 nothing is missed: f(x) above ten times an earlier value has a gap of nine tenths of f(x).
+        For convex f and tol < 0.9 nothing is missed. With v and g of an earlier certificate, f* lies in [v - g, v]; so
+        |f(x)| above ten times the larger end means f(x) > 0, and a gap of at least nine tenths of it.
         """
-        return self.last is None or state.gap(state.g) <= 10 * (self.tol * abs(self.last.value) + self.atol)
+        if self.last is None:
+            return True
+        size = max(abs(self.last.value), abs(self.last.value - self.last.gap))
+        return state.gap(state.g) <= 10 * (self.tol * size + self.atol)
 
     def _certify(self, state: State) -> Certificate:
         if self.last is not None and self.last.k == state.k:
@@ -205,19 +209,20 @@ class _Clock:
 
     def __init__(self):
         self._start = time.perf_counter()
-        self._paused = 0.0
+        self._paused_at: float | None = None
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self._start - self._paused
+        return (time.perf_counter() if self._paused_at is None else self._paused_at) - self._start
 
     @contextmanager
     def paused(self):
-        since = time.perf_counter()
+        self._paused_at = time.perf_counter()
         try:
             yield
         finally:
-            self._paused += time.perf_counter() - since
+            self._start += time.perf_counter() - self._paused_at
+            self._paused_at = None
 
 
 class _Recorder:
@@ -243,8 +248,7 @@ class _Recorder:
             self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
 
     def _add(self, row: dict[str, Any]) -> None:
-        self.trace.append(row)
-        if self.record is not None and self.record.watch is not None:
+        if self.trace.append(row) and self.record is not None and self.record.watch is not None:
             self.record.watch(row)
 
     def _row(self, state: State, clock: _Clock) -> dict[str, Any]:
@@ -260,8 +264,9 @@ class _Recorder:
     def _measure(self, x: np.ndarray, what: Sequence[str]) -> dict[str, Any]:
         row: dict[str, Any] = {"value": np.nan, "gap": np.nan}
         if "gap" in what:
-            value, g = self.f.value_and_grad(x)
-            row |= {"value": value, "gap": max(0.0, inner(x, g) - self.C.lmo(g).dot(g))}
+            row["value"], g = self.f.value_and_grad(x)
+            if checks.all_finite(g):
+                row["gap"] = max(0.0, inner(x, g) - self.C.lmo(g).dot(g))
         elif "value" in what:
             row["value"] = self.f.value(x)
         if "x" in what:

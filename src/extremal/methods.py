@@ -15,7 +15,7 @@ from extremal.checks import InputError
 from extremal.gradients import Facts, Full, Gradient, SagaSarah, Sarah
 from extremal.moves import Move, VertexMove
 from extremal.objective import Objective
-from extremal.steps import InverseSqrt, OpenLoop, Plan, ShortStep, Step, TwoPhase
+from extremal.steps import InverseSqrt, OpenLoop, Plan, ShortStep, Step, TwoPhase, check_step
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,9 @@ class Method:
     step: Step
     move: Move = field(default_factory=VertexMove)
 
+    def __post_init__(self):
+        check_step("Method", self.step)
+
     def prepare(self, f: Objective, budget: Budget) -> Method:
         """The same method with its step rule bound."""
         facts = self.gradient.facts(f.n)
@@ -101,7 +104,11 @@ class FrankWolfe:
     """
 
     step: Step | None = None
+
     summary: ClassVar[str] = "full gradients; convex O(1/k), non-convex O(1/sqrt k)"
+
+    def __post_init__(self):
+        _check("FrankWolfe", self.step)
 
     def prepare(self, f: Objective, budget: Budget) -> Method:
         """Step by convexity, if it is open."""
@@ -155,7 +162,7 @@ class SarahFW:
     summary: ClassVar[str] = "Algorithm 1: variance-reduced, any batch, occasional full gradients, memory O(d)"
 
     def __post_init__(self):
-        _check_batch("SarahFW", self.batch)
+        _check("SarahFW", self.step, self.batch)
         if self.p is not None:
             checks.within("SarahFW", "p", self.p, 0, 1)
 
@@ -188,10 +195,11 @@ class SagaSarahFW:
         Left out, Theorem 3's two-phase step for convex f, Theorem 4's 1/sqrt K for others.
     start : "full" or "cold"
         "full" starts from the gradient and its table, for n component gradients; this is what the theorems' bounds
-        assume. "cold" starts from one random component and y = 0; the error that brings decays like exp(-b k / 8n).
+        assume. "cold" starts from one random component and y = 0; after K iterations the error that brings is damped
+        by exp(-b K / 8n).
     replace : bool
-        Draw the rows of a batch with replacement. Distinct rows are the default; the proof's bound on the table
-        (each row is refreshed with probability b/n) holds exactly for these only.
+        Draw the rows of a batch with replacement. Distinct rows have the smaller variance, refresh the table faster,
+        and are the default.
 
     References
     ----------
@@ -216,7 +224,7 @@ class SagaSarahFW:
     summary: ClassVar[str] = "Algorithm 2: variance-reduced, any batch, no full gradients, a table of n derivatives"
 
     def __post_init__(self):
-        _check_batch("SagaSarahFW", self.batch)
+        _check("SagaSarahFW", self.step, self.batch)
         if self.lam is not None:
             checks.within("SagaSarahFW", "lam", self.lam, 0, 1)
         checks.one_of("start", self.start, ("full", "cold"))
@@ -257,7 +265,9 @@ def _short_step(f: Objective) -> Step:
         return InverseSqrt()
 
 
-def _check_batch(call: str, batch: int | None) -> None:
+def _check(call: str, step: Step | None, batch: int | None = None) -> None:
+    if step is not None:
+        check_step(call, step)
     if batch is not None:
         checks.whole(call, "batch", batch, 1)
 

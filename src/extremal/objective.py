@@ -88,7 +88,7 @@ class LinearModel:
             raise InputError(f"`LinearModel(loss=...)` must be a loss such as Logistic(), got {loss!r}")
         self.loss: Loss = loss
         self.data: Data = as_data(A)
-        y = np.asarray(y)
+        y = checks.array("LinearModel", "y", y)
         if y.shape != (self.data.shape[0],):
             raise InputError(f"`LinearModel(y=...)` must have shape ({self.data.shape[0]},), one per row of A, got {y.shape}")
         self.y = check_targets(loss, y, self.data.dtype)
@@ -139,10 +139,14 @@ class LinearModel:
         z = self.data.dot(x)
         return _Margins(self.loss, self.y, z, self.data.dot_vertex(s) - z)
 
-    @cached_property
+    @property
     def smoothness(self) -> float:
         """L = curvature * lambda_max(A'A) / n, by a dense eigenvalue or by Lanczos steps; computed once."""
-        return self.loss.curvature * _lambda_max(self.data) / self.n
+        return self.loss.curvature * self._lambda_max / self.n
+
+    @cached_property
+    def _lambda_max(self) -> float:
+        return _lambda_max(self.data)
 
     @cached_property
     def row_smoothness(self) -> np.ndarray:
@@ -252,8 +256,12 @@ class Separable:
         return self.value(x), self.grad(x)
 
     def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
-        """The gradients of the components idx, one per row."""
-        idx = np.arange(self.n) if idx is None else idx
+        """The gradients of the components idx, one per row; of all of them, chunk by chunk into an array of its own."""
+        if idx is None:
+            out = np.empty((self.n, *self.shape), self.dtype)
+            for chunk in self._chunks():
+                out[chunk] = self.derivs(x, chunk)
+            return out
         rows = np.asarray(self._grad(x, idx), self.dtype)
         if rows.shape != (len(idx), *self.shape):
             raise InputError(
@@ -304,6 +312,8 @@ def _mean(values: np.ndarray) -> float:
 def _lambda_max(A: Data) -> float:
     """Largest eigenvalue of A'A, to a relative 1e-6 and never below it by more."""
     d = A.shape[1]
+    if not A.row_norms2().any():
+        return 0.0
     if d <= 64:
         columns = [A.tdot(A.dot(e)).astype(np.float64) for e in np.eye(d, dtype=A.dtype)]
         return max(0.0, float(np.linalg.eigvalsh(np.array(columns))[-1]))

@@ -115,7 +115,7 @@ class Record:
 
     def __post_init__(self):
         checks.positive("Record", "every", self.every)
-        if isinstance(self.what, str):
+        if isinstance(self.what, str) or not isinstance(self.what, Sequence):
             raise InputError(f"`Record(what=...)` must be a sequence such as ('value', 'gap'), got {self.what!r}")
         for name in self.what:
             checks.one_of("column of `Record(what=...)`", name, ("value", "gap", "x"))
@@ -162,12 +162,14 @@ class Trace:
             raise InputError("the trace holds no iterates; ask for them by record=Record(what=('value', 'gap', 'x'))")
         return self["x"]
 
-    def append(self, row: dict[str, Any]) -> None:
-        """Add a row, or complete the last one if it is of the same iteration."""
-        if self._rows and self._rows[-1]["iter"] == row["iter"]:
-            self._rows[-1] |= row
-        else:
+    def append(self, row: dict[str, Any]) -> bool:
+        """Add a row, or complete the last one if it is of the same iteration; say whether the row is a new one."""
+        new = not self._rows or self._rows[-1]["iter"] != row["iter"]
+        if new:
             self._rows.append(row)
+        else:
+            self._rows[-1] |= row
+        return new
 
     def to_pandas(self) -> Any:
         """The columns as a pandas DataFrame."""

@@ -23,7 +23,16 @@ from extremal.sets import ConvexSet
 
 @dataclass(frozen=True)
 class State:
-    """One iteration's standing. x and g are values: they stay true when the run goes on."""
+    """One iteration's standing. x and g are values: they stay true when the run goes on.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 3.0]))
+    >>> state = next(ex.iterate(f, ex.L1Ball(1.0), method=ex.FrankWolfe()))
+    >>> state.k, state.x, state.g, state.exact
+    (0, array([0., 0.]), array([-0.5, -1.5]), True)
+    """
 
     k: int  # iterations made so far
     point: Point  # the iterate, and what the move keeps
@@ -135,7 +144,10 @@ def prepare(
 
 
 def _check_start(f: Objective, C: ConvexSet, x0: np.ndarray | None) -> np.ndarray:
-    x = np.array(C.start() if x0 is None else x0, dtype=f.dtype)  # a copy: the caller's array stays as it is
+    x = checks.array("minimize", "x0", C.start() if x0 is None else x0)
+    if x.dtype.kind not in "biuf":
+        raise InputError(f"`minimize(x0=...)` must hold real numbers, got dtype {x.dtype}")
+    x = x.astype(f.dtype, order="C")  # a copy: the caller's array stays as it is
     if x.shape != f.shape:
         raise InputError(f"`minimize(x0=...)` must have shape {f.shape}, got {x.shape}")
     checks.finite("minimize", "x0", x)

@@ -58,16 +58,16 @@ class Coordinate:
 
     def dot(self, g: np.ndarray) -> float:
         """<g, v>, O(1)."""
-        return self.value * float(g.reshape(-1)[self.j])
+        return self.value * float(g.flat[self.j])
 
     def add_to(self, x: np.ndarray, w: float) -> None:
         """X += w v in place, O(1)."""
-        x.reshape(-1)[self.j] += w * self.value
+        x.flat[self.j] += w * self.value
 
     def to_array(self) -> np.ndarray:
         """A dense copy."""
         out = np.zeros(self.shape)
-        out.reshape(-1)[self.j] = self.value
+        out.flat[self.j] = self.value
         return out
 
 
@@ -91,8 +91,8 @@ class DenseVertex:
 
     @property
     def key(self) -> Hashable:
-        """The entries' bytes."""
-        return self.values.tobytes()
+        """The entries' bytes, with one kind of zero."""
+        return (self.values + 0.0).tobytes()
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -62,8 +62,8 @@ class SagaSarah:
     replace: bool = False
 
     def __post_init__(self):
-        checks.whole("SagaSarah", "batch", self.batch, 1)
-        checks.within("SagaSarah", "lam", self.lam, 0, 1)
+        batch, lam = checks.whole("SagaSarah", "batch", self.batch, 1), checks.within("SagaSarah", "lam", self.lam, 0, 1)
+        checks.fix(self, batch=batch, lam=lam)
         checks.one_of("start", self.start, ("full", "cold"))
 
     def facts(self, n: int) -> Facts:

@@ -53,8 +53,7 @@ class Sarah:
     replace: bool = False
 
     def __post_init__(self):
-        checks.whole("Sarah", "batch", self.batch, 1)
-        checks.within("Sarah", "p", self.p, 0, 1)
+        checks.fix(self, batch=checks.whole("Sarah", "batch", self.batch, 1), p=checks.within("Sarah", "p", self.p, 0, 1))
 
     def facts(self, n: int) -> Facts:
         """p n + 2b (1 - p) component gradients a step; d = 2/p; c = (p b / (1 - p))^(1/4), at most 1."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -62,12 +62,21 @@ def check_memory(f: Objective) -> None:
 
 def available_memory() -> int | None:
     """Bytes that can be allocated without swapping, or None where the system does not say."""
+    found = [amount() for amount in (_free_of_machine, _free_of_container)]
+    return min((amount for amount in found if amount is not None), default=None)
+
+
+def _free_of_machine() -> int | None:
     try:
-        with open("/proc/meminfo") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration):
-        pass
+        return None
+
+
+def _free_of_container() -> int | None:
     try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
+        limit, used = (int(Path("/sys/fs/cgroup", name).read_text()) for name in ("memory.max", "memory.current"))
+        return max(0, limit - used)
+    except (OSError, ValueError):  # no control group, or one without a limit ("max")
         return None

@@ -34,6 +34,6 @@ class VertexMove:
     def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One oracle call, one step."""
         s = C.lmo(estimate.g)  # s^k = argmin <g^k, s>
-        eta = step.eta(k, Direction(f, point.x, estimate.g, s))
+        eta = float(step.eta(k, Direction(f, point.x, estimate, s)))
         x = toward(point.x, s, eta)  # x^{k+1} = x^k + eta_k (s^k - x^k)
         return Point(x, x, ((eta, s),))

@@ -18,6 +18,12 @@ class ConvexSet(ABC):
 
     A new set is a frozen dataclass with a field ``shape`` and these four; see `L1Ball` for a complete one. Most sets
     fit arrays of any shape: they are made without one, and ``on(shape)`` gives the same set for arrays of that shape.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> isinstance(ex.Simplex(), ex.ConvexSet)
+    True
     """
 
     shape: tuple[int, ...] | None  # shape of the set's points, None as long as it is open
@@ -61,18 +67,16 @@ class ConvexSet(ABC):
         return self.shape
 
     def _fix(self, **fields: Any) -> None:
-        """Store validated fields of a frozen dataclass; the shape may be given as an int."""
-        if self.shape is not None:
-            fields.setdefault("shape", _as_shape(type(self).__name__, self.shape))
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        """Store checked fields; the shape may have been given as an int."""
+        shape = None if self.shape is None else _as_shape(type(self).__name__, self.shape)
+        checks.fix(self, **({"shape": shape} | fields))
 
 
 def _as_shape(call: str, shape: Any) -> tuple[int, ...]:
     return tuple(checks.whole(call, "shape", m, 1) for m in (shape if isinstance(shape, tuple) else (shape,)))
 
 
-def refuse_non_finite(C: ConvexSet, number: float) -> None:
-    """Refuse a gradient, judged by one number that is finite only if all its entries are."""
-    if not np.isfinite(number):
+def refuse_non_finite(C: ConvexSet, *extremes: float) -> None:
+    """Refuse a gradient, judged by numbers that are finite only if all its entries are."""
+    if not np.isfinite(extremes).all():
         raise NonFiniteError(f"{type(C).__name__}.lmo(g): g has a NaN or an infinite entry")

@@ -43,7 +43,7 @@ class L1Ball(ConvexSet):
     def lmo(self, g: np.ndarray) -> Coordinate:
         """-radius sign(g_j) e_j at the largest |g_j|."""
         j = int(np.abs(g).argmax())  # a NaN counts as largest, so looking at g_j is enough
-        top = float(g.reshape(-1)[j])
+        top = float(g.flat[j])
         refuse_non_finite(self, top)
         return Coordinate(j, -self.radius if top > 0 else self.radius, g.shape)
 
@@ -143,7 +143,8 @@ class LinfBall(ConvexSet):
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """-radius sign(g)."""
         refuse_non_finite(self, float(np.abs(g).max()))
-        return DenseVertex(np.where(g > 0, g.dtype.type(-self.radius), g.dtype.type(self.radius)))
+        kind = np.result_type(g, np.float32)
+        return DenseVertex(np.where(g > 0, kind.type(-self.radius), kind.type(self.radius)))
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """Max |x_j| <= radius (1 + tol)."""

@@ -44,8 +44,8 @@ class Simplex(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> Coordinate:
         """Total e_j at the smallest g_j."""
-        j = int(g.argmin())  # a NaN counts as smallest; an infinity may hide, so the sum is asked too
-        refuse_non_finite(self, float(g.reshape(-1)[j]) + float(g.max()))
+        j = int(g.argmin())  # a NaN counts as smallest, an infinity as smallest or largest
+        refuse_non_finite(self, float(g.flat[j]), float(g.max()))
         return Coordinate(j, self.total, g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
@@ -91,18 +91,20 @@ class Box(ConvexSet):
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        lower, upper = (_bound(name, v) for name, v in (("lower", self.lower), ("upper", self.upper)))
+        self._fix(lower=_bound("lower", self.lower), upper=_bound("upper", self.upper))
+        shapes = [self.lower.shape, self.upper.shape]
         try:
-            bounds = np.broadcast_shapes(lower.shape, upper.shape, *([] if self.shape is None else [self.shape]))
+            shape = np.broadcast_shapes(*shapes, self.shape or ())
         except ValueError:
+            shape = None
+        if shape is None or 0 in shape or (self.shape is not None and shape != self.shape):
             raise InputError(
-                f"`Box(lower=..., upper=...)` must fit one shape, got {lower.shape}, {upper.shape} and shape={self.shape}"
-            ) from None
-        if not (lower <= upper).all():
+                f"`Box(lower=..., upper=..., shape=...)` must fit one shape, got {shapes[0]}, {shapes[1]} and {self.shape}"
+            )
+        if not (self.lower <= self.upper).all():
             raise InputError("`Box(lower=..., upper=...)` must have lower <= upper everywhere")
-        self._fix(lower=lower, upper=upper)
-        if bounds:
-            self._fix(shape=bounds)
+        if shape:
+            self._fix(shape=shape)
 
     def __repr__(self) -> str:
         return f"Box({_brief(self.lower)}, {_brief(self.upper)})"
@@ -110,13 +112,12 @@ class Box(ConvexSet):
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """The corner with lower_j where g_j > 0 and upper_j elsewhere."""
         refuse_non_finite(self, float(np.abs(g).max()))
-        return DenseVertex(np.where(g > 0, self.lower, self.upper).astype(g.dtype, copy=False))
+        return DenseVertex(np.where(g > 0, self.lower, self.upper).astype(np.result_type(g, np.float32), copy=False))
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Lower <= x <= upper, up to tol times the larger of 1 and the bound's size."""
-        low = self.lower - tol * np.maximum(1.0, np.abs(self.lower))
-        high = self.upper + tol * np.maximum(1.0, np.abs(self.upper))
-        return bool((x >= low).all() and (x <= high).all())
+        """Lower <= x <= upper, up to tol times the larger bound's size."""
+        slack = tol * np.maximum(np.abs(self.lower), np.abs(self.upper))
+        return bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
 
     @property
     def diameter(self) -> float:
@@ -129,10 +130,10 @@ class Box(ConvexSet):
 
 
 def _bound(name: str, value: Any) -> np.ndarray:
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"`Box({name}=...)` must be a number or an array of numbers, got {value!r}") from None
+    array = checks.array("Box", name, value)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"`Box({name}=...)` must be a number or an array of numbers, got {value!r}")
+    array = array.astype(np.float64)
     if not np.isfinite(array).all():
         raise InputError(f"`Box({name}=...)` must be finite (the set has to be compact), got {_brief(array)}")
     array.flags.writeable = False

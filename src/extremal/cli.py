@@ -1,0 +1,284 @@
+"""The command line: ``extremal solve FILE --set l1:20``, a demonstration, and lists of what there is."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from extremal import __version__, checks
+from extremal.checks import InputError, NonFiniteError
+from extremal.driver import minimize
+from extremal.files import check_out, load, save_model
+from extremal.iterates import inner
+from extremal.losses import LOSSES, Loss
+from extremal.methods import METHODS, Recipe
+from extremal.objective import LinearModel
+from extremal.result import Result, Status
+from extremal.sets import SETS, parse
+from extremal.solver import State
+
+EXIT_CODES = (
+    "Exit codes: 0 the certified gap meets the tolerance; 2 a mistake in the input; 3 the run ended before the tolerance "
+    "was met (its result is printed and saved all the same); 130 Ctrl-C (the best certified point so far is, too)."
+)
+LINE_EVERY = 2.0  # seconds between lines of progress where there is no terminal
+
+app = typer.Typer(
+    help="Projection-free learning: minimise finite sums over convex sets, with certified answers.",
+    epilog=EXIT_CODES, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+)  # fmt: skip
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
+
+
+def main() -> None:
+    """The entry point of the ``extremal`` command."""
+    app()
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """A mistake of the user ends in one line and exit code 2, Ctrl-C in one line and 130; a bug is a traceback."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever read stdout has gone: typer ends quietly
+    except (InputError, NonFiniteError, OSError, MemoryError) as error:
+        text = f"not enough memory. {error}" if isinstance(error, MemoryError) else str(error)
+        typer.echo("error: " + " ".join(text.split()), err=True)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted before an answer was certified and saved", err=True)
+        raise typer.Exit(130) from None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"extremal {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None: ...
+
+
+@app.command(epilog=EXIT_CODES)
+@_one_line()
+def solve(
+    file: Annotated[Path, typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz or .npy.", metavar="FILE")],
+    set_: Annotated[str, typer.Option("--set", metavar="SET", help="l1:20, simplex, box:0,1; see: extremal sets.")],
+    loss: Annotated[str, typer.Option(metavar="LOSS", help="See: extremal losses.")] = "logistic",
+    method: Annotated[str, typer.Option(metavar="METHOD", help="See: extremal methods.")] = "sarah-fw",
+    passes: Annotated[float, typer.Option(help="Budget of component gradients, in multiples of n.")] = 100.0,
+    tol: Annotated[float, typer.Option(help="Stop when gap <= tol * |value| + atol.")] = 1e-4,
+    atol: Annotated[float, typer.Option(help="See --tol.")] = 1e-10,
+    batch: Annotated[int | None, typer.Option(help="Rows a step; the method's own choice if left out.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    max_iter: Annotated[int | None, typer.Option(help="Budget of iterations.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Budget of time.")] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Target by column name or 0-based number, or a .npy file; else last.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="Make this label the positive class, all others the negative one.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="MODEL.npz", help="Save x, with its value, gap and status.")] = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+) -> None:
+    """Minimise a loss over a set on the data of FILE, and print the certified answer."""
+    C, recipe = parse(set_), _recipe(method, batch)
+    phi = LOSSES[checks.one_of("loss", loss, LOSSES)]()
+    checks.within("solve", "passes", passes, 0, 1e9)
+    if out is not None:
+        check_out(out)
+    f = _objective(file, target, phi, positive, quiet)
+    with _progress(passes, quiet) as callback:
+        result = minimize(
+            f, C, recipe, seed=seed, tol=tol, atol=atol, max_grads=max(1, round(passes * f.n)), max_iter=max_iter,
+            max_seconds=max_seconds, callback=callback,
+        )  # fmt: skip
+    about = {"loss": loss, "set": set_, "method": method}
+    try:
+        if out is not None:
+            save_model(out, result, **about)
+    finally:  # a disk that is full does not cost the answer
+        _show(_summary(f, result) | about, as_json)
+    raise typer.Exit(130 if result.status == Status.INTERRUPTED else 0 if result.converged else 3)
+
+
+def _recipe(name: str, batch: int | None) -> Recipe:
+    make: Any = METHODS[checks.one_of("method", name, METHODS)]
+    if batch is None:
+        return make()
+    if "batch" not in {field.name for field in dataclasses.fields(make)}:
+        raise InputError(f"--batch does not apply to {name}, which has no batches; leave it out or choose another --method")
+    return make(batch=batch)
+
+
+def _objective(file: Path, target: str | None, loss: Loss, positive: str | None, quiet: bool) -> LinearModel:
+    """The data of a file as an objective, refusing what does not fit with the file's name."""
+    from rich.console import Console
+    from rich.text import Text
+
+    with nullcontext() if quiet else Console(stderr=True).status(Text(f"reading {file}")):  # shows on terminals only
+        A, y = load(file, target)
+    try:
+        return LinearModel(loss, A, y if positive is None else _two_classes(y, positive, loss))
+    except InputError as error:
+        hint = "; here: --positive LABEL" if loss.labels is not None and "map them" in str(error) else ""
+        raise InputError(f"{file}: {error}{hint}") from None
+
+
+def _two_classes(y: np.ndarray, label: str, loss: Loss) -> np.ndarray:
+    """The labels of the loss: its upper one where y is ``label``, its lower one elsewhere."""
+    if loss.labels is None:
+        raise InputError(f"--positive {label} does not apply to {type(loss).__name__}, which takes numbers and not classes")
+    if y.dtype.kind == "f":
+        checks.finite("LinearModel", "y", y)  # a target that is missing is no class
+    low, high = loss.labels
+    wanted = None
+    with suppress(ValueError):
+        wanted = label if y.dtype.kind == "U" else float(label)
+    hit = np.array([v == wanted for v in y.tolist()])
+    if not hit.any():
+        seen = ", ".join(str(v) for v in np.unique(y)[:5].tolist())
+        raise InputError(f"--positive {label}: no target is that; the targets begin with {seen}")
+    return np.where(hit, high, low)
+
+
+def _summary(f: LinearModel, result: Result) -> dict[str, Any]:
+    """All that is printed of a result, under its names in JSON."""
+    calls = result.calls
+    return {
+        "value": result.value, "gap": result.gap, "relative_gap": result.gap / abs(result.value) if result.value else None,
+        "convex": f.convex, "converged": result.converged, "status": result.status.value, "sentence": result.status.sentence,
+        "n_iter": result.n_iter, "grads": calls.grads, "certificate_grads": calls.certificate, "passes": calls.grads / f.n,
+        "lmos": calls.lmos, "seconds": result.seconds, "nonzeros": int((result.x != 0).sum()),
+        "n": f.n, "dim": int(result.x.size), "parameters": str(result.method),
+    }  # fmt: skip
+
+
+def _show(s: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(s, allow_nan=False))
+        return
+    relative = "none, the value is 0" if s["relative_gap"] is None else f"{s['relative_gap']:.3e}"
+    meaning = "no point of the set is better by more" if s["convex"] else "zero at stationary points"
+    _lines([
+        ("value", f"{s['value']:.10g}"),
+        ("certified gap", f"{s['gap']:.3e}  ({meaning})"),
+        ("relative gap", relative),
+        ("status", s["sentence"]),
+        ("iterations", f"{s['n_iter']}"),
+        ("component gradients", f"{s['grads']}  ({s['passes']:.1f} passes; {s['certificate_grads']} more for certificates)"),
+        ("LMOs", f"{s['lmos']}"),
+        ("seconds", f"{s['seconds']:.3g}"),
+        ("non-zeros of x", f"{s['nonzeros']} of {s['dim']}"),
+        ("method", s["parameters"]),
+    ])  # fmt: skip
+
+
+def _lines(pairs: list[tuple[str, str]]) -> None:
+    """Two columns, the first one bold on a terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    width = max(len(label) for label, _ in pairs) + 2
+    for label, text in pairs:
+        console.print(Text.assemble((f"{label:<{width}}", "bold"), text), soft_wrap=True)
+
+
+@contextmanager
+def _progress(passes: float, quiet: bool) -> Iterator[Callable[[State], None] | None]:
+    """A callback that shows how far the run is, on stderr: a bar on a terminal, elsewhere a line now and then."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None if quiet else _Watch(LINE_EVERY, lambda k, text: typer.echo(f"{k:.1f} of {passes:g} passes{text}", err=True))
+        return
+    columns = BarColumn(), TextColumn("{task.completed:.1f} of {task.total:g} passes{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=passes)
+        yield _Watch(0.1, lambda k, text: bar.update(task, completed=min(k, passes), description=text))
+
+
+class _Watch:
+    """Shows passes, exact value and exact gap: off the count, off the clock, and for a twentieth of the time at most."""
+
+    def __init__(self, every: float, show: Callable[[float, str], object]):
+        self.every, self.show, self.text = every, show, ""
+        self.due, self.measure_due = time.monotonic() + every, 0.0  # when to show and when to measure next
+
+    def __call__(self, state: State) -> None:
+        now = time.monotonic()
+        if now < self.due:
+            return
+        if now >= self.measure_due:
+            self.text = _measure(state)
+            self.measure_due = now + max(0.5, 20 * (time.monotonic() - now))
+        self.show(state.calls.grads / state.f.n, self.text)
+        self.due = now + self.every
+
+
+def _measure(state: State) -> str:
+    with suppress(NonFiniteError):  # the run itself will say so
+        value, g = state.f.inner.value_and_grad(state.x)
+        return f", value {value:.6g}, gap {max(0.0, inner(state.x, g) - state.C.inner.lmo(g).dot(g)):.2e}"
+    return ""
+
+
+@app.command()
+def methods(as_json: AsJson = False) -> None:
+    """List the methods."""
+    _list(("name", "class", "summary"), [(name, make.__name__, make.summary) for name, make in METHODS.items()], as_json)
+
+
+@app.command()
+def sets(as_json: AsJson = False) -> None:
+    """List the sets and how they are written."""
+    _list(("name", "written", "summary"), [(name, form, _first_line(C)) for name, (C, form, _) in SETS.items()], as_json)
+
+
+@app.command()
+def losses(as_json: AsJson = False) -> None:
+    """List the losses and the targets they take."""
+    kinds = {name: type(make()) for name, make in LOSSES.items()}
+    _list(("name", "class", "summary"), [(name, kind.__name__, _first_line(kind)) for name, kind in kinds.items()], as_json)
+
+
+@app.command()
+@_one_line()
+def demo(
+    out: Annotated[Path, typer.Option(metavar="PICTURE.png", help="Where the picture goes.")] = Path("extremal-demo.png"),
+) -> None:
+    """Solve a few problems by every method, print a table and save a picture."""
+    from rich.console import Console
+
+    from extremal.experiments.demo import run
+
+    run(check_out(out), Console())
+
+
+def _first_line(documented: type) -> str:
+    return (documented.__doc__ or "").partition("\n")[0]
+
+
+def _list(names: tuple[str, str, str], rows: list[tuple[str, str, str]], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
+        return
+    width = max(len(second) for _, second, _ in rows) + 2
+    _lines([(first, f"{second:<{width}}{third}") for first, second, third in rows])

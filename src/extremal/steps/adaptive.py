@@ -1,0 +1,111 @@
+"""Steps that look at f: the short step and the exact line search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from extremal import checks
+from extremal.checks import NonFiniteError
+from extremal.objective import Segment
+from extremal.steps.base import Direction, Plan
+
+
+@dataclass(frozen=True)
+class ShortStep:
+    """The minimiser of the quadratic upper bound: eta = min(1, <g, x - s> / (L |s - x|^2)).
+
+    With full gradients f never increases; the step of Lacoste-Julien's non-convex analysis.
+
+    Parameters
+    ----------
+    L : float, optional
+        Lipschitz constant of the gradient; the objective's own if left out.
+
+    References
+    ----------
+    Levitin, Polyak (1966); Lacoste-Julien (2016), arXiv:1607.00345.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.FrankWolfe(step=ex.ShortStep())
+    FrankWolfe(step=ShortStep(L=None))
+    """
+
+    L: float | None = None
+
+    def __post_init__(self):
+        if self.L is not None:
+            checks.fix(self, L=checks.positive("ShortStep", "L", self.L))
+
+    def bind(self, plan: Plan) -> Self:
+        """Nothing is open: the objective knows L."""
+        return self
+
+    def eta(self, k: int, direction: Direction) -> float:
+        """min(1, gap / (L |s - x|^2)), never negative."""
+        curve = (direction.f.smoothness if self.L is None else self.L) * direction.norm2
+        return 0.0 if direction.gap <= 0 else min(1.0, direction.gap / curve) if curve > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """The best step on the segment: eta = argmin over t in [0, 1] of f(x + t (s - x)).
+
+    For a linear model a probe costs O(n) on the margins and no product with A (it counts as n values); for `Separable`
+    it costs a full gradient. If f is not convex, a stationary point with a smaller f is taken.
+
+    Parameters
+    ----------
+    tol : float
+        Absolute tolerance on eta, relative to 1.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.FrankWolfe(step=ex.LineSearch())
+    FrankWolfe(step=LineSearch(tol=1e-10))
+    """
+
+    tol: float = 1e-10
+
+    def __post_init__(self):
+        checks.fix(self, tol=checks.positive("LineSearch", "tol", self.tol))
+
+    def bind(self, plan: Plan) -> Self:
+        """Nothing is open."""
+        return self
+
+    def eta(self, k: int, direction: Direction) -> float:
+        """Root of the slope in [0, 1], or the end that the slopes point to."""
+        line = direction.segment()
+
+        def slope(t: float) -> float:
+            value = line.slope(t)
+            if not math.isfinite(value):
+                raise NonFiniteError(f"LineSearch: the slope at eta = {t} is {value}")
+            return value
+
+        if slope(0.0) >= 0:
+            return 0.0  # a noisy g may point uphill
+        t = 1.0 if slope(1.0) <= 0 else _root(slope, self.tol)
+        return t if direction.f.convex else _decrease(line, t)
+
+
+def _root(slope: Callable[[float], float], tol: float) -> float:
+    from scipy.optimize import brentq  # imported by the first line search: it takes long
+
+    return float(brentq(slope, 0.0, 1.0, xtol=tol))  # pyright: ignore[reportArgumentType]
+
+
+def _decrease(line: Segment, t: float) -> float:
+    """Halve t until f has fallen: the slope at 0 is negative, so it will."""
+    start = line.value(0.0)
+    for _ in range(60):
+        if line.value(t) <= start:
+            return t
+        t /= 2
+    return 0.0

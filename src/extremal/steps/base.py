@@ -1,0 +1,82 @@
+"""The contract of a step rule, and what rules share.
+
+A rule may leave open what only the run knows (a horizon, a smoothness constant, the constants of the estimator);
+``bind`` fills that in from the run's `Plan` before the first step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.gradients.base import Estimate
+from extremal.iterates import distance2, inner
+from extremal.objective import Objective, Segment
+from extremal.vertices import Vertex
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a method knows of the run to come, for rules that leave it open."""
+
+    horizon: int | None = None  # K: iterations that the budget allows, None if there is no budget
+    d: float = 1.0  # 1/d is the largest step that the estimator's recursion allows
+    c: float = 1.0  # step of the non-convex theory relative to 1/sqrt K, see SmallBatch
+
+
+class Direction:
+    """The step from x to a vertex s as a rule sees it; each quantity is computed only if asked for."""
+
+    def __init__(self, f: Objective, x: np.ndarray, estimate: Estimate, s: Vertex):
+        self.f, self.x, self.estimate, self.s = f, x, estimate, s
+
+    @cached_property
+    def gap(self) -> float:
+        """<g, x - s>: the Frank-Wolfe gap if g is the gradient, an estimate of it otherwise."""
+        g = self.estimate.g
+        return inner(self.x, g) - self.s.dot(g)
+
+    @cached_property
+    def norm2(self) -> float:
+        """|s - x|^2."""
+        return distance2(self.x, self.s)
+
+    def segment(self) -> Segment:
+        """f between x and s."""
+        return self.f.along(self.x, self.s)
+
+
+class Step(Protocol):
+    """The contract of a step rule."""
+
+    def bind(self, plan: Plan) -> Step:
+        """The rule with all that was open filled in."""
+        ...
+
+    def eta(self, k: int, direction: Direction) -> float:
+        """The step of iteration k = 0, 1, ..."""
+        ...
+
+
+def check_step(call: str, step: Any) -> None:
+    """Refuse what is no step rule."""
+    if isinstance(step, type) or not (hasattr(step, "bind") and hasattr(step, "eta")):
+        raise InputError(f"`{call}(step=...)` must be a step rule such as LineSearch(), got {step!r}")
+
+
+def first(*options: T | None) -> T | None:
+    """The first that is not open."""
+    return next((option for option in options if option is not None), None)
+
+
+def bound(rule: Step, value: T | None) -> T:
+    """The value, or a word on how rules get theirs."""
+    if value is None:
+        raise InputError(f"{rule} is not bound: it needs the method's Plan, see `Step.bind`")
+    return value

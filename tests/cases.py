@@ -1,0 +1,199 @@
+"""Every public part of the library as instances, and plain numpy truths to hold them against.
+
+A new public class is one more instance in its list here; test_architecture.py fails as long as it is missing. A new loss or
+set also gets its formula in `truth`, or in `minimum`, `project` and `corners`: written from the definition, not from the code.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import scipy.sparse as sp
+
+import extremal as ex
+
+N, DIM = 60, 8
+
+
+def _matrix() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((N, DIM)) * (rng.random((N, DIM)) < 0.6)
+    A[3] = 0.0  # an empty row
+    return A
+
+
+MATRIX = _matrix()
+LOWER, UPPER = np.linspace(-1.0, 0.0, DIM), np.linspace(0.5, 2.0, DIM)
+
+DATA = (
+    ex.Dense(MATRIX),
+    ex.CSR(sp.csr_array(MATRIX)),
+    ex.Dense(MATRIX.astype(np.float32)),
+    ex.CSR(sp.csr_array(MATRIX.astype(np.float32))),
+)
+LOSSES = (ex.Logistic(), ex.NonlinearLeastSquares(), ex.Squared(), ex.Huber(), ex.Huber(0.3))
+SETS = (
+    ex.L1Ball(2.0),
+    ex.L2Ball(1.5),
+    ex.LinfBall(0.5),
+    ex.Simplex(),
+    ex.Simplex(3.0),
+    ex.Box(-1.0, 2.0),
+    ex.Box(LOWER, UPPER),
+)
+VERTICES = (ex.Coordinate(2, -1.5, (DIM,)), ex.DenseVertex(np.linspace(-1.0, 1.0, DIM)))
+GRADIENTS = (
+    ex.Full(),
+    ex.Sarah(batch=5, p=0.2),
+    ex.Sarah(batch=7, p=0.1, replace=True),
+    ex.SagaSarah(batch=5, lam=0.1),
+    ex.SagaSarah(batch=5, lam=0.1, start="cold"),
+    ex.SagaSarah(batch=7, lam=0.3, replace=True),
+)
+MOVES = (ex.VertexMove(),)
+STEPS = (
+    ex.OpenLoop(),
+    ex.TwoPhase(),
+    ex.Anytime(),
+    ex.InverseSqrt(),
+    ex.SmallBatch(),
+    ex.ShortStep(),
+    ex.LineSearch(),
+)
+METHODS = (
+    ex.FrankWolfe(),
+    ex.FrankWolfe(step=ex.ShortStep()),
+    ex.FrankWolfe(step=ex.LineSearch()),
+    ex.SarahFW(),
+    ex.SarahFW(batch=1, replace=True),
+    ex.SarahFW(batch=20, step=ex.Anytime()),
+    ex.SagaSarahFW(),
+    ex.SagaSarahFW(batch=20, start="cold"),
+    ex.SagaSarahFW(batch=20, lam=0.5, replace=True),
+    ex.Method(gradient=ex.Sarah(batch=5, p=0.3), step=ex.LineSearch()),
+)
+
+
+def targets(loss) -> np.ndarray:
+    """Targets for MATRIX that the loss accepts."""
+    rng = np.random.default_rng(1)
+    y = MATRIX @ rng.standard_normal(DIM) + 0.5 * rng.standard_normal(N)
+    return y if loss.labels is None else np.where(y > 0, loss.labels[1], loss.labels[0])
+
+
+def model(loss, kind: str = "dense", dtype=np.float64) -> ex.LinearModel:
+    """A linear model on MATRIX, kept dense or sparse."""
+    A = MATRIX.astype(dtype)
+    return ex.LinearModel(loss, sp.csr_array(A) if kind == "csr" else A, targets(loss))
+
+
+def separable(loss, A: np.ndarray = MATRIX, y: np.ndarray | None = None) -> ex.Separable:
+    """The same sum, by callables that know nothing of the library's loss and data."""
+    (value, deriv), y = truth(loss), targets(loss) if y is None else y
+    return ex.Separable(
+        len(A),
+        A.shape[1],
+        grad=lambda x, idx: deriv(A[idx] @ x, y[idx])[:, None] * A[idx],
+        value=lambda x, idx: value(A[idx] @ x, y[idx]),
+        convex=loss.convex,
+        smoothness=loss.curvature * float(np.linalg.eigvalsh(A.T @ A)[-1]) / len(A),
+    )
+
+
+def truth(loss):
+    """Value and derivative of a loss as its docstring writes them; unsafe at large margins."""
+    match loss:
+        case ex.Logistic():
+            return lambda z, y: np.log(1 + np.exp(-y * z)), lambda z, y: -y / (1 + np.exp(y * z))
+        case ex.NonlinearLeastSquares():
+            q = lambda z: 1 / (1 + np.exp(z))  # noqa: E731
+            return lambda z, y: (y - q(z)) ** 2, lambda z, y: 2 * (y - q(z)) * q(z) * (1 - q(z))
+        case ex.Squared():
+            return lambda z, y: (z - y) ** 2 / 2, lambda z, y: z - y
+        case ex.Huber(delta=t):
+            line = lambda r: np.where(np.abs(r) <= t, r**2 / 2, t * (np.abs(r) - t / 2))  # noqa: E731
+            return lambda z, y: line(z - y), lambda z, y: np.clip(z - y, -t, t)
+    raise KeyError(loss)
+
+
+def full(loss, x: np.ndarray) -> tuple[float, np.ndarray]:
+    """f(x) and grad f(x) on MATRIX, in float64."""
+    (value, deriv), z = truth(loss), MATRIX @ np.asarray(x, np.float64)
+    return float(value(z, targets(loss)).mean()), MATRIX.T @ deriv(z, targets(loss)) / N
+
+
+def minimum(C, g: np.ndarray) -> float:
+    """min over s in C of <g, s>."""
+    g = np.asarray(g, np.float64).reshape(-1)
+    match C:
+        case ex.L1Ball(radius=r):
+            return -r * np.abs(g).max()
+        case ex.L2Ball(radius=r):
+            return -r * float(np.linalg.norm(g))
+        case ex.LinfBall(radius=r):
+            return -r * np.abs(g).sum()
+        case ex.Simplex(total=t):
+            return t * g.min()
+        case ex.Box(lower=lo, upper=up):
+            return float(np.minimum(np.ravel(lo) * g, np.ravel(up) * g).sum())
+    raise KeyError(C)
+
+
+def gap(C, x: np.ndarray, g: np.ndarray) -> float:
+    """The Frank-Wolfe gap <g, x> - min over s of <g, s>."""
+    return float(np.asarray(x, np.float64).reshape(-1) @ g.reshape(-1)) - minimum(C, g)
+
+
+def project(C, v: np.ndarray) -> np.ndarray:
+    """The point of C nearest to the vector v."""
+    match C:
+        case ex.L1Ball(radius=r):
+            return v if np.abs(v).sum() <= r else np.sign(v) * _on_simplex(np.abs(v), r)
+        case ex.L2Ball(radius=r):
+            return v * min(1.0, r / max(np.linalg.norm(v), 1e-300))
+        case ex.LinfBall(radius=r):
+            return np.clip(v, -r, r)
+        case ex.Simplex(total=t):
+            return _on_simplex(v, t)
+        case ex.Box(lower=lo, upper=up):
+            return np.clip(v, lo, up)
+    raise KeyError(C)
+
+
+def _on_simplex(v: np.ndarray, total: float) -> np.ndarray:
+    u = np.sort(v)[::-1]
+    thresholds = (np.cumsum(u) - total) / np.arange(1, len(u) + 1)
+    return np.maximum(v - thresholds[np.flatnonzero(u > thresholds)[-1]], 0.0)
+
+
+def corners(C, d: int) -> np.ndarray:
+    """The extreme points of C in d dimensions, one per row; a sample of them for the Euclidean ball."""
+    signs = np.array(list(itertools.product([-1.0, 1.0], repeat=d)))
+    match C:
+        case ex.L1Ball(radius=r):
+            return r * np.vstack([np.eye(d), -np.eye(d)])
+        case ex.L2Ball(radius=r):
+            return r * np.vstack([np.eye(d), -np.eye(d), signs / np.sqrt(d)])
+        case ex.LinfBall(radius=r):
+            return r * signs
+        case ex.Simplex(total=t):
+            return t * np.eye(d)
+        case ex.Box(lower=lo, upper=up):
+            return np.where(signs > 0, np.ravel(up), np.ravel(lo))
+    raise KeyError(C)
+
+
+def optimum(loss, C) -> float:
+    """f* on MATRIX by projected gradients with momentum, certified to 1e-9 by its own gap."""
+    L = loss.curvature * float(np.linalg.eigvalsh(MATRIX.T @ MATRIX)[-1]) / N
+    x = v = project(C, np.zeros(DIM))
+    best, t = full(loss, x)[0], 1.0
+    for _ in range(20_000):
+        new = project(C, v - full(loss, v)[1] / L)
+        value, g = full(loss, new)
+        if gap(C, new, g) <= 1e-9:
+            return value
+        t_new = 1.0 if value > best else (1 + np.sqrt(1 + 4 * t * t)) / 2  # restart when f rises
+        v, x, t, best = new + (t - 1) / t_new * (new - x), new, t_new, value
+    raise AssertionError(f"no reference for {loss} on {C}")

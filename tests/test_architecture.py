@@ -1,0 +1,197 @@
+"""The house rules: imports go one way, every public part is tested and explained, files stay short, importing is light."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import cases
+import pytest
+
+import extremal as ex
+from extremal import data, gradients, losses, methods, moves, objective, sets, steps, vertices
+
+SOURCE = Path(ex.__file__).parent
+MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
+ORDER = [  # each module may import those before it only
+    "checks", "vertices", "iterates", "kernels", "data", "losses", "objective", "sampling", "sets", "gradients", "steps",
+    "moves", "result", "methods", "counting", "solver", "driver", "files", "experiments", "cli",
+]  # fmt: skip
+PUBLIC = {name: getattr(ex, name) for name in ex.__all__}
+CLASSES = {name: item for name, item in PUBLIC.items() if inspect.isclass(item)}
+CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
+    data.Data: cases.DATA,
+    losses.Loss: cases.LOSSES,
+    objective.Objective: (cases.model(ex.Squared()), cases.separable(ex.Squared())),
+    vertices.Vertex: cases.VERTICES,
+    gradients.Gradient: cases.GRADIENTS,
+    moves.Move: cases.MOVES,
+    steps.Step: cases.STEPS,
+    methods.Recipe: cases.METHODS,
+}
+OTHER = {  # public, and no part of a run that could be exchanged
+    "Calls", "Certificate", "ConvexSet", "InputError", "LargeTableWarning", "NonFiniteError", "Record", "Result", "Sampler",
+    "State", "Status", "Trace", "iterate", "minimize",
+}  # fmt: skip
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of the package that a file imports, anywhere in it, as dotted names without the package's."""
+    found = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name.removeprefix("extremal.") in MODULES else node.module for name in inside}
+    found = {"extremal.driver" if name == "extremal" else name for name in found}  # the package itself holds all up to there
+    return {name.removeprefix("extremal.") for name in found if name.startswith("extremal.")}
+
+
+def layer(module: str) -> str:
+    return module.split(".")[0]
+
+
+def methods_of(contract: type) -> set[str]:
+    return {name for name, item in vars(contract).items() if inspect.isfunction(item) and not name.startswith("_")}
+
+
+def keeps(kind: type, contract: type) -> bool:
+    return all(callable(getattr(kind, name, None)) for name in methods_of(contract))
+
+
+# imports
+
+
+def test_every_module_has_its_place():
+    assert {layer(m) for m in MODULES} - {"__init__", "__main__"} <= set(ORDER)
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if layer(m) in ORDER])
+def test_imports_go_one_way(module):
+    before = ORDER[: ORDER.index(layer(module))]
+    for name in imports(MODULES[module]):
+        assert layer(name) in before or layer(name) == layer(module), f"{module} imports {name}"
+
+
+def test_packages_have_no_circles_inside():
+    """A base imports none of its kind, and nothing but an __init__ imports from an __init__."""
+    for module, path in MODULES.items():
+        inside = {name for name in imports(path) if layer(name) == layer(module)}
+        if module.endswith(".base"):
+            assert not inside, module
+        if not module.endswith("__init__"):
+            assert layer(module) not in inside, f"{module} imports its own package"
+
+
+@pytest.mark.parametrize(
+    "module", [m for m in MODULES if layer(m) in ("sets", "steps", "moves", "gradients", "methods", "solver")]
+)
+def test_only_objectives_know_of_data(module):
+    assert not {"data", "kernels", "losses"} & {layer(name) for name in imports(MODULES[module])}
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if layer(m) == "sets"])
+def test_sets_know_only_what_a_vertex_is(module):
+    assert {layer(name) for name in imports(MODULES[module])} <= {"checks", "vertices", "sets"}
+
+
+def test_importing_the_package_is_light():
+    heavy = ("numba", "matplotlib", "sklearn", "pandas", "typer", "rich")
+    code = f"import sys, extremal; print([m for m in {heavy} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+# the text
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_files_are_short_and_explained(module):
+    assert len(MODULES[module].read_text().splitlines()) <= 350
+    assert ast.get_docstring(tree(MODULES[module]))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_prints_or_asks_the_global_generator(module):
+    for node in ast.walk(tree(MODULES[module])):
+        if isinstance(node, ast.Call):
+            assert not (isinstance(node.func, ast.Name) and node.func.id == "print"), f"{module}:{node.lineno} prints"
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "np.random":
+            assert node.attr in ("default_rng", "Generator"), f"{module}:{node.lineno} draws from a global generator"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_are_explained_by_example(name):
+    item = PUBLIC[name]
+    text = inspect.getdoc(item) if isinstance(item, type) or callable(item) else ""
+    assert text
+    assert item.__doc__, "the docstring is inherited"
+    if not (isinstance(item, type) and issubclass(item, (Warning, ex.NonFiniteError))):
+        assert "Examples\n--------\n>>> " in text
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_public_methods_are_explained(name):
+    for member, item in vars(CLASSES[name]).items():
+        if inspect.isfunction(item) and not member.startswith("_"):
+            assert inspect.getdoc(item), member
+
+
+def test_public_names_are_sorted_and_exist():
+    assert ex.__all__ == sorted(ex.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name))
+    assert len(set(ex.__all__)) == len(ex.__all__)
+
+
+def test_options_are_given_by_name():
+    """A number by position must not land in another option."""
+    for call in (ex.minimize, ex.iterate):
+        parameters = inspect.signature(call).parameters.values()
+        assert [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY] == ["f", "C", "method"]
+
+
+def test_every_status_has_a_sentence():
+    assert len({status.sentence for status in ex.Status}) == len(ex.Status) >= 7
+    assert all(status == status.value for status in ex.Status)
+
+
+# the lists of cases
+
+
+def test_every_public_class_is_a_case():
+    for contract, instances in CONTRACTS.items():
+        public = {name for name, kind in CLASSES.items() if keeps(kind, contract)}
+        assert public, contract
+        assert public == {type(item).__name__ for item in instances}, f"cases.py lacks one of {public}"
+    sets_ = {name for name, kind in CLASSES.items() if issubclass(kind, ex.ConvexSet) and not inspect.isabstract(kind)}
+    assert sets_ == {type(C).__name__ for C in cases.SETS}
+
+
+def test_every_public_name_is_of_some_kind():
+    known = {name for name, kind in CLASSES.items() if any(keeps(kind, contract) for contract in CONTRACTS)}
+    known |= {name for name, kind in CLASSES.items() if issubclass(kind, ex.ConvexSet)}
+    assert set(PUBLIC) - known <= OTHER
+    assert set(PUBLIC) >= OTHER
+
+
+def test_every_part_has_a_name_on_the_command_line():
+    named = {kind for kind, _, _ in sets.SETS.values()}
+    assert named == {type(C) for C in cases.SETS}
+    assert set(losses.LOSSES.values()) == {type(loss) for loss in cases.LOSSES}
+    assert set(methods.METHODS.values()) == {type(m) for m in cases.METHODS} - {ex.Method}
+
+
+def test_every_kind_of_part_has_its_truth():
+    """The formulas that the contracts are held against know each loss and set."""
+    for loss in cases.LOSSES:
+        assert cases.truth(loss)
+    for C in cases.SETS:
+        assert cases.corners(C, cases.DIM).shape[1] == cases.DIM

@@ -1,0 +1,220 @@
+"""Step rules: in [0, 1], as their formulas say, and monotone where they promise it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from cases import DIM, LOSSES, MATRIX, SETS, STEPS, VERTICES, N, full, model, separable, targets
+
+import extremal as ex
+from extremal.methods import Budget
+from extremal.steps import Direction, Plan
+
+EVERY_STEP = pytest.mark.parametrize("step", STEPS, ids=repr)
+X = np.linspace(-0.5, 1.0, DIM)
+
+
+def direction(f, s=VERTICES[0], g=None) -> Direction:
+    return Direction(f, X, SimpleNamespace(g=f.grad(X) if g is None else g, exact=g is None), s)
+
+
+def values(f, C, method, count: int = 60) -> np.ndarray:
+    return np.array([f.value(state.x) for state in itertools.islice(ex.iterate(f, C, method=method), count)])
+
+
+@EVERY_STEP
+@pytest.mark.parametrize("horizon", [None, 0, 1, 2, 7, 1000])
+@pytest.mark.parametrize(("d", "c"), [(1.0, 1.0), (2.0, 0.1), (40.5, 0.5)])
+def test_steps_are_in_the_unit_interval(step, horizon, d, c):
+    rule, f = step.bind(Plan(horizon, d, c)), model(ex.Logistic())
+    uphill = -f.grad(X)  # a noisy estimate may point the wrong way
+    for k in (0, 1, 2, 3, 10, 499, 500, 501, 2000, 10**9):
+        for where in (direction(f), direction(f, VERTICES[1]), direction(f, g=uphill), direction(f, ex.DenseVertex(X))):
+            assert 0.0 <= rule.eta(k, where) <= 1.0
+
+
+@EVERY_STEP
+def test_binding_twice_changes_nothing(step):
+    once = step.bind(Plan(100, 7.0, 0.5))
+    assert once.bind(Plan(3, 2.0, 0.1)) == once
+
+
+@pytest.mark.parametrize("K", [1, 2, 5, 9, 10, 11, 100, 101])
+@pytest.mark.parametrize("d", [1.0, 2.5, 10.0])
+def test_two_phase_formula(K, d):
+    rule, k0 = ex.TwoPhase(d=d, horizon=K), math.ceil(K / 2)
+    for k in range(K + 3):
+        wanted = 1 / d if K <= d or k < k0 else 2 / (2 * d + k - k0)
+        assert rule.eta(k, None) == pytest.approx(wanted, rel=1e-15)
+    assert rule.eta(k0, None) == rule.eta(0, None)  # the second phase takes up where the first one ends
+
+
+def test_two_phase_takes_what_is_open_from_the_plan():
+    plan = Plan(horizon=100, d=7.0)
+    assert ex.TwoPhase().bind(plan) == ex.TwoPhase(7.0, 100)
+    assert ex.TwoPhase(d=3.0).bind(plan) == ex.TwoPhase(3.0, 100)
+    assert ex.TwoPhase(horizon=9).bind(plan) == ex.TwoPhase(7.0, 9)
+    assert ex.TwoPhase().bind(Plan(d=7.0)) == ex.Anytime(7.0)
+
+
+@pytest.mark.parametrize("d", [1.0, 9.5])
+def test_anytime_and_open_loop_formulas(d):
+    for k in (0, 1, 17, 1000):
+        assert ex.Anytime().bind(Plan(d=d)).eta(k, None) == pytest.approx(2 / (2 * d + k), rel=1e-15)
+        assert ex.OpenLoop().bind(Plan()).eta(k, None) == pytest.approx(2 / (k + 2), rel=1e-15)
+    assert ex.Anytime(1.0).eta(5, None) == ex.OpenLoop().eta(5, None)
+
+
+def test_inverse_square_root_formula():
+    assert ex.InverseSqrt().bind(Plan(horizon=400)).eta(3, None) == pytest.approx(1 / 20)
+    assert ex.InverseSqrt(c=0.5, horizon=100).bind(Plan(horizon=400)).eta(3, None) == pytest.approx(1 / 20)
+    assert ex.InverseSqrt().bind(Plan()).eta(15, None) == pytest.approx(1 / 4)
+
+
+@pytest.mark.parametrize("b", [1, 5, 8, N])
+def test_small_batch_takes_c_from_the_estimator(b):
+    """Methods.md 5.1: (p b / (1 - p))^(1/4) for Sarah, min(1, b / sqrt n)^(1/2) for Saga Sarah."""
+    f, budget, p = model(ex.NonlinearLeastSquares()), Budget(max_iter=100), 2 * b / (N + 2 * b)
+    for method, c in (
+        (ex.SarahFW(batch=b, step=ex.SmallBatch()), min(1.0, (p * b / (1 - p)) ** 0.25)),
+        (ex.SagaSarahFW(batch=b, step=ex.SmallBatch()), min(1.0, b / math.sqrt(N)) ** 0.5),
+    ):
+        assert method.prepare(f, budget).step.eta(0, None) == pytest.approx(c / 10)
+
+
+@pytest.mark.parametrize(
+    "rule", [ex.TwoPhase(), ex.TwoPhase(d=3.0), ex.TwoPhase(horizon=5), ex.Anytime(), ex.SmallBatch()], ids=repr
+)
+def test_a_rule_that_is_not_bound_says_so(rule):
+    with pytest.raises(ex.InputError, match=rf"{type(rule).__name__}.* is not bound"):
+        rule.eta(0, None)
+
+
+@pytest.mark.parametrize("d", [0.5, 0, -1.0, math.nan, math.inf, "a", True])
+def test_rules_refuse_steps_outside_the_unit_interval(d):
+    for rule in (ex.TwoPhase, ex.Anytime):
+        with pytest.raises(ex.InputError, match=rf"`{rule.__name__}\(d=\.\.\.\)`"):
+            rule(d=d)
+
+
+@pytest.mark.parametrize("rule", [ex.TwoPhase, ex.InverseSqrt, ex.SmallBatch])
+@pytest.mark.parametrize("horizon", [-1, 2.5, "a", True])
+def test_rules_refuse_a_horizon_that_is_no_number_of_steps(rule, horizon):
+    with pytest.raises(ex.InputError, match=rf"`{rule.__name__}\(horizon=\.\.\.\)`"):
+        rule(horizon=horizon)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda v: ex.InverseSqrt(c=v), "c"),
+        (lambda v: ex.ShortStep(L=v), "L"),
+        (lambda v: ex.LineSearch(tol=v), "tol"),
+    ],
+)
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "a", True])
+def test_rules_refuse_bad_constants(make, name, value):
+    with pytest.raises(ex.InputError, match=rf"\({name}=\.\.\.\)`"):
+        make(value)
+
+
+@pytest.mark.parametrize("s", VERTICES, ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize("kind", ["dense", "csr", "separable"])
+def test_line_search_is_exact_on_a_quadratic(kind, s):
+    f = separable(ex.Squared()) if kind == "separable" else model(ex.Squared(), kind)
+    for scale in (1.0, 0.05, 30.0):  # a step inside, one cut at 1, a short one
+        v = ex.DenseVertex(X + scale * (s.to_array() - X))
+        to = v.to_array() - X
+        curve = float(((MATRIX @ to) ** 2).mean())
+        best = -float((MATRIX @ to) @ (MATRIX @ X - targets(ex.Squared()))) / N / curve
+        assert ex.LineSearch().eta(0, direction(f, v)) == pytest.approx(min(1.0, max(0.0, best)), abs=1e-9)
+
+
+def test_line_search_tolerance_is_that_of_the_step():
+    f, v = model(ex.Logistic()), VERTICES[1]
+    fine, coarse = ex.LineSearch().eta(0, direction(f, v)), ex.LineSearch(tol=1e-2).eta(0, direction(f, v))
+    assert 0 < abs(fine - coarse) <= 1e-2
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("C", SETS, ids=repr)
+def test_f_never_rises_with_line_search_or_short_step(loss, C):
+    f = model(loss)
+    noisy = ex.Sarah(batch=1, p=0.1)  # the line search asks f itself, so that noise does no harm
+    for method in (
+        ex.FrankWolfe(step=ex.LineSearch()),
+        ex.FrankWolfe(step=ex.ShortStep()),
+        ex.Method(gradient=noisy, step=ex.LineSearch()),
+    ):
+        path = values(f, C, method)
+        assert (np.diff(path) <= 1e-12).all()
+        assert path[-1] < path[0]
+
+
+@pytest.mark.parametrize("step", [ex.LineSearch(), ex.ShortStep()], ids=repr)
+def test_monotone_steps_on_a_separable_sum(step):
+    for loss in LOSSES:
+        path = values(separable(loss), ex.L2Ball(1.5), ex.FrankWolfe(step=step), 30)
+        assert (np.diff(path) <= 1e-12).all()
+
+
+def test_line_search_passes_over_a_stationary_point_that_is_worse():
+    """The slope (t - 0.1) (t - 0.6) (t - 0.95) vanishes thrice; a root finder comes upon the last, where f is above f(0)."""
+    slope = np.polynomial.Polynomial.fromroots([0.1, 0.6, 0.95])
+    f = ex.Separable(1, 1, grad=lambda x, idx: slope(x)[None], value=lambda x, idx: slope.integ()(x))
+    where = Direction(f, np.zeros(1), SimpleNamespace(g=f.grad(np.zeros(1)), exact=True), ex.DenseVertex(np.ones(1)))
+    eta, line = ex.LineSearch().eta(0, where), where.segment()
+    assert line.value(0.95) > line.value(0.0)
+    assert 0 < eta < 1
+    assert line.value(eta) < line.value(0.0)
+
+
+def test_short_step_formula():
+    f, L = model(ex.Squared()), 3.0
+    for s in VERTICES:
+        to, g = s.to_array() - X, full(ex.Squared(), X)[1]
+        wanted = min(1.0, max(0.0, -float(g @ to) / (L * float(to @ to))))
+        assert ex.ShortStep(L=L).eta(0, direction(f, s)) == pytest.approx(wanted, rel=1e-12)
+        wanted = min(1.0, max(0.0, -float(g @ to) / (f.smoothness * float(to @ to))))
+        assert ex.ShortStep().eta(0, direction(f, s)) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_steps_at_a_vertex_that_is_the_point_itself():
+    where = direction(model(ex.Logistic()), ex.DenseVertex(X))
+    for step in STEPS:
+        assert np.isfinite(step.bind(Plan(10, 2.0, 0.5)).eta(0, where))
+
+
+@pytest.mark.parametrize("b", [None, 1, 13, N])
+def test_the_papers_parameters_are_the_defaults(b):
+    f, budget, batch = model(ex.Logistic()), Budget(max_grads=100 * N), b or math.ceil(math.sqrt(N))
+    p, lam = 2 * batch / (N + 2 * batch), batch / (2 * N)
+    sarah, saga = ex.SarahFW(batch=b).prepare(f, budget), ex.SagaSarahFW(batch=b).prepare(f, budget)
+    assert sarah.gradient == ex.Sarah(batch, p)
+    assert saga.gradient == ex.SagaSarah(batch, lam, "full")
+    K = round(99 * N / (p * N + 2 * batch * (1 - p)))  # iterations that the budget pays for in the mean
+    assert sarah.step == ex.TwoPhase(2 / p, K)
+    assert saga.step == ex.TwoPhase(4 * N / batch, round(99 * N / (2 * batch)))
+    assert ex.SarahFW(batch=b).prepare(f, Budget()).step == ex.Anytime(2 / p)
+    other = model(ex.NonlinearLeastSquares())
+    assert ex.SarahFW(batch=b).prepare(other, budget).step == ex.InverseSqrt(1.0, K)
+    assert ex.SagaSarahFW(batch=b).prepare(other, Budget(max_iter=50)).step == ex.InverseSqrt(1.0, 50)
+
+
+def test_the_default_steps_of_frank_wolfe():
+    assert ex.FrankWolfe().prepare(model(ex.Logistic()), Budget()).step == ex.OpenLoop()
+    f = model(ex.NonlinearLeastSquares())
+    assert ex.FrankWolfe().prepare(f, Budget()).step == ex.ShortStep(f.smoothness)
+    unknown = ex.Separable(2, 2, grad=lambda x, i: np.ones((len(i), 2)), value=lambda x, i: np.ones(len(i)))
+    assert ex.FrankWolfe().prepare(unknown, Budget(max_iter=9)).step == ex.InverseSqrt(1.0, 9)
+
+
+@pytest.mark.parametrize("step", ["anytime", ex.LineSearch, 0.1, ex.Simplex()], ids=repr)
+def test_what_is_no_step_is_refused(step):
+    for make in (ex.FrankWolfe, ex.SarahFW, ex.SagaSarahFW):
+        with pytest.raises(ex.InputError, match=r"step=\.\.\."):
+            ex.minimize(model(ex.Squared()), ex.L1Ball(1.0), method=make(step=step), max_iter=1)
