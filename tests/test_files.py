@@ -356,8 +356,10 @@ def test_compressed_in_name_only(here, suffix):
 
 def test_bits_flipped_in_a_compressed_file(here):
     whole = bytearray(gzip.compress(TEXT.encode() * 1000))
-    whole[len(whole) // 2] ^= 0xFF
-    refused(write("d.gz", bytes(whole)), "d.gz:")
+    whole[-8] ^= 0xFF  # the checksum
+    refused(write("d.gz", bytes(whole)), "cannot be read (CRC check failed")
+    whole[10] = 0xFF  # the first block: zlib itself gives up
+    refused(write("d.gz", bytes(whole)), "truncated or damaged (Error -3")
 
 
 def test_truncated_arrays(here):
@@ -450,7 +452,7 @@ def test_saving_overwrites_and_follows_links(here, result):
         assert np.array_equal(held["x"], result.x)
 
 
-def test_check_out(here):
+def test_check_out(here, monkeypatch):
     assert check_out(Path("model.npz")) == Path("model.npz")
     assert check_out(Path(write("there", "")))
     with pytest.raises(ex.InputError, match=r"^gone/model\.npz: cannot be written, there is no directory gone"):
@@ -458,3 +460,6 @@ def test_check_out(here):
     for path in (here, Path(os.devnull)):
         with pytest.raises(ex.InputError, match="it is no file"):
             check_out(path)
+    monkeypatch.setattr(files.os, "access", lambda path, mode: False)  # root may write everywhere, so it is made up
+    with pytest.raises(ex.InputError, match="read-only"):
+        check_out(Path("model.npz"))
