@@ -7,11 +7,13 @@ set also gets its formula in `truth`, or in `minimum`, `project` and `corners`: 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 import extremal as ex
+from extremal.methods import Budget
 
 N, DIM = 60, 8
 
@@ -50,10 +52,43 @@ GRADIENTS = (
     ex.SagaSarah(batch=5, lam=0.1),
     ex.SagaSarah(batch=5, lam=0.1, start="cold"),
     ex.SagaSarah(batch=7, lam=0.3, replace=True),
+    ex.MiniBatch(batch=5),
+    ex.MiniBatch(batch=7, replace=True),
+    ex.MiniBatch(batch=ex.PowerLaw(1, 1, 1)),
+    ex.Pool(batch=3),
+    ex.Momentum(batch=5),
+    ex.Momentum(batch=7, replace=True),
+    ex.Storm(batch=5),
+    ex.Storm(batch=7, replace=True),
+    ex.Svrg(batch=5, epoch=6),
+    ex.Svrg(batch=ex.PowerLaw(2, 1, 1), epoch=ex.Doubling(), replace=True),
+    ex.Spider(batch=5, epoch=6),
+    ex.Spider(batch=ex.EpochLength(), epoch=ex.Doubling()),
+    ex.Spider(batch=7, epoch=4, restart=20, replace=True),
+    ex.Sag(batch=5),
+    ex.Sag(batch=7, replace=True),
+    ex.Sag(batch=5, rho=ex.PowerLaw(1.0, 2.0, -0.5)),
+    ex.Saga(batch=5),
+    ex.Saga(batch=7, two_batches=True, replace=True),
+    ex.Substitute(batch=5),
+    ex.Substitute(batch=7, replace=True),
 )
-MOVES = (ex.VertexMove(),)
+MOVES = (
+    ex.VertexMove(),
+    ex.Sliding(beta=2.0, tol=0.01),
+    ex.AcceleratedSliding(beta=ex.PowerLaw(3.0, 2.0, -1.0), tol=ex.Telescoping(4.0)),
+    ex.DoubleSliding(beta=ex.PowerLaw(4.0, 1.0, -1.0), beta_y=2.0, tol=0.01),
+    ex.GeodesicMove(),
+)
+LAWS = (ex.PowerLaw(), ex.Telescoping(1.0), ex.Doubling(), ex.EpochLength(), ex.EpochTolerance(1.0))
+MANIFOLDS = (ex.Euclidean(), ex.SPD())
 STEPS = (
     ex.OpenLoop(),
+    ex.Decay(2, 8),
+    ex.FullStep(),
+    ex.EpochOpenLoop(),
+    ex.EpochHarmonic(),
+    ex.LuFreundStep(),
     ex.TwoPhase(),
     ex.Anytime(),
     ex.InverseSqrt(),
@@ -71,8 +106,44 @@ METHODS = (
     ex.SagaSarahFW(),
     ex.SagaSarahFW(batch=20, start="cold"),
     ex.SagaSarahFW(batch=20, lam=0.5, replace=True),
+    ex.OnlineFW(),
+    ex.SCGS(),
+    ex.SCGS(batch=2),
+    ex.CGS(),
+    ex.SFW(),
+    ex.SVFW(),
+    ex.SagaFW(),
+    ex.SVRF(),
+    ex.SVRF(batch=3),
+    ex.STORC(),
+    ex.STORC(batch=3),
+    ex.NCGS(),
+    ex.NCGSVR(),
+    ex.SpiderFW(),
+    ex.FCGS(),
+    ex.MomentumSFW(batch=5),
+    ex.CoptMomentumSFW(batch=5),
+    ex.OneSampleSFW(batch=5),
+    ex.NegiarSFW(batch=5),
+    ex.LuFreundSFW(batch=5),
+    ex.MostFW(batch=5),
+    ex.RiemannianSFW(),
+    ex.SVRFW(),
+    ex.SpiderRFW(),
     ex.Method(gradient=ex.Sarah(batch=5, p=0.3), step=ex.LineSearch()),
 )
+
+# Parts that do not fit the contracts over the lists above, because they have many agents, estimate gradients from values, follow
+# a second constraint or live on a manifold: each has a file of tests of its own.
+SPECIAL_GRADIENTS = (
+    ex.ZerothOrder(ex.Spider(5, 6), mu=1e-3),
+    ex.Tracking(ex.Storm(5), ex.ring(4)),
+    ex.Penalised(ex.Storm(5), G=np.ones((1, DIM)), upper=0.5),
+)
+SPECIAL_MOVES = (ex.Consensus(ex.ring(4)),)
+SPECIAL_METHODS = (ex.DMFW(batch=5), ex.FZFW(), ex.FZCGS())
+SPECIAL_SETS = (ex.LoewnerInterval(np.eye(2), 3 * np.eye(2)),)
+SPECIAL_OBJECTIVES = (ex.KarcherMean([np.eye(2), 2 * np.eye(2)]),)
 
 
 def targets(loss) -> np.ndarray:
@@ -99,6 +170,30 @@ def separable(loss, A: np.ndarray = MATRIX, y: np.ndarray | None = None) -> ex.S
         convex=loss.convex,
         smoothness=loss.curvature * float(np.linalg.eigvalsh(A.T @ A)[-1]) / len(A),
     )
+
+
+def slides(method) -> bool:
+    """Whether an iteration may take more than one LMO."""
+    move = method.prepare(model(ex.Squared()), ex.L1Ball(2.0).on(DIM), Budget(max_iter=10)).move
+    return not isinstance(move, (ex.VertexMove, ex.GeodesicMove))
+
+
+def linear_only(part) -> bool:
+    """Whether a method or an estimator follows the margins of a linear model."""
+    return isinstance(part, (ex.LuFreundSFW, ex.Substitute))
+
+
+def deviation(loss, C) -> float:
+    """sigma: the root mean square distance of a component gradient at the start from the gradient there."""
+    x = C.on(DIM).start()
+    rows = truth(loss)[1](MATRIX @ x, targets(loss))[:, None] * MATRIX
+    return float(np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
+
+
+def for_separable(method, loss, C):
+    """The same method for an objective without data: with the constants that it would have taken from the data."""
+    open_sigma = isinstance(method, ex.SCGS) and method.sigma is None and method.batch is None
+    return replace(method, sigma=deviation(loss, C)) if open_sigma else method
 
 
 def truth(loss):

@@ -12,29 +12,31 @@ import cases
 import pytest
 
 import extremal as ex
-from extremal import data, gradients, losses, methods, moves, objective, sets, steps, vertices
+from extremal import data, gradients, losses, manifolds, methods, moves, objective, sets, steps, vertices
 
 SOURCE = Path(ex.__file__).parent
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each module may import those before it only
-    "checks", "vertices", "iterates", "kernels", "data", "losses", "objective", "sampling", "sets", "gradients", "steps",
-    "moves", "result", "methods", "counting", "solver", "driver", "files", "experiments", "cli",
+    "checks", "laws", "vertices", "iterates", "manifolds", "kernels", "data", "losses", "objective", "separable", "sampling",
+    "sets", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "solver", "driver", "files", "catalogue",
+    "experiments", "cli",
 ]  # fmt: skip
 PUBLIC = {name: getattr(ex, name) for name in ex.__all__}
 CLASSES = {name: item for name, item in PUBLIC.items() if inspect.isclass(item)}
 CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
     data.Data: cases.DATA,
     losses.Loss: cases.LOSSES,
-    objective.Objective: (cases.model(ex.Squared()), cases.separable(ex.Squared())),
+    objective.Objective: (cases.model(ex.Squared()), cases.separable(ex.Squared()), *cases.SPECIAL_OBJECTIVES),
     vertices.Vertex: cases.VERTICES,
-    gradients.Gradient: cases.GRADIENTS,
-    moves.Move: cases.MOVES,
+    gradients.Gradient: cases.GRADIENTS + cases.SPECIAL_GRADIENTS,
+    moves.Move: cases.MOVES + cases.SPECIAL_MOVES,
     steps.Step: cases.STEPS,
-    methods.Recipe: cases.METHODS,
+    manifolds.Manifold: cases.MANIFOLDS,
+    methods.Recipe: cases.METHODS + cases.SPECIAL_METHODS,
 }
-OTHER = {  # public, and no part of a run that could be exchanged
+OTHER = {type(law).__name__ for law in cases.LAWS} | {  # public, and no part of a run that could be exchanged
     "Calls", "Certificate", "ConvexSet", "InputError", "LargeTableWarning", "NonFiniteError", "Record", "Result", "Sampler",
-    "State", "Status", "Trace", "iterate", "minimize",
+    "State", "Status", "Trace", "complete", "iterate", "metropolis", "minimize", "ring",
 }  # fmt: skip
 
 
@@ -172,7 +174,7 @@ def test_every_public_class_is_a_case():
         assert public, contract
         assert public == {type(item).__name__ for item in instances}, f"cases.py lacks one of {public}"
     sets_ = {name for name, kind in CLASSES.items() if issubclass(kind, ex.ConvexSet) and not inspect.isabstract(kind)}
-    assert sets_ == {type(C).__name__ for C in cases.SETS}
+    assert sets_ == {type(C).__name__ for C in cases.SETS + cases.SPECIAL_SETS}
 
 
 def test_every_public_name_is_of_some_kind():
@@ -186,7 +188,7 @@ def test_every_part_has_a_name_on_the_command_line():
     named = {kind for kind, _, _ in sets.SETS.values()}
     assert named == {type(C) for C in cases.SETS}
     assert set(losses.LOSSES.values()) == {type(loss) for loss in cases.LOSSES}
-    assert set(methods.METHODS.values()) == {type(m) for m in cases.METHODS} - {ex.Method}
+    assert set(methods.METHODS.values()) == {type(m) for m in cases.METHODS + cases.SPECIAL_METHODS} - {ex.Method}
 
 
 def test_every_kind_of_part_has_its_truth():

@@ -1,5 +1,6 @@
 """The command line: what it prints and saves, how it ends, and that each mistake is one line."""
 
+import inspect
 import json
 import os
 import signal
@@ -215,8 +216,8 @@ def test_a_spent_budget_is_printed_and_saved_with_code_3(data):
         (["--tol", "-1"], ["tol", "got -1.0"]),
         (["--atol", "nan"], ["atol", "got nan"]),
         (["--seed", "-1"], ["seed", "got -1"]),
-        (["--max-iter", "-1"], ["max_iter", "got -1"]),
-        (["--max-seconds", "0"], ["max_seconds", "got 0.0"]),
+        (["--max-iter", "-1"], ["--max-iter must be", "got -1"]),
+        (["--max-seconds", "0"], ["--max-seconds must be", "got 0.0"]),
         (["--target", "3"], ["data: ", "leave out target"]),
         (["--positive", "7"], ["--positive 7: no target is that", "-1.0, 1.0"]),
         (["--positive", "cat"], ["--positive cat: no target is that"]),
@@ -451,7 +452,7 @@ def test_ctrl_c_before_the_first_state_is_one_line(data, monkeypatch):
 # ---- lists, the demonstration, help
 
 
-@pytest.mark.parametrize(("command", "names"), [("methods", METHODS), ("sets", SETS), ("losses", LOSSES)])
+@pytest.mark.parametrize(("command", "names"), [("sets", SETS), ("losses", LOSSES)])
 def test_lists(command, names):
     rows = json.loads(run(command, "--json").stdout)
     assert [row["name"] for row in rows] == list(names)
@@ -462,9 +463,31 @@ def test_lists(command, names):
         assert [line.index(text) for text in row.values()] == sorted(line.index(text) for text in row.values())
 
 
+def test_methods_are_the_table():
+    rows = json.loads(run("methods", "--json").stdout)
+    assert [row["method"] for row in rows] == list(METHODS)
+    shown = run("methods").stdout.splitlines()
+    for row in rows:
+        card = METHODS[row["method"]].card
+        assert (row["class"], row["summary"]) == (METHODS[row["method"]].__name__, card.summary)
+        (line,) = [line for line in shown if line.split(" ")[0] == row["method"]]
+        assert all(text in line for text in (*(card.convex or "-"), *(card.nonconvex or "-"), card.memory, card.source))
+        assert (f"* {row['method']}: {card.correction}" in shown) == bool(card.correction)
+    assert json.loads(run("methods", "sarah-fw", "--json").stdout) in rows
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_card_of_a_method(name):
+    kind, shown = METHODS[name], run("methods", name).stdout
+    assert shown.startswith(f"{name}: {kind.__name__}\n{inspect.cleandoc(kind.__doc__).splitlines()[0]}")
+    assert all(text in shown for text in (kind.card.note, kind.card.correction, kind.card.source, f"ex.{kind.__name__}("))
+
+
+def test_the_card_of_no_method():
+    refused(run("methods", "sara-fw"), "unknown method 'sara-fw'", "did you mean 'sarah-fw'?")
+
+
 def test_what_lists_say():
-    by_name = {row["name"]: row for row in json.loads(run("methods", "--json").stdout)}
-    assert by_name["sarah-fw"] == {"name": "sarah-fw", "class": "SarahFW", "summary": ex.SarahFW.summary}
     by_name = {row["name"]: row for row in json.loads(run("sets", "--json").stdout)}
     assert by_name["box"]["written"] == "box:LOWER,UPPER"
     assert by_name["l2"]["summary"] == "The Euclidean ball."

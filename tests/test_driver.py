@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cases import DIM, METHODS, N, full, gap, model
+from cases import DIM, METHODS, N, full, gap, model, slides
 
 import extremal as ex
 from extremal.driver import _Clock
@@ -50,7 +50,8 @@ def certified(r, f) -> None:
 @EVERY_METHOD
 def test_gap(method):
     """At the first certificate that meets the tolerance, and not before."""
-    r = ex.minimize(logistic(), C, method=method, tol=2e-2, atol=0)
+    budget = {"max_grads": 300 * N} if isinstance(method, ex.NCGS) else {}  # its batches are as large as the run is long
+    r = ex.minimize(logistic(), C, method=method, tol=2e-2, atol=0, **budget)
     assert (r.status, r.converged) == ("gap", True)
     assert r.gap <= 2e-2 * r.value
     assert not any(g <= 2e-2 * v for v, g in zip(r.trace.value[:-1], r.trace.gap[:-1], strict=True))
@@ -74,7 +75,8 @@ def test_a_free_gap_stops_the_run_at_the_first_iterate_that_meets_the_tolerance(
 def test_max_iter_is_exactly_that_many(method, K):
     seen = []
     r = ex.minimize(logistic(), C, method=method, max_iter=K, callback=lambda s: seen.append(s.k), **UNTIL_BUDGET)
-    assert (r.status, r.converged, r.n_iter, r.calls.lmos) == ("max_iter", False, K, K)
+    assert (r.status, r.converged, r.n_iter) == ("max_iter", False, K)
+    assert r.calls.lmos >= K if slides(method) else r.calls.lmos == K
     assert seen == list(range(K))
     certified(r, logistic())
 
@@ -214,7 +216,8 @@ def test_rows_come_every_so_many_passes(method, every):
     assert (np.diff(t.seconds) >= 0).all()
     np.testing.assert_array_equal(t.grads, spent[t.iter])
     np.testing.assert_allclose(t.passes, t.grads / N)
-    assert (t.lmos == t.iter).all()
+    assert ((t.lmos >= t.iter) if slides(method) else (t.lmos == t.iter)).all()
+    assert (np.diff(t.lmos) >= np.diff(t.iter)).all()
     assert (t.iter[0], t.iter[-1], t.grads[-1]) == (0, r.n_iter, r.calls.grads)
 
 

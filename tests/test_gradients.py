@@ -8,17 +8,35 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cases import DIM, GRADIENTS, LOSSES, MATRIX, N, model, separable
+from cases import DIM, GRADIENTS, LOSSES, MATRIX, N, linear_only, model, separable
 
 import extremal as ex
 from extremal.gradients import table as tables
 
-EVERY_GRADIENT = pytest.mark.parametrize("gradient", GRADIENTS, ids=repr)
 STOCHASTIC = [g for g in GRADIENTS if not isinstance(g, ex.Full)]
+KINDS = ["dense", "csr", "separable"]
+PAIRS = [(kind, g) for g in GRADIENTS for kind in KINDS if kind != "separable" or not linear_only(g)]
+EVERY_PAIR = pytest.mark.parametrize(("f", "gradient"), PAIRS, indirect=["f"], ids=lambda v: v if isinstance(v, str) else repr(v))
 A, B = np.linspace(-0.4, 0.3, DIM), np.linspace(0.2, -0.3, DIM)  # two points
+WHOLE = (  # estimators whose batch is the whole sum
+    ex.Full(),
+    ex.Sarah(N, p=0.1),
+    ex.SagaSarah(N, lam=0.3),
+    ex.SagaSarah(N, lam=1.0),
+    ex.MiniBatch(N),
+    ex.Pool(N),
+    ex.Storm(N),
+    ex.Svrg(N, epoch=7),
+    ex.Svrg(ex.PowerLaw(N, 1, 0), epoch=ex.Doubling()),
+    ex.Spider(N, epoch=7),
+    ex.Spider(N, epoch=7, restart=N),
+    ex.Sag(N),
+    ex.Saga(N),
+    ex.Saga(N, two_batches=True),
+)
 
 
-@pytest.fixture(params=["dense", "csr", "separable"])
+@pytest.fixture(params=KINDS)
 def f(request):
     return separable(ex.Logistic()) if request.param == "separable" else model(ex.Logistic(), request.param)
 
@@ -33,9 +51,7 @@ def wide(f, x) -> np.ndarray:
     return np.array([f.combine(f.derivs(x, np.array([i])), np.array([i])) for i in range(f.n)])
 
 
-@pytest.mark.parametrize(
-    "gradient", [ex.Full(), ex.Sarah(N, p=0.1), ex.SagaSarah(N, lam=0.3), ex.SagaSarah(N, lam=1.0)], ids=repr
-)
+@pytest.mark.parametrize("gradient", WHOLE, ids=repr)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_a_full_batch_is_the_full_gradient_at_every_step(gradient, loss):
     for f in (model(loss), model(loss, "csr"), separable(loss)):
@@ -43,39 +59,105 @@ def test_a_full_batch_is_the_full_gradient_at_every_step(gradient, loss):
             np.testing.assert_allclose(state.g, f.grad(state.x), atol=1e-12)
 
 
-@EVERY_GRADIENT
-def test_at_a_frozen_point_the_estimate_tends_to_the_gradient(f, gradient):
-    sampler = ex.Sampler(N, seed=0)
+def frozen(f, gradient, count: int, seed: int = 0):
+    """Estimates at B, after one at A; the first is the one made on the way from A to B."""
+    sampler = ex.Sampler(N, seed)
     state = gradient.init(f, A, sampler)
-    state = gradient.update(f, 0, A, B, (), state, sampler)
-    start = np.abs(state.g - f.grad(B)).max()
-    for k in range(1, 500):
-        state = gradient.update(f, k, B, B, (), state, sampler)
-    assert np.abs(state.g - f.grad(B)).max() < 1e-12
-    assert isinstance(gradient, ex.Full) or start > 1e-4  # there was something to do
+    for k in range(count):
+        state = gradient.update(f, k, A if k == 0 else B, B, (), state, sampler)
+        yield state.g
 
 
-@EVERY_GRADIENT
+SETTLES = (ex.Full, ex.Sarah, ex.SagaSarah, ex.Pool, ex.Svrg, ex.Spider, ex.Sag, ex.Saga)  # exactly, at a frozen point
+AVERAGES = (ex.Momentum, ex.Storm)  # as an average over time does
+MEETS = [p for p in PAIRS if isinstance(p[1], SETTLES) and not getattr(p[1], "restart", None) and not getattr(p[1], "rho", None)]
+
+
+@pytest.mark.parametrize(("f", "gradient"), MEETS, indirect=["f"], ids=lambda v: v if isinstance(v, str) else repr(v))
+def test_at_a_frozen_point_the_estimate_tends_to_the_gradient(f, gradient):
+    start, *_, last = (np.abs(g - f.grad(B)).max() for g in frozen(f, gradient, 500))
+    assert last < 1e-12
+    at_once = isinstance(gradient, ex.Full) or isinstance(getattr(gradient, "epoch", None), ex.Doubling)
+    assert at_once or start > 1e-4  # there was something to do
+
+
+@pytest.mark.parametrize("gradient", [g for g in GRADIENTS if isinstance(g, AVERAGES)], ids=repr)
+def test_an_average_over_time_tends_to_the_gradient(f, gradient):
+    """At a frozen point g = sum_j w_j mean_j, with weights that its rho gives; its distance to the gradient is of that order."""
+    weights, sigma = np.ones(1), np.sqrt(((wide(f, B) - f.grad(B)) ** 2).sum(axis=1).mean() / gradient.batch)
+    for k, g in enumerate(frozen(f, gradient, 1500)):
+        rho = min(1.0, gradient.rho(k + 1))
+        weights = np.append(weights * (1 - rho), rho)
+        if k in (60, 300, 1499):
+            assert np.linalg.norm(g - f.grad(B)) <= 4 * sigma * np.linalg.norm(weights[1:]) + 2 * weights[0]
+    assert np.linalg.norm(weights[1:]) < 0.2
+    assert weights[0] < 1e-3
+
+
+@pytest.mark.parametrize("gradient", [ex.MiniBatch(5), ex.MiniBatch(7, replace=True), ex.Spider(7, 4, restart=20)], ids=repr)
+def test_fresh_batches_are_right_in_the_mean(f, gradient):
+    count, every = 4000, 4 if isinstance(gradient, ex.Spider) else 1  # estimates are apart from epoch to epoch only
+    means = np.array(list(frozen(f, gradient, count)))[3::every]
+    error = np.linalg.norm(means.mean(axis=0) - f.grad(B))
+    assert error <= 4 * np.sqrt(((means - f.grad(B)) ** 2).sum(axis=1).mean() / len(means))
+    assert error < 0.1 * np.abs(means[-1] - f.grad(B)).max()
+
+
+def test_partial_refreshes_of_a_table_tend_to_the_gradient(f):
+    errors = [np.abs(g - f.grad(B)).max() for g in frozen(f, ex.Sag(5, rho=ex.PowerLaw(1.0, 2.0, -0.5)), 5000)]
+    assert errors[-1] < 1e-4 < 1e-2 < errors[0]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_the_substitute_gradient_settles_at_a_vertex_that_is_kept(kind, replace):
+    """It never looks at x: if all steps go to the same s, it tends to grad f(s)."""
+    f, s = model(ex.Logistic(), kind), ex.Coordinate(2, -1.5, (DIM,))
+    gradient, sampler = ex.Substitute(5, replace), ex.Sampler(N, seed=0)
+    state = gradient.init(f, A, sampler)
+    np.testing.assert_allclose(state.g, f.grad(A), atol=1e-15)
+    for k in range(4000):
+        state = gradient.update(f, k, None, None, ((0.5, s),), state, sampler)
+    assert np.abs(state.g - f.grad(s.to_array())).max() < 1e-4 < np.abs(f.grad(A) - f.grad(s.to_array())).max()
+
+
+@EVERY_PAIR
 def test_exact_is_said_only_of_the_gradient_itself(f, gradient):
-    exact = 0
+    exact = []
     for state in states(f, gradient, 400, seed=1):
         error = np.abs(state.g - f.grad(state.x)).max()
-        exact += state.exact
-        assert error <= 1e-15 if state.exact else not isinstance(gradient, ex.Full)
-    if isinstance(gradient, ex.Sarah):
-        assert exact / 400 == pytest.approx(gradient.p, abs=5 * math.sqrt(gradient.p / 400))
-    elif isinstance(gradient, ex.SagaSarah):
-        assert exact == (gradient.start == "full")
+        exact.append(state.exact)
+        assert not state.exact or error <= 1e-15
+    match gradient:
+        case ex.Full():
+            assert all(exact)
+        case ex.Sarah(p=p):
+            assert np.mean(exact) == pytest.approx(p, abs=5 * math.sqrt(p / 400))
+        case ex.Saga() | ex.SagaSarah(start="full") | ex.Substitute():
+            assert exact == [True] + [False] * 399
+        case ex.Svrg(epoch=int(m)) | ex.Spider(epoch=int(m), restart=None):
+            assert exact == [k % m == 0 for k in range(400)]
+        case ex.Svrg() | ex.Spider(restart=None):  # epochs of 1, 2, 4, ...
+            assert exact == [(k + 1).bit_count() == 1 for k in range(400)]
+        case ex.MiniBatch(batch=ex.PowerLaw()):  # 1, 2, ..., n
+            assert exact == [k + 1 >= N for k in range(400)]
+        case ex.Pool(batch=b):
+            assert exact == [b * (k + 1) >= N for k in range(400)]
+        case _:
+            assert not any(exact)
 
 
-@EVERY_GRADIENT
+@EVERY_PAIR
 def test_oracle_counts_are_those_of_the_facts(f, gradient):
     steps, facts = 1500, gradient.facts(N)
     run = iter(states(f, gradient, steps + 1))
     first = next(run)
     assert first.calls.grads == facts.start
+    due = facts.start
     for last in run:
         assert last.calls.lmos == last.k
+        due += facts.per_step(last.k - 1) if callable(facts.per_step) else facts.per_step
+        assert not callable(facts.per_step) or last.calls.grads == due
     spent = last.calls.grads - facts.start
     assert last.calls.values == last.calls.certificate == 0
     if isinstance(gradient, ex.Sarah):  # n with probability p, otherwise 2b
@@ -83,7 +165,20 @@ def test_oracle_counts_are_those_of_the_facts(f, gradient):
         assert abs(spent - steps * facts.per_step) <= 4 * noise
         assert (spent - 2 * gradient.batch * steps) % (N - 2 * gradient.batch) == 0
     else:
-        assert spent == steps * facts.per_step
+        assert last.calls.grads == pytest.approx(due, rel=1e-12)
+
+
+@pytest.mark.parametrize("gradient", GRADIENTS, ids=repr)
+def test_a_budget_buys_as_many_iterations_as_it_pays_for(gradient):
+    """Facts.iterations against a sum."""
+    facts = gradient.facts(N)
+    for grads in (facts.start, facts.start + 1, 7 * N, 100 * N):
+        K = facts.iterations(grads)
+        cost = [facts.per_step(k) if callable(facts.per_step) else facts.per_step for k in range(K + 1)]
+        assert K >= 1
+        slack = 0 if callable(facts.per_step) else facts.per_step / 2  # rounded to the nearest
+        assert K == 1 or facts.start + sum(cost[:K]) <= grads + slack + 1e-9
+        assert facts.start + sum(cost) > grads - slack - 1e-9
 
 
 def test_facts_are_those_of_the_paper():
@@ -100,10 +195,21 @@ def test_facts_are_those_of_the_paper():
     assert ex.Full().facts(100).start == ex.Full().facts(100).per_step == 100
 
 
-@pytest.mark.parametrize("gradient", STOCHASTIC, ids=repr)
+@pytest.mark.parametrize("gradient", [g for g in STOCHASTIC if isinstance(g.batch, int)], ids=repr)
 def test_a_batch_above_n_is_refused(gradient):
-    with pytest.raises(ex.InputError, match=rf"`{type(gradient).__name__}\(batch=\.\.\.\)` .* between 1 and 4, got"):
-        gradient.facts(4)
+    n = gradient.batch - 1
+    with pytest.raises(ex.InputError, match=rf"`{type(gradient).__name__}\(batch=\.\.\.\)` .* between 1 and {n}, got"):
+        gradient.facts(n)
+    with pytest.raises(ex.InputError, match=r"`Spider\(restart=\.\.\.\)` .* between 1 and 4, got 5"):
+        ex.Spider(2, 3, restart=5).facts(4)
+
+
+@pytest.mark.parametrize("gradient", [g for g in STOCHASTIC if not isinstance(g.batch, int)], ids=repr)
+def test_batches_that_grow_stop_at_n(gradient):
+    facts = gradient.facts(4)
+    costs = [facts.per_step(k) for k in range(200)]
+    assert max(costs) == (4 if isinstance(gradient, ex.MiniBatch) else 8)
+    assert min(costs) >= 1
 
 
 class Fixed:
@@ -136,80 +242,3 @@ def test_the_mean_over_every_batch(replace, kind, b):
     means = np.mean(sums, axis=0)
     np.testing.assert_allclose(means[0], wrong + f.grad(B) - f.grad(A), atol=1e-13)
     np.testing.assert_allclose(means[1], f.grad(B) + (1 - lam) * (wrong - f.grad(A)), atol=1e-13)
-
-
-@pytest.mark.parametrize("gradient", [g for g in GRADIENTS if isinstance(g, ex.SagaSarah)], ids=repr)
-def test_the_table_and_its_mean_stay_together(f, gradient):
-    """After many updates: the mean is that of the rows, and each row is the gradient where it was last drawn."""
-    sampler, x_prev = ex.Sampler(N, seed=2), A
-    state, rng = gradient.init(f, A, sampler), np.random.default_rng(0)
-    rows = wide(f, A) if gradient.start == "full" else np.zeros((N, DIM))
-    for k in range(400):
-        x = 0.3 * rng.standard_normal(DIM)
-        state = gradient.update(f, k, x_prev, x, (), state, sampler)
-        idx = np.unique(sampler.rows(k, gradient.batch, gradient.replace))
-        rows[idx] = wide(f, x)[idx]
-        x_prev = x
-    kept = np.array([f.combine(state.table.c[[i]], np.array([i])) for i in range(N)])
-    np.testing.assert_allclose(kept, rows, atol=1e-13)
-    np.testing.assert_allclose(state.table.mean, rows.mean(axis=0), atol=1e-13)
-
-
-def test_the_table_holds_one_number_per_row_of_a_linear_model():
-    assert tables.Table.at(model(ex.Squared()), A).c.shape == (N,)
-    assert tables.Table.zero(model(ex.Squared(), "csr")).c.shape == (N,)
-    assert tables.Table.at(separable(ex.Squared()), A).c.shape == (N, DIM)
-    assert tables.Table.zero(model(ex.Squared(), dtype=np.float32)).c.dtype == np.float32
-
-
-def test_a_cold_start_asks_for_one_gradient_and_has_an_empty_table():
-    f = model(ex.Squared())
-    state = ex.SagaSarah(3, 0.1, start="cold").init(f, A, ex.Sampler(N, seed=0))
-    i = ex.Sampler(N, seed=0).start()
-    np.testing.assert_allclose(state.g, f.combine(f.derivs(A, i), i))
-    assert not state.table.c.any()
-    assert not state.table.mean.any()
-
-
-def test_the_table_is_its_own_memory():
-    """A user's callable may answer an array that it keeps, or one that cannot be written to (as automatic derivatives do)."""
-    kept = MATRIX.copy()
-    kept.flags.writeable = False
-
-    def grad(x, idx):
-        return kept if len(idx) == N else kept[idx] * x.sum()
-
-    f = ex.Separable(N, DIM, grad=grad, value=lambda x, idx: kept[idx] @ x, convex=True)
-    ex.minimize(f, ex.L1Ball(1.0), method=ex.SagaSarahFW(batch=5), max_iter=20)
-    np.testing.assert_array_equal(kept, MATRIX)
-
-
-def stub(gib: float, per_row: int = 2**10):
-    return SimpleNamespace(n=int(gib * 2**30) // (4 * per_row), deriv_shape=(per_row,), dtype=np.dtype(np.float32))
-
-
-def test_a_large_table_is_announced(monkeypatch, recwarn):
-    monkeypatch.setattr(tables, "available_memory", lambda: 100 * 2**30)
-    with pytest.warns(ex.LargeTableWarning, match=r"1\.5 GiB.*SarahFW needs no table"):
-        tables.check_memory(stub(1.5))
-    tables.check_memory(stub(0.9))
-    assert not recwarn
-
-
-def test_a_table_that_does_not_fit_is_refused(monkeypatch):
-    monkeypatch.setattr(tables, "available_memory", lambda: 2**30)
-    with pytest.raises(MemoryError, match=r"3\.0 GiB.*1\.0 GiB of free memory; SarahFW needs no table"):
-        tables.check_memory(stub(3.0))
-    monkeypatch.undo()
-    f = ex.Separable(10**9, 10**6, grad=lambda x, idx: np.ones((len(idx), 10**6)), value=lambda x, idx: np.ones(len(idx)))
-    for start in ("full", "cold"):  # nothing is allocated, and no gradient is asked for
-        with pytest.raises(MemoryError, match="does not fit"):
-            next(ex.iterate(f, ex.L1Ball(1.0), method=ex.SagaSarahFW(batch=1, start=start)))
-
-
-def test_memory_that_the_system_does_not_tell(monkeypatch):
-    monkeypatch.setattr(tables, "available_memory", lambda: None)
-    with pytest.warns(ex.LargeTableWarning):
-        tables.check_memory(stub(5.0))
-    monkeypatch.undo()
-    assert tables.available_memory() is None or tables.available_memory() > 0

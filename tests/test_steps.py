@@ -11,6 +11,7 @@ import pytest
 from cases import DIM, LOSSES, MATRIX, SETS, STEPS, VERTICES, N, full, model, separable, targets
 
 import extremal as ex
+from extremal.gradients.base import Phase
 from extremal.methods import Budget
 from extremal.steps import Direction, Plan
 
@@ -18,8 +19,8 @@ EVERY_STEP = pytest.mark.parametrize("step", STEPS, ids=repr)
 X = np.linspace(-0.5, 1.0, DIM)
 
 
-def direction(f, s=VERTICES[0], g=None) -> Direction:
-    return Direction(f, X, SimpleNamespace(g=f.grad(X) if g is None else g, exact=g is None), s)
+def direction(f, s=VERTICES[0], g=None, phase=Phase(2, 1, 4)) -> Direction:  # noqa: B008
+    return Direction(f, X, SimpleNamespace(g=f.grad(X) if g is None else g, exact=g is None, phase=phase), s)
 
 
 def values(f, C, method, count: int = 60) -> np.ndarray:
@@ -30,17 +31,18 @@ def values(f, C, method, count: int = 60) -> np.ndarray:
 @pytest.mark.parametrize("horizon", [None, 0, 1, 2, 7, 1000])
 @pytest.mark.parametrize(("d", "c"), [(1.0, 1.0), (2.0, 0.1), (40.5, 0.5)])
 def test_steps_are_in_the_unit_interval(step, horizon, d, c):
-    rule, f = step.bind(Plan(horizon, d, c)), model(ex.Logistic())
+    rule, f = step.bind(Plan(horizon, d, c, epochs=True)), model(ex.Logistic())
     uphill = -f.grad(X)  # a noisy estimate may point the wrong way
     for k in (0, 1, 2, 3, 10, 499, 500, 501, 2000, 10**9):
-        for where in (direction(f), direction(f, VERTICES[1]), direction(f, g=uphill), direction(f, ex.DenseVertex(X))):
-            assert 0.0 <= rule.eta(k, where) <= 1.0
+        phase = Phase(k // 3, k // 2, k // 2 + 1 + k % 5)
+        for s, g in ((VERTICES[0], None), (VERTICES[1], None), (VERTICES[0], uphill), (ex.DenseVertex(X), None)):
+            assert 0.0 <= rule.eta(k, direction(f, s, g, phase)) <= 1.0
 
 
 @EVERY_STEP
 def test_binding_twice_changes_nothing(step):
-    once = step.bind(Plan(100, 7.0, 0.5))
-    assert once.bind(Plan(3, 2.0, 0.1)) == once
+    once = step.bind(Plan(100, 7.0, 0.5, epochs=True))
+    assert once.bind(Plan(3, 2.0, 0.1, epochs=True)) == once
 
 
 @pytest.mark.parametrize("K", [1, 2, 5, 9, 10, 11, 100, 101])
@@ -69,10 +71,42 @@ def test_anytime_and_open_loop_formulas(d):
     assert ex.Anytime(1.0).eta(5, None) == ex.OpenLoop().eta(5, None)
 
 
+@pytest.mark.parametrize(("scale", "shift", "power"), [(2, 8, 1), (1, 1, 0.5), (3, 3, 1), (5, 2, 1)])
+def test_decay_formula(scale, shift, power):
+    for k in (0, 1, 17, 1000):
+        assert ex.Decay(scale, shift, power).eta(k, None) == pytest.approx(min(1.0, scale / (k + shift) ** power), rel=1e-15)
+    assert ex.FullStep().eta(3, None) == 1.0
+
+
+@pytest.mark.parametrize("step", [ex.EpochOpenLoop(), ex.EpochHarmonic()], ids=repr)
+def test_steps_that_go_by_epochs(step):
+    """2/(k + 1) and 2/(K_t + k) at k = 1, 2, ... of an epoch of K_t, whatever the iteration; refused without epochs."""
+    f = model(ex.Logistic())
+    for k, length in ((1, 1), (1, 4), (3, 4), (9, 16)):
+        wanted = 2 / (k + 1) if isinstance(step, ex.EpochOpenLoop) else 2 / (length + k)
+        where = direction(f, phase=Phase(5, k - 1, length))
+        assert step.bind(Plan(epochs=True)).eta(777, where) == pytest.approx(wanted, rel=1e-15)
+    with pytest.raises(ex.InputError, match=rf"{type(step).__name__}\(\) goes by epochs.* none; Svrg and Spider have"):
+        step.bind(Plan(100, 7.0, 0.5))
+    for gradient in (ex.Full(), ex.MiniBatch(5), ex.Sarah(5, 0.1)):
+        with pytest.raises(ex.InputError, match="goes by epochs"):
+            ex.minimize(f, ex.L1Ball(1.0), method=ex.Method(gradient, step), max_iter=1)
+
+
+@pytest.mark.parametrize("m", [1.0, 12.0, 7.5])
+def test_lu_freund_formula(m):
+    for t in (0, 1, 9, 5000):
+        wanted = 2 * (2 * m + t) / ((t + 1) * (4 * m + t))
+        assert ex.LuFreundStep().bind(Plan(d=m)).eta(t, None) == pytest.approx(wanted, rel=1e-14)
+        assert ex.LuFreundStep(m=m).bind(Plan(d=99.0)).eta(t, None) == pytest.approx(wanted, rel=1e-14)
+
+
 def test_inverse_square_root_formula():
     assert ex.InverseSqrt().bind(Plan(horizon=400)).eta(3, None) == pytest.approx(1 / 20)
     assert ex.InverseSqrt(c=0.5, horizon=100).bind(Plan(horizon=400)).eta(3, None) == pytest.approx(1 / 20)
     assert ex.InverseSqrt().bind(Plan()).eta(15, None) == pytest.approx(1 / 4)
+    assert ex.InverseSqrt(power=2 / 3).bind(Plan(horizon=1000)).eta(3, None) == pytest.approx(1 / 100)
+    assert ex.InverseSqrt(power=2 / 3).bind(Plan()).eta(26, None) == pytest.approx(1 / 9)
 
 
 @pytest.mark.parametrize("b", [1, 5, 8, N])
@@ -83,11 +117,13 @@ def test_small_batch_takes_c_from_the_estimator(b):
         (ex.SarahFW(batch=b, step=ex.SmallBatch()), min(1.0, (p * b / (1 - p)) ** 0.25)),
         (ex.SagaSarahFW(batch=b, step=ex.SmallBatch()), min(1.0, b / math.sqrt(N)) ** 0.5),
     ):
-        assert method.prepare(f, budget).step.eta(0, None) == pytest.approx(c / 10)
+        assert method.prepare(f, ex.L1Ball(1.0), budget).step.eta(0, None) == pytest.approx(c / 10)
 
 
 @pytest.mark.parametrize(
-    "rule", [ex.TwoPhase(), ex.TwoPhase(d=3.0), ex.TwoPhase(horizon=5), ex.Anytime(), ex.SmallBatch()], ids=repr
+    "rule",
+    [ex.TwoPhase(), ex.TwoPhase(d=3.0), ex.TwoPhase(horizon=5), ex.Anytime(), ex.SmallBatch(), ex.LuFreundStep()],
+    ids=repr,
 )
 def test_a_rule_that_is_not_bound_says_so(rule):
     with pytest.raises(ex.InputError, match=rf"{type(rule).__name__}.* is not bound"):
@@ -114,6 +150,11 @@ def test_rules_refuse_a_horizon_that_is_no_number_of_steps(rule, horizon):
         (lambda v: ex.InverseSqrt(c=v), "c"),
         (lambda v: ex.ShortStep(L=v), "L"),
         (lambda v: ex.LineSearch(tol=v), "tol"),
+        (lambda v: ex.Decay(v, 2), "scale"),
+        (lambda v: ex.Decay(2, v), "shift"),
+        (lambda v: ex.Decay(2, 2, v), "power"),
+        (lambda v: ex.InverseSqrt(power=v), "power"),
+        (lambda v: ex.LuFreundStep(m=v), "m"),
     ],
 )
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "a", True])
@@ -186,31 +227,34 @@ def test_short_step_formula():
 def test_steps_at_a_vertex_that_is_the_point_itself():
     where = direction(model(ex.Logistic()), ex.DenseVertex(X))
     for step in STEPS:
-        assert np.isfinite(step.bind(Plan(10, 2.0, 0.5)).eta(0, where))
+        assert np.isfinite(step.bind(Plan(10, 2.0, 0.5, epochs=True)).eta(0, where))
 
 
 @pytest.mark.parametrize("b", [None, 1, 13, N])
 def test_the_papers_parameters_are_the_defaults(b):
     f, budget, batch = model(ex.Logistic()), Budget(max_grads=100 * N), b or math.ceil(math.sqrt(N))
     p, lam = 2 * batch / (N + 2 * batch), batch / (2 * N)
-    sarah, saga = ex.SarahFW(batch=b).prepare(f, budget), ex.SagaSarahFW(batch=b).prepare(f, budget)
+    sarah, saga = (
+        ex.SarahFW(batch=b).prepare(f, ex.L1Ball(1.0), budget),
+        ex.SagaSarahFW(batch=b).prepare(f, ex.L1Ball(1.0), budget),
+    )
     assert sarah.gradient == ex.Sarah(batch, p)
     assert saga.gradient == ex.SagaSarah(batch, lam, "full")
     K = round(99 * N / (p * N + 2 * batch * (1 - p)))  # iterations that the budget pays for in the mean
     assert sarah.step == ex.TwoPhase(2 / p, K)
     assert saga.step == ex.TwoPhase(4 * N / batch, round(99 * N / (2 * batch)))
-    assert ex.SarahFW(batch=b).prepare(f, Budget()).step == ex.Anytime(2 / p)
+    assert ex.SarahFW(batch=b).prepare(f, ex.L1Ball(1.0), Budget()).step == ex.Anytime(2 / p)
     other = model(ex.NonlinearLeastSquares())
-    assert ex.SarahFW(batch=b).prepare(other, budget).step == ex.InverseSqrt(1.0, K)
-    assert ex.SagaSarahFW(batch=b).prepare(other, Budget(max_iter=50)).step == ex.InverseSqrt(1.0, 50)
+    assert ex.SarahFW(batch=b).prepare(other, ex.L1Ball(1.0), budget).step == ex.InverseSqrt(1.0, K)
+    assert ex.SagaSarahFW(batch=b).prepare(other, ex.L1Ball(1.0), Budget(max_iter=50)).step == ex.InverseSqrt(1.0, 50)
 
 
 def test_the_default_steps_of_frank_wolfe():
-    assert ex.FrankWolfe().prepare(model(ex.Logistic()), Budget()).step == ex.OpenLoop()
+    assert ex.FrankWolfe().prepare(model(ex.Logistic()), ex.L1Ball(1.0), Budget()).step == ex.OpenLoop()
     f = model(ex.NonlinearLeastSquares())
-    assert ex.FrankWolfe().prepare(f, Budget()).step == ex.ShortStep(f.smoothness)
+    assert ex.FrankWolfe().prepare(f, ex.L1Ball(1.0), Budget()).step == ex.ShortStep(f.smoothness)
     unknown = ex.Separable(2, 2, grad=lambda x, i: np.ones((len(i), 2)), value=lambda x, i: np.ones(len(i)))
-    assert ex.FrankWolfe().prepare(unknown, Budget(max_iter=9)).step == ex.InverseSqrt(1.0, 9)
+    assert ex.FrankWolfe().prepare(unknown, ex.L1Ball(1.0), Budget(max_iter=9)).step == ex.InverseSqrt(1.0, 9)
 
 
 @pytest.mark.parametrize("step", ["anytime", ex.LineSearch, 0.1, ex.Simplex()], ids=repr)

@@ -11,25 +11,96 @@ Minimise a finite sum over a convex set that is known through its linear minimis
 from extremal.checks import InputError, NonFiniteError
 from extremal.data import CSR, Dense
 from extremal.driver import minimize
-from extremal.gradients import Full, SagaSarah, Sarah
+from extremal.gradients import (
+    Full,
+    MiniBatch,
+    Momentum,
+    Penalised,
+    Pool,
+    Sag,
+    Saga,
+    SagaSarah,
+    Sarah,
+    Spider,
+    Storm,
+    Substitute,
+    Svrg,
+    Tracking,
+    ZerothOrder,
+    complete,
+    metropolis,
+    ring,
+)
 from extremal.gradients.table import LargeTableWarning
+from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
 from extremal.losses import Huber, Logistic, NonlinearLeastSquares, Squared
-from extremal.methods import FrankWolfe, Method, SagaSarahFW, SarahFW
-from extremal.moves import VertexMove
-from extremal.objective import LinearModel, Separable
+from extremal.manifolds import SPD, Euclidean
+from extremal.methods import (
+    CGS,
+    DMFW,
+    FCGS,
+    FZCGS,
+    FZFW,
+    NCGS,
+    NCGSVR,
+    SCGS,
+    SFW,
+    STORC,
+    SVFW,
+    SVRF,
+    SVRFW,
+    CoptMomentumSFW,
+    FrankWolfe,
+    LuFreundSFW,
+    Method,
+    MomentumSFW,
+    MostFW,
+    NegiarSFW,
+    OneSampleSFW,
+    OnlineFW,
+    RiemannianSFW,
+    SagaFW,
+    SagaSarahFW,
+    SarahFW,
+    SpiderFW,
+    SpiderRFW,
+)
+from extremal.moves import AcceleratedSliding, Consensus, DoubleSliding, GeodesicMove, Sliding, VertexMove
+from extremal.objective import LinearModel
 from extremal.result import Calls, Certificate, Record, Result, Status, Trace
 from extremal.sampling import Sampler
-from extremal.sets import Box, ConvexSet, L1Ball, L2Ball, LinfBall, Simplex
+from extremal.separable import Separable
+from extremal.sets import Box, ConvexSet, L1Ball, L2Ball, LinfBall, LoewnerInterval, Simplex
 from extremal.solver import State, iterate
-from extremal.steps import Anytime, InverseSqrt, LineSearch, OpenLoop, ShortStep, SmallBatch, TwoPhase
+from extremal.spd import KarcherMean
+from extremal.steps import (
+    Anytime,
+    Decay,
+    EpochHarmonic,
+    EpochOpenLoop,
+    FullStep,
+    InverseSqrt,
+    LineSearch,
+    LuFreundStep,
+    OpenLoop,
+    ShortStep,
+    SmallBatch,
+    TwoPhase,
+)
 from extremal.vertices import Coordinate, DenseVertex
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "CSR", "Anytime", "Box", "Calls", "Certificate", "ConvexSet", "Coordinate", "Dense", "DenseVertex", "FrankWolfe",
-    "Full", "Huber", "InputError", "InverseSqrt", "L1Ball", "L2Ball", "LargeTableWarning", "LineSearch", "LinearModel",
-    "LinfBall", "Logistic", "Method", "NonFiniteError", "NonlinearLeastSquares", "OpenLoop", "Record", "Result",
-    "SagaSarah", "SagaSarahFW", "Sampler", "Sarah", "SarahFW", "Separable", "ShortStep", "Simplex", "SmallBatch",
-    "Squared", "State", "Status", "Trace", "TwoPhase", "VertexMove", "iterate", "minimize",
+    "CGS", "CSR", "DMFW", "FCGS", "FZCGS", "FZFW", "NCGS", "NCGSVR", "SCGS", "SFW", "SPD", "STORC", "SVFW", "SVRF", "SVRFW",
+    "AcceleratedSliding", "Anytime", "Box", "Calls", "Certificate", "Consensus", "ConvexSet", "Coordinate", "CoptMomentumSFW",
+    "Decay", "Dense", "DenseVertex", "DoubleSliding", "Doubling", "EpochHarmonic", "EpochLength", "EpochOpenLoop",
+    "EpochTolerance", "Euclidean", "FrankWolfe", "Full", "FullStep", "GeodesicMove", "Huber", "InputError", "InverseSqrt",
+    "KarcherMean", "L1Ball", "L2Ball", "LargeTableWarning", "LineSearch", "LinearModel", "LinfBall", "LoewnerInterval",
+    "Logistic", "LuFreundSFW", "LuFreundStep", "Method", "MiniBatch", "Momentum", "MomentumSFW", "MostFW", "NegiarSFW",
+    "NonFiniteError", "NonlinearLeastSquares", "OneSampleSFW", "OnlineFW", "OpenLoop", "Penalised", "Pool", "PowerLaw", "Record",
+    "Result", "RiemannianSFW", "Sag", "Saga", "SagaFW", "SagaSarah", "SagaSarahFW", "Sampler", "Sarah", "SarahFW", "Separable",
+    "ShortStep", "Simplex", "Sliding", "SmallBatch", "Spider", "SpiderFW", "SpiderRFW", "Squared", "State", "Status", "Storm",
+    "Substitute", "Svrg", "Telescoping", "Trace", "Tracking", "TwoPhase", "VertexMove", "ZerothOrder", "complete", "iterate",
+    "metropolis", "minimize", "ring",
 ]  # fmt: skip

@@ -33,6 +33,13 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else math.nan
 
 
+def flag(call: str, name: str, value: Any) -> bool:
+    """Return ``value`` as a bool, refusing what is none."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"`{call}({name}=...)` must be True or False, got {value!r}")
+    return bool(value)
+
+
 def fix(instance: Any, **fields: Any) -> None:
     """Store checked fields in a frozen dataclass."""
     for name, value in fields.items():
@@ -75,7 +82,7 @@ def one_of(what: str, given: Any, accepted: Iterable[str]) -> str:
     if isinstance(given, str) and given in names:
         return given
     near = difflib.get_close_matches(str(given).lower(), names, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     raise InputError(f"unknown {what} {given!r}{hint} Accepted: {', '.join(names)}")
 
 
@@ -98,7 +105,9 @@ def finite(call: str, name: str, a: np.ndarray) -> np.ndarray:
 
 
 def array(call: str, name: str, value: Any) -> np.ndarray:
-    """Return ``value`` as an array, refusing ragged lists."""
+    """Return ``value`` as an array, refusing ragged lists and masks."""
+    if np.ma.isMaskedArray(value):
+        raise InputError(f"`{call}({name}=...)` must be a plain array, got a masked one; fill or drop what is masked")
     try:
         return np.asarray(value)
     except ValueError:
@@ -111,4 +120,4 @@ def floating(call: str, name: str, dtype: np.dtype) -> np.dtype:
         return dtype
     if dtype.kind in "biu" or dtype == np.float16:
         return np.dtype(np.float32 if dtype == np.float16 else np.float64)
-    raise InputError(f"`{call}({name}=...)` must hold real numbers, got dtype {dtype}")
+    raise InputError(f"`{call}({name}=...)` must hold float64, float32, integers or bools, got dtype {dtype}")

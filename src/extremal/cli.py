@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -17,7 +18,6 @@ from extremal import __version__, checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.driver import minimize
 from extremal.files import check_out, load, save_model
-from extremal.iterates import inner
 from extremal.losses import LOSSES, Loss
 from extremal.methods import METHODS, Recipe
 from extremal.objective import LinearModel
@@ -51,12 +51,19 @@ def _one_line() -> Iterator[None]:
     except BrokenPipeError:
         raise  # whoever read stdout has gone: typer ends quietly
     except (InputError, NonFiniteError, OSError, MemoryError) as error:
-        text = f"not enough memory. {error}" if isinstance(error, MemoryError) else str(error)
+        text = f"not enough memory. {error}" if isinstance(error, MemoryError) else _as_options(str(error))
         typer.echo("error: " + " ".join(text.split()), err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         typer.echo("interrupted before an answer was certified and saved", err=True)
         raise typer.Exit(130) from None
+
+
+def _as_options(text: str) -> str:
+    """An argument of the library is an option here."""
+    return re.sub(
+        r"`\w+\((tol|atol|seed|passes|batch|max_iter|max_seconds)=\.\.\.\)`", lambda m: "--" + m[1].replace("_", "-"), text
+    )
 
 
 def _version(wanted: bool) -> None:
@@ -234,16 +241,28 @@ class _Watch:
 
 
 def _measure(state: State) -> str:
-    with suppress(NonFiniteError):  # the run itself will say so
-        value, g = state.f.inner.value_and_grad(state.x)
-        return f", value {value:.6g}, gap {max(0.0, inner(state.x, g) - state.C.inner.lmo(g).dot(g)):.2e}"
-    return ""
+    value, gap = state.measure()
+    return f", value {value:.6g}, gap {gap:.2e}"
 
 
 @app.command()
-def methods(as_json: AsJson = False) -> None:
-    """List the methods."""
-    _list(("name", "class", "summary"), [(name, make.__name__, make.summary) for name, make in METHODS.items()], as_json)
+@_one_line()
+def methods(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print the card of this method.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the methods: the paper's Table 1, or the card of one."""
+    from rich.console import Console
+
+    from extremal import catalogue
+
+    if as_json:
+        rows = [catalogue.row(known) for known in METHODS] if name is None else catalogue.row(name)
+        typer.echo(json.dumps(rows))
+    elif name is None:
+        catalogue.show_table(Console())
+    else:
+        catalogue.show_card(Console(), checks.one_of("method", name, METHODS))
 
 
 @app.command()

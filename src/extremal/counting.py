@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from extremal.objective import Objective, Rows, Segment
+from extremal.objective import LinearModel, Objective, Rows, Segment
 from extremal.result import Calls
 from extremal.sets import ConvexSet
 from extremal.vertices import Vertex
@@ -43,6 +44,27 @@ class CountedObjective:
 
     def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray:
         return self.inner.combine(c, idx)
+
+    def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+        self.calls.values += self.n if idx is None else len(idx)
+        return self.inner.values(x, idx)
+
+    def margins(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+        return self._linear.margins(x, idx)
+
+    def vertex_margins(self, s: Vertex, idx: Rows = None) -> np.ndarray:
+        return self._linear.vertex_margins(s, idx)
+
+    def derivs_at(self, z: np.ndarray, idx: Rows = None) -> np.ndarray:
+        self.calls.grads += len(z)
+        return self._linear.derivs_at(z, idx)
+
+    @property
+    def _linear(self) -> LinearModel:
+        return cast(LinearModel, self.inner)  # methods that ask for margins are refused on other objectives, see `Method`
+
+    def ready(self) -> None:
+        self.inner.ready()
 
     def along(self, x: np.ndarray, s: Vertex) -> Segment:
         return _CountedSegment(self.inner.along(x, s), self.n, self.calls)
@@ -82,21 +104,31 @@ class CountedSet:
         self._s: Vertex | None = None  # the oracle's answer to it
         self._lent = False  # the answer has been counted as a certificate's only
 
-    def lmo(self, g: np.ndarray) -> Vertex:
-        """The oracle, for the method."""
+    @property
+    def diameter(self) -> float:
+        """The set's."""
+        return self.inner.diameter
+
+    def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
+        """The oracle, for the method; sets on manifolds are asked at x."""
         self.calls.lmos += 1
         self.calls.certificate_lmos -= self._lent and g is self._g
         self._lent = False
-        return self._ask(g)
+        return self._ask(g, x)
 
-    def lmo_for_certificate(self, g: np.ndarray) -> Vertex:
+    def lmo_for_certificate(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
         """The oracle, for a certificate."""
         if g is not self._g:
             self.calls.certificate_lmos += 1
             self._lent = True
-        return self._ask(g)
+        return self._ask(g, x)
 
-    def _ask(self, g: np.ndarray) -> Vertex:
+    def _ask(self, g: np.ndarray, x: np.ndarray | None) -> Vertex:
         if self._s is None or g is not self._g:
-            self._s, self._g = self.inner.lmo(g), g
+            self._s, self._g = ask(self.inner, g, x), g
         return self._s
+
+
+def ask(C: ConvexSet, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
+    """The oracle of a set: at g, or at g and x for sets on manifolds (they have ``lmo_at``)."""
+    return C.lmo(g) if x is None else C.lmo_at(g, x)  # type: ignore[attr-defined]

@@ -14,7 +14,10 @@ from extremal.vertices import Coordinate, Vertex
 
 
 class Data(Protocol):
-    """The contract of a data matrix; ``idx`` picks rows, in any order and with repeats, None all of them."""
+    """The contract of a data matrix; ``idx`` picks rows, in any order and with repeats, None all of them.
+
+    Products with all rows keep the wider of the two float types: certificates of float32 runs are computed in float64.
+    """
 
     @property
     def shape(self) -> tuple[int, int]: ...  # (n, d)
@@ -24,6 +27,7 @@ class Data(Protocol):
     def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray: ...  # A[idx] v
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray: ...  # A[idx]' c
     def row_norms2(self) -> np.ndarray: ...  # |a_i|^2 for every row
+    def ready(self) -> None: ...  # compile what products with some rows need, so that no run's clock pays for it
 
 
 class Dense:
@@ -63,6 +67,8 @@ class Dense:
 
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx] x."""
+        if idx is None and x.dtype != self.dtype:
+            return np.concatenate([self._A[rows] @ x for rows in self._blocks()])
         return self._rows(idx) @ x
 
     def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
@@ -74,14 +80,24 @@ class Dense:
 
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx]' c."""
+        if idx is None and c.dtype != self.dtype:
+            return np.sum([c[rows] @ self._A[rows] for rows in self._blocks()], axis=0)
         return c @ self._rows(idx)
 
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
         return np.einsum("ij,ij->i", self._A, self._A)
 
+    def ready(self) -> None:
+        """Nothing is to be compiled."""
+
     def _rows(self, idx: np.ndarray | None) -> np.ndarray:
         return self._A if idx is None else self._A[idx]
+
+    def _blocks(self) -> list[slice]:
+        """Blocks of rows whose copy in float64 takes 32 MiB at most."""
+        size = max(1, 2**22 // self.shape[1])
+        return [slice(i, i + size) for i in range(0, self.shape[0], size)]
 
 
 class CSR:
@@ -105,7 +121,12 @@ class CSR:
     def __init__(self, A: Any):
         A = _check(A if sp.issparse(A) else checks.array("CSR", "A", A))
         dtype = checks.floating("CSR", "A", A.dtype)
-        A = sp.csr_array(A)
+        try:
+            if sp.issparse(A) and A.format in ("csr", "csc", "bsr"):
+                A.check_format(full_check=True)  # indices out of bounds would be read by compiled loops
+            A = sp.csr_array(A)
+        except ValueError as error:
+            raise InputError(f"`CSR(A=...)` is not a valid sparse matrix: {error}") from None
         if A.dtype != dtype:
             A = A.astype(dtype)
         if not A.has_canonical_format:
@@ -156,6 +177,11 @@ class CSR:
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
         return np.asarray(self._A.multiply(self._A).sum(axis=1)).reshape(-1)
+
+    def ready(self) -> None:
+        """Import numba and compile the products with some rows, or load them from its cache."""
+        none = np.empty(0, np.int64)
+        self.tdot(self.dot(np.zeros(self.shape[1], self.dtype), none), none)
 
     @cached_property
     def _rows(self) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
-from extremal.iterates import inner
+from extremal.iterates import answer, wide
 from extremal.methods import Budget, Method, Recipe
 from extremal.objective import Objective
 from extremal.result import Certificate, Record, Result, Status, Trace
@@ -86,7 +86,7 @@ def minimize(
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = _check_budget(max_grads, max_iter, max_seconds)
-    method, C, x0 = prepare(f, C, method, x0, seed, budget)
+    method, C, x0 = prepare("minimize", f, C, method, x0, seed, budget)
     if budget == Budget():
         budget = Budget(max_grads=1000 * f.n)
     run = _Run(f, C, tol, atol, budget, callback, record)
@@ -124,8 +124,9 @@ class _Run:
         return self._result(state, status, method)
 
     def _stop(self, state: State) -> Status | None:
-        with self.clock.paused():
-            self.recorder.see(state, self.clock)
+        if self.recorder.due(state):
+            with self.clock.paused():
+                self.recorder.see(state, self.clock)
         if self._converged(state):
             return Status.GAP
         budget, calls = self.budget, state.calls
@@ -182,20 +183,20 @@ class _Run:
 
     def _result(self, state: State, status: Status, method: Method) -> Result:
         try:
-            answer = self._certify(state)
-            self.recorder.certified(state, answer, self.clock)  # the last row
+            found = self._certify(state)
+            self.recorder.certified(state, found, self.clock)  # the last row
         except NonFiniteError:
             if self.best is None:
                 raise
-            answer, status = self.best, Status.NON_FINITE
+            found, status = self.best, Status.NON_FINITE
         if status in (Status.INTERRUPTED, Status.NON_FINITE) and self.best is not None:
-            answer = self.best
+            found = self.best
         return Result(
-            x=np.array(answer.x),
-            value=answer.value,
-            gap=answer.gap,
+            x=answer(found.x),
+            value=found.value,
+            gap=found.gap,
             status=status,
-            converged=answer.meets(self.tol, self.atol),
+            converged=found.meets(self.tol, self.atol),
             n_iter=state.k,
             calls=replace(state.calls),
             seconds=self.clock.seconds,
@@ -233,13 +234,16 @@ class _Recorder:
         self.record = record if record is None or isinstance(record, Record) else Record(every=record)
         self._next = 0.0  # component gradients at which the next row is due
 
+    def due(self, state: State) -> bool:
+        """Whether it is time for a row."""
+        return self.record is not None and state.calls.grads >= self._next
+
     def see(self, state: State, clock: _Clock) -> None:
-        """Add a row if one is due."""
-        if self.record is None or state.calls.grads < self._next:
-            return
+        """Add a row."""
+        assert self.record is not None
         every = self.record.every * self.f.n
         self._next = (state.calls.grads // every + 1) * every
-        self._add(self._row(state, clock) | self._measure(state.x, self.record.what))
+        self._add(self._row(state, clock) | self._measure(state, self.record.what))
 
     def certified(self, state: State, certificate: Certificate, clock: _Clock) -> None:
         """Add a certificate as a row: it is there anyway."""
@@ -261,16 +265,14 @@ class _Recorder:
             "seconds": clock.seconds,
         }
 
-    def _measure(self, x: np.ndarray, what: Sequence[str]) -> dict[str, Any]:
+    def _measure(self, state: State, what: Sequence[str]) -> dict[str, Any]:
         row: dict[str, Any] = {"value": np.nan, "gap": np.nan}
         if "gap" in what:
-            row["value"], g = self.f.value_and_grad(x)
-            if checks.all_finite(g):
-                row["gap"] = max(0.0, inner(x, g) - self.C.lmo(g).dot(g))
+            row["value"], row["gap"] = state.measure()
         elif "value" in what:
-            row["value"] = self.f.value(x)
+            row["value"] = self.f.value(wide(state.x))
         if "x" in what:
-            row["x"] = x
+            row["x"] = state.x
         return row
 
 

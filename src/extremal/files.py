@@ -264,7 +264,7 @@ def _npz(path: Path) -> tuple[Any, np.ndarray | None]:
         if "format" in held:
             A: Any = sp.load_npz(path)
             if A.format in ("csr", "csc", "bsr"):
-                A.check_format(full_check=True)  # indices out of bounds would be read by compiled loops
+                A.check_format(full_check=True)  # a conversion would read what is out of bounds
             return sp.csr_array(A), y
         names = [name for name in ("A", "X") if name in held]
         if len(names) != 1:

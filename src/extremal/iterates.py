@@ -1,16 +1,45 @@
 """What a step moves. An iterate is a value: a step makes a new one and leaves the old one alone.
 
 So a state that was yielded stays true, and two-point estimators may keep x_prev without a copy. Dense arrays are
-the only kind so far; another kind (factored low-rank matrices) registers itself with these three functions.
+the only kind so far; another kind (factored low-rank matrices) registers itself with these functions.
 """
 
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
+from extremal import checks
+from extremal.checks import InputError
 from extremal.vertices import Vertex, dot64
+
+
+def start(call: str, x0: Any, dtype: np.dtype) -> np.ndarray:
+    """The first iterate: a copy of x0 in the run's float type, so that the caller's array stays as it is."""
+    x = checks.array(call, "x0", x0)
+    if x.dtype.kind not in "biuf":
+        raise InputError(f"`{call}(x0=...)` must hold real numbers, got dtype {x.dtype}")
+    return freeze(checks.finite(call, "x0", x.astype(dtype, order="C")))
+
+
+def freeze(a: np.ndarray) -> np.ndarray:
+    """Make an array a value: nobody changes it from now on."""
+    a.flags.writeable = False
+    return a
+
+
+@singledispatch
+def wide(x: np.ndarray) -> np.ndarray:
+    """The iterate in float64."""
+    return x.astype(np.float64, copy=False)
+
+
+@singledispatch
+def answer(x: np.ndarray) -> np.ndarray:
+    """The iterate as the caller gets it: an array of their own."""
+    return np.array(x)
 
 
 @singledispatch
@@ -18,8 +47,13 @@ def toward(x: np.ndarray, v: Vertex, eta: float) -> np.ndarray:
     """Step to a vertex: (1 - eta) x + eta v, a convex combination also in rounding."""
     new = (1.0 - eta) * x
     v.add_to(new, eta)
-    new.flags.writeable = False
-    return new
+    return freeze(new)
+
+
+@singledispatch
+def blend(x: np.ndarray, u: np.ndarray, eta: float) -> np.ndarray:
+    """(1 - eta) x + eta u, between two points."""
+    return freeze((1.0 - eta) * x + eta * u)
 
 
 @singledispatch

@@ -110,7 +110,7 @@ class Squared:
         return 0.5 * np.square(z - y)
 
     def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Z - y."""
+        """z - y."""
         return z - y
 
 
@@ -147,7 +147,7 @@ class Huber:
         return m * (r - 0.5 * m)
 
     def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """R clipped to [-delta, delta]."""
+        """r clipped to [-delta, delta]."""
         return np.clip(z - y, -self.delta, self.delta)
 
 

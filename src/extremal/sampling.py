@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-ROWS, COINS, START = 0, 1, 2  # streams
+ROWS, COINS, START, SECOND, FRESH, ORDER = range(6)  # streams
 _COIN_BLOCK = 1024
 
 
@@ -35,17 +35,29 @@ class Sampler:
 
     def __init__(self, n: int, seed: int, shard: int = 0):
         self.n, self.seed, self.shard = n, seed, shard
-        self._key: tuple[int, int, bool] | None = None  # (batch, block, replace) of the rows at hand
-        self._rows = np.empty((0, 0), np.int64)
+        self._blocks: dict[int, tuple[tuple[int, int, bool], np.ndarray]] = {}  # stream: what was drawn, and the rows
         self._coins_of, self._coins = -1, np.empty(0)
 
-    def rows(self, k: int, batch: int, replace: bool = False) -> np.ndarray:
-        """The batch of step k: ``batch`` indices, uniform; distinct unless ``replace``, so n of them are all."""
+    def rows(self, k: int, batch: int, replace: bool = False, stream: int = ROWS) -> np.ndarray:
+        """The batch of step k: ``batch`` indices, uniform; distinct unless ``replace``, so n of them are all.
+
+        Batches of one size are drawn in blocks; for sizes that change from step to step see ``fresh``.
+        """
         steps = max(1, min(512, 65536 // batch))
         key = batch, k // steps, replace
-        if key != self._key:
-            self._rows, self._key = self._draw(steps, *key), key
-        return self._rows[k % steps]
+        if stream not in self._blocks or self._blocks[stream][0] != key:
+            rows = self._draw(self._rng(stream, key[1]), steps, batch, replace)
+            rows.flags.writeable = False  # a user's callable sees views of it
+            self._blocks[stream] = key, rows
+        return self._blocks[stream][1][k % steps]
+
+    def fresh(self, k: int, batch: int, replace: bool = False) -> np.ndarray:
+        """The batch of step k, from a generator of its own: for batches that grow."""
+        return self._draw(self._rng(FRESH, k), 1, batch, replace)[0]
+
+    def order(self) -> np.ndarray:
+        """All indices in random order."""
+        return self._rng(ORDER, 0).permutation(self.n)
 
     def coin(self, k: int) -> float:
         """A uniform number in [0, 1) for step k."""
@@ -58,8 +70,7 @@ class Sampler:
         """One index, for estimators that start from a single component."""
         return self._rng(START, 0).integers(0, self.n, size=1)
 
-    def _draw(self, steps: int, batch: int, block: int, replace: bool) -> np.ndarray:
-        rng = self._rng(ROWS, block)
+    def _draw(self, rng: np.random.Generator, steps: int, batch: int, replace: bool) -> np.ndarray:
         if replace or batch == 1:
             return rng.integers(0, self.n, size=(steps, batch))
         if batch == self.n:

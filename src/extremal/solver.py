@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
-from extremal.counting import CountedObjective, CountedSet
+from extremal.counting import CountedObjective, CountedSet, ask
 from extremal.gradients import Estimate
-from extremal.iterates import inner
+from extremal.iterates import freeze, start, wide
 from extremal.methods import Budget, Method, Recipe, as_recipe
-from extremal.moves import Point
+from extremal.moves import Move, Point
 from extremal.objective import Objective
 from extremal.result import Calls, Certificate
 from extremal.sampling import Sampler
@@ -40,6 +42,7 @@ class State:
     calls: Calls  # oracle calls so far; this counter runs on with the run
     f: CountedObjective
     C: CountedSet
+    move: Move[Any]
 
     @property
     def x(self) -> np.ndarray:
@@ -58,10 +61,16 @@ class State:
 
     def gap(self, g: np.ndarray) -> float:
         """max over s of <g, x - s>; a certificate's call, not the method's."""
-        return max(0.0, inner(self.x, g) - self.C.lmo_for_certificate(g).dot(g))
+        return self.move.gap(self.C.lmo_for_certificate, self.x, g)
+
+    def measure(self) -> tuple[float, float]:
+        """Value and gap at x, exact, off every count: for progress and records."""
+        return measure(self.f.inner, self.C.inner, self.move, self.x)
 
     def certify(self) -> Certificate:
-        """The exact value and gap at x; counted as a certificate's calls, n component gradients unless g is exact.
+        """The exact value and gap at x, in float64; counted as a certificate's calls.
+
+        n component gradients, or none if g is exact and in float64.
 
         Examples
         --------
@@ -72,14 +81,20 @@ class State:
         (1.5, 0)
         """
         self.calls.certificate_values += self.f.n
-        if self.exact:
+        if self.exact and self.f.dtype == np.float64:
             value, g = self.f.inner.value(self.x), self.g
         else:
             self.calls.certificate += self.f.n
-            value, g = self.f.inner.value_and_grad(self.x)
+            value, g = self.f.inner.value_and_grad(wide(self.x))
         if not np.isfinite(value):
             raise NonFiniteError(f"the objective's value at iteration {self.k} is {value}")
         return Certificate(self.k, self.x, value, self.gap(g))
+
+
+def measure(f: Objective, C: ConvexSet, move: Move[Any], x: np.ndarray) -> tuple[float, float]:
+    """Value and gap at x, in float64, off every count; the gap is NaN if the gradient is not finite."""
+    value, g = f.value_and_grad(wide(x))
+    return value, move.gap(partial(ask, C), x, g) if checks.all_finite(g) else np.nan
 
 
 def iterate(
@@ -112,7 +127,7 @@ def iterate(
     """
     if horizon is not None:
         checks.whole("iterate", "horizon", horizon, 1)
-    prepared, C, x0 = prepare(f, C, method, x0, seed, Budget(max_iter=horizon))
+    prepared, C, x0 = prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon))
     return loop(f, C, prepared, x0, seed)
 
 
@@ -124,34 +139,31 @@ def loop(f: Objective, C: ConvexSet, method: Method, x0: np.ndarray, seed: int) 
     point = move.start(x0)
     estimate = gradient.init(counted, point.query, sampler)
     for k in itertools.count():
-        yield State(k, point, estimate, calls, counted, oracle)
+        freeze(estimate.g)
+        yield State(k, point, estimate, calls, counted, oracle, move)
         new = move.advance(k, counted, oracle, point, estimate, step)
         estimate = gradient.update(counted, k, point.query, new.query, new.steps, estimate, sampler)
         point = new
 
 
 def prepare(
-    f: Objective, C: ConvexSet, method: Recipe | str | None, x0: np.ndarray | None, seed: int, budget: Budget
+    call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, x0: np.ndarray | None, seed: int, budget: Budget
 ) -> tuple[Method, ConvexSet, np.ndarray]:
     """Fit set, method and starting point to the objective, refusing what does not fit."""
     if isinstance(f, type) or not hasattr(f, "derivs"):
-        raise InputError(f"`minimize(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
+        raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
     if not isinstance(C, ConvexSet):
-        raise InputError(f"`minimize(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
-    checks.whole("minimize", "seed", seed, 0)
+        raise InputError(f"`{call}(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
+    checks.whole(call, "seed", seed, 0)
     C = C.on(f.shape)
-    return as_recipe(method).prepare(f, budget), C, _check_start(f, C, x0)
+    f.ready()
+    return as_recipe(call, method).prepare(f, C, budget), C, _check_start(call, f, C, x0)
 
 
-def _check_start(f: Objective, C: ConvexSet, x0: np.ndarray | None) -> np.ndarray:
-    x = checks.array("minimize", "x0", C.start() if x0 is None else x0)
-    if x.dtype.kind not in "biuf":
-        raise InputError(f"`minimize(x0=...)` must hold real numbers, got dtype {x.dtype}")
-    x = x.astype(f.dtype, order="C")  # a copy: the caller's array stays as it is
+def _check_start(call: str, f: Objective, C: ConvexSet, x0: np.ndarray | None) -> np.ndarray:
+    x = start(call, C.start() if x0 is None else x0, f.dtype)
     if x.shape != f.shape:
-        raise InputError(f"`minimize(x0=...)` must have shape {f.shape}, got {x.shape}")
-    checks.finite("minimize", "x0", x)
+        raise InputError(f"`{call}(x0=...)` must have shape {f.shape}, got {x.shape}")
     if not C.contains(x, tol=1e-9 if f.dtype == np.float64 else 1e-5):
-        raise InputError(f"`minimize(x0=...)` must lie in the set {C}; leave it out to start from C.start()")
-    x.flags.writeable = False
+        raise InputError(f"`{call}(x0=...)` must lie in the set {C}; leave it out to start from C.start()")
     return x

@@ -61,7 +61,7 @@ class Coordinate:
         return self.value * float(g.flat[self.j])
 
     def add_to(self, x: np.ndarray, w: float) -> None:
-        """X += w v in place, O(1)."""
+        """x += w v in place, O(1)."""
         x.flat[self.j] += w * self.value
 
     def to_array(self) -> np.ndarray:
@@ -104,7 +104,7 @@ class DenseVertex:
         return dot64(g, self.values)
 
     def add_to(self, x: np.ndarray, w: float) -> None:
-        """X += w v in place."""
+        """x += w v in place."""
         x += w * self.values
 
     def to_array(self) -> np.ndarray:

@@ -17,12 +17,12 @@ from extremal.checks import InputError
 from extremal.driver import minimize
 from extremal.experiments import data
 from extremal.losses import Logistic
-from extremal.methods import METHODS
 from extremal.objective import LinearModel
 from extremal.result import Record, Result
 from extremal.sets import L1Ball
 
 PASSES, RADIUS = 100, 10.0
+METHODS = {"frank-wolfe": "#7f7f7f", "sarah-fw": "#0b6e99", "saga-sarah-fw": "#d1495b"}  # and their colours
 PROBLEMS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "breast cancer": data.breast_cancer,
     "digits": data.digits,
@@ -113,12 +113,11 @@ def _picture(lines: list[Line], out: Path) -> None:
     """Certified gap against passes, a panel for each problem."""
     from matplotlib.figure import Figure
 
-    colours = dict(zip(METHODS, ("#7f7f7f", "#0b6e99", "#d1495b"), strict=False))
     figure = Figure(figsize=(4.2 * len(PROBLEMS), 3.8), layout="constrained")
     for axes, problem in zip(figure.subplots(1, len(PROBLEMS)), PROBLEMS, strict=True):
         for line in (line for line in lines if line.problem == problem and line.result):
             trace = line.result.trace  # type: ignore[union-attr]
-            axes.semilogy(trace.passes, trace.gap, label=line.method, color=colours.get(line.method), linewidth=1.6)
+            axes.semilogy(trace.passes, trace.gap, label=line.method, color=METHODS[line.method], linewidth=1.6)
         axes.set(title=problem, xlabel="passes (component gradients / n)", ylabel="certified Frank-Wolfe gap")
         axes.grid(alpha=0.25)
         axes.legend(frameon=False)

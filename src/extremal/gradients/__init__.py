@@ -2,7 +2,20 @@
 
 from extremal.gradients.base import Estimate, Facts, Gradient
 from extremal.gradients.full import Full
+from extremal.gradients.minibatch import MiniBatch, Pool
+from extremal.gradients.momentum import Momentum, Storm
+from extremal.gradients.penalty import Penalised
+from extremal.gradients.saga import Sag, Saga
 from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
+from extremal.gradients.spider import Spider
+from extremal.gradients.substitute import Substitute
+from extremal.gradients.svrg import Svrg
+from extremal.gradients.tracking import Tracking, complete, metropolis, ring
+from extremal.gradients.zeroth import ZerothOrder
 
-__all__ = ["Estimate", "Facts", "Full", "Gradient", "SagaSarah", "Sarah"]
+__all__ = [
+    "Estimate", "Facts", "Full", "Gradient", "MiniBatch", "Momentum", "Penalised", "Pool", "Sag", "Saga", "SagaSarah", "Sarah",
+    "Spider", "Storm", "Substitute", "Svrg", "Tracking", "ZerothOrder",
+    "complete", "metropolis", "ring",
+]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -24,13 +25,48 @@ class Estimate(Protocol):
 
 
 @dataclass(frozen=True)
+class Phase:
+    """Where an estimator with epochs stands; its estimates carry it as ``phase``, for steps and moves that go by epochs."""
+
+    epoch: int  # number of the epoch, from 0
+    k: int  # position of the coming iteration in it, from 0
+    length: int  # iterations of this epoch
+
+    def next(self, length: Callable[[int], int]) -> Phase:
+        """The phase after one iteration; ``length`` says how long an epoch is."""
+        if self.k + 1 < self.length:
+            return Phase(self.epoch, self.k + 1, self.length)
+        return Phase(self.epoch + 1, 0, length(self.epoch + 1))
+
+
+@dataclass(frozen=True)
 class Facts:
     """What theory says of an estimator on n components: its cost, and the steps its error recursion allows."""
 
     start: float  # component gradients of init
-    per_step: float  # mean component gradients of an update
+    per_step: float | Callable[[int], float]  # mean component gradients of an update, or of update k = 0, 1, ...
     d: float = 1.0  # convex f: steps of at most 1/d keep the recursion of the proof contracting
     c: float = 1.0  # non-convex f: step relative to 1/sqrt K that balances the terms of the proof, at most 1
+    epochs: bool = False  # whether estimates carry a phase
+    needs: tuple[str, ...] = ()  # what the objective must offer beyond the contract
+    one_vertex: bool = False  # whether updates read the one vertex of a plain move
+    agents: int | None = None  # how many agents it gives an estimate each, if any
+
+    def iterations(self, grads: float) -> int:
+        """How many iterations this many component gradients pay for, in the mean; at least 1."""
+        left = grads - self.start
+        if not callable(self.per_step):
+            return max(1, round(left / self.per_step))
+        k = 0
+        while left >= self.per_step(k):
+            left -= self.per_step(k)
+            k += 1
+        return max(1, k)
+
+
+def phase_of(estimate: Estimate) -> Phase | None:
+    """Where the estimator stands in its epoch; None if it has no epochs."""
+    return getattr(estimate, "phase", None)
 
 
 E = TypeVar("E", bound=Estimate)

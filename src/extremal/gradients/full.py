@@ -31,15 +31,15 @@ class Full:
     """
 
     def facts(self, n: int) -> Facts:
-        """N component gradients a step, no error."""
+        """n component gradients a step, no error."""
         return Facts(start=n, per_step=n)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> FullEstimate:
-        """Grad f(x0)."""
+        """grad f(x0)."""
         return FullEstimate(f.grad(x))
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: FullEstimate, sampler: Sampler
     ) -> FullEstimate:
-        """Grad f(x)."""
+        """grad f(x)."""
         return FullEstimate(f.grad(x))

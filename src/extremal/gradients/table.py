@@ -31,7 +31,11 @@ class Table:
     def at(cls, f: Objective, x: np.ndarray) -> Table:
         """y_i = grad f_i(x): n component gradients."""
         check_memory(f)
-        c = f.derivs(x)
+        return cls.of(f, f.derivs(x))
+
+    @classmethod
+    def of(cls, f: Objective, c: np.ndarray) -> Table:
+        """y_i as c says; the array is the table's own from now on."""
         return cls(f, c, f.combine(c))
 
     @classmethod
@@ -54,7 +58,7 @@ def check_memory(f: Objective) -> None:
     need = f.n * int(np.prod(f.deriv_shape, dtype=np.int64)) * f.dtype.itemsize
     free = available_memory()
     what = f"a table of {f.n} component gradients ({need / _GIB:.1f} GiB)"
-    if free is not None and need > free:
+    if need > _GIB and free is not None and need > free:
         raise MemoryError(f"{what} does not fit in the {free / _GIB:.1f} GiB of free memory; SarahFW needs no table")
     if need > _GIB:
         warnings.warn(f"allocating {what}; SarahFW needs no table", LargeTableWarning, stacklevel=2)
@@ -77,6 +81,7 @@ def _free_of_machine() -> int | None:
 def _free_of_container() -> int | None:
     try:
         limit, used = (int(Path("/sys/fs/cgroup", name).read_text()) for name in ("memory.max", "memory.current"))
-        return max(0, limit - used)
+        stat = dict(line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines())
+        return max(0, limit - used + int(stat.get("inactive_file", 0)))  # the page cache can be dropped
     except (OSError, ValueError):  # no control group, or one without a limit ("max")
         return None

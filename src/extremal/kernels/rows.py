@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from extremal.kernels.jit import jit
 
-@numba.njit(cache=True, nogil=True)
+
+@jit
 def dot(indptr, indices, data, x, idx, out):
     """out[t] = <a_i, x> with i = idx[t]."""
     for t in range(idx.size):
@@ -16,7 +17,7 @@ def dot(indptr, indices, data, x, idx, out):
         out[t] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def tdot(indptr, indices, data, c, idx, out):
     """out += sum over t of c[t] a_i with i = idx[t]."""
     for t in range(idx.size):
@@ -24,7 +25,7 @@ def tdot(indptr, indices, data, c, idx, out):
             out[indices[e]] += c[t] * data[e]
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def column(indptr, indices, data, j, idx, out):
     """out[t] = entry j of row idx[t]; indices are sorted in each row."""
     for t in range(idx.size):

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
+from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Steps
+from extremal.iterates import inner
 from extremal.objective import Objective
 from extremal.steps import Step
 from extremal.vertices import Vertex
+
+Lmo = Callable[..., Vertex]  # the oracle: of g, or of g and the point x where the set is on a manifold
 
 
 class Oracle(Protocol):
     """All that a plain move asks of a set."""
 
-    def lmo(self, g: np.ndarray) -> Vertex: ...
+    def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex: ...
+
+
+def frank_wolfe_gap(lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
+    """max over s of <g, x - s>; negative by rounding only."""
+    here, there = inner(x, g), lmo(g).dot(g)
+    if here - there < -1e-4 * (abs(here) + abs(there)):
+        raise InputError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
+    return max(0.0, here - there)
 
 
 @dataclass(frozen=True)
@@ -28,13 +41,20 @@ class Point:
     steps: Steps = ()  # the (eta, s) that led here from the previous point, so that margins can follow
 
 
-class Move(Protocol):
+P = TypeVar("P", bound=Point)
+
+
+class Move(Protocol[P]):
     """The contract of a move: one oracle call or many, no data access but through f."""
 
-    def start(self, x0: np.ndarray) -> Point:
+    def start(self, x0: np.ndarray) -> P:
         """The first point."""
         ...
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+    def advance(self, k: int, f: Objective, C: Oracle, point: P, estimate: Estimate, step: Step) -> P:
         """The point after iteration k."""
+        ...
+
+    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
+        """The Frank-Wolfe gap at x for a gradient g: zero at stationary points only."""
         ...

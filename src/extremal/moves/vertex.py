@@ -8,9 +8,9 @@ import numpy as np
 
 from extremal.gradients.base import Estimate
 from extremal.iterates import toward
-from extremal.moves.base import Oracle, Point
+from extremal.moves.base import Lmo, Oracle, Point, frank_wolfe_gap
 from extremal.objective import Objective
-from extremal.steps import Direction, Step
+from extremal.steps import Direction, Step, take
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class VertexMove:
     def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One oracle call, one step."""
         s = C.lmo(estimate.g)  # s^k = argmin <g^k, s>
-        eta = float(step.eta(k, Direction(f, point.x, estimate, s)))
+        eta = take(step, k, Direction(f, point.x, estimate, s))
         x = toward(point.x, s, eta)  # x^{k+1} = x^k + eta_k (s^k - x^k)
         return Point(x, x, ((eta, s),))
+
+    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
+        """max over s of <g, x - s>."""
+        return frank_wolfe_gap(lmo, x, g)

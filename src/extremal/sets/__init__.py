@@ -4,5 +4,6 @@ from extremal.sets.base import ConvexSet
 from extremal.sets.norm_balls import L1Ball, L2Ball, LinfBall
 from extremal.sets.parse import SETS, parse
 from extremal.sets.simplices import Box, Simplex
+from extremal.sets.spectral import LoewnerInterval
 
-__all__ = ["SETS", "Box", "ConvexSet", "L1Ball", "L2Ball", "LinfBall", "Simplex", "parse"]
+__all__ = ["SETS", "Box", "ConvexSet", "L1Ball", "L2Ball", "LinfBall", "LoewnerInterval", "Simplex", "parse"]

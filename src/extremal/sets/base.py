@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
@@ -73,10 +74,10 @@ class ConvexSet(ABC):
 
 
 def _as_shape(call: str, shape: Any) -> tuple[int, ...]:
-    return tuple(checks.whole(call, "shape", m, 1) for m in (shape if isinstance(shape, tuple) else (shape,)))
+    return tuple(checks.whole(call, "shape", m, 1) for m in (shape if isinstance(shape, (tuple, list)) else (shape,)))
 
 
 def refuse_non_finite(C: ConvexSet, *extremes: float) -> None:
     """Refuse a gradient, judged by numbers that are finite only if all its entries are."""
-    if not np.isfinite(extremes).all():
+    if not all(map(math.isfinite, extremes)):
         raise NonFiniteError(f"{type(C).__name__}.lmo(g): g has a NaN or an infinite entry")

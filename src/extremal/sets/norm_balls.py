@@ -48,7 +48,7 @@ class L1Ball(ConvexSet):
         return Coordinate(j, -self.radius if top > 0 else self.radius, g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Sum |x_j| <= radius (1 + tol)."""
+        """sum |x_j| <= radius (1 + tol)."""
         return float(np.abs(x).sum(dtype=np.float64)) <= self.radius * (1 + tol)
 
     @property
@@ -147,7 +147,7 @@ class LinfBall(ConvexSet):
         return DenseVertex(np.where(g > 0, kind.type(-self.radius), kind.type(self.radius)))
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Max |x_j| <= radius (1 + tol)."""
+        """max |x_j| <= radius (1 + tol)."""
         return float(np.abs(x).max()) <= self.radius * (1 + tol)
 
     @property

@@ -43,13 +43,13 @@ class Simplex(ConvexSet):
         self._fix(total=checks.positive("Simplex", "total", self.total))
 
     def lmo(self, g: np.ndarray) -> Coordinate:
-        """Total e_j at the smallest g_j."""
+        """total e_j at the smallest g_j."""
         j = int(g.argmin())  # a NaN counts as smallest, an infinity as smallest or largest
         refuse_non_finite(self, float(g.flat[j]), float(g.max()))
         return Coordinate(j, self.total, g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """X_j >= -tol total, and the sum is total up to tol."""
+        """x_j >= -tol total, and the sum is total up to tol."""
         off = abs(float(x.sum(dtype=np.float64)) - self.total)
         return off <= tol * self.total and float(x.min()) >= -tol * self.total
 
@@ -115,7 +115,7 @@ class Box(ConvexSet):
         return DenseVertex(np.where(g > 0, self.lower, self.upper).astype(np.result_type(g, np.float32), copy=False))
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Lower <= x <= upper, up to tol times the larger bound's size."""
+        """lower <= x <= upper, up to tol times the larger bound's size."""
         slack = tol * np.maximum(np.abs(self.lower), np.abs(self.upper))
         return bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
 

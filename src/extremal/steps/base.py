@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate
+from extremal.gradients.base import Estimate, Phase
 from extremal.iterates import distance2, inner
 from extremal.objective import Objective, Segment
 from extremal.vertices import Vertex
@@ -28,6 +29,7 @@ class Plan:
     horizon: int | None = None  # K: iterations that the budget allows, None if there is no budget
     d: float = 1.0  # 1/d is the largest step that the estimator's recursion allows
     c: float = 1.0  # step of the non-convex theory relative to 1/sqrt K, see SmallBatch
+    epochs: bool = False  # whether the estimator has epochs, for rules that go by them
 
 
 class Direction:
@@ -35,6 +37,11 @@ class Direction:
 
     def __init__(self, f: Objective, x: np.ndarray, estimate: Estimate, s: Vertex):
         self.f, self.x, self.estimate, self.s = f, x, estimate, s
+
+    @property
+    def phase(self) -> Phase:
+        """Where the estimator stands in its epoch, if it has epochs."""
+        return self.estimate.phase  # type: ignore[attr-defined]
 
     @cached_property
     def gap(self) -> float:
@@ -68,6 +75,14 @@ def check_step(call: str, step: Any) -> None:
     """Refuse what is no step rule."""
     if isinstance(step, type) or not (hasattr(step, "bind") and hasattr(step, "eta")):
         raise InputError(f"`{call}(step=...)` must be a step rule such as LineSearch(), got {step!r}")
+
+
+def take(step: Step, k: int, direction: Direction) -> float:
+    """The rule's eta as a float; refuses a number outside [0, 1], which would leave the set."""
+    eta = step.eta(k, direction)
+    if not (isinstance(eta, Real) and 0 <= float(eta) <= 1):
+        raise InputError(f"the step rule {step} gave eta = {eta!r} at iteration {k}; it must be a number in [0, 1]")
+    return float(eta)
 
 
 def first(*options: T | None) -> T | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from extremal import checks
-from extremal.steps.base import Direction, Plan, bound, first
+from extremal.checks import InputError
+from extremal.steps.base import Direction, Plan, T, bound, first
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,143 @@ class OpenLoop:
     def eta(self, k: int, direction: Direction) -> float:
         """2 / (k + 2)."""
         return 2.0 / (k + 2.0)
+
+
+@dataclass(frozen=True)
+class Decay:
+    """A falling step: eta_k = min(1, scale / (k + shift)^power).
+
+    Decay(2, 2) is the open loop, Decay(2, 8) the slower start of momentum methods, Decay(1, 1, 1/2) that of online methods.
+
+    Parameters
+    ----------
+    scale, shift, power : float
+        Positive.
+
+    Examples
+    --------
+    >>> Decay(2, 8).eta(0, None)
+    0.25
+    """
+
+    scale: float
+    shift: float
+    power: float = 1.0
+
+    def __post_init__(self):
+        for name in ("scale", "shift", "power"):
+            checks.fix(self, **{name: checks.positive("Decay", name, getattr(self, name))})
+
+    def bind(self, plan: Plan) -> Self:
+        """Nothing is open."""
+        return self
+
+    def eta(self, k: int, direction: Direction) -> float:
+        """scale / (k + shift)^power."""
+        return min(1.0, self.scale / (k + self.shift) ** self.power)
+
+
+@dataclass(frozen=True)
+class FullStep:
+    """All the way: eta = 1. For moves whose target is not a vertex, such as plain sliding.
+
+    Examples
+    --------
+    >>> FullStep().eta(0, None)
+    1.0
+    """
+
+    def bind(self, plan: Plan) -> Self:
+        """Nothing is open."""
+        return self
+
+    def eta(self, k: int, direction: Direction) -> float:
+        """1."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class EpochOpenLoop:
+    """The open loop, begun anew at each epoch: eta = 2 / (k + 2) at position k of the epoch.
+
+    References
+    ----------
+    Hazan, Luo (2016), Variance-reduced and projection-free stochastic optimization, arXiv:1602.02101.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.EpochOpenLoop()
+    EpochOpenLoop()
+    """
+
+    def bind(self, plan: Plan) -> Self:
+        """Refuse an estimator without epochs."""
+        return _with_epochs(self, plan)
+
+    def eta(self, k: int, direction: Direction) -> float:
+        """2 / (k + 2) within the epoch."""
+        return 2.0 / (direction.phase.k + 2.0)
+
+
+@dataclass(frozen=True)
+class EpochHarmonic:
+    """The step of SPIDER Frank-Wolfe for convex f: eta = 2 / (K_t + k + 1) at position k of an epoch of length K_t.
+
+    With lengths 1, 2, 4, ... it goes on like 2 / (iterations made so far + 2).
+
+    References
+    ----------
+    Yurtsever, Sra, Cevher (2019), Conditional gradient methods via stochastic path-integrated differential estimator.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.EpochHarmonic()
+    EpochHarmonic()
+    """
+
+    def bind(self, plan: Plan) -> Self:
+        """Refuse an estimator without epochs."""
+        return _with_epochs(self, plan)
+
+    def eta(self, k: int, direction: Direction) -> float:
+        """2 / (K_t + k + 1)."""
+        return 2.0 / (direction.phase.length + direction.phase.k + 1.0)
+
+
+@dataclass(frozen=True)
+class LuFreundStep:
+    """The step that goes with the substitute gradient: eta_k = 2 (2m + k) / ((k + 1) (4m + k)), m = n/b.
+
+    Parameters
+    ----------
+    m : float, optional
+        Taken from the estimator if left out.
+
+    References
+    ----------
+    Lu, Freund (2021), arXiv:1807.07680, with m for their n at batches of b.
+
+    Examples
+    --------
+    >>> LuFreundStep(m=10).eta(0, None)
+    1.0
+    """
+
+    m: float | None = None
+
+    def __post_init__(self):
+        checks.fix(self, m=_constant("LuFreundStep", self.m, "m"))
+
+    def bind(self, plan: Plan) -> Self:
+        """m from the plan's d."""
+        return replace(self, m=first(self.m, plan.d))
+
+    def eta(self, k: int, direction: Direction) -> float:
+        """2 (2m + k) / ((k + 1) (4m + k))."""
+        m = bound(self, self.m)
+        return 2.0 * (2.0 * m + k) / ((k + 1.0) * (4.0 * m + k))
 
 
 @dataclass(frozen=True)
@@ -114,9 +252,9 @@ class Anytime:
 
 @dataclass(frozen=True)
 class InverseSqrt:
-    """The step of Theorems 2 and 4, for non-convex f: eta = c / sqrt(K), c = 1.
+    """The step of Theorems 2 and 4, for non-convex f: eta = c / K^power, c = 1, power = 1/2.
 
-    Constant over the K iterations that the budget allows; without a horizon, eta_k = c / sqrt(k + 1).
+    Constant over the K iterations that the budget allows; without a horizon, eta_k = c / (k + 1)^power.
 
     Parameters
     ----------
@@ -124,6 +262,8 @@ class InverseSqrt:
         In (0, 1].
     horizon : int, optional
         K; taken from the budget if left out.
+    power : float
+        Another power than the square root: 2/3 in some momentum methods.
 
     Examples
     --------
@@ -133,18 +273,20 @@ class InverseSqrt:
 
     c: float = 1.0
     horizon: int | None = None
+    power: float = 0.5
 
     def __post_init__(self):
         c = checks.within("InverseSqrt", "c", self.c, 0, 1)
-        checks.fix(self, c=c, horizon=_horizon("InverseSqrt", self.horizon))
+        power = checks.within("InverseSqrt", "power", self.power, 0, 1)
+        checks.fix(self, c=c, horizon=_horizon("InverseSqrt", self.horizon), power=power)
 
     def bind(self, plan: Plan) -> Self:
         """K from the plan."""
         return replace(self, horizon=first(self.horizon, plan.horizon))
 
     def eta(self, k: int, direction: Direction) -> float:
-        """c / sqrt K."""
-        return self.c / math.sqrt(k + 1 if self.horizon is None else max(1, self.horizon))
+        """c / K^power."""
+        return self.c / (k + 1 if self.horizon is None else max(1, self.horizon)) ** self.power
 
 
 @dataclass(frozen=True)
@@ -165,7 +307,7 @@ class SmallBatch:
     Examples
     --------
     >>> SmallBatch(horizon=100).bind(Plan(c=0.5))
-    InverseSqrt(c=0.5, horizon=100)
+    InverseSqrt(c=0.5, horizon=100, power=0.5)
     """
 
     horizon: int | None = None
@@ -182,8 +324,14 @@ class SmallBatch:
         return bound(self, None)
 
 
-def _constant(call: str, d: float | None) -> float | None:
-    return None if d is None else checks.at_least(call, "d", d, 1)
+def _constant(call: str, d: float | None, name: str = "d") -> float | None:
+    return None if d is None else checks.at_least(call, name, d, 1)
+
+
+def _with_epochs(rule: T, plan: Plan) -> T:
+    if not plan.epochs:
+        raise InputError(f"{rule} goes by epochs, and the gradient estimator has none; Svrg and Spider have")
+    return rule
 
 
 def _horizon(call: str, horizon: int | None) -> int | None:

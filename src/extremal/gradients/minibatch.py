@@ -1,0 +1,130 @@
+"""Plain mini-batches, and a pool that grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extremal import checks
+from extremal.gradients import batches
+from extremal.gradients.base import Facts, Steps
+from extremal.gradients.batches import Batch
+from extremal.objective import Objective
+from extremal.sampling import Sampler
+
+
+@dataclass(frozen=True)
+class MiniBatchEstimate:
+    """The mean over a batch."""
+
+    g: np.ndarray  # estimate of grad f(x)
+    exact: bool  # the batch was the whole sum
+
+
+@dataclass(frozen=True)
+class MiniBatch:
+    """g = (1/b) sum_{i in S} grad f_i(x), a new batch at each step: unbiased, with a variance that stays.
+
+    b component gradients a step, no memory. A batch that grows (a `PowerLaw`) is the whole sum once it reaches n.
+
+    Parameters
+    ----------
+    batch : int or PowerLaw
+        b, or b_k.
+    replace : bool
+        Draw the rows of a batch with replacement.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.MiniBatch(batch=ex.PowerLaw(scale=1, shift=1, power=2))
+    MiniBatch(batch=PowerLaw(scale=1, shift=1, power=2), replace=False)
+    """
+
+    batch: Batch
+    replace: bool = False
+
+    def __post_init__(self):
+        checks.fix(self, batch=batches.check("MiniBatch", self.batch))
+
+    def facts(self, n: int) -> Facts:
+        """b component gradients a step."""
+        batches.check_fits("MiniBatch", self.batch, n)
+        per_step = self.batch if isinstance(self.batch, int) else lambda k: batches.size(self.batch, n, k + 1)
+        return Facts(start=batches.size(self.batch, n, 0), per_step=per_step)
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> MiniBatchEstimate:
+        """The mean over the first batch."""
+        return self._at(f, 0, x, sampler)
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: MiniBatchEstimate, sampler: Sampler
+    ) -> MiniBatchEstimate:
+        """The mean over a new batch."""
+        return self._at(f, k + 1, x, sampler)
+
+    def _at(self, f: Objective, k: int, x: np.ndarray, sampler: Sampler) -> MiniBatchEstimate:
+        b = batches.size(self.batch, f.n, k)
+        if b == f.n and not self.replace:
+            return MiniBatchEstimate(f.grad(x), exact=True)
+        return MiniBatchEstimate(batches.mean(f, x, batches.draw(sampler, k, self.batch, b, self.replace)), exact=False)
+
+
+@dataclass(frozen=True)
+class PoolEstimate:
+    """The mean over the pool."""
+
+    g: np.ndarray  # estimate of grad f(x)
+    exact: bool  # the pool is the whole sum
+    order: np.ndarray  # all components in random order; the pool is a head of it
+    size: int  # components in the pool
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The gradient over all components seen so far: g = (1/t) sum_{tau <= t} grad f_{i_tau}(x), at the current x.
+
+    Each step adds ``batch`` new components and evaluates the whole pool again: b t component gradients at step t. Once
+    all n are in, it is the full gradient. Memory: n indices.
+
+    Parameters
+    ----------
+    batch : int
+        Components added at each step.
+
+    References
+    ----------
+    Hazan, Kale (2012), Projection-free online learning, arXiv:1206.4657.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.Pool(batch=10)
+    Pool(batch=10)
+    """
+
+    batch: int = 1
+
+    def __post_init__(self):
+        checks.fix(self, batch=checks.whole("Pool", "batch", self.batch, 1))
+
+    def facts(self, n: int) -> Facts:
+        """min(n, b (t + 1)) component gradients at step t."""
+        checks.whole("Pool", "batch", self.batch, 1, n)
+        return Facts(start=self.batch, per_step=lambda k: min(n, self.batch * (k + 2)))
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PoolEstimate:
+        """The first components."""
+        return self._at(f, x, sampler.order(), self.batch)
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PoolEstimate, sampler: Sampler
+    ) -> PoolEstimate:
+        """More components, and all of them at the new x."""
+        return self._at(f, x, state.order, min(f.n, state.size + self.batch))
+
+    def _at(self, f: Objective, x: np.ndarray, order: np.ndarray, size: int) -> PoolEstimate:
+        whole = size == f.n
+        g = f.grad(x) if whole else batches.mean(f, x, order[:size])
+        return PoolEstimate(g, whole, order, size)

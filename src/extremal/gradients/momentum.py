@@ -1,0 +1,145 @@
+"""Averages over time: momentum, and its variance-reduced form STORM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients import batches
+from extremal.gradients.base import Facts, Steps
+from extremal.laws import PowerLaw
+from extremal.objective import Objective
+from extremal.sampling import Sampler
+
+PUBLISHED = PowerLaw(4.0, 9.0, -2 / 3)  # 4 / (t + 8)^(2/3), t = 1, 2, ...
+HARMONIC = PowerLaw(1.0, 1.0, -1.0)  # 1/t, t = 1, 2, ...
+
+
+@dataclass(frozen=True)
+class AverageEstimate:
+    """The running average."""
+
+    g: np.ndarray  # estimate of grad f(x)
+    exact: bool = False
+
+
+def check_rho(call: str, rho: PowerLaw) -> None:
+    """Refuse what is no law; a weight of at most 1 is left to ``weight``."""
+    if not isinstance(rho, PowerLaw):
+        raise InputError(f"`{call}(rho=...)` must be a PowerLaw such as PowerLaw(1, 1, -1) for 1/t, got {rho!r}")
+
+
+def weight(rho: PowerLaw, j: int) -> float:
+    """rho_j, at most 1."""
+    return min(1.0, rho(j))
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """g_j = (1 - rho_j) g_{j-1} + rho_j (1/b) sum_{i in S_j} grad f_i(x_j), g_{-1} = 0: the whole vector decays.
+
+    b component gradients a step, memory O(d).
+
+    Parameters
+    ----------
+    batch : int
+        b, from 1 to n.
+    rho : PowerLaw
+        Weight of the new gradient at estimate j = 0, 1, ...; 4 / (j + 9)^(2/3) as published.
+    replace : bool
+        Draw the rows of a batch with replacement.
+
+    References
+    ----------
+    Mokhtari, Hassani, Karbasi (2020), Stochastic conditional gradient methods, JMLR.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.Momentum(batch=10).rho
+    PowerLaw(scale=4.0, shift=9.0, power=-0.6666666666666666)
+    """
+
+    batch: int
+    rho: PowerLaw = PUBLISHED
+    replace: bool = False
+
+    def __post_init__(self):
+        checks.fix(self, batch=checks.whole("Momentum", "batch", self.batch, 1))
+        check_rho("Momentum", self.rho)
+
+    def facts(self, n: int) -> Facts:
+        """b component gradients a step."""
+        b = checks.whole("Momentum", "batch", self.batch, 1, n)
+        return Facts(start=b, per_step=b)
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> AverageEstimate:
+        """rho_0 times the first batch's gradient."""
+        return AverageEstimate(weight(self.rho, 0) * batches.mean(f, x, sampler.rows(0, self.batch, self.replace)))
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: AverageEstimate, sampler: Sampler
+    ) -> AverageEstimate:
+        """(1 - rho) g + rho grad f_S(x)."""
+        rho = weight(self.rho, k + 1)
+        new = batches.mean(f, x, sampler.rows(k + 1, self.batch, self.replace))
+        return AverageEstimate((1 - rho) * state.g + rho * new)
+
+
+@dataclass(frozen=True)
+class Storm:
+    """Momentum whose old part is carried to the new point by the same batch.
+
+        g_j = grad f_S(x_j) + (1 - rho_j) (g_{j-1} - grad f_S(x_{j-1})),   grad f_S = (1/b) sum_{i in S_j} grad f_i
+
+    b component gradients at the start, 2b a step, memory O(d).
+
+    Parameters
+    ----------
+    batch : int
+        b, from 1 to n.
+    rho : PowerLaw
+        Weight at estimate j = 0, 1, ...; 1 / (j + 1), as for convex f in 1-SFW.
+    replace : bool
+        Draw the rows of a batch with replacement.
+
+    References
+    ----------
+    Cutkosky, Orabona (2019), Momentum-based variance reduction, arXiv:1905.10018; Zhang et al. (2020), One sample
+    stochastic Frank-Wolfe, arXiv:1910.04322 (its oblivious form).
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.Storm(batch=1).rho(0)
+    1.0
+    """
+
+    batch: int
+    rho: PowerLaw = HARMONIC
+    replace: bool = False
+
+    def __post_init__(self):
+        checks.fix(self, batch=checks.whole("Storm", "batch", self.batch, 1))
+        check_rho("Storm", self.rho)
+
+    def facts(self, n: int) -> Facts:
+        """2b component gradients a step."""
+        b = checks.whole("Storm", "batch", self.batch, 1, n)
+        return Facts(start=b, per_step=2 * b)
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> AverageEstimate:
+        """The first batch's gradient."""
+        return AverageEstimate(batches.mean(f, x, sampler.rows(0, self.batch, self.replace)))
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: AverageEstimate, sampler: Sampler
+    ) -> AverageEstimate:
+        """grad f_S(x) + (1 - rho) (g - grad f_S(x_prev))."""
+        keep = 1 - weight(self.rho, k + 1)
+        idx = sampler.rows(k + 1, self.batch, self.replace)
+        change = f.derivs(x, idx) - keep * f.derivs(x_prev, idx)
+        return AverageEstimate(f.combine(change, idx) + keep * state.g)

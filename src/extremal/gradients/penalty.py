@@ -1,0 +1,161 @@
+"""A second constraint by a penalty: a wrapper for any estimator."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients.base import Estimate, Facts, Gradient, Phase, Steps, phase_of
+from extremal.laws import PowerLaw
+from extremal.objective import Objective
+from extremal.sampling import Sampler
+
+
+@dataclass(frozen=True)
+class PenalisedEstimate:
+    """An estimate with the pull of the penalty in it."""
+
+    g: np.ndarray  # y + (1/mu) G'(G x - proj(G x)): what the oracle is asked with, not an estimate of grad f
+    own: Estimate  # the state of the estimator; its g is y
+    exact: bool = False  # never, also where y is: g is not the gradient of f
+
+    @property
+    def phase(self) -> Phase | None:
+        """That of the estimator."""
+        return phase_of(self.own)
+
+
+@dataclass(frozen=True, eq=False)
+class Penalised:
+    """Any estimator, and a smoothed penalty for lower <= G x <= upper, which the set C need not know of.
+
+        g_j = y_j + (1/mu_j) G'(G x_j - proj(G x_j)),   y_j the estimate of grad f(x_j), proj onto [lower, upper]
+
+    The second term is the gradient of |G x - proj(G x)|^2 / (2 mu). As mu falls to zero, iterates are driven toward
+    the constraint, and never exactly onto it: ask ``violation(x)``. Component gradients as the estimator; two products with G
+    a step; memory that of the estimator and one vector.
+
+    The gap that a run certifies is that of f over C alone, without this constraint. It stays positive at the solution of
+    both, and a run may stop at a point that violates the constraint if the gap is small there: give ``tol=0, atol=0``.
+    Steps that look at f (`LineSearch`, `ShortStep`) know nothing of the penalty: choose one that is fixed in advance.
+
+    Parameters
+    ----------
+    gradient : Gradient
+        The estimator of grad f.
+    G : array or scipy sparse matrix of shape (r, d)
+        One row per constraint; arrays x are read in the order of ``x.reshape(-1)``.
+    lower, upper : float or array of shape (r,), optional
+        Bounds on G x, infinite ones included; both the same for equations. One may be left out.
+    mu : float or PowerLaw
+        The smoothing of estimate j = 0, 1, ...; a number c stands for c (j + 2)^(-1/4).
+
+    References
+    ----------
+    Akhtar, Rajawat (2021), Zeroth and first order stochastic Frank-Wolfe algorithms for constrained optimization,
+    arXiv:2107.06534.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> g = ex.Penalised(ex.Storm(batch=5), G=np.ones((1, 3)), lower=0.0, upper=0.0)      # x_1 + x_2 + x_3 = 0
+    >>> g.violation(np.array([1.0, 2.0, 0.0]))
+    3.0
+    >>> g.pull(np.array([1.0, 2.0, 0.0]), mu=0.5)
+    array([6., 6., 6.])
+    """
+
+    gradient: Gradient[Any]
+    G: Any
+    lower: Any = None
+    upper: Any = None
+    mu: float | PowerLaw = 1.0
+
+    def __post_init__(self):
+        if isinstance(self.gradient, type) or not hasattr(self.gradient, "update"):
+            raise InputError(f"`Penalised(gradient=...)` must be a gradient such as Storm(batch=5), got {self.gradient!r}")
+        checks.fix(self, **check_affine("Penalised", self.G, self.lower, self.upper), mu=smoothing("Penalised", self.mu))
+
+    def __repr__(self) -> str:
+        return f"Penalised(gradient={self.gradient!r}, G=<{self.G.shape[0]} x {self.G.shape[1]}>, mu={self.mu})"
+
+    def violation(self, x: np.ndarray) -> float:
+        """|G x - proj(G x)|: how far G x is from its bounds."""
+        return float(np.linalg.norm(self._excess(x)))
+
+    def pull(self, x: np.ndarray, mu: float) -> np.ndarray:
+        """(1/mu) G'(G x - proj(G x)), computed in float64; of each row, if x is a stack of points."""
+        return ((self._excess(x) @ self.G) / mu).reshape(x.shape).astype(x.dtype)
+
+    def facts(self, n: int) -> Facts:
+        """Those of the estimator."""
+        return self.gradient.facts(n)
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PenalisedEstimate:
+        """The estimator's start, and the pull at mu_0."""
+        self.check_fits(f)
+        return self._estimate(0, x, self.gradient.init(f, x, sampler))
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PenalisedEstimate, sampler: Sampler
+    ) -> PenalisedEstimate:
+        """The estimator's update, and the pull at the new point."""
+        return self._estimate(k + 1, x, self.gradient.update(f, k, x_prev, x, steps, state.own, sampler))
+
+    def check_fits(self, f: Objective) -> None:
+        """Refuse a G that is not for points of f's shape."""
+        if self.G.shape[1] != math.prod(f.shape):
+            raise InputError(
+                f"`Penalised(G=...)` must have {math.prod(f.shape)} columns, as x has entries, got {self.G.shape[1]}"
+            )
+
+    def _estimate(self, j: int, x: np.ndarray, own: Estimate) -> PenalisedEstimate:
+        mu: Any = self.mu
+        return PenalisedEstimate(own.g + self.pull(x, mu(j)), own)  # g_j = y_j + (1/mu_j) G'(G x_j - proj(G x_j))
+
+    def _excess(self, x: np.ndarray) -> np.ndarray:
+        """G x - proj(G x), one row per point."""
+        z = np.asarray(x, np.float64).reshape(-1, self.G.shape[1]) @ self.G.T
+        return z - np.clip(z, self.lower, self.upper)
+
+
+def smoothing(call: str, mu: Any) -> PowerLaw:
+    """The law of mu: as given, or c (j + 2)^(-1/4), which is c (t + 1)^(-1/4) for t = 1, 2, ..."""
+    if isinstance(mu, PowerLaw):
+        checks.positive(call, "mu", mu(0))
+        return mu
+    return PowerLaw(checks.positive(call, "mu", mu), 2.0, -0.25)
+
+
+def check_affine(call: str, G: Any, lower: Any, upper: Any) -> dict[str, Any]:
+    """G, lower and upper in float64; refuses what is no constraint."""
+    G = G if sp.issparse(G) else checks.array(call, "G", G)
+    if G.ndim != 2 or 0 in G.shape or G.dtype.kind not in "biuf":
+        raise InputError(f"`{call}(G=...)` must be a matrix of numbers, one row per constraint, got shape {G.shape}")
+    G = sp.csr_array(G).astype(np.float64) if sp.issparse(G) else G.astype(np.float64)
+    checks.finite(call, "G", G.data if sp.issparse(G) else G)
+    if lower is None and upper is None:
+        raise InputError(f"`{call}(lower=..., upper=...)`: give at least one of the bounds on G x")
+    low, up = (
+        _bound(call, name, end if value is None else value, G.shape[0])
+        for name, value, end in (("lower", lower, -np.inf), ("upper", upper, np.inf))
+    )
+    if not ((low <= up) & (low < np.inf) & (up > -np.inf)).all():
+        raise InputError(f"`{call}(lower=..., upper=...)` must have lower <= upper everywhere, and a number between them")
+    return {"G": G, "lower": low, "upper": up}
+
+
+def _bound(call: str, name: str, value: Any, rows: int) -> np.ndarray:
+    """A bound for each row."""
+    a = checks.array(call, name, value)
+    if a.dtype.kind not in "biuf" or a.shape not in ((), (rows,)):
+        raise InputError(f"`{call}({name}=...)` must be a number, or one for each of the {rows} rows of G, got {value!r}")
+    if np.isnan(a).any():
+        raise InputError(f"`{call}({name}=...)` must not be NaN")
+    return np.broadcast_to(a.astype(np.float64), (rows,))

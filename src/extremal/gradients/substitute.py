@@ -1,0 +1,80 @@
+"""The substitute gradient of Lu and Freund: derivatives at margins that follow the vertices, not at any x."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.gradients.base import Facts, Steps
+from extremal.gradients.table import Table
+from extremal.sampling import Sampler
+
+
+@dataclass(frozen=True)
+class SubstituteEstimate:
+    """The substitute gradient and what it is made of."""
+
+    g: np.ndarray  # (1/n) sum_i phi'(sigma_i) a_i
+    exact: bool  # true at the start only
+    sigma: np.ndarray  # stand-ins for the margins, changed in place by the next update
+    table: Table  # phi'(sigma_i), changed in place by the next update
+
+
+@dataclass(frozen=True)
+class Substitute:
+    """g = (1/n) sum_i phi'(sigma_i) a_i, where sigma_i is drawn towards the margin of the last vertex.
+
+        sigma_i <- sigma_i + theta_k (<a_i, s_k> - sigma_i)  for i in S,   theta_k = 2m / (2m + k + 1),  m = n/b
+
+    n component gradients at the start, b a step, none of them at an iterate. Needs a linear model. Memory: 2n numbers.
+
+    Parameters
+    ----------
+    batch : int
+        b, from 1 to n.
+    replace : bool
+        Draw the rows of a batch with replacement.
+
+    References
+    ----------
+    Lu, Freund (2021), Generalized stochastic Frank-Wolfe algorithm with stochastic substitute gradient, arXiv:1807.07680.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.Substitute(batch=10)
+    Substitute(batch=10, replace=False)
+    """
+
+    batch: int
+    replace: bool = False
+
+    def __post_init__(self):
+        checks.fix(self, batch=checks.whole("Substitute", "batch", self.batch, 1))
+
+    def facts(self, n: int) -> Facts:
+        """b component gradients a step."""
+        b = checks.whole("Substitute", "batch", self.batch, 1, n)
+        return Facts(start=n, per_step=b, d=n / b, needs=("margins", "vertex_margins", "derivs_at"), one_vertex=True)
+
+    def init(self, f: Any, x: np.ndarray, sampler: Sampler) -> SubstituteEstimate:
+        """sigma_i = <a_i, x0>: the gradient itself."""
+        sigma = np.array(f.margins(x))
+        table = Table.of(f, f.derivs_at(sigma))
+        return SubstituteEstimate(table.mean, True, sigma, table)
+
+    def update(
+        self, f: Any, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: SubstituteEstimate, sampler: Sampler
+    ) -> SubstituteEstimate:
+        """sigma of a batch moves towards the vertex."""
+        m = f.n / self.batch
+        theta = 2 * m / (2 * m + k + 1)
+        idx = sampler.rows(k, self.batch, self.replace)
+        ((_, s),) = steps
+        sigma, table = state.sigma, state.table
+        sigma[idx] += theta * (f.vertex_margins(s, idx) - sigma[idx])  # once for each i, however often idx names it
+        table.put(f, idx, f.derivs_at(sigma[idx], idx), distinct=not self.replace)
+        return SubstituteEstimate(table.mean, False, sigma, table)

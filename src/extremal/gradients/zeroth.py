@@ -1,0 +1,121 @@
+"""Gradients from values alone: a wrapper for any estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients.base import Facts, Gradient, Steps
+from extremal.objective import Objective, Rows
+from extremal.sampling import Sampler
+
+
+class FiniteDifferences:
+    """An objective whose component gradients are central differences of component values.
+
+        grad f_i(x) ~ sum_j [f_i(x + mu e_j) - f_i(x - mu e_j)] / (2 mu) e_j
+
+    2d values for each. An estimate counts as one component gradient as well, so that budgets hold for it.
+    """
+
+    def __init__(self, f: Objective, mu: float):
+        self.inner, self.mu = f, mu
+        self.n, self.shape, self.dtype, self.convex = f.n, f.shape, f.dtype, f.convex
+        self.deriv_shape = f.shape
+
+    @property
+    def smoothness(self) -> float:
+        """The objective's own."""
+        return self.inner.smoothness
+
+    def value(self, x: np.ndarray) -> float:
+        """f(x)."""
+        return self.inner.value(x)
+
+    def grad(self, x: np.ndarray) -> np.ndarray:
+        """Differences of f itself: 2d full sums."""
+        self._count(self.n)
+        return self._differences(x, lambda u: np.array(self.inner.value(u)))
+
+    def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Both."""
+        return self.value(x), self.grad(x)
+
+    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+        """One estimated gradient a row."""
+        self._count(self.n if idx is None else len(idx))
+        return self._differences(x, lambda u: self.inner.values(u, idx))
+
+    def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray:
+        """The mean of the rows."""
+        return c.mean(axis=0)
+
+    def _differences(self, x: np.ndarray, values: Any) -> np.ndarray:
+        """Central differences along every coordinate, the coordinates last."""
+        columns = []
+        for j in range(x.size):
+            ahead, behind = np.array(x, np.float64), np.array(x, np.float64)
+            ahead.flat[j] += self.mu
+            behind.flat[j] -= self.mu
+            columns.append((values(ahead) - values(behind)) / (2 * self.mu))
+        table = np.stack(columns, axis=-1).astype(self.dtype)
+        return table.reshape(*table.shape[:-1], *self.shape)
+
+    def _count(self, grads: int) -> None:
+        calls = getattr(self.inner, "calls", None)  # the solver's wrapper has them
+        if calls is not None:
+            calls.grads += grads
+
+
+@dataclass(frozen=True)
+class ZerothOrder:
+    """Any estimator on values alone: each component gradient is replaced by central differences.
+
+    2d component values for each component gradient; no gradient is computed, and none is exact. In the counts an
+    estimated gradient is one of ``grads``, and its 2d values are in ``values``.
+
+    Parameters
+    ----------
+    gradient : Gradient
+        The estimator to feed; those that need margins cannot be.
+    mu : float
+        Half the width of the differences, positive.
+
+    References
+    ----------
+    Gao, Huang (2020), Can stochastic zeroth-order Frank-Wolfe method converge faster for non-convex problems?, ICML.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.ZerothOrder(ex.Full(), mu=1e-3)
+    ZerothOrder(gradient=Full(), mu=0.001)
+    """
+
+    gradient: Gradient[Any]
+    mu: float
+
+    def __post_init__(self):
+        checks.fix(self, mu=checks.positive("ZerothOrder", "mu", self.mu))
+
+    def facts(self, n: int) -> Facts:
+        """Those of the estimator that is fed."""
+        facts = self.gradient.facts(n)
+        if facts.needs:
+            raise InputError(f"ZerothOrder cannot feed {type(self.gradient).__name__}, which needs {', '.join(facts.needs)}")
+        return facts
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> Any:
+        """As the estimator, on differences."""
+        return replace(self.gradient.init(self._on(f), x, sampler), exact=False)
+
+    def update(self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: Any, sampler: Sampler) -> Any:
+        """As the estimator, on differences."""
+        return replace(self.gradient.update(self._on(f), k, x_prev, x, steps, state, sampler), exact=False)
+
+    def _on(self, f: Objective) -> Any:
+        return FiniteDifferences(f, self.mu)

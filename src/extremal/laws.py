@@ -1,0 +1,92 @@
+"""Numbers that change with the iteration: batch sizes, momentum weights, epoch lengths."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """scale * (k + shift) ** power, for k = 0, 1, ...
+
+    Examples
+    --------
+    >>> PowerLaw(scale=4, shift=9, power=-2 / 3)(0)        # the momentum 4 / (t + 8)^(2/3) at t = 1
+    0.924...
+    """
+
+    scale: float = 1.0
+    shift: float = 1.0
+    power: float = 1.0
+
+    def __call__(self, k: int) -> float:
+        """The number at k."""
+        return self.scale * (k + self.shift) ** self.power
+
+
+@dataclass(frozen=True)
+class Telescoping:
+    """scale / ((k + 1) (k + 2)), for k = 0, 1, ...: its sum is scale.
+
+    Examples
+    --------
+    >>> Telescoping(1.0)(1)
+    0.16666666666666666
+    """
+
+    scale: float
+
+    def __call__(self, k: int) -> float:
+        """The number at k."""
+        return self.scale / ((k + 1) * (k + 2))
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """Lengths of epochs that grow geometrically: 1, then ceil(scale * base ** t) - minus for t = 1, 2, ...
+
+    Examples
+    --------
+    >>> [Doubling()(t) for t in range(5)]
+    [1, 2, 4, 8, 16]
+    """
+
+    scale: float = 1.0
+    base: float = 2.0
+    minus: int = 0
+
+    def __call__(self, t: int) -> int:
+        """The length of epoch t."""
+        return 1 if t == 0 else max(1, math.ceil(self.scale * self.base**t - 1e-9) - self.minus)
+
+
+@dataclass(frozen=True)
+class EpochLength:
+    """Batches as large as the epoch is long, times a factor.
+
+    Examples
+    --------
+    >>> EpochLength(3)
+    EpochLength(scale=3)
+    """
+
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class EpochTolerance:
+    """A tolerance that halves from epoch to epoch: scale * 2 ** -epoch / (length * (k + 1)) at position k.
+
+    Examples
+    --------
+    >>> EpochTolerance(scale=2.0)
+    EpochTolerance(scale=2.0)
+    """
+
+    scale: float
+
+    def __call__(self, phase: Any) -> float:
+        """The tolerance at a phase."""
+        return self.scale * 2.0**-phase.epoch / (phase.length * (phase.k + 1))

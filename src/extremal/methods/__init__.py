@@ -1,0 +1,67 @@
+"""The named methods: each a gradient estimator, a move and a step rule."""
+
+from typing import Any
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.methods.affine import MostFW
+from extremal.methods.base import Budget, Card, Method, Recipe
+from extremal.methods.classic import FrankWolfe, OnlineFW
+from extremal.methods.decentralised import DMFW
+from extremal.methods.epochs import SVRF, SpiderFW
+from extremal.methods.linear import LuFreundSFW, NegiarSFW
+from extremal.methods.momentum import CoptMomentumSFW, MomentumSFW, OneSampleSFW
+from extremal.methods.nonconvex_sliding import FCGS, NCGS, NCGSVR
+from extremal.methods.reddi import SFW, SVFW, SagaFW
+from extremal.methods.riemannian import SVRFW, RiemannianSFW, SpiderRFW
+from extremal.methods.sarah import SagaSarahFW, SarahFW
+from extremal.methods.sliding import CGS, SCGS, STORC
+from extremal.methods.zeroth import FZCGS, FZFW
+
+__all__ = [
+    "CGS", "DMFW", "FCGS", "FZCGS", "FZFW", "METHODS", "NCGS", "NCGSVR", "SCGS", "SFW", "STORC", "SVFW", "SVRF", "SVRFW",
+    "Budget", "Card", "CoptMomentumSFW", "FrankWolfe", "LuFreundSFW", "Method", "MomentumSFW", "MostFW", "NegiarSFW",
+    "OneSampleSFW", "OnlineFW", "Recipe", "RiemannianSFW", "SagaFW", "SagaSarahFW", "SarahFW", "SpiderFW", "SpiderRFW",
+    "as_recipe",
+]  # fmt: skip
+
+METHODS: dict[str, Any] = {  # names on the command line, in the order of the paper's Table 1
+    "frank-wolfe": FrankWolfe,
+    "online-fw": OnlineFW,
+    "scgs": SCGS,
+    "cgs": CGS,
+    "sfw": SFW,
+    "svfw": SVFW,
+    "saga-fw": SagaFW,
+    "svrf": SVRF,
+    "storc": STORC,
+    "ncgs": NCGS,
+    "ncgs-vr": NCGSVR,
+    "spider-fw": SpiderFW,
+    "fzfw": FZFW,
+    "fzcgs": FZCGS,
+    "fcgs": FCGS,
+    "momentum-sfw": MomentumSFW,
+    "copt-momentum-sfw": CoptMomentumSFW,
+    "one-sample-sfw": OneSampleSFW,
+    "negiar-sfw": NegiarSFW,
+    "lu-freund-sfw": LuFreundSFW,
+    "most-fw": MostFW,
+    "riemannian-sfw": RiemannianSFW,
+    "svrfw": SVRFW,
+    "spider-rfw": SpiderRFW,
+    "dmfw": DMFW,
+    "sarah-fw": SarahFW,
+    "saga-sarah-fw": SagaSarahFW,
+}
+
+
+def as_recipe(call: str, method: Recipe | str | None) -> Recipe:
+    """The method that was asked for: an object, a name from ``METHODS``, or `SarahFW` if left open."""
+    if method is None:
+        return SarahFW()
+    if isinstance(method, str):
+        return METHODS[checks.one_of("method", method, METHODS)]()
+    if isinstance(method, type) or not hasattr(method, "prepare"):
+        raise InputError(f"`{call}(method=...)` must be a method such as SarahFW() or a name, got {method!r}")
+    return method

@@ -1,0 +1,108 @@
+"""Methods for a second, affine constraint beside the set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients import Storm
+from extremal.gradients.penalty import Penalised, check_affine, smoothing
+from extremal.laws import PowerLaw
+from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import LineSearch, OpenLoop, ShortStep, Step
+
+
+@dataclass(frozen=True, eq=False)
+class MostFW:
+    """Momentum-based stochastic Frank-Wolfe (MOST-FW) for x in C with lower <= G x <= upper.
+
+        y <- grad f_S(x) + (1 - gamma_t) (y - grad f_S(x_prev))
+        d  = y + (1/mu_t) G'(G x - proj(G x)),   x <- x + eta_t (lmo(d) - x),   t = 1, 2, ...
+        gamma_t = eta_t = 2 / (t + 1),   mu_t = mu (t + 1)^(-1/4)
+
+    b component gradients at the start, 2b, one LMO and two products with G an iteration; memory O(d). Without G it is
+    Frank-Wolfe on `Storm` with these steps. The penalty is the wrapper `Penalised`, whose ``violation(x)`` tells how far
+    G x is from its bounds; the method of a result has it as ``r.method.gradient.violation(r.x)``.
+
+    The certified gap is that of f over C alone. With G it stays positive at the solution, so give ``tol=0, atol=0``: a run
+    that stops at a small gap may have stopped where the constraint is violated.
+
+    Convex f: O(1/eps^2) component gradients and LMOs. Non-convex f: no guarantee.
+
+    The constants of gamma, eta and mu are from memory of the paper. To first order the violation is mu_t times the constraint's
+    multiplier, so with the power -1/4 it falls like t^(-1/4); ``mu=PowerLaw(c, 2, -1/2)`` balances it with the error in f,
+    which then falls like t^(-1/2) too.
+
+    Parameters
+    ----------
+    batch : int, optional
+        b; 1 if left out.
+    G : array or scipy sparse matrix of shape (r, d), optional
+        One row per constraint; left out, there is none.
+    lower, upper : float or array of shape (r,), optional
+        Bounds on G x; both the same for equations. With G, at least one of them.
+    mu : float or PowerLaw
+        Smoothing: c for c (t + 1)^(-1/4), or the law at t - 1 = 0, 1, ...
+    step : Step, optional
+        Left out, 2 / (t + 1). With G, none that looks at f alone.
+
+    References
+    ----------
+    Akhtar, Rajawat (2021), Momentum based projection free stochastic optimization under affine constraints, ACC; Zeroth and
+    first order stochastic Frank-Wolfe algorithms for constrained optimization, arXiv:2107.06534.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([1.0, 0.0, 0.0]))     # without G, all weight on the first
+    >>> method = ex.MostFW(batch=3, G=[[1.0, -1.0, 0.0]], lower=0.0, upper=0.0, mu=0.01)
+    >>> ex.minimize(f, ex.Simplex(), method=method, tol=0, atol=0, max_iter=2000).x.round(2)
+    array([0.5, 0.5, 0. ])
+    """
+
+    batch: int | None = None
+    G: Any = None
+    lower: Any = None
+    upper: Any = None
+    mu: float | PowerLaw = 1.0
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="the STORM estimator, and a smoothed penalty for a second, affine constraint",
+        source="Akhtar, Rajawat 2021, MOST-FW",
+        convex=("1/eps^2", "1/eps^2"),
+        nonconvex=None,
+        full_gradients=False,
+        big_batches=False,
+        memory="d",
+        note="constants of gamma, eta and mu from memory; the certificate is that of f over the set alone",
+    )
+
+    def __post_init__(self):
+        check_parts("MostFW", self.step, self.batch)
+        checks.fix(self, mu=smoothing("MostFW", self.mu))
+        if self.G is not None:
+            checks.fix(self, **check_affine("MostFW", self.G, self.lower, self.upper))
+            if isinstance(self.step, (LineSearch, ShortStep)):
+                raise InputError(
+                    f"`MostFW(step=...)` must be fixed in advance, as OpenLoop() is: {self.step} ignores the penalty"
+                )
+        elif self.lower is not None or self.upper is not None:
+            raise InputError("`MostFW(lower=..., upper=...)` are bounds on G x: give G too")
+
+    def __repr__(self) -> str:
+        G = None if self.G is None else f"<{self.G.shape[0]} x {self.G.shape[1]}>"
+        return f"MostFW(batch={self.batch}, G={G}, mu={self.mu}, step={self.step})"
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """gamma_t = eta_t = 2 / (t + 1), with the penalty if there is a G."""
+        b = 1 if self.batch is None else checks.whole("MostFW", "batch", self.batch, 1, f.n)
+        gradient = Storm(b, PowerLaw(2, 2, -1))  # gamma_t = 2 / (t + 1) at estimate j = t - 1
+        if self.G is not None:
+            gradient = Penalised(gradient, self.G, self.lower, self.upper, self.mu)
+            gradient.check_fits(f)
+        return Method(gradient, self.step or OpenLoop()).prepare(f, C, budget)

@@ -1,0 +1,134 @@
+"""What every method shares: parts, budgets, cards.
+
+A method is given by its own parameters only. ``prepare`` fits it to a problem and a budget: open parameters get the
+values that the method's theory suggests, and the step rule learns the horizon.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients import Facts, Gradient
+from extremal.manifolds import Euclidean
+from extremal.moves import Consensus, Move, VertexMove
+from extremal.moves.geodesic import check_manifold
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import InverseSqrt, Plan, Step, TwoPhase, check_step
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run may spend; None is no limit."""
+
+    max_grads: int | None = None  # component gradients of the method
+    max_iter: int | None = None  # iterations
+    max_seconds: float | None = None  # on the run's clock
+
+    def horizon(self, facts: Facts) -> int | None:
+        """K: the iterations that fit in max_iter and, in the mean, in max_grads."""
+        limits = [] if self.max_iter is None else [self.max_iter]
+        if self.max_grads is not None:
+            limits.append(facts.iterations(self.max_grads))
+        return min(limits, default=None)
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known of a method: a row of the paper's Table 1."""
+
+    summary: str  # one line
+    source: str  # authors, year, algorithm
+    convex: tuple[str, str] | None  # SFO and LMO complexity for convex f, O(...); None: no guarantee
+    nonconvex: tuple[str, str] | None  # the same for the gap of non-convex f
+    full_gradients: bool  # whether it needs them
+    big_batches: bool  # whether theory needs batches that grow with the accuracy or with n
+    memory: str  # numbers beyond a few vectors of length d
+    needs: tuple[str, ...] = ()  # constants it has to know: L, D, sigma
+    note: str = ""  # remarks, and doubts about constants
+    correction: str = ""  # where we differ from the paper's table, and why
+
+
+class Recipe(Protocol):
+    """Anything that can be made into a method for a problem and a budget."""
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method: ...
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method from its parts: any gradient estimator x any move x any step rule.
+
+    Parameters
+    ----------
+    gradient : Gradient
+        How g is made.
+    step : Step
+        How far to go; what it leaves open is filled in from the budget and the estimator.
+    move : Move
+        How the iterate moves given g.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 1.0]))
+    >>> method = ex.Method(gradient=ex.Sarah(batch=1, p=0.5), step=ex.LineSearch())
+    >>> ex.minimize(f, ex.Simplex(), method=method, max_iter=50).x.round(6)
+    array([0.5, 0.5])
+    """
+
+    gradient: Gradient[Any]
+    step: Step
+    move: Move[Any] = field(default_factory=VertexMove)
+
+    def __post_init__(self):
+        check_step("Method", self.step)
+        for name, call, like in (("gradient", "update", "Full()"), ("move", "advance", "VertexMove()")):
+            part = getattr(self, name)
+            if isinstance(part, type) or not hasattr(part, call):
+                raise InputError(f"`Method({name}=...)` must be a {name} such as {like}, got {part!r}")
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """The same method with its step rule bound; refuses parts that do not go together."""
+        facts = self.gradient.facts(f.n)
+        missing = [name for name in facts.needs if not hasattr(f, name)]
+        if missing:
+            raise InputError(
+                f"{type(self.gradient).__name__} needs an objective with {', '.join(missing)}: LinearModel has them, "
+                f"{type(f).__name__} does not"
+            )
+        if facts.one_vertex and not isinstance(self.move, VertexMove):
+            raise InputError(f"{type(self.gradient).__name__} follows the vertex of each step: it needs the move VertexMove()")
+        if isinstance(self.move, Consensus) and facts.agents != len(self.move.mixing):
+            raise InputError(f"{self.move} wants an estimate for each agent: use Tracking with the same mixing matrix")
+        check_manifold(getattr(self.move, "manifold", Euclidean()), self.gradient, f, C)
+        return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.epochs)))
+
+
+def theory_step(f: Objective) -> Step:
+    """The steps of Theorems 1 and 3 for convex f, of Theorems 2 and 4 for others."""
+    return TwoPhase() if f.convex else InverseSqrt()
+
+
+def check_parts(call: str, step: Step | None, batch: int | None = None, L: float | None = None) -> None:
+    """Refuse what is no step rule, no batch size or no smoothness constant."""
+    if L is not None:
+        checks.positive(call, "L", L)
+    if step is not None:
+        check_step(call, step)
+    if batch is not None:
+        checks.whole(call, "batch", batch, 1)
+
+
+def root_epoch(call: str, epoch: int | None, n: int, power: float = 0.5) -> int:
+    """The length of an epoch that was given, or ceil(n^power)."""
+    return math.ceil(n**power - 1e-9) if epoch is None else checks.whole(call, "epoch", epoch, 1)
+
+
+def root_batch(call: str, batch: int | None, n: int, power: float = 0.5) -> int:
+    """The batch that was given, or ceil(n^power)."""
+    return math.ceil(n**power - 1e-9) if batch is None else checks.whole(call, "batch", batch, 1, n)

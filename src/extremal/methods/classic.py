@@ -1,0 +1,122 @@
+"""Full gradients, and the online method whose pool of components grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients import Full, Pool
+from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import Decay, InverseSqrt, OpenLoop, ShortStep, Step
+
+
+@dataclass(frozen=True)
+class FrankWolfe:
+    """Frank-Wolfe with full gradients.
+
+        s = lmo(grad f(x)),   x <- x + eta_k (s - x)
+
+    n component gradients and one LMO an iteration, no memory. For convex f, f(x_k) - f* <= 2 L D^2 / (k + 2) with the
+    default step; for non-convex f, the smallest gap falls like 1/sqrt k.
+
+    Parameters
+    ----------
+    step : Step, optional
+        `OpenLoop` (the default for convex f), `ShortStep` (the default for non-convex f that know their L),
+        `LineSearch`, or any other; non-convex f without L get `InverseSqrt`.
+
+    References
+    ----------
+    Frank, Wolfe (1956); Jaggi (2013); Lacoste-Julien (2016), arXiv:1607.00345.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 3.0]))
+    >>> r = ex.minimize(f, ex.L1Ball(2.0), method=ex.FrankWolfe(step=ex.LineSearch()))
+    >>> r.x, r.gap <= 1e-4 * r.value
+    (array([0., 2.]), True)
+    """
+
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="full gradients",
+        source="Frank, Wolfe 1956, Lacoste-Julien 2016",
+        convex=("n/eps", "1/eps"),
+        nonconvex=("n/eps^2", "1/eps^2"),
+        full_gradients=True,
+        big_batches=True,
+        memory="0",
+        needs=("L if non-convex",),
+    )
+
+    def __post_init__(self):
+        check_parts("FrankWolfe", self.step)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """Step by convexity, if it is open."""
+        step = self.step or (OpenLoop() if f.convex else _short_step(f))
+        return Method(Full(), step).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class OnlineFW:
+    """Online Frank-Wolfe on a finite sum: the components come in one by one, and all seen so far are used.
+
+        F_t = mean of the components seen,   s = lmo(grad F_t(x)),   x <- x + t^(-a) (s - x)
+
+    At round t the pool has b t components and all are evaluated at the new x: b t component gradients and one LMO. Once
+    all n are in, it is Frank-Wolfe. Memory: n indices.
+
+    Parameters
+    ----------
+    batch : int, optional
+        Components added in each round; 1 if left out, as published.
+    step : Step, optional
+        Left out, t^(-1/2). The exponent of the published smooth stochastic case is from memory and may be another; 1
+        works in practice (``Decay(1, 1)``).
+
+    References
+    ----------
+    Hazan, Kale (2012), Projection-free online learning, arXiv:1206.4657.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.OnlineFW(batch=5)
+    OnlineFW(batch=5, step=None)
+    """
+
+    batch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="a pool that grows, all of it evaluated in each round",
+        source="Hazan, Kale 2012",
+        convex=("1/eps^4", "1/eps^2"),
+        nonconvex=None,
+        full_gradients=False,
+        big_batches=True,
+        memory="n indices",
+        note="the exponent 1/2 of the step is from memory",
+    )
+
+    def __post_init__(self):
+        check_parts("OnlineFW", self.step, self.batch)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """One component a round, step t^(-1/2)."""
+        b = 1 if self.batch is None else checks.whole("OnlineFW", "batch", self.batch, 1, f.n)
+        return Method(Pool(b), self.step or Decay(1, 1, 0.5)).prepare(f, C, budget)
+
+
+def _short_step(f: Objective) -> Step:
+    try:
+        return ShortStep(f.smoothness)
+    except InputError:
+        return InverseSqrt()

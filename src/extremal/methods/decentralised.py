@@ -1,0 +1,94 @@
+"""Decentralised methods: agents on a graph, each with its own part of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients import Storm
+from extremal.gradients.tracking import Tracking, bounds, brief, check_mixing, ring
+from extremal.laws import PowerLaw
+from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.moves.consensus import Consensus
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import OpenLoop, Step
+
+
+@dataclass(frozen=True, eq=False)
+class DMFW:
+    """Distributed momentum-based Frank-Wolfe: m agents on a graph, each with a shard of the rows.
+
+        xh_i = sum_j c_ij x_j                                                average the iterates
+        y_i  = grad f_i(xh_i; S_i) + (1 - gamma_k) (y_i,prev - grad f_i(xh_i,prev; S_i))      STORM on agent i's rows
+        s_i  = sum_j c_ij s_j,prev + y_i - y_i,prev,   p_i = sum_j c_ij s_j  gradient tracking
+        x_i <- xh_i + eta_k (lmo(p_i) - xh_i)
+        gamma_k = min(1, 2 / (k + 1)),   eta_k = 2 / (k + 2),   k = 0, 1, ...;   y_i = s_i = grad f_i(x^0; S_i) at k = 0
+
+    m b component gradients at the start, 2 m b and m LMOs an iteration; 5 vectors for each agent, and three exchanges
+    between neighbours. Agent i owns the rows [n i/m, n (i+1)/m) and draws b of them from a stream of its own; the f_i are
+    weighted so that their mean is f. The iterate is the mean of the x_i, which is certified and returned; the agents
+    themselves are in ``state.point.agents``. One agent is Frank-Wolfe on `Storm` with these steps; agents that all hear
+    each other are one agent that draws b rows of every shard.
+
+    Convex f: O(1/eps^2) component gradients and LMOs. Non-convex f: O(exp(1/eps)), with the same steps.
+
+    The order of the two averages, and the steps, are from memory of the paper; that its k starts at 0 is our choice.
+
+    Parameters
+    ----------
+    batch : int, optional
+        b, for each agent; 1 if left out.
+    mixing : array of shape (m, m), optional
+        c, doubly stochastic: `ring`, `complete`, `metropolis` or your own. Left out, four agents on a ring (fewer if n < 4).
+    step : Step, optional
+        Left out, 2 / (k + 2).
+
+    References
+    ----------
+    Hou, Zeng, Wang, Sun, Chen (2022), Distributed momentum-based Frank-Wolfe algorithm for stochastic optimization,
+    arXiv:2208.04053.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(6), np.arange(6.0))
+    >>> r = ex.minimize(f, ex.L1Ball(1.0), method=ex.DMFW(batch=2, mixing=ex.ring(3)), tol=0, atol=0, max_iter=100)
+    >>> r.calls.grads, r.calls.lmos, r.x.round(1)
+    (1206, 300, array([0., 0., 0., 0., 0., 1.]))
+    """
+
+    batch: int | None = None
+    mixing: Any = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="agents on a graph: the STORM estimator, gradient tracking, averages with the neighbours",
+        source="Hou et al. 2022, DMFW",
+        convex=("1/eps^2", "1/eps^2"),
+        nonconvex=("exp(1/eps)", "exp(1/eps)"),
+        full_gradients=False,
+        big_batches=False,
+        memory="5 m d for m agents",
+        note="order of the consensus steps and constants from memory; one agent is Storm with the steps of DMFW",
+    )
+
+    def __post_init__(self):
+        check_parts("DMFW", self.step, self.batch)
+        if self.mixing is not None:
+            checks.fix(self, mixing=check_mixing("DMFW", self.mixing))
+
+    def __repr__(self) -> str:
+        return f"DMFW(batch={self.batch}, mixing={None if self.mixing is None else brief(self.mixing)}, step={self.step})"
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """gamma_k = 2 / (k + 1), eta_k = 2 / (k + 2)."""
+        mixing = ring(min(4, f.n)) if self.mixing is None else self.mixing
+        if len(mixing) > f.n:
+            raise InputError(f"`DMFW(mixing=...)` must have at most one agent per component, got {len(mixing)} for {f.n}")
+        smallest = min(last - first for first, last in bounds(f.n, len(mixing)))
+        b = 1 if self.batch is None else checks.whole("DMFW", "batch", self.batch, 1, smallest)
+        gradient = Tracking(Storm(b, PowerLaw(2, 1, -1)), mixing)
+        return Method(gradient, self.step or OpenLoop(), Consensus(mixing)).prepare(f, C, budget)

@@ -1,0 +1,127 @@
+"""Epochs that double: SVRF of Hazan and Luo, SPIDER Frank-Wolfe of Yurtsever, Sra and Cevher."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from extremal import checks
+from extremal.gradients import Spider, Svrg
+from extremal.laws import Doubling, EpochLength, PowerLaw
+from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import EpochHarmonic, EpochOpenLoop, InverseSqrt, OpenLoop, Step
+
+
+@dataclass(frozen=True)
+class SVRF:
+    """Variance-reduced Frank-Wolfe: the SVRG estimator, epochs that double, batches that grow within each.
+
+        epoch 0 is one step x = lmo(grad f(x0)); epoch t = 1, 2, ... has N_t = 2^(t+3) - 2 iterations k = 1, 2, ...
+        g = (1/m_k) sum_{i in S} [grad f_i(x) - grad f_i(w)] + grad f(w),   x <- x + 2/(k+1) (lmo(g) - x)
+
+    n component gradients at the start of an epoch, 2 m_k at its other iterations; one LMO an iteration; memory O(d).
+
+    Parameters
+    ----------
+    batch : int, optional
+        Left out, m_k = 96 (k + 1), the theorem's, at most n: for a few thousand components that is the whole sum at once. A
+        number b gives the practical m_k = b + k.
+    step : Step, optional
+        Left out, 2/(k+1) within each epoch.
+
+    References
+    ----------
+    Hazan, Luo (2016), Variance-reduced and projection-free stochastic optimization, arXiv:1602.02101, Algorithm 1.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.SVRF(batch=20)
+    SVRF(batch=20, step=None)
+    """
+
+    batch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="the SVRG estimator in epochs that double",
+        source="Hazan, Luo 2016, SVRF",
+        convex=("n + 1/eps^2", "1/eps"),
+        nonconvex=None,
+        full_gradients=True,
+        big_batches=True,
+        memory="2d",
+        note="up to logarithms; constants from memory",
+    )
+
+    def __post_init__(self):
+        check_parts("SVRF", self.step, self.batch)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """m_k = 96 (k + 1), k = 1, 2, ..."""
+        law = PowerLaw(96, 2, 1)
+        if self.batch is not None:
+            law = PowerLaw(1, checks.whole("SVRF", "batch", self.batch, 1, f.n) + 1, 1)  # b + k, k from 1
+        return Method(Svrg(law, Doubling(8, 2, 2)), self.step or EpochOpenLoop()).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class SpiderFW:
+    """Frank-Wolfe with the SPIDER estimator: a recursive estimate that a full gradient renews at each epoch.
+
+        g = grad f(x) at the start of an epoch, else g + (1/b) sum_{i in S} [grad f_i(x) - grad f_i(x_prev)]
+        convex f: epochs of K_t = 1, 2, 4, ..., b = K_t (at most n), eta = 2 / (K_t + k) at k = 1, 2, ... of the epoch
+        non-convex f: epochs of sqrt n, b = sqrt n, eta = 1/sqrt K
+
+    n component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration; memory O(d).
+
+    Parameters
+    ----------
+    batch : int, optional
+        b; left out, as above.
+    epoch : int, optional
+        Iterations of an epoch; left out, as above.
+    step : Step, optional
+        Left out, as above; `OpenLoop` for convex f if the epochs are of a given length.
+
+    References
+    ----------
+    Yurtsever, Sra, Cevher (2019), Conditional gradient methods via stochastic path-integrated differential estimator, ICML.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.SpiderFW()
+    SpiderFW(batch=None, epoch=None, step=None)
+    """
+
+    batch: int | None = None
+    epoch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="the SPIDER estimator; epochs that double for convex f, of sqrt(n) for others",
+        source="Yurtsever, Sra, Cevher 2019",
+        convex=("n + 1/eps^2", "1/eps"),
+        nonconvex=("n + sqrt(n)/eps^2", "1/eps^2"),
+        full_gradients=True,
+        big_batches=True,
+        memory="d",
+    )
+
+    def __post_init__(self):
+        check_parts("SpiderFW", self.step, self.batch)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """Doubling for convex f, sqrt n for others."""
+        if f.convex:
+            batch, epoch, step = EpochLength(), Doubling(), EpochHarmonic() if self.epoch is None else OpenLoop()
+        else:
+            batch, epoch, step = root_batch("SpiderFW", None, f.n), math.ceil(math.sqrt(f.n)), InverseSqrt()
+        if self.batch is not None:
+            batch = checks.whole("SpiderFW", "batch", self.batch, 1, f.n)
+        spider = Spider(batch, epoch if self.epoch is None else self.epoch)
+        return Method(spider, self.step or step).prepare(f, C, budget)

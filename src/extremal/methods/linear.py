@@ -1,0 +1,116 @@
+"""Methods with a table of derivatives, made for linear models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from extremal import checks
+from extremal.gradients import Sag, Substitute
+from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import LuFreundStep, OpenLoop, Step
+
+
+@dataclass(frozen=True)
+class NegiarSFW:
+    """Stochastic Frank-Wolfe with the SAG estimator.
+
+        c_i <- phi'(<a_i, x>)  for i in S,   g = (1/n) A' c,   x <- x + 2/(t + 2) (lmo(g) - x),   c = 0 at first
+
+    The table is refreshed before the LMO, at the current x. b component gradients and one LMO an iteration; a table of n
+    numbers. Published for linear models; here it runs on any finite sum, with a table of n gradients then.
+
+    Parameters
+    ----------
+    batch : int, optional
+        b; 1 if left out.
+    step : Step, optional
+        Left out, 2 / (t + 2).
+
+    References
+    ----------
+    Negiar, Dresdner, Tsai, El Ghaoui, Locatello, Freund, Pedregosa (2020), arXiv:2002.11860.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.NegiarSFW(batch=20)
+    NegiarSFW(batch=20, step=None)
+    """
+
+    batch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="the SAG estimator: a table of derivatives, refreshed by batches",
+        source="Negiar et al. 2020",
+        convex=("n/eps", "n/eps"),
+        nonconvex=None,
+        full_gradients=False,
+        big_batches=False,
+        memory="n, or nd",
+        note="worst case; the rate depends on the data. Non-convex f: convergence without a rate. The paper counts a table "
+        "of nd, which linear models do not need",
+    )
+
+    def __post_init__(self):
+        check_parts("NegiarSFW", self.step, self.batch)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """Step 2 / (t + 2)."""
+        b = 1 if self.batch is None else checks.whole("NegiarSFW", "batch", self.batch, 1, f.n)
+        return Method(Sag(b), self.step or OpenLoop()).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class LuFreundSFW:
+    """Generalised stochastic Frank-Wolfe with a substitute gradient.
+
+        g = (1/n) sum_i phi'(sigma_i) a_i,   s = lmo(g),   x <- x + gamma_t (s - x)
+        sigma_i <- sigma_i + theta_t (<a_i, s> - sigma_i)  for i in S,   sigma_i = <a_i, x0> at first
+        theta_t = 2m / (2m + t + 1),   gamma_t = 2 (2m + t) / ((t + 1) (4m + t)),   m = n/b
+
+    No derivative is taken at an iterate. n component gradients at the start, b and one LMO an iteration; 2n numbers.
+    Linear models only.
+
+    Parameters
+    ----------
+    batch : int, optional
+        b; 1 if left out, as published.
+    step : Step, optional
+        Left out, gamma_t.
+
+    References
+    ----------
+    Lu, Freund (2021), arXiv:1807.07680; with m = n/b for batches, as the copt package has it.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.LuFreundSFW(batch=20)
+    LuFreundSFW(batch=20, step=None)
+    """
+
+    batch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="a substitute gradient, at margins that follow the vertices",
+        source="Lu, Freund 2021",
+        convex=("n/eps", "n/eps"),
+        nonconvex=None,
+        full_gradients=False,
+        big_batches=False,
+        memory="2n",
+        note="linear models only; the start costs n component gradients",
+    )
+
+    def __post_init__(self):
+        check_parts("LuFreundSFW", self.step, self.batch)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """theta_t and gamma_t with m = n/b."""
+        b = 1 if self.batch is None else checks.whole("LuFreundSFW", "batch", self.batch, 1, f.n)
+        return Method(Substitute(b), self.step or LuFreundStep()).prepare(f, C, budget)

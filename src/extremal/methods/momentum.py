@@ -1,0 +1,173 @@
+"""Momentum methods: averages over time instead of large batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from extremal import checks
+from extremal.gradients import Momentum, Sag, Storm
+from extremal.laws import PowerLaw
+from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import Decay, InverseSqrt, Step
+
+
+def _batch(call: str, batch: int | None, n: int) -> int:
+    return 1 if batch is None else checks.whole(call, "batch", batch, 1, n)
+
+
+@dataclass(frozen=True)
+class MomentumSFW:
+    """Stochastic Frank-Wolfe with momentum, as published: the whole average decays.
+
+        g <- (1 - rho_t) g + rho_t (1/b) sum_{i in S} grad f_i(x),   x <- x + eta_t (lmo(g) - x)
+        rho_t = 4 / (t + 8)^(2/3),   t = 1, 2, ...
+
+    b component gradients and one LMO an iteration; memory O(d). For the variant in the copt package see `CoptMomentumSFW`.
+
+    Parameters
+    ----------
+    batch : int, optional
+        b; 1 if left out, as published.
+    step : Step, optional
+        Left out, 2 / (t + 8). Published forms differ (1/(t + 1), 2/(t + 8), 9/(t + 8)).
+
+    References
+    ----------
+    Mokhtari, Hassani, Karbasi (2020), Stochastic conditional gradient methods, JMLR 21.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.MomentumSFW(batch=20)
+    MomentumSFW(batch=20, step=None)
+    """
+
+    batch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="momentum on fresh batches",
+        source="Mokhtari, Hassani, Karbasi 2020",
+        convex=("1/eps^3", "1/eps^3"),
+        nonconvex=None,
+        full_gradients=False,
+        big_batches=False,
+        memory="d",
+        note="the step has several published variants",
+    )
+
+    def __post_init__(self):
+        check_parts("MomentumSFW", self.step, self.batch)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """rho_t = 4 / (t + 8)^(2/3), eta_t = 2 / (t + 8)."""
+        gradient = Momentum(_batch("MomentumSFW", self.batch, f.n))
+        return Method(gradient, self.step or Decay(2, 9)).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class CoptMomentumSFW:
+    """The variant that the copt package calls MHK: the momentum touches the derivatives of the batch only.
+
+        c_i <- c_i + rho_t (phi'(<a_i, x>) - c_i)  for i in S,   g = (1/n) A' c,   x <- x + 2 / (t + 8) (lmo(g) - x)
+        rho_t = (2 / (t + 8))^(2/3),   t = 0, 1, ...
+
+    A table method, not the published one: entries that are not drawn do not decay. It is here because the curves labelled
+    with Mokhtari et al. in some papers were made with it. b component gradients and one LMO an iteration.
+
+    Parameters
+    ----------
+    batch : int, optional
+        b; 1 if left out.
+    step : Step, optional
+        Left out, 2 / (t + 8).
+
+    References
+    ----------
+    copt 0.9, minimize_sfw(variant="MHK").
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.CoptMomentumSFW(batch=20)
+    CoptMomentumSFW(batch=20, step=None)
+    """
+
+    batch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="momentum on a table of derivatives, drawn entries only; not the published method",
+        source="copt 0.9, variant MHK",
+        convex=None,
+        nonconvex=None,
+        full_gradients=False,
+        big_batches=False,
+        memory="n, or nd",
+        note="no guarantee is known",
+    )
+
+    def __post_init__(self):
+        check_parts("CoptMomentumSFW", self.step, self.batch)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """A table with partial refreshes."""
+        rho = PowerLaw(2 ** (2 / 3), 8, -2 / 3)
+        gradient = Sag(_batch("CoptMomentumSFW", self.batch, f.n), rho)
+        return Method(gradient, self.step or Decay(2, 8)).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class OneSampleSFW:
+    """One-sample stochastic Frank-Wolfe (1-SFW) in its oblivious form: the STORM estimator.
+
+        g <- grad f_S(x) + (1 - rho_t) (g - grad f_S(x_prev)),   x <- x + eta_t (lmo(g) - x),   t = 1, 2, ...
+        convex f: rho_t = eta_t = 1/t;   non-convex f: rho_t = (t - 1)^(-2/3) (1 at t = 1), eta = T^(-2/3)
+
+    b component gradients at the start, 2b and one LMO an iteration; memory O(d).
+
+    Parameters
+    ----------
+    batch : int, optional
+        b; 1 if left out, as published.
+    step : Step, optional
+        Left out, as above.
+
+    References
+    ----------
+    Zhang, Shen, Mokhtari, Hassani, Karbasi (2020), One sample stochastic Frank-Wolfe, arXiv:1910.04322. The same update is
+    ORGFW of Xie et al. (2020).
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.OneSampleSFW()
+    OneSampleSFW(batch=None, step=None)
+    """
+
+    batch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="the STORM estimator: momentum carried along by the same batch",
+        source="Zhang et al. 2020, 1-SFW",
+        convex=("1/eps^2", "1/eps^2"),
+        nonconvex=("1/eps^3", "1/eps^3"),
+        full_gradients=False,
+        big_batches=False,
+        memory="d",
+        correction="non-convex f: 1/eps^3 by the authors' abstract, where the paper's table has no guarantee",
+    )
+
+    def __post_init__(self):
+        check_parts("OneSampleSFW", self.step, self.batch)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """1/t, or t^(-2/3)."""
+        rho = PowerLaw(1, 1, -1) if f.convex else PowerLaw(1, 1e-9, -2 / 3)  # at estimate j = t - 1
+        step = Decay(1, 1) if f.convex else InverseSqrt(power=2 / 3)
+        gradient = Storm(_batch("OneSampleSFW", self.batch, f.n), rho)
+        return Method(gradient, self.step or step).prepare(f, C, budget)

@@ -1,0 +1,196 @@
+"""Sliding for non-convex sums."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from extremal import checks
+from extremal.gradients import Gradient, MiniBatch, Spider, Svrg
+from extremal.laws import PowerLaw
+from extremal.methods.base import Budget, Card, Method, check_parts, root_batch, root_epoch
+from extremal.methods.sliding import smoothness
+from extremal.moves import DoubleSliding, Sliding
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import Decay, FullStep, Step
+
+
+@dataclass(frozen=True)
+class NCGS:
+    """Non-convex conditional gradient sliding with fresh batches.
+
+        z = (1 - alpha) y + alpha x,   g the mean over m components at z
+        x <- prox of weight 1/lambda_k from x,   y <- prox of weight 2L from z,   both along g, to a gap of 1/K
+        alpha_k = 2/(k+1),  lambda_k = k/(4L),  m = K (at most n),   k = 1, 2, ...
+
+    m component gradients and two sub-problems an iteration.
+
+    Parameters
+    ----------
+    L : float, optional
+        Smoothness; the objective's own if left out.
+    batch : int, optional
+        m; left out, K with K^2 component gradients as the budget; k at iteration k if there is none.
+    step : Step, optional
+        alpha; left out, 2/(k+1).
+
+    References
+    ----------
+    Qu, Li, Xu (2018), Non-convex conditional gradient sliding, arXiv:1708.04783, Algorithm 3.
+
+    Notes
+    -----
+    lambda_k and m_k are from memory of the Ghadimi-Lan scheme that the algorithm follows, and may differ from the paper's.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.NCGS(batch=20)
+    NCGS(L=None, batch=20, step=None)
+    """
+
+    L: float | None = None
+    batch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="non-convex accelerated sliding with fresh batches",
+        source="Qu, Li, Xu 2018, Alg. 3",
+        convex=None,
+        nonconvex=("1/eps^4", "1/eps^4"),
+        full_gradients=False,
+        big_batches=True,
+        memory="2d",
+        needs=("L",),
+        note="for |G|^2 ~ eps^2 of the gradient mapping G; lambda_k and m_k from memory",
+    )
+
+    def __post_init__(self):
+        check_parts("NCGS", self.step, self.batch, L=self.L)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """alpha_k, lambda_k, m, 1/K."""
+        L = smoothness(f, self.L)
+        K = budget.max_iter
+        if budget.max_grads is not None:
+            K = min(K or budget.max_grads, math.isqrt(budget.max_grads))
+        m = PowerLaw() if K is None else max(1, min(f.n, K))
+        gradient = MiniBatch(m if self.batch is None else checks.whole("NCGS", "batch", self.batch, 1, f.n))
+        move = DoubleSliding(beta=PowerLaw(4 * L, 1, -1), beta_y=2 * L, tol=tolerance(budget, gradient, f.n))
+        return Method(gradient, self.step or Decay(2, 2), move).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class NCGSVR:
+    """Non-convex sliding with the SVRG estimator: x <- prox of weight 3L from x along g, to a gap of 1/K.
+
+    n component gradients at the start of an epoch, 2b at its other iterations; epochs of n^(1/3), b = n^(2/3).
+
+    Parameters
+    ----------
+    L : float, optional
+        Smoothness; the objective's own if left out.
+    batch : int, optional
+        b; left out, ceil(n^(2/3)).
+    epoch : int, optional
+        Left out, ceil(n^(1/3)).
+
+    References
+    ----------
+    Qu, Li, Xu (2018), Non-convex conditional gradient sliding, arXiv:1708.04783, Algorithm 4.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.NCGSVR()
+    NCGSVR(L=None, batch=None, epoch=None)
+    """
+
+    L: float | None = None
+    batch: int | None = None
+    epoch: int | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="non-convex sliding with the SVRG estimator",
+        source="Qu, Li, Xu 2018, Alg. 4",
+        convex=None,
+        nonconvex=("n + n^(2/3)/eps^2", "1/eps^4"),
+        full_gradients=True,
+        big_batches=True,
+        memory="2d",
+        needs=("L",),
+        note="for |G|^2 ~ eps^2 of the gradient mapping G",
+    )
+
+    def __post_init__(self):
+        check_parts("NCGSVR", None, self.batch, L=self.L)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """Weight 3L, gap 1/K."""
+        gradient = Svrg(root_batch("NCGSVR", self.batch, f.n, 2 / 3), root_epoch("NCGSVR", self.epoch, f.n, 1 / 3))
+        return plain_sliding(gradient, f, self.L, budget).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class FCGS:
+    """Non-convex sliding with the SPIDER estimator: x <- prox of weight 3L from x along g, to a gap of 1/K.
+
+    n component gradients at the start of an epoch, 2b at its other iterations; epochs of sqrt n, b = sqrt n. The first-order
+    form of `FZCGS`.
+
+    Parameters
+    ----------
+    L : float, optional
+        Smoothness; the objective's own if left out.
+    batch : int, optional
+        b; left out, ceil(sqrt n).
+    epoch : int, optional
+        Left out, ceil(sqrt n).
+
+    References
+    ----------
+    Gao, Huang (2020), Can stochastic zeroth-order Frank-Wolfe method converge faster for non-convex problems?, ICML, FCGS.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.FCGS()
+    FCGS(L=None, batch=None, epoch=None)
+    """
+
+    L: float | None = None
+    batch: int | None = None
+    epoch: int | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="non-convex sliding with the SPIDER estimator",
+        source="Gao, Huang 2020, FCGS",
+        convex=None,
+        nonconvex=("n + sqrt(n)/eps^2", "1/eps^4"),
+        full_gradients=True,
+        big_batches=True,
+        memory="d",
+        needs=("L",),
+        note="what the paper's row for Alg. 2 of Gao and Huang counts; for |G|^2 ~ eps^2 of the gradient mapping G",
+    )
+
+    def __post_init__(self):
+        check_parts("FCGS", None, self.batch, L=self.L)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """Weight 3L, gap 1/K."""
+        gradient = Spider(root_batch("FCGS", self.batch, f.n), root_epoch("FCGS", self.epoch, f.n))
+        return plain_sliding(gradient, f, self.L, budget).prepare(f, C, budget)
+
+
+def plain_sliding(gradient: Gradient, f: Objective, L: float | None, budget: Budget) -> Method:
+    """A proximal step of weight 3L to a gap of 1/K, without extrapolation."""
+    return Method(gradient, FullStep(), Sliding(beta=3 * smoothness(f, L), tol=tolerance(budget, gradient, f.n)))
+
+
+def tolerance(budget: Budget, gradient: Gradient, n: int) -> float | PowerLaw:
+    """1/K, or 1/(k + 1) if there is no horizon."""
+    K = budget.horizon(gradient.facts(n))
+    return PowerLaw(1, 1, -1) if K is None else 1 / max(1, K)

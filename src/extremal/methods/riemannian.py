@@ -1,0 +1,213 @@
+"""Stochastic Frank-Wolfe on manifolds: Weber, Sra (2022), Algorithms 2 to 4. In flat space they are methods of other rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from extremal import checks
+from extremal.gradients import Gradient, MiniBatch, Spider, Svrg
+from extremal.laws import PowerLaw
+from extremal.manifolds import Euclidean, Manifold
+from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
+from extremal.moves import GeodesicMove
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import InverseSqrt, Step
+
+
+@dataclass(frozen=True)
+class RiemannianSFW:
+    """Stochastic Frank-Wolfe on a manifold: fresh batches as large as the run is long. `SFW` in flat space.
+
+        z = argmin over z in C of <g, log_x(z)>_x,   g = (1/b) sum_{i in S} grad f_i(x),   x <- geodesic(x, z)(eta)
+        b = K,  eta = 1/sqrt K
+
+    b component gradients and one LMO an iteration, no memory.
+
+    Parameters
+    ----------
+    batch : int, optional
+        Left out, K (at most n), where K^2 component gradients are the budget; k at iteration k if there is none.
+    step : Step, optional
+        Left out, 1/sqrt K.
+    manifold : Manifold
+        Flat by default.
+
+    References
+    ----------
+    Weber, Sra (2022), Projection-free nonconvex stochastic optimization on Riemannian manifolds, arXiv:1910.04194, Alg. 2.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.RiemannianSFW(manifold=ex.SPD())
+    RiemannianSFW(batch=None, step=None, manifold=SPD())
+    """
+
+    batch: int | None = None
+    step: Step | None = None
+    manifold: Manifold = field(default_factory=Euclidean)
+
+    card: ClassVar[Card] = Card(
+        summary="on manifolds, fresh batches as large as the run is long; SFW in flat space",
+        source="Weber, Sra 2022, Alg. 2",
+        convex=("1/eps^4", "1/eps^2"),
+        nonconvex=("1/eps^4", "1/eps^2"),
+        full_gradients=False,
+        big_batches=True,
+        memory="0",
+        note="batch and step from memory; convex means convex along geodesics",
+    )
+
+    def __post_init__(self):
+        check_parts("RiemannianSFW", self.step, self.batch)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """B = K, eta = 1/sqrt K."""
+        K = _length(budget, math.isqrt)  # K iterations of K gradients each
+        batch = PowerLaw() if K is None else min(f.n, K)
+        if self.batch is not None:
+            batch = checks.whole("RiemannianSFW", "batch", self.batch, 1, f.n)
+        return _prepare(MiniBatch(batch), self.step, self.manifold, f, C, budget)
+
+
+@dataclass(frozen=True)
+class SVRFW:
+    """Frank-Wolfe on a manifold with the SVRG estimator. `SVFW` in flat space.
+
+        g = (1/b) sum_{i in S} grad f_i(x) + T_{w -> x}[grad f(w) - (1/b) sum_{i in S} grad f_i(w)],   w <- x every m iterations
+        z = argmin over z in C of <g, log_x(z)>_x,   x <- geodesic(x, z)(eta),   eta = 1/sqrt K
+
+    T is parallel transport. n component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration.
+
+    Parameters
+    ----------
+    batch : int, optional
+        b. Left out, ceil(n^(2/3)).
+    epoch : int, optional
+        m. Left out, ceil(n^(1/3)).
+    step : Step, optional
+        Left out, 1/sqrt K.
+    manifold : Manifold
+        Flat by default.
+
+    References
+    ----------
+    Weber, Sra (2022), Projection-free nonconvex stochastic optimization on Riemannian manifolds, arXiv:1910.04194, Alg. 3.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.SVRFW(manifold=ex.SPD())
+    SVRFW(batch=None, epoch=None, step=None, manifold=SPD())
+    """
+
+    batch: int | None = None
+    epoch: int | None = None
+    step: Step | None = None
+    manifold: Manifold = field(default_factory=Euclidean)
+
+    card: ClassVar[Card] = Card(
+        summary="on manifolds, the SVRG estimator; SVFW in flat space",
+        source="Weber, Sra 2022, Alg. 3",
+        convex=("n + n^(2/3)/eps^2", "1/eps^2"),
+        nonconvex=("n + n^(2/3)/eps^2", "1/eps^2"),
+        full_gradients=True,
+        big_batches=True,
+        memory="2d",
+        note="batch, epoch and step from memory; convex means convex along geodesics",
+    )
+
+    def __post_init__(self):
+        check_parts("SVRFW", self.step, self.batch)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """M = n^(1/3), b = n^(2/3), eta = 1/sqrt K."""
+        b = root_batch("SVRFW", self.batch, f.n, 2 / 3)
+        m = math.ceil(f.n ** (1 / 3) - 1e-9) if self.epoch is None else self.epoch
+        return _prepare(Svrg(b, m, manifold=self.manifold), self.step, self.manifold, f, C, budget)
+
+
+@dataclass(frozen=True)
+class SpiderRFW:
+    """Frank-Wolfe on a manifold with the SPIDER estimator and no full gradients.
+
+        g = (1/s) sum_{i in S} grad f_i(x), |S| = s, every q iterations, else
+        g = (1/b) sum_{i in S} grad f_i(x) + T_{x_prev -> x}[g - (1/b) sum_{i in S} grad f_i(x_prev)],   |S| = b
+        z = argmin over z in C of <g, log_x(z)>_x,   x <- geodesic(x, z)(eta),   eta = 1/sqrt K
+
+    T is parallel transport. The theorem's restart batch 1/eps^2, inner batch 1/eps, epoch 1/eps and K = 1/eps^2 are here
+
+        s1 = min(n, K),  b = sqrt(s1),  q = ceil(s1 / b),  s = min(n, b q)
+
+    s component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration; memory O(d). If n <= K, s
+    is all of n, and in flat space this is `SpiderFW` as it is for non-convex f.
+
+    Parameters
+    ----------
+    batch : int, optional
+        b. Left out, ceil(sqrt(s1)) (at most n).
+    restart : int, optional
+        s1. Left out, min(n, K), where K is max_iter, or has 3 K^(3/2) = max_grads; n if there is no such budget.
+    step : Step, optional
+        Left out, 1/sqrt K.
+    manifold : Manifold
+        Flat by default.
+
+    References
+    ----------
+    Weber, Sra (2022), Projection-free nonconvex stochastic optimization on Riemannian manifolds, arXiv:1910.04194, Alg. 4.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.SpiderRFW(batch=10, restart=200)
+    SpiderRFW(batch=10, restart=200, step=None, manifold=Euclidean())
+    """
+
+    batch: int | None = None
+    restart: int | None = None
+    step: Step | None = None
+    manifold: Manifold = field(default_factory=Euclidean)
+
+    card: ClassVar[Card] = Card(
+        summary="on manifolds, the SPIDER estimator without full gradients",
+        source="Weber, Sra 2022, Alg. 4",
+        convex=("1/eps^3", "1/eps^2"),
+        nonconvex=("1/eps^3", "1/eps^2"),
+        full_gradients=False,
+        big_batches=True,
+        memory="d",
+        note="the constants of both batches and of the epoch are our choice (1); convex means convex along geodesics",
+    )
+
+    def __post_init__(self):
+        check_parts("SpiderRFW", self.step, self.batch)
+        if self.restart is not None:
+            checks.whole("SpiderRFW", "restart", self.restart, 1)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """s1 = min(n, K), b = sqrt(s1), q = ceil(s1 / b), s = min(n, b q), eta = 1/sqrt K."""
+        K = _length(budget, lambda grads: int((grads / 3) ** (2 / 3))) or f.n  # an iteration costs about 3 sqrt K
+        s1 = self.restart or min(f.n, K)
+        b = root_batch("SpiderRFW", self.batch or min(f.n, math.ceil(math.sqrt(s1))), f.n)
+        q = math.ceil(s1 / b)
+        spider = Spider(b, q, restart=min(f.n, b * q), manifold=self.manifold)
+        return _prepare(spider, self.step, self.manifold, f, C, budget)
+
+
+def _length(budget: Budget, paid: Callable[[int], int]) -> int | None:
+    """K: max_iter, or the iterations that max_grads is said to pay for; None without either."""
+    lengths = [] if budget.max_iter is None else [budget.max_iter]
+    if budget.max_grads is not None:
+        lengths.append(paid(budget.max_grads))
+    return max(1, min(lengths)) if lengths else None
+
+
+def _prepare(
+    gradient: Gradient[Any], step: Step | None, manifold: Manifold, f: Objective, C: ConvexSet, budget: Budget
+) -> Method:
+    return Method(gradient, step or InverseSqrt(), GeodesicMove(manifold)).prepare(f, C, budget)

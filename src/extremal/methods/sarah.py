@@ -1,0 +1,154 @@
+"""The methods of *Sarah Frank-Wolfe*: Beznosikov, Dobre, Gidel, ICML 2024."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from extremal import checks
+from extremal.gradients import SagaSarah, Sarah
+from extremal.methods.base import Budget, Card, Method, check_parts, root_batch, theory_step
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import Step
+
+
+@dataclass(frozen=True)
+class SarahFW:
+    """Sarah Frank-Wolfe: Algorithm 1 of the paper, a recursive estimator with occasional full gradients.
+
+        s^k = lmo(g^k),   x^{k+1} = x^k + eta_k (s^k - x^k)
+        g^{k+1} = grad f(x^{k+1})                                                     with probability p
+        g^{k+1} = g^k + (1/b) sum_{i in S_k} [grad f_i(x^{k+1}) - grad f_i(x^k)]      otherwise
+
+    n component gradients at the start, then p n + 2b (1 - p) (at most 4b) and one LMO an iteration; memory O(d).
+    Convex f: O~(n + sqrt n Lt D^2 / eps) component gradients for any b <= sqrt n. Needs to know neither L nor D.
+
+    Parameters
+    ----------
+    batch : int, optional
+        b. Left out, ceil(sqrt n): the bound on component gradients is the same for all b <= sqrt n (Corollary 1), the
+        bound on LMO calls is smallest at sqrt n, and for non-convex f both are. The paper's experiments take n/100.
+    p : float, optional
+        Left out, 2b / (n + 2b): full gradients and differences then cost the same in the mean.
+    step : Step, optional
+        Left out, Theorem 1's two-phase step for convex f (`TwoPhase`, or `Anytime` if the budget sets no horizon) and
+        Theorem 2's 1/sqrt K for others (`InverseSqrt`; see also `SmallBatch`).
+    replace : bool
+        Draw the rows of a batch with replacement. Distinct rows have the smaller variance and are the default.
+
+    References
+    ----------
+    Beznosikov, Dobre, Gidel (2024), Sarah Frank-Wolfe, ICML, Algorithm 1, Theorems 1 and 2. arXiv:2304.11737.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((200, 20))
+    >>> f = ex.LinearModel(ex.Logistic(), A, np.sign(A[:, 0]))
+    >>> r = ex.minimize(f, ex.L1Ball(5.0), method=ex.SarahFW(), max_grads=100 * f.n, tol=0)
+    >>> r.gap < 0.02, r.calls.grads >= 100 * f.n
+    (True, True)
+    """
+
+    batch: int | None = None
+    p: float | None = None
+    step: Step | None = None
+    replace: bool = False
+    card: ClassVar[Card] = Card(
+        summary="variance-reduced, any batch, occasional full gradients, memory O(d)",
+        source="Beznosikov et al. 2024, Alg. 1",
+        convex=("n + sqrt(n)/eps", "sqrt(n) + 1/eps"),
+        nonconvex=("n + sqrt(n)/eps^2", "1/eps^2"),
+        full_gradients=True,
+        big_batches=False,
+        memory="d",
+        note="at b = sqrt(n), up to logarithms. b = 1: the same SFO for convex f, LMO n + sqrt(n)/eps; for non-convex f the "
+        "paper's n/eps^2 for both",
+        correction="non-convex f at b = 1: n + sqrt(n)/eps^2 SFO with the step SmallBatch, where the paper has n/eps^2",
+    )
+
+    def __post_init__(self):
+        check_parts("SarahFW", self.step, self.batch)
+        if self.p is not None:
+            checks.within("SarahFW", "p", self.p, 0, 1)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """b, p and the step of the theory, where they are open."""
+        b = root_batch("SarahFW", self.batch, f.n)
+        p = 2 * b / (f.n + 2 * b) if self.p is None else self.p
+        return Method(Sarah(b, p, self.replace), self.step or theory_step(f)).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class SagaSarahFW:
+    """Saga Sarah Frank-Wolfe: Algorithm 2 of the paper, which never needs a full gradient.
+
+        s^k = lmo(g^k),   x^{k+1} = x^k + eta_k (s^k - x^k)
+        g^{k+1} = (1/b) sum_{S_k} [grad f_i(x^{k+1}) - grad f_i(x^k)] + (1 - lam) g^k
+                  + lam ( (1/b) sum_{S_k} [grad f_i(x^k) - y_i^k] + (1/n) sum_j y_j^k )
+        y_i^{k+1} = grad f_i(x^{k+1}) for i in S_k
+
+    2b component gradients and one LMO an iteration. The table y holds n numbers for a linear model, n gradients for
+    `Separable`: above 1 GiB a warning says so, and one that does not fit in memory is refused. Same bounds as `SarahFW`.
+
+    Parameters
+    ----------
+    batch : int, optional
+        b. Left out, ceil(sqrt n), for the reasons given at `SarahFW`.
+    lam : float, optional
+        lambda. Left out, b / (2n), as in Theorems 3 and 4.
+    step : Step, optional
+        Left out, Theorem 3's two-phase step for convex f, Theorem 4's 1/sqrt K for others.
+    start : "full" or "cold"
+        "full" starts from the gradient and its table, for n component gradients; this is what the theorems' bounds
+        assume. "cold" starts from one random component and y = 0; after K iterations the error that brings is damped
+        by exp(-b K / 8n).
+    replace : bool
+        Draw the rows of a batch with replacement. Distinct rows have the smaller variance, refresh the table faster,
+        and are the default.
+
+    References
+    ----------
+    Beznosikov, Dobre, Gidel (2024), Sarah Frank-Wolfe, ICML, Algorithm 2, Theorems 3 and 4. arXiv:2304.11737.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((200, 20))
+    >>> f = ex.LinearModel(ex.Logistic(), A, np.sign(A[:, 0]))
+    >>> r = ex.minimize(f, ex.L1Ball(5.0), method=ex.SagaSarahFW(start="cold"), max_iter=1000, tol=0)
+    >>> r.calls.grads == 1 + 1000 * 2 * 15, r.calls.lmos
+    (True, 1000)
+    """
+
+    batch: int | None = None
+    lam: float | None = None
+    step: Step | None = None
+    start: Literal["full", "cold"] = "full"
+    replace: bool = False
+    card: ClassVar[Card] = Card(
+        summary="variance-reduced, any batch, no full gradients, a table of n derivatives",
+        source="Beznosikov et al. 2024, Alg. 2",
+        convex=("n + sqrt(n)/eps", "sqrt(n) + 1/eps"),
+        nonconvex=("n + sqrt(n)/eps^2", "1/eps^2"),
+        full_gradients=False,
+        big_batches=False,
+        memory="n, or nd",
+        note="at b = sqrt(n), up to logarithms; b = 1 as for sarah-fw",
+        correction="non-convex f at b = 1: n + sqrt(n)/eps^2 SFO with the step SmallBatch, where the paper has n/eps^2",
+    )
+
+    def __post_init__(self):
+        check_parts("SagaSarahFW", self.step, self.batch)
+        if self.lam is not None:
+            checks.within("SagaSarahFW", "lam", self.lam, 0, 1)
+        checks.one_of("start", self.start, ("full", "cold"))
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """b, lambda and the step of the theory, where they are open."""
+        b = root_batch("SagaSarahFW", self.batch, f.n)
+        lam = b / (2 * f.n) if self.lam is None else self.lam
+        return Method(SagaSarah(b, lam, self.start, self.replace), self.step or theory_step(f)).prepare(f, C, budget)

@@ -1,0 +1,216 @@
+"""Sliding methods: a gradient is used for a whole proximal step, paid for in LMOs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients import Full, MiniBatch, Svrg
+from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
+from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.moves import AcceleratedSliding
+from extremal.objective import LinearModel, Objective
+from extremal.sets import ConvexSet
+from extremal.steps import Decay, Step
+
+
+@dataclass(frozen=True)
+class CGS:
+    """Conditional gradient sliding: Nesterov's acceleration with LMO-only proximal steps.
+
+        z = (1 - gamma) y + gamma x,   x <- argmin over C of <grad f(z), u> + beta/2 |u - x|^2, to a gap of tol
+        y <- (1 - gamma) y + gamma x
+        gamma_k = 3/(k+2),  beta_k = 3L/(k+1),  tol_k = L D^2 / (k (k+1)),   k = 1, 2, ...
+
+    n component gradients an iteration; K ~ eps^(-1/2) iterations, 1/eps LMOs in all.
+
+    Parameters
+    ----------
+    L : float, optional
+        Smoothness; the objective's own if left out.
+    step : Step, optional
+        gamma; left out, 3/(k+2).
+
+    References
+    ----------
+    Lan, Zhou (2016), Conditional gradient sliding for convex optimization, SIAM J. Optim. 26.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.CGS()
+    CGS(L=None, step=None)
+    """
+
+    L: float | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="accelerated sliding with full gradients",
+        source="Lan, Zhou 2016, CGS",
+        convex=("n/sqrt(eps)", "1/eps"),
+        nonconvex=None,
+        full_gradients=True,
+        big_batches=True,
+        memory="2d",
+        needs=("L", "D"),
+    )
+
+    def __post_init__(self):
+        check_parts("CGS", self.step, L=self.L)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """gamma_k, beta_k, tol_k."""
+        L = smoothness(f, self.L)
+        move = AcceleratedSliding(beta=PowerLaw(3 * L, 2, -1), tol=square_tolerance(L, C))
+        return Method(Full(), self.step or Decay(3, 3), move).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class SCGS:
+    """Stochastic conditional gradient sliding: CGS with batches that grow like k^3.
+
+        as CGS with gamma_k = 3/(k+2), beta_k = 4L/(k+2), tol_k = L D^2 / (k (k+1)),
+        g the mean over B_k = ceil(sigma^2 (k+2)^3 / (L^2 D^2)) fresh components (at most n),   k = 1, 2, ...
+
+    B_k component gradients an iteration.
+
+    Parameters
+    ----------
+    L : float, optional
+        Smoothness; the objective's own if left out.
+    sigma : float, optional
+        Standard deviation of a component gradient. Left out, it is computed from the data of a linear model at ``C.start()``
+        (not counted); other objectives have to be given one.
+    batch : int, optional
+        The practical constant: B_k = ceil((k+2)^3 / 27 * batch), so that the first batch is ``batch``.
+    step : Step, optional
+        gamma; left out, 3/(k+2).
+
+    References
+    ----------
+    Lan, Zhou (2016), Conditional gradient sliding for convex optimization, SIAM J. Optim. 26, Algorithm 2.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.SCGS(batch=1)
+    SCGS(L=None, sigma=None, batch=1, step=None)
+    """
+
+    L: float | None = None
+    sigma: float | None = None
+    batch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="accelerated sliding with batches that grow like k^3",
+        source="Lan, Zhou 2016, SCGS",
+        convex=("1/eps^2", "1/eps"),
+        nonconvex=None,
+        full_gradients=False,
+        big_batches=True,
+        memory="2d",
+        needs=("L", "D", "sigma"),
+    )
+
+    def __post_init__(self):
+        check_parts("SCGS", self.step, self.batch, L=self.L)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """gamma_k, beta_k, tol_k and B_k."""
+        L = smoothness(f, self.L)
+        if self.batch is None:
+            ratio = deviation(f, C, self.sigma) / max(L * C.diameter, 1e-300)
+            scale = min(f.n, ratio) ** 2  # B_k is n from the start for any ratio above sqrt n
+        else:
+            scale = checks.whole("SCGS", "batch", self.batch, 1, f.n) / 27
+        move = AcceleratedSliding(beta=PowerLaw(4 * L, 3, -1), tol=square_tolerance(L, C))
+        return Method(MiniBatch(PowerLaw(max(scale, 1e-300), 3, 3)), self.step or Decay(3, 3), move).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class STORC:
+    """Stochastic variance-reduced conditional gradient sliding: the SVRG estimator inside accelerated sliding.
+
+        epoch 0 is one iteration; epoch t = 1, 2, ... has N_t = ceil(2^(t/2 + 2)) iterations k = 1, 2, ..., from x = y = w
+        gamma_k = 2/(k+1),  beta_k = 3L/k,  tol_{t,k} = 2 L D_t^2 / (N_t k),  D_t^2 = D^2 / 2^t,  batches of 900 N_t
+
+    The parameters of the authors' case grad f(x*) = 0. n component gradients at the start of an epoch, then 2b an iteration.
+
+    Parameters
+    ----------
+    L : float, optional
+        Smoothness; the objective's own if left out.
+    batch : int, optional
+        The practical constant: batches of b k at iteration k of an epoch instead of 900 N_t (at most n both).
+    step : Step, optional
+        gamma; left out, 2/(k+1) within each epoch.
+
+    References
+    ----------
+    Hazan, Luo (2016), arXiv:1602.02101, Algorithm 2.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.STORC(batch=20)
+    STORC(L=None, batch=20, step=None)
+    """
+
+    L: float | None = None
+    batch: int | None = None
+    step: Step | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="the SVRG estimator inside accelerated sliding",
+        source="Hazan, Luo 2016, STORC",
+        convex=("n + 1/eps^1.5", "1/eps"),
+        nonconvex=None,
+        full_gradients=True,
+        big_batches=True,
+        memory="4d",
+        needs=("L", "D"),
+        note="not a row of the paper's table; constants from memory",
+    )
+
+    def __post_init__(self):
+        check_parts("STORC", self.step, self.batch, L=self.L)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """N_t, gamma_k, beta_k, tol_{t,k}."""
+        L = smoothness(f, self.L)
+        batch = EpochLength(900) if self.batch is None else PowerLaw(checks.whole("STORC", "batch", self.batch, 1, f.n), 1, 1)
+        move = AcceleratedSliding(beta=PowerLaw(3 * L, 1, -1), tol=EpochTolerance(2 * L * diameter(C) ** 2))
+        return Method(Svrg(batch, Doubling(4, math.sqrt(2))), self.step or Decay(2, 2), move).prepare(f, C, budget)
+
+
+def smoothness(f: Objective, L: float | None) -> float:
+    """L as given, or the objective's."""
+    return max(f.smoothness, 1e-300) if L is None else float(L)
+
+
+def diameter(C: ConvexSet) -> float:
+    """D, not quite zero."""
+    return max(C.diameter, 1e-150)
+
+
+def square_tolerance(L: float, C: ConvexSet) -> Telescoping:
+    """L D^2 / (k (k + 1)), k = 1, 2, ..."""
+    return Telescoping(L * diameter(C) ** 2)
+
+
+def deviation(f: Objective, C: ConvexSet, sigma: float | None) -> float:
+    """sigma as given, or the root mean square deviation of the component gradients of a linear model at C.start()."""
+    if sigma is not None:
+        return checks.positive("SCGS", "sigma", sigma)
+    if not isinstance(f, LinearModel):
+        raise InputError("`SCGS(sigma=...)` must be given for this objective: the deviation of a component gradient")
+    c = f.derivs(C.start().astype(f.dtype))
+    mean = f.combine(c)
+    return math.sqrt(max(0.0, float(np.mean(c.astype(np.float64) ** 2 * f.data.row_norms2())) - float(mean @ mean)))

@@ -1,0 +1,98 @@
+"""The move of agents on a graph: average with the neighbours, then one Frank-Wolfe step each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients.base import Estimate, Phase, phase_of
+from extremal.gradients.tracking import brief, check_mixing, mix
+from extremal.iterates import freeze, toward
+from extremal.moves.base import Lmo, Oracle, Point, frank_wolfe_gap
+from extremal.objective import Objective
+from extremal.steps import Direction, Step, take
+
+
+@dataclass(frozen=True)
+class AgentsPoint(Point):
+    """Where the agents stand: x is their mean, query the stack of the averages xh_i."""
+
+    agents: np.ndarray = field(default_factory=lambda: np.empty(0))  # x_i, one row per agent, each feasible
+
+    @property
+    def disagreement(self) -> float:
+        """The root of the mean over agents of |x_i - x|^2."""
+        away = (self.agents - self.x).astype(np.float64).reshape(len(self.agents), -1)
+        return float(np.sqrt((away**2).sum(axis=1).mean()))
+
+
+@dataclass(frozen=True)
+class _Own:
+    """An agent's estimate, as a step rule sees it."""
+
+    g: np.ndarray
+    phase: Phase | None
+    exact: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """m agents average their iterates with their neighbours', and each takes a Frank-Wolfe step of its own.
+
+        xh_i = sum_j c_ij x_j,   theta_i = lmo(p_i),   x_i <- xh_i + eta (theta_i - xh_i)
+
+    The iterate is the mean of the x_i: feasible, as each of them is, and what is certified and returned; the agents
+    themselves are in ``state.point.agents``. m LMOs and one exchange between neighbours a step. It goes with the estimator
+    `Tracking` of the same mixing matrix, which gives each agent its p_i at its xh_i. A rule that adapts to f sets the step
+    of each agent apart, by the whole sum f.
+
+    Parameters
+    ----------
+    mixing : array of shape (m, m)
+        c, doubly stochastic: `ring`, `complete`, `metropolis` or your own.
+
+    References
+    ----------
+    Hou, Zeng, Wang, Sun, Chen (2022), arXiv:2208.04053; Wai, Lafond, Scaglione, Moulines (2017), arXiv:1612.01216.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.Consensus(ex.ring(4))
+    Consensus(mixing=<4 x 4>)
+    """
+
+    mixing: Any
+
+    def __post_init__(self):
+        checks.fix(self, mixing=check_mixing("Consensus", self.mixing))
+
+    def __repr__(self) -> str:
+        return f"Consensus(mixing={brief(self.mixing)})"
+
+    def start(self, x0: np.ndarray) -> AgentsPoint:
+        """All agents at x^0."""
+        agents = freeze(np.repeat(x0[None], len(self.mixing), axis=0))
+        return AgentsPoint(x0, agents, agents=agents)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: AgentsPoint, estimate: Estimate, step: Step) -> AgentsPoint:
+        """A step of every agent, then the averages of the next."""
+        p, xh, phase = estimate.g, point.query, phase_of(estimate)
+        if p.shape != xh.shape:
+            raise InputError(f"Consensus has {len(xh)} agents and wants an estimate for each: use Tracking with the same matrix")
+        stack = []
+        for i in range(len(xh)):
+            theta = C.lmo(p[i])  # theta_i = argmin <p_i, theta>
+            eta = take(step, k, Direction(f, xh[i], _Own(p[i], phase), theta))
+            stack.append(toward(xh[i], theta, eta))  # x_i = xh_i + eta (theta_i - xh_i)
+        agents = freeze(np.stack(stack))
+        x = agents.mean(axis=0, dtype=np.float64).astype(agents.dtype)  # the mean: mixing leaves it as it is
+        return AgentsPoint(freeze(x), freeze(mix(self.mixing, agents)), agents=agents)  # xh_i = sum_j c_ij x_j
+
+    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
+        """max over s of <g, x - s>, at the mean."""
+        return frank_wolfe_gap(lmo, x, g)

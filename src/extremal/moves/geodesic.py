@@ -1,0 +1,147 @@
+"""The Frank-Wolfe move on a manifold: one oracle call, one step along the geodesic to its answer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.gradients import Full, MiniBatch, Pool
+from extremal.gradients.base import Estimate
+from extremal.iterates import freeze
+from extremal.manifolds import Euclidean, Manifold
+from extremal.moves.base import Lmo, Oracle, Point
+from extremal.moves.vertex import VertexMove
+from extremal.objective import Objective, Segment
+from extremal.steps import Direction, Step, take
+from extremal.vertices import Vertex
+
+
+@dataclass(frozen=True)
+class GeodesicMove:
+    """x^{k+1} = geodesic(x^k, z^k)(eta_k), z^k = argmin over z of <g^k, log_{x^k}(z)>: one oracle call a step.
+
+    Gradients are tangent vectors at x (Riemannian gradients), and inner products are those of the metric at x. The set
+    must be geodesically convex and offer ``lmo_at(g, x)``; the iterates then stay in it. In flat space this is `VertexMove`,
+    with the set's ordinary oracle. Steps that look at f (`ShortStep`, `LineSearch`) do so along the geodesic.
+
+    The gap is max over z of <-g, log_x(z)>_x, or the bound on it that the oracle proves; for geodesically convex f it
+    bounds f(x) - f*.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Flat by default.
+
+    References
+    ----------
+    Weber, Sra (2022), Riemannian optimization via Frank-Wolfe methods, arXiv:1710.10770.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.KarcherMean([np.diag([1.0, 4.0]), np.diag([4.0, 1.0])])        # geometric mean: 2 I
+    >>> method = ex.Method(ex.Full(), ex.LineSearch(), ex.GeodesicMove(ex.SPD()))
+    >>> ex.minimize(f, f.interval(), method=method, x0=f.interval().lower).x.round(6)
+    array([[2., 0.],
+           [0., 2.]])
+    """
+
+    manifold: Manifold = field(default_factory=Euclidean)
+
+    def start(self, x0: np.ndarray) -> Point:
+        """x^0, with the gradient wanted there."""
+        return Point(x0, x0)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+        """One oracle call, one step."""
+        if self.flat:
+            return VertexMove().advance(k, f, C, point, estimate, step)
+        z = C.lmo(estimate.g, point.x)  # z^k = argmin <g^k, log_{x^k}(z)>
+        eta = take(step, k, GeodesicDirection(self.manifold, f, point.x, estimate, z))
+        x = freeze(self.manifold.geodesic(point.x, z.to_array(), eta))  # x^{k+1} = geodesic(x^k, z^k)(eta_k)
+        return Point(x, x)
+
+    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
+        """max over z of <-g, log_x(z)>_x."""
+        if self.flat:
+            return VertexMove().gap(lmo, x, g)
+        z = lmo(g, x)
+        low = getattr(z, "low", None)  # the oracle's bound, if it proves one
+        gap = -(self.manifold.inner(x, g, self.manifold.log(x, z.to_array())) if low is None else low)
+        if gap < -1e-6 * math.sqrt(self.manifold.inner(x, g, g)):
+            raise InputError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
+        return max(0.0, gap)
+
+    @property
+    def flat(self) -> bool:
+        """Whether the manifold is Euclidean space."""
+        return isinstance(self.manifold, Euclidean)
+
+
+class GeodesicDirection(Direction):
+    """The step from x to z along their geodesic, as a rule sees it."""
+
+    def __init__(self, manifold: Manifold, f: Objective, x: np.ndarray, estimate: Estimate, s: Vertex):
+        super().__init__(f, x, estimate, s)
+        self.manifold = manifold
+
+    @cached_property
+    def to(self) -> np.ndarray:
+        """log_x(z)."""
+        return self.manifold.log(self.x, self.s.to_array())
+
+    @cached_property
+    def gap(self) -> float:
+        """<-g, log_x(z)>_x."""
+        return -self.manifold.inner(self.x, self.estimate.g, self.to)
+
+    @cached_property
+    def norm2(self) -> float:
+        """|log_x(z)|_x^2."""
+        return self.manifold.inner(self.x, self.to, self.to)
+
+    def segment(self) -> Segment:
+        """f on the geodesic from x to z; a slope costs a full gradient."""
+        return _Geodesic(self.manifold, self.f, self.x, self.s.to_array())
+
+
+@dataclass(frozen=True)
+class _Geodesic:
+    manifold: Manifold
+    f: Objective  # it counts what it is asked
+    x: np.ndarray
+    z: np.ndarray
+
+    @property
+    def grads_per_slope(self) -> int:
+        return self.f.n
+
+    def value(self, t: float) -> float:
+        return self.f.value(self.manifold.geodesic(self.x, self.z, t))
+
+    def slope(self, t: float) -> float:
+        """<grad f, velocity> at t; the velocity points to z, and away from x, at constant speed."""
+        here = self.manifold.geodesic(self.x, self.z, t)
+        ahead = self.manifold.log(here, self.z) / (1 - t) if t < 0.5 else -self.manifold.log(here, self.x) / t
+        return self.manifold.inner(here, self.f.grad(here), ahead)
+
+
+def check_manifold(manifold: Manifold, gradient: Any, f: Any, C: Any) -> None:
+    """Refuse an objective with gradients of another place, a set without an oracle here, an estimator that transports nothing."""
+    wanted = getattr(f, "manifold", manifold)  # an objective that does not say is trusted
+    if wanted != manifold:
+        raise InputError(f"gradients of {type(f).__name__} are tangent vectors of {wanted}: move there, got {manifold}")
+    if isinstance(manifold, Euclidean):
+        return
+    if not hasattr(C, "lmo_at"):
+        raise InputError(f"{type(C).__name__} has no oracle on {manifold}: it needs lmo_at(g, x), as LoewnerInterval has")
+    if not isinstance(gradient, (Full, MiniBatch, Pool)) and getattr(gradient, "manifold", None) != manifold:
+        raise InputError(
+            f"{type(gradient).__name__} adds gradients of several points: on {manifold} it has to transport them, "
+            f"as Svrg(..., manifold={manifold}) and Spider do"
+        )
