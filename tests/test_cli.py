@@ -470,7 +470,7 @@ def test_methods_are_the_table():
     for row in rows:
         card = METHODS[row["method"]].card
         assert (row["class"], row["summary"]) == (METHODS[row["method"]].__name__, card.summary)
-        (line,) = [line for line in shown if line.split(" ")[0] == row["method"]]
+        (line,) = [line for line in shown if line.split("  ")[0].removesuffix(" *") == row["method"]]
         assert all(text in line for text in (*(card.convex or "-"), *(card.nonconvex or "-"), card.memory, card.source))
         assert (f"* {row['method']}: {card.correction}" in shown) == bool(card.correction)
     assert json.loads(run("methods", "sarah-fw", "--json").stdout) in rows

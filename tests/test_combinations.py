@@ -55,6 +55,11 @@ def test_any_step_with_any_move(step, move):
             with pytest.raises(ex.InputError, match="goes by epochs"):
                 ex.iterate(f, SETS[0], method=method)
             continue
+        facts = gradient.facts(N)
+        if (isinstance(step, (ex.TwoPhase, ex.Anytime)) and facts.d is None) or isinstance(step, ex.LuFreundStep):
+            with pytest.raises(ex.InputError, match="must be given: the gradient estimator states none"):
+                ex.iterate(f, SETS[0], method=method)
+            method = ex.Method(gradient, ex.LuFreundStep(m=4) if isinstance(step, ex.LuFreundStep) else type(step)(d=4.0), move)
         for C in SETS[:4]:
             assert all(C.contains(s.x, 1e-12) for s in path(f, C, method, 12, horizon=11))
 

@@ -15,6 +15,7 @@ from cases import DIM, LOSSES, MATRIX, N, gap, model, separable, targets
 
 import extremal as ex
 from extremal.gradients import table
+from extremal.methods import METHODS
 
 C = ex.L1Ball(2.0)
 
@@ -212,6 +213,30 @@ def test_spider_with_epochs_of_a_given_length_converges_on_convex_sums():
     f = model(ex.Logistic())
     gaps = [ex.minimize(f, C, ex.SpiderFW(epoch=8), max_grads=k * N, tol=0).gap for k in (100, 3000)]
     assert gaps[1] < gaps[0] / 5
+
+
+@pytest.mark.parametrize("kind", METHODS.values(), ids=lambda kind: kind.__name__)
+def test_docstrings_state_the_guarantee(kind):
+    text = " ".join(kind.__doc__.split())
+    for cells in (kind.card.convex, kind.card.nonconvex):
+        assert cells is None or cells[0].removeprefix("~") in text
+    assert "uarantee" in text or "for convex f" in text.lower()
+
+
+@pytest.mark.parametrize("gradient", [ex.Storm(5), ex.MiniBatch(5), ex.Sag(5), ex.Svrg(5, 5)], ids=repr)
+def test_steps_that_need_a_constant_of_the_estimator_say_so(gradient):
+    for step, word in ((ex.TwoPhase(), "d"), (ex.Anytime(), "d"), (ex.LuFreundStep(), "m")):
+        with pytest.raises(ex.InputError, match=rf"`{type(step).__name__}\({word}=\.\.\.\)` must be given"):
+            ex.minimize(model(ex.Logistic()), C, ex.Method(gradient=gradient, step=step), max_iter=3)
+    r = ex.minimize(model(ex.Logistic()), C, ex.Method(gradient=gradient, step=ex.TwoPhase(d=20.0)), max_iter=3)
+    assert r.method.step == ex.TwoPhase(20.0, 3)
+
+
+def test_storc_moves_in_its_first_epoch():
+    states = ex.iterate(model(ex.Logistic()), C, ex.STORC(batch=3))
+    first = next(states)
+    later = next(state for state in states if state.k == first.estimate.phase.length)
+    assert np.abs(later.x - first.x).max() > 0.1
 
 
 def test_shapes_may_be_lists():

@@ -31,7 +31,7 @@ def values(f, C, method, count: int = 60) -> np.ndarray:
 @pytest.mark.parametrize("horizon", [None, 0, 1, 2, 7, 1000])
 @pytest.mark.parametrize(("d", "c"), [(1.0, 1.0), (2.0, 0.1), (40.5, 0.5)])
 def test_steps_are_in_the_unit_interval(step, horizon, d, c):
-    rule, f = step.bind(Plan(horizon, d, c, epochs=True)), model(ex.Logistic())
+    rule, f = step.bind(Plan(horizon, d, c, m=d, epochs=True)), model(ex.Logistic())
     uphill = -f.grad(X)  # a noisy estimate may point the wrong way
     for k in (0, 1, 2, 3, 10, 499, 500, 501, 2000, 10**9):
         phase = Phase(k // 3, k // 2, k // 2 + 1 + k % 5)
@@ -41,8 +41,8 @@ def test_steps_are_in_the_unit_interval(step, horizon, d, c):
 
 @EVERY_STEP
 def test_binding_twice_changes_nothing(step):
-    once = step.bind(Plan(100, 7.0, 0.5, epochs=True))
-    assert once.bind(Plan(3, 2.0, 0.1, epochs=True)) == once
+    once = step.bind(Plan(100, 7.0, 0.5, 7.0, epochs=True))
+    assert once.bind(Plan(3, 2.0, 0.1, 2.0, epochs=True)) == once
 
 
 @pytest.mark.parametrize("K", [1, 2, 5, 9, 10, 11, 100, 101])
@@ -97,8 +97,8 @@ def test_steps_that_go_by_epochs(step):
 def test_lu_freund_formula(m):
     for t in (0, 1, 9, 5000):
         wanted = 2 * (2 * m + t) / ((t + 1) * (4 * m + t))
-        assert ex.LuFreundStep().bind(Plan(d=m)).eta(t, None) == pytest.approx(wanted, rel=1e-14)
-        assert ex.LuFreundStep(m=m).bind(Plan(d=99.0)).eta(t, None) == pytest.approx(wanted, rel=1e-14)
+        assert ex.LuFreundStep().bind(Plan(m=m)).eta(t, None) == pytest.approx(wanted, rel=1e-14)
+        assert ex.LuFreundStep(m=m).bind(Plan(m=99.0)).eta(t, None) == pytest.approx(wanted, rel=1e-14)
 
 
 def test_inverse_square_root_formula():
@@ -227,7 +227,7 @@ def test_short_step_formula():
 def test_steps_at_a_vertex_that_is_the_point_itself():
     where = direction(model(ex.Logistic()), ex.DenseVertex(X))
     for step in STEPS:
-        assert np.isfinite(step.bind(Plan(10, 2.0, 0.5, epochs=True)).eta(0, where))
+        assert np.isfinite(step.bind(Plan(10, 2.0, 0.5, 2.0, epochs=True)).eta(0, where))
 
 
 @pytest.mark.parametrize("b", [None, 1, 13, N])

@@ -91,7 +91,7 @@ def vertex_cases(loss):
         "SFW growing": (ex.Method(ex.MiniBatch(ex.PowerLaw()), ex.OpenLoop()), table1.fresh(f, fresh(grown)), open_loop),
         "OnlineFW": (ex.OnlineFW(batch=2), table1.pool(f, order, 2), lambda k: (k + 1) ** -0.5),
         "MomentumSFW": (
-            ex.MomentumSFW(batch=5), table1.momentum(f, draws(5), lambda t: 4 / (t + 8) ** (2 / 3)), lambda k: 2 / (k + 9),
+            ex.MomentumSFW(batch=5), table1.momentum(f, draws(5), lambda t: 4 / (t + 8) ** (2 / 3)), lambda k: 2 / (k + 8),
         ),
         "CoptMomentumSFW": (
             ex.CoptMomentumSFW(batch=5), table1.sag(f, draws(5), lambda t: (2 / (t + 8)) ** (2 / 3)), lambda k: 2 / (k + 8),
@@ -164,7 +164,7 @@ def constants(loss):
 
 
 def storc_length(t):
-    return 1 if t == 0 else math.ceil(2 ** (t / 2 + 2) - 1e-9)
+    return math.ceil(2 ** ((t + 1) / 2 + 2) - 1e-9)  # epochs are counted from 0 here
 
 
 def sliding_cases(loss, K):
@@ -176,7 +176,7 @@ def sliding_cases(loss, K):
         return L * d**2 / (k * (k + 1))
 
     def storc_eta(t, k, n_t):
-        return 2 * L * d**2 / 2**t / (n_t * k)
+        return 2 * L * d**2 / 2 ** (t + 1) / (n_t * k)
 
     storc = table1.svrg(f, fresh(lambda j: min(N, 3 * in_storc(j)[1]), late=1), storc_length)
     scgs = table1.fresh(f, fresh(lambda j: min(N, math.ceil((j + 3) ** 3 / 27 * 2 - 1e-9))))

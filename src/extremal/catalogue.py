@@ -27,25 +27,32 @@ def row(name: str) -> dict[str, Any]:
     >>> row("frank-wolfe")["convex SFO"]
     'n/eps'
     """
-    card: Card = METHODS[checks.one_of("method", name, METHODS)].card
-    convex, other = card.convex or (None, None), card.nonconvex or (None, None)
+    make = METHODS[checks.one_of("method", name, METHODS)]
+    return _row(name, make.card) | {"class": make.__name__}
+
+
+def _row(name: str, card: Card) -> dict[str, Any]:
+    convex, other = card.convex or (None, None), card.nonconvex or (("no rate",) * 2 if card.no_rate else (None, None))
     known = (name, *convex, *other, card.full_gradients, card.big_batches, list(card.needs), card.memory, card.source)
-    more = {"class": METHODS[name].__name__, "summary": card.summary, "note": card.note, "correction": card.correction}
-    return dict(zip(COLUMNS, known, strict=True)) | more
+    more = {"summary": card.summary, "note": card.note, "correction": card.correction}
+    smallest = {} if card.smallest is None else {"b = 1": _row(f"{name}, b = 1", card.smallest)}
+    return dict(zip(COLUMNS, known, strict=True)) | more | smallest
 
 
 def table() -> Group:
-    """Table 1 of the paper from the code's own metadata; a star marks what we correct, with the reason below."""
+    """Table 1 of the paper from the code's own metadata; a star marks what we correct or remark, with the reason below."""
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in COLUMNS:
         shown.add_column(column, no_wrap=True)
-    rows = [row(name) for name in METHODS]
+    rows = [line for known in map(row, METHODS) for line in (known, known.get("b = 1")) if line is not None]
     for known in rows:
         star = " *" if known["correction"] else ""
         shown.add_row(*(_cell(known[column]) + (star if column == "method" else "") for column in COLUMNS))
-    head = Text("Complexities are O(...) to accuracy eps. SFO: component gradients, LMO: linear minimisations, -: no guarantee.")
+    head = Text(
+        "O(...) to accuracy eps. SFO: component gradients, LMO: linear minimisations, ~: up to logarithms, -: no guarantee."
+    )
     notes = [Text(f"* {known['method']}: {known['correction']}") for known in rows if known["correction"]]
-    return Group(head, Text(), shown, Text(), Text("Where this table differs from the paper's:"), *notes)
+    return Group(head, Text(), shown, Text(), Text("Our corrections of the paper's table, and remarks:"), *notes)
 
 
 def show_table(console: Console) -> None:

@@ -45,7 +45,7 @@ class Telescoping:
 
 @dataclass(frozen=True)
 class Doubling:
-    """Lengths of epochs that grow geometrically: 1, then ceil(scale * base ** t) - minus for t = 1, 2, ...
+    """Lengths of epochs that grow geometrically: ceil(scale * base ** t) - minus for t = 0, 1, ...; the first may be fixed.
 
     Examples
     --------
@@ -56,10 +56,13 @@ class Doubling:
     scale: float = 1.0
     base: float = 2.0
     minus: int = 0
+    first: int | None = 1
 
     def __call__(self, t: int) -> int:
         """The length of epoch t."""
-        return 1 if t == 0 else max(1, math.ceil(self.scale * self.base**t - 1e-9) - self.minus)
+        return (
+            self.first if t == 0 and self.first is not None else max(1, math.ceil(self.scale * self.base**t - 1e-9) - self.minus)
+        )
 
 
 @dataclass(frozen=True)

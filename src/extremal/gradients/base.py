@@ -45,11 +45,12 @@ class Facts:
 
     start: float  # component gradients of init
     per_step: float | Callable[[int], float]  # mean component gradients of an update, or of update k = 0, 1, ...
-    d: float = 1.0  # convex f: steps of at most 1/d keep the recursion of the proof contracting
+    d: float | None = None  # convex f: steps of at most 1/d keep the recursion of the proof contracting; None: no such proof
     c: float = 1.0  # non-convex f: step relative to 1/sqrt K that balances the terms of the proof, at most 1
     epochs: bool = False  # whether estimates carry a phase
     needs: tuple[str, ...] = ()  # what the objective must offer beyond the contract
     one_vertex: bool = False  # whether updates read the one vertex of a plain move
+    m: float | None = None  # n/b, for steps that go with it
     agents: int | None = None  # how many agents it gives an estimate each, if any
 
     def iterations(self, grads: float) -> int:

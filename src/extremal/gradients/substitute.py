@@ -58,7 +58,7 @@ class Substitute:
     def facts(self, n: int) -> Facts:
         """b component gradients a step."""
         b = checks.whole("Substitute", "batch", self.batch, 1, n)
-        return Facts(start=n, per_step=b, d=n / b, needs=("margins", "vertex_margins", "derivs_at"), one_vertex=True)
+        return Facts(start=n, per_step=b, m=n / b, needs=("margins", "vertex_margins", "derivs_at"), one_vertex=True)
 
     def init(self, f: Any, x: np.ndarray, sampler: Sampler) -> SubstituteEstimate:
         """sigma_i = <a_i, x0>: the gradient itself."""

@@ -220,7 +220,7 @@ class Tracking:
         return Facts(
             start=sum(facts.start for facts in each),
             per_step=(lambda k: sum(cost(k) for cost in costs)) if callable(costs[0]) else sum(costs),
-            d=max(facts.d for facts in each),
+            d=None if each[0].d is None else max(facts.d or 1.0 for facts in each),
             agents=len(self.mixing),
             c=min(facts.c for facts in each),
             epochs=each[0].epochs,

@@ -37,6 +37,8 @@ class MostFW:
     multiplier, so with the power -1/4 it falls like t^(-1/4); ``mu=PowerLaw(c, 2, -1/2)`` balances it with the error in f,
     which then falls like t^(-1/2) too.
 
+    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^2 component gradients, 1/eps^2 LMOs; non-convex f: none.
+
     Parameters
     ----------
     batch : int, optional

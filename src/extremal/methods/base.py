@@ -51,6 +51,8 @@ class Card:
     needs: tuple[str, ...] = ()  # constants it has to know: L, D, sigma
     note: str = ""  # remarks, and doubts about constants
     correction: str = ""  # where we differ from the paper's table, and why
+    no_rate: bool = False  # non-convex f: convergence, but without a rate
+    smallest: Card | None = None  # the row of the same method at b = 1, if the table has one
 
 
 class Recipe(Protocol):
@@ -106,7 +108,7 @@ class Method:
         if isinstance(self.move, Consensus) and facts.agents != len(self.move.mixing):
             raise InputError(f"{self.move} wants an estimate for each agent: use Tracking with the same mixing matrix")
         check_manifold(getattr(self.move, "manifold", Euclidean()), self.gradient, f, C)
-        return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.epochs)))
+        return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.m, facts.epochs)))
 
 
 def theory_step(f: Objective) -> Step:

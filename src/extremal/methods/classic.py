@@ -23,6 +23,9 @@ class FrankWolfe:
     n component gradients and one LMO an iteration, no memory. For convex f, f(x_k) - f* <= 2 L D^2 / (k + 2) with the
     default step; for non-convex f, the smallest gap falls like 1/sqrt k.
 
+    Guarantee, as the paper's Table 1 has it: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2
+    component gradients, 1/eps^2 LMOs.
+
     Parameters
     ----------
     step : Step, optional
@@ -72,6 +75,8 @@ class OnlineFW:
 
     At round t the pool has b t components and all are evaluated at the new x: b t component gradients and one LMO. Once
     all n are in, it is Frank-Wolfe. Memory: n indices.
+
+    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^4 component gradients, 1/eps^2 LMOs; non-convex f: none.
 
     Parameters
     ----------

@@ -37,6 +37,9 @@ class DMFW:
 
     The order of the two averages, and the steps, are from memory of the paper; that its k starts at 0 is our choice.
 
+    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^2 component gradients, 1/eps^2 LMOs; non-convex f:
+    exp(1/eps) component gradients, exp(1/eps) LMOs.
+
     Parameters
     ----------
     batch : int, optional

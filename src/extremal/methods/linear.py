@@ -22,6 +22,9 @@ class NegiarSFW:
     The table is refreshed before the LMO, at the current x. b component gradients and one LMO an iteration; a table of n
     numbers. Published for linear models; here it runs on any finite sum, with a table of n gradients then.
 
+    Guarantee, as the paper's Table 1 has it: convex f: n/eps component gradients, n/eps LMOs; non-convex f: convergence
+    without a rate.
+
     Parameters
     ----------
     batch : int, optional
@@ -51,8 +54,9 @@ class NegiarSFW:
         full_gradients=False,
         big_batches=False,
         memory="n, or nd",
-        note="worst case; the rate depends on the data. Non-convex f: convergence without a rate. The paper counts a table "
-        "of nd, which linear models do not need",
+        no_rate=True,
+        note="for linear models; worst case, the rate depends on the data. The paper counts a table of nd, which these do not "
+        "need",
     )
 
     def __post_init__(self):
@@ -74,6 +78,8 @@ class LuFreundSFW:
 
     No derivative is taken at an iterate. n component gradients at the start, b and one LMO an iteration; 2n numbers.
     Linear models only.
+
+    Guarantee, as the paper's Table 1 has it: convex f: n/eps component gradients, n/eps LMOs; non-convex f: none.
 
     Parameters
     ----------

@@ -23,16 +23,18 @@ class MomentumSFW:
     """Stochastic Frank-Wolfe with momentum, as published: the whole average decays.
 
         g <- (1 - rho_t) g + rho_t (1/b) sum_{i in S} grad f_i(x),   x <- x + eta_t (lmo(g) - x)
-        rho_t = 4 / (t + 8)^(2/3),   t = 1, 2, ...
+        rho_t = 4 / (t + 8)^(2/3),  eta_t = 2 / (t + 7),   t = 1, 2, ...
 
     b component gradients and one LMO an iteration; memory O(d). For the variant in the copt package see `CoptMomentumSFW`.
+
+    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^3 component gradients, 1/eps^3 LMOs; non-convex f: none.
 
     Parameters
     ----------
     batch : int, optional
         b; 1 if left out, as published.
     step : Step, optional
-        Left out, 2 / (t + 8). Published forms differ (1/(t + 1), 2/(t + 8), 9/(t + 8)).
+        Left out, 2 / (k + 8) at iteration k = 0, 1, ..., as public codes have it. Published forms differ (1/(t + 1), 9/(t + 8)).
 
     References
     ----------
@@ -63,9 +65,9 @@ class MomentumSFW:
         check_parts("MomentumSFW", self.step, self.batch)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """rho_t = 4 / (t + 8)^(2/3), eta_t = 2 / (t + 8)."""
+        """rho_t = 4 / (t + 8)^(2/3), eta_t = 2 / (t + 7)."""
         gradient = Momentum(_batch("MomentumSFW", self.batch, f.n))
-        return Method(gradient, self.step or Decay(2, 9)).prepare(f, C, budget)
+        return Method(gradient, self.step or Decay(2, 8)).prepare(f, C, budget)
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,10 @@ class CoptMomentumSFW:
         c_i <- c_i + rho_t (phi'(<a_i, x>) - c_i)  for i in S,   g = (1/n) A' c,   x <- x + 2 / (t + 8) (lmo(g) - x)
         rho_t = (2 / (t + 8))^(2/3),   t = 0, 1, ...
 
-    A table method, not the published one: entries that are not drawn do not decay. It is here because the curves labelled
-    with Mokhtari et al. in some papers were made with it. b component gradients and one LMO an iteration.
+    A table method (n numbers), not the published one: entries that are not drawn do not decay. It is here because the curves
+    labelled with Mokhtari et al. in some papers were made with it. b component gradients and one LMO an iteration.
+
+    Guarantee: none is known.
 
     Parameters
     ----------
@@ -125,9 +129,12 @@ class OneSampleSFW:
     """One-sample stochastic Frank-Wolfe (1-SFW) in its oblivious form: the STORM estimator.
 
         g <- grad f_S(x) + (1 - rho_t) (g - grad f_S(x_prev)),   x <- x + eta_t (lmo(g) - x),   t = 1, 2, ...
-        convex f: rho_t = eta_t = 1/t;   non-convex f: rho_t = (t - 1)^(-2/3) (1 at t = 1), eta = T^(-2/3)
+        convex f: rho_t = eta_t = 1/t;   non-convex f (from memory): rho_t = (t - 1)^(-2/3) (1 at t = 1), eta = T^(-2/3)
 
     b component gradients at the start, 2b and one LMO an iteration; memory O(d).
+
+    Guarantee: convex f: 1/eps^2 component gradients, 1/eps^2 LMOs, as the paper's Table 1 has it; non-convex f: 1/eps^3 of both
+    by the authors' abstract, where the table has none.
 
     Parameters
     ----------

@@ -25,7 +25,9 @@ class NCGS:
         x <- prox of weight 1/lambda_k from x,   y <- prox of weight 2L from z,   both along g, to a gap of 1/K
         alpha_k = 2/(k+1),  lambda_k = k/(4L),  m = K (at most n),   k = 1, 2, ...
 
-    m component gradients and two sub-problems an iteration.
+    m component gradients and two sub-problems an iteration, each of at most 1 + 6 beta D^2 K LMOs; memory 2d.
+
+    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: 1/eps^4 component gradients, 1/eps^4 LMOs.
 
     Parameters
     ----------
@@ -42,7 +44,9 @@ class NCGS:
 
     Notes
     -----
-    lambda_k and m_k are from memory of the Ghadimi-Lan scheme that the algorithm follows, and may differ from the paper's.
+    alpha_k, lambda_k, m and the tolerance are from memory of the Ghadimi-Lan scheme that the algorithm follows, and may differ
+    from the paper's, as may the use of two sub-problems. ``Method(MiniBatch(m), FullStep(), Sliding(3 * L, 1 / K))`` is the
+    plain and safe form.
 
     Examples
     --------
@@ -86,7 +90,11 @@ class NCGS:
 class NCGSVR:
     """Non-convex sliding with the SVRG estimator: x <- prox of weight 3L from x along g, to a gap of 1/K.
 
-    n component gradients at the start of an epoch, 2b at its other iterations; epochs of n^(1/3), b = n^(2/3).
+    n component gradients at the start of an epoch, 2b at its other iterations; epochs of n^(1/3), b = n^(2/3). A sub-problem
+    takes at most 1 + 18 L D^2 K LMOs; memory 2d. Constants as in a third party's code.
+
+    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n + n^(2/3)/eps^2 component gradients, 1/eps^4
+    LMOs.
 
     Parameters
     ----------
@@ -137,8 +145,12 @@ class NCGSVR:
 class FCGS:
     """Non-convex sliding with the SPIDER estimator: x <- prox of weight 3L from x along g, to a gap of 1/K.
 
-    n component gradients at the start of an epoch, 2b at its other iterations; epochs of sqrt n, b = sqrt n. The first-order
-    form of `FZCGS`.
+    n component gradients at the start of an epoch, 2b at its other iterations; epochs of sqrt n, b = sqrt n. A sub-problem takes
+    at most 1 + 18 L D^2 K LMOs; memory d. The first-order form of `FZCGS`; constants as in a third party's code, which rounds
+    sqrt n down where we round it up.
+
+    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n + sqrt(n)/eps^2 component gradients, 1/eps^4
+    LMOs.
 
     Parameters
     ----------

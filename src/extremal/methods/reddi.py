@@ -24,6 +24,8 @@ class SFW:
     b component gradients and one LMO an iteration, no memory. The theorem bounds the gap of a random iterate; with a fixed
     small batch the error does not vanish.
 
+    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: 1/eps^4 component gradients, 1/eps^2 LMOs.
+
     Parameters
     ----------
     batch : int, optional
@@ -78,6 +80,9 @@ class SVFW:
 
     n component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration; memory O(d).
 
+    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n + n^(2/3)/eps^2 component gradients, 1/eps^2
+    LMOs.
+
     Parameters
     ----------
     batch : int, optional
@@ -129,6 +134,8 @@ class SagaFW:
         g = (1/b) sum_{i in I} [grad f_i(x) - y_i] + (1/n) sum_j y_j,   y_j <- grad f_j(x) for j in J,   eta = 1/sqrt T
 
     n component gradients at the start, 2b and one LMO an iteration; a table of n numbers (n gradients for `Separable`).
+
+    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs.
 
     Parameters
     ----------

@@ -27,6 +27,9 @@ class RiemannianSFW:
 
     b component gradients and one LMO an iteration, no memory.
 
+    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^4 component gradients, 1/eps^2 LMOs; non-convex f: 1/eps^4
+    component gradients, 1/eps^2 LMOs.
+
     Parameters
     ----------
     batch : int, optional
@@ -82,6 +85,9 @@ class SVRFW:
         z = argmin over z in C of <g, log_x(z)>_x,   x <- geodesic(x, z)(eta),   eta = 1/sqrt K
 
     T is parallel transport. n component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration.
+
+    Guarantee, as the paper's Table 1 has it: convex f: n + n^(2/3)/eps^2 component gradients, 1/eps^2 LMOs; non-convex f:
+    n + n^(2/3)/eps^2 component gradients, 1/eps^2 LMOs.
 
     Parameters
     ----------
@@ -145,6 +151,9 @@ class SpiderRFW:
 
     s component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration; memory O(d). If n <= K, s
     is all of n, and in flat space this is `SpiderFW` as it is for non-convex f.
+
+    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^3 component gradients, 1/eps^2 LMOs; non-convex f: 1/eps^3
+    component gradients, 1/eps^2 LMOs.
 
     Parameters
     ----------

@@ -27,7 +27,9 @@ class CGS:
         y <- (1 - gamma) y + gamma x
         gamma_k = 3/(k+2),  beta_k = 3L/(k+1),  tol_k = L D^2 / (k (k+1)),   k = 1, 2, ...
 
-    n component gradients an iteration; K ~ eps^(-1/2) iterations, 1/eps LMOs in all.
+    n component gradients an iteration; K ~ eps^(-1/2) iterations, 1/eps LMOs in all; memory 2d.
+
+    Guarantee, as the paper's Table 1 has it: convex f: n/sqrt(eps) component gradients, 1/eps LMOs; non-convex f: none.
 
     Parameters
     ----------
@@ -78,7 +80,9 @@ class SCGS:
         as CGS with gamma_k = 3/(k+2), beta_k = 4L/(k+2), tol_k = L D^2 / (k (k+1)),
         g the mean over B_k = ceil(sigma^2 (k+2)^3 / (L^2 D^2)) fresh components (at most n),   k = 1, 2, ...
 
-    B_k component gradients an iteration.
+    B_k component gradients an iteration; as many LMOs as the sub-problems need; memory 2d.
+
+    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^2 component gradients, 1/eps LMOs; non-convex f: none.
 
     Parameters
     ----------
@@ -138,10 +142,14 @@ class SCGS:
 class STORC:
     """Stochastic variance-reduced conditional gradient sliding: the SVRG estimator inside accelerated sliding.
 
-        epoch 0 is one iteration; epoch t = 1, 2, ... has N_t = ceil(2^(t/2 + 2)) iterations k = 1, 2, ..., from x = y = w
+        epoch t = 1, 2, ... has N_t = ceil(2^(t/2 + 2)) iterations k = 1, 2, ..., from x = y = w; w = x0 at first
         gamma_k = 2/(k+1),  beta_k = 3L/k,  tol_{t,k} = 2 L D_t^2 / (N_t k),  D_t^2 = D^2 / 2^t,  batches of 900 N_t
 
-    The parameters of the authors' case grad f(x*) = 0. n component gradients at the start of an epoch, then 2b an iteration.
+    The parameters of the authors' case grad f(x*) = 0, from memory, as are those of their two other cases. n component
+    gradients at the start of an epoch, then 2b an iteration; as many LMOs as the sub-problems need; memory 4d.
+
+    Guarantee: not a row of the paper's Table 1; the authors' n + 1/eps^1.5 component gradients for smooth Lipschitz f go with
+    larger batches than these, which need the Lipschitz constant.
 
     Parameters
     ----------
@@ -170,13 +178,14 @@ class STORC:
     card: ClassVar[Card] = Card(
         summary="the SVRG estimator inside accelerated sliding",
         source="Hazan, Luo 2016, STORC",
-        convex=("n + 1/eps^1.5", "1/eps"),
+        convex=None,
         nonconvex=None,
         full_gradients=True,
         big_batches=True,
         memory="4d",
         needs=("L", "D"),
-        note="not a row of the paper's table; constants from memory",
+        note="not a row of the paper's table; constants from memory, those of the authors' case grad f(x*) = 0. Their rate "
+        "n + 1/eps^1.5 for smooth Lipschitz f goes with batches that need the Lipschitz constant",
     )
 
     def __post_init__(self):
@@ -186,8 +195,10 @@ class STORC:
         """N_t, gamma_k, beta_k, tol_{t,k}."""
         L = smoothness(f, self.L)
         batch = EpochLength(900) if self.batch is None else PowerLaw(checks.whole("STORC", "batch", self.batch, 1, f.n), 1, 1)
-        move = AcceleratedSliding(beta=PowerLaw(3 * L, 1, -1), tol=EpochTolerance(2 * L * diameter(C) ** 2))
-        return Method(Svrg(batch, Doubling(4, math.sqrt(2))), self.step or Decay(2, 2), move).prepare(f, C, budget)
+        move = AcceleratedSliding(beta=PowerLaw(3 * L, 1, -1), tol=EpochTolerance(L * diameter(C) ** 2))
+        return Method(Svrg(batch, Doubling(4 * math.sqrt(2), math.sqrt(2), first=None)), self.step or Decay(2, 2), move).prepare(
+            f, C, budget
+        )
 
 
 def smoothness(f: Objective, L: float | None) -> float:

@@ -24,6 +24,9 @@ class FZFW:
 
     2d values for each component gradient that `SpiderFW` would take; one LMO an iteration; memory O(d).
 
+    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n + sqrt(n)/eps^2 component gradients, 1/eps^2
+    LMOs.
+
     Parameters
     ----------
     batch : int, optional
@@ -78,6 +81,12 @@ class FZCGS:
     """Faster zeroth-order conditional gradient sliding: `FCGS` fed by differences of function values.
 
         x <- argmin over C of <g, u> + (3L/2) |u - x|^2, to a gap of 1/K;   g as in `FZFW`
+
+    2d values for each component gradient that `FCGS` would take (n at the start of an epoch, 2b else); as many LMOs as the
+    sub-problems need, at most 1 + 18 L D^2 K each; memory d.
+
+    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n + sqrt(n)/eps^2 component gradients, 1/eps^4
+    LMOs.
 
     Parameters
     ----------

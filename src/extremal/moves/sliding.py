@@ -199,7 +199,7 @@ class DoubleSliding:
         phase, tol = phase_of(estimate), at(self.tol, k, phase_of(estimate))
         x, _ = proximal(C, estimate.g, point.prox, at(self.beta, k, phase), tol, self.limit)
         y, _ = proximal(C, estimate.g, point.query, at(self.beta_y, k, phase), tol, self.limit)
-        z = blend(y, x, _gamma(step, k + 1, f, y, x, estimate))
+        z = blend(y, x, _gamma(step, k + 1, f, y, x, _ahead(estimate)))
         return ProxPoint(y, z, prox=x)
 
     def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:

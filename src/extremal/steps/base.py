@@ -27,8 +27,9 @@ class Plan:
     """What a method knows of the run to come, for rules that leave it open."""
 
     horizon: int | None = None  # K: iterations that the budget allows, None if there is no budget
-    d: float = 1.0  # 1/d is the largest step that the estimator's recursion allows
+    d: float | None = None  # 1/d is the largest step that the estimator's recursion allows, None if there is none
     c: float = 1.0  # step of the non-convex theory relative to 1/sqrt K, see SmallBatch
+    m: float | None = None  # n/b, where the estimator states it
     epochs: bool = False  # whether the estimator has epochs, for rules that go by them
 
 

@@ -8,7 +8,7 @@ from typing import Self
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.steps.base import Direction, Plan, T, bound, first
+from extremal.steps.base import Direction, Plan, Step, T, bound, first
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ class LuFreundStep:
         checks.fix(self, m=_constant("LuFreundStep", self.m, "m"))
 
     def bind(self, plan: Plan) -> Self:
-        """m from the plan's d."""
-        return replace(self, m=first(self.m, plan.d))
+        """m from the plan."""
+        return replace(self, m=_wanted(self, "m", self.m, plan.m, "Substitute"))
 
     def eta(self, k: int, direction: Direction) -> float:
         """2 (2m + k) / ((k + 1) (4m + k))."""
@@ -208,7 +208,7 @@ class TwoPhase:
 
     def bind(self, plan: Plan) -> TwoPhase | Anytime:
         """d and K from the plan."""
-        d, horizon = first(self.d, plan.d), first(self.horizon, plan.horizon)
+        d, horizon = _wanted(self, "d", self.d, plan.d), first(self.horizon, plan.horizon)
         return Anytime(d) if horizon is None else replace(self, d=d, horizon=horizon)
 
     def eta(self, k: int, direction: Direction) -> float:
@@ -243,7 +243,7 @@ class Anytime:
 
     def bind(self, plan: Plan) -> Self:
         """d from the plan."""
-        return replace(self, d=first(self.d, plan.d))
+        return replace(self, d=_wanted(self, "d", self.d, plan.d))
 
     def eta(self, k: int, direction: Direction) -> float:
         """2 / (2d + k)."""
@@ -332,6 +332,14 @@ def _with_epochs(rule: T, plan: Plan) -> T:
     if not plan.epochs:
         raise InputError(f"{rule} goes by epochs, and the gradient estimator has none; Svrg and Spider have")
     return rule
+
+
+def _wanted(rule: Step, name: str, own: float | None, plans: float | None, who: str = "Sarah, SagaSarah and Saga") -> float:
+    found = first(own, plans)
+    if found is None:
+        call = type(rule).__name__
+        raise InputError(f"`{call}({name}=...)` must be given: the gradient estimator states none ({who} do)")
+    return found
 
 
 def _horizon(call: str, horizon: int | None) -> int | None:
