@@ -186,6 +186,7 @@ def test_mistakes_that_had_no_clear_word(make, names):
         (lambda: ex.Storm(5, rho=0.5), r"`Storm\(rho"),
         (lambda: ex.Sag(5, rho=0.5), r"`Sag\(rho"),
         (lambda: ex.minimize(model(ex.Squared()), C, ex.SVFW(epoch=0), max_iter=1), r"`SVFW\(epoch"),
+        (lambda: ex.minimize(model(ex.Squared()), C, ex.SpiderFW(epoch=0), max_iter=1), r"`SpiderFW\(epoch"),
         (lambda: ex.minimize(ex.KarcherMean([np.eye(2)]), ex.LoewnerInterval(np.eye(2), 2 * np.eye(2))), "tangent vectors"),
     ],
 )
@@ -237,6 +238,12 @@ def test_storc_moves_in_its_first_epoch():
     first = next(states)
     later = next(state for state in states if state.k == first.estimate.phase.length)
     assert np.abs(later.x - first.x).max() > 0.1
+
+
+def test_a_sub_problem_that_is_cut_short_says_so():
+    method = ex.Method(gradient=ex.Full(), step=ex.FullStep(), move=ex.Sliding(beta=1.0, tol=1e-9, limit=3))
+    with pytest.warns(UserWarning, match="3 LMOs without reaching its tolerance"):
+        ex.minimize(model(ex.Logistic()), C, method=method, max_iter=2)
 
 
 def test_shapes_may_be_lists():

@@ -129,5 +129,7 @@ class SpiderFW:
             batch, epoch, step = root_batch("SpiderFW", None, f.n), math.ceil(math.sqrt(f.n)), InverseSqrt()
         if self.batch is not None:
             batch = checks.whole("SpiderFW", "batch", self.batch, 1, f.n)
-        spider = Spider(batch, epoch if self.epoch is None else self.epoch)
+        if self.epoch is not None:
+            epoch = checks.whole("SpiderFW", "epoch", self.epoch, 1)
+        spider = Spider(batch, epoch)
         return Method(spider, self.step or step).prepare(f, C, budget)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -37,6 +38,8 @@ def proximal(C: Oracle, g: np.ndarray, centre: np.ndarray, beta: float, tol: flo
         alpha = min(1.0, gap / (beta * distance2(u, v)))  # exact line search on the quadratic
         u = toward(u, v, alpha)
         path.append((alpha, v))
+    else:
+        warnings.warn(f"a proximal sub-problem took {limit} LMOs without reaching its tolerance {tol:.1e}", stacklevel=2)
     return u, tuple(path)
 
 
