@@ -9,19 +9,10 @@ import numpy as np
 from extremal import checks
 from extremal.gradients.base import Facts, Steps
 from extremal.gradients.momentum import check_rho, weight
-from extremal.gradients.table import Table
+from extremal.gradients.table import Table, TableEstimate
 from extremal.laws import PowerLaw
 from extremal.objective import Objective
 from extremal.sampling import SECOND, Sampler
-
-
-@dataclass(frozen=True)
-class TableEstimate:
-    """The estimate and its table."""
-
-    g: np.ndarray  # estimate of grad f(x)
-    exact: bool  # true at a full start only
-    table: Table  # y_i, changed in place by the next update
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,9 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Facts, Steps
-from extremal.gradients.table import Table
+from extremal.gradients.table import Table, TableEstimate
 from extremal.objective import Objective
 from extremal.sampling import Sampler
-
-
-@dataclass(frozen=True)
-class SagaSarahEstimate:
-    """The running estimate and its table."""
-
-    g: np.ndarray  # estimate of grad f(x)
-    exact: bool  # true at a full start only
-    table: Table  # y_i, changed in place by the next update
 
 
 @dataclass(frozen=True)
@@ -72,17 +63,17 @@ class SagaSarah:
         start = n if self.start == "full" else 1
         return Facts(start, per_step=2 * b, d=4 * n / b, c=min(1.0, b / math.sqrt(n)) ** 0.5)
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> SagaSarahEstimate:
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TableEstimate:
         """Full or cold."""
         if self.start == "full":
             table = Table.at(f, x)
-            return SagaSarahEstimate(table.mean, True, table)
+            return TableEstimate(table.mean, True, table)
         i = sampler.start()
-        return SagaSarahEstimate(f.combine(f.derivs(x, i), i), False, Table.zero(f))
+        return TableEstimate(f.combine(f.derivs(x, i), i), False, Table.zero(f))
 
     def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: SagaSarahEstimate, sampler: Sampler
-    ) -> SagaSarahEstimate:
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: TableEstimate, sampler: Sampler
+    ) -> TableEstimate:
         """g^{k+1} and y^{k+1}."""
         lam, table = self.lam, state.table
         idx = sampler.rows(k, self.batch, self.replace)  # S_k
@@ -90,4 +81,4 @@ class SagaSarah:
         # the two sums over S_k in one: grad f_i(x) - grad f_i(x_prev) + lam (grad f_i(x_prev) - y_i)
         g = f.combine(c - c_prev + lam * (c_prev - table.c[idx]), idx) + (1 - lam) * state.g + lam * table.mean
         table.put(f, idx, c, distinct=not self.replace)
-        return SagaSarahEstimate(g, False, table)
+        return TableEstimate(g, False, table)

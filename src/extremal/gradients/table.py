@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,15 @@ class Table:
             c = c[first]
         self.mean = self.mean + f.combine(c - self.c[idx], idx) * (len(idx) / self.n)
         self.c[idx] = c
+
+
+@dataclass(frozen=True)
+class TableEstimate:
+    """An estimate and its table."""
+
+    g: np.ndarray  # estimate of grad f(x)
+    exact: bool  # true at a full start only
+    table: Table  # y_i, changed in place by the next update
 
 
 def check_memory(f: Objective) -> None:

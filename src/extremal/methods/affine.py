@@ -10,7 +10,7 @@ from extremal.checks import InputError
 from extremal.gradients import Storm
 from extremal.gradients.penalty import Penalised, check_affine, smoothing
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
 from extremal.objective import Objective
 from extremal.sets import ConvexSet
 from extremal.steps import LineSearch, OpenLoop, ShortStep, Step
@@ -102,7 +102,7 @@ class MostFW:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """gamma_t = eta_t = 2 / (t + 1), with the penalty if there is a G."""
-        b = 1 if self.batch is None else checks.whole("MostFW", "batch", self.batch, 1, f.n)
+        b = root_batch("MostFW", self.batch, f.n, 0)
         gradient = Storm(b, PowerLaw(2, 2, -1))  # gamma_t = 2 / (t + 1) at estimate j = t - 1
         if self.G is not None:
             gradient = Penalised(gradient, self.G, self.lower, self.upper, self.mu)

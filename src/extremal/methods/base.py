@@ -7,12 +7,14 @@ values that the method's theory suggests, and the step rule learns the horizon.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients import Facts, Gradient
+from extremal.laws import PowerLaw
 from extremal.manifolds import Euclidean
 from extremal.moves import Consensus, Move, VertexMove
 from extremal.moves.geodesic import check_manifold
@@ -31,9 +33,13 @@ class Budget:
 
     def horizon(self, facts: Facts) -> int | None:
         """K: the iterations that fit in max_iter and, in the mean, in max_grads."""
+        return self.length(facts.iterations)
+
+    def length(self, paid: Callable[[int], int]) -> int | None:
+        """The same where ``paid`` says how many iterations max_grads pays for; None without either limit."""
         limits = [] if self.max_iter is None else [self.max_iter]
         if self.max_grads is not None:
-            limits.append(facts.iterations(self.max_grads))
+            limits.append(paid(self.max_grads))
         return min(limits, default=None)
 
 
@@ -126,11 +132,19 @@ def check_parts(call: str, step: Step | None, batch: int | None = None, L: float
         checks.whole(call, "batch", batch, 1)
 
 
+def long_batch(call: str, batch: int | None, n: int, budget: Budget) -> int | PowerLaw:
+    """The batch that was given, or as many rows as the run has iterations (at most n); k at iteration k without a budget."""
+    if batch is not None:
+        return checks.whole(call, "batch", batch, 1, n)
+    K = budget.length(math.isqrt)  # K iterations of K gradients each
+    return PowerLaw() if K is None else max(1, min(n, K))
+
+
 def root_epoch(call: str, epoch: int | None, n: int, power: float = 0.5) -> int:
     """The length of an epoch that was given, or ceil(n^power)."""
     return math.ceil(n**power - 1e-9) if epoch is None else checks.whole(call, "epoch", epoch, 1)
 
 
 def root_batch(call: str, batch: int | None, n: int, power: float = 0.5) -> int:
-    """The batch that was given, or ceil(n^power)."""
+    """The batch that was given, or ceil(n^power): 1 for power 0."""
     return math.ceil(n**power - 1e-9) if batch is None else checks.whole(call, "batch", batch, 1, n)

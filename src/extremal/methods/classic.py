@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients import Full, Pool
-from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
 from extremal.objective import Objective
 from extremal.sets import ConvexSet
 from extremal.steps import Decay, InverseSqrt, OpenLoop, ShortStep, Step
@@ -116,7 +115,7 @@ class OnlineFW:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """One component a round, step t^(-1/2)."""
-        b = 1 if self.batch is None else checks.whole("OnlineFW", "batch", self.batch, 1, f.n)
+        b = root_batch("OnlineFW", self.batch, f.n, 0)
         return Method(Pool(b), self.step or Decay(1, 1, 0.5)).prepare(f, C, budget)
 
 

@@ -10,7 +10,7 @@ from extremal.checks import InputError
 from extremal.gradients import Storm
 from extremal.gradients.tracking import Tracking, bounds, brief, check_mixing, ring
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
 from extremal.moves.consensus import Consensus
 from extremal.objective import Objective
 from extremal.sets import ConvexSet
@@ -92,6 +92,6 @@ class DMFW:
         if len(mixing) > f.n:
             raise InputError(f"`DMFW(mixing=...)` must have at most one agent per component, got {len(mixing)} for {f.n}")
         smallest = min(last - first for first, last in bounds(f.n, len(mixing)))
-        b = 1 if self.batch is None else checks.whole("DMFW", "batch", self.batch, 1, smallest)
+        b = root_batch("DMFW", self.batch, smallest, 0)
         gradient = Tracking(Storm(b, PowerLaw(2, 1, -1)), mixing)
         return Method(gradient, self.step or OpenLoop(), Consensus(mixing)).prepare(f, C, budget)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extremal import checks
 from extremal.gradients import Sag, Substitute
-from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
 from extremal.objective import Objective
 from extremal.sets import ConvexSet
 from extremal.steps import LuFreundStep, OpenLoop, Step
@@ -64,7 +63,7 @@ class NegiarSFW:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """Step 2 / (t + 2)."""
-        b = 1 if self.batch is None else checks.whole("NegiarSFW", "batch", self.batch, 1, f.n)
+        b = root_batch("NegiarSFW", self.batch, f.n, 0)
         return Method(Sag(b), self.step or OpenLoop()).prepare(f, C, budget)
 
 
@@ -118,5 +117,5 @@ class LuFreundSFW:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """theta_t and gamma_t with m = n/b."""
-        b = 1 if self.batch is None else checks.whole("LuFreundSFW", "batch", self.batch, 1, f.n)
+        b = root_batch("LuFreundSFW", self.batch, f.n, 0)
         return Method(Substitute(b), self.step or LuFreundStep()).prepare(f, C, budget)

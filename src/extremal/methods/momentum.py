@@ -5,17 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extremal import checks
 from extremal.gradients import Momentum, Sag, Storm
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
 from extremal.objective import Objective
 from extremal.sets import ConvexSet
 from extremal.steps import Decay, InverseSqrt, Step
-
-
-def _batch(call: str, batch: int | None, n: int) -> int:
-    return 1 if batch is None else checks.whole(call, "batch", batch, 1, n)
 
 
 @dataclass(frozen=True)
@@ -66,7 +61,7 @@ class MomentumSFW:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """rho_t = 4 / (t + 8)^(2/3), eta_t = 2 / (t + 7)."""
-        gradient = Momentum(_batch("MomentumSFW", self.batch, f.n))
+        gradient = Momentum(root_batch("MomentumSFW", self.batch, f.n, 0))
         return Method(gradient, self.step or Decay(2, 8)).prepare(f, C, budget)
 
 
@@ -120,7 +115,7 @@ class CoptMomentumSFW:
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """A table with partial refreshes."""
         rho = PowerLaw(2 ** (2 / 3), 8, -2 / 3)
-        gradient = Sag(_batch("CoptMomentumSFW", self.batch, f.n), rho)
+        gradient = Sag(root_batch("CoptMomentumSFW", self.batch, f.n, 0), rho)
         return Method(gradient, self.step or Decay(2, 8)).prepare(f, C, budget)
 
 
@@ -176,5 +171,5 @@ class OneSampleSFW:
         """1/t, or t^(-2/3)."""
         rho = PowerLaw(1, 1, -1) if f.convex else PowerLaw(1, 1e-9, -2 / 3)  # at estimate j = t - 1
         step = Decay(1, 1) if f.convex else InverseSqrt(power=2 / 3)
-        gradient = Storm(_batch("OneSampleSFW", self.batch, f.n), rho)
+        gradient = Storm(root_batch("OneSampleSFW", self.batch, f.n, 0), rho)
         return Method(gradient, self.step or step).prepare(f, C, budget)

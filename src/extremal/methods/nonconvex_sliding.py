@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extremal import checks
 from extremal.gradients import Gradient, MiniBatch, Spider, Svrg
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch, root_epoch
+from extremal.methods.base import Budget, Card, Method, check_parts, long_batch, root_batch, root_epoch
 from extremal.methods.sliding import smoothness
 from extremal.moves import DoubleSliding, Sliding
 from extremal.objective import Objective
@@ -77,11 +75,7 @@ class NCGS:
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """alpha_k, lambda_k, m, 1/K."""
         L = smoothness(f, self.L)
-        K = budget.max_iter
-        if budget.max_grads is not None:
-            K = min(K or budget.max_grads, math.isqrt(budget.max_grads))
-        m = PowerLaw() if K is None else max(1, min(f.n, K))
-        gradient = MiniBatch(m if self.batch is None else checks.whole("NCGS", "batch", self.batch, 1, f.n))
+        gradient = MiniBatch(long_batch("NCGS", self.batch, f.n, budget))
         move = DoubleSliding(beta=PowerLaw(4 * L, 1, -1), beta_y=2 * L, tol=tolerance(budget, gradient, f.n))
         return Method(gradient, self.step or Decay(2, 2), move).prepare(f, C, budget)
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extremal import checks
 from extremal.gradients import MiniBatch, Saga, Svrg
-from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch, root_epoch
+from extremal.methods.base import Budget, Card, Method, check_parts, long_batch, root_batch, root_epoch
 from extremal.objective import Objective
 from extremal.sets import ConvexSet
 from extremal.steps import InverseSqrt, Step
@@ -63,13 +60,7 @@ class SFW:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """b = T, eta = 1/sqrt T."""
-        lengths = [] if budget.max_iter is None else [budget.max_iter]
-        if budget.max_grads is not None:
-            lengths.append(math.isqrt(budget.max_grads))  # T iterations of T gradients each
-        batch = PowerLaw() if not lengths else max(1, min(f.n, *lengths))
-        if self.batch is not None:
-            batch = checks.whole("SFW", "batch", self.batch, 1, f.n)
-        return Method(MiniBatch(batch), self.step or InverseSqrt()).prepare(f, C, budget)
+        return Method(MiniBatch(long_batch("SFW", self.batch, f.n, budget)), self.step or InverseSqrt()).prepare(f, C, budget)
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from extremal import checks
 from extremal.gradients import Gradient, MiniBatch, Spider, Svrg
-from extremal.laws import PowerLaw
 from extremal.manifolds import Euclidean, Manifold
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Card, Method, check_parts, long_batch, root_batch
 from extremal.moves import GeodesicMove
 from extremal.objective import Objective
 from extremal.sets import ConvexSet
@@ -70,10 +68,7 @@ class RiemannianSFW:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """B = K, eta = 1/sqrt K."""
-        K = _length(budget, math.isqrt)  # K iterations of K gradients each
-        batch = PowerLaw() if K is None else min(f.n, K)
-        if self.batch is not None:
-            batch = checks.whole("RiemannianSFW", "batch", self.batch, 1, f.n)
+        batch = long_batch("RiemannianSFW", self.batch, f.n, budget)
         return _prepare(MiniBatch(batch), self.step, self.manifold, f, C, budget)
 
 
@@ -200,20 +195,12 @@ class SpiderRFW:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """s1 = min(n, K), b = sqrt(s1), q = ceil(s1 / b), s = min(n, b q), eta = 1/sqrt K."""
-        K = _length(budget, lambda grads: int((grads / 3) ** (2 / 3))) or f.n  # an iteration costs about 3 sqrt K
+        K = budget.length(lambda grads: max(1, int((grads / 3) ** (2 / 3)))) or f.n  # an iteration costs about 3 sqrt K
         s1 = self.restart or min(f.n, K)
         b = root_batch("SpiderRFW", self.batch or min(f.n, math.ceil(math.sqrt(s1))), f.n)
         q = math.ceil(s1 / b)
         spider = Spider(b, q, restart=min(f.n, b * q), manifold=self.manifold)
         return _prepare(spider, self.step, self.manifold, f, C, budget)
-
-
-def _length(budget: Budget, paid: Callable[[int], int]) -> int | None:
-    """K: max_iter, or the iterations that max_grads is said to pay for; None without either."""
-    lengths = [] if budget.max_iter is None else [budget.max_iter]
-    if budget.max_grads is not None:
-        lengths.append(paid(budget.max_grads))
-    return max(1, min(lengths)) if lengths else None
 
 
 def _prepare(
