@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import extremal as ex
 from extremal import cli, files
+from extremal.cli import solving
 from extremal.losses import LOSSES
 from extremal.methods import METHODS
 from extremal.sets import SETS
@@ -231,8 +232,8 @@ def test_a_wrong_option_is_one_line(data, args, words):
 
 @pytest.mark.parametrize("out", ["gone/model.npz", ".", os.devnull])
 def test_out_is_refused_before_the_run(data, monkeypatch, out):
-    monkeypatch.setattr(cli, "minimize", lambda *_, **__: pytest.fail("the run was made"))
-    monkeypatch.setattr(cli, "load", lambda *_: pytest.fail("the file was read"))
+    monkeypatch.setattr(solving, "minimize", lambda *_, **__: pytest.fail("the run was made"))
+    monkeypatch.setattr(solving, "load", lambda *_: pytest.fail("the file was read"))
     refused(solve("--out", out), "cannot be written")
     assert os.listdir() == ["data"]
 
@@ -297,7 +298,7 @@ def test_a_bug_is_a_traceback(data, monkeypatch):
     def bug(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cli, "minimize", bug)
+    monkeypatch.setattr(solving, "minimize", bug)
     assert isinstance(solve().exception, ZeroDivisionError)
 
 
@@ -318,7 +319,7 @@ def test_options_of_the_wrong_type_end_with_code_2(data, value):
 
 
 def test_progress_lines_and_quiet(data, monkeypatch):
-    monkeypatch.setattr(cli, "LINE_EVERY", 0.0)
+    monkeypatch.setattr(solving, "LINE_EVERY", 0.0)
     shown = solve("--json", "--tol", 0)
     lines = shown.stderr.splitlines()
     assert len(lines) > 10
@@ -338,15 +339,15 @@ def test_short_runs_say_nothing_on_stderr(data):
 
 def test_measuring_for_progress_is_rare(monkeypatch):
     now, measured = [0.0], []
-    monkeypatch.setattr(cli.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(solving.time, "monotonic", lambda: now[0])
 
     def slow(state):
         measured.append(now[0])
         now[0] += 1.0
         return ""
 
-    monkeypatch.setattr(cli, "_measure", slow)
-    watch = cli._Watch(0.1, lambda passes, text: None)
+    monkeypatch.setattr(solving, "_measure", slow)
+    watch = solving._Watch(0.1, lambda passes, text: None)
     state = types.SimpleNamespace(calls=types.SimpleNamespace(grads=1), f=types.SimpleNamespace(n=1))
     while now[0] < 100:
         watch(state)

@@ -1,10 +1,9 @@
-"""The command line: ``extremal solve FILE --set l1:20``, a demonstration, and lists of what there is."""
+"""``extremal solve``: minimise a loss over a set on the data of a file."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -14,72 +13,22 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from extremal import __version__, checks
-from extremal.checks import InputError, NonFiniteError
+from extremal import checks
+from extremal.checks import InputError
+from extremal.cli.common import AsJson, lines, one_line
 from extremal.driver import minimize
 from extremal.files import check_out, load, save_model
 from extremal.losses import LOSSES, Loss
 from extremal.methods import METHODS, Recipe
 from extremal.objective import LinearModel
 from extremal.result import Result, Status
-from extremal.sets import SETS, parse
+from extremal.sets import parse
 from extremal.solver import State
 
-EXIT_CODES = (
-    "Exit codes: 0 the certified gap meets the tolerance; 2 a mistake in the input; 3 the run ended before the tolerance "
-    "was met (its result is printed and saved all the same); 130 Ctrl-C (the best certified point so far is, too)."
-)
 LINE_EVERY = 2.0  # seconds between lines of progress where there is no terminal
 
-app = typer.Typer(
-    help="Projection-free learning: minimise finite sums over convex sets, with certified answers.",
-    epilog=EXIT_CODES, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
-)  # fmt: skip
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 
-
-def main() -> None:
-    """The entry point of the ``extremal`` command."""
-    app()
-
-
-@contextmanager
-def _one_line() -> Iterator[None]:
-    """A mistake of the user ends in one line and exit code 2, Ctrl-C in one line and 130; a bug is a traceback."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise  # whoever read stdout has gone: typer ends quietly
-    except (InputError, NonFiniteError, OSError, MemoryError) as error:
-        text = f"not enough memory. {error}" if isinstance(error, MemoryError) else _as_options(str(error))
-        typer.echo("error: " + " ".join(text.split()), err=True)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        typer.echo("interrupted before an answer was certified and saved", err=True)
-        raise typer.Exit(130) from None
-
-
-def _as_options(text: str) -> str:
-    """An argument of the library is an option here."""
-    return re.sub(
-        r"`\w+\((tol|atol|seed|passes|batch|max_iter|max_seconds)=\.\.\.\)`", lambda m: "--" + m[1].replace("_", "-"), text
-    )
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"extremal {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
-) -> None: ...
-
-
-@app.command(epilog=EXIT_CODES)
-@_one_line()
+@one_line()
 def solve(
     file: Annotated[Path, typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz or .npy.", metavar="FILE")],
     set_: Annotated[str, typer.Option("--set", metavar="SET", help="l1:20, simplex, box:0,1; see: extremal sets.")],
@@ -181,7 +130,7 @@ def _show(s: dict[str, Any], as_json: bool) -> None:
         return
     relative = "none, the value is 0" if s["relative_gap"] is None else f"{s['relative_gap']:.3e}"
     meaning = "no point of the set is better by more" if s["convex"] else "zero at stationary points"
-    _lines([
+    lines([
         ("value", f"{s['value']:.10g}"),
         ("certified gap", f"{s['gap']:.3e}  ({meaning})"),
         ("relative gap", relative),
@@ -193,17 +142,6 @@ def _show(s: dict[str, Any], as_json: bool) -> None:
         ("non-zeros of x", f"{s['nonzeros']} of {s['dim']}"),
         ("method", s["parameters"]),
     ])  # fmt: skip
-
-
-def _lines(pairs: list[tuple[str, str]]) -> None:
-    """Two columns, the first one bold on a terminal."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console()
-    width = max(len(label) for label, _ in pairs) + 2
-    for label, text in pairs:
-        console.print(Text.assemble((f"{label:<{width}}", "bold"), text), soft_wrap=True)
 
 
 @contextmanager
@@ -243,61 +181,3 @@ class _Watch:
 def _measure(state: State) -> str:
     value, gap = state.measure()
     return f", value {value:.6g}, gap {gap:.2e}"
-
-
-@app.command()
-@_one_line()
-def methods(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print the card of this method.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the methods: the paper's Table 1, or the card of one."""
-    from rich.console import Console
-
-    from extremal import catalogue
-
-    if as_json:
-        rows = [catalogue.row(known) for known in METHODS] if name is None else catalogue.row(name)
-        typer.echo(json.dumps(rows))
-    elif name is None:
-        catalogue.show_table(Console())
-    else:
-        catalogue.show_card(Console(), checks.one_of("method", name, METHODS))
-
-
-@app.command()
-def sets(as_json: AsJson = False) -> None:
-    """List the sets and how they are written."""
-    _list(("name", "written", "summary"), [(name, form, _first_line(C)) for name, (C, form, _) in SETS.items()], as_json)
-
-
-@app.command()
-def losses(as_json: AsJson = False) -> None:
-    """List the losses and the targets they take."""
-    kinds = {name: type(make()) for name, make in LOSSES.items()}
-    _list(("name", "class", "summary"), [(name, kind.__name__, _first_line(kind)) for name, kind in kinds.items()], as_json)
-
-
-@app.command()
-@_one_line()
-def demo(
-    out: Annotated[Path, typer.Option(metavar="PICTURE.png", help="Where the picture goes.")] = Path("extremal-demo.png"),
-) -> None:
-    """Solve a few problems by every method, print a table and save a picture."""
-    from rich.console import Console
-
-    from extremal.experiments.demo import run
-
-    run(check_out(out), Console())
-
-
-def _first_line(documented: type) -> str:
-    return (documented.__doc__ or "").partition("\n")[0]
-
-
-def _list(names: tuple[str, str, str], rows: list[tuple[str, str, str]], as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
-        return
-    width = max(len(second) for _, second, _ in rows) + 2
-    _lines([(first, f"{second:<{width}}{third}") for first, second, third in rows])

@@ -1,0 +1,43 @@
+"""The command line: ``extremal solve FILE --set l1:20``, the paper's experiments, and lists of what there is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from extremal import __version__
+from extremal.cli import lists
+from extremal.cli.solving import solve
+
+EXIT_CODES = (
+    "Exit codes: 0 the certified gap meets the tolerance; 2 a mistake in the input; 3 the run ended before the tolerance "
+    "was met (its result is printed and saved all the same); 130 Ctrl-C (the best certified point so far is, too)."
+)
+
+app = typer.Typer(
+    help="Projection-free learning: minimise finite sums over convex sets, with certified answers.",
+    epilog=EXIT_CODES, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+)  # fmt: skip
+
+
+def main() -> None:
+    """The entry point of the ``extremal`` command."""
+    app()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"extremal {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None: ...
+
+
+app.command(epilog=EXIT_CODES)(solve)
+for command in (lists.methods, lists.sets, lists.losses, lists.demo):
+    app.command()(command)
