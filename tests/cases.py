@@ -95,6 +95,7 @@ STEPS = (
     ex.SmallBatch(),
     ex.ShortStep(),
     ex.LineSearch(),
+    ex.Scaled(ex.OpenLoop(), 0.5),
 )
 METHODS = (
     ex.FrankWolfe(),

@@ -247,7 +247,7 @@ def test_what_a_trace_holds_is_chosen():
 
 def test_columns_and_pandas():
     r = ex.minimize(logistic(), C, method=ex.FrankWolfe(), max_iter=5, record=1)
-    columns = ["iter", "grads", "passes", "lmos", "seconds", "value", "gap"]
+    columns = ["iter", "grads", "passes", "lmos", "seconds", "cpu", "value", "gap"]
     frame = r.trace.to_pandas()
     assert list(frame.columns) == columns
     for name in columns:

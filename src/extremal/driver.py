@@ -206,23 +206,35 @@ class _Run:
 
 
 class _Clock:
-    """Seconds since the start, without the time spent paused."""
+    """Seconds since the start, and seconds of the processors, without what was spent paused."""
 
     def __init__(self):
-        self._start = time.perf_counter()
-        self._paused_at: float | None = None
+        self._start = self._now()
+        self._paused_at: np.ndarray | None = None
+
+    @staticmethod
+    def _now() -> np.ndarray:
+        return np.array([time.perf_counter(), time.process_time()])
+
+    @property
+    def _spent(self) -> np.ndarray:
+        return (self._now() if self._paused_at is None else self._paused_at) - self._start
 
     @property
     def seconds(self) -> float:
-        return (time.perf_counter() if self._paused_at is None else self._paused_at) - self._start
+        return float(self._spent[0])
+
+    @property
+    def cpu(self) -> float:
+        return float(self._spent[1])
 
     @contextmanager
     def paused(self):
-        self._paused_at = time.perf_counter()
+        self._paused_at = self._now()
         try:
             yield
         finally:
-            self._start += time.perf_counter() - self._paused_at
+            self._start += self._now() - self._paused_at
             self._paused_at = None
 
 
@@ -263,6 +275,7 @@ class _Recorder:
             "passes": calls.grads / self.f.n,
             "lmos": calls.lmos,
             "seconds": clock.seconds,
+            "cpu": clock.cpu,
         }
 
     def _measure(self, state: State, what: Sequence[str]) -> dict[str, Any]:

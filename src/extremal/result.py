@@ -121,11 +121,11 @@ class Record:
             checks.one_of("column of `Record(what=...)`", name, ("value", "gap", "x"))
 
 
-COLUMNS = ("iter", "grads", "passes", "lmos", "seconds", "value", "gap")
+COLUMNS = ("iter", "grads", "passes", "lmos", "seconds", "cpu", "value", "gap")
 
 
 class Trace:
-    """How a run went: columns ``iter, grads, passes, lmos, seconds, value, gap`` as arrays, one entry per row.
+    """How a run went: columns ``iter, grads, passes, lmos, seconds, cpu, value, gap`` as arrays, one entry per row.
 
     ``value`` and ``gap`` are exact, or NaN where they were not asked for. ``x`` holds the iterates if these were.
 
@@ -152,6 +152,7 @@ class Trace:
     passes = property(lambda self: self["passes"], doc="Component gradients of the method, divided by n.")
     lmos = property(lambda self: self["lmos"], doc="Linear minimisations of the method.")
     seconds = property(lambda self: self["seconds"], doc="Seconds on the run's clock.")
+    cpu = property(lambda self: self["cpu"], doc="Seconds of all processors, on the same clock.")
     value = property(lambda self: self["value"], doc="f(x), exact.")
     gap = property(lambda self: self["gap"], doc="Frank-Wolfe gap, exact.")
 

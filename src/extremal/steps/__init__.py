@@ -2,6 +2,7 @@
 
 from extremal.steps.adaptive import LineSearch, ShortStep
 from extremal.steps.base import Direction, Plan, Step, check_step, take
+from extremal.steps.scaled import Scaled
 from extremal.steps.schedules import (
     Anytime,
     Decay,
@@ -27,6 +28,7 @@ __all__ = [
     "LuFreundStep",
     "OpenLoop",
     "Plan",
+    "Scaled",
     "ShortStep",
     "SmallBatch",
     "Step",
