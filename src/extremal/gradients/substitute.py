@@ -27,7 +27,7 @@ class SubstituteEstimate:
 class Substitute:
     """g = (1/n) sum_i phi'(sigma_i) a_i, where sigma_i is drawn towards the margin of the last vertex.
 
-        sigma_i <- sigma_i + theta_k (<a_i, s_k> - sigma_i)  for i in S,   theta_k = 2m / (2m + k + 1),  m = n/b
+        sigma_i <- sigma_i + theta_k (<a_i, s_k> - sigma_i)  for i in S,   theta_k = min(1, scale 2m / (2m + k + 1)),  m = n/b
 
     n component gradients at the start, b a step, none of them at an iterate. Needs a linear model. Memory: 2n numbers.
 
@@ -37,6 +37,9 @@ class Substitute:
         b, from 1 to n.
     replace : bool
         Draw the rows of a batch with replacement.
+    scale : float
+        1 as published. The mean of sigma follows x only while theta_k / m is about the step, so a step times a constant wants
+        theta times the same.
 
     References
     ----------
@@ -46,14 +49,16 @@ class Substitute:
     --------
     >>> import extremal as ex
     >>> ex.Substitute(batch=10)
-    Substitute(batch=10, replace=False)
+    Substitute(batch=10, replace=False, scale=1.0)
     """
 
     batch: int
     replace: bool = False
+    scale: float = 1.0
 
     def __post_init__(self):
-        checks.fix(self, batch=checks.whole("Substitute", "batch", self.batch, 1))
+        batch = checks.whole("Substitute", "batch", self.batch, 1)
+        checks.fix(self, batch=batch, scale=checks.positive("Substitute", "scale", self.scale))
 
     def facts(self, n: int) -> Facts:
         """b component gradients a step."""
@@ -71,7 +76,7 @@ class Substitute:
     ) -> SubstituteEstimate:
         """sigma of a batch moves towards the vertex."""
         m = f.n / self.batch
-        theta = 2 * m / (2 * m + k + 1)
+        theta = min(1.0, self.scale * 2 * m / (2 * m + k + 1))
         idx = sampler.rows(k, self.batch, self.replace)
         ((_, s),) = steps
         sigma, table = state.sigma, state.table
