@@ -3,10 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo reproduce test lint clean
 
 demo: $(VENV)/demo.stamp  ## the main job on embedded data
 	$(BIN)/extremal demo
+
+reproduce: $(VENV)/figures.stamp  ## the paper's figures, quickly: fig1 in a minute
+	$(BIN)/extremal reproduce fig1 --quick
 
 test: $(VENV)/test.stamp  ## all tests, on all cores
 	$(BIN)/python -m pytest -n auto

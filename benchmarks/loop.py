@@ -19,14 +19,14 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 import extremal as ex
-from extremal.experiments.data import like_w8a
+from extremal.experiments.standins import stand_in
 from extremal.files import load
 
 REPEATS, PASSES = 7, 10
 
 
 def main(paths):
-    for name, (A, y) in {p: load(p) for p in paths}.items() if paths else {"like w8a": like_w8a()}.items():
+    for name, (A, y) in {p: load(p) for p in paths}.items() if paths else {"like w8a": stand_in("w8a")}.items():
         f = ex.LinearModel(ex.Logistic(), A, np.where(y == y.max(), 1.0, -1.0))
         print(f"{name}: {f.n} x {f.shape[0]}; n component gradients cost, in scipy full gradients (median, min to max):")
         b = math.ceil(f.n / 100)

@@ -18,8 +18,8 @@ SOURCE = Path(ex.__file__).parent
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each module may import those before it only
     "checks", "laws", "vertices", "iterates", "manifolds", "kernels", "data", "losses", "objective", "separable", "sampling",
-    "sets", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "solver", "driver", "files", "catalogue",
-    "experiments", "cli",
+    "sets", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "solver", "driver", "outputs", "libsvm",
+    "files", "downloads", "datasets", "catalogue", "experiments", "cli",
 ]  # fmt: skip
 PUBLIC = {name: getattr(ex, name) for name in ex.__all__}
 CLASSES = {name: item for name, item in PUBLIC.items() if inspect.isclass(item)}

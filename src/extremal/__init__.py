@@ -8,6 +8,7 @@ Minimise a finite sum over a convex set that is known through its linear minimis
     r.x, r.value, r.gap        # exact: for convex f, f(x) - min f <= gap
 """
 
+from extremal import datasets as datasets
 from extremal.checks import InputError, NonFiniteError
 from extremal.data import CSR, Dense
 from extremal.driver import minimize

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,7 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib.npyio import NpzFile
 
-from extremal.checks import InputError, all_finite
+from extremal import libsvm
+from extremal.checks import InputError
+from extremal.libsvm import is_number, parse_number, refuse_non_finite, short
 from extremal.result import Result
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -89,61 +91,13 @@ def _reason(error: BaseException) -> str:
 
 def _text(path: Path, kind: str, target: Any) -> tuple[Any, np.ndarray]:
     opener: Any = _OPENERS.get(path.suffix.lower(), open)
-    with _reading(path), opener(path, "rt", encoding="utf-8-sig", errors="backslashreplace", newline="") as lines:
-        if kind == ".csv":
+    if kind == ".csv":
+        with _reading(path), opener(path, "rt", encoding="utf-8-sig", errors="backslashreplace", newline="") as lines:
             return _csv(path, lines, target)
+    with _reading(path), opener(path, "rb") as file:
         if target is not None:
             raise InputError(f"{path}: LIBSVM text has its targets at the start of each line; leave out target={target!r}")
-        return _libsvm(path, lines)
-
-
-def _libsvm(path: Path, lines: Iterable[str]) -> tuple[Any, np.ndarray]:
-    where, targets, starts, columns, values = array("q"), array("d"), array("q", [0]), array("i"), array("d")
-    for number, line in enumerate(lines, 1):
-        fields = line.partition("#")[0].split()
-        if not fields:
-            continue
-        try:
-            targets.append(_number(fields[0]))
-            last = 0
-            for field in fields[1:]:
-                index, value = field.split(":")
-                column = int(index)
-                if column <= last or "_" in field:
-                    raise ValueError
-                columns.append(column)
-                values.append(float(value))
-                last = column
-        except (ValueError, OverflowError):
-            _explain(f"{path}:{number}", fields)
-        where.append(number)
-        starts.append(len(columns))
-    if not columns:
-        raise InputError(f"{path}: the file holds {'labels, but no features' if where else 'no rows'}")
-    y, entries, indptr = np.frombuffer(targets), np.frombuffer(values), np.frombuffer(starts, np.int64)
-    indices = np.frombuffer(columns, np.int32) - 1
-    _refuse_non_finite(path, where, y, np.arange(len(y) + 1))
-    _refuse_non_finite(path, where, entries, indptr)
-    return sp.csr_array((entries, indices, indptr), shape=(len(y), int(indices.max()) + 1)), y
-
-
-def _explain(place: str, fields: list[str]) -> NoReturn:
-    """Refuse a line of LIBSVM text, naming the first field that is wrong."""
-    if not _is_number(fields[0]):
-        raise InputError(f"{place}: expected a number as the label, got {_short(fields[0])}")
-    last = 0
-    for field in fields[1:]:
-        index, colon, value = field.partition(":")
-        if index == "qid":
-            raise InputError(f"{place}: {_short(field)}: ranking data with query ids are not supported")
-        if not colon or not index.removeprefix("-").isdecimal() or not _is_number(value):
-            raise InputError(f"{place}: expected index:value after the label, got {_short(field)}")
-        if not 1 <= int(index) < 2**31:
-            raise InputError(f"{place}: expected an index from 1 to {2**31 - 1}, got {_short(field)}")
-        if int(index) <= last:
-            raise InputError(f"{place}: expected ascending indices, got {_short(field)} after index {last}")
-        last = int(index)
-    raise InputError(f"{place}: expected a label and index:value pairs, got {_short(' '.join(fields))}")
+        return libsvm.read(path, file)
 
 
 def _csv(path: Path, lines: Iterable[str], target: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -153,7 +107,7 @@ def _csv(path: Path, lines: Iterable[str], target: Any) -> tuple[np.ndarray, np.
         number, first = next(rows, (0, []))
         if not first:
             raise InputError(f"{path}: the file holds no rows")
-        header = [] if any(map(_is_number, first)) else [name.strip() for name in first]
+        header = [] if any(map(is_number, first)) else [name.strip() for name in first]
         if "" in header:
             raise InputError(f"{path}:{number}: column {header.index('')} has no name (a row index? write the file without it)")
         column = _column(path, target, len(first), header)
@@ -174,7 +128,7 @@ def _column(path: Path, target: Any, width: int, header: list[str]) -> int:
         return header.index(target)
     if str(target).isdecimal() and int(target) < width:
         return int(target)
-    names = f" or a name of the header ({_short(', '.join(header), 200)})" if header else ""
+    names = f" or a name of the header ({short(', '.join(header), 200)})" if header else ""
     raise InputError(f"{path}: no column {str(target)!r} for the target; expected a number from 0 to {width - 1}{names}")
 
 
@@ -185,57 +139,33 @@ def _table(path: Path, rows: Iterable[tuple[int, list[str]]], width: int, column
             raise InputError(f"{path}:{number}: expected {width} columns as in the first row, got {len(row)}")
         labels.append(row.pop(column).strip())
         try:
-            values.extend(map(_number, row))
+            values.extend(map(parse_number, row))
         except ValueError:
-            _no_number(path, number, next(field for field in row if not _is_number(field)))
+            _no_number(path, number, next(field for field in row if not is_number(field)))
         where.append(number)
     if not where:
         raise InputError(f"{path}: the file holds no rows below its header")
     A = np.frombuffer(values).reshape(len(where), width - 1)
-    _refuse_non_finite(path, where, A.reshape(-1), np.arange(len(where) + 1) * (width - 1))
+    refuse_non_finite(path, where, A.reshape(-1), np.arange(len(where) + 1) * (width - 1))
     return A, _targets(path, where, labels)
 
 
 def _targets(path: Path, where: array[int], labels: list[str]) -> np.ndarray:
     """Numbers, or text if no label is a number; a mixture is a mistake."""
-    wrong = [i for i, label in enumerate(labels) if not _is_number(label)]
+    wrong = [i for i, label in enumerate(labels) if not is_number(label)]
     if len(wrong) == len(labels) and all(labels):
         return np.array(labels)
     if wrong:
         i = wrong[0] if len(wrong) < len(labels) else labels.index("")
         _no_number(path, where[i], labels[i])
     y = np.array(labels, dtype=np.float64)
-    _refuse_non_finite(path, where, y, np.arange(len(y) + 1))
+    refuse_non_finite(path, where, y, np.arange(len(y) + 1))
     return y
 
 
 def _no_number(path: Path, line: int, text: str) -> NoReturn:
     hint = " (a row with numbers in it is not taken for a header)" if line == 1 else ""
-    raise InputError(f"{path}:{line}: expected a number, got {_short(text)}{hint}")
-
-
-def _refuse_non_finite(path: Path, where: array[int], values: np.ndarray, starts: np.ndarray) -> None:
-    """Refuse NaN and infinity; row i has values[starts[i]:starts[i + 1]] and stands in line where[i]."""
-    if not all_finite(values):
-        first = int(np.argmin(np.isfinite(values)))
-        line = where[int(np.searchsorted(starts, first, side="right")) - 1]
-        raise InputError(f"{path}:{line}: expected finite numbers, got {values[first]}")
-
-
-def _number(text: str) -> float:
-    if "_" in text:  # float("1_0") is 10 in Python, and a mistake in a file
-        raise ValueError(text)
-    return float(text)
-
-
-def _is_number(text: str) -> bool:
-    with suppress(ValueError):
-        return _number(text) is not None
-    return False
-
-
-def _short(text: str, most: int = 60) -> str:
-    return repr(text if len(text) <= most else text[:most] + "...")
+    raise InputError(f"{path}:{line}: expected a number, got {short(text)}{hint}")
 
 
 def _arrays(path: Path, kind: str, target: Any) -> tuple[Any, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from extremal import __version__
-from extremal.cli import lists
+from extremal.cli import data, experiments, lists
 from extremal.cli.solving import solve
 
 EXIT_CODES = (
@@ -39,5 +39,6 @@ def _options(
 
 
 app.command(epilog=EXIT_CODES)(solve)
-for command in (lists.methods, lists.sets, lists.losses, lists.demo):
+for command in (experiments.reproduce, experiments.compare, lists.methods, lists.sets, lists.losses, lists.demo):
     app.command()(command)
+app.add_typer(data.data_app, name="data")

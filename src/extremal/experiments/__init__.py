@@ -1,1 +1,5 @@
-"""Runs over data sets: the demonstration so far."""
+"""Runs over data sets: the paper's experiments, comparisons of one's own, the demonstration."""
+
+from extremal.experiments.spec import FIGURES, Figure, Problem
+
+__all__ = ["FIGURES", "Figure", "Problem"]

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from extremal.checks import InputError
 from extremal.driver import minimize
-from extremal.experiments import data
+from extremal.experiments import standins
 from extremal.losses import Logistic
 from extremal.objective import LinearModel
 from extremal.result import Record, Result
@@ -24,9 +24,9 @@ from extremal.sets import L1Ball
 PASSES, RADIUS = 100, 10.0
 METHODS = {"frank-wolfe": "#7f7f7f", "sarah-fw": "#0b6e99", "saga-sarah-fw": "#d1495b"}  # and their colours
 PROBLEMS: dict[str, Callable[[], tuple[Any, Any]]] = {
-    "breast cancer": data.breast_cancer,
-    "digits": data.digits,
-    "like w8a": data.like_w8a,
+    "breast cancer": standins.breast_cancer,
+    "digits": standins.digits,
+    "like w8a": partial(standins.stand_in, "w8a"),
 }
 
 

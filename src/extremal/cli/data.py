@@ -1,0 +1,99 @@
+"""``extremal data``: which data sets there are and where, fetching them, the paper's Table 2 from them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from extremal import checks, datasets
+from extremal.cli.common import AsJson, one_line
+from extremal.downloads import Progress
+
+data_app = typer.Typer(help="Data sets by name: list them, fetch them, the paper's Table 2 from them.", no_args_is_help=True)
+TABLE2 = ("data set", "paper's d", "paper's n", "file", "d", "n", "non-zero", "positive", "remark")
+TEXTS = ("name", "found", "note", "data set", "file", "remark")  # the columns that are no numbers
+
+
+@data_app.command(name="list")
+@one_line()
+def list_(as_json: AsJson = False) -> None:
+    """List the data sets, and where each was found."""
+    rows = []
+    for entry in datasets.CATALOGUE.values():
+        found = datasets.find(entry.name)
+        place = None if found is None else str(found)
+        rows.append({"name": entry.name, "rows": entry.n, "features": entry.d, "found": place, "note": entry.note})
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    _table(list(rows[0]), [[*map(str, (r["name"], r["rows"], r["features"], r["found"] or "not here", r["note"]))] for r in rows])
+
+
+@data_app.command()
+@one_line()
+def fetch(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="See: extremal data list.")],
+    mirror: Annotated[str, typer.Option(metavar="URL", help="A directory with the files of LIBSVM.")] = datasets.PUBLIC,
+) -> None:
+    """Download data sets that are not here, and say where each is; what broke off is resumed."""
+    for name in names:
+        checks.one_of("data set", name, datasets.CATALOGUE)
+    for name in names:
+        found = datasets.find(name)
+        if found is not None:
+            typer.echo(f"{name}: already here, {found}")
+            continue
+        with _bar(name) as progress:
+            path = datasets.fetch(name, progress=progress, base_url=mirror)
+        typer.echo(f"{name}: downloaded to {path}")
+
+
+@data_app.command()
+@one_line()
+def table2(as_json: AsJson = False) -> None:
+    """Print the paper's Table 2, measured on the data sets that are here."""
+    rows = datasets.table2()
+    if as_json:
+        typer.echo(json.dumps([dataclasses.asdict(row) for row in rows]))
+        return
+    _table(TABLE2, [table2_cells(row) for row in rows])
+
+
+def table2_cells(row: datasets.Table2Row) -> list[str]:
+    """A row under the names of ``TABLE2``."""
+    shares = ("-" if share is None else f"{100 * share:.4g} %" for share in (row.density, row.positives))
+    sizes = ("-" if size is None else str(size) for size in (row.d, row.n))
+    return [row.paper, str(row.paper_d), str(row.paper_n), row.name, *sizes, *shares, row.remark]
+
+
+def _table(names: Sequence[str], rows: list[list[str]]) -> None:
+    """Columns as wide as what they hold, numbers to the right; the last one may run over the terminal's edge."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for i, line in enumerate([names, *rows]):
+        cells = [text.ljust(w) if name in TEXTS else text.rjust(w) for name, text, w in zip(names, line, widths, strict=True)]
+        console.print(Text("  ".join(cells).rstrip(), style="bold" if i == 0 else ""), soft_wrap=True)
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Progress | None]:
+    """How far a download is, on stderr, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns: Any = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,175 @@
+"""``extremal reproduce`` and ``extremal compare``: the paper's experiments, and your own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from extremal import checks, datasets
+from extremal.checks import InputError
+from extremal.cli.common import one_line
+from extremal.cli.data import TABLE2, table2, table2_cells
+
+if TYPE_CHECKING:
+    from extremal.experiments.plan import Work
+
+Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the page, the numbers and the pictures go.")]
+Workers = Annotated[int | None, typer.Option(metavar="N", help="Processes; all cores if left out.")]
+Cache = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where finished runs are kept; the user's cache if left out.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not try to download data.")]
+Seeds = Annotated[int | None, typer.Option(metavar="N", help="Runs of each curve.")]
+Passes = Annotated[float | None, typer.Option(help="Budget of each run, in full gradients.")]
+TARGETS = "fig1 to fig5, table2, rates, batches, starts, memory, or all"
+
+
+@one_line()
+def reproduce(
+    targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", help=f"{TARGETS}; all if left out.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer passes, seeds and trials: a minute for a figure.")] = False,
+    out: Out = Path("reproduction"),
+    seeds: Seeds = None,
+    passes: Passes = None,
+    workers: Workers = None,
+    cache: Cache = None,
+    offline: Offline = False,
+) -> None:
+    """Run the paper's experiments: figures, numbers, a page to look at, and which of its claims hold.
+
+    Finished runs are kept: after Ctrl-C the same command goes on where it was.
+    """
+    from rich.console import Console
+
+    from extremal.experiments import reproduce as experiments
+    from extremal.experiments.ledger import judge
+    from extremal.experiments.spec import FIGURES
+    from extremal.experiments.spec import quick as quickly
+    from extremal.experiments.studies import STUDIES, run_studies
+
+    chosen = _targets(targets or ["all"], [*FIGURES, "table2", *STUDIES])
+    figures = [FIGURES[name] for name in chosen if name in FIGURES]
+    figures = [_changed(quickly(figure) if quick else figure, seeds, passes) for figure in figures]
+    work, console = _work(workers, cache, offline), Console()
+    experiments.check_extras()
+    with _going_on():
+        experiments.folder(out)
+        done = experiments.run_figures(figures, work, console, out)
+        studies = run_studies([name for name in chosen if name in STUDIES], work, console, quick)
+    table = _table2() if "table2" in chosen else None
+    ledger = judge(done, studies)
+    pages = [study.page for study in studies]
+    experiments.write(
+        "Sarah Frank-Wolfe: the paper's experiments, run again",
+        done,
+        out,
+        console,
+        quick,
+        studies=pages,
+        ledger=ledger,
+        table2=table,
+    )
+
+
+@one_line()
+def compare(
+    data: Annotated[list[str], typer.Option(metavar="DATA", help="A file or a name of `extremal data list`; may be repeated.")],
+    set_: Annotated[list[str], typer.Option("--set", metavar="SET", help="l1:5, simplex, ...; may be repeated.")],
+    methods: Annotated[
+        str, typer.Option(metavar="LIST", help="Names with commas; parameters after colons: sarah-fw:batch=10,negiar.")
+    ] = "sarah-fw,saga-sarah-fw,negiar-sfw",
+    loss: Annotated[str, typer.Option(metavar="LOSS", help="See: extremal losses.")] = "logistic",
+    passes: Annotated[float, typer.Option(help="Budget of each run, in full gradients.")] = 50.0,
+    seeds: Annotated[int, typer.Option(metavar="N", help="Runs of each curve.")] = 3,
+    batch: Annotated[str, typer.Option(metavar="B", help="A number, n/100 or sqrt.")] = "n/100",
+    tune: Annotated[
+        bool, typer.Option("--tune/--no-tune", help="Also show each method with the best constant of ten trials.")
+    ] = True,
+    out: Out = Path("comparison"),
+    workers: Workers = None,
+    cache: Cache = None,
+    offline: Offline = False,
+) -> None:
+    """Compare methods on your data: the same page as for the paper, with a certified minimum."""
+    from rich.console import Console
+
+    from extremal.experiments import reproduce as experiments
+    from extremal.experiments.recipes import recipe
+    from extremal.experiments.spec import FACTORS, Figure, Problem
+    from extremal.losses import LOSSES
+    from extremal.sets import parse
+
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    for name in names:
+        recipe(name)
+    for text in set_:
+        parse(text)
+    checks.one_of("loss", loss, LOSSES)
+    problems = tuple(Problem(name, loss, text) for name in data for text in set_)
+    factors = FACTORS if tune else ()
+    title = f"{loss} over {', '.join(set_)}"
+    figure = Figure("compare", title, problems, tuple(names), passes=passes, seeds=seeds, batch=batch, factors=factors)
+    work, console = _work(workers, cache, offline), Console()
+    experiments.check_extras()
+    with _going_on():
+        done = experiments.run_figures([figure], work, console, out)
+    experiments.write("A comparison of methods", done, out, console)
+
+
+def _targets(named: list[str], known: list[str]) -> list[str]:
+    for name in named:
+        checks.one_of("target", name, [*known, "all"])
+    return known if "all" in named else [name for name in known if name in named]
+
+
+def _changed(figure: Any, seeds: int | None, passes: float | None) -> Any:
+    changes = {name: value for name, value in (("seeds", seeds), ("passes", passes)) if value is not None}
+    return replace(figure, **changes)
+
+
+def _work(workers: int | None, cache: Path | None, offline: bool) -> Work:
+    from extremal.experiments.plan import Work
+    from extremal.experiments.store import Store
+
+    if workers is not None:
+        checks.whole("reproduce", "workers", workers, 1)
+    return Work(Store(cache or _cache()), workers or _cores(), not offline)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _cache() -> Path:
+    try:
+        from platformdirs import user_cache_path
+    except ImportError:
+        raise InputError("the figures need platformdirs: pip install 'extremal[figures]'") from None
+    return user_cache_path("extremal") / "runs"
+
+
+@contextmanager
+def _going_on() -> Iterator[None]:
+    """Ctrl-C and the death of a worker lose only the runs in hand."""
+    from extremal.experiments.pool import WorkerError
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("interrupted; finished runs are kept, and the same command goes on where it was", err=True)
+        raise typer.Exit(130) from None
+    except WorkerError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def _table2() -> dict[str, Any]:
+    """The paper's Table 2 beside what the data say: printed, and for the page."""
+    table2()
+    rows = [table2_cells(row) for row in datasets.table2()]
+    remark = "; ".join(row[-1] for row in rows if row[-1])
+    return {"columns": list(TABLE2[:-1]), "rows": [row[:-1] for row in rows], "remark": remark}

@@ -1,0 +1,87 @@
+"""Where an experiment's data come from: the real set, a stand-in that says so, or a user's file."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal import checks, datasets, files
+from extremal.checks import InputError
+from extremal.experiments import standins
+from extremal.losses import LOSSES
+from extremal.objective import LinearModel
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set as it was found; workers load it again by this."""
+
+    data: str  # the name or file that was asked for
+    origin: str  # "real", "stand-in" or "file"
+    text: str  # the same in a few words
+    n: int
+    d: int
+    nnz: int
+    digest: str  # of the numbers: a changed file is another source
+    rows: int | None = None  # a random subset of that many rows, for runs over n
+
+
+def resolve(data: str, *, download: bool = True, rows: int | None = None) -> Source:
+    """Find a data set by its name or file; a stand-in where the real one cannot be had."""
+    origin, text = _origin(data, download)
+    A, y = _load(data, origin, rows)
+    text += "" if rows is None else f"; {rows} random rows of it"
+    return Source(data, origin, text, *A.shape, nnz=int(A.nnz if sp.issparse(A) else A.size), digest=_digest(A, y), rows=rows)
+
+
+def _origin(data: str, download: bool) -> tuple[str, str]:
+    if data not in datasets.NAMES:
+        if not Path(data).exists():
+            raise InputError(f"no data {data!r}: neither a file nor one of {', '.join(datasets.NAMES)}")
+        return "file", f"the file {Path(data).name}"
+    try:
+        if datasets.find(data) is None and download:
+            datasets.fetch(data)
+    except datasets.DownloadError:
+        pass  # the stand-in says what it is
+    if datasets.find(data) is not None:
+        return "real", f"LIBSVM's {data}"
+    return "stand-in", standins.describe(data)
+
+
+def _load(data: str, origin: str, rows: int | None) -> tuple[Any, np.ndarray]:
+    if origin == "file":
+        A, y = files.load(data)
+    else:
+        A, y = datasets.load(data, download=False) if origin == "real" else standins.stand_in(data)
+    if rows is None:
+        return A, y
+    idx = np.sort(np.random.default_rng(rows).permutation(len(y))[: checks.whole("resolve", "rows", rows, 1, len(y))])
+    return A[idx], y[idx]
+
+
+def _digest(A: Any, y: np.ndarray) -> str:
+    parts = (A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data) if sp.issparse(A) else (A,)
+    digest = hashlib.sha256(repr(A.shape).encode())
+    for part in (*parts, y):
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=3)
+def objective(source: Source, loss: str) -> LinearModel:
+    """The loss on the data; two classes become the labels of the loss, the larger one its upper label."""
+    phi = LOSSES[checks.one_of("loss", loss, LOSSES)]()
+    A, y = _load(source.data, source.origin, source.rows)
+    if phi.labels is not None:
+        classes = np.unique(y)
+        if len(classes) != 2:
+            raise InputError(f"{source.data}: the {loss} loss takes two classes, and there are {len(classes)}")
+        y = np.where(y == classes[1], phi.labels[1], phi.labels[0])
+    return LinearModel(phi, A, y)

@@ -1,0 +1,144 @@
+"""What the experiments are, as plain data: problems, figures, methods, constants.
+
+A new one is a new line here, or a line of yours: ``replace(FIGURES["fig1"], methods=("sarah-fw", "svrf"))``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from extremal import checks
+from extremal.checks import InputError
+
+FACTORS = tuple(10.0 ** (half / 2) for half in range(-8, 2))  # 1e-4 to 3.2: the constants that every method is tuned over
+TUNING_SEED = 10_000  # trials draw other batches than the runs that are shown
+METHODS = {  # the curves of the paper's figures, in the order of its list, and how they are called there
+    "momentum-sfw": "Mokhtari et al.",
+    "copt-momentum-sfw": "Mokhtari et al. (copt's code)",
+    "negiar-sfw": "Negiar et al.",
+    "lu-freund-sfw": "Lu & Freund",
+    "most-fw": "Akhtar & Rajawat",
+    "spider-rfw": "Weber & Sra",
+    "sarah-fw": "Algorithm 1 (Sarah)",
+    "saga-sarah-fw": "Algorithm 2 (Saga Sarah)",
+}
+OURS = ("sarah-fw", "saga-sarah-fw")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A loss on a data set over a set.
+
+    Parameters
+    ----------
+    data : str
+        A name of the catalogue (`extremal data list`), or a file.
+    loss, set : str
+        As on the command line.
+
+    Examples
+    --------
+    >>> Problem("w8a", set="l1:20")
+    Problem(data='w8a', loss='logistic', set='l1:20')
+    """
+
+    data: str
+    loss: str = "logistic"
+    set: str = "l1:2000"
+
+    @property
+    def key(self) -> str:
+        """A short name, unique among problems."""
+        return f"{self.data}, {self.loss}, {self.set}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A comparison: every method on every problem, with its own steps and with tuned ones.
+
+    Parameters
+    ----------
+    name, title : str
+        What it is called.
+    problems : sequence of Problem
+        The panels.
+    methods : sequence of str
+        The curves; names with parameters if need be, as in "sarah-fw:batch=10".
+    passes : float
+        The budget of each run, in full gradients (component gradients / n).
+    seeds : int
+        Runs of each curve.
+    batch : str
+        "n/100" for ceil(n/100), "sqrt" for ceil(sqrt n), or a number.
+    factors : sequence of float
+        The trials of the tuning, one run each: the method's own step times each of these. Empty: no tuning.
+    rows : int
+        Points of a curve, evenly spaced in component gradients.
+
+    Examples
+    --------
+    >>> Figure("mine", "two radii", (Problem("w8a", set="l1:20"), Problem("w8a", set="l1:200")), passes=10).batch_size(49749)
+    498
+    """
+
+    name: str
+    title: str
+    problems: tuple[Problem, ...]
+    methods: tuple[str, ...] = tuple(METHODS)
+    passes: float = 100.0
+    seeds: int = 5
+    batch: str = "n/100"
+    factors: tuple[float, ...] = FACTORS
+    rows: int = 50
+
+    def __post_init__(self):
+        checks.positive("Figure", "passes", self.passes)
+        checks.whole("Figure", "seeds", self.seeds, 1)
+        checks.whole("Figure", "rows", self.rows, 1)
+        self.batch_size(1000)
+
+    def batch_size(self, n: int) -> int:
+        """Rows of a batch where there are n."""
+        return batch_size(self.batch, n)
+
+
+def batch_size(text: str, n: int) -> int:
+    """The number of rows that ``n/100``, ``sqrt`` or ``227`` mean among n.
+
+    Examples
+    --------
+    >>> batch_size("n/100", 683), batch_size("sqrt", 683), batch_size("5", 683)
+    (7, 27, 5)
+    """
+    if text == "sqrt":
+        return math.ceil(math.sqrt(n) - 1e-9)
+    head, _, below = text.rpartition("/")
+    if head not in ("", "n") or not below.isdecimal() or int(below) < 1:
+        raise InputError(f"cannot read the batch size {text!r}: write a number, n/100 or sqrt")
+    return -(-n // int(below)) if head else min(n, int(below))
+
+
+_FIVE = ("a9a", "breast-cancer_scale", "madelon", "mushrooms", "w8a")
+_FOUR = tuple(name for name in _FIVE if name != "madelon")
+
+
+def _on(names: tuple[str, ...], loss: str, radius: str) -> tuple[Problem, ...]:
+    return tuple(Problem(name, loss, f"l1:{radius}") for name in names)
+
+
+FIGURES = {
+    figure.name: figure
+    for figure in (
+        Figure("fig1", "Figure 1: logistic regression, l1 ball of radius 2000", _on(_FIVE, "logistic", "2000")),
+        Figure("fig2", "Figure 2: non-linear least squares, radius 2000", _on(_FOUR, "nonlinear-least-squares", "2000")),
+        Figure("fig3", "Figure 3: logistic regression, radius 200", _on(_FOUR, "logistic", "200")),
+        Figure("fig4", "Figure 4: logistic regression, radius 20", _on(_FOUR, "logistic", "20")),
+        Figure("fig5", "Figure 5: logistic regression, radius 2", _on(_FOUR, "logistic", "2")),
+    )
+}
+
+
+def quick(figure: Figure) -> Figure:
+    """The same figure for the impatient: fewer passes, two seeds, three trials."""
+    return replace(figure, passes=min(figure.passes, 20.0), seeds=min(figure.seeds, 2), factors=figure.factors[2::3], rows=25)

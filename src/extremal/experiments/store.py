@@ -1,0 +1,94 @@
+"""Results on disk, under a key of the task, the package's version and its commit: whole or absent, never stale."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import zipfile
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import extremal
+from extremal.checks import InputError
+from extremal.outputs import whole
+
+
+@cache
+def code() -> str:
+    """Version and commit of this package; with changes that are not committed, or without git, a digest of its sources.
+
+    Examples
+    --------
+    >>> code().split()[0] == extremal.__version__
+    True
+    """
+    folder = Path(extremal.__file__).parent
+    commit = _git(folder, "rev-parse", "--short=12", "HEAD") if _git(folder, "ls-files", "__init__.py") else ""
+    if commit and not _git(folder, "status", "--porcelain", "."):
+        return f"{extremal.__version__} {commit}"
+    return f"{extremal.__version__} {commit or 'no commit'} sources {_sources(folder)}"
+
+
+def _git(folder: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _sources(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def describe(task: Any) -> str:
+    """The task as text: its kind and every field, to the last bit."""
+    return json.dumps({"kind": type(task).__name__} | asdict(task), sort_keys=True)
+
+
+class Store:
+    """A folder of results.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Store(Path(folder) / "runs").get("any task") is None
+    True
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: the results cannot be kept there ({error.strerror})") from None
+
+    def path(self, task: Any) -> Path:
+        """Where the result of a task is."""
+        text = task if isinstance(task, str) else describe(task)
+        key = hashlib.sha256(f"{code()}\n{text}".encode()).hexdigest()
+        return self.folder / key[:2] / f"{key[2:]}.npz"
+
+    def get(self, task: Any) -> dict[str, np.ndarray] | None:
+        """The result, or None if there is none; a damaged file counts as none."""
+        try:
+            with open(self.path(task), "rb") as file, np.load(file, allow_pickle=False) as held:
+                return {name: held[name] for name in held.files if name != "task"}
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def put(self, task: Any, result: dict[str, np.ndarray]) -> None:
+        """Keep a result: written under another name first, then renamed."""
+        path = self.path(task)
+        path.parent.mkdir(exist_ok=True)
+        with whole(path) as temporary, open(temporary, "wb") as file:
+            np.savez_compressed(file, task=np.array(describe(task)), **result)  # type: ignore[arg-type]

@@ -1,0 +1,161 @@
+"""``extremal compare`` and ``extremal reproduce``: what they write, how they end, that each mistake is one line."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from test_cli import CHILD, refused, run
+from test_experiments import libsvm
+
+from extremal import datasets
+from extremal.cli import experiments
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a data file, and neither real data nor a network."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EXTREMAL_DATA", raising=False)
+    monkeypatch.setattr(datasets, "user_dir", lambda: tmp_path / "no data")
+    libsvm(tmp_path / "mine.svm")
+    return tmp_path
+
+
+SMALL = ("--passes", 4, "--seeds", 2, "--cache", "kept", "--workers", 1, "--no-tune", "--offline")
+
+
+def report_of(page):
+    """The data inside a page."""
+    text = page.read_text()
+    return json.loads(re.search(r"<script[^>]*application/json[^>]*>(.*?)</script>", text, re.S)[1].replace("\\u003c", "<"))
+
+
+def test_compare_as_in_the_readme(here):
+    result = run("compare", "--data", "mine.svm", "--set", "l1:5", "--methods", "sarah-fw,negiar,auto", *SMALL)
+    assert result.exit_code == 0, result.output
+    made = {path.name for path in (here / "comparison").iterdir()}
+    assert made == {"index.html", "compare.csv", "settings.json"} | {
+        f"compare-{x}.{end}" for x in ("passes", "lmos", "cpu") for end in ("png", "pdf")
+    }
+    rows = list(csv.DictReader((here / "comparison" / "compare.csv").read_text().splitlines()))
+    assert {row["method"] for row in rows} == {"sarah-fw", "negiar-sfw", "auto"}
+    assert {row["seed"] for row in rows} == {"0", "1"}
+    said = report_of(here / "comparison" / "index.html")
+    assert said["figures"][0]["problems"][0]["n"] == 200
+    by = {(r["method"], r["seed"], r["passes"]): r["value"] for r in rows}
+    auto = {key[1:]: value for key, value in by.items() if key[0] == "auto"}
+    assert auto == {key[1:]: value for key, value in by.items() if key[0] == "sarah-fw"}  # what minimize takes today
+    for word in ("mine.svm", "f_min", "Negiar et al.", "Algorithm 1", "comparison/index.html"):
+        assert word in result.stdout
+
+
+def test_compare_over_sets_and_with_parameters(here):
+    result = run(
+        "compare", "--data", "mine.svm", "--set", "l1:1", "--set", "simplex", "--loss", "squared",
+        "--methods", "sarah-fw:batch=10,frank-wolfe", "--out", "out", *SMALL,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    problems = report_of(here / "out" / "index.html")["figures"][0]["problems"]
+    assert [p["set"] for p in problems] == ["l1:1", "simplex"]
+    assert all(p["f_min_gap"] < 1e-8 for p in problems)
+    assert {c["method"] for c in problems[0]["curves"]} == {"sarah-fw:batch=10", "frank-wolfe"}
+
+
+def test_the_same_command_makes_the_same_numbers_from_kept_runs(here):
+    command = ("compare", "--data", "mine.svm", "--set", "l1:5", *SMALL)
+    assert run(*command).exit_code == 0
+    first = (here / "comparison" / "compare.csv").read_text()
+    kept = sorted((here / "kept").rglob("*.npz"))
+    times = [path.stat().st_mtime_ns for path in kept]
+    assert run(*command).exit_code == 0
+    assert (here / "comparison" / "compare.csv").read_text() == first  # CPU seconds too: nothing was run again
+    assert [path.stat().st_mtime_ns for path in sorted((here / "kept").rglob("*.npz"))] == times
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--data", "mine.svm", "--set", "l1:5", "--methods", "sara,nothing"], ["nothing"]),
+        (["--data", "mine.svm", "--set", "l1:5", "--methods", "sarah-fw:bath=3"], ["bath=3", "batch"]),
+        (["--data", "mine.svm", "--set", "l9:5"], ["unknown set 'l9'"]),
+        (["--data", "mine.svm", "--set", "l1:5", "--loss", "hinge"], ["unknown loss 'hinge'"]),
+        (["--data", "gone.svm", "--set", "l1:5"], ["gone.svm", "neither a file nor"]),
+        (["--data", "mine.svm", "--set", "l1:5", "--batch", "half"], ["batch size 'half'"]),
+        (["--data", "mine.svm", "--set", "l1:5", "--passes", "0"], ["passes"]),
+        (["--data", "mine.svm", "--set", "l1:5", "--seeds", "0"], ["seeds"]),
+        (["--data", "mine.svm", "--set", "l1:5", "--workers", "0"], ["workers"]),
+        (["--data", "mine.svm", "--set", "l1:5", "--out", "mine.svm"], ["mine.svm", "cannot be written"]),
+        (["--data", "mine.svm", "--set", "l1:5", "--cache", "mine.svm/kept"], ["cannot be kept"]),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(here, args, words):
+    before = sorted(here.iterdir())
+    refused(run("compare", *args, *(() if "--cache" in args else ("--cache", "kept")), "--offline"), *words)
+    after = [path for path in sorted(here.iterdir()) if path.name != "kept"]
+    assert after == before
+
+
+def test_unknown_targets(here):
+    refused(run("reproduce", "fig9", "--cache", "kept"), "unknown target 'fig9'", "fig1", "table2", "rates")
+
+
+def test_targets_in_their_order():
+    known = ["fig1", "fig2", "table2"]
+    assert experiments._targets(["table2", "fig1"], known) == ["fig1", "table2"]
+    assert experiments._targets(["all"], known) == known
+
+
+def test_a_figure_on_stand_ins_says_so(here):
+    result = run("reproduce", "fig5", "--quick", "--passes", 2, "--cache", "kept", "--workers", 2, "--offline")
+    assert result.exit_code == 0, result.output
+    assert "stand-in" in result.stdout
+    said = report_of(here / "reproduction" / "index.html")
+    assert {p["origin"] for p in said["figures"][0]["problems"]} == {"stand-in"}
+    assert "Not the real data" in said["summary"][0]
+    assert said["quick"] is True
+    (row,) = said["ledger"]
+    assert row["verdict"] in ("holds", "holds in part", "does not hold here")
+    assert row["command"] == "extremal reproduce fig5"
+    rows = list(csv.DictReader((here / "reproduction" / "fig5.csv").read_text().splitlines()))
+    assert {row["origin"] for row in rows} == {"stand-in"}
+    least = {row["data"]: float(row["f_min"]) for row in rows}
+    assert all(float(row["value"]) >= least[row["data"]] for row in rows)
+    assert len(rows) == 4 * 8 * 2 * 2 * 26  # problems x methods x steps x seeds x points
+
+
+def test_table2_without_data(here):
+    result = run("reproduce", "table2", "--cache", "kept", "--offline")
+    assert result.exit_code == 0, result.output
+    assert "22696" in result.stdout
+    assert report_of(here / "reproduction" / "index.html")["table2"]["rows"][0][:3] == ["a9a", "123", "22696"]
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here):
+    words = ["compare", "--data", "mine.svm", "--set", "l1:5", "--cache", "kept", "--no-tune", "--offline", "--workers", "2"]
+    words += ["--methods", "sarah-fw,negiar,saga-sarah", "--seeds", "40", "--passes", "60"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
+    until = time.monotonic() + 60
+    while len(list((here / "kept").rglob("*.npz"))) < 3 and time.monotonic() < until and child.poll() is None:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    _, stderr = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "the same command goes on" in stderr
+    assert "Traceback" not in stderr
+    kept = {path: path.stat().st_mtime_ns for path in (here / "kept").rglob("*.npz")}
+    assert 3 <= len(kept) < 121
+    assert not (here / "comparison" / "index.html").exists()
+    result = run(*words[:-2], "--passes", "60")
+    assert result.exit_code == 0, result.output
+    assert len(list((here / "kept").rglob("*.npz"))) == 121  # 3 methods x 40 seeds, and the minimum
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert np.isfinite(report_of(here / "comparison" / "index.html")["figures"][0]["problems"][0]["f_min"])

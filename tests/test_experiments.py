@@ -1,0 +1,444 @@
+"""Figures, tuning, minima, reports and verdicts: that they say what was run, and nothing else."""
+
+import csv
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.checks import InputError
+from extremal.experiments import FIGURES, Figure, Problem, ledger, pictures, plan, rates, report, sources, spec, tasks
+from extremal.experiments.plan import Curve, Panel, Work
+from extremal.experiments.recipes import Tuned, full_name, recipe
+from extremal.experiments.store import Store
+from extremal.experiments.studies import Finding
+from extremal.methods import METHODS, Budget
+
+
+def libsvm(path, n=200, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, d)).round(3)
+    y = np.sign(A[:, 0] - 0.5 * A[:, 1] + 0.7 * rng.standard_normal(n))
+    path.write_text(
+        "\n".join(f"{v:g} " + " ".join(f"{j + 1}:{a}" for j, a in enumerate(row)) for v, row in zip(y, A, strict=True))
+    )
+    return A, y
+
+
+@pytest.fixture
+def file(tmp_path):
+    return written(tmp_path)
+
+
+def written(folder):
+    path = folder / "mine.svm"
+    libsvm(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def figure(tmp_path_factory):
+    file = written(tmp_path_factory.mktemp("data"))
+    problems = (Problem(str(file), set="l1:3"), Problem(str(file), "nonlinear-least-squares", "l1:3"))
+    methods = ("sarah-fw", "saga-sarah-fw", "negiar-sfw")
+    return Figure("mine", "my figure", problems, methods, passes=8, seeds=2, factors=(0.1, 1.0), rows=8)
+
+
+@pytest.fixture(scope="module")
+def panels(figure, tmp_path_factory):
+    work = Work(Store(tmp_path_factory.mktemp("kept")))
+    return plan.panels(figure, work, plan.sources_of([figure], work))
+
+
+# what the figures are
+
+
+def test_the_figures_are_the_papers():
+    five = ["a9a", "breast-cancer_scale", "madelon", "mushrooms", "w8a"]
+    four = [name for name in five if name != "madelon"]
+    want = {
+        "fig1": (five, "logistic", "l1:2000"), "fig2": (four, "nonlinear-least-squares", "l1:2000"),
+        "fig3": (four, "logistic", "l1:200"), "fig4": (four, "logistic", "l1:20"), "fig5": (four, "logistic", "l1:2"),
+    }  # fmt: skip
+    assert list(FIGURES) == list(want)
+    for name, (data, loss, set_) in want.items():
+        assert [(p.data, p.loss, p.set) for p in FIGURES[name].problems] == [(d, loss, set_) for d in data]
+        assert FIGURES[name].seeds >= 5
+        assert FIGURES[name].batch_size(22696) == 227 == math.ceil(22696 / 100)
+    seven = {"momentum-sfw", "negiar-sfw", "lu-freund-sfw", "most-fw", "spider-rfw", "sarah-fw", "saga-sarah-fw"}
+    assert set(FIGURES["fig1"].methods) == seven | {"copt-momentum-sfw"}
+    assert set(FIGURES["fig1"].methods) <= set(METHODS)
+    assert 1.0 in spec.FACTORS
+    assert len({figure.factors for figure in FIGURES.values()}) == 1
+
+
+def test_quick_is_smaller_and_keeps_the_theory():
+    quick = spec.quick(FIGURES["fig1"])
+    assert quick.passes < 100
+    assert quick.seeds == 2
+    assert len(quick.factors) == 3
+    assert set(quick.factors) <= set(spec.FACTORS)
+
+
+@pytest.mark.parametrize("text", ["n/0", "m/10", "n/", "-5", "0", "1.5", "many", ""])
+def test_batch_sizes_that_cannot_be_read(text):
+    with pytest.raises(InputError, match="batch size"):
+        spec.batch_size(text, 100)
+
+
+@pytest.mark.parametrize(("change", "word"), [({"passes": 0}, "passes"), ({"seeds": 0}, "seeds"), ({"rows": 0}, "rows")])
+def test_figures_that_cannot_be(figure, change, word):
+    with pytest.raises(InputError, match=word):
+        replace(figure, **change)
+
+
+# methods from texts
+
+
+def test_methods_by_beginnings_and_parameters():
+    assert full_name("negiar") == "negiar-sfw"
+    assert full_name("auto") == "auto"
+    assert recipe("auto", batch=3) == ex.SarahFW(batch=3)
+    assert recipe("sarah-fw", batch=7) == ex.SarahFW(batch=7)
+    assert recipe("saga-sarah-fw:start=cold:batch=5", batch=7) == ex.SagaSarahFW(batch=5, start="cold")
+    assert recipe("frank-wolfe", batch=7) == ex.FrankWolfe()  # which has no batches
+
+
+@pytest.mark.parametrize("text", ["sa", "nothing", "", "sarah-fw:bath=3", "sarah-fw:batch", "frank-wolfe:batch=3"])
+def test_methods_that_cannot_be_read(text):
+    with pytest.raises(InputError, match="method"):
+        recipe(text)
+
+
+def test_a_tuned_method_is_the_method_with_its_step_scaled():
+    A, y = np.eye(4), np.array([1.0, -1.0, 1.0, -1.0])
+    f, C = ex.LinearModel(ex.Logistic(), A, y), ex.L1Ball(2.0)
+    got = ex.minimize(f, C, Tuned(ex.FrankWolfe(), 0.1), max_iter=20, tol=0, atol=0)
+    want = ex.minimize(f, C, ex.FrankWolfe(step=ex.Scaled(ex.OpenLoop(), 0.1)), max_iter=20, tol=0, atol=0)
+    np.testing.assert_array_equal(got.x, want.x)
+    assert not np.array_equal(got.x, ex.minimize(f, C, ex.FrankWolfe(), max_iter=20, tol=0, atol=0).x)
+
+
+def test_what_goes_with_the_step_is_scaled_with_it():
+    f = ex.LinearModel(ex.Logistic(), np.eye(4), np.array([1.0, -1.0, 1.0, -1.0]))
+    method = Tuned(ex.LuFreundSFW(batch=2), 0.1).prepare(f, ex.L1Ball(2.0), Budget(max_iter=5))
+    assert (method.step.factor, method.gradient.scale) == (0.1, 0.1)
+    assert Tuned(ex.LuFreundSFW(batch=2), 1.0).prepare(f, ex.L1Ball(2.0), Budget()).gradient.scale == 1.0
+
+
+# runs
+
+
+def run_of(file, **changes):
+    held = {
+        "loss": "logistic",
+        "set": "l1:3",
+        "method": "sarah-fw",
+        "batch": 2,
+        "factor": 1.0,
+        "seed": 1,
+        "passes": 10.0,
+        "rows": 20,
+    }
+    return tasks.Run(sources.resolve(str(file)), **(held | changes))
+
+
+def test_a_run_is_what_minimize_does(file):
+    run = run_of(file)
+    got = run.execute()
+    A, y = libsvm(file)
+    f = ex.LinearModel(ex.Logistic(), A, y)
+    xs = ex.minimize(
+        f, ex.L1Ball(3.0), ex.SarahFW(batch=2), seed=1, max_grads=10 * f.n, tol=0, atol=0,
+        record=ex.Record(every=1e-9, what=("value", "gap", "x")),
+    ).trace  # fmt: skip
+    assert len(got["value"]) == 21
+    assert got["value"][0] == pytest.approx(math.log(2), rel=1e-12)
+    for j, passes in enumerate(np.linspace(0, 10, 21)):  # at each place of the grid, the first iterate that has spent as much
+        at = np.flatnonzero(xs.passes >= passes - 1e-9)[0]
+        assert (got["passes"][j], got["lmos"][j]) == (xs.passes[at], xs.lmos[at])
+        x = xs.x[at]
+        g = A.T @ (-y / (1 + np.exp(y * (A @ x)))) / len(y)
+        assert got["value"][j] == pytest.approx(np.mean(np.log1p(np.exp(-y * (A @ x)))), rel=1e-10)
+        assert got["gap"][j] == pytest.approx(g @ x + 3 * np.abs(g).max(), rel=1e-8, abs=1e-12)
+
+
+def test_runs_are_the_same_to_the_last_bit(file, tmp_path):
+    from extremal.experiments.pool import run_all
+
+    runs = [run_of(file, method=m, seed=s) for m in ("sarah-fw", "negiar-sfw") for s in (0, 1)]
+    here = {run: run.execute() for run in runs}
+    there = run_all(runs, Store(tmp_path / "kept"), 2)
+    for run in runs:
+        for column in ("passes", "lmos", "value", "gap"):
+            np.testing.assert_array_equal(here[run][column], there[run][column])
+    assert not np.array_equal(here[runs[0]]["value"], here[runs[1]]["value"])
+
+
+def test_a_changed_file_is_another_source(file):
+    before = sources.resolve(str(file))
+    assert sources.resolve(str(file)) == before
+    file.write_text(file.read_text().replace("1:", "1:1", 1))
+    assert sources.resolve(str(file)).digest != before.digest
+
+
+def test_some_rows_of_a_source(file):
+    some = sources.resolve(str(file), rows=50)
+    assert (some.n, some.d) == (50, 6)
+    A, _ = libsvm(file)
+    margins = sources.objective(some, "logistic").margins(np.eye(6)[0])
+    assert set(margins.round(3)) <= set(A[:, 0])
+    assert "50 random rows" in some.text
+    with pytest.raises(InputError, match="rows"):
+        sources.resolve(str(file), rows=201)
+
+
+def test_sources_that_are_not_there():
+    with pytest.raises(InputError, match="neither a file nor one of a8a"):
+        sources.resolve("no-such-data")
+
+
+def test_a_stand_in_says_so(monkeypatch):
+    monkeypatch.setattr(sources.datasets, "find", lambda name: None)
+
+    def unreachable(name):
+        raise sources.datasets.DownloadError("no network")
+
+    monkeypatch.setattr(sources.datasets, "fetch", unreachable)
+    source = sources.resolve("breast-cancer_scale")
+    assert source.origin == "stand-in"
+    assert "not breast-cancer_scale" in source.text
+    assert (source.n, source.d) == (683, 10)
+
+
+def test_labels_that_a_loss_does_not_take(tmp_path):
+    path = tmp_path / "three.svm"
+    path.write_text("1 1:1\n2 1:2\n3 1:3\n")
+    with pytest.raises(InputError, match="takes two classes, and there are 3"):
+        sources.objective(sources.resolve(str(path)), "logistic")
+
+
+# tuning, minima, panels
+
+
+def test_the_best_trial_is_taken(figure, tmp_path):
+    work = Work(Store(tmp_path / "kept"))
+    found = plan.sources_of([figure], work)
+    problem, method = figure.problems[0], "sarah-fw"
+    low, high = plan._trials(figure, problem, found, method)
+    for values, best in (((0.5, 0.4), 1.0), ((0.3, 0.4), 0.1), ((np.nan, 0.4), 1.0), ((0.4, 0.4), 1.0), ((0.4, np.inf), 0.1)):
+        results = {run: {"value": np.array([9.0, v])} for run, v in zip((low, high), values, strict=True)}
+        assert plan.best_factor(figure, problem, found, method, results) == best
+    assert low.seed == high.seed == spec.TUNING_SEED not in range(figure.seeds)
+
+
+def test_panels_hold_what_was_run(figure, panels):
+    for panel, problem in zip(panels, figure.problems, strict=True):
+        assert panel.problem == problem
+        assert [(c.method, c.steps) for c in panel.curves] == [(m, s) for m in figure.methods for s in ("theory", "tuned")]
+        for curve in panel.curves:
+            assert curve.factor == 1.0 if curve.steps == "theory" else curve.factor in figure.factors
+            assert len(curve.runs) == 2
+            assert curve.batch == 2
+        lowest = min(run["value"].min() for curve in panel.curves for run in curve.runs)
+        assert panel.minimum <= lowest
+        assert panel.maximum == max(run["value"].max() for curve in panel.curves for run in curve.runs)
+        assert panel.gap < 1e-8
+    assert [panel.convex for panel in panels] == [True, False]
+
+
+def test_the_minimum_is_the_minimum(panels, file):
+    """Against projected gradient, which knows nothing of barriers."""
+    from test_real_data import accelerated_projected_gradient
+
+    A, y = libsvm(file)
+    f = ex.LinearModel(ex.Logistic(), A, y)
+    assert panels[0].minimum == pytest.approx(accelerated_projected_gradient(f, 3.0), abs=1e-7)
+
+
+def test_without_trials_there_is_no_tuned_curve(figure, tmp_path):
+    work, alone = Work(Store(tmp_path / "kept")), replace(figure, factors=(), problems=figure.problems[:1])
+    (panel,) = plan.panels(alone, work, plan.sources_of([alone], work))
+    assert {curve.steps for curve in panel.curves} == {"theory"}
+
+
+# what is said of them
+
+
+def made_up(excesses, minimum=0.25, gap=1e-12, convex=True):
+    """A panel whose curves end at given distances from the minimum: {(method, steps): excess}."""
+    source = sources.Source("made up", "file", "the file made up", 10, 2, 20, "0")
+    curves = []
+    for (method, steps), excess in excesses.items():
+        value = np.array([1.0, minimum + excess])
+        run = {"passes": np.arange(2.0), "lmos": np.arange(2.0), "cpu": np.arange(2.0), "value": value, "gap": value}
+        curves.append(Curve(method, steps, 1.0, 1, (run,)))
+    return Panel(Problem("made up"), source, convex, minimum, gap, "by hand", tuple(curves))
+
+
+def test_ranks():
+    panels = [
+        made_up({("a", "theory"): 0.1, ("b", "theory"): 0.2, ("c", "theory"): 0.3}),
+        made_up({("a", "theory"): 1e-14, ("b", "theory"): 1e-13, ("c", "theory"): 0.3}),  # both below what is certified
+    ]
+    assert report.ranks(panels, "theory") == {"a": [1, 1.5], "b": [2, 1.5], "c": [3, 3]}
+    assert report.ranks(panels, "tuned") == {}
+    rows = report.overview(panels, "theory")
+    assert [row["method"] for row in rows] == ["a", "b", "c"]
+    assert (rows[0]["median"], rows[0]["first"], rows[0]["problems"]) == (1.25, 2, 2)
+
+
+def test_nothing_is_below_the_floor(panels):
+    below = made_up({("sarah-fw", "theory"): -1e-13})
+    assert below.excess(below.curves[0]) == below.floor == 1e-12
+    for panel in (*panels, below):
+        for curve in panel.curves:
+            assert (pictures._heights(panel, curve, "relative") > 0).all()
+            assert (pictures._heights(panel, curve, "relative") * (panel.maximum - panel.minimum) >= panel.floor * 0.999).all()
+
+
+def test_the_csv_has_every_number(figure, panels, tmp_path):
+    path = tmp_path / "mine.csv"
+    report.write_csv(path, figure, panels)
+    with open(path, newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) == sum(len(run["value"]) for panel in panels for curve in panel.curves for run in curve.runs)
+    panel, curve = panels[1], panels[1].curves[3]
+    want = [v for run in curve.runs for v in run["value"].tolist()]
+    mine = [r for r in rows if (r["loss"], r["method"], r["steps"]) == (panel.problem.loss, curve.method, curve.steps)]
+    assert [float(r["value"]) for r in mine] == want  # to the last bit
+    assert {float(r["f_min"]) for r in mine} == {panel.minimum}
+
+
+def test_the_report_is_plain_data(figure, panels):
+    said = json.loads(json.dumps(report.report("title", [(figure, panels)], quick=False), allow_nan=False))
+    first = said["figures"][0]["problems"][0]
+    assert first["f_min"] == panels[0].minimum
+    assert first["curves"][0]["runs"][1]["value"] == panels[0].curves[0].runs[1]["value"].tolist()
+    assert first["data"] == "mine.svm"
+    assert str(figure.problems[0].data) not in json.dumps({**said, "figures": []})  # no path of the machine
+    assert said["versions"]["extremal"].startswith(ex.__version__)
+    assert said["settings"]["trials of the tuning"] == [0.1, 1.0]
+    assert {row["method"] for row in said["overview"]["tuned"]} == set(figure.methods)
+
+
+def test_the_pictures(figure, panels, tmp_path):
+    made = pictures.draw(figure, panels, tmp_path)
+    assert sorted(path.name for path in made) == sorted(
+        f"mine-{x}.{s}" for x in ("passes", "lmos", "cpu") for s in ("png", "pdf")
+    )
+    assert all(path.stat().st_size > 5000 for path in made)
+    drawn = pictures.picture_of(figure, panels, "lmos")
+    axes = drawn.get_axes()
+    assert len(axes) == 2 * 2 * 2  # steps x (suboptimality, gap) x problems
+    assert axes[0].get_lines()[0].get_xdata()[-1] == np.median([run["lmos"][-1] for run in panels[0].curves[0].runs])
+
+
+# verdicts
+
+
+def verdict(rows, word):
+    (row,) = [row for row in rows if word in row["claim"]]
+    return row["verdict"], row["measured"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "want"),
+    [
+        ((0.1, 0.1), (0.1, 0.06), "holds"),
+        ((0.1, 0.1), (0.01, 0.1), "holds in part"),
+        ((0.1, 0.1), (0.01, 0.04), "does not hold here"),
+    ],
+)
+def test_superior_or_comparable(figure, ours, theirs, want):
+    panels = [
+        made_up(
+            {("sarah-fw", "theory"): a, ("saga-sarah-fw", "theory"): 9.0, ("negiar-sfw", "theory"): b, ("svrf", "theory"): 5.0}
+        )
+        for a, b in zip(ours, theirs, strict=True)
+    ]
+    rows = ledger.judge([(replace(figure, factors=()), panels)], [])
+    assert rows[0]["verdict"] == want
+    assert f"{ours[0] / theirs[0]:.2g}" in rows[0]["measured"]
+
+
+def fits(slope, width=0.1):
+    return rates.Fit(slope, slope - width / 2, slope + width / 2, [], [], [], [])
+
+
+def finding(slopes):
+    """Every exponent as claimed, but for those given."""
+    numbers = {sweep.key: fits(slopes.get(sweep.key, sweep.claimed)) for sweep in rates.SWEEPS}
+    return Finding("rates", numbers, {})
+
+
+def test_rates_are_judged_by_their_intervals():
+    key = "convex, eps, sarah-fw"
+    for slope, want in ((-1.3, "holds"), (-0.96, "holds"), (-0.9, "holds in part")):
+        assert verdict(ledger.judge([], [finding({key: slope})]), "exponent -1 of")[0] == want
+    both = {key: -0.5, "convex, eps, saga-sarah-fw": -0.5}
+    assert verdict(ledger.judge([], [finding(both)]), "exponent -1 of")[0] == "does not hold here"
+    wide = finding({})
+    wide.numbers[key] = fits(-1.0, width=0.9)
+    assert verdict(ledger.judge([], [wide]), "exponent -1 of")[0] == "holds in part"
+
+
+def test_batches_starts_and_memory_are_judged():
+    gains = {("logistic", "sarah-fw", "1"): 3.0, ("logistic", "saga-sarah-fw", "n/1"): 1.5}
+    found = Finding("batches", {"gains": gains, "budgets": [8.0, 64.0]}, {})
+    assert verdict(ledger.judge([], [found]), "all sizes of batches")[0] == "holds in part"
+    found = Finding("starts", {"ends": {("a", "l1:2"): [0.1, 0.1, 0.19], ("b", "l1:2"): [0.1, 0.1, 0.3]}}, {})
+    assert verdict(ledger.judge([], [found]), "matches Algorithm 1")[0] == "holds in part"
+    extra = {("linear", "saga-sarah-fw"): 2e3, ("linear", "negiar-sfw"): 2e3, ("separable", "saga-sarah-fw"): 1.1e5}
+    found = Finding("memory", {"extra": extra, "n": 1000, "d": 100}, {})
+    assert verdict(ledger.judge([], [found]), "O(nd)")[0] == "holds in part"
+    extra["linear", "saga-sarah-fw"] = 1e5
+    assert verdict(ledger.judge([], [found]), "O(nd)")[0] == "holds"
+
+
+def test_a_claim_that_nothing_bears_on_is_not_judged():
+    assert ledger.judge([], []) == []
+
+
+def test_a_power_law_is_found_again():
+    rng = np.random.default_rng(0)
+    sweep = rates.SWEEPS[0]
+    points, results = [], {}
+    for x in (1e3, 2e3, 4e3, 8e3):
+        runs = tuple(f"{x} {seed}" for seed in range(5))
+        for run in runs:
+            results[run] = {"value": np.array([1.0, 0.3 + 7 * x**-0.8 * np.exp(0.02 * rng.standard_normal())]), "gap": np.ones(2)}
+        points.append(rates.Point(x, runs, "minimum"))
+    results["minimum"] = {"value": np.array(0.3), "gap": np.array(1e-13)}
+    fit = sweep.fit(points, results)
+    assert fit.low < -0.8 < fit.high
+    assert fit.high - fit.low < 0.1
+    assert not fit.reaches(-1.0)
+    assert fit.reaches(-0.75)
+
+
+def test_sweeps_are_what_they_claim():
+    """Equal gradients, equal LMO calls, batches: from the runs' own counts."""
+    for sweep in rates.SWEEPS:
+        found = lambda data, rows=None: sources.Source(data, "file", "", rows, 3, 3 * rows, "0")  # noqa: E731
+        for point in rates.points_of(sweep, found, quick=True):
+            (run, *_) = point.runs
+            n = run.source.n
+            grads = run.passes * n
+            if sweep.over == "gradients":
+                assert point.x == pytest.approx(grads)
+                assert n == sweep.size
+            elif sweep.equal == "gradients":
+                assert (point.x, grads) == (n, pytest.approx(sweep.size / 8))
+            else:
+                per_step = recipe(run.method, run.batch).prepare(model(n), ex.L1Ball(1.0), Budget()).gradient.facts(n)
+                assert (grads - n) / per_step.per_step == pytest.approx(sweep.size / 8, rel=1e-6)
+            assert run.batch == {"1": 1, "sqrt": math.ceil(math.sqrt(n))}[sweep.batch]
+    assert len({sweep.key for sweep in rates.SWEEPS}) == len(rates.SWEEPS)
+
+
+def model(n):
+    return ex.LinearModel(ex.Logistic(), np.ones((n, 1)), np.where(np.arange(n) % 2, 1.0, -1.0))

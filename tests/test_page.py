@@ -1,0 +1,613 @@
+"""The page of a report: one whole file that loads nothing, and in a browser the report's numbers, shown as asked."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import html
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("plotly", reason="plotly is not installed")
+
+from extremal.checks import InputError
+from extremal.experiments.page import page, write_page
+
+ROWS, SEEDS = 12, 3
+METHODS = [("sarah-fw", "Algorithm 1 (Sarah FW)", True), ("frank-wolfe", "Frank-Wolfe", False), ("svrf", "SVRF <& co>", False)]
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+ARGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-first-run",
+]  # fmt: skip
+DOWNLOAD = "figure,data,loss,set,method,steps,factor,batch,seed,passes,lmos,cpu,value,gap"
+
+
+# a report
+
+
+def problem(data: str, origin: str, convex: bool, rng: np.random.Generator) -> dict:
+    """Curves that fall by eight powers of ten; those with tuned steps end below the accuracy of f_min, and even below f_min."""
+    f_min, f_max, gap = 0.25, 0.75, 1e-6
+    curves = []
+    for method, _, _ in METHODS:
+        for steps in ("theory", "tuned"):
+            runs = []
+            for seed in range(SEEDS):
+                passes = np.linspace(0, 22, ROWS)
+                fall = np.exp(-passes * rng.uniform(0.1, 0.4)) if steps == "theory" else 10 ** (-passes / 2.5) - 1e-8
+                lmos = (passes * rng.integers(2, 9)).astype(int).tolist()
+                runs.append({
+                    "seed": seed, "passes": passes.tolist(), "lmos": lmos, "cpu": (passes * rng.uniform(0.1, 0.2)).tolist(),
+                    "value": (f_min + (f_max - f_min) * fall).tolist(), "gap": np.abs(3 * fall).tolist(),
+                })  # fmt: skip
+            factor = 1.0 if steps == "theory" else 0.125
+            curves.append({"method": method, "steps": steps, "factor": factor, "batch": 7, "runs": runs})
+    return {
+        "key": f"{data}-key", "data": data, "origin": origin, "origin_text": f"where {data} is from", "n": 1234, "d": 56,
+        "loss": "logistic", "set": "l1:20", "convex": convex, "f_min": f_min, "f_min_gap": gap, "f_min_how": "a long run",
+        "f_max": f_max, "curves": curves,
+    }  # fmt: skip
+
+
+def make_report() -> dict:
+    rng = np.random.default_rng(0)
+    first = [problem("a8a", "real", True, rng), problem('w8a, "odd"', "stand-in", True, rng)]
+    broken = first[0]["curves"][2]["runs"]  # frank-wolfe in theory: one seed of three ends in NaN, all of them at the last row
+    broken[1]["value"][8:] = [float("nan")] * (ROWS - 8)
+    for run in broken:
+        run["value"][-1] = float("nan")
+    ranks = [
+        {"method": m, "median": i + 1.0, "q1": 1.0, "q3": 3.0, "first": 3 - i, "problems": 3}
+        for i, (m, _, _) in enumerate(METHODS)
+    ]
+    series = {"label": "SVRF <& co>", "x": [1, 2, 4], "y": [3.0, None, 1.0], "low": [2.0, 1.0, 0.5], "high": [4.0, 3.0, 2.0]}
+    plot = {"title": "b", "x_label": "batch", "y_label": "passes", "log_x": True, "log_y": False, "series": [series]}
+    verdicts = ["holds", "holds in part", "does not hold here", "not measured"]
+    return {
+        "title": "A rerun </script><b>bold</b>", "generated": "2026-01-02T03:04:05+00:00", "quick": False,
+        "summary": ["One sentence.", "Another & more."],
+        "methods": [{"name": name, "label": label, "source": "a paper", "ours": ours} for name, label, ours in METHODS],
+        "figures": [
+            {"name": "fig1", "title": "Figure 1: convex", "caption": "What it shows.", "problems": first},
+            {"name": "fig2", "title": "Figure 2: non-convex", "caption": "", "problems": [problem("mine", "file", False, rng)]},
+        ],
+        "overview": {"theory": ranks, "tuned": ranks[::-1]},
+        "studies": [{"name": "batch", "title": "Batches", "text": "Why.", "plots": [plot],
+                     "tables": [{"title": "t", "columns": ["b", "what"], "rows": [[16, "x"], [None, "y"]]}]}],
+        "ledger": [{"claim": f"claim {i}", "where": "4", "measured": "m", "verdict": v, "command": "extremal reproduce"}
+                   for i, v in enumerate(verdicts)],
+        "settings": {"passes": 22, "seeds": [0, 1, 2]}, "versions": {"numpy": "2"}, "machine": {"cores": "2"},
+        "table2": {"columns": ["data", "L"], "rows": [["a8a", 0.25]], "remark": "Constants."},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def report() -> dict:
+    return make_report()
+
+
+def column(curve: dict, key: str) -> np.ndarray:
+    """Rows x seeds; what is not finite counts as infinite."""
+    held = np.array([run[key] for run in curve["runs"]], dtype=float).T
+    return np.where(np.isfinite(held), held, np.inf)
+
+
+def expected(held: dict, steps: str, x: str = "passes", y: str = "relative", hidden: tuple = ()) -> dict:
+    """method -> (x, y): medians over the seeds, as they should be plotted."""
+    key, shift, scale, floor = {
+        "relative": ("value", held["f_min"], held["f_max"] - held["f_min"], held["f_min_gap"] / (held["f_max"] - held["f_min"])),
+        "excess": ("value", held["f_min"], 1.0, held["f_min_gap"]),
+        "value": ("value", 0.0, 1.0, held["f_min"]),
+        "gap": ("gap", 0.0, 1.0, 1e-16),
+    }[y]
+    found = {}
+    for curve in held["curves"]:
+        if curve["steps"] == steps and curve["method"] not in hidden:
+            ys = np.maximum((np.median(column(curve, key), axis=1) - shift) / scale, floor)
+            found[curve["method"]] = (np.median(column(curve, x), axis=1), np.where(np.isfinite(ys), ys, np.nan))
+    return found
+
+
+# the file
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict]] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+
+
+def test_the_file_loads_nothing(report):
+    text, tags = page(report), Tags()
+    tags.feed(text)
+    for tag, attributes in tags.seen:
+        for name in ("src", "href", "data", "action", "poster", "srcset"):
+            assert attributes.get(name, "#").startswith(("#", "data:")), (tag, attributes)
+    style = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert len(style) == 1
+    assert "url(" not in style[0]
+    assert "@import" not in style[0]
+    policy = next(a["content"] for tag, a in tags.seen if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy
+
+
+def test_nothing_in_a_report_ends_a_script(report):
+    text = page(report)
+    assert len(re.findall("</script", text, re.IGNORECASE)) == len(re.findall("<script", text, re.IGNORECASE)) == 3
+    assert "<title>A rerun &lt;/script&gt;&lt;b&gt;bold&lt;/b&gt;</title>" in text
+
+
+def test_the_report_is_inside_with_null_for_nan(report):
+    found = re.search(r'<script type="application/json" id="report">(.*?)</script>', page(report), re.DOTALL)
+    assert found
+    held = json.loads(found[1], parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert held["figures"][0]["problems"][0]["curves"][2]["runs"][0]["value"][-1] is None
+    for run in report["figures"][0]["problems"][0]["curves"][2]["runs"]:
+        run["value"] = [None if np.isnan(v) else v for v in run["value"]]
+    assert held == report
+
+
+def test_the_page_is_plotly_the_report_and_little_else(report):
+    from plotly.offline import get_plotlyjs
+
+    rest = len(page(report)) - len(get_plotlyjs()) - len(json.dumps(report, separators=(",", ":")))
+    assert 20_000 < rest < 80_000
+
+
+def test_written_whole(report, tmp_path):
+    path = tmp_path / "page.html"
+    write_page(path, report)
+    assert path.read_text(encoding="utf-8") == page(report)
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize("name", ["replace", "fsync"])
+def test_absent_if_writing_fails(name, report, tmp_path, monkeypatch):
+    def fail(*args):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(os, name, fail)
+    with pytest.raises(OSError, match="full"):
+        write_page(tmp_path / "page.html", report)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_older_page_stays_if_the_report_is_no_data(report, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    with pytest.raises(TypeError):
+        write_page(path, report | {"settings": {"x": object()}})
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_directory_that_does_not_exist_is_a_mistake(report, tmp_path):
+    with pytest.raises(InputError, match="there is no directory"):
+        write_page(tmp_path / "no" / "page.html", report)
+
+
+def test_without_plotly_it_says_what_to_install(report, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(InputError, match="pip install"):
+        page(report)
+
+
+# in a browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="the playwright package is not installed")
+    if BROWSER is None:
+        pytest.skip("there is no chromium or google-chrome on the PATH")
+    with api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=BROWSER, args=ARGS)
+        yield running
+        running.close()
+
+
+class Opened:
+    """A page in a browser without a network, and what it asked for or complained about."""
+
+    def __init__(self, browser, path: Path, **options) -> None:
+        self.context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}} | options))
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self.context.route(re.compile(r"^(?!file:|data:|blob:)"), lambda route: route.abort())
+        self.page = self.context.new_page()
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on(
+            "console", lambda message: self.errors.append(message.text) if message.type in ("error", "warning") else None
+        )
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.goto(path.as_uri())
+        self.page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+
+    def __getattr__(self, name: str):
+        return getattr(self.page, name)
+
+    def until(self, condition, what: str = "it") -> None:
+        """Wait; the page's policy forbids the eval behind Playwright's own wait."""
+        end = time.monotonic() + 20
+        while not condition():
+            assert time.monotonic() < end, f"{what} did not happen; console: {self.errors}"
+            time.sleep(0.05)
+
+    def plot(self, selector: str) -> dict | None:
+        """Data and layout of a plot once it is drawn, scrolled into view for that."""
+        return self.evaluate(
+            """(selector) => {
+                const node = document.querySelector(selector + " .plot");
+                node.scrollIntoView({ block: "center" });
+                const layout = node.layout && { x: node.layout.xaxis, y: node.layout.yaxis };
+                return node.data ? { data: node.data, layout } : null;
+            }""",
+            selector,
+        )
+
+    def lines(self, selector: str, role: str = "line") -> dict:
+        """(method, steps) -> (x, y) of the traces of a plot."""
+        self.until(lambda: self.plot(selector), f"drawing {selector}")
+        traces = [t for t in (self.plot(selector) or {})["data"] if t["meta"]["role"] == role]
+        numbers = {(t["meta"].get("method"), t["meta"].get("steps")): (t["x"], t["y"]) for t in traces}
+        return {key: tuple(np.array(side, dtype=float) for side in pair) for key, pair in numbers.items()}
+
+    def shows(self, selector: str, curves: dict, steps: str) -> bool:
+        held = self.lines(selector)
+        wanted = {(name, steps): pair for name, pair in curves.items()}
+        return held.keys() == wanted.keys() and all(
+            a.shape == b.shape and np.allclose(a, b, rtol=1e-12, atol=0, equal_nan=True)
+            for key, pair in wanted.items() for a, b in zip(held[key], pair, strict=True)
+        )  # fmt: skip
+
+    def choose(self, figure: str, control: str, value) -> None:
+        node = self.page.locator(f"#{figure} [data-control={control}]")
+        node.set_checked(value) if isinstance(value, bool) else node.select_option(value)
+
+    def close(self) -> None:
+        assert self.errors == []
+        assert [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+        self.context.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """Write a report and open it; at the end nothing was asked of the network and nothing complained."""
+    pages: list[Opened] = []
+
+    def open_(report: dict, **options) -> Opened:
+        path = tmp_path / f"page{len(pages)}.html"
+        write_page(path, report)
+        pages.append(Opened(browser, path, **options))
+        return pages[-1]
+
+    yield open_
+    for opened in pages:
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def opened(browser, tmp_path_factory):
+    """The page of the report, for tests that only look at it or take files from it."""
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    write_page(path, make_report())
+    held = Opened(browser, path)
+    yield held
+    held.close()
+
+
+def panel(figure: dict, number: int = 0) -> str:
+    return f"#{figure['name']} .panel:nth-of-type({number + 1})"
+
+
+def test_panels_show_medians_over_the_seeds(opened, report):
+    for figure in report["figures"]:
+        for i, held in enumerate(figure["problems"]):
+            assert opened.shows(panel(figure, i), expected(held, "theory"), "theory")
+    broken = opened.lines(panel(report["figures"][0]))["frank-wolfe", "theory"][1]
+    assert np.isfinite(broken[:-1]).all()  # two seeds of three are left
+    assert np.isnan(broken[-1])
+
+
+def test_axes_steps_and_bands_change_what_is_plotted(show, report):
+    opened, figure = show(report), report["figures"][0]
+    where, held = panel(figure, 1), figure["problems"][1]
+    for x, y in [("cpu", "excess"), ("passes", "value"), ("passes", "gap")]:
+        opened.choose("fig1", "x", x)
+        opened.choose("fig1", "y", y)
+        opened.until(lambda: opened.shows(where, expected(held, "theory", x, y), "theory"), f"{y} against {x}")  # noqa: B023
+    opened.choose("fig1", "steps", "tuned")
+    opened.until(lambda: opened.shows(where, expected(held, "tuned", y="gap"), "tuned"), "tuned steps")
+    opened.choose("fig1", "steps", "both")
+    opened.until(lambda: len(opened.lines(where)) == 6, "both")
+    dashes = {(t["meta"]["steps"], t["line"]["dash"]) for t in opened.plot(where)["data"] if t["meta"]["role"] == "line"}
+    assert dashes == {("theory", "dash"), ("tuned", "solid")}
+    assert opened.shows(panel(report["figures"][1]), expected(report["figures"][1]["problems"][0], "theory"), "theory")
+
+
+@pytest.mark.parametrize(("band", "quantiles"), [("quartiles", (0.25, 0.75)), ("range", (0, 1)), ("none", None)])
+def test_bands(band, quantiles, show, report):
+    opened, figure = show(report), report["figures"][0]
+    opened.choose("fig1", "y", "gap")
+    opened.choose("fig1", "band", band)
+    curves = {c["method"]: c for c in figure["problems"][1]["curves"] if c["steps"] == "theory"}
+    opened.until(lambda: len(opened.lines(panel(figure, 1), "band")) == (3 if quantiles else 0), band)
+    for (method, _), (_, y) in opened.lines(panel(figure, 1), "band").items():
+        low, high = np.quantile(column(curves[method], "gap"), quantiles, axis=1)
+        np.testing.assert_allclose(y, np.concatenate([high, low[::-1]]), rtol=1e-12)
+
+
+def test_scales(show, report):
+    opened, where = show(report), panel(report["figures"][0])
+
+    def scales() -> tuple[str, str]:
+        opened.lines(where)
+        return tuple(opened.plot(where)["layout"][side]["type"] for side in "xy")
+
+    assert scales() == ("linear", "log")
+    opened.choose("fig1", "log_y", False)
+    opened.choose("fig1", "log_x", True)
+    opened.until(lambda: scales() == ("log", "linear"), "the other scales")
+    assert opened.lines(where)["sarah-fw", "theory"][0].min() > 0  # a log axis has no place for the start
+    opened.choose("fig1", "x", "lmos")
+    opened.choose("fig1", "y", "excess")
+    opened.until(lambda: scales() == ("log", "log"), "the usual scales of new axes")
+    assert opened.locator("#fig1 [data-control=log_x]").is_checked()
+
+
+def test_hiding_a_method_hides_it_in_every_panel(show, report):
+    opened = show(report)
+    chip = opened.locator("#fig1 .chip[data-method=svrf]")
+    chip.focus()
+    opened.keyboard.press("Enter")
+    for figure in report["figures"]:
+        for i, held in enumerate(figure["problems"]):
+            curves = expected(held, "theory", hidden=("svrf",))
+            opened.until(lambda: opened.shows(panel(figure, i), curves, "theory"), "hiding")  # noqa: B023
+    assert [c.get_attribute("aria-pressed") for c in opened.locator(".chip[data-method=svrf]").all()] == ["false", "false"]
+    opened.locator("#fig2 .chip[data-method=sarah-fw]").click(modifiers=["Shift"])
+    opened.until(lambda: list(opened.lines(panel(report["figures"][0]))) == [("sarah-fw", "theory")], "leaving one alone")
+    opened.locator("#fig2 .chip.all").click()
+    opened.until(lambda: len(opened.lines(panel(report["figures"][0]))) == 3, "showing all")
+
+
+def test_nothing_is_drawn_below_the_floor(show, report):
+    opened, figure = show(report), report["figures"][0]
+    opened.choose("fig1", "steps", "both")
+    opened.choose("fig1", "band", "range")
+    for y, floor in [("excess", 1e-6), ("value", 0.25), ("relative", 2e-6)]:
+        opened.choose("fig1", "y", y)
+        opened.until(lambda: np.allclose(opened.lines(panel(figure), "floor")[None, None][1], floor), y)  # noqa: B023
+        drawn = [pair[1] for role in ("line", "band") for pair in opened.lines(panel(figure), role).values()]
+        assert min(np.nanmin(y) for y in drawn) == pytest.approx(floor, rel=1e-12)
+        assert opened.plot(panel(figure))["layout"]["y"]["range"][0] < (floor if y == "value" else np.log10(floor))
+    names = [t["text"][1] for t in opened.plot(panel(figure))["data"] if t["meta"]["role"] == "floor"]
+    assert names == ["accuracy of f<sub>min</sub>: 2.0 × 10⁻⁶"]
+
+
+def test_non_convex_problems_show_their_gap_as_well(show, report):
+    opened, held = show(report), report["figures"][1]["problems"][0]
+    assert opened.shows("#fig2 .second .panel", expected(held, "theory", y="gap"), "theory")
+    assert "best f known" in opened.locator("#fig2 .facts").inner_text()
+    assert "best value known" in opened.locator("#fig2 .hint").inner_text()
+    assert opened.locator("#fig1 .second").count() == 0
+    opened.choose("fig2", "y", "gap")
+    assert opened.locator("#fig2 .second").is_hidden()
+
+
+def test_panels_say_what_their_data_are(opened, report):
+    texts = opened.locator("#fig1 .panel").all_inner_texts()
+    assert "Real data" in texts[0]
+    assert "Stand-in" not in texts[0]
+    assert "Stand-in, not the real data" in texts[1]
+    assert "Data from a file" in opened.locator("#fig2 .panel").first.inner_text()
+    for text in texts:
+        assert "1234" in text
+        assert "0.25, gap 10⁻⁶" in text
+        assert "a long run" in text
+        assert "where " in text
+    opened.lines(panel(report["figures"][0], 1))
+    marks = opened.evaluate(
+        "[...document.querySelectorAll('#fig1 .plot')].map(p => (p.layout?.annotations ?? []).map(a => a.text))"
+    )
+    assert marks == [[], ["stand-in data"]]
+
+
+def test_the_view_of_a_figure_can_be_given(show, report):
+    report["figures"][0]["view"] = {"steps": "tuned", "y": "gap", "x": "cpu"}
+    opened, held = show(report), report["figures"][0]["problems"][0]
+    assert opened.shows(panel(report["figures"][0]), expected(held, "tuned", "cpu", "gap"), "tuned")
+    assert opened.locator("#fig1 [data-control=steps]").input_value() == "tuned"
+
+
+def test_plots_are_drawn_when_they_come_into_view(show, report):
+    report["figures"] = [copy.deepcopy(report["figures"][0]) | {"name": f"fig{i}"} for i in range(8)]
+    opened = show(report, viewport={"width": 390, "height": 700})
+    opened.lines("#fig0 .panel")
+    time.sleep(1)  # for those that should not come
+    drawn = opened.evaluate("[...document.querySelectorAll('.plot')].map(p => Boolean(p.data))")
+    assert drawn[0]
+    assert not any(drawn[6:])
+
+
+def test_csv_has_every_number_of_the_figure(opened, report, tmp_path):
+    with opened.expect_download() as download:
+        opened.locator("#fig1 [data-download=csv]").click()
+    assert download.value.suggested_filename == "fig1.csv"
+    download.value.save_as(tmp_path / "runs.csv")
+    with open(tmp_path / "runs.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == DOWNLOAD.split(",")
+    wanted = [
+        ["fig1", held["data"], "logistic", "l1:20", curve["method"], curve["steps"], curve["factor"], 7, run["seed"]]
+        + [run[key][i] for key in rows[0][-5:]]
+        for held in report["figures"][0]["problems"] for curve in held["curves"] for run in curve["runs"] for i in range(ROWS)
+    ]  # fmt: skip
+    assert [row[:6] for row in rows[1:]] == [row[:6] for row in wanted]
+    found = np.array([[float(x or "nan") for x in row[6:]] for row in rows[1:]])
+    np.testing.assert_array_equal(found, np.array([row[6:] for row in wanted], dtype=float))
+
+
+def test_json_is_the_report(opened, report, tmp_path):
+    with opened.expect_download() as download:
+        opened.locator("#fig2 [data-download=json]").click()
+    download.value.save_as(tmp_path / "report.json")
+    held = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert held["figures"][1] == report["figures"][1]
+    assert held["title"] == report["title"]
+
+
+def test_a_plot_is_saved_with_its_legend(opened, report, tmp_path):
+    opened.lines(panel(report["figures"][0], 1))
+    with opened.expect_download() as download:
+        opened.locator(f"{panel(report['figures'][0], 1)} header button").click()
+    download.value.save_as(tmp_path / "plot.svg")
+    text = (tmp_path / "plot.svg").read_text(encoding="utf-8")
+    assert text.startswith("<svg")
+    for part in ("Frank-Wolfe, as in theory", "SVRF <& co>, as in theory", "(stand-in, not the real data)"):
+        assert part in html.unescape(text)
+
+
+def test_tables_behind_the_figures(opened, report):
+    opened.locator("#fig1 summary", has_text="numbers behind").click()
+    rows = opened.locator("#fig1 .behind tbody tr")
+    opened.until(lambda: rows.count() == 12, "the table")
+    cells = rows.nth(7).locator("td").all_inner_texts()
+    assert cells[:5] == ['w8a, "odd" (stand-in)', "Algorithm 1 (Sarah FW)", "tuned", "0.125", "7"]
+    assert cells[5] == "≤ 10⁻⁶"
+    assert rows.nth(2).locator("td").all_inner_texts()[5] == "–"
+
+
+def test_overview_says_where_each_method_ends(opened, report):
+    assert opened.locator("#overview .ranking").count() == 2
+    first = opened.locator("#overview .ranking").first.locator("tbody tr").first.locator("td").all_inner_texts()
+    assert first[:3] + first[4:] == ["Algorithm 1 (Sarah FW)", "1", "1 – 3", "3 of 3"]
+    heads = opened.locator("#overview .heat").first.locator("th[scope=col]").all_inner_texts()
+    assert heads == ["method", "a8a", 'w8a, "odd"*', "mine°"]
+    problems = [held for figure in report["figures"] for held in figure["problems"]]
+    for kind, heat in zip(("theory", "tuned"), opened.locator("#overview .heat").all(), strict=True):
+        names = [row["method"] for row in report["overview"][kind]]
+        for name, row in zip(names, heat.locator("tbody tr").all(), strict=True):
+            ends = [np.log10(expected(held, kind)[name][1][-1]) for held in problems]
+            floors = [kind == "tuned" for _ in problems]
+            wanted = [
+                f"{'≤' * low}{end:.1f}".replace("-", "−") if np.isfinite(end) else "–"
+                for end, low in zip(ends, floors, strict=True)
+            ]
+            assert row.locator("td").all_inner_texts() == wanted
+
+
+def test_all_sections_and_the_way_to_them(show, report):
+    opened = show(report)
+    titles = opened.locator("main h2").all_inner_texts()
+    assert titles == opened.locator("#toc a").all_inner_texts()
+    assert len(titles) == 8
+    assert opened.locator("#ledger .verdict").all_inner_texts()[4:] == [
+        "✓ holds",
+        "◐ holds in part",
+        "✗ does not hold here",
+        "○ not measured",
+    ]
+    assert opened.lines("#study-batch .panel", "line").keys() == {(None, None)}
+    opened.locator("#toc a", has_text="Figure 2").click()
+    opened.until(
+        lambda: opened.evaluate("Math.abs(document.querySelector('#fig2').getBoundingClientRect().top) < 60"), "going there"
+    )
+    opened.until(lambda: opened.locator("#toc a[aria-current]").all_inner_texts() == ["Figure 2: non-convex"], "marking it")
+
+
+def test_empty_sections_vanish(show, report):
+    figure = report["figures"][0] | {"problems": report["figures"][0]["problems"][:1]}
+    kept = {"title": "One", "generated": "", "quick": True, "figures": [figure]}
+    empty = {name: [] for name in ("summary", "methods", "studies", "ledger")}
+    opened = show(kept | empty | {"overview": {}, "settings": {}, "versions": {}, "machine": {}, "table2": None})
+    assert opened.locator("main h2").all_inner_texts() == ["Figure 1: convex"]
+    assert opened.locator("#toc a").count() == 1
+    assert "quick run" in opened.locator(".notice").inner_text()
+    assert len(opened.lines("#fig1 .panel")) == 3
+    nothing = show({"title": "None", "figures": []})
+    assert nothing.locator("main section").count() == 0
+
+
+def test_text_stays_text(opened, report):
+    assert opened.locator("h1").inner_text() == report["title"]
+    assert opened.title() == report["title"]
+    assert opened.locator("main b").count() == 0
+    assert "SVRF <& co>" in opened.locator("#fig1 .chips").inner_text()
+    where = panel(report["figures"][0])
+    opened.lines(where)
+    assert "SVRF &lt;&amp; co&gt;, as in theory" in [t["name"] for t in opened.plot(where)["data"] if "name" in t]
+
+
+def test_light_and_dark(show, report):
+    background = "getComputedStyle(document.body).backgroundColor"
+    ink = "document.querySelector('#fig1 .plot').layout.font.color"
+    opened = show(report, color_scheme="light")
+    opened.lines("#fig1 .panel")
+    light = opened.evaluate(background), opened.evaluate(ink)
+    opened.emulate_media(color_scheme="dark")
+    opened.until(lambda: opened.evaluate(background) != light[0] and opened.evaluate(ink) != light[1], "dark")
+    opened.locator("#theme").click()
+    opened.until(lambda: (opened.evaluate(background), opened.evaluate(ink)) == light, "light by the button")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_page_never_scrolls_sideways(width, show, report):
+    report["figures"][0]["problems"] *= 7
+    report["ledger"][0]["command"] = "extremal reproduce --out /a/" + "very/" * 30 + "long/path.html"
+    opened = show(report, viewport={"width": width, "height": 900})
+    for summary in opened.locator("summary").all():
+        summary.click()
+    for selector in ("#fig1 .panel", "#fig2 .second .panel", "#study-batch .panel"):
+        opened.lines(selector)
+        plot = opened.locator(f"{selector} .plot").first.bounding_box()
+        drawn = opened.locator(f"{selector} .plot .main-svg").first.bounding_box()
+        assert drawn["width"] == pytest.approx(plot["width"], abs=1)
+        assert plot["x"] >= 0
+        assert plot["x"] + plot["width"] <= width
+    assert opened.evaluate("document.documentElement.scrollWidth") == width
+    assert opened.locator("#menu").is_visible() == (width == 390)
+
+
+def test_contents_on_a_phone(show, report):
+    opened = show(report, viewport={"width": 390, "height": 844})
+    assert opened.locator("#toc").is_hidden()
+    opened.locator("#menu").click()
+    opened.locator("#toc a", has_text="How it was run").click()
+    assert opened.locator("#toc").is_hidden()
+    opened.until(
+        lambda: opened.evaluate("document.querySelector('#settings').getBoundingClientRect().top < innerHeight"), "going there"
+    )
+
+
+def test_controls_have_labels(opened, report):
+    for node in opened.locator("main select, main input, main button, nav button").all():
+        name = node.evaluate("n => n.getAttribute('aria-label') || n.closest('label')?.textContent || n.textContent")
+        assert name.strip()
+    for node in opened.locator(".scroll, .plot").all():
+        assert node.get_attribute("role") in ("region", "img")
+
+
+def test_paper_gets_every_plot(show, report):
+    opened = show(report, color_scheme="dark")
+    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert opened.evaluate("[...document.querySelectorAll('.plot')].every(p => p.data && p._fullLayout.width === 320)")
+    assert opened.evaluate("document.querySelector('.plot').layout.font.color") == "#1c2126"
+    opened.evaluate("dispatchEvent(new Event('afterprint'))")
+    opened.until(
+        lambda: opened.plot("#fig1 .panel") and opened.evaluate("document.querySelector('.plot')._fullLayout.width") != 320,
+        "back",
+    )
