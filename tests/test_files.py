@@ -11,8 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal import files
-from extremal.files import check_out, load, save_model
+from extremal import files, outputs
+from extremal.files import load, save_model
+from extremal.outputs import check_out
 
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TEXT = "+1 1:0.5 3:-2e1\n-1 2:1\n"
@@ -436,7 +437,7 @@ def test_ctrl_c_while_saving_leaves_what_was_there(here, result, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files.os, "fsync", interrupted)
+    monkeypatch.setattr(outputs.os, "fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
         save_model("model.npz", result, **ABOUT)
     assert os.listdir() == []
@@ -460,6 +461,6 @@ def test_check_out(here, monkeypatch):
     for path in (here, Path(os.devnull)):
         with pytest.raises(ex.InputError, match="it is no file"):
             check_out(path)
-    monkeypatch.setattr(files.os, "access", lambda path, mode: False)  # root may write everywhere, so it is made up
+    monkeypatch.setattr(outputs.os, "access", lambda path, mode: False)  # root may write everywhere, so it is made up
     with pytest.raises(ex.InputError, match="read-only"):
         check_out(Path("model.npz"))

@@ -6,7 +6,6 @@ import bz2
 import csv
 import gzip
 import lzma
-import os
 import zipfile
 import zlib
 from array import array
@@ -23,6 +22,7 @@ from numpy.lib.npyio import NpzFile
 from extremal import libsvm
 from extremal.checks import InputError
 from extremal.libsvm import is_number, parse_number, refuse_non_finite, short
+from extremal.outputs import whole
 from extremal.result import Result
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -203,28 +203,11 @@ def _npz(path: Path) -> tuple[Any, np.ndarray | None]:
 
 
 def save_model(path: str | Path, result: Result, *, loss: str, set: str, method: str) -> None:
-    """Write a model as .npz, whole or not at all: under another name first, then renamed.
+    """Write a model as .npz, whole or not at all.
 
     It holds x, value, gap, status, converged, n_iter, grads, lmos, loss, set and method; np.load reads it.
     """
-    path = Path(os.path.realpath(check_out(Path(path))))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     held: dict[str, Any] = {name: getattr(result, name) for name in ("x", "value", "gap", "converged", "n_iter")}
     held |= {"status": result.status.value, "grads": result.calls.grads, "lmos": result.calls.lmos}
-    try:
-        with open(temporary, "wb") as file:
-            np.savez(file, **held, loss=loss, set=set, method=method)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def check_out(path: Path) -> Path:
-    """Return ``path`` if a file can be written there, otherwise say why not: before the run, not after it."""
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: cannot be written, there is no directory {path.parent}")
-    if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
-        raise InputError(f"{path}: cannot be written, it is no file or its directory is read-only")
-    return path
+    with whole(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **held, loss=loss, set=set, method=method)

@@ -10,9 +10,9 @@ import typer
 
 from extremal import checks
 from extremal.cli.common import AsJson, listing, one_line
-from extremal.files import check_out
 from extremal.losses import LOSSES
 from extremal.methods import METHODS
+from extremal.outputs import check_out
 from extremal.sets import SETS
 
 

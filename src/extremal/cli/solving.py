@@ -17,10 +17,11 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.cli.common import AsJson, lines, one_line
 from extremal.driver import minimize
-from extremal.files import check_out, load, save_model
+from extremal.files import load, save_model
 from extremal.losses import LOSSES, Loss
 from extremal.methods import METHODS, Recipe
 from extremal.objective import LinearModel
+from extremal.outputs import check_out
 from extremal.result import Result, Status
 from extremal.sets import parse
 from extremal.solver import State
