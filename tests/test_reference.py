@@ -270,12 +270,14 @@ def test_a_gap_that_rounding_makes_large_is_told():
     assert r.value < 1e-12 * f.value(np.zeros(8))
 
 
-def test_derivatives_that_are_not_finite_are_refused():
-    class Broken(ex.Squared):
-        curvature = math.nan
+@pytest.mark.parametrize("width", [0.5, 1e-9])  # of where the derivative is a number: at the start; there, but not around it
+def test_derivatives_that_are_not_finite_are_refused(width):
+    class Broken:
+        curvature, convex, labels = 1.0, True, None
+        value = ex.Squared.value
 
         def deriv(self, z, y):
-            return np.where(np.abs(z) < 0.5, z - y, np.nan)
+            return np.where(np.abs(z) < width, z - y, np.nan)
 
     with pytest.raises(NonFiniteError):
         reference(ex.LinearModel(Broken(), np.eye(2), np.array([3.0, 3.0])), ex.L2Ball(2.0))
@@ -423,6 +425,15 @@ def test_second_derivatives(loss):
     assert np.isfinite(second(loss, np.array([-1e5, 1e5]), y[:2])).all()
 
 
+def test_second_derivatives_by_differences_keep_to_what_the_loss_says():
+    class Liar(Cauchy):
+        convex, curvature = True, 0.5
+
+    z, y = np.linspace(-4, 4, 33), np.zeros(33)
+    assert second(Cauchy(), z, y).min() < -0.1
+    assert (second(Liar(), z, y).min(), second(Liar(), z, y).max()) == (0.0, 0.5)
+
+
 def test_secant_weights_of_huber_stay_above_it():
     loss, y = ex.Huber(0.5), np.zeros(1)
     for z in (0.2, -0.4, 3.0, -20.0):
@@ -527,6 +538,29 @@ def test_polish_takes_a_minimum_inside_to_its_last_digits():
     assert gap(new, f.grad(new)) < 1e-4 * gap(x, f.grad(x))
     assert inside(new)
     assert polish(curved, x, gap, lambda x: False) is x  # nowhere to go
+
+
+def test_only_a_gap_that_is_too_large_is_polished(monkeypatch):
+    monkeypatch.setattr(module, "polish", lambda f, x, gap, inside: np.zeros(8))
+    A = np.random.default_rng(0).standard_normal((4, 8))
+    easy, hard = (ex.LinearModel(ex.Squared(), scale * A, scale * A.sum(axis=1)) for scale in (1.0, 1e6))
+    assert reference(easy, ex.LinfBall(10.0)).x.any()
+    assert not reference(hard, ex.LinfBall(1e4)).x.any()
+
+
+@pytest.mark.parametrize("loss", [ex.Logistic(), ex.NonlinearLeastSquares()], ids=str)
+def test_descent_that_is_never_good_enough_ends_with_the_best_of_its_points(loss):
+    """The smallest gap for convex f; the smallest value otherwise, since a saddle has a small gap too."""
+    f, C, seen = cases.model(loss), ex.L1Ball(2.0), {}
+
+    def gap(x, g):
+        seen[f.value(x), x.tobytes()] = abs(cases.gap(C, x, g)) + 1e-20  # never zero
+        return seen[f.value(x), x.tobytes()]
+
+    found = descend(Curved(f), lift(C, cases.DIM), gap, lambda value: 1e-25)
+    assert 20 < found.steps <= 300
+    value = f.value(found.x)
+    assert seen[value, found.x.tobytes()] == min(seen.values()) if loss.convex else value == min(seen)[0]
 
 
 def test_descent_from_a_start_of_ones_own():

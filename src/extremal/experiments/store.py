@@ -66,7 +66,7 @@ class Store:
     """
 
     def __init__(self, folder: Path):
-        self.folder = folder
+        self.folder, self.code = folder, code()  # of the process that began: workers started later keep to it
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -75,7 +75,7 @@ class Store:
     def path(self, task: Any) -> Path:
         """Where the result of a task is."""
         text = task if isinstance(task, str) else describe(task)
-        key = hashlib.sha256(f"{code()}\n{text}".encode()).hexdigest()
+        key = hashlib.sha256(f"{self.code}\n{text}".encode()).hexdigest()
         return self.folder / key[:2] / f"{key[2:]}.npz"
 
     def get(self, task: Any) -> dict[str, np.ndarray] | None:
