@@ -423,8 +423,7 @@ def test_a_power_law_is_found_again():
 def test_sweeps_are_what_they_claim():
     """Equal gradients, equal LMO calls, batches: from the runs' own counts."""
     for sweep in rates.SWEEPS:
-        found = lambda data, rows=None: sources.Source(data, "file", "", rows, 3, 3 * rows, "0")  # noqa: E731
-        for point in rates.points_of(sweep, found, quick=True):
+        for point in rates.points_of(sweep, lambda rows: sources.Source("", "file", "", rows, 3, 3 * rows, "0"), quick=True):
             (run, *_) = point.runs
             n = run.source.n
             grads = run.passes * n
@@ -442,3 +441,60 @@ def test_sweeps_are_what_they_claim():
 
 def model(n):
     return ex.LinearModel(ex.Logistic(), np.ones((n, 1)), np.where(np.arange(n) % 2, 1.0, -1.0))
+
+
+def test_a_convergence_claim_needs_every_start_to_be_left_below(figure):
+    good = made_up({("sarah-fw", "theory"): 0.1, ("saga-sarah-fw", "theory"): 0.1, ("negiar-sfw", "theory"): 0.1})
+    bad = made_up({("sarah-fw", "theory"): 5.0, ("saga-sarah-fw", "theory"): 0.1, ("negiar-sfw", "theory"): 0.1})  # started at 1
+    alone = replace(figure, factors=())
+    assert verdict(ledger.judge([(alone, [good])], []), "perform well")[0] == "holds"
+    said, measured = verdict(ledger.judge([(alone, [good, bad])], []), "perform well")
+    assert said == "holds in part"
+    assert "3 of 4" in measured
+    assert "Algorithm 1" in measured
+
+
+def test_the_sizes_of_table_2_are_judged():
+    rows = [
+        ["a9a", "123", "22696", "a9a", "123", "32561"],
+        ["w8a", "300", "49749", "w8a", "300", "49749"],
+        ["x", "1", "1", "x", "-", "-"],
+    ]
+    said, measured = verdict(ledger.judge([], [], {"rows": rows}), "Table 2")
+    assert said == "holds in part"
+    assert "1 of 2" in measured
+    assert "32561" in measured
+
+
+def test_the_ledger_in_markdown(figure, panels, tmp_path):
+    from extremal.experiments.markdown import write_ledger
+
+    done = [(figure, panels)]
+    said = report.report("title", done, quick=False, ledger=ledger.judge(done, []))
+    write_ledger(tmp_path / "ledger.md", said, done)
+    text = (tmp_path / "ledger.md").read_text()
+    assert f"{panels[0].minimum:.9g}" in text
+    assert f"{panels[0].excess(panels[0].curves[0]):.1e}" in text
+    assert said["ledger"][0]["verdict"] in text
+    for line in text.splitlines():
+        if line.startswith("|"):
+            assert line.endswith("|")
+
+
+@pytest.mark.parametrize("name", ["batches", "memory"])
+def test_studies_on_data_of_ones_own(name, file, tmp_path):
+    """Fewer rows than the study asks for: it takes what there is."""
+    from rich.console import Console
+
+    from extremal.experiments.studies import run_studies
+
+    with open(tmp_path / "said", "w") as said:
+        (found,) = run_studies(
+            [name], Work(Store(tmp_path / "kept"), workers=2), Console(file=said), quick=True, subject=str(file)
+        )
+    rows = ledger.judge([], [found])
+    assert len(rows) == 1
+    assert rows[0]["verdict"] in ("holds", "holds in part", "does not hold here")
+    if name == "memory":
+        extra = found.numbers["extra"]
+        assert extra["separable", "saga-sarah-fw"] == pytest.approx(200 * 6, rel=0.5)

@@ -38,6 +38,7 @@ def reproduce(
     workers: Workers = None,
     cache: Cache = None,
     offline: Offline = False,
+    data: Annotated[str, typer.Option(metavar="DATA", help="Data of rates, batches and memory: a name or a file.")] = "a9a",
 ) -> None:
     """Run the paper's experiments: figures, numbers, a page to look at, and which of its claims hold.
 
@@ -47,6 +48,7 @@ def reproduce(
 
     from extremal.experiments import reproduce as experiments
     from extremal.experiments.ledger import judge
+    from extremal.experiments.markdown import write_ledger
     from extremal.experiments.spec import FIGURES
     from extremal.experiments.spec import quick as quickly
     from extremal.experiments.studies import STUDIES, run_studies
@@ -59,20 +61,14 @@ def reproduce(
     with _going_on():
         experiments.folder(out)
         done = experiments.run_figures(figures, work, console, out)
-        studies = run_studies([name for name in chosen if name in STUDIES], work, console, quick)
+        studies = run_studies([name for name in chosen if name in STUDIES], work, console, quick, data)
     table = _table2() if "table2" in chosen else None
-    ledger = judge(done, studies)
+    ledger = judge(done, studies, table)
+    title = "Sarah Frank-Wolfe: the paper's experiments, run again"
     pages = [study.page for study in studies]
-    experiments.write(
-        "Sarah Frank-Wolfe: the paper's experiments, run again",
-        done,
-        out,
-        console,
-        quick,
-        studies=pages,
-        ledger=ledger,
-        table2=table,
-    )
+    said = experiments.write(title, done, out, console, quick, studies=pages, ledger=ledger, table2=table)
+    write_ledger(out / "ledger.md", said, done)
+    console.print(f"The ledger of the paper's claims: {out / 'ledger.md'}", soft_wrap=True)
 
 
 @one_line()
@@ -86,9 +82,7 @@ def compare(
     passes: Annotated[float, typer.Option(help="Budget of each run, in full gradients.")] = 50.0,
     seeds: Annotated[int, typer.Option(metavar="N", help="Runs of each curve.")] = 3,
     batch: Annotated[str, typer.Option(metavar="B", help="A number, n/100 or sqrt.")] = "n/100",
-    tune: Annotated[
-        bool, typer.Option("--tune/--no-tune", help="Also show each method with the best constant of ten trials.")
-    ] = True,
+    tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Also show tuned steps, the best of ten trials.")] = True,
     out: Out = Path("comparison"),
     workers: Workers = None,
     cache: Cache = None,

@@ -62,7 +62,6 @@ class Sweep:
     claimed: float
     says: str  # the claimed exponent as text
     size: float  # n for a sweep over gradients, else component gradients or LMO calls
-    data: str = "a9a"
 
     @property
     def set(self) -> str:
@@ -100,15 +99,13 @@ class Sweep:
         return max(float(run["value"][-1] - minimum["value"]), float(minimum["gap"]), 1e-15)
 
 
-def points_of(sweep: Sweep, find: Callable[..., Source], quick: bool) -> list[Point]:
-    """The runs of a sweep; quick ones spend an eighth and have fewer points."""
-    seeds, less = (2, 8) if quick else (5, 1)
+def points_of(sweep: Sweep, some: Callable[[int], Source], quick: bool) -> list[Point]:
+    """The runs of a sweep on ``some(n)`` rows of the data; quick ones spend an eighth and have fewer points."""
+    seeds, less, count = (2, 8, 4) if quick else (5, 1, 6)
     if sweep.over == "gradients":
-        source = find(sweep.data, rows=int(sweep.size))
-        start = 32 if quick else 64
-        return [_point(sweep, source, start * 2.0**j, start * 2.0**j * source.n, seeds) for j in range(4 if quick else 6)]
-    sizes = [250 * 2**j for j in range(4 if quick else 6)]
-    sources = [find(sweep.data, rows=n) for n in sizes]
+        source, start = some(int(sweep.size)), 32 if quick else 64
+        return [_point(sweep, source, start * 2.0**j, start * 2.0**j * source.n, seeds) for j in range(count)]
+    sources = dict.fromkeys(some(250 * 2**j) for j in range(count))  # data with fewer rows have fewer points
     return [_point(sweep, source, _passes(sweep, source.n, sweep.size / less), source.n, seeds) for source in sources]
 
 

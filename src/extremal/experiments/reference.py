@@ -52,11 +52,13 @@ def reference(f: Objective, C: ConvexSet) -> Reference:
 
         f(x) - f* <= gap(x) = max over s in C of <grad f(x), x - s>     (f convex)
 
-    For a linear model of up to 3000 coefficients on a ball, a box or a simplex: 10 to 40 Newton steps to a gap of at most
-    max(1e-11, 1e-10 |f|), each for the Hessian (the sum over rows of their squared number of entries) and a d x d factor; a
-    second for a8a, two for w8a. Where rounding forbids that gap (columns of size 500 with a radius of 2000) the one reached is
-    told. If f is not convex, the best of several descents: from the centre, from near the logistic regression for the same
-    labels (`NonlinearLeastSquares` only), and from random points of a fixed seed; stationary, but not proven to be a minimum.
+    For a linear model of up to 3000 coefficients on a ball, a box or a simplex: as a rule 10 to 40 Newton steps to a gap of at
+    most max(1e-11, 1e-10 |f|), each for the Hessian (the sum over rows of their squared number of entries) and a d x d factor;
+    half a second for a8a, one to two for w8a. Where rounding forbids that gap (columns of size 500 on a box of radius 2000) the
+    one reached is told.
+
+    If f is not convex, the best of several descents: from the centre, from near the logistic regression for the same labels
+    (`NonlinearLeastSquares` only), and from random points of a fixed seed; stationary, but not proven to be a minimum.
 
     Everything else (your own sets and objectives, larger d) is left to Frank-Wolfe with line search: 3000 passes, or a gap of
     1e-8 |f|.

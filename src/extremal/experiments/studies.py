@@ -22,7 +22,23 @@ from extremal.experiments.sources import Source
 from extremal.experiments.spec import FIGURES, OURS, batch_size
 from extremal.experiments.tasks import Minimum, Run
 
-Find = Callable[..., Source]  # (name, rows=None) -> Source
+SUBJECT = "a9a"  # the data that rates, batches and memory are measured on, if no other are named
+
+
+@dataclass(frozen=True)
+class Look:
+    """Where studies find data."""
+
+    work: Work
+    subject: str = SUBJECT
+
+    def find(self, data: str) -> Source:
+        """A data set of the figures."""
+        return self.work.find(data)
+
+    def some(self, rows: int) -> Source:
+        """That many random rows of the subject, or as many as it has."""
+        return self.work.find(self.subject, rows=min(rows, self.work.find(self.subject).n))
 
 
 @dataclass(frozen=True)
@@ -38,19 +54,19 @@ class Finding:
 class Study:
     """What to run, and what to make of it."""
 
-    tasks: Callable[[Find, bool], list[Any]]  # (find, quick)
-    conclude: Callable[[Find, bool, Results], Finding]
+    tasks: Callable[[Look, bool], list[Any]]  # (look, quick)
+    conclude: Callable[[Look, bool, Results], Finding]
 
 
-def run_studies(names: Sequence[str], work: Work, console: Console, quick: bool = False) -> list[Finding]:
+def run_studies(names: Sequence[str], work: Work, console: Console, quick: bool = False, subject: str = SUBJECT) -> list[Finding]:
     """Run studies by name."""
-    done, find = [], work.find
+    done, look = [], Look(work, subject)
     for name in names:
         study = STUDIES[name]
-        tasks = study.tasks(find, quick)
+        tasks = study.tasks(look, quick)
         with shown(console, name, sum(task.cost for task in dict.fromkeys(tasks))) as seen:
             results = run_all(tasks, work.store, work.workers, seen)
-        done.append(study.conclude(find, quick, results))
+        done.append(study.conclude(look, quick, results))
         _say(done[-1], console)
     return done
 
@@ -76,12 +92,12 @@ def _page(name: str, title: str, text: str, tables: list[Any], plots: Sequence[A
 # rates
 
 
-def _rates_tasks(find: Find, quick: bool) -> list[Any]:
-    return [task for sweep in SWEEPS for point in points_of(sweep, find, quick) for task in point.tasks]
+def _rates_tasks(look: Look, quick: bool) -> list[Any]:
+    return [task for sweep in SWEEPS for point in points_of(sweep, look.some, quick) for task in point.tasks]
 
 
-def _rates(find: Find, quick: bool, results: Results) -> Finding:
-    fits = {sweep.key: sweep.fit(points_of(sweep, find, quick), results) for sweep in SWEEPS}
+def _rates(look: Look, quick: bool, results: Results) -> Finding:
+    fits = {sweep.key: sweep.fit(points_of(sweep, look.some, quick), results) for sweep in SWEEPS}
     columns = ("error of", "over", "at equal", "batch", "method", "exponent", "95 % interval", "claimed")
     rows = [
         [s.quantity, s.over, s.equal, s.batch, label(s.method), f"{fit.slope:.2f}", f"{fit.low:.2f} to {fit.high:.2f}", s.says]
@@ -89,7 +105,7 @@ def _rates(find: Find, quick: bool, results: Results) -> Finding:
     ]
     text = (
         "Errors fitted by a power law over the seeds' runs; a claimed exponent is an upper bound from worst-case theory, so a "
-        "smaller one is better. Each run has its own horizon. " + find(SWEEPS[0].data, rows=None).text + ", subsets of its rows."
+        "smaller one is better. Each run has its own horizon. " + look.find(look.subject).text + ", random subsets of its rows."
     )
     plots = [_rate_plot(group, fits) for group in _groups()]
     return Finding("rates", fits, _page("rates", "Rates over eps and n", text, [_table("Exponents", columns, rows)], plots))
@@ -117,8 +133,8 @@ def _rate_plot(sweeps: list[Sweep], fits: dict[str, Any]) -> dict[str, Any]:
 BATCHES = ("1", "10", "sqrt", "n/10", "n/1")
 
 
-def _batch_runs(find: Find, quick: bool) -> dict[tuple[str, str, str, float], list[Run]]:
-    source, seeds, budgets = find("a9a", rows=2000), 2 if quick else 3, (8.0, 64.0) if quick else (32.0, 512.0)
+def _batch_runs(look: Look, quick: bool) -> dict[tuple[str, str, str, float], list[Run]]:
+    source, seeds, budgets = look.some(2000), 2 if quick else 3, (8.0, 64.0) if quick else (32.0, 512.0)
     return {
         (loss, method, text, passes): [
             Run(source, loss, "l1:20", method, batch_size(text, source.n), 1.0, seed, passes, 20) for seed in range(seeds)
@@ -130,18 +146,18 @@ def _batch_runs(find: Find, quick: bool) -> dict[tuple[str, str, str, float], li
     }
 
 
-def _batch_tasks(find: Find, quick: bool) -> list[Any]:
+def _batch_tasks(look: Look, quick: bool) -> list[Any]:
     return [
-        *(run for runs in _batch_runs(find, quick).values() for run in runs),
-        Minimum(find("a9a", rows=2000), "logistic", "l1:20"),
+        *(run for runs in _batch_runs(look, quick).values() for run in runs),
+        Minimum(look.some(2000), "logistic", "l1:20"),
     ]
 
 
-def _batches(find: Find, quick: bool, results: Results) -> Finding:
-    least = float(results[Minimum(find("a9a", rows=2000), "logistic", "l1:20")]["value"])
+def _batches(look: Look, quick: bool, results: Results) -> Finding:
+    least = float(results[Minimum(look.some(2000), "logistic", "l1:20")]["value"])
     errors = {
         key: float(np.mean([_error(key[0], results[run], least) for run in runs]))
-        for key, runs in _batch_runs(find, quick).items()
+        for key, runs in _batch_runs(look, quick).items()
     }
     budgets = sorted({key[3] for key in errors})
     rows, gains = [], {}
@@ -152,7 +168,7 @@ def _batches(find: Find, quick: bool, results: Results) -> Finding:
     columns = ("problem", "method", "batch", *(f"error, {passes:g} passes" for passes in budgets), "gain")
     text = (
         "The error is f - f_min for logistic regression, and the smallest exact gap along the run for non-linear least squares; "
-        f"mean over the seeds, n = 2000, l1 ball of radius 20. {find('a9a', rows=2000).text}."
+        f"mean over the seeds, n = {look.some(2000).n}, l1 ball of radius 20. {look.some(2000).text}."
     )
     numbers = {"gains": gains, "budgets": budgets}
     return Finding("batches", numbers, _page("batches", "Any batch size", text, [_table("Errors", columns, rows)]))
@@ -167,12 +183,12 @@ def _error(loss: str, run: dict[str, np.ndarray], least: float) -> float:
 STARTS = ("sarah-fw", "saga-sarah-fw", "saga-sarah-fw:start=cold")
 
 
-def _start_runs(find: Find, quick: bool) -> dict[tuple[str, str, str], list[Run]]:
+def _start_runs(look: Look, quick: bool) -> dict[tuple[str, str, str], list[Run]]:
     passes, seeds, rows = (20.0, 2, 25) if quick else (100.0, 5, 50)  # those of the figures, so that no run is made twice
     problems = [p for name in ("fig1", "fig4") for p in FIGURES[name].problems]
     return {
         (p.data, p.set, method): [
-            Run(find(p.data), p.loss, p.set, method, batch_size("n/100", find(p.data).n), 1.0, seed, passes, rows)
+            Run(look.find(p.data), p.loss, p.set, method, batch_size("n/100", look.find(p.data).n), 1.0, seed, passes, rows)
             for seed in range(seeds)
         ]
         for p in problems
@@ -180,15 +196,15 @@ def _start_runs(find: Find, quick: bool) -> dict[tuple[str, str, str], list[Run]
     }
 
 
-def _start_tasks(find: Find, quick: bool) -> list[Any]:
-    runs = _start_runs(find, quick)
-    return [run for held in runs.values() for run in held] + [Minimum(find(d), "logistic", s) for d, s, _ in runs]
+def _start_tasks(look: Look, quick: bool) -> list[Any]:
+    runs = _start_runs(look, quick)
+    return [run for held in runs.values() for run in held] + [Minimum(look.find(d), "logistic", s) for d, s, _ in runs]
 
 
-def _starts(find: Find, quick: bool, results: Results) -> Finding:
+def _starts(look: Look, quick: bool, results: Results) -> Finding:
     ends: dict[tuple[str, str], list[float]] = {}
-    for (data, set_, _), runs in _start_runs(find, quick).items():
-        least = float(results[Minimum(find(data), "logistic", set_)]["value"])
+    for (data, set_, _), runs in _start_runs(look, quick).items():
+        least = float(results[Minimum(look.find(data), "logistic", set_)]["value"])
         ends.setdefault((data, set_), []).append(float(np.median([results[run]["value"][-1] for run in runs])) - least)
     rows = [[*key, *(f"{end:.1e}" for end in three), f"{three[2] / three[0]:.2f}"] for key, three in ends.items()]
     columns = ("data", "set", "Algorithm 1", "Algorithm 2", "Algorithm 2, no full gradient", "last / first")
@@ -199,13 +215,13 @@ def _starts(find: Find, quick: bool, results: Results) -> Finding:
 # memory
 
 
-def _memory_tasks(find: Find, quick: bool) -> list[Any]:
-    source = find("a9a", rows=8000)
+def _memory_tasks(look: Look, quick: bool) -> list[Any]:
+    source = look.some(8000)
     return [Memory(source, method, kind) for kind in ("linear", "separable") for method in Memory.METHODS]
 
 
-def _memory(find: Find, quick: bool, results: Results) -> Finding:
-    tasks = _memory_tasks(find, quick)
+def _memory(look: Look, quick: bool, results: Results) -> Finding:
+    tasks = _memory_tasks(look, quick)
     source, peaks = tasks[0].source, {(t.kind, t.method): float(results[t]["bytes"]) for t in tasks}
     rows, extra = [], {}
     for (kind, method), peak in peaks.items():
