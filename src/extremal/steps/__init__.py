@@ -2,15 +2,13 @@
 
 from extremal.steps.adaptive import LineSearch, ShortStep
 from extremal.steps.base import Direction, Plan, Step, check_step, take
+from extremal.steps.estimators import EpochHarmonic, EpochOpenLoop, LuFreundStep
 from extremal.steps.scaled import Scaled
 from extremal.steps.schedules import (
     Anytime,
     Decay,
-    EpochHarmonic,
-    EpochOpenLoop,
     FullStep,
     InverseSqrt,
-    LuFreundStep,
     OpenLoop,
     SmallBatch,
     TwoPhase,

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Phase
 from extremal.iterates import distance2, inner
@@ -96,3 +97,17 @@ def bound(rule: Step, value: T | None) -> T:
     if value is None:
         raise InputError(f"{rule} is not bound: it needs the method's Plan, see `Step.bind`")
     return value
+
+
+def constant(call: str, d: float | None, name: str = "d") -> float | None:
+    """An open constant, or one that is at least 1."""
+    return None if d is None else checks.at_least(call, name, d, 1)
+
+
+def wanted(rule: Step, name: str, own: float | None, plans: float | None, who: str = "Sarah, SagaSarah and Saga") -> float:
+    """A rule's own constant, or the plan's, or a word on who states it."""
+    found = first(own, plans)
+    if found is None:
+        call = type(rule).__name__
+        raise InputError(f"`{call}({name}=...)` must be given: the gradient estimator states none ({who} do)")
+    return found

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from extremal import checks
-from extremal.checks import InputError
-from extremal.steps.base import Direction, Plan, Step, T, bound, first
+from extremal.steps.base import Direction, Plan, bound, constant, first, wanted
 
 
 @dataclass(frozen=True)
@@ -90,90 +89,6 @@ class FullStep:
 
 
 @dataclass(frozen=True)
-class EpochOpenLoop:
-    """The open loop, begun anew at each epoch: eta = 2 / (k + 2) at position k of the epoch.
-
-    References
-    ----------
-    Hazan, Luo (2016), Variance-reduced and projection-free stochastic optimization, arXiv:1602.02101.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> ex.EpochOpenLoop()
-    EpochOpenLoop()
-    """
-
-    def bind(self, plan: Plan) -> Self:
-        """Refuse an estimator without epochs."""
-        return _with_epochs(self, plan)
-
-    def eta(self, k: int, direction: Direction) -> float:
-        """2 / (k + 2) within the epoch."""
-        return 2.0 / (direction.phase.k + 2.0)
-
-
-@dataclass(frozen=True)
-class EpochHarmonic:
-    """The step of SPIDER Frank-Wolfe for convex f: eta = 2 / (K_t + k + 1) at position k of an epoch of length K_t.
-
-    With lengths 1, 2, 4, ... it goes on like 2 / (iterations made so far + 2).
-
-    References
-    ----------
-    Yurtsever, Sra, Cevher (2019), Conditional gradient methods via stochastic path-integrated differential estimator.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> ex.EpochHarmonic()
-    EpochHarmonic()
-    """
-
-    def bind(self, plan: Plan) -> Self:
-        """Refuse an estimator without epochs."""
-        return _with_epochs(self, plan)
-
-    def eta(self, k: int, direction: Direction) -> float:
-        """2 / (K_t + k + 1)."""
-        return 2.0 / (direction.phase.length + direction.phase.k + 1.0)
-
-
-@dataclass(frozen=True)
-class LuFreundStep:
-    """The step that goes with the substitute gradient: eta_k = 2 (2m + k) / ((k + 1) (4m + k)), m = n/b.
-
-    Parameters
-    ----------
-    m : float, optional
-        Taken from the estimator if left out.
-
-    References
-    ----------
-    Lu, Freund (2021), arXiv:1807.07680, with m for their n at batches of b.
-
-    Examples
-    --------
-    >>> LuFreundStep(m=10).eta(0, None)
-    1.0
-    """
-
-    m: float | None = None
-
-    def __post_init__(self):
-        checks.fix(self, m=_constant("LuFreundStep", self.m, "m"))
-
-    def bind(self, plan: Plan) -> Self:
-        """m from the plan."""
-        return replace(self, m=_wanted(self, "m", self.m, plan.m, "Substitute"))
-
-    def eta(self, k: int, direction: Direction) -> float:
-        """2 (2m + k) / ((k + 1) (4m + k))."""
-        m = bound(self, self.m)
-        return 2.0 * (2.0 * m + k) / ((k + 1.0) * (4.0 * m + k))
-
-
-@dataclass(frozen=True)
 class TwoPhase:
     """The step of Theorems 1 and 3 of the Sarah Frank-Wolfe paper: constant first, then falling like 2/k.
 
@@ -204,11 +119,11 @@ class TwoPhase:
     horizon: int | None = None
 
     def __post_init__(self):
-        checks.fix(self, d=_constant("TwoPhase", self.d), horizon=_horizon("TwoPhase", self.horizon))
+        checks.fix(self, d=constant("TwoPhase", self.d), horizon=_horizon("TwoPhase", self.horizon))
 
     def bind(self, plan: Plan) -> TwoPhase | Anytime:
         """d and K from the plan."""
-        d, horizon = _wanted(self, "d", self.d, plan.d), first(self.horizon, plan.horizon)
+        d, horizon = wanted(self, "d", self.d, plan.d), first(self.horizon, plan.horizon)
         return Anytime(d) if horizon is None else replace(self, d=d, horizon=horizon)
 
     def eta(self, k: int, direction: Direction) -> float:
@@ -239,11 +154,11 @@ class Anytime:
     d: float | None = None
 
     def __post_init__(self):
-        checks.fix(self, d=_constant("Anytime", self.d))
+        checks.fix(self, d=constant("Anytime", self.d))
 
     def bind(self, plan: Plan) -> Self:
         """d from the plan."""
-        return replace(self, d=_wanted(self, "d", self.d, plan.d))
+        return replace(self, d=wanted(self, "d", self.d, plan.d))
 
     def eta(self, k: int, direction: Direction) -> float:
         """2 / (2d + k)."""
@@ -322,24 +237,6 @@ class SmallBatch:
     def eta(self, k: int, direction: Direction) -> float:
         """Known once bound."""
         return bound(self, None)
-
-
-def _constant(call: str, d: float | None, name: str = "d") -> float | None:
-    return None if d is None else checks.at_least(call, name, d, 1)
-
-
-def _with_epochs(rule: T, plan: Plan) -> T:
-    if not plan.epochs:
-        raise InputError(f"{rule} goes by epochs, and the gradient estimator has none; Svrg and Spider have")
-    return rule
-
-
-def _wanted(rule: Step, name: str, own: float | None, plans: float | None, who: str = "Sarah, SagaSarah and Saga") -> float:
-    found = first(own, plans)
-    if found is None:
-        call = type(rule).__name__
-        raise InputError(f"`{call}({name}=...)` must be given: the gradient estimator states none ({who} do)")
-    return found
 
 
 def _horizon(call: str, horizon: int | None) -> int | None:
