@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import functools
+import os
+import threading
 
 import pytest
 from cases import optimum
 from hypothesis import settings
+from server import TINY, Server
+
+from extremal import datasets, downloads
 
 settings.register_profile("extremal", derandomize=True, deadline=None, max_examples=60, database=None)
 settings.load_profile("extremal")
@@ -16,3 +21,48 @@ settings.load_profile("extremal")
 def f_star():
     """(loss, C) -> the optimal value on cases.MATRIX, solved once per session."""
     return functools.cache(optimum)
+
+
+# ---- data sets and downloads: a file of tests asks for user and waits as a whole, so that nothing of the user's is touched
+
+FOLDER = os.environ.get("EXTREMAL_DATA")  # as it is before a test hides it
+
+
+@pytest.fixture
+def user(tmp_path, monkeypatch):
+    """No environment, a user's directory of our own, and one more data set."""
+    folder = tmp_path / "user" / "extremal"
+    monkeypatch.delenv("EXTREMAL_DATA", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(datasets, "user_dir", lambda: folder)
+    monkeypatch.setitem(datasets.CATALOGUE, "tiny", TINY)
+    return folder
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """The waits between attempts, which are not made."""
+    waited = []
+    monkeypatch.setattr(downloads, "sleep", waited.append)
+    return waited
+
+
+@pytest.fixture
+def server():
+    """One that listens, and answers well until told otherwise."""
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.released.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def real(user, monkeypatch):
+    """The directory of the paper's data sets, for tests that need it."""
+    if not FOLDER:
+        pytest.skip("EXTREMAL_DATA names no directory with the paper's data sets")
+    monkeypatch.setenv("EXTREMAL_DATA", FOLDER)

@@ -1,6 +1,6 @@
 """A report as one HTML page that needs nothing else: style, script, plotly.js and the numbers are inside it.
 
-The page is drawn by page.js from the report, which is embedded as JSON; see ``write_page`` for what a report holds.
+The page is drawn by one script from the report, which is embedded as JSON; see ``write_page`` for what a report holds.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 
 from extremal.checks import InputError
 from extremal.outputs import whole
+
+SCRIPTS = ("data.js", "plots.js", "view.js", "page.js")  # in this order: each may use those before it as it is read
 
 
 def write_page(path: Path, report: dict[str, Any]) -> None:
@@ -35,7 +37,7 @@ def page(report: dict[str, Any]) -> str:
         "title": html.escape(str(report.get("title") or "extremal")),
         "style": _resource("page.css"),
         "report": _json(report),
-        "script": _script(_resource("page.js")),
+        "script": _script(_drawing()),
         "plotly": _script(_plotly()),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _resource("template.html"))
@@ -43,6 +45,11 @@ def page(report: dict[str, Any]) -> str:
 
 def _resource(name: str) -> str:
     return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _drawing() -> str:
+    """The page's own script: its files, in one scope that is none of plotly's."""
+    return '(() => {\n"use strict";\n\n' + "\n".join(map(_resource, SCRIPTS)) + "})();\n"
 
 
 def _plotly() -> str:
