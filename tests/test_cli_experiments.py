@@ -41,7 +41,7 @@ def test_compare_as_in_the_readme(here):
     result = run("compare", "--data", "mine.svm", "--set", "l1:5", "--methods", "sarah-fw,negiar,auto", *SMALL)
     assert result.exit_code == 0, result.output
     made = {path.name for path in (here / "comparison").iterdir()}
-    assert made == {"index.html", "compare.csv", "settings.json"} | {
+    assert made == {"index.html", "compare.csv", "settings.json", "ledger.md"} | {
         f"compare-{x}.{end}" for x in ("passes", "lmos", "cpu") for end in ("png", "pdf")
     }
     rows = list(csv.DictReader((here / "comparison" / "compare.csv").read_text().splitlines()))
@@ -84,6 +84,7 @@ def test_the_same_command_makes_the_same_numbers_from_kept_runs(here):
     [
         (["--data", "mine.svm", "--set", "l1:5", "--methods", "sara,nothing"], ["nothing"]),
         (["--data", "mine.svm", "--set", "l1:5", "--methods", "sarah-fw:bath=3"], ["bath=3", "batch"]),
+        (["--data", "mine.svm", "--set", "l1:5", "--methods", ","], ["at least one", "method"]),
         (["--data", "mine.svm", "--set", "l9:5"], ["unknown set 'l9'"]),
         (["--data", "mine.svm", "--set", "l1:5", "--loss", "hinge"], ["unknown loss 'hinge'"]),
         (["--data", "gone.svm", "--set", "l1:5"], ["gone.svm", "neither a file nor"]),
@@ -106,6 +107,21 @@ def test_unknown_targets(here):
     refused(run("reproduce", "fig9", "--cache", "kept"), "unknown target 'fig9'", "fig1", "table2", "rates")
 
 
+def test_options_that_do_not_apply(here):
+    refused(run("reproduce", "memory", "--passes", 3, "--cache", "kept"), "--seeds and --passes are for figures", "memory")
+
+
+def test_a_figure_of_the_paper_on_other_data(here):
+    result = run(
+        "reproduce", "fig4", "--data", "mine.svm", "--quick", "--passes", 3, "--cache", "kept", "--workers", 2, "--offline"
+    )
+    assert result.exit_code == 0, result.output
+    said = report_of(here / "reproduction" / "index.html")
+    assert [(p["data"], p["set"]) for p in said["figures"][0]["problems"]] == [("mine.svm", "l1:20")]
+    assert {row["command"] for row in said["ledger"]} == {"extremal reproduce fig4 --quick --data mine.svm --passes 3.0"}
+    assert "mine.svm" in (here / "reproduction" / "ledger.md").read_text()
+
+
 def test_targets_in_their_order():
     known = ["fig1", "fig2", "table2"]
     assert experiments._targets(["table2", "fig1"], known) == ["fig1", "table2"]
@@ -118,11 +134,12 @@ def test_a_figure_on_stand_ins_says_so(here):
     assert "stand-in" in result.stdout
     said = report_of(here / "reproduction" / "index.html")
     assert {p["origin"] for p in said["figures"][0]["problems"]} == {"stand-in"}
-    assert "Not the real data" in said["summary"][0]
+    assert "Not the real data" in said["caution"][0]
     assert said["quick"] is True
-    (row,) = said["ledger"]
+    row, well = said["ledger"]
     assert row["verdict"] in ("holds", "holds in part", "does not hold here")
-    assert row["command"] == "extremal reproduce fig5"
+    assert row["command"] == well["command"] == "extremal reproduce fig5 --quick --passes 2.0"
+    assert "not w8a" in row["on"]
     rows = list(csv.DictReader((here / "reproduction" / "fig5.csv").read_text().splitlines()))
     assert {row["origin"] for row in rows} == {"stand-in"}
     least = {row["data"]: float(row["f_min"]) for row in rows}

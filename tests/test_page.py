@@ -21,6 +21,7 @@ pytest.importorskip("plotly", reason="plotly is not installed")
 
 from extremal.checks import InputError
 from extremal.experiments.page import page, write_page
+from extremal.experiments.report import CSV_COLUMNS
 
 ROWS, SEEDS = 12, 3
 METHODS = [("sarah-fw", "Algorithm 1 (Sarah FW)", True), ("frank-wolfe", "Frank-Wolfe", False), ("svrf", "SVRF <& co>", False)]
@@ -29,7 +30,7 @@ ARGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--no-first-run",
 ]  # fmt: skip
-DOWNLOAD = "figure,data,loss,set,method,steps,factor,batch,seed,passes,lmos,cpu,value,gap"
+DOWNLOAD = "figure,data,origin,loss,set,method,steps,factor,batch,seed,passes,lmos,cpu,value,gap,f_min,f_min_gap"
 
 
 # a report
@@ -51,12 +52,13 @@ def problem(data: str, origin: str, convex: bool, rng: np.random.Generator) -> d
                     "value": (f_min + (f_max - f_min) * fall).tolist(), "gap": np.abs(3 * fall).tolist(),
                 })  # fmt: skip
             factor = 1.0 if steps == "theory" else 0.125
-            curves.append({"method": method, "steps": steps, "factor": factor, "batch": 7, "runs": runs})
+            edge = method == "svrf" and (steps == "theory" or data == "a8a")  # which means nothing where nothing was tuned
+            curves.append({"method": method, "steps": steps, "factor": factor, "edge": edge, "batch": 7, "runs": runs})
     return {
         "key": f"{data}-key", "data": data, "origin": origin, "origin_text": f"where {data} is from", "n": 1234, "d": 56,
         "loss": "logistic", "set": "l1:20", "convex": convex, "f_min": f_min, "f_min_gap": gap, "f_min_how": "a long run",
         "f_max": f_max, "curves": curves,
-    }  # fmt: skip
+    } | ({"floor": 3e-6} if data == "a8a" else {})  # fmt: skip
 
 
 def make_report() -> dict:
@@ -72,7 +74,7 @@ def make_report() -> dict:
     ]
     series = {"label": "SVRF <& co>", "x": [1, 2, 4], "y": [3.0, None, 1.0], "low": [2.0, 1.0, 0.5], "high": [4.0, 3.0, 2.0]}
     plot = {"title": "b", "x_label": "batch", "y_label": "passes", "log_x": True, "log_y": False, "series": [series]}
-    verdicts = ["holds", "holds in part", "does not hold here", "not measured"]
+    verdicts = ["holds", "holds in part", "does not hold here", "undecided", "not measured"]
     return {
         "title": "A rerun </script><b>bold</b>", "generated": "2026-01-02T03:04:05+00:00", "quick": False,
         "summary": ["One sentence.", "Another & more."],
@@ -84,7 +86,8 @@ def make_report() -> dict:
         "overview": {"theory": ranks, "tuned": ranks[::-1]},
         "studies": [{"name": "batch", "title": "Batches", "text": "Why.", "plots": [plot],
                      "tables": [{"title": "t", "columns": ["b", "what"], "rows": [[16, "x"], [None, "y"]]}]}],
-        "ledger": [{"claim": f"claim {i}", "where": "4", "measured": "m", "verdict": v, "command": "extremal reproduce"}
+        "ledger": [{"claim": f"claim {i}", "where": "4", "rule": f"{i} < 5 & <so on>", "measured": "m" * (i < 4), "verdict": v,
+                    "command": "extremal reproduce"} | ({"on": "LIBSVM's a9a"} if i == 1 else {})
                    for i, v in enumerate(verdicts)],
         "settings": {"passes": 22, "seeds": [0, 1, 2]}, "versions": {"numpy": "2"}, "machine": {"cores": "2"},
         "table2": {"columns": ["data", "L"], "rows": [["a8a", 0.25]], "remark": "Constants."},
@@ -104,9 +107,11 @@ def column(curve: dict, key: str) -> np.ndarray:
 
 def expected(held: dict, steps: str, x: str = "passes", y: str = "relative", hidden: tuple = ()) -> dict:
     """method -> (x, y): medians over the seeds, as they should be plotted."""
+    least = held.get("floor", held["f_min_gap"])
+    span = max(held["f_max"] - held["f_min"], least)
     key, shift, scale, floor = {
-        "relative": ("value", held["f_min"], held["f_max"] - held["f_min"], held["f_min_gap"] / (held["f_max"] - held["f_min"])),
-        "excess": ("value", held["f_min"], 1.0, held["f_min_gap"]),
+        "relative": ("value", held["f_min"], span, least / span),
+        "excess": ("value", held["f_min"], 1.0, least),
         "value": ("value", 0.0, 1.0, held["f_min"]),
         "gap": ("gap", 0.0, 1.0, 1e-16),
     }[y]
@@ -384,18 +389,67 @@ def test_hiding_a_method_hides_it_in_every_panel(show, report):
     opened.until(lambda: len(opened.lines(panel(report["figures"][0]))) == 3, "showing all")
 
 
-def test_nothing_is_drawn_below_the_floor(show, report):
-    opened, figure = show(report), report["figures"][0]
+@pytest.mark.parametrize(("at", "least", "name"), [(0, 3e-6, "floor"), (1, 1e-6, "accuracy of f<sub>min</sub>")])
+def test_nothing_is_drawn_below_the_floor(at, least, name, show, report):
+    opened, figure, where = show(report), report["figures"][0], panel(report["figures"][0], at)
     opened.choose("fig1", "steps", "both")
     opened.choose("fig1", "band", "range")
-    for y, floor in [("excess", 1e-6), ("value", 0.25), ("relative", 2e-6)]:
+    for y, floor in [("excess", least), ("value", 0.25), ("relative", 2 * least)]:
         opened.choose("fig1", "y", y)
-        opened.until(lambda: np.allclose(opened.lines(panel(figure), "floor")[None, None][1], floor), y)  # noqa: B023
-        drawn = [pair[1] for role in ("line", "band") for pair in opened.lines(panel(figure), role).values()]
+        opened.until(lambda: np.allclose(opened.lines(where, "floor")[None, None][1], floor, rtol=1e-12), y)  # noqa: B023
+        drawn = [pair[1] for role in ("line", "band") for pair in opened.lines(where, role).values()]
         assert min(np.nanmin(y) for y in drawn) == pytest.approx(floor, rel=1e-12)
-        assert opened.plot(panel(figure))["layout"]["y"]["range"][0] < (floor if y == "value" else np.log10(floor))
-    names = [t["text"][1] for t in opened.plot(panel(figure))["data"] if t["meta"]["role"] == "floor"]
-    assert names == ["accuracy of f<sub>min</sub>: 2.0 × 10⁻⁶"]
+        assert opened.plot(where)["layout"]["y"]["range"][0] < (floor if y == "value" else np.log10(floor))
+    names = [t["text"][1] for t in opened.plot(where)["data"] if t["meta"]["role"] == "floor"]
+    assert names == [f"{name}: {2e6 * least:.1f} × 10⁻⁶"]
+    facts = opened.locator(f"{where} .facts").inner_text()
+    assert ("floor" in facts) == ("floor" in figure["problems"][at])
+    assert "gap 10⁻⁶" in facts
+
+
+@pytest.mark.parametrize("floor", [3e-6, 0.0, None])
+@pytest.mark.parametrize("f_max", [0.25, 0.25 - 1e-9])
+def test_a_problem_solved_from_the_start_is_drawn_at_the_floor(floor, f_max, show, report):
+    held = report["figures"][0]["problems"][1]
+    held |= {"f_max": f_max, "floor": floor, "f_min_gap": 0.0}
+    for run in (run for curve in held["curves"] for run in curve["runs"]):
+        run["value"] = [f_max] * ROWS
+    opened, where = show(report), panel(report["figures"][0], 1)
+    for y, level in [("relative", 1.0), ("excess", floor or 1e-16)]:
+        opened.choose("fig1", "y", y)
+        opened.until(lambda: np.allclose(opened.lines(where, "floor")[None, None][1], level, rtol=1e-12), y)  # noqa: B023
+        lines = opened.lines(where)
+        assert len(lines) == 3
+        for x, drawn in lines.values():
+            assert len(x) == ROWS
+            np.testing.assert_allclose(drawn, level, rtol=1e-12)
+
+
+def test_without_f_max_there_is_nothing_relative(show, report):
+    report["figures"][0]["problems"][0]["f_max"] = float("inf")
+    opened, where = show(report), panel(report["figures"][0])
+    assert all(np.isnan(y).all() for _, y in opened.lines(where).values())
+    opened.choose("fig1", "y", "excess")
+    opened.until(lambda: all(np.isfinite(y[:-1]).all() for _, y in opened.lines(where).values()), "the excess")
+
+
+def test_a_constant_at_the_end_of_the_grid_is_marked(show, report):
+    opened, where = show(report), panel(report["figures"][0])
+    opened.choose("fig1", "steps", "both")
+    opened.until(lambda: len(opened.lines(where)) == 6, "both")
+    for number in (0, 1):
+        opened.lines(panel(report["figures"][0], number))
+        traces = opened.plot(panel(report["figures"][0], number))["data"]
+        tips = {(t["meta"]["method"], t["meta"]["steps"]): t["hovertemplate"] for t in traces if t["meta"]["role"] == "line"}
+        marked = [key for key, text in tips.items() if "tuned, × 0.125, end of the grid<br>" in text]
+        assert marked == [("svrf", "tuned")] * (number == 0)
+        assert sum("end of the grid" in text for text in tips.values()) == len(marked)
+    opened.locator("#fig1 summary", has_text="numbers behind").click()
+    rows = opened.locator("#fig1 .behind tbody tr")
+    opened.until(lambda: rows.count() == 12, "the table")
+    cells = [row.locator("td").nth(3).inner_text() for row in rows.all()]
+    assert cells == ["1", "0.125", "1", "0.125", "1", "0.125\nend of the grid", *["1", "0.125"] * 3]
+    assert "†: the tuned constant lies at the end of the grid" in opened.locator("#overview .note").inner_text()
 
 
 def test_non_convex_problems_show_their_gap_as_well(show, report):
@@ -404,8 +458,14 @@ def test_non_convex_problems_show_their_gap_as_well(show, report):
     assert "best f known" in opened.locator("#fig2 .facts").inner_text()
     assert "best value known" in opened.locator("#fig2 .hint").inner_text()
     assert opened.locator("#fig1 .second").count() == 0
+    stationary = "nearly stationary, not that it is good"
+    assert stationary in opened.locator("#fig2 .second").inner_text()
+    assert stationary not in opened.locator("#fig2 .hint").inner_text()
     opened.choose("fig2", "y", "gap")
     assert opened.locator("#fig2 .second").is_hidden()
+    assert stationary in opened.locator("#fig2 .hint").inner_text()
+    opened.choose("fig1", "y", "gap")
+    assert stationary not in opened.locator("#fig1").inner_text()
 
 
 def test_panels_say_what_their_data_are(opened, report):
@@ -451,14 +511,16 @@ def test_csv_has_every_number_of_the_figure(opened, report, tmp_path):
     with open(tmp_path / "runs.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     assert rows[0] == DOWNLOAD.split(",")
+    assert tuple(rows[0]) == CSV_COLUMNS
     wanted = [
-        ["fig1", held["data"], "logistic", "l1:20", curve["method"], curve["steps"], curve["factor"], 7, run["seed"]]
-        + [run[key][i] for key in rows[0][-5:]]
+        ["fig1", held["data"], held["origin"], "logistic", "l1:20", curve["method"], curve["steps"], curve["factor"], 7]
+        + [run["seed"]] + [run[key][i] for key in rows[0][-7:-2]] + [held["f_min"], held["f_min_gap"]]
         for held in report["figures"][0]["problems"] for curve in held["curves"] for run in curve["runs"] for i in range(ROWS)
     ]  # fmt: skip
-    assert [row[:6] for row in rows[1:]] == [row[:6] for row in wanted]
-    found = np.array([[float(x or "nan") for x in row[6:]] for row in rows[1:]])
-    np.testing.assert_array_equal(found, np.array([row[6:] for row in wanted], dtype=float))
+    assert [row[:7] for row in rows[1:]] == [row[:7] for row in wanted]
+    found = np.array([[float(x or "nan") for x in row[7:]] for row in rows[1:]])
+    np.testing.assert_array_equal(found, np.array([row[7:] for row in wanted], dtype=float))
+    assert [row[11] for row in rows[1:]] == [str(row[11]) for row in wanted]  # whole numbers of calls
 
 
 def test_json_is_the_report(opened, report, tmp_path):
@@ -503,9 +565,10 @@ def test_overview_says_where_each_method_ends(opened, report):
         for name, row in zip(names, heat.locator("tbody tr").all(), strict=True):
             ends = [np.log10(expected(held, kind)[name][1][-1]) for held in problems]
             floors = [kind == "tuned" for _ in problems]
+            edges = [kind == "tuned" and name == "svrf" and held["data"] == "a8a" for held in problems]
             wanted = [
-                f"{'≤' * low}{end:.1f}".replace("-", "−") if np.isfinite(end) else "–"
-                for end, low in zip(ends, floors, strict=True)
+                f"{'≤' * low}{end:.1f}{'†' * edge}".replace("-", "−") if np.isfinite(end) else "–"
+                for end, low, edge in zip(ends, floors, edges, strict=True)
             ]
             assert row.locator("td").all_inner_texts() == wanted
 
@@ -515,10 +578,11 @@ def test_all_sections_and_the_way_to_them(show, report):
     titles = opened.locator("main h2").all_inner_texts()
     assert titles == opened.locator("#toc a").all_inner_texts()
     assert len(titles) == 8
-    assert opened.locator("#ledger .verdict").all_inner_texts()[4:] == [
+    assert opened.locator("#ledger .verdict").all_inner_texts()[5:] == [
         "✓ holds",
         "◐ holds in part",
         "✗ does not hold here",
+        "? undecided",
         "○ not measured",
     ]
     assert opened.lines("#study-batch .panel", "line").keys() == {(None, None)}
@@ -527,6 +591,43 @@ def test_all_sections_and_the_way_to_them(show, report):
         lambda: opened.evaluate("Math.abs(document.querySelector('#fig2').getBoundingClientRect().top) < 60"), "going there"
     )
     opened.until(lambda: opened.locator("#toc a[aria-current]").all_inner_texts() == ["Figure 2: non-convex"], "marking it")
+
+
+def test_the_ledger_says_when_a_claim_holds_and_on_which_data(show, report):
+    del report["ledger"][2]["rule"]
+    opened = show(report)
+    rows = [row.locator("td").all_inner_texts() for row in opened.locator("#ledger tbody tr").all()]
+    claims, _, measured, _, _ = ([cell.split("\n") for cell in column] for column in zip(*rows, strict=True))
+    rules = [[f"It holds if {i} < 5 & <so on>"] if i != 2 else [] for i in range(5)]
+    assert claims == [[f"claim {i}", *rules[i]] for i in range(5)]
+    assert measured == [["m"], ["m", "On LIBSVM's a9a"], ["m"], ["m"], ["–"]]
+    counts = opened.locator("#ledger .counts .verdict").all_inner_texts()
+    assert counts[3] == "? undecided: 1"
+    looks = "n => { const s = getComputedStyle(n); return [s.borderTopStyle, s.borderTopWidth].join() }"
+    tags = [tag.evaluate(looks) for tag in opened.locator("#ledger .counts .verdict").all()]
+    assert len(set(tags)) == 5  # told apart by their frames too, not by colour alone
+
+
+def test_notices(show, report):
+    def notices() -> list[str]:
+        return show(report).locator(".notice").all_inner_texts()
+
+    assert notices() == []
+    report |= {"quick": True, "caution": []}
+    assert notices() == ["A quick run, smaller than the full one."]
+    report |= {"summary": ["This is the Quick version: fewer passes.", "More."], "caution": ["Careful & <so>.", "f_min is off."]}
+    assert notices() == ["A quick run.", "Caution. Careful & <so>. fmin is off."]
+    report["quick"] = False
+    assert notices() == ["Caution. Careful & <so>. fmin is off."]
+
+
+def test_how_to_read_the_plots(opened):
+    opened.locator("summary", has_text="How to read").click()
+    opened.until(lambda: opened.locator("#fig1 .behind li").count() > 0, "the list")
+    text = " ".join(opened.locator("#fig1 .behind li").all_inner_texts())
+    assert "fmax is the largest value at a recorded point of any curve of the panel" in text
+    assert "Relative suboptimality is (f − fmin) / (fmax − fmin)." in text
+    assert "the least difference to fmin that means something" in text
 
 
 def test_empty_sections_vanish(show, report):
@@ -568,6 +669,7 @@ def test_light_and_dark(show, report):
 def test_the_page_never_scrolls_sideways(width, show, report):
     report["figures"][0]["problems"] *= 7
     report["ledger"][0]["command"] = "extremal reproduce --out /a/" + "very/" * 30 + "long/path.html"
+    report["caution"] = ["Rough: " + "a-very-long-key/" * 30]
     opened = show(report, viewport={"width": width, "height": 900})
     for summary in opened.locator("summary").all():
         summary.click()

@@ -4,13 +4,22 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from multiprocessing import active_children
 from pathlib import Path
+from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
+import scipy.linalg  # noqa: F401  brings a BLAS of its own
+import threadpoolctl
 
+from extremal import outputs
+from extremal.checks import InputError
 from extremal.experiments import pool, store
 from extremal.experiments.pool import WorkerError, run_all
 from extremal.experiments.progress import Pace
@@ -31,13 +40,16 @@ class Square:
     def execute(self):
         with open(self.marks, "a") as file:
             file.write(f"{self.number}\n")
+        with open(f"{self.marks}.pids", "a") as file:
+            file.write(f"{os.getpid()}\n")
         time.sleep(self.seconds)
         if self.how == "fails":
             raise ValueError("no square")
         if self.how == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
         threads = ",".join(os.environ.get(name, "") for name in pool.THREADS)
-        return {"square": np.array(self.number**2), "threads": np.array(threads)}
+        pools = [numba.get_num_threads(), *(pool["num_threads"] for pool in threadpoolctl.threadpool_info())]
+        return {"square": np.array(self.number**2), "threads": np.array(threads), "pools": np.array(pools)}
 
 
 @pytest.fixture
@@ -68,6 +80,34 @@ def test_workers_have_one_thread_and_leave_the_environment_alone(tmp_path, marks
     assert {str(result["threads"]) for result in results.values()} == {"1,1,1,1,1"}
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "NUMBA_NUM_THREADS" not in os.environ
+
+
+def pools():
+    return [(pool["filepath"], pool["num_threads"]) for pool in threadpoolctl.threadpool_info()]
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one thread is all there is")
+@pytest.mark.parametrize(("workers", "how"), [(1, "well"), (1, "fails"), (2, "well")])
+def test_a_task_has_one_thread_in_every_pool(tmp_path, marks, workers, how):
+    before = numba.get_num_threads(), pools()
+    assert before[0] > 1
+    assert max(number for _, number in before[1]) > 1
+    kept, tasks = Store(tmp_path / "kept"), [Square(1, str(marks)), Square(2, str(marks), how=how)]
+    try:
+        run_all(tasks, kept, workers)
+    except ValueError:
+        assert how == "fails"
+    threads = kept.get(tasks[0])["pools"]
+    assert len(threads) >= 3  # numba, and the BLAS of numpy and of scipy
+    assert set(threads) == {1}
+    assert (numba.get_num_threads(), pools()) == before
+
+
+def test_without_threadpoolctl_or_numba_it_runs(tmp_path, marks, monkeypatch):
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    monkeypatch.delitem(sys.modules, "numba")
+    assert run_all([Square(2, str(marks))], Store(tmp_path / "kept"), 1)
+    assert "numba" not in sys.modules  # it is not imported for this
 
 
 def test_what_is_kept_is_not_done_again(tmp_path, marks):
@@ -118,14 +158,41 @@ def test_a_damaged_file_counts_as_none(tmp_path, marks, damage):
     assert made(marks) == [2, 2]
 
 
+def test_a_result_is_whole_or_none(tmp_path, marks):
+    """Each byte changed in turn, and the file cut off anywhere: no damage is taken for a result."""
+    kept, task = Store(tmp_path / "kept"), Square(2, str(marks))
+    result = {"curve": np.linspace(0, 1, 7), "how": np.array("newton"), "none": np.empty((0, 3)), "convex": np.array(True)}
+    kept.put(task, result)
+    path, rng = kept.path(task), np.random.default_rng(0)
+    whole = path.read_bytes()
+    flips = rng.integers(1, 256, len(whole)).astype(np.uint8)
+    damaged = [whole[:i] + bytes([whole[i] ^ flips[i]]) + whole[i + 1 :] for i in range(len(whole))]
+    for held in damaged + [whole[:i] for i in range(0, len(whole), 7)] + [whole + b"more"]:
+        path.write_bytes(held)
+        assert kept.get(task) is None
+    path.write_bytes(whole)
+    got = kept.get(task)
+    assert list(got) == list(result)
+    for name in result:
+        np.testing.assert_array_equal(got[name], result[name], strict=True)
+
+
+def test_a_result_of_another_task_counts_as_none(tmp_path, marks):
+    kept, task, other = Store(tmp_path / "kept"), Square(2, str(marks)), Square(3, str(marks))
+    kept.put(task, {"square": np.array(4)})
+    kept.path(other).parent.mkdir(exist_ok=True)
+    kept.path(task).rename(kept.path(other))
+    assert kept.get(other) is None
+
+
 def test_nothing_half_written_is_kept(tmp_path, marks, monkeypatch):
     kept, task = Store(tmp_path / "kept"), Square(2, str(marks))
 
-    def full(file, **held):
-        file.write(b"half of it")
+    def full(file):
+        os.truncate(file, 10)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store.np, "savez_compressed", full)
+    monkeypatch.setattr(outputs.os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         run_all([task], kept, 1)
     assert not [path for path in kept.folder.rglob("*") if path.is_file()]
@@ -135,6 +202,17 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="cannot be kept there"):
         Store(tmp_path / "file" / "kept")
+
+
+@pytest.mark.skipif(not Path("/proc/sys").is_dir(), reason="no folder that nobody can write to")
+def test_a_folder_that_cannot_be_written_is_one_sentence():
+    with pytest.raises(InputError, match=r"^/proc/sys: the results cannot be kept there \([^()]+\)$"):
+        Store(Path("/proc/sys"))
+
+
+def test_a_store_leaves_nothing_in_its_folder(tmp_path):
+    Store(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -160,32 +238,95 @@ from test_pool import Square
 from extremal.experiments.pool import run_all
 from extremal.experiments.store import Store
 if __name__ == "__main__":
-    run_all([Square(i, {marks!r}, seconds=0.05 if i < 4 else 60.0) for i in range(8)], Store(Path({kept!r})), 2)
+    store = Store(Path({kept!r}))
+    store.code = {code!r}  # the sources may change while the tests run
+    run_all([Square(i, {marks!r}, seconds=0.05 if i < 4 else 60.0) for i in range(8)], store, 2)
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_after_ctrl_c_or_a_kill_it_goes_on_where_it_was(tmp_path, marks, how):
-    kept, script = tmp_path / "kept", tmp_path / "child.py"
-    script.write_text(CHILD.format(tests=str(Path(__file__).parent), marks=str(marks), kept=str(kept)))
-    child = subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, start_new_session=True)
+def alive(pid):
     try:
-        until = time.monotonic() + 60
-        while len(list(kept.rglob("*.npz"))) < 4 and time.monotonic() < until:
-            time.sleep(0.05)
-        began = time.monotonic()
-        child.send_signal(how) if how == signal.SIGINT else os.killpg(child.pid, how)
-        child.wait(timeout=30)
-        assert time.monotonic() - began < 20  # it does not wait for the runs of a minute
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait(until, seconds):
+    end = time.monotonic() + seconds
+    while not until() and time.monotonic() < end:
+        time.sleep(0.05)
+    return until()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, -signal.SIGINT), (signal.SIGKILL, -signal.SIGKILL)],
+)
+def test_after_ctrl_c_or_a_kill_it_goes_on_where_it_was(tmp_path, marks, how, code):
+    """The signal goes to the parent alone; its workers, in runs of a minute, end with it."""
+    kept, script = tmp_path / "kept", tmp_path / "child.py"
+    names = {"tests": str(Path(__file__).parent), "marks": str(marks), "kept": str(kept), "code": store.code()}
+    script.write_text(CHILD.format(**names))
+    child = subprocess.Popen([sys.executable, str(script)], stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        assert wait(lambda: len(made(marks)) == 6 and len(list(kept.rglob("*.npz"))) == 4, 60)
+        workers = set(map(int, Path(f"{marks}.pids").read_text().split()))
+        assert len([pid for pid in workers if alive(pid)]) == 2
+        os.kill(child.pid, how)
+        assert child.wait(timeout=20) == code
+        assert wait(lambda: not any(map(alive, workers)), 10)
     finally:
-        if child.poll() is None:
+        with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        child.stderr.close()
-    assert child.returncode != 0
+        child.wait()
     tasks = [Square(i, str(marks), seconds=0.05) for i in range(4)]
     before = made(marks)
     assert sorted(int(r["square"]) for r in run_all(tasks, Store(kept), 1).values()) == [0, 1, 4, 9]
     assert made(marks) == before
+
+
+@pytest.fixture
+def terminated():
+    """The signals that went to the handler that was there before."""
+    got = []
+    before = signal.signal(signal.SIGTERM, lambda *signal: got.append(signal))
+    yield got
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_sigterm_is_as_ctrl_c_while_it_runs(tmp_path, marks, terminated, workers):
+    kept, before = Store(tmp_path / "kept"), signal.getsignal(signal.SIGTERM)
+    tasks = [Square(1, str(marks)), Square(2, str(marks), seconds=60.0)]
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        run_all(tasks, kept, workers, lambda task, fresh: os.kill(os.getpid(), signal.SIGTERM))
+    assert interrupt.traceback  # held: the workers do not end by its being forgotten
+    assert not active_children()
+    assert kept.get(tasks[0]) is not None
+    assert not terminated
+    assert signal.getsignal(signal.SIGTERM) is before
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert len(terminated) == 1
+
+
+def test_sigterm_is_left_alone_in_another_thread_or_if_ignored(tmp_path, marks, terminated):
+    before, found = signal.getsignal(signal.SIGTERM), []
+    kept, look = Store(tmp_path / "kept"), lambda task, fresh: found.append(signal.getsignal(signal.SIGTERM))
+    thread = threading.Thread(target=run_all, args=([Square(1, str(marks))], kept, 1, look))
+    thread.start()
+    thread.join()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    run_all([Square(2, str(marks))], kept, 1, look)
+    assert found == [before, signal.SIG_IGN]
+
+
+def test_workers_are_ended_without_the_private_list():
+    ended = []
+    pool._end_workers(SimpleNamespace(kill_workers=lambda: ended.append("all")))
+    assert ended == ["all"]
+    pool._end_workers(SimpleNamespace(_processes=None))
+    pool._end_workers(SimpleNamespace())
 
 
 def test_the_time_left_goes_by_what_was_done_now():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,9 +18,11 @@ from scipy.optimize import minimize as scipy_minimize
 import extremal as ex
 from extremal.checks import InputError, NonFiniteError
 from extremal.experiments import reference as module
+from extremal.experiments import working_set
 from extremal.experiments.interior import Curved, descend, polish, secant, second
 from extremal.experiments.lifts import lift, to_boundary
 from extremal.experiments.reference import Reference, reference
+from extremal.experiments.working_set import by_columns
 from extremal.sets import ConvexSet
 
 FOLDER = os.environ.get("EXTREMAL_DATA")
@@ -283,6 +286,41 @@ def test_derivatives_that_are_not_finite_are_refused(width):
         reference(ex.LinearModel(Broken(), np.eye(2), np.array([3.0, 3.0])), ex.L2Ball(2.0))
 
 
+@pytest.mark.parametrize("C", [ex.L1Ball(1e300), ex.L2Ball(1e300), ex.LinfBall(1e300), ex.Box(-1e300, 1e300), ex.Box(-1e300, 0.0),
+                               ex.Simplex(1e300)], ids=str)  # fmt: skip
+def test_sets_whose_squares_overflow_are_refused_in_one_sentence(C):
+    with pytest.raises(InputError, match=r"`reference\(C=...\)` must have points of size 1e\+100 at most, got .*1e\+300"):
+        reference(random_problem(), C)
+
+
+@pytest.mark.parametrize("C", BALLS, ids=str)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_data_whose_squares_overflow_are_refused_in_one_sentence(C, sparse):
+    with pytest.raises(InputError, match=r"must have rows of size 1e\+100 at most, got 1.8e\+308"):
+        reference(random_problem(change=lambda A: 1e200 * A, sparse=sparse), C)
+    with pytest.raises(InputError, match=r"must have targets of size 1e\+100 at most, got 1e\+200"):
+        reference(ex.LinearModel(ex.Squared(), np.eye(6), np.full(6, 1e200)), C)
+    with pytest.raises(InputError, match=r"must have margins on C of size 1e\+100 at most, got 1e\+120"):
+        reference(ex.LinearModel(ex.Squared(), 1e60 * np.eye(6), np.ones(6)), ex.L1Ball(1e60))
+
+
+@pytest.mark.parametrize("loss", cases.LOSSES, ids=str)
+@pytest.mark.parametrize(("scale", "radius"), [(1.0, 1e98), (1e70, 1.0), (1e35, 1e35), (1e-200, 1e-200)])
+def test_large_and_small_numbers_raise_nothing_and_the_gap_is_told(loss, scale, radius):
+    """Warnings are errors here: neither these nor an OverflowError."""
+    f = random_problem(loss=loss, change=lambda A: scale * A)
+    for C in (ex.L1Ball(radius), ex.L2Ball(radius), ex.LinfBall(radius), ex.Box(-radius, 2 * radius), ex.Simplex(radius)):
+        r = reference(f, C)
+        assert C.contains(r.x, tol=EXACT)
+        assert r.gap == pytest.approx(max(0.0, cases.gap(C, r.x, f.grad(r.x))), rel=1e-6, abs=1e-12 * abs(r.gap) + 1e-20)
+
+
+def test_float32_rows_whose_squares_overflow_in_float32():
+    f = random_problem(loss=ex.Squared(), change=lambda A: (1e25 * A).astype(np.float32))
+    assert f.dtype == np.float32
+    assert reference(f, ex.L1Ball(1.0)).gap < 1e-6 * f.value(np.zeros(6))
+
+
 # losses and data of one's own
 
 
@@ -391,6 +429,122 @@ def test_many_coefficients(monkeypatch):
     assert (exact.how.split(",")[0], r.how.split(",")[0]) == ("interior point", "Frank-Wolfe with line search")
     assert r.gap <= 1e-8 * r.value + 1e-10
     assert abs(r.value - exact.value) <= r.gap + exact.gap
+
+
+def test_many_coefficients_and_not_convex(monkeypatch):
+    monkeypatch.setattr(module, "DIMENSION", cases.DIM - 1)
+    r = reference(cases.model(ex.NonlinearLeastSquares()), ex.L1Ball(0.5))
+    assert r.how.startswith("Frank-Wolfe")
+
+
+# more columns than can be solved for at once
+
+
+def wide_problem(loss, one_hot=False, n=1000, d=5000):
+    """1% of normal entries; or 40 groups of 125 columns, one 1 in each, most often in the first columns of the group."""
+    rng = np.random.default_rng(0)
+    if one_hot:
+        columns = np.minimum(d // 40 - 1, rng.pareto(0.7, (n, 40)).astype(int)) + d // 40 * np.arange(40)
+        A = sp.csr_array((np.ones(40 * n), columns.ravel(), 40 * np.arange(n + 1)), shape=(n, d))
+    else:
+        A = sp.random_array((n, d), density=0.01, rng=rng, format="csr", data_sampler=lambda size: rng.standard_normal(size))
+    x = np.zeros(d)
+    x[rng.choice(d, 50, replace=False)] = 3 * rng.standard_normal(50)
+    y = A @ x + 0.3 * rng.standard_normal(n)
+    return ex.LinearModel(loss, A, y if loss.labels is None else np.sign(y))
+
+
+@pytest.mark.parametrize("one_hot", [False, True])
+@pytest.mark.parametrize(
+    ("loss", "C"),
+    [
+        (ex.Logistic(), ex.L1Ball(20.0)),
+        (ex.Logistic(), ex.L1Ball(200.0)),
+        (ex.Logistic(), ex.Simplex(1.0)),
+        (ex.Logistic(), ex.Simplex(200.0)),
+        (ex.Squared(), ex.L1Ball(20.0)),
+        (ex.Huber(0.5), ex.Simplex(20.0)),
+    ],
+    ids=str,
+)
+def test_thousands_of_columns_are_certified_too(loss, C, one_hot):
+    f = wide_problem(loss, one_hot)
+    r = check(f, C)
+    assert r.gap <= 1e-9 * r.value
+    columns = int(re.fullmatch(r"interior point on (\d+) of 5000 columns, \d+ rounds?, \d+ Newton steps", r.how)[1])
+    assert np.count_nonzero(r.x) <= columns < 1500
+    assert (r.convex, r.starts) == (True, 1)
+
+
+@pytest.fixture
+def few_columns(monkeypatch):
+    """30 columns instead of 3000, and 4 to begin with."""
+    monkeypatch.setattr(module, "DIMENSION", 30)
+    monkeypatch.setattr(working_set, "FIRST", 4)
+
+
+SPARSE = (ex.L1Ball(3.0), ex.L1Ball(0.1), ex.Simplex(2.0), ex.Simplex(0.01))
+
+
+@pytest.mark.parametrize("C", SPARSE, ids=str)
+@pytest.mark.parametrize("loss", CONVEX, ids=str)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("shape", [(25, 60), (1, 31), (200, 40)])
+def test_few_columns_and_all_columns_agree(C, loss, sparse, shape, few_columns, monkeypatch):
+    f = random_problem(*shape, loss=loss, sparse=sparse, change=lambda A: A * (np.arange(A.shape[1]) % 3 > 0))  # zero columns too
+    few = check(f, C) if shape != (200, 40) else reference(f, C)  # more than 30 coordinates may be needed then
+    monkeypatch.setattr(module, "DIMENSION", 3000)
+    every = check(f, C)
+    assert (" columns," in few.how, " columns," in every.how) == (True, False)
+    assert every.lower <= few.value <= every.value + few.gap + 1e-15
+    assert few.lower <= every.value
+
+
+def test_float32_and_data_of_ones_own_on_few_columns(few_columns):
+    class Mine:
+        def __init__(self, inner):
+            self.shape, self.dtype = inner.shape, inner.dtype
+            for name in ("dot", "dot_vertex", "tdot", "row_norms2", "ready"):
+                setattr(self, name, getattr(inner, name))
+
+    f = random_problem(25, 60, change=lambda A: A.astype(np.float32))
+    narrow, own = ex.LinearModel(f.loss, f.data, f.y), ex.LinearModel(f.loss, Mine(f.data), f.y)
+    first, second = check(narrow, ex.L1Ball(3.0)), reference(own, ex.L1Ball(3.0))
+    assert (first.value, first.how) == (pytest.approx(second.value, rel=1e-12), second.how)
+
+
+def test_too_few_columns_are_told_by_the_gap(few_columns):
+    """All 40 coordinates are needed, and 30 may be taken."""
+    y = np.random.default_rng(0).uniform(1.0, 2.0, 40)
+    f, C = ex.LinearModel(ex.Squared(), np.eye(40), y), ex.L1Ball(70.0)
+    r = reference(f, C)
+    np.testing.assert_allclose(np.sort(r.x)[10:], np.sort(y)[10:], rtol=1e-6)
+    assert r.how.startswith("interior point on 30 of 40 columns, ")
+    assert r.gap == pytest.approx(gap_of(f, C, r.x), rel=1e-9)
+    assert r.gap > 1.0
+    assert r.lower <= 0.0
+
+
+def test_columns_that_are_not_needed_make_room():
+    """10 at once: other ones than the first 10 are needed, and some of these are not."""
+    A = np.random.default_rng(4).standard_normal((30, 80))
+    f, C, seen = ex.LinearModel(ex.Squared(), A, A[:, :4] @ [4.0, -3.0, 2.0, 1.0]), ex.L1Ball(6.0).on(80), []
+
+    def solve(f, C):
+        seen.append(f.shape[0])
+        return reference(f, C).x, 7
+
+    few = by_columns(f, C, solve, lambda x, value, g: cases.gap(C, x, g) <= 1e-9, 10)
+    assert cases.gap(C, few.x, f.grad(few.x)) <= 1e-9
+    assert (few.columns, few.rounds, few.steps, seen) == (10, 3, 21, [10, 10, 10])
+
+
+def test_rounds_come_to_an_end():
+    """A solver that answers nonsense: no answer is good enough, and there is always another column."""
+    f, C, rng = random_problem(10, 500, ex.Squared()), ex.L1Ball(1.0).on(500), np.random.default_rng(0)
+    few = by_columns(f, C, lambda f, C: (C.lmo(rng.standard_normal(f.shape)).to_array(), 1), lambda x, value, g: False, 120)
+    assert few.rounds <= working_set.ROUNDS
+    assert few.columns <= 120
 
 
 def test_mistakes():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -64,7 +64,7 @@ def minimize(
     max_iter : int, optional
         Stop after this many iterations.
     max_seconds : float, optional
-        Stop after this time on the run's clock (recording and callbacks stop the clock).
+        Stop after this time on the run's clock. Recording and callbacks stop the clock; with tol = atol = 0, certificates too.
         With none of the three budgets, max_grads is 1000 n, and step rules take their anytime form.
     callback : callable, optional
         Called with the `State` of each iteration; a true answer stops the run.
@@ -127,8 +127,9 @@ class _Run:
         if self.recorder.due(state):
             with self.clock.paused():
                 self.recorder.see(state, self.clock)
-        if self._converged(state):
-            return Status.GAP
+        with self._on_the_clock():
+            if self._converged(state):
+                return Status.GAP
         budget, calls = self.budget, state.calls
         if budget.max_iter is not None and state.k >= budget.max_iter:
             return Status.MAX_ITER
@@ -141,6 +142,10 @@ class _Run:
                 if self.callback(state):
                     return Status.CALLBACK
         return None
+
+    def _on_the_clock(self) -> AbstractContextManager[None]:
+        """Certificates are part of a run that may stop by them; with tol = atol = 0 they are there for emergencies only."""
+        return nullcontext() if self.tol or self.atol else self.clock.paused()
 
     def _converged(self, state: State) -> bool:
         """Certify if it is free or due, and say whether the tolerance is met."""
@@ -183,7 +188,8 @@ class _Run:
 
     def _result(self, state: State, status: Status, method: Method) -> Result:
         try:
-            found = self._certify(state)
+            with self._on_the_clock():
+                found = self._certify(state)
             self.recorder.certified(state, found, self.clock)  # the last row
         except NonFiniteError:
             if self.best is None:
@@ -230,6 +236,9 @@ class _Clock:
 
     @contextmanager
     def paused(self):
+        if self._paused_at is not None:  # already
+            yield
+            return
         self._paused_at = self._now()
         try:
             yield

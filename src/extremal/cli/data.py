@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -48,9 +49,7 @@ def fetch(
         if found is not None:
             typer.echo(f"{name}: already here, {found}")
             continue
-        with _bar(name) as progress:
-            path = datasets.fetch(name, progress=progress, base_url=mirror)
-        typer.echo(f"{name}: downloaded to {path}")
+        typer.echo(f"{name}: downloaded to {fetch_shown(name, mirror)}")
 
 
 @data_app.command()
@@ -61,7 +60,18 @@ def table2(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps([dataclasses.asdict(row) for row in rows]))
         return
+    print_table2(rows)
+
+
+def print_table2(rows: Sequence[datasets.Table2Row]) -> None:
+    """The paper's Table 2 beside what the data say."""
     _table(TABLE2, [table2_cells(row) for row in rows])
+
+
+def fetch_shown(name: str, mirror: str = datasets.PUBLIC) -> Path:
+    """Download a data set, with a bar on a terminal."""
+    with _bar(name) as progress:
+        return datasets.fetch(name, progress=progress, base_url=mirror)
 
 
 def table2_cells(row: datasets.Table2Row) -> list[str]:

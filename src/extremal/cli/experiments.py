@@ -14,10 +14,11 @@ import typer
 from extremal import checks, datasets
 from extremal.checks import InputError
 from extremal.cli.common import one_line
-from extremal.cli.data import TABLE2, table2, table2_cells
+from extremal.cli.data import TABLE2, fetch_shown, print_table2, table2_cells
 
 if TYPE_CHECKING:
     from extremal.experiments.plan import Work
+    from extremal.experiments.spec import Figure
 
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the page, the numbers and the pictures go.")]
 Workers = Annotated[int | None, typer.Option(metavar="N", help="Processes; all cores if left out.")]
@@ -32,13 +33,13 @@ TARGETS = "fig1 to fig5, table2, rates, batches, starts, memory, or all"
 def reproduce(
     targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", help=f"{TARGETS}; all if left out.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer passes, seeds and trials: a minute for a figure.")] = False,
+    data: Annotated[str | None, typer.Option(metavar="DATA", help="Run them on this instead: a name or a file.")] = None,
     out: Out = Path("reproduction"),
     seeds: Seeds = None,
     passes: Passes = None,
     workers: Workers = None,
     cache: Cache = None,
     offline: Offline = False,
-    data: Annotated[str, typer.Option(metavar="DATA", help="Data of rates, batches and memory: a name or a file.")] = "a9a",
 ) -> None:
     """Run the paper's experiments: figures, numbers, a page to look at, and which of its claims hold.
 
@@ -48,27 +49,24 @@ def reproduce(
 
     from extremal.experiments import reproduce as experiments
     from extremal.experiments.ledger import judge
-    from extremal.experiments.markdown import write_ledger
     from extremal.experiments.spec import FIGURES
-    from extremal.experiments.spec import quick as quickly
     from extremal.experiments.studies import STUDIES, run_studies
 
     chosen = _targets(targets or ["all"], [*FIGURES, "table2", *STUDIES])
-    figures = [FIGURES[name] for name in chosen if name in FIGURES]
-    figures = [_changed(quickly(figure) if quick else figure, seeds, passes) for figure in figures]
+    studies = [name for name in chosen if name in STUDIES]
+    if studies and (seeds, passes) != (None, None):
+        raise InputError(f"--seeds and --passes are for figures, and not for {', '.join(studies)}: name the figures to run")
+    figures = [_figure(FIGURES[name], quick, data, seeds, passes) for name in chosen if name in FIGURES]
     work, console = _work(workers, cache, offline), Console()
     experiments.check_extras()
     with _going_on():
-        experiments.folder(out)
         done = experiments.run_figures(figures, work, console, out)
-        studies = run_studies([name for name in chosen if name in STUDIES], work, console, quick, data)
+        findings = run_studies(studies, work, console, quick, data)
     table = _table2() if "table2" in chosen else None
-    ledger = judge(done, studies, table)
-    title = "Sarah Frank-Wolfe: the paper's experiments, run again"
-    pages = [study.page for study in studies]
-    said = experiments.write(title, done, out, console, quick, studies=pages, ledger=ledger, table2=table)
-    write_ledger(out / "ledger.md", said, done)
-    console.print(f"The ledger of the paper's claims: {out / 'ledger.md'}", soft_wrap=True)
+    options = {"--quick": quick or None, "--data": data, "--seeds": seeds, "--passes": passes}
+    said = "".join(f" {name}" + ("" if value is True else f" {value}") for name, value in options.items() if value is not None)
+    more = {"studies": [study.page for study in findings], "table2": table, "ledger": judge(done, findings, table, said)}
+    experiments.write("Sarah Frank-Wolfe: the paper's experiments, run again", done, out, console, quick, **more)
 
 
 @one_line()
@@ -82,7 +80,7 @@ def compare(
     passes: Annotated[float, typer.Option(help="Budget of each run, in full gradients.")] = 50.0,
     seeds: Annotated[int, typer.Option(metavar="N", help="Runs of each curve.")] = 3,
     batch: Annotated[str, typer.Option(metavar="B", help="A number, n/100 or sqrt.")] = "n/100",
-    tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Also show tuned steps, the best of ten trials.")] = True,
+    tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Also show tuned steps, the best of the paper's trials.")] = True,
     out: Out = Path("comparison"),
     workers: Workers = None,
     cache: Cache = None,
@@ -92,26 +90,41 @@ def compare(
     from rich.console import Console
 
     from extremal.experiments import reproduce as experiments
-    from extremal.experiments.recipes import recipe
     from extremal.experiments.spec import FACTORS, Figure, Problem
-    from extremal.losses import LOSSES
-    from extremal.sets import parse
 
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    for name in names:
-        recipe(name)
-    for text in set_:
-        parse(text)
-    checks.one_of("loss", loss, LOSSES)
+    names = tuple(name.strip() for name in methods.split(",") if name.strip())
+    _check_names(names, set_, loss)
     problems = tuple(Problem(name, loss, text) for name in data for text in set_)
-    factors = FACTORS if tune else ()
-    title = f"{loss} over {', '.join(set_)}"
-    figure = Figure("compare", title, problems, tuple(names), passes=passes, seeds=seeds, batch=batch, factors=factors)
+    title, factors = f"{loss} over {', '.join(set_)}", FACTORS if tune else ()
+    figure = Figure("compare", title, problems, names, passes=passes, seeds=seeds, batch=batch, factors=factors)
     work, console = _work(workers, cache, offline), Console()
     experiments.check_extras()
     with _going_on():
         done = experiments.run_figures([figure], work, console, out)
     experiments.write("A comparison of methods", done, out, console)
+
+
+def _check_names(methods: tuple[str, ...], sets: list[str], loss: str) -> None:
+    """Refuse what cannot be read before any data are."""
+    from extremal.experiments.recipes import recipe
+    from extremal.losses import LOSSES
+    from extremal.sets import parse
+
+    checks.one_of("loss", loss, LOSSES)
+    for name in methods:
+        recipe(name)
+    for text in sets:
+        parse(text)
+
+
+def _figure(figure: Figure, quick: bool, data: str | None, seeds: int | None, passes: float | None) -> Figure:
+    """A figure of the paper with what the user wants changed."""
+    from extremal.experiments.spec import quick as quickly
+
+    changes: dict[str, Any] = {name: value for name, value in (("seeds", seeds), ("passes", passes)) if value is not None}
+    if data is not None:
+        changes["problems"] = tuple(dict.fromkeys(replace(problem, data=data) for problem in figure.problems))
+    return replace(quickly(figure) if quick else figure, **changes)
 
 
 def _targets(named: list[str], known: list[str]) -> list[str]:
@@ -120,18 +133,13 @@ def _targets(named: list[str], known: list[str]) -> list[str]:
     return known if "all" in named else [name for name in known if name in named]
 
 
-def _changed(figure: Any, seeds: int | None, passes: float | None) -> Any:
-    changes = {name: value for name, value in (("seeds", seeds), ("passes", passes)) if value is not None}
-    return replace(figure, **changes)
-
-
 def _work(workers: int | None, cache: Path | None, offline: bool) -> Work:
     from extremal.experiments.plan import Work
     from extremal.experiments.store import Store
 
     if workers is not None:
         checks.whole("reproduce", "workers", workers, 1)
-    return Work(Store(cache or _cache()), workers or _cores(), not offline)
+    return Work(Store(cache or _cache()), workers or _cores(), None if offline else fetch_shown)
 
 
 def _cores() -> int:
@@ -163,7 +171,8 @@ def _going_on() -> Iterator[None]:
 
 def _table2() -> dict[str, Any]:
     """The paper's Table 2 beside what the data say: printed, and for the page."""
-    table2()
-    rows = [table2_cells(row) for row in datasets.table2()]
+    found = datasets.table2()
+    print_table2(found)
+    rows = [table2_cells(row) for row in found]
     remark = "; ".join(row[-1] for row in rows if row[-1])
     return {"columns": list(TABLE2[:-1]), "rows": [row[:-1] for row in rows], "remark": remark}

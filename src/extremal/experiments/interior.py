@@ -28,6 +28,7 @@ from extremal.data import CSR, Data, Dense
 from extremal.experiments.lifts import Lift, to_boundary
 from extremal.losses import Huber, Logistic, Loss, NonlinearLeastSquares, Squared
 from extremal.objective import LinearModel
+from extremal.vertices import Coordinate
 
 STEPS = 300  # Newton steps, at most
 PATIENCE = 20  # Newton steps at the smallest mu without a smaller gap
@@ -93,7 +94,7 @@ class Curved:
 
     def __init__(self, f: LinearModel):
         self.f, self.convex = f, f.convex
-        self._A = _matrix(f.data)
+        self._A = matrix(f.data)
         self._At = sp.csr_array(self._A.T) if sp.issparse(self._A) else self._A.T
 
     def margins(self, x: np.ndarray) -> np.ndarray:
@@ -117,14 +118,13 @@ class Curved:
         return (sp.csr_array((At.data * c[At.indices], At.indices, At.indptr), shape=At.shape) @ self._A).toarray()
 
 
-def _matrix(data: Data) -> Any:
-    """A in float64: an array, or a sparse one if that helps. An own kind of data is asked for its columns."""
-    if isinstance(data, Dense):
-        return data._A.astype(np.float64, copy=False)
-    if not isinstance(data, CSR):
-        return np.column_stack([data.dot(e) for e in np.eye(data.shape[1])])
-    A = data._A.astype(np.float64)
-    return A.toarray() if A.nnz > DENSE * math.prod(A.shape) else A
+def matrix(data: Data, columns: Any = slice(None)) -> Any:
+    """Some columns of A in float64: an array, or a sparse one if that helps. An own kind of data is asked for each of them."""
+    if not isinstance(data, Dense | CSR):
+        wanted = np.arange(data.shape[1])[columns].tolist()
+        return np.column_stack([data.dot_vertex(Coordinate(j, 1.0, data.shape[1:])) for j in wanted]).astype(np.float64)
+    A: Any = data._A[:, columns].astype(np.float64, copy=False)
+    return A.toarray() if isinstance(data, CSR) and A.nnz > DENSE * math.prod(A.shape) else A
 
 
 @dataclass(frozen=True)

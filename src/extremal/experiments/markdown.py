@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from extremal.experiments.plan import Panel
-from extremal.experiments.report import label
 from extremal.experiments.spec import Figure
 from extremal.outputs import whole
 
+Ended = tuple[Figure, list[str], list[list[str]]]  # a figure, and the table of where its methods ended
 
-def write_ledger(path: Path, said: dict[str, Any], done: Sequence[tuple[Figure, Sequence[Panel]]]) -> None:
+
+def write_ledger(path: Path, said: dict[str, Any], done: Sequence[Ended]) -> None:
     """Write what a report says as Markdown."""
     with whole(path) as temporary:
         temporary.write_text("\n".join(_lines(said, done)) + "\n", encoding="utf-8")
 
 
-def _lines(said: dict[str, Any], done: Sequence[tuple[Figure, Sequence[Panel]]]) -> Iterator[str]:
+def _lines(said: dict[str, Any], done: Sequence[Ended]) -> Iterator[str]:
     yield "# The paper's claims, and what was measured\n"
     quick = " This is the quick version: fewer passes, seeds and trials." if said["quick"] else ""
     yield f"Made {said['generated']} by extremal {said['versions']['extremal']}.{quick}"
+    yield from (f"\n**{caution}**" for caution in said["caution"])
     yield from _verdicts(said["ledger"])
-    for figure, panels in done:
+    for figure, columns, rows in done:
         tuned = "; own steps / tuned (the constant before the step)" if figure.factors else ""
         yield f"\n## {figure.title}\n"
         yield f"f - f_min at the end of {figure.passes:g} full gradients, median of {figure.seeds} seeds{tuned}.\n"
-        yield from table(*_ends(panels))
+        yield from table(columns, rows)
     for study in said["studies"]:
         yield f"\n## {study['title']}\n\n{study['text']}\n"
         for held in study["tables"]:
@@ -39,27 +40,15 @@ def _lines(said: dict[str, Any], done: Sequence[tuple[Figure, Sequence[Panel]]])
 def _verdicts(ledger: Sequence[dict[str, str]]) -> Iterator[str]:
     if ledger:
         yield "\n## Verdicts\n"
-        rows = [[r["claim"], f"**{r['verdict']}**", r["measured"], r["rule"], f"`{r['command']}`"] for r in ledger]
-        yield from table(("claim", "verdict", "measured", "it holds if", "shown by"), rows)
+        yield from table(("claim", "verdict", "measured", "it holds if", "on", "shown by"), map(_verdict, ledger))
 
 
-def _ends(panels: Sequence[Panel]) -> tuple[list[str], list[list[str]]]:
-    """A row for each method, a column for each problem."""
-    columns = ["", *(Path(p.source.data).name + " (stand-in)" * (p.source.origin == "stand-in") for p in panels)]
-    methods = dict.fromkeys(curve.method for curve in panels[0].curves)
-    rows = [[label(method), *(_end(panel, method) for panel in panels)] for method in methods]
-    rows.append(["f_min", *(f"{panel.minimum:.9g}" for panel in panels)])
-    rows.append(["its gap", *(f"{panel.gap:.0e}" for panel in panels)])
-    rows.append(["f at the start", *(f"{panel.curves[0].runs[0]['value'][0]:.4g}" for panel in panels)])
-    return columns, rows
+def _verdict(row: dict[str, str]) -> list[str]:
+    claim, verdict, command = f"{row['claim']} ({row['where']})", f"**{row['verdict']}**", f"`{row['command']}`"
+    return [claim, verdict, row["measured"], row["rule"], row["on"], command]
 
 
-def _end(panel: Panel, method: str) -> str:
-    curves = [curve for curve in panel.curves if curve.method == method]
-    return " / ".join(f"{panel.excess(c):.1e}" + (f" ({c.factor:.2g})" if c.steps == "tuned" else "") for c in curves)
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     r"""A table in Markdown.
 
     Examples

@@ -20,7 +20,7 @@ from extremal.sets import L1Ball
 class Memory:
     """The memory that a run holds between its iterations, beyond what was there before it."""
 
-    METHODS: ClassVar = ("sarah-fw", "saga-sarah-fw", "negiar-sfw")
+    METHODS: ClassVar = ("sarah-fw", "saga-sarah-fw", "negiar-sfw", "lu-freund-sfw")
 
     source: Source
     method: str

@@ -63,8 +63,8 @@ def _panel(axes: Any, panel: Panel, steps: str, kind: str, x: str) -> None:
         axes.fill_between(across, low, high, color=colour, alpha=0.15, linewidth=0)
     axes.set_yscale("log")
     axes.grid(alpha=0.25)
-    name = panel.source.data if panel.source.origin != "stand-in" else f"stand-in for {panel.source.data}"
-    axes.set_title(f"{Path(name).name}  (n = {panel.source.n}, d = {panel.source.d})", fontsize=9)
+    name = panel.source.name if panel.source.origin != "stand-in" else f"stand-in for {panel.source.name}"
+    axes.set_title(f"{name}  (n = {panel.source.n}, d = {panel.source.d})", fontsize=9)
 
 
 def _heights(panel: Panel, curve: Curve, kind: str) -> np.ndarray:

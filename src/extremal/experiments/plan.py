@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from extremal import datasets
 from extremal.experiments.pool import Results, Seen, run_all
 from extremal.experiments.recipes import full_name
 from extremal.experiments.sources import Source, resolve
@@ -23,6 +24,7 @@ class Curve:
     method: str
     steps: str  # "theory": the method's own; "tuned": times the best of the trials
     factor: float
+    edge: bool  # whether that factor is the first or the last of the trials
     batch: int
     runs: tuple[dict[str, np.ndarray], ...]
 
@@ -30,6 +32,11 @@ class Curve:
     def final(self) -> float:
         """The median of the last values."""
         return float(np.median([run["value"][-1] for run in self.runs]))
+
+    @property
+    def start(self) -> float:
+        """The value at the start."""
+        return float(self.runs[0]["value"][0])
 
 
 @dataclass(frozen=True)
@@ -46,8 +53,9 @@ class Panel:
 
     @property
     def maximum(self) -> float:
-        """The largest value of all curves."""
-        return max(float(np.nanmax(run["value"])) for curve in self.curves for run in curve.runs)
+        """The largest finite value at a point of any curve."""
+        values = np.concatenate([run["value"] for curve in self.curves for run in curve.runs])
+        return float(values[np.isfinite(values)].max(initial=self.minimum))
 
     @property
     def floor(self) -> float:
@@ -60,97 +68,117 @@ class Panel:
 
 
 class Work:
-    """What a comparison runs on: data that were found, results that are kept, workers."""
+    """What a comparison runs on: data that were found, results that are kept, workers.
 
-    def __init__(self, store: Store, workers: int = 1, download: bool = True):
-        self.store, self.workers, self.download = store, workers, download
-        self._found: dict[tuple[str, int | None], Source] = {}
+    Parameters
+    ----------
+    store : Store
+        Where results are kept.
+    workers : int
+        Processes.
+    fetch : callable, optional
+        Fetches a data set by its name; left out, nothing is downloaded.
+    """
 
-    def find(self, data: str, rows: int | None = None) -> Source:
-        """A data set, or some of its rows; looked for once. After a download that failed, none is tried again."""
-        if (data, rows) not in self._found:
-            source = resolve(data, download=self.download, rows=rows)
-            self.download = self.download and source.origin != "stand-in"
-            self._found[data, rows] = source
-        return self._found[data, rows]
+    def __init__(self, store: Store, workers: int = 1, fetch: Callable[[str], object] | None = None):
+        self.store, self.workers, self.fetch = store, workers, fetch
+        self.troubles: list[str] = []  # why data could not be had
+        self._found: dict[tuple[str, int | None, int], Source] = {}
 
+    def find(self, data: str, rows: int | None = None, draw: int = 0) -> Source:
+        """A data set, or a random subset of its rows; looked for once."""
+        key = data, rows, draw
+        if key not in self._found:
+            if self.fetch is not None and data in datasets.NAMES and datasets.find(data) is None:
+                self._try_to_fetch(data)
+            self._found[key] = resolve(data, rows=rows, draw=draw)
+        return self._found[key]
 
-def sources_of(figures: Sequence[Figure], work: Work) -> dict[str, Source]:
-    """The data of all figures."""
-    return {problem.data: work.find(problem.data) for figure in figures for problem in figure.problems}
-
-
-def first_tasks(figure: Figure, sources: dict[str, Source]) -> list[Any]:
-    """Minima, trials and runs with the methods' own steps."""
-    tasks: list[Any] = []
-    for problem in figure.problems:
-        tasks.append(Minimum(sources[problem.data], problem.loss, problem.set))
-        for method in figure.methods:
-            tasks += _trials(figure, problem, sources, method)
-            tasks += _shown(figure, problem, sources, method, 1.0)
-    return tasks
-
-
-def tuned_tasks(figure: Figure, sources: dict[str, Source], results: Results) -> list[Run]:
-    """Runs with the best constant of each method."""
-    return [
-        run
-        for problem in figure.problems
-        for method in figure.methods
-        for run in _shown(figure, problem, sources, method, best_factor(figure, problem, sources, method, results))
-        if figure.factors
-    ]
+    def _try_to_fetch(self, data: str) -> None:
+        assert self.fetch is not None
+        try:
+            self.fetch(data)
+        except datasets.DownloadError as error:
+            self.troubles.append(str(error))
+            self.fetch = None  # the next one would fail as well
 
 
-def cost(figure: Figure, sources: dict[str, Source]) -> float:
-    """Rough seconds of one core, for the time left."""
-    tasks = first_tasks(figure, sources)
-    tuned = [run for p in figure.problems for m in figure.methods for run in _shown(figure, p, sources, m, 1.0) if figure.factors]
-    return sum(task.cost for task in dict.fromkeys(tasks)) + sum(run.cost for run in tuned)
+class Comparison:
+    """A figure on data that were found."""
 
+    def __init__(self, figure: Figure, work: Work):
+        self.figure, self.work = figure, work
+        self.sources = {problem.data: work.find(problem.data) for problem in figure.problems}
+        self._all = [(problem, full_name(method)) for problem in figure.problems for method in figure.methods]
 
-def panels(figure: Figure, work: Work, sources: dict[str, Source], seen: Seen = lambda task, fresh: None) -> list[Panel]:
-    """Run a figure: a panel for each of its problems."""
-    results = run_all(first_tasks(figure, sources), work.store, work.workers, seen)
-    results |= run_all(tuned_tasks(figure, sources, results), work.store, work.workers, seen)
-    return [_panel(figure, problem, sources, results) for problem in figure.problems]
+    def first_tasks(self) -> list[Any]:
+        """Minima, trials and runs with the methods' own steps."""
+        tasks: list[Any] = [self._minimum(problem) for problem in self.figure.problems]
+        for problem, method in self._all:
+            tasks += [*self.trials(problem, method), *self._shown(problem, method, 1.0)]
+        return tasks
 
+    def tuned_tasks(self, results: Results) -> list[Run]:
+        """Runs with the best constant of each method."""
+        if not self.figure.factors:
+            return []
+        return [run for pair in self._all for run in self._shown(*pair, self.best_factor(*pair, results))]
 
-def best_factor(figure: Figure, problem: Problem, sources: dict[str, Source], method: str, results: Results) -> float:
-    """The constant of the trial that ended lowest; the one nearest to 1 among equals."""
+    @property
+    def cost(self) -> float:
+        """Rough seconds of one core, for the time left."""
+        tuned = [run for pair in self._all for run in self._shown(*pair, 1.0)] if self.figure.factors else []
+        return sum(task.cost for task in dict.fromkeys(self.first_tasks())) + sum(run.cost for run in tuned)
 
-    def score(run: Run) -> tuple[float, float]:
-        value = float(results[run]["value"][-1])
-        return (value if np.isfinite(value) else np.inf, abs(np.log(run.factor)))
+    def panels(self, seen: Seen = lambda task, fresh: None) -> list[Panel]:
+        """Run it: a panel for each problem."""
+        results = run_all(self.first_tasks(), self.work.store, self.work.workers, seen)
+        results |= run_all(self.tuned_tasks(results), self.work.store, self.work.workers, seen)
+        return [self._panel(problem, results) for problem in self.figure.problems]
 
-    return min(_trials(figure, problem, sources, method), key=score).factor if figure.factors else 1.0
+    def trials(self, problem: Problem, method: str) -> list[Run]:
+        """One run for each constant, from a seed that is not shown."""
+        return [self._run(problem, method, factor, TUNING_SEED) for factor in self.figure.factors]
 
+    def best_factor(self, problem: Problem, method: str, results: Results) -> float:
+        """The constant of the trial that ended lowest; the one nearest to 1 among equals."""
 
-def _trials(figure: Figure, problem: Problem, sources: dict[str, Source], method: str) -> list[Run]:
-    return [_run(figure, problem, sources, method, factor, TUNING_SEED) for factor in figure.factors]
+        def score(run: Run) -> tuple[float, float]:
+            value = float(results[run]["value"][-1])
+            return (value if np.isfinite(value) else np.inf, abs(np.log(run.factor)))
 
+        return min(self.trials(problem, method), key=score).factor
 
-def _shown(figure: Figure, problem: Problem, sources: dict[str, Source], method: str, factor: float) -> list[Run]:
-    return [_run(figure, problem, sources, method, factor, seed) for seed in range(figure.seeds)]
+    def _minimum(self, problem: Problem) -> Minimum:
+        return Minimum(self.sources[problem.data], problem.loss, problem.set)
 
+    def _shown(self, problem: Problem, method: str, factor: float) -> list[Run]:
+        return [self._run(problem, method, factor, seed) for seed in range(self.figure.seeds)]
 
-def _run(figure: Figure, problem: Problem, sources: dict[str, Source], method: str, factor: float, seed: int) -> Run:
-    source = sources[problem.data]
-    batch = figure.batch_size(source.n)
-    return Run(source, problem.loss, problem.set, full_name(method), batch, factor, seed, figure.passes, figure.rows)
+    def _run(self, problem: Problem, method: str, factor: float, seed: int) -> Run:
+        figure, source = self.figure, self.sources[problem.data]
+        batch = figure.batch_size(source.n)
+        return Run(source, problem.loss, problem.set, method, batch, factor, seed, figure.passes, figure.rows)
 
+    def _panel(self, problem: Problem, results: Results) -> Panel:
+        found = results[self._minimum(problem)]
+        curves = [curve for p, method in self._all if p == problem for curve in self._curves(problem, method, results)]
+        lowest = min(float(np.nanmin(run["value"])) for curve in curves for run in curve.runs)
+        value, convex, how = float(found["value"]), bool(found["convex"]), str(found["how"])
+        if lowest < value:
+            how += "; a run ended lower, and its value is taken"
+        return Panel(problem, self.sources[problem.data], convex, min(value, lowest), float(found["gap"]), how, tuple(curves))
 
-def _panel(figure: Figure, problem: Problem, sources: dict[str, Source], results: Results) -> Panel:
-    source = sources[problem.data]
-    found = results[Minimum(source, problem.loss, problem.set)]
-    curves = []
-    for method in figure.methods:
-        choices = {"theory": 1.0} | ({"tuned": best_factor(figure, problem, sources, method, results)} if figure.factors else {})
+    def _curves(self, problem: Problem, method: str, results: Results) -> list[Curve]:
+        factors, batch = self.figure.factors, self.figure.batch_size(self.sources[problem.data].n)
+        choices = {"theory": 1.0} | ({"tuned": self.best_factor(problem, method, results)} if factors else {})
+        made = []
         for steps, factor in choices.items():
-            runs = tuple(results[run] for run in _shown(figure, problem, sources, method, factor))
-            curves.append(Curve(full_name(method), steps, factor, figure.batch_size(source.n), runs))
-    lowest = min(float(np.nanmin(run["value"])) for curve in curves for run in curve.runs)
-    value, how = float(found["value"]), str(found["how"])
-    if lowest < value:
-        how += "; a run ended lower" + ("" if bool(found["convex"]) else ", and its value is taken")
-    return Panel(problem, source, bool(found["convex"]), min(value, lowest), float(found["gap"]), how, tuple(curves))
+            runs = tuple(results[run] for run in self._shown(problem, method, factor))
+            made.append(Curve(method, steps, factor, steps == "tuned" and factor in (factors[0], factors[-1]), batch, runs))
+        return made
+
+
+def compared(figures: Sequence[Figure], work: Work) -> list[Comparison]:
+    """Figures with all of their data found, before anything is run."""
+    return [Comparison(figure, work) for figure in figures]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +13,13 @@ from extremal.gradients import Substitute
 from extremal.methods import METHODS, Budget, Method, Recipe, as_recipe
 from extremal.objective import Objective
 from extremal.sets import ConvexSet
-from extremal.steps import Scaled
+from extremal.steps import Anytime, InverseSqrt, LineSearch, OpenLoop, Scaled, ShortStep, SmallBatch, Step, TwoPhase
 
 AUTO = "auto"  # what `minimize` picks where no method is named
+STEPS: dict[str, Callable[[], Step]] = {  # those that need no numbers
+    "open-loop": OpenLoop, "short": ShortStep, "line-search": LineSearch, "two-phase": TwoPhase, "anytime": Anytime,
+    "inverse-sqrt": InverseSqrt, "small-batch": SmallBatch,
+}  # fmt: skip
 
 
 def full_name(text: str) -> str:
@@ -39,20 +44,26 @@ def recipe(text: str, batch: int | None = None) -> Recipe:
     --------
     >>> recipe("sarah-fw:p=0.1", batch=5).p, recipe("sarah-fw:batch=10", batch=5).batch
     (0.1, 10)
+    >>> recipe("frank-wolfe:step=line-search")
+    FrankWolfe(step=LineSearch())
     """
     name, *settings = full_name(text).split(":")
-    make: Any = METHODS.get(name, lambda **given: replace(as_recipe("recipe", None), **given))  # type: ignore[type-var]
-    fields = {field.name for field in dataclasses.fields(METHODS.get(name, type(as_recipe("recipe", None))))}
+    make: Any = METHODS.get(name, type(as_recipe("recipe", None)))
+    fields = {field.name: field.default for field in dataclasses.fields(make)}
     given = dict(_setting(text, setting, fields) for setting in settings)
     if batch is not None and "batch" in fields:
         given = {"batch": batch} | given
     return make(**given)
 
 
-def _setting(text: str, setting: str, fields: set[str]) -> tuple[str, Any]:
+def _setting(text: str, setting: str, fields: dict[str, Any]) -> tuple[str, Any]:
     key, equals, value = setting.partition("=")
     if not equals or key not in fields:
-        raise InputError(f"cannot read {setting!r} in the method {text!r}: write name:parameter=number; it has {_join(fields)}")
+        raise InputError(f"cannot read {setting!r} in the method {text!r}: write name:parameter=value; it has {_join(fields)}")
+    if key == "step":
+        return key, STEPS[checks.one_of("step", value, STEPS)]()
+    if isinstance(fields[key], bool):
+        return key, checks.one_of("value of " + key, value.lower(), ("true", "false")) == "true"
     for kind in (int, float):
         try:
             return key, kind(value)
@@ -61,7 +72,7 @@ def _setting(text: str, setting: str, fields: set[str]) -> tuple[str, Any]:
     return key, value
 
 
-def _join(fields: set[str]) -> str:
+def _join(fields: dict[str, Any]) -> str:
     return ", ".join(sorted(fields)) or "no parameters"
 
 

@@ -10,46 +10,54 @@ from rich.console import Console
 
 from extremal.checks import InputError
 from extremal.experiments import pictures, report
+from extremal.experiments.markdown import write_ledger
 from extremal.experiments.page import write_page
-from extremal.experiments.plan import Panel, Work, cost, panels, sources_of
+from extremal.experiments.plan import Comparison, Panel, Work, compared
 from extremal.experiments.progress import shown
-from extremal.experiments.sources import Source
 from extremal.experiments.spec import Figure
+from extremal.outputs import check_out
 
 Shown = tuple[Figure, list[Panel]]
 
 
 def run_figures(figures: Sequence[Figure], work: Work, console: Console, out: Path) -> list[Shown]:
     """Run figures one after the other; the numbers and pictures of each are written as soon as it is done."""
-    sources = sources_of(figures, work)
+    comparisons = compared(figures, work)
     folder(out)
-    _say_what_is_shown(sources, console)
+    _say_what_is_shown(comparisons, console)
     done = []
-    for figure in figures:
-        with shown(console, figure.name, cost(figure, sources)) as seen:
-            found = panels(figure, work, sources, seen)
+    for comparison in comparisons:
+        figure = comparison.figure
+        with shown(console, figure.name, comparison.cost) as seen:
+            found = comparison.panels(seen)
         report.write_csv(out / f"{figure.name}.csv", figure, found)
         pictures.draw(figure, found, out)
-        _table(figure, found, console)
+        report.print_table(console, figure.title, *ends(found))
         done.append((figure, found))
     return done
 
 
 def write(title: str, done: Sequence[Shown], out: Path, console: Console, quick: bool = False, **more: Any) -> dict[str, Any]:
     """The page and its data."""
+    folder(out)
     said = report.report(title, done, quick, **more)
     write_page(out / "index.html", said)
+    write_ledger(out / "ledger.md", said, [(figure, *ends(found)) for figure, found in done])
     report.write_json(out / "settings.json", {name: said[name] for name in ("generated", "settings", "versions", "machine")})
-    console.print(f"\nThe page: {out / 'index.html'}; beside it the numbers (CSV) and pictures (PNG, PDF).", soft_wrap=True)
+    console.print(
+        f"\nThe page: {out / 'index.html'}; beside it numbers (CSV), pictures (PNG, PDF) and the ledger (Markdown).",
+        soft_wrap=True,
+    )
     return said
 
 
 def folder(out: Path) -> Path:
-    """Make the folder of the results, or say why it cannot be made."""
+    """Make the folder of the results, or say why nothing can be written there: before the runs, not after them."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{out}: the results cannot be written there ({error.strerror})") from None
+    check_out(out / "index.html")
     return out
 
 
@@ -62,28 +70,24 @@ def check_extras() -> None:
             raise InputError(f"the figures need {extra}: pip install 'extremal[figures]'") from None
 
 
-def _say_what_is_shown(sources: dict[str, Source], console: Console) -> None:
-    for source in sources.values():
-        console.print(f"{source.data}: {source.text} ({source.n} x {source.d})", soft_wrap=True, highlight=False)
+def _say_what_is_shown(comparisons: Sequence[Comparison], console: Console) -> None:
+    for trouble in comparisons[0].work.troubles if comparisons else ():
+        console.print(trouble, soft_wrap=True, highlight=False)
+    for source in dict.fromkeys(source for comparison in comparisons for source in comparison.sources.values()):
+        console.print(f"{source.name}: {source.text} ({source.n} x {source.d})", soft_wrap=True, highlight=False)
 
 
-def _table(figure: Figure, found: Sequence[Panel], console: Console) -> None:
-    """Where each method ended: f - f_min, median over the seeds, own steps and tuned."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=figure.title, title_justify="left")
-    table.add_column("f - f_min at the end", no_wrap=True)
-    for panel in found:
-        table.add_column(
-            Path(panel.source.data).name + (" (stand-in)" if panel.source.origin == "stand-in" else ""), justify="right"
-        )
-    for method in dict.fromkeys(curve.method for curve in found[0].curves):
-        table.add_row(report.label(method), *(_cell(panel, method) for panel in found))
-    table.add_row("f_min", *(f"{panel.minimum:.6g}" for panel in found))
-    table.add_row("its certified gap" if all(p.convex for p in found) else "its gap", *(f"{panel.gap:.0e}" for panel in found))
-    Console(file=console.file, width=max(console.width, 200), force_terminal=console.is_terminal).print(table)
+def ends(panels: Sequence[Panel]) -> tuple[list[str], list[list[str]]]:
+    """Where each method ended: columns and rows of f - f_min, median over the seeds, own steps / tuned (its constant)."""
+    columns = ["f - f_min at the end", *(p.source.name + " (stand-in)" * (p.source.origin == "stand-in") for p in panels)]
+    methods = dict.fromkeys(curve.method for curve in panels[0].curves)
+    rows = [[report.label(method), *(_end(panel, method) for panel in panels)] for method in methods]
+    rows.append(["f_min", *(f"{panel.minimum:.9g}" for panel in panels)])
+    rows.append(["its gap", *(f"{panel.gap:.0e}" for panel in panels)])
+    rows.append(["f at the start", *(f"{panel.curves[0].start:.4g}" for panel in panels)])
+    return columns, rows
 
 
-def _cell(panel: Panel, method: str) -> str:
-    """Own steps, then tuned ones."""
-    return " / ".join(f"{panel.excess(curve):.1e}" for curve in panel.curves if curve.method == method)
+def _end(panel: Panel, method: str) -> str:
+    curves = [curve for curve in panel.curves if curve.method == method]
+    return " / ".join(f"{panel.excess(c):.1e}" + (f" ({c.factor:.1g})" if c.steps == "tuned" else "") for c in curves)

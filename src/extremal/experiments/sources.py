@@ -30,40 +30,41 @@ class Source:
     nnz: int
     digest: str  # of the numbers: a changed file is another source
     rows: int | None = None  # a random subset of that many rows, for runs over n
+    draw: int = 0  # which of them; a larger subset of the same draw holds the smaller ones
+
+    @property
+    def name(self) -> str:
+        """The data set's or the file's name, without its folder."""
+        return Path(self.data).name
 
 
-def resolve(data: str, *, download: bool = True, rows: int | None = None) -> Source:
-    """Find a data set by its name or file; a stand-in where the real one cannot be had."""
-    origin, text = _origin(data, download)
-    A, y = _load(data, origin, rows)
+def resolve(data: str, *, rows: int | None = None, draw: int = 0) -> Source:
+    """Find a data set by its name or file; a stand-in where the real one is not here."""
+    origin, text = _origin(data)
+    A, y = _load(data, origin, rows, draw)
     text += "" if rows is None else f"; {rows} random rows of it"
-    return Source(data, origin, text, *A.shape, nnz=int(A.nnz if sp.issparse(A) else A.size), digest=_digest(A, y), rows=rows)
+    size = {"n": A.shape[0], "d": A.shape[1], "nnz": int(A.nnz if sp.issparse(A) else A.size)}
+    return Source(data, origin, text, **size, digest=_digest(A, y), rows=rows, draw=draw)
 
 
-def _origin(data: str, download: bool) -> tuple[str, str]:
-    if data not in datasets.NAMES:
-        if not Path(data).exists():
-            raise InputError(f"no data {data!r}: neither a file nor one of {', '.join(datasets.NAMES)}")
-        return "file", f"the file {Path(data).name}"
-    try:
-        if datasets.find(data) is None and download:
-            datasets.fetch(data)
-    except datasets.DownloadError:
-        pass  # the stand-in says what it is
-    if datasets.find(data) is not None:
-        return "real", f"LIBSVM's {data}"
-    return "stand-in", standins.describe(data)
+def _origin(data: str) -> tuple[str, str]:
+    if data in datasets.NAMES:
+        found = datasets.find(data) is not None
+        return ("real", f"LIBSVM's {data}") if found else ("stand-in", standins.describe(data))
+    if not Path(data).exists():
+        raise InputError(f"no data {data!r}: neither a file nor one of {', '.join(datasets.NAMES)}")
+    return "file", f"the file {Path(data).name}"
 
 
-def _load(data: str, origin: str, rows: int | None) -> tuple[Any, np.ndarray]:
+def _load(data: str, origin: str, rows: int | None, draw: int) -> tuple[Any, np.ndarray]:
     if origin == "file":
         A, y = files.load(data)
     else:
         A, y = datasets.load(data, download=False) if origin == "real" else standins.stand_in(data)
     if rows is None:
         return A, y
-    idx = np.sort(np.random.default_rng(rows).permutation(len(y))[: checks.whole("resolve", "rows", rows, 1, len(y))])
-    return A[idx], y[idx]
+    idx = np.random.default_rng(draw).permutation(len(y))[: checks.whole("resolve", "rows", rows, 1, len(y))]
+    return A[np.sort(idx)], y[np.sort(idx)]
 
 
 def _digest(A: Any, y: np.ndarray) -> str:
@@ -78,7 +79,9 @@ def _digest(A: Any, y: np.ndarray) -> str:
 def objective(source: Source, loss: str) -> LinearModel:
     """The loss on the data; two classes become the labels of the loss, the larger one its upper label."""
     phi = LOSSES[checks.one_of("loss", loss, LOSSES)]()
-    A, y = _load(source.data, source.origin, source.rows)
+    A, y = _load(source.data, source.origin, source.rows, source.draw)
+    if _digest(A, y) != source.digest:
+        raise InputError(f"{source.data}: the data changed while they were used; run the command again")
     if phi.labels is not None:
         classes = np.unique(y)
         if len(classes) != 2:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import subprocess
-import zipfile
+import tempfile
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,8 @@ import numpy as np
 import extremal
 from extremal.checks import InputError
 from extremal.outputs import whole
+
+DIGEST = 32  # bytes of a SHA-256
 
 
 @cache
@@ -51,11 +54,13 @@ def _sources(folder: Path) -> str:
 
 def describe(task: Any) -> str:
     """The task as text: its kind and every field, to the last bit."""
+    if isinstance(task, str):
+        return task
     return json.dumps({"kind": type(task).__name__} | asdict(task), sort_keys=True)
 
 
 class Store:
-    """A folder of results.
+    """A folder of results. A file is an npz archive of the arrays and the task's text, and its SHA-256 after it.
 
     Examples
     --------
@@ -69,26 +74,43 @@ class Store:
         self.folder, self.code = folder, code()  # of the process that began: workers started later keep to it
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=folder):  # now, not after the first run
+                pass
         except OSError as error:
             raise InputError(f"{folder}: the results cannot be kept there ({error.strerror})") from None
 
     def path(self, task: Any) -> Path:
         """Where the result of a task is."""
-        text = task if isinstance(task, str) else describe(task)
-        key = hashlib.sha256(f"{self.code}\n{text}".encode()).hexdigest()
+        key = hashlib.sha256(f"{self.code}\n{describe(task)}".encode()).hexdigest()
         return self.folder / key[:2] / f"{key[2:]}.npz"
 
     def get(self, task: Any) -> dict[str, np.ndarray] | None:
         """The result, or None if there is none; a damaged file counts as none."""
+        path = self.path(task)
         try:
-            with open(self.path(task), "rb") as file, np.load(file, allow_pickle=False) as held:
-                return {name: held[name] for name in held.files if name != "task"}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return _unpacked(path.read_bytes(), describe(task))
+        except Exception:  # what a damaged archive raises depends on where it is damaged; it is made again in any case
             return None
 
     def put(self, task: Any, result: dict[str, np.ndarray]) -> None:
         """Keep a result: written under another name first, then renamed."""
         path = self.path(task)
         path.parent.mkdir(exist_ok=True)
-        with whole(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, task=np.array(describe(task)), **result)  # type: ignore[arg-type]
+        with whole(path) as temporary:
+            temporary.write_bytes(_packed(result, describe(task)))
+
+
+def _packed(result: dict[str, np.ndarray], text: str) -> bytes:
+    archive = io.BytesIO()
+    np.savez_compressed(archive, task=np.array(text), **result)  # type: ignore[arg-type]
+    return archive.getvalue() + hashlib.sha256(archive.getvalue()).digest()
+
+
+def _unpacked(held: bytes, text: str) -> dict[str, np.ndarray] | None:
+    """The arrays, if every byte is as it was written and they are the task's."""
+    archive, digest = held[:-DIGEST], held[-DIGEST:]
+    if hashlib.sha256(archive).digest() != digest:
+        return None
+    with np.load(io.BytesIO(archive), allow_pickle=False) as arrays:
+        result = {name: arrays[name] for name in arrays.files}
+    return result if str(result.pop("task")) == text else None

@@ -22,10 +22,15 @@ SCRIPTS = ("data.js", "plots.js", "view.js", "page.js")  # in this order: each m
 def write_page(path: Path, report: dict[str, Any]) -> None:
     """Write the page of a report to ``path``, whole or not at all.
 
-    A report is plain data: title, generated, quick, summary, methods, figures (problems, their curves, the runs of these),
-    overview, table2, studies, ledger, settings, versions, machine. What is empty or left out has no section. Numbers that are
-    not finite become null. A figure may say what its controls show at first: ``view``, with any of x (passes, lmos, cpu),
-    y (relative, excess, value, gap), log_x, log_y, steps (theory, tuned, both) and band (quartiles, range, none).
+    A report is plain data: title, generated, quick, caution (sentences for a banner), summary, methods, figures (problems, their
+    curves, the runs of these), overview, table2, studies, ledger, settings, versions, machine. What is empty or left out has no
+    section. Numbers that are not finite become null.
+
+    A problem may have a ``floor``, the least difference to f_min that means something; left out, it is the gap of f_min. A tuned
+    curve may have an ``edge``: true if its factor is the first or the last of the grid of trials. A row of the ledger may have a
+    ``rule``, when the claim holds, and ``on``, the data on which it was measured. A figure may say what its controls show at
+    first: ``view``, with any of x (passes, lmos, cpu), y (relative, excess, value, gap), log_x, log_y, steps (theory, tuned,
+    both) and band (quartiles, range, none).
     """
     with whole(path) as temporary:
         temporary.write_text(page(report), encoding="utf-8", newline="\n")

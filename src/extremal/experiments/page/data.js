@@ -104,7 +104,10 @@ function quantile(sorted, q) {
 }
 
 const TINY = 1e-16;
-const span = (problem) => problem.f_max - problem.f_min;
+/** The least difference to f_min that means something. */
+const least = (problem) => (problem.floor > 0 ? problem.floor : Math.max(problem.f_min_gap ?? 0, TINY));
+/** The unit of the relative suboptimality, never 0. */
+const span = (problem) => (finite(problem.f_max) ? Math.max(problem.f_max - problem.f_min, least(problem)) : NaN);
 const X = {
   passes: { label: "full gradients", title: "full gradients (component gradients / n)", log: false },
   lmos: { label: "LMO calls", title: "LMO calls", log: true },
@@ -113,11 +116,11 @@ const X = {
 const Y = {
   relative: {
     label: "relative suboptimality", key: "value", log: true, hint: "(f − f_min) / (f_max − f_min)",
-    of: (v, p) => (v - p.f_min) / span(p), floor: (p) => Math.max((p.f_min_gap ?? 0) / span(p), TINY),
+    of: (v, p) => (v - p.f_min) / span(p), floor: (p) => least(p) / span(p),
   },
   excess: {
     label: "f − f_min", key: "value", log: true, hint: "f − f_min, in units of f",
-    of: (v, p) => v - p.f_min, floor: (p) => Math.max(p.f_min_gap ?? 0, TINY),
+    of: (v, p) => v - p.f_min, floor: least,
   },
   value: {
     label: "f", key: "value", log: false, hint: "the objective itself", of: (v) => v, floor: (p) => p.f_min ?? -Infinity,
@@ -135,6 +138,9 @@ function drawn(value, y, problem) {
   return Number.isFinite(scaled) ? Math.max(scaled, y.floor(problem)) : null;
 }
 
+/** Whether a tuned constant is the least or the greatest that was tried. */
+const atEdge = (curve) => curve.steps === "tuned" && curve.edge === true;
+
 const ended = (curve, key) => (curve.runs.length ? quantile(ordered(curve.runs.map((run) => run[key].at(-1))), 0.5) : null);
 
 /** A final number as text; "≤" where it is not above the floor. */
@@ -145,17 +151,20 @@ function final(curve, y, problem) {
 
 // ---- all runs as text
 
-const TIDY = ["figure", "data", "loss", "set", "method", "steps", "factor", "batch", "seed"];
+// the columns of the CSV files that the command writes: those of a curve, of a row of its runs, of the problem's minimum
+const TIDY = ["figure", "data", "origin", "loss", "set", "method", "steps", "factor", "batch", "seed"];
 const TRACE = ["passes", "lmos", "cpu", "value", "gap"];
+const MINIMUM = ["f_min", "f_min_gap"];
 const quoted = (x) => (absent(x) ? "" : /[",\r\n]/.test(x) ? `"${String(x).replace(/"/g, '""')}"` : String(x));
 
 /** All runs of a figure, a line for each row of each. */
 function csv(figure) {
-  const lines = [[...TIDY, ...TRACE].join(",")];
+  const lines = [[...TIDY, ...TRACE, ...MINIMUM].join(",")];
   const add = (problem, curve, run) => {
     const held = { ...problem, ...curve, figure: figure.name, seed: run.seed };
-    const fixed = TIDY.map((key) => quoted(held[key])).join(",");
-    run.passes.forEach((_, i) => lines.push(`${fixed},${TRACE.map((key) => quoted(run[key][i])).join(",")}`));
+    const fixed = (keys) => keys.map((key) => quoted(held[key])), before = fixed(TIDY), after = fixed(MINIMUM);
+    const row = (i) => [...before, ...TRACE.map((key) => quoted(run[key][i])), ...after].join(",");
+    run.passes.forEach((_, i) => lines.push(row(i)));
   };
   for (const problem of figure.problems) {
     for (const curve of problem.curves) curve.runs.forEach((run) => add(problem, curve, run));

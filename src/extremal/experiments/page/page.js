@@ -8,8 +8,9 @@ function overview() {
     el("div", { class: "ranks" }, ranks(report.overview[kind], kind), heat(report.overview[kind], kind))];
   return kinds.length ? section("overview", "Who wins where", el("p", { class: "note" },
     "Methods are ranked on every problem by where they end. The coloured tables have log₁₀ of the final relative suboptimality, ",
-    "median over the seeds: lower and darker is better. In a frame: the best of its column; ≤: not above the accuracy to which ",
-    "f_min is known; *: a stand-in for the data set; °: non-convex, so against the best value known."), kinds.map(part)) : null;
+    "median over the seeds: lower and darker is better. In a frame: the best of its column; ≤: not above the floor, the least ",
+    "difference to f_min that means something; †: the tuned constant lies at the end of the grid of trials; *: a stand-in for ",
+    "the data set; °: non-convex, so against the best value known."), kinds.map(part)) : null;
 }
 
 function ranks(rows, kind) {
@@ -26,11 +27,12 @@ function ranks(rows, kind) {
   return table(columns, rows.map(cells), `ranks, steps ${STEPS[kind]}`, "ranking");
 }
 
-/** Where a method ends on a problem: log10 of the relative suboptimality, and whether that is the floor. */
+/** Where a method ends on a problem: log10 of the relative suboptimality; whether that is the floor, the constant at the edge. */
 function place(name, problem, kind) {
   const curve = problem.curves.find((held) => held.method === name && held.steps === kind);
   const value = curve ? drawn(ended(curve, "value"), Y.relative, problem) : null;
-  return value === null ? null : { log: Math.log10(value), low: value <= Y.relative.floor(problem) };
+  if (value === null) return null;
+  return { log: Math.log10(value), low: value <= Y.relative.floor(problem), edge: atEdge(curve) };
 }
 
 /** "Figure 1" of "Figure 1: logistic regression". */
@@ -45,7 +47,7 @@ function heat(rows, kind) {
   const mark = (j, more) => `${more} ${starts.has(problems[j]) ? "start" : ""}`;
   const cell = (held, j) => held === null ? el("td", { class: mark(j, "") }, "–") : el("td", {
     class: mark(j, held.log === best[j] ? "best" : ""), style: shade((held.log - low) / (high - low || 1)),
-  }, `${held.low ? "≤" : ""}${minus(held.log.toFixed(1))}`);
+  }, `${held.low ? "≤" : ""}${minus(held.log.toFixed(1))}`, held.edge && el("sup", { title: "end of the grid" }, "†"));
   const row = (held, i) => el("tr", {}, el("th", { scope: "row" }, named(method(held.method))), places[i].map(cell));
   const head = el("thead", {}, el("tr", {}, el("td"), figures.map(heatGroup)),
     el("tr", {}, el("th", { scope: "col" }, "method"), problems.map((problem, j) => heatColumn(problem, mark(j, "turned")))));
@@ -98,7 +100,8 @@ function studyPlot(item) {
 // ---- ledger, methods, settings
 
 const VERDICTS = {
-  holds: ["✓", "yes"], "holds in part": ["◐", "part"], "does not hold here": ["✗", "no"], "not measured": ["○", "open"],
+  holds: ["✓", "yes"], "holds in part": ["◐", "part"], "does not hold here": ["✗", "no"], undecided: ["?", "unsure"],
+  "not measured": ["○", "open"],
 };
 
 function verdict(name, count = "") {
@@ -110,9 +113,15 @@ function verdict(name, count = "") {
 const command = (text) =>
   el("code", {}, text.split(" ").flatMap((word, i) => [i ? " " : "", el("span", { class: "word" }, word)]));
 
+function claim(item) {
+  const said = twoLines(item.claim, item.rule && `It holds if ${item.rule}`);
+  const measured = twoLines(item.measured || "–", item.on && `On ${item.on}`);
+  return [said, item.where, measured, verdict(item.verdict), command(item.command ?? "")];
+}
+
 function ledger() {
   const items = list("ledger"), count = (name) => items.filter((item) => item.verdict === name).length;
-  const rows = items.map((item) => [item.claim, item.where, item.measured, verdict(item.verdict), command(item.command ?? "")]);
+  const rows = items.map(claim);
   const counts = Object.keys(VERDICTS).filter(count).map((name) => verdict(name, `: ${count(name)}`));
   return rows.length ? section("ledger", "The paper's claims, and what was measured", el("p", { class: "counts" }, counts),
     table(["claim", "where", "measured", "verdict", "command"], rows, "claims and verdicts", "ledger")) : null;
@@ -137,22 +146,36 @@ function settings() {
 
 // ---- the page
 
+/** What to know before anything else. What the summary says of a quick run is not said twice. */
+function notices() {
+  const said = list("summary").some((sentence) => /\bquick\b/i.test(sentence));
+  const quick = said ? [el("strong", {}, "A quick run.")] : [el("strong", {}, "A quick run, "), "smaller than the full one."];
+  return [
+    report.quick && el("p", { class: "notice" }, quick),
+    list("caution").length > 0 && el("p", { class: "notice" }, el("strong", {}, "Caution. "), list("caution").join(" ")),
+  ];
+}
+
 function top() {
   const when = new Date(report.generated), known = !Number.isNaN(when.getTime());
   const date = known ? when.toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" }) : report.generated;
   return el("header", { class: "top", id: "top" }, el("h1", {}, report.title),
     report.generated && el("p", { class: "when" }, `Generated ${date} by extremal`),
-    report.quick && el("p", { class: "notice" }, el("strong", {}, "A quick run, "), "smaller than the full one."),
+    notices(),
     list("summary").length ? el("p", { class: "summary" }, list("summary").join(" ")) : null);
 }
 
 const READING = [
   "Lines are medians over the seeds, row by row: all runs of a problem are sampled at the same numbers of full gradients. "
     + "Bands are the quartiles or the range.",
-  "f_min comes from a solve of its own. Its gap bounds how far it may lie above the optimum; nothing is drawn below that "
-    + "accuracy, the dotted line. On a non-convex problem it is the best value known, and the line is a floor and no such bound.",
+  "Relative suboptimality is (f − f_min) / (f_max − f_min). f_max is the largest value at a recorded point of any curve of "
+    + "the panel.",
+  "f_min comes from a solve of its own. Its gap bounds how far it may lie above the optimum. The floor, a dotted line, is the "
+    + "least difference to f_min that means something; nothing is drawn below it. On a non-convex problem f_min is the best "
+    + "value known, and the floor bounds nothing.",
   "A run that ended in NaN counts as worse than any number, so a median breaks off where half of the runs have.",
-  "Tuned steps are the theory's times a factor, which the hover text and the tables give.",
+  "Tuned steps are the theory's times a factor, which the hover text and the tables give. Where it lies at the end of the grid "
+    + "of trials, they say so: a better one may lie beyond.",
   "The buttons with the methods' names hide and show them on the whole page; with Shift, one is left alone. "
     + "Drag in a plot to zoom, double-click to go back.",
 ];

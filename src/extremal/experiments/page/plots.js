@@ -58,7 +58,8 @@ function lineTrace(curve, rows, view, colours) {
   const steps = curve.steps === "tuned" && finite(curve.factor) ? `tuned, × ${number(curve.factor)}` : STEPS[curve.steps];
   const dash = view.steps === "both" && curve.steps === "theory" ? "dash" : "solid";
   return {
-    type: "scatter", mode: "lines+markers", name: plain(`${label}, ${steps}`), hovertemplate: hover(label, steps, view, rows),
+    type: "scatter", mode: "lines+markers", name: plain(`${label}, ${steps}`),
+    hovertemplate: hover(label, steps + (atEdge(curve) ? ", end of the grid" : ""), view, rows),
     x: rows.map((row) => row.x), y: rows.map((row) => row.y), customdata: rows.map((row) => row.band ?? []),
     line: { color, width: ours ? 2.4 : 1.5, dash }, marker: { color, symbol, size: ours ? 7 : 6, maxdisplayed: 6 },
     meta: { method: curve.method, steps: curve.steps, role: "line" },
@@ -80,10 +81,10 @@ function tip(name, lines) {
 const bestName = (problem) => (problem.convex ? "f_min" : "best f known");
 
 /** The floor as a dotted line with its name, if it is near the curves; the range of the y-axis then includes it. */
-function floorTrace(problem, view, xs, least, colours) {
-  const level = Y[view.y].floor(problem), near = view.y === "gap" ? least <= level : !view.log_y || least <= 100 * level;
+function floorTrace(problem, view, xs, lowest, colours) {
+  const level = Y[view.y].floor(problem), near = view.y === "gap" ? lowest <= level : !view.log_y || lowest <= 100 * level;
   if (!Number.isFinite(level) || !xs.length || !near) return [];
-  const kind = problem.convex && level > TINY ? "accuracy of f_min" : "floor";
+  const kind = problem.convex && view.y !== "gap" && least(problem) <= problem.f_min_gap ? "accuracy of f_min" : "floor";
   const name = plain(view.y === "value" ? bestName(problem) : `${kind}: ${number(level, 2)}`);
   return [{
     type: "scatter", mode: "lines+markers+text", x: extent(xs), y: [level, level], text: ["", name], textposition: "bottom left",

@@ -33,6 +33,9 @@ function swatch({ colour: [light, dark], symbol, ours }) {
 
 const named = (item) => el("span", { class: item.ours ? "named ours" : "named" }, swatch(item), item.label);
 
+/** Text with a smaller line below it, if there is one. */
+const twoLines = (text, below) => el("span", {}, text, below && el("span", { class: "below" }, below));
+
 const section = (id, title, ...children) =>
   el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), children);
 
@@ -48,7 +51,7 @@ function unfolding(title, make) {
 const scroll = (label, child) =>
   el("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": `Table: ${label}` }, child);
 
-/** A table in a box of its own that scrolls. Numbers stand on the right; {number: text} is one that is written already. */
+/** A table in a box of its own that scrolls. Numbers stand on the right; {number, below} is one that is written already. */
 function table(columns, rows, label, kind = null) {
   const right = columns.map((_, j) => rows.some((row) => typeof row[j] === "number" || row[j]?.number));
   const side = (j) => ({ class: right[j] ? "number" : null });
@@ -60,6 +63,7 @@ function table(columns, rows, label, kind = null) {
 
 function written(item) {
   if (item instanceof Node) return item;
+  if (item?.below) return twoLines(item.number, item.below);
   if (typeof item === "number") return number(item, 4);
   return Array.isArray(item) ? item.join(", ") : String(item?.number ?? item ?? "–");
 }
@@ -87,6 +91,7 @@ function facts(problem) {
   const gap = finite(problem.f_min_gap) ? `, gap ${number(problem.f_min_gap)}` : "";
   return el("dl", { class: "facts" }, entry("n", number(problem.n)), entry("d", number(problem.d)),
     finite(problem.f_min) && entry(bestName(problem), `${number(problem.f_min, 8)}${gap}`),
+    problem.floor > (problem.f_min_gap ?? 0) && entry("floor", number(problem.floor, 2)),
     problem.f_min_how && entry("by", problem.f_min_how, "how"));
 }
 
@@ -149,11 +154,16 @@ function controls(figure, view, apply) {
   return row;
 }
 
+const STATIONARY = "A small gap says that the point is nearly stationary, not that it is good: where sigmoids saturate, "
+  + "the gap vanishes far above the best known value.";
+
 function hintFor(figure, view) {
-  const best = view.y !== "gap" && figure.problems.some((problem) => !problem.convex);
+  const rough = figure.problems.some((problem) => !problem.convex), gap = view.y === "gap";
   return [
     `y: ${Y[view.y].hint}.`, view.steps === "both" && "Dashed: steps as in theory.",
-    best && "Non-convex: f_min is the best value known, not a proven minimum; the Frank-Wolfe gap is drawn below as well.",
+    rough && gap && STATIONARY,
+    rough && !gap && "Non-convex: f_min is the best value known, not a proven minimum; the Frank-Wolfe gap is drawn below as "
+      + "well.",
   ].filter(Boolean).join(" ");
 }
 
@@ -191,7 +201,8 @@ function figureSection(figure) {
     problems.map((problem) => panel(figure, problem, view, only)));
   const rough = figure.problems.filter((problem) => !problem.convex);
   const second = rough.length ? el("div", { class: "second", hidden: view.y === "gap" },
-    el("h3", {}, "Frank-Wolfe gap of the non-convex problems"), grid(rough, { y: "gap", log_y: true })) : null;
+    el("h3", {}, "Frank-Wolfe gap of the non-convex problems"), el("p", { class: "note" }, STATIONARY),
+    grid(rough, { y: "gap", log_y: true })) : null;
   const body = el("div", {}, chips(figure), grid(figure.problems), second);
   const apply = () => {
     if (second) second.hidden = view.y === "gap";
@@ -216,10 +227,12 @@ function finals(figure) {
   const columns = ["data", "method", "steps", "factor", "batch", "f − f_min", "gap", "LMO calls", "CPU s"];
   const row = (problem, curve) => [
     problem.data + (problem.origin === "stand-in" ? " (stand-in)" : ""), named(method(curve.method)), STEPS[curve.steps],
-    { number: number(curve.factor) }, curve.batch, { number: final(curve, Y.excess, problem) },
-    { number: final(curve, Y.gap, problem) }, ended(curve, "lmos"), ended(curve, "cpu"),
+    { number: number(curve.factor), below: atEdge(curve) && "end of the grid" }, curve.batch,
+    { number: final(curve, Y.excess, problem) }, { number: final(curve, Y.gap, problem) },
+    ended(curve, "lmos"), ended(curve, "cpu"),
   ];
-  const note = "At the end of the runs, medians over the seeds. ≤: not above the floor that the plots have.";
+  const note = "At the end of the runs, medians over the seeds. ≤: not above the floor that the plots have. End of the grid: no "
+    + "smaller, or no larger, factor was tried.";
   const rows = figure.problems.flatMap((problem) => problem.curves.map((curve) => row(problem, curve)));
   return [el("p", { class: "note" }, note), table(columns, rows, figure.title)];
 }
