@@ -390,37 +390,39 @@ def test_without_baselines_nothing_is_compared(figure):
     assert ledger.judge([(figure, [others])], []) == []
 
 
-def fits(slope, width=0.1):
-    return rates.Fit(slope, slope - width / 2, slope + width / 2, [], [], [], [])
+def exponent(mean, claimed, width=0.1):
+    return rates.Exponent(mean, mean - width / 2, mean + width / 2, claimed)
 
 
-def finding(slopes):
-    """Every exponent as claimed, but for those given."""
-    numbers = {sweep.key: fits(slopes.get(sweep.key, sweep.claimed)) for sweep in rates.SWEEPS}
+def finding(changes=()):
+    """Every exponent as claimed, but for those given: {(index, method): (n, eps)}, each a mean or (mean, width)."""
+    numbers = {}
+    for index, rate in enumerate(rates.RATES):
+        for method in rates.GRIDS[rate.grid].methods:
+            n, eps = dict(changes).get((index, method), (rate.claimed_n, rate.claimed_eps))
+            pair = [exponent(*(v if isinstance(v, tuple) else (v,)), claimed=c) if not isinstance(v, tuple) else exponent(v[0], c, v[1])
+                    for v, c in ((n, rate.claimed_n), (eps, rate.claimed_eps))]  # fmt: skip
+            numbers[rate, method] = rates.Fit(*pair, {})
     return Finding("rates", "data", numbers, {})
 
 
 def test_rates_are_judged_by_their_intervals():
-    one, two = "convex, eps, sarah-fw", "convex, eps, saga-sarah-fw"
+    def said(one, two):
+        found = finding({(0, "sarah-fw"): one, (0, "saga-sarah-fw"): two})
+        return verdict(ledger.judge([], [found]), "Convex, b = 1: O(sqrt(n)/eps component")[0]
 
-    def said(**widths):
-        found = finding({})
-        found.numbers.update({one: fits(*widths["one"]), two: fits(*widths["two"])})
-        return verdict(ledger.judge([], [found]), "(exponent -1)")[0]
-
-    assert said(one=(-1.0, 0.1), two=(-1.3, 0.1)) == "holds"
-    assert said(one=(-1.0, 0.3), two=(-1.0, 0.3)) == "undecided"  # from -1.15 to -0.85
-    assert said(one=(-2.0, 0.9), two=(-9.0, 3.0)) == "holds"  # wide, but better for certain
-    assert said(one=(-1.0, 0.1), two=(-0.8, 0.1)) == "holds in part"
-    assert said(one=(-0.8, 0.1), two=(-0.5, 0.1)) == "does not hold here"
-    assert said(one=(-0.8, 0.1), two=(-1.0, 0.9)) == "does not hold here"
-    assert said(one=(math.nan, 0.1), two=(math.nan, 0.1)) == "undecided"
+    assert said((0.5, 1.0), (0.3, 0.7)) == "holds"
+    assert said((0.5, (1.0, 0.3)), (0.5, (1.0, 0.3))) == "undecided"  # from 0.85 to 1.15
+    assert said(((-2.0, 0.9), 1.0), (0.5, (-9.0, 3.0))) == "holds"  # wide, but better for certain
+    assert said((0.5, 1.0), (0.7, 1.0)) == "holds in part"
+    assert said((0.7, 1.0), (0.5, 1.5)) == "does not hold here"
+    assert said((0.7, 1.0), (0.5, (1.0, 0.9))) == "does not hold here"
+    assert said((math.nan, 1.0), (0.5, math.nan)) == "undecided"
 
 
 def test_large_batches_are_refuted_by_a_short_step_that_does_without():
-    key = "non-convex, n, b = 1, shorter step, {}:step=small-batch"
-    for slope, want in ((0.2, "does not hold here"), (0.5, "holds")):
-        found = finding({key.format(m): slope for m in spec.OURS})
+    for n, want in ((0.4, "does not hold here"), (1.0, "holds")):
+        found = finding({(8, f"{m}:step=small-batch"): (n, 2.0) for m in spec.OURS})
         assert verdict(ledger.judge([], [found]), "large batches are required")[0] == want
 
 
@@ -464,64 +466,68 @@ def test_a_claim_that_nothing_bears_on_is_not_judged():
     assert ledger.judge([], []) == []
 
 
-def power_law(exponents, noise=0.02):
-    """Results of a sweep with f - f_min = 7 x^exponent, an exponent and a level for each seed."""
-    rng = np.random.default_rng(0)
-    points, results = [], {"minimum": {"value": np.array(0.3), "gap": np.array(1e-13)}}
-    for seed, exponent in enumerate(exponents):
-        for x in (1e3, 2e3, 4e3, 8e3):
-            error = 7 * (1 + seed) * x**exponent * np.exp(noise * rng.standard_normal())
-            results[f"{x} {seed}"] = {"value": np.array([1.0, 0.3 + error]), "gap": np.ones(2)}
-            points.append(rates.Point(x, seed, f"{x} {seed}", "minimum"))
-    return points, results
-
-
-def test_a_power_law_is_found_again():
-    sweep = rates.SWEEPS[0]
-    fit = sweep.fit(*power_law([-0.8] * 5))  # the level of a seed does not matter
-    assert fit.slope == pytest.approx(-0.8, abs=0.02)
-    assert 0 < fit.high - fit.slope < 0.05
-    assert fit.high - fit.slope == pytest.approx(fit.slope - fit.low)
-    assert (fit.verdict(-1.0), fit.verdict(-0.8)) == (False, True)
-    spread = sweep.fit(*power_law([-1.2, -0.8, -0.4]))
-    assert spread.high - spread.low > 1
-    assert spread.verdict(-1.0) is None
-
-
-def test_errors_within_the_accuracy_of_the_minimum_are_left_out():
-    points, results = power_law([-0.8] * 3)
-    for point in points:
-        if point.x == 8e3:
-            results[point.run]["value"][-1] = 0.3 + 5e-13
-    fit = rates.SWEEPS[0].fit(points, results)
-    assert fit.x == [1e3, 2e3, 4e3]
-    assert fit.slope == pytest.approx(-0.8, abs=0.1)
-    results["minimum"]["gap"] = np.array(1.0)
-    assert rates.SWEEPS[0].fit(points, results).verdict(-1.0) is None
-
-
-def test_sweeps_are_what_they_claim(monkeypatch):
-    """Equal gradients, equal LMO calls, batches: from the runs' own counts."""
+def made_runs(monkeypatch, error):
+    """A grid of runs, and results for them: error(n, component gradients, seed)."""
     monkeypatch.setattr(rates, "radius", lambda loss, source: "l1:1")
-    for sweep in rates.SWEEPS:
-        points = rates.points_of(
-            sweep, lambda rows, draw: sources.Source("", "file", "", rows, 3, 3 * rows, "0", rows, draw), quick=True
-        )
-        assert {point.seed for point in points} == {0, 1, 2}
-        for point in points:
-            run, n = point.run, point.run.source.n
-            grads = run.passes * n
-            assert run.source.draw == run.seed == point.seed
-            if sweep.over == "gradients":
-                assert point.x == pytest.approx(grads)
-                assert n == sweep.size
-            elif sweep.equal == "gradients":
-                assert (point.x, grads) == (n, pytest.approx(sweep.size / 8))
-            else:
-                per_step = recipe(run.method, run.batch).prepare(model(n), ex.L1Ball(1.0), Budget()).gradient.facts(n)
-                assert (grads - n) / per_step.per_step == pytest.approx(sweep.size / 8, rel=1e-6)
-            assert run.batch == {"1": 1, "sqrt": math.ceil(math.sqrt(n))}[sweep.batch]
-    assert len({sweep.key for sweep in rates.SWEEPS}) == len(rates.SWEEPS)
+    grid, results = rates.GRIDS["convex, b = sqrt n"], {}
+    for seed, runs in grid.runs("sarah-fw", some, quick=False).items():
+        for run in runs:
+            n, passes = run.source.n, run.passes
+            value = np.array([1.0, 0.3 + error(n, passes * n, seed)])
+            results[run] = {"value": value, "passes": np.array([0, passes]), "lmos": np.array([0, passes * n / math.sqrt(n)])}
+            results[rates.minimum_of(run)] = {"value": np.array(0.3), "gap": np.array(1e-13)}
+    return results
+
+
+def some(n, draw):
+    return sources.Source("", "file", "", n, 3, 3 * n, "0", n, draw)
+
+
+def test_complexities_are_found_again(monkeypatch):
+    """error = (7 n^0.4 / N)^1.6 means N ~ n^0.4 eps^(-1/1.6) gradients, and n^(0.4 - 0.5) LMO calls at b = sqrt n."""
+    rng = np.random.default_rng(0)
+    results = made_runs(
+        monkeypatch, lambda n, N, seed: (1 + seed) * (7 * n**0.4 / N) ** 1.6 * np.exp(0.02 * rng.standard_normal())
+    )
+    for index, n in ((2, 0.4), (3, -0.1)):
+        fit = rates.RATES[index].fit("sarah-fw", some, False, results)
+        assert fit.n.mean == pytest.approx(n, abs=0.03)
+        assert fit.eps.mean == pytest.approx(1 / 1.6, abs=0.03)
+        assert 0 < fit.n.high - fit.n.low < 0.1  # the level of a seed does not matter
+        assert fit.n.holds is fit.eps.holds is True
+    assert rates.Exponent(0.7, 0.65, 0.75, claimed=0.5).holds is False
+    assert len(fit.errors) == len({(n, N) for n, N in fit.errors})
+
+
+def test_seeds_that_differ_make_wide_intervals(monkeypatch):
+    results = made_runs(monkeypatch, lambda n, N, seed: (7 * n**0.4 / N) ** (0.8 + 0.4 * seed))
+    fit = rates.RATES[2].fit("sarah-fw", some, False, results)
+    assert fit.eps.high - fit.eps.low > 0.3
+    assert fit.eps.holds is True
+    assert fit.n.mean == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("error", [lambda n, N, seed: 1e-13, lambda n, N, seed: 0.1, lambda n, N, seed: N / 1e9])
+def test_errors_that_say_nothing_are_not_fitted(monkeypatch, error):
+    """Below the accuracy of the minimum, constant, or growing."""
+    fit = rates.RATES[2].fit("sarah-fw", some, False, made_runs(monkeypatch, error))
+    assert fit.n.holds is fit.eps.holds is None or error(1, 1, 0) == 0.1
+
+
+def test_grids_are_what_they_claim(monkeypatch):
+    monkeypatch.setattr(rates, "radius", lambda loss, source: "l1:1")
+    for grid in rates.GRIDS.values():
+        made = grid.runs(grid.methods[0], some, quick=False)
+        assert len(made) == 5
+        for seed, runs in made.items():
+            assert len({run.source.n for run in runs}) >= 4
+            for run in runs:
+                n = run.source.n
+                assert (run.seed, run.source.draw) == (seed, seed)
+                assert run.passes >= 64
+                assert run.passes * n in grid.budgets
+                assert run.batch == {"1": 1, "sqrt": math.ceil(math.sqrt(n))}[grid.batch]
+    assert {rate.grid for rate in rates.RATES} == set(rates.GRIDS)
 
 
 def test_the_radius_makes_the_bound_say_something(file):
@@ -530,10 +536,6 @@ def test_the_radius_makes_the_bound_say_something(file):
     L = 0.25 * np.linalg.eigvalsh(A.T @ A / len(A))[-1]
     R = float(rates.radius("logistic", source).removeprefix("l1:"))
     assert L * (2 * R) ** 2 == pytest.approx(2500, rel=0.1)
-
-
-def model(n):
-    return ex.LinearModel(ex.Logistic(), np.ones((n, 1)), np.where(np.arange(n) % 2, 1.0, -1.0))
 
 
 def test_a_convergence_claim_needs_every_start_to_be_left_below(figure):

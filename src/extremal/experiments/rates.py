@@ -1,7 +1,12 @@
-"""Exponents of the error in component gradients, in LMO calls and in n, against those of the theorems.
+"""Complexities measured: how the calls that an accuracy eps takes grow with n and with 1/eps, against the theorems.
 
-Each seed draws its own rows of the data and its own batches, and gives one exponent, by least squares on logarithms; the interval
-is the t-interval of these exponents. A claimed exponent is an upper bound from worst-case theory: a smaller one is better.
+Runs over a grid of n and of budgets N, each with its own horizon, give the error; for each seed, which draws its own rows of the
+data and its own batches, a plane is fitted by least squares,
+
+    log error = a + alpha log n + beta log N,     so that     N ~ n^(-alpha / beta) eps^(1 / beta)
+
+and the intervals are t-intervals over the seeds. N counts component gradients or LMO calls. A claimed exponent is an upper bound
+from worst-case theory: a smaller one is better.
 """
 
 from __future__ import annotations
@@ -22,121 +27,135 @@ LOGISTIC, NONCONVEX = "logistic", "nonlinear-least-squares"
 SLACK = 0.1  # an exponent is as claimed if its interval ends at most this much above
 SCALE = {LOGISTIC: 2500.0, NONCONVEX: 100.0}  # L D^2, so that the bounds say something at the budgets spent
 FLOOR = 10.0  # errors below this multiple of the minimum's gap are left out
+PASSES = 64  # the fewest of a run: before that the terms n log(1/eps) and n rule
 Some = Callable[[int, int], Source]  # (rows, draw): a random subset of the data
 
 
 @dataclass(frozen=True)
-class Point:
-    """The run of a seed at one place of a sweep."""
+class Exponent:
+    """The exponent of n or of 1/eps in the calls that eps takes."""
 
-    x: float
-    seed: int
-    run: Run
-    minimum: Minimum | None  # of its rows; the gaps of non-convex f need none
+    mean: float  # over the seeds
+    low: float  # 95 % interval
+    high: float
+    claimed: float
 
     @property
-    def tasks(self) -> tuple[Any, ...]:
-        """All of them."""
-        return (self.run,) if self.minimum is None else (self.run, self.minimum)
+    def holds(self) -> bool | None:
+        """Whether it is as claimed or better; None if that is not decided."""
+        if not (math.isfinite(self.low) and math.isfinite(self.high)):
+            return None
+        return True if self.high <= self.claimed + SLACK else False if self.low > self.claimed else None
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A power law for each seed: error ~ x^slope."""
+    """The exponents of a claim for a method, and the mean errors behind them."""
 
-    slope: float  # mean over the seeds
-    low: float  # 95 % interval
-    high: float
-    x: list[float]
-    y: list[float]  # mean over the seeds
-    least: list[float]  # smallest and largest of the seeds
-    most: list[float]
-
-    def verdict(self, claimed: float) -> bool | None:
-        """Whether the exponent is as claimed or better; None if that is not decided, or not measured."""
-        if not (math.isfinite(self.low) and math.isfinite(self.high)):
-            return None
-        return True if self.high <= claimed + SLACK else False if self.low > claimed else None
+    n: Exponent
+    eps: Exponent
+    errors: dict[tuple[int, float], float]  # (n, calls): mean over the seeds
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """Runs over one quantity, everything else equal; what theory claims for the exponent of the error."""
+class Grid:
+    """Runs of methods at one batch size, over n and over budgets of component gradients."""
 
-    claim: str  # the same for the methods that it is about
-    method: str
     loss: str
-    over: str  # "gradients" or "n"
-    equal: str  # what is equal over n: "gradients" or "LMO calls"; for a sweep over gradients, n
     batch: str
-    claimed: float
-    size: float  # n for a sweep over gradients, else component gradients or LMO calls
+    methods: tuple[str, ...]
+    sizes: tuple[int, ...]  # n
+    budgets: tuple[int, ...]  # component gradients
+
+    def runs(self, method: str, some: Some, quick: bool) -> dict[int, list[Run]]:
+        """For each seed its runs; quick ones spend an eighth, and are fewer."""
+        seeds, less = (3, 8) if quick else (5, 1)
+        set_ = radius(self.loss, some(2000, 0))  # the same for all
+        made = {}
+        for seed in range(seeds):
+            sources = dict.fromkeys(some(n, seed) for n in self.sizes)  # data with fewer rows have fewer sizes
+            made[seed] = [
+                Run(s, self.loss, set_, method, batch_size(self.batch, s.n), 1.0, seed, G / less / s.n, self._rows)
+                for s in sources
+                for G in self.budgets
+                if G >= PASSES * s.n
+            ]
+        return made
+
+    def tasks(self, some: Some, quick: bool) -> list[Any]:
+        """All runs, and the minima of their rows where errors need them."""
+        runs = [run for method in self.methods for held in self.runs(method, some, quick).values() for run in held]
+        return [*runs, *(minimum_of(run) for run in runs if self.loss == LOGISTIC)]
 
     @property
-    def key(self) -> str:
-        """Unique."""
-        return f"{self.claim}, {self.method}"
-
-    @property
-    def quantity(self) -> str:
-        """What falls. The proofs bound the average gap over the iterates, which is not below the smallest."""
-        return "f - f_min" if self.loss == LOGISTIC else "average gap"
-
-    @property
-    def x_label(self) -> str:
-        """What it falls in."""
-        return "component gradients" if self.over == "gradients" else "n"
-
-    def fit(self, points: list[Point], results: dict[Any, dict[str, np.ndarray]]) -> Fit:
-        """An exponent for each seed, and their interval."""
-        errors = [(point, self._error(point, results)) for point in points]
-        by_seed: dict[int, list[tuple[float, float]]] = {}
-        by_x: dict[float, list[float]] = {}
-        for point, error in errors:
-            if error > 0:
-                by_seed.setdefault(point.seed, []).append((point.x, error))
-                by_x.setdefault(point.x, []).append(error)
-        slopes = [_slope(pairs) for pairs in by_seed.values()]
-        mean, half = float(np.mean(slopes)) if slopes else math.nan, _half(slopes)
-        sides = [[float(what(held)) for held in by_x.values()] for what in (np.mean, np.min, np.max)]
-        return Fit(mean, mean - half, mean + half, list(by_x), *sides)
-
-    def _error(self, point: Point, results: dict[Any, dict[str, np.ndarray]]) -> float:
-        """0 where it is lost in the accuracy of the minimum."""
-        run = results[point.run]
-        if point.minimum is None:
-            return float(np.nanmean(run["gap"][1:]))  # over an even grid of the run, the start left out
-        least = results[point.minimum]
-        error = float(run["value"][-1] - least["value"])
-        return error if error > FLOOR * max(float(least["gap"]), 1e-15) else 0.0
+    def _rows(self) -> int:
+        return 100 if self.loss == NONCONVEX else 1
 
 
-def _slope(pairs: list[tuple[float, float]]) -> float:
-    if len(pairs) < 3:
-        return math.nan
-    x, y = np.log(pairs).T
-    return float(np.polyfit(x, y, 1)[0])
+@dataclass(frozen=True)
+class Rate:
+    """A claim: so many calls, up to constants, n^claimed_n / eps^claimed_eps."""
+
+    text: str
+    grid: str  # the name of its runs
+    count: str  # "gradients" or "LMO calls"
+    claimed_n: float
+    claimed_eps: float
+
+    def fit(self, method: str, some: Some, quick: bool, results: dict[Any, dict[str, np.ndarray]]) -> Fit:
+        """A plane for each seed, and the intervals of their exponents."""
+        grid = GRIDS[self.grid]
+        planes, errors = [], {}
+        for runs in grid.runs(method, some, quick).values():
+            points = [(run.source.n, self._calls(run, results[run]), error_of(run, results)) for run in runs]
+            planes.append(_exponents([point for point in points if point[2] > 0]))
+            for run, (n, _, error) in zip(runs, points, strict=True):
+                errors.setdefault((n, round(run.passes * n)), []).append(error)
+        n, eps = np.array(planes).T
+        means = {key: float(np.mean(held)) for key, held in errors.items()}
+        return Fit(_exponent(n, self.claimed_n), _exponent(eps, self.claimed_eps), means)
+
+    def _calls(self, run: Run, made: dict[str, np.ndarray]) -> float:
+        return float(made["passes"][-1]) * run.source.n if self.count == "gradients" else float(made["lmos"][-1])
 
 
-def _half(slopes: list[float]) -> float:
-    """Half of the 95 % t-interval of a mean."""
-    if len(slopes) < 2:
-        return math.nan
-    return float(stats.t.ppf(0.975, len(slopes) - 1)) * float(np.std(slopes, ddof=1)) / math.sqrt(len(slopes))
+def minimum_of(run: Run) -> Minimum:
+    """The minimum that belongs to a run."""
+    return Minimum(run.source, run.loss, run.set)
 
 
-def points_of(sweep: Sweep, some: Some, quick: bool) -> list[Point]:
-    """The runs of a sweep; quick ones spend an eighth and have fewer points and seeds."""
-    seeds, less, count, start = (3, 8, 4, 32) if quick else (5, 1, 6, 64)
-    made = []
-    for seed in range(seeds):
-        if sweep.over == "gradients":
-            source = some(int(sweep.size), seed)
-            made += [_point(sweep, source, seed, start * 2.0**j, start * 2.0**j * source.n, some) for j in range(count)]
-        else:  # data with fewer rows have fewer points
-            sources = dict.fromkeys(some(250 * 2**j, seed) for j in range(count))
-            made += [_point(sweep, s, seed, _passes(sweep, s.n, sweep.size / less), s.n, some) for s in sources]
-    return made
+def error_of(run: Run, results: dict[Any, dict[str, np.ndarray]]) -> float:
+    """f - f_min at the end, 0 where that is lost in the accuracy of f_min; for non-convex f the average gap.
+
+    The proofs bound the average gap over the iterates, which is not below the smallest one; here it is the average over an even
+    grid of the run, the start left out.
+    """
+    made = results[run]
+    if run.loss == NONCONVEX:
+        return float(np.nanmean(made["gap"][1:]))
+    least = results[minimum_of(run)]
+    error = float(made["value"][-1] - least["value"])
+    return error if error > FLOOR * max(float(least["gap"]), 1e-15) else 0.0
+
+
+def _exponents(points: list[tuple[int, float, float]]) -> tuple[float, float]:
+    """Those of n and of 1/eps, by least squares on logarithms; not a number if the points do not fix a plane."""
+    if len(points) < 4 or len({n for n, _, _ in points}) < 2:
+        return math.nan, math.nan
+    n, calls, error = np.log(np.array(points, dtype=np.float64)).T
+    (_, alpha, beta), _, rank, _ = np.linalg.lstsq(np.stack([np.ones_like(n), n, calls], axis=1), error, rcond=None)
+    return (-alpha / beta, -1 / beta) if rank == 3 and beta < 0 else (math.nan, math.nan)
+
+
+def _exponent(found: np.ndarray, claimed: float) -> Exponent:
+    """Mean and 95 % t-interval over the seeds."""
+    if len(found) < 2 or not np.isfinite(found).all():
+        return Exponent(math.nan, math.nan, math.nan, claimed)
+    half = float(stats.t.ppf(0.975, len(found) - 1)) * float(np.std(found, ddof=1)) / math.sqrt(len(found))
+    return Exponent(float(found.mean()), float(found.mean()) - half, float(found.mean()) + half, claimed)
 
 
 def radius(loss: str, source: Source) -> str:
@@ -144,32 +163,24 @@ def radius(loss: str, source: Source) -> str:
     return f"l1:{math.sqrt(SCALE[loss] / max(objective(source, loss).smoothness, 1e-300)) / 2:.2g}"
 
 
-def _point(sweep: Sweep, source: Source, seed: int, passes: float, x: float, some: Some) -> Point:
-    rows = 100 if sweep.loss == NONCONVEX else 1
-    set_ = radius(sweep.loss, some(2000, 0))  # the same for all points
-    run = Run(source, sweep.loss, set_, sweep.method, batch_size(sweep.batch, source.n), 1.0, seed, passes, rows)
-    return Point(x, seed, run, Minimum(source, LOGISTIC, set_) if sweep.loss == LOGISTIC else None)
-
-
-def _passes(sweep: Sweep, n: int, size: float) -> float:
-    """The budget in full gradients that is ``size`` component gradients, or pays for ``size`` LMO calls."""
-    if sweep.equal == "gradients":
-        return size / n
-    b = batch_size(sweep.batch, n)
-    each = 4 * b * n / (n + 2 * b) if sweep.method == "sarah-fw" else 2 * b  # p n + 2 b (1 - p), or 2 b
-    return (n + size * each) / n
-
-
 _OURS = ("sarah-fw", "saga-sarah-fw")
 _SHORT = ("sarah-fw:step=small-batch", "saga-sarah-fw:step=small-batch")
-_CLAIMS = (  # claim, loss, over, equal, batch, claimed exponent, size, methods
-    ("convex, eps", LOGISTIC, "gradients", "n", "1", -1.0, 500, _OURS),
-    ("convex, n", LOGISTIC, "n", "gradients", "1", 0.5, 2**19, (*_OURS, "frank-wolfe")),
-    ("convex, LMO calls", LOGISTIC, "n", "LMO calls", "sqrt", 0.0, 2**14, _OURS),
-    ("non-convex, eps", NONCONVEX, "gradients", "n", "sqrt", -0.5, 2000, _OURS),
-    ("non-convex, n, b = sqrt n", NONCONVEX, "n", "gradients", "sqrt", 0.25, 2**19, _OURS),
-    ("non-convex, n, b = 1", NONCONVEX, "n", "gradients", "1", 0.5, 2**18, _OURS),
-    ("non-convex, n, b = 1, shorter step", NONCONVEX, "n", "gradients", "1", 0.25, 2**18, _SHORT),
-    ("non-convex, LMO calls", NONCONVEX, "n", "LMO calls", "sqrt", 0.0, 2**14, _OURS),
+_SMALL, _LARGE = (250, 500, 1000, 2000), (250, 500, 1000, 2000, 4000)
+GRIDS = {
+    "convex, b = 1": Grid(LOGISTIC, "1", (*_OURS, "frank-wolfe"), _SMALL, (2**15, 2**16, 2**17, 2**18)),
+    "convex, b = sqrt n": Grid(LOGISTIC, "sqrt", _OURS, _LARGE, (2**17, 2**18, 2**19, 2**20)),
+    "non-convex, b = sqrt n": Grid(NONCONVEX, "sqrt", _OURS, _LARGE, (2**17, 2**18, 2**19, 2**20)),
+    "non-convex, b = 1": Grid(NONCONVEX, "1", _OURS, _SMALL, (2**15, 2**16, 2**17)),
+    "non-convex, b = 1, shorter step": Grid(NONCONVEX, "1", _SHORT, _SMALL, (2**15, 2**16, 2**17)),
+}
+RATES = (
+    Rate("sqrt(n)/eps component gradients", "convex, b = 1", "gradients", 0.5, 1.0),
+    Rate("sqrt(n)/eps LMO calls", "convex, b = 1", "LMO calls", 0.5, 1.0),
+    Rate("sqrt(n)/eps component gradients", "convex, b = sqrt n", "gradients", 0.5, 1.0),
+    Rate("1/eps LMO calls", "convex, b = sqrt n", "LMO calls", 0.0, 1.0),
+    Rate("sqrt(n)/eps^2 component gradients", "non-convex, b = sqrt n", "gradients", 0.5, 2.0),
+    Rate("1/eps^2 LMO calls", "non-convex, b = sqrt n", "LMO calls", 0.0, 2.0),
+    Rate("n/eps^2 component gradients", "non-convex, b = 1", "gradients", 1.0, 2.0),
+    Rate("n/eps^2 LMO calls", "non-convex, b = 1", "LMO calls", 1.0, 2.0),
+    Rate("sqrt(n)/eps^2 component gradients", "non-convex, b = 1, shorter step", "gradients", 0.5, 2.0),
 )
-SWEEPS = [Sweep(claim, method, *held) for claim, *held, methods in _CLAIMS for method in methods]  # type: ignore[misc]

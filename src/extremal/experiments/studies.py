@@ -16,7 +16,7 @@ from extremal.experiments.memory import Memory
 from extremal.experiments.plan import Work
 from extremal.experiments.pool import Results, run_all
 from extremal.experiments.progress import shown
-from extremal.experiments.rates import LOGISTIC, NONCONVEX, SCALE, SWEEPS, Sweep, points_of, radius
+from extremal.experiments.rates import GRIDS, LOGISTIC, NONCONVEX, RATES, SCALE, Fit, Rate, radius
 from extremal.experiments.report import label, print_table
 from extremal.experiments.sources import Source
 from extremal.experiments.spec import FIGURES, OURS, Problem, batch_size
@@ -56,7 +56,7 @@ class Finding:
 
     name: str
     on: str  # the data
-    numbers: dict[str, Any]  # for the ledger
+    numbers: dict[Any, Any]  # for the ledger
     page: dict[str, Any]  # for the page: title, text, tables, plots
 
 
@@ -96,35 +96,35 @@ def _finding(
 
 
 def _rates_tasks(look: Look, quick: bool) -> list[Any]:
-    return [task for sweep in SWEEPS for point in points_of(sweep, look.some, quick) for task in point.tasks]
+    return [task for grid in GRIDS.values() for task in grid.tasks(look.some, quick)]
 
 
 def _rates(look: Look, quick: bool, results: Results) -> Finding:
-    fits = {sweep.key: sweep.fit(points_of(sweep, look.some, quick), results) for sweep in SWEEPS}
-    columns = ("error of", "over", "at equal", "batch", "method", "exponent", "95 % interval", "claimed")
-    rows = [
-        [s.quantity, s.over, s.equal, s.batch, label(s.method), f"{fit.slope:.2f}", f"{fit.low:.2f} to {fit.high:.2f}", s.claimed]
-        for s, fit in ((s, fits[s.key]) for s in SWEEPS)
-    ]
+    fits = {(r, m): r.fit(m, look.some, quick, results) for r in RATES for m in GRIDS[r.grid].methods}
+    columns = ("problem and batch", "claimed", "method", "exponent of n (95 %)", "exponent of 1/eps (95 %)")
+    rows = [[r.grid, r.text, label(m), str(fit.n), str(fit.eps)] for (r, m), fit in fits.items()]
     sets = {loss: radius(loss, look.some(2000)) for loss in SCALE}
     text = (
-        "Power laws of the error. Each seed draws its own rows and its own batches and gives one exponent; the interval is the "
-        "t-interval of their mean. A claimed exponent is an upper bound from worst-case theory, so a smaller one is better. Each "
+        "Calls that an accuracy eps takes, as n^a / eps^c: a plane in log error, log n and log calls for each seed, which draws "
+        "its own rows and its own batches; t-intervals over the seeds. The error is f - f_min at the end, for non-convex f the "
+        "average gap over the run. Claimed exponents are upper bounds from worst-case theory, so smaller ones are better. Each "
         f"run has its own horizon. Sets with L D^2 = {SCALE[LOGISTIC]:g} ({sets[LOGISTIC]}, logistic) and {SCALE[NONCONVEX]:g} "
         f"({sets[NONCONVEX]}, non-linear least squares), at which the bounds say something. Data: {look.subject.text}."
     )
-    plots = [_rate_plot([s for s in SWEEPS if s.claim == claim], fits) for claim in dict.fromkeys(s.claim for s in SWEEPS)]
-    return _finding("rates", "Rates over eps and n", look.subject.text, text, (columns, rows), fits, plots)
+    firsts = {r.grid: r for r in reversed(RATES)}.values()  # one picture for each grid
+    plots = [_rate_plot(r, m, fits[r, m]) for r in reversed(list(firsts)) for m in GRIDS[r.grid].methods]
+    return _finding("rates", "Rates over n and eps", look.subject.text, text, (columns, rows), fits, plots)
 
 
-def _rate_plot(sweeps: list[Sweep], fits: dict[str, Any]) -> dict[str, Any]:
-    first = sweeps[0]
-    series = [
-        {"label": label(s.method), "x": fits[s.key].x, "y": fits[s.key].y, "low": fits[s.key].least, "high": fits[s.key].most}
-        for s in sweeps
-    ]
-    title = f"{first.claim}: claimed exponent {first.claimed:g}"
-    return {"title": title, "x_label": first.x_label, "y_label": first.quantity, "log_x": True, "log_y": True, "series": series}
+def _rate_plot(rate: Rate, method: str, fit: Fit) -> dict[str, Any]:
+    """The error against component gradients, a line for each n."""
+    series = []
+    for n in dict.fromkeys(n for n, _ in fit.errors):
+        points = [(calls, error) for (size, calls), error in fit.errors.items() if size == n]
+        series.append({"label": f"n = {n}", "x": [x for x, _ in points], "y": [y for _, y in points], "low": None, "high": None})
+    y_label = "f - f_min" if GRIDS[rate.grid].loss == LOGISTIC else "average gap"
+    axes = {"x_label": "component gradients", "y_label": y_label, "log_x": True, "log_y": True}
+    return {"title": f"{rate.grid}: {label(method)}", "series": series} | axes
 
 
 # batch sizes
