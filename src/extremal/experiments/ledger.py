@@ -238,7 +238,7 @@ CLAIMS = (
     _claimed(6, "Corollary 2, Table 1"),
     _claimed(7, "Corollary 2, Table 1"),
     Claim("Non-convex f: large batches are required for the better dependence on n.",
-          "Section 2, Small batches", "with a shorter step, b = 1 does not have the exponents of b = sqrt n", "rates", _big_batches),
+          "Section 2, Small batches", "a shorter step at b = 1 has not the exponents of b = sqrt n", "rates", _big_batches),
     Claim("The algorithms converge with all sizes of batches.",
           "Section 2, Small batches", "the error falls more than 2 times over an 8 (quick) or 16 times larger budget",
           "batches", _any_batch),
