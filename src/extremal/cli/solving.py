@@ -17,9 +17,10 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.cli.common import AsJson, lines, one_line
 from extremal.driver import minimize
+from extremal.experiments.recipes import recipe
 from extremal.files import load, save_model
 from extremal.losses import LOSSES, Loss
-from extremal.methods import METHODS, Recipe
+from extremal.methods import Recipe
 from extremal.objective import LinearModel
 from extremal.outputs import check_out
 from extremal.result import Result, Status
@@ -34,7 +35,9 @@ def solve(
     file: Annotated[Path, typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz or .npy.", metavar="FILE")],
     set_: Annotated[str, typer.Option("--set", metavar="SET", help="l1:20, simplex, box:0,1; see: extremal sets.")],
     loss: Annotated[str, typer.Option(metavar="LOSS", help="See: extremal losses.")] = "logistic",
-    method: Annotated[str, typer.Option(metavar="METHOD", help="See: extremal methods.")] = "sarah-fw",
+    method: Annotated[
+        str, typer.Option(metavar="METHOD", help="See: extremal methods; with parameters: sarah-fw:p=0.1.")
+    ] = "sarah-fw",
     passes: Annotated[float, typer.Option(help="Budget of component gradients, in multiples of n.")] = 100.0,
     tol: Annotated[float, typer.Option(help="Stop when gap <= tol * |value| + atol.")] = 1e-4,
     atol: Annotated[float, typer.Option(help="See --tol.")] = 1e-10,
@@ -73,13 +76,11 @@ def solve(
     raise typer.Exit(130 if result.status == Status.INTERRUPTED else 0 if result.converged else 3)
 
 
-def _recipe(name: str, batch: int | None) -> Recipe:
-    make: Any = METHODS[checks.one_of("method", name, METHODS)]
-    if batch is None:
-        return make()
-    if "batch" not in {field.name for field in dataclasses.fields(make)}:
-        raise InputError(f"--batch does not apply to {name}, which has no batches; leave it out or choose another --method")
-    return make(batch=batch)
+def _recipe(text: str, batch: int | None) -> Recipe:
+    made: Any = recipe(text, batch)
+    if batch is not None and "batch" not in {field.name for field in dataclasses.fields(made)}:
+        raise InputError(f"--batch does not apply to {text}, which has no batches; leave it out or choose another --method")
+    return made
 
 
 def _objective(file: Path, target: str | None, loss: Loss, positive: str | None, quiet: bool) -> LinearModel:
