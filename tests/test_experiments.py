@@ -517,6 +517,10 @@ def test_errors_that_say_nothing_are_not_fitted(monkeypatch, error):
 def test_grids_are_what_they_claim(monkeypatch):
     monkeypatch.setattr(rates, "radius", lambda loss, source: "l1:1")
     for grid in rates.GRIDS.values():
+        made = grid.runs(grid.methods[0], some, quick=True)
+        assert len(made) == 3
+        assert all(run.passes >= 64 for runs in made.values() for run in runs)
+        assert all(len(runs) >= 5 for runs in made.values())
         made = grid.runs(grid.methods[0], some, quick=False)
         assert len(made) == 5
         for seed, runs in made.items():
