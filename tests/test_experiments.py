@@ -413,6 +413,7 @@ def test_rates_are_judged_by_their_intervals():
 
     assert said((0.5, 1.0), (0.3, 0.7)) == "holds"
     assert said((0.5, (1.0, 0.3)), (0.5, (1.0, 0.3))) == "undecided"  # from 0.85 to 1.15
+    assert said((0.58, 1.0), (0.58, 1.0)) == "undecided"  # a little above, and within the slack or not
     assert said(((-2.0, 0.9), 1.0), (0.5, (-9.0, 3.0))) == "holds"  # wide, but better for certain
     assert said((0.5, 1.0), (0.7, 1.0)) == "holds in part"
     assert said((0.7, 1.0), (0.5, 1.5)) == "does not hold here"
@@ -468,7 +469,7 @@ def test_a_claim_that_nothing_bears_on_is_not_judged():
 
 def made_runs(monkeypatch, error):
     """A grid of runs, and results for them: error(n, component gradients, seed)."""
-    monkeypatch.setattr(rates, "radius", lambda loss, source: "l1:1")
+    monkeypatch.setattr(rates, "radius", lambda loss, scale, source: "l1:1")
     grid, results = rates.GRIDS["convex, b = sqrt n"], {}
     for seed, runs in grid.runs("sarah-fw", some, quick=False).items():
         for run in runs:
@@ -515,7 +516,7 @@ def test_errors_that_say_nothing_are_not_fitted(monkeypatch, error):
 
 
 def test_grids_are_what_they_claim(monkeypatch):
-    monkeypatch.setattr(rates, "radius", lambda loss, source: "l1:1")
+    monkeypatch.setattr(rates, "radius", lambda loss, scale, source: "l1:1")
     for grid in rates.GRIDS.values():
         made = grid.runs(grid.methods[0], some, quick=True)
         assert len(made) == 3
@@ -538,7 +539,7 @@ def test_the_radius_makes_the_bound_say_something(file):
     source = sources.resolve(str(file))
     A, _ = libsvm(file)
     L = 0.25 * np.linalg.eigvalsh(A.T @ A / len(A))[-1]
-    R = float(rates.radius("logistic", source).removeprefix("l1:"))
+    R = float(rates.radius("logistic", 2500.0, source).removeprefix("l1:"))
     assert L * (2 * R) ** 2 == pytest.approx(2500, rel=0.1)
 
 

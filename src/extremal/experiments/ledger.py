@@ -217,7 +217,7 @@ def _sizes(table2: dict[str, Any]) -> Row:
 
 _EXPONENT = (
     f"for both algorithms the 95 % intervals of both exponents end at most {SLACK:g} above the claimed ones; it does not if one "
-    "begins above the claimed one; otherwise it is undecided"
+    "begins above that; otherwise it is undecided"
 )
 
 

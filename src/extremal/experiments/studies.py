@@ -16,7 +16,7 @@ from extremal.experiments.memory import Memory
 from extremal.experiments.plan import Work
 from extremal.experiments.pool import Results, run_all
 from extremal.experiments.progress import shown
-from extremal.experiments.rates import GRIDS, LOGISTIC, NONCONVEX, RATES, SCALE, Fit, Rate, radius
+from extremal.experiments.rates import GRIDS, LOGISTIC, NONCONVEX, RATES, Fit, Rate, radius
 from extremal.experiments.report import label, print_table
 from extremal.experiments.sources import Source
 from extremal.experiments.spec import FIGURES, OURS, Problem, batch_size
@@ -103,13 +103,13 @@ def _rates(look: Look, quick: bool, results: Results) -> Finding:
     fits = {(r, m): r.fit(m, look.some, quick, results) for r in RATES for m in GRIDS[r.grid].methods}
     columns = ("problem and batch", "claimed", "method", "exponent of n (95 %)", "exponent of 1/eps (95 %)")
     rows = [[r.grid, r.text, label(m), str(fit.n), str(fit.eps)] for (r, m), fit in fits.items()]
-    sets = {loss: radius(loss, look.some(2000)) for loss in SCALE}
+    sets = ", ".join(f"{name}: {grid.scale:g} ({grid.set(look.some)})" for name, grid in GRIDS.items())
     text = (
         "Calls that an accuracy eps takes, as n^a / eps^c: a plane in log error, log n and log calls for each seed, which draws "
         "its own rows and its own batches; t-intervals over the seeds. The error is f - f_min at the end, for non-convex f the "
         "average gap over the run. Claimed exponents are upper bounds from worst-case theory, so smaller ones are better. Each "
-        f"run has its own horizon. Sets with L D^2 = {SCALE[LOGISTIC]:g} ({sets[LOGISTIC]}, logistic) and {SCALE[NONCONVEX]:g} "
-        f"({sets[NONCONVEX]}, non-linear least squares), at which the bounds say something. Data: {look.subject.text}."
+        f"run has its own horizon. L D^2, small enough for the bounds to say something, and the set that has it: {sets}. "
+        f"Data: {look.subject.text}."
     )
     firsts = {r.grid: r for r in reversed(RATES)}.values()  # one picture for each grid
     plots = [_rate_plot(r, m, fits[r, m]) for r in reversed(list(firsts)) for m in GRIDS[r.grid].methods]
@@ -130,13 +130,14 @@ def _rate_plot(rate: Rate, method: str, fit: Fit) -> dict[str, Any]:
 # batch sizes
 
 BATCHES = ("1", "10", "sqrt", "n/10", "n/1")
+BALLS = {LOGISTIC: 2500.0, NONCONVEX: 10.0}  # L D^2, as in the rates at b = 1
 
 
 def _batch_runs(look: Look, quick: bool) -> dict[tuple[str, str, str, float], list[Run]]:
     source, seeds, budgets = look.some(2000), 2 if quick else 3, (8.0, 64.0) if quick else (32.0, 512.0)
     return {
         (loss, method, text, passes): [
-            Run(source, loss, radius(loss, source), method, batch_size(text, source.n), 1.0, seed, passes, 100)
+            Run(source, loss, radius(loss, BALLS[loss], source), method, batch_size(text, source.n), 1.0, seed, passes, 100)
             for seed in range(seeds)
         ]
         for loss in (LOGISTIC, NONCONVEX)
@@ -147,7 +148,7 @@ def _batch_runs(look: Look, quick: bool) -> dict[tuple[str, str, str, float], li
 
 
 def _batch_minimum(look: Look) -> Minimum:
-    return Minimum(look.some(2000), LOGISTIC, radius(LOGISTIC, look.some(2000)))
+    return Minimum(look.some(2000), LOGISTIC, radius(LOGISTIC, BALLS[LOGISTIC], look.some(2000)))
 
 
 def _batch_tasks(look: Look, quick: bool) -> list[Any]:
@@ -168,7 +169,7 @@ def _batches(look: Look, quick: bool, results: Results) -> Finding:
     columns = ("problem", "method", "batch", *(f"error, {passes:g} passes" for passes in budgets), "gain")
     text = (
         "The error is f - f_min for logistic regression, and the average exact gap along the run for non-linear least squares; "
-        f"mean over the seeds, n = {look.some(2000).n}, the sets of the rates. Data: {look.some(2000).text}."
+        f"mean over the seeds, n = {look.some(2000).n}, the sets of the rates at b = 1. Data: {look.some(2000).text}."
     )
     return _finding("batches", "Any batch size", look.subject.text, text, (columns, rows), {"errors": errors, "budgets": budgets})
 
