@@ -380,6 +380,7 @@ def test_superior_or_comparable(figure, ours, want, counts):
     row = ledger.judge([(replace(figure, factors=()), panels)], [], options=" --quick")[0]
     assert row["verdict"] == want
     assert counts in row["measured"]
+    assert "svrf 4 of 4" in row["measured"]
     assert (row["on"], row["command"]) == ("the file made up", "extremal reproduce mine --quick")
 
 

@@ -159,7 +159,9 @@ def _figure_row(figure: Figure, panels: Sequence[Panel], command: str) -> Row:
     if figure.factors:
         choices |= {"own steps against tuned baselines": ("theory", "tuned"), "all tuned": ("tuned", "tuned")}
     ratios = {text: _ratios(panels, *steps) for text, steps in choices.items()}
-    text = "; ".join(f"{text}: {_places(found)}" for text, found in ratios.items())
+    text = "; ".join(
+        [f"own steps, against each baseline: {_against(panels)}", *(f"{t}: {_places(r)}" for t, r in ratios.items())]
+    )
     rule = f"own steps: f - f_min at the end at most {COMPARABLE:g} times the best baseline's, each algorithm on each problem"
     claim = f"Both algorithms are superior or comparable to the baselines ({figure.title})."
     held = [ratio <= COMPARABLE for _, ratio in ratios["own steps against own steps"]]
@@ -167,11 +169,19 @@ def _figure_row(figure: Figure, panels: Sequence[Panel], command: str) -> Row:
     return _row(claim, "Section 5, Appendix D", rule, (_by_share(held), text), on, command)
 
 
-def _ratios(panels: Sequence[Panel], ours: str, theirs: str) -> list[tuple[str, float]]:
-    """Each algorithm's f - f_min at the end over the best baseline's."""
+def _against(panels: Sequence[Panel]) -> str:
+    """In how many cases each baseline is not better by more than the factor, all with their own steps."""
+    baselines = dict.fromkeys(c.method for panel in panels for c in panel.curves if c.method not in OURS)
+    found = {name: [ratio <= COMPARABLE for _, ratio in _ratios(panels, "theory", "theory", name)] for name in baselines}
+    return ", ".join(f"{label(name)} {sum(held)} of {len(held)}" for name, held in found.items())
+
+
+def _ratios(panels: Sequence[Panel], ours: str, theirs: str, only: str | None = None) -> list[tuple[str, float]]:
+    """Each algorithm's f - f_min at the end over the best baseline's, or over that of one baseline."""
     found = []
     for panel in panels:
-        best = min(panel.excess(c) for c in panel.curves if c.method not in OURS and c.steps == theirs)
+        others = [c for c in panel.curves if c.steps == theirs and (c.method not in OURS if only is None else c.method == only)]
+        best = min(panel.excess(c) for c in others)
         for curve in (c for c in panel.curves if c.method in OURS and c.steps == ours):
             found.append((f"{panel.source.name} {OURS.index(curve.method) + 1}", panel.excess(curve) / best))
     return found
