@@ -64,6 +64,8 @@ def test_compare_over_sets_and_with_parameters(here):
     assert result.exit_code == 0, result.output
     problems = report_of(here / "out" / "index.html")["figures"][0]["problems"]
     assert [p["set"] for p in problems] == ["l1:1", "simplex"]
+    assert "mine.svm, l1:1" in result.stdout
+    assert "mine.svm, simplex" in result.stdout
     assert all(p["f_min_gap"] < 1e-8 for p in problems)
     assert {c["method"] for c in problems[0]["curves"]} == {"sarah-fw:batch=10", "frank-wolfe"}
 

@@ -64,7 +64,7 @@ def _panel(axes: Any, panel: Panel, steps: str, kind: str, x: str) -> None:
     axes.set_yscale("log")
     axes.grid(alpha=0.25)
     name = panel.source.name if panel.source.origin != "stand-in" else f"stand-in for {panel.source.name}"
-    axes.set_title(f"{name}  (n = {panel.source.n}, d = {panel.source.d})", fontsize=9)
+    axes.set_title(f"{name}, {panel.problem.set}  (n = {panel.source.n}, d = {panel.source.d})", fontsize=9)
 
 
 def _heights(panel: Panel, curve: Curve, kind: str) -> np.ndarray:

@@ -79,13 +79,19 @@ def _say_what_is_shown(comparisons: Sequence[Comparison], console: Console) -> N
 
 def ends(panels: Sequence[Panel]) -> tuple[list[str], list[list[str]]]:
     """Where each method ended: columns and rows of f - f_min, median over the seeds, own steps / tuned (its constant)."""
-    columns = ["f - f_min at the end", *(p.source.name + " (stand-in)" * (p.source.origin == "stand-in") for p in panels)]
+    several = len({panel.problem.set for panel in panels}) > 1
+    columns = ["f - f_min at the end", *(_heading(panel, several) for panel in panels)]
     methods = dict.fromkeys(curve.method for curve in panels[0].curves)
     rows = [[report.label(method), *(_end(panel, method) for panel in panels)] for method in methods]
     rows.append(["f_min", *(f"{panel.minimum:.9g}" for panel in panels)])
     rows.append(["its gap", *(f"{panel.gap:.0e}" for panel in panels)])
     rows.append(["f at the start", *(f"{panel.curves[0].start:.4g}" for panel in panels)])
     return columns, rows
+
+
+def _heading(panel: Panel, with_set: bool) -> str:
+    source = panel.source
+    return source.name + f", {panel.problem.set}" * with_set + " (stand-in)" * (source.origin == "stand-in")
 
 
 def _end(panel: Panel, method: str) -> str:
