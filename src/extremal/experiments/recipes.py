@@ -45,7 +45,7 @@ def recipe(text: str, batch: int | None = None) -> Recipe:
     >>> recipe("sarah-fw:p=0.1", batch=5).p, recipe("sarah-fw:batch=10", batch=5).batch
     (0.1, 10)
     >>> recipe("frank-wolfe:step=line-search")
-    FrankWolfe(step=LineSearch())
+    FrankWolfe(step=LineSearch(tol=1e-10))
     """
     name, *settings = full_name(text).split(":")
     make: Any = METHODS.get(name, type(as_recipe("recipe", None)))
