@@ -19,7 +19,7 @@ def write_ledger(path: Path, said: dict[str, Any], done: Sequence[Ended]) -> Non
 
 
 def _lines(said: dict[str, Any], done: Sequence[Ended]) -> Iterator[str]:
-    yield "# The paper's claims, and what was measured\n"
+    yield f"# {said['title']}\n"
     quick = " This is the quick version: fewer passes, seeds and trials." if said["quick"] else ""
     yield f"Made {said['generated']} by extremal {said['versions']['extremal']}.{quick}"
     yield from (f"\n**{caution}**" for caution in said["caution"])
