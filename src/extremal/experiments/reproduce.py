@@ -45,7 +45,7 @@ def write(title: str, done: Sequence[Shown], out: Path, console: Console, quick:
     write_ledger(out / "ledger.md", said, [(figure, *ends(found)) for figure, found in done])
     report.write_json(out / "settings.json", {name: said[name] for name in ("generated", "settings", "versions", "machine")})
     console.print(
-        f"\nThe page: {out / 'index.html'}; beside it numbers (CSV), pictures (PNG, PDF) and the tables and verdicts (ledger.md).",
+        f"\nThe page: {out / 'index.html'}; beside it numbers (CSV), pictures (PNG, PDF) and tables (ledger.md).",
         soft_wrap=True,
     )
     return said
