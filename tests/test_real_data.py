@@ -6,13 +6,11 @@ Needs the LIBSVM files in the directory that EXTREMAL_DATA names.
 import math
 import os
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.files import load
 from extremal.methods import METHODS
 
 FOLDER = os.environ.get("EXTREMAL_DATA")
@@ -33,8 +31,7 @@ RADIUS = 20.0
 
 @cache
 def problem(name):
-    A, y = load(next(p for p in (Path(str(FOLDER)) / (name + end) for end in ("", ".xz", ".bz2", ".gz")) if p.exists()))
-    f = ex.LinearModel(ex.Logistic(), A, np.where(y == y.max(), 1.0, -1.0))
+    f = ex.LinearModel(ex.Logistic(), *ex.datasets.load(name, download=False))
     return f, accelerated_projected_gradient(f, RADIUS)
 
 

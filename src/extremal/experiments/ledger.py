@@ -17,6 +17,7 @@ from extremal.experiments.studies import Finding
 HOLDS, PART, NOT, UNDECIDED = "holds", "holds in part", "does not hold here", "undecided"
 COMPARABLE = 2.0  # f - f_min at the end within this factor of the best baseline's
 SAME = 3.0  # errors within this factor are called the same
+COMMAND = "extremal reproduce"
 Verdict = tuple[str, str]  # the verdict, what was measured
 Row = dict[str, str]
 
@@ -37,21 +38,18 @@ def judge(
     studies: Sequence[Finding],
     table2: dict[str, Any] | None = None,
     options: str = "",
-    command: str = "extremal reproduce",
 ) -> list[Row]:
     """A row for each claim that the given figures and studies bear on; ``options`` are those of the command that showed it."""
-    rows = []
-    for study in studies:
-        for claim in CLAIMS:
-            if claim.target == study.name:
-                rows.append(
-                    _row(claim.text, claim.where, claim.rule, claim.judge(study), study.on, f"{command} {study.name}{options}")
-                )
-    for figure, panels in done:
-        rows.append(_figure_row(figure, panels, f"{command} {figure.name}{options}"))
+    rows = [
+        _row(claim.text, claim.where, claim.rule, claim.judge(study), study.on, f"{COMMAND} {study.name}{options}")
+        for study in studies
+        for claim in CLAIMS
+        if claim.target == study.name
+    ]
+    rows += [_figure_row(figure, panels, f"{COMMAND} {figure.name}{options}") for figure, panels in done]
     convex = [panel for _, panels in done for panel in panels if panel.convex and panel.problem.loss == LOGISTIC]
     names = " ".join(figure.name for figure, _ in done)
-    rows += [_well(convex, f"{command} {names}{options}")] if convex and _has_ours(convex) else []
+    rows += [_well(convex, f"{COMMAND} {names}{options}")] if convex and _has_ours(convex) else []
     return [row for row in rows if row] + ([_sizes(table2)] if table2 else [])
 
 
@@ -218,7 +216,7 @@ def _sizes(table2: dict[str, Any]) -> Row:
     text += "".join(f"; {row[0]}: printed n = {row[2]}, the file {row[3]} has n = {row[5]}" for row in wrong)
     verdict = _by_share(list(same.values())) if same else UNDECIDED
     claim = "The sizes of the data sets (Table 2)."
-    return _row(claim, "Section 5", "n and d as printed", (verdict, text), "", "extremal reproduce table2")
+    return _row(claim, "Section 5", "n and d as printed", (verdict, text), "", f"{COMMAND} table2")
 
 
 _EXPONENT = (

@@ -61,10 +61,10 @@ def _places(panel: Panel, steps: str) -> dict[str, tuple[float, bool]]:
 
 def overview(panels: Sequence[Panel], steps: str) -> list[dict[str, Any]]:
     """Who wins where: median rank over the problems with quartiles, best first."""
-    rows = []
+    rows, found = [], [_places(panel, steps) for panel in panels]
     for method, places in ranks(panels, steps).items():
         q1, median, q3 = (float(q) for q in np.quantile(places, (0.25, 0.5, 0.75)))
-        first = sum(_places(panel, steps)[method][1] for panel in panels if method in _places(panel, steps))
+        first = sum(held[method][1] for held in found if method in held)
         rows.append({"method": method, "median": median, "q1": q1, "q3": q3, "first": first, "problems": len(places)})
     return sorted(rows, key=lambda row: row["median"])
 

@@ -111,8 +111,7 @@ def _rates(look: Look, quick: bool, results: Results) -> Finding:
         f"run has its own horizon. L D^2, small enough for the bounds to say something, and the set that has it: {sets}. "
         f"Data: {look.subject.text}."
     )
-    firsts = {r.grid: r for r in reversed(RATES)}.values()  # one picture for each grid
-    plots = [_rate_plot(r, m, fits[r, m]) for r in reversed(list(firsts)) for m in GRIDS[r.grid].methods]
+    plots = [_rate_plot(r, m, fit) for (r, m), fit in fits.items() if r.count == "gradients"]  # once for each grid
     return _finding("rates", "Rates over n and eps", look.subject.text, text, (columns, rows), fits, plots)
 
 
