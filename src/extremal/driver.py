@@ -127,9 +127,8 @@ class _Run:
         if self.recorder.due(state):
             with self.clock.paused():
                 self.recorder.see(state, self.clock)
-        with self._on_the_clock():
-            if self._converged(state):
-                return Status.GAP
+        if self._converged(state):
+            return Status.GAP
         budget, calls = self.budget, state.calls
         if budget.max_iter is not None and state.k >= budget.max_iter:
             return Status.MAX_ITER
@@ -175,7 +174,8 @@ class _Run:
     def _certify(self, state: State) -> Certificate:
         if self.last is not None and self.last.k == state.k:
             return self.last
-        self.last = state.certify()
+        with self._on_the_clock():
+            self.last = state.certify()
         self.gap_due = self.value_due = self._later(state)
         if self.best is None or self._better(self.last, self.best):
             self.best = self.last
@@ -188,8 +188,7 @@ class _Run:
 
     def _result(self, state: State, status: Status, method: Method) -> Result:
         try:
-            with self._on_the_clock():
-                found = self._certify(state)
+            found = self._certify(state)
             self.recorder.certified(state, found, self.clock)  # the last row
         except NonFiniteError:
             if self.best is None:
@@ -216,34 +215,28 @@ class _Clock:
 
     def __init__(self):
         self._start = self._now()
-        self._paused_at: np.ndarray | None = None
+        self._paused_at: tuple[float, float] | None = None
 
     @staticmethod
-    def _now() -> np.ndarray:
-        return np.array([time.perf_counter(), time.process_time()])
-
-    @property
-    def _spent(self) -> np.ndarray:
-        return (self._now() if self._paused_at is None else self._paused_at) - self._start
+    def _now() -> tuple[float, float]:
+        return time.perf_counter(), time.process_time()
 
     @property
     def seconds(self) -> float:
-        return float(self._spent[0])
+        return (time.perf_counter() if self._paused_at is None else self._paused_at[0]) - self._start[0]
 
     @property
     def cpu(self) -> float:
-        return float(self._spent[1])
+        return (time.process_time() if self._paused_at is None else self._paused_at[1]) - self._start[1]
 
     @contextmanager
     def paused(self):
-        if self._paused_at is not None:  # already
-            yield
-            return
         self._paused_at = self._now()
         try:
             yield
         finally:
-            self._start += self._now() - self._paused_at
+            spent = (now - then for now, then in zip(self._now(), self._paused_at, strict=True))
+            self._start = tuple(start + more for start, more in zip(self._start, spent, strict=True))
             self._paused_at = None
 
 
