@@ -9,8 +9,8 @@ import numpy as np
 
 from extremal.objective import LinearModel, Objective, Rows, Segment
 from extremal.result import Calls
-from extremal.sets import ConvexSet
-from extremal.vertices import Vertex
+from extremal.sets import ConvexSet, Faced, Warm
+from extremal.vertices import Chord, Vertex
 
 
 class CountedObjective:
@@ -66,7 +66,7 @@ class CountedObjective:
     def ready(self) -> None:
         self.inner.ready()
 
-    def along(self, x: np.ndarray, s: Vertex) -> Segment:
+    def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
         return _CountedSegment(self.inner.along(x, s), self.n, self.calls)
 
 
@@ -116,6 +116,15 @@ class CountedSet:
         self._lent = False
         return self._ask(g, x)
 
+    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
+        """The worst vertex of the face that holds x; counted as a linear minimisation, which it is."""
+        self.calls.lmos += 1
+        return cast(Faced, self.inner).away(g, x)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """How far x can go in the direction s - a."""
+        return cast(Faced, self.inner).max_step(x, s, a)
+
     def lmo_for_certificate(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
         """The oracle, for a certificate."""
         if g is not self._g:
@@ -125,10 +134,13 @@ class CountedSet:
 
     def _ask(self, g: np.ndarray, x: np.ndarray | None) -> Vertex:
         if self._s is None or g is not self._g:
-            self._s, self._g = ask(self.inner, g, x), g
+            self._s, self._g = ask(self.inner, g, x, self._s), g
         return self._s
 
 
-def ask(C: ConvexSet, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
-    """The oracle of a set: at g, or at g and x for sets on manifolds (they have ``lmo_at``)."""
-    return C.lmo(g) if x is None else C.lmo_at(g, x)  # type: ignore[attr-defined]
+def ask(C: ConvexSet, g: np.ndarray, x: np.ndarray | None = None, near: Vertex | None = None) -> Vertex:
+    """The oracle of a set: at g, or at g and x for sets on manifolds (they have ``lmo_at``); near its last answer, if it can."""
+    if x is not None:
+        return C.lmo_at(g, x)  # type: ignore[attr-defined]
+    g = g if C.matrix_free else np.asarray(g)
+    return C.lmo_from(g, near) if isinstance(C, Warm) else C.lmo(g)

@@ -13,7 +13,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.vertices import Vertex, dot64
+from extremal.vertices import Chord, Vertex, dot64
 
 
 def start(call: str, x0: Any, dtype: np.dtype) -> np.ndarray:
@@ -51,6 +51,15 @@ def toward(x: np.ndarray, v: Vertex, eta: float) -> np.ndarray:
 
 
 @singledispatch
+def along(x: np.ndarray, d: Chord, t: float) -> np.ndarray:
+    """x + t d."""
+    new = (1.0 + t * d.own) * x
+    for c, v in d.terms:
+        v.add_to(new, t * c)
+    return freeze(new)
+
+
+@singledispatch
 def blend(x: np.ndarray, u: np.ndarray, eta: float) -> np.ndarray:
     """(1 - eta) x + eta u, between two points."""
     return freeze((1.0 - eta) * x + eta * u)
@@ -63,6 +72,14 @@ def inner(x: np.ndarray, g: np.ndarray) -> float:
 
 
 @singledispatch
+def length2(x: np.ndarray, d: Chord) -> float:
+    """|d|^2 without forming d."""
+    rest = d.norm2()
+    if d.own == 0:
+        return rest
+    return max(0.0, d.own * d.own * dot64(x, x) + 2.0 * d.own * sum(c * v.dot(x) for c, v in d.terms) + rest)
+
+
 def distance2(x: np.ndarray, v: Vertex) -> float:
     """|v - x|^2 without forming v."""
-    return max(0.0, dot64(x, x) - 2.0 * v.dot(x) + v.norm2)
+    return length2(x, Chord.to(v))

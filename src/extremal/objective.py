@@ -16,18 +16,18 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data import Data, as_data
 from extremal.losses import Loss, check_targets
-from extremal.vertices import Vertex
+from extremal.vertices import Chord, Vertex
 
 Rows = np.ndarray | None  # indices of components; None means all of them
 
 
 class Segment(Protocol):
-    """f on the segment from x to a vertex s, as a function of the step: t -> f(x + t (s - x))."""
+    """f on the segment from x to x + d, as a function of the step: t -> f(x + t d); d = s - x for a vertex s."""
 
     @property
     def grads_per_slope(self) -> int: ...  # component gradients that one slope costs
     def value(self, t: float) -> float: ...
-    def slope(self, t: float) -> float: ...  # <grad f(x + t (s - x)), s - x>
+    def slope(self, t: float) -> float: ...  # <grad f(x + t d), d>
 
 
 class Objective(Protocol):
@@ -51,7 +51,7 @@ class Objective(Protocol):
     def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray: ...  # c_i for i in idx
     def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray: ...  # mean over idx of the gradients c stands for
     def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray: ...  # f_i(x) for i in idx
-    def along(self, x: np.ndarray, s: Vertex) -> Segment: ...
+    def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment: ...
     def ready(self) -> None: ...  # whatever takes long once: the solver asks for it before its clock starts
 
 
@@ -150,10 +150,10 @@ class LinearModel:
         """phi'(z_i, y_i) for i in idx: derivatives at given margins, which need not be those of any x."""
         return self.loss.deriv(z, self.y if idx is None else self.y[idx])
 
-    def along(self, x: np.ndarray, s: Vertex) -> Segment:
-        """f on the segment to s, from the margins of both ends: a probe costs O(n) and no product."""
+    def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
+        """f on the segment to s, from the margins of its ends: a probe costs O(n) and no product."""
         z = self.data.dot(x)
-        return _Margins(self.loss, self.y, z, self.data.dot_vertex(s) - z)
+        return _Margins(self.loss, self.y, z, Chord.to(s).image(z, self.data.dot_vertex))
 
     def ready(self) -> None:
         """Compile the products with some rows."""
@@ -179,7 +179,7 @@ class _Margins:
     loss: Loss
     y: np.ndarray
     z: np.ndarray  # A x
-    dz: np.ndarray  # A (s - x)
+    dz: np.ndarray  # A d
     grads_per_slope: int = 0  # a slope reads margins only
 
     def value(self, t: float) -> float:

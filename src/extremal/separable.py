@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from extremal import checks
+from extremal import checks, iterates
 from extremal.checks import InputError
-from extremal.iterates import inner, toward
 from extremal.objective import Rows, Segment
-from extremal.vertices import Vertex
+from extremal.vertices import Chord, Vertex
 
 
 class Separable:
@@ -121,9 +120,9 @@ class Separable:
         """(1/b) sum of the rows of c."""
         return c.mean(axis=0)
 
-    def along(self, x: np.ndarray, s: Vertex) -> Segment:
+    def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
         """f on the segment to s; a slope costs a full gradient."""
-        return _Chord(self, x, s)
+        return _Segment(self, x, Chord.to(s))
 
     def ready(self) -> None:
         """Nothing takes long."""
@@ -147,18 +146,18 @@ class Separable:
 
 
 @dataclass(frozen=True)
-class _Chord:
+class _Segment:
     f: Separable
     x: np.ndarray
-    s: Vertex
+    d: Chord
 
     @property
     def grads_per_slope(self) -> int:
         return self.f.n
 
     def value(self, t: float) -> float:
-        return self.f.value(toward(self.x, self.s, t))
+        return self.f.value(iterates.along(self.x, self.d, t))
 
     def slope(self, t: float) -> float:
-        g = self.f.grad(toward(self.x, self.s, t))
-        return self.s.dot(g) - inner(self.x, g)
+        g = self.f.grad(iterates.along(self.x, self.d, t))
+        return self.d.dot(g, iterates.inner(self.x, g))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Steps
 from extremal.iterates import inner
 from extremal.objective import Objective
+from extremal.sets import ConvexSet
 from extremal.steps import Step
-from extremal.vertices import Vertex
+from extremal.vertices import Vertex, least
 
 Lmo = Callable[..., Vertex]  # the oracle: of g, or of g and the point x where the set is on a manifold
 
@@ -22,11 +23,13 @@ class Oracle(Protocol):
     """All that a plain move asks of a set."""
 
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex: ...
+    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex: ...  # of sets that know their faces
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float: ...  # the same
 
 
 def frank_wolfe_gap(lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
-    """max over s of <g, x - s>; negative by rounding only."""
-    here, there = inner(x, g), lmo(g).dot(g)
+    """max over s of <g, x - s>, or a proven bound on it where the oracle is not exact; negative by rounding only."""
+    here, there = inner(x, g), least(lmo(g), g)
     if here - there < -1e-4 * (abs(here) + abs(there)):
         raise InputError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
     return max(0.0, here - there)
@@ -47,7 +50,14 @@ P = TypeVar("P", bound=Point)
 class Move(Protocol[P]):
     """The contract of a move: one oracle call or many, no data access but through f."""
 
-    def start(self, x0: np.ndarray) -> P:
+    @property
+    def atomic(self) -> bool: ...  # whether ``start`` takes an active set
+
+    def first(self, C: ConvexSet) -> Any:
+        """Where a run starts that was not told: a point of the set, or an active set."""
+        ...
+
+    def start(self, x0: Any) -> P:
         """The first point."""
         ...
 
@@ -58,3 +68,17 @@ class Move(Protocol[P]):
     def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
         """The Frank-Wolfe gap at x for a gradient g: zero at stationary points only."""
         ...
+
+
+class FlatMove:
+    """What moves in flat space share: they start where the set says, and have the ordinary gap."""
+
+    atomic: ClassVar[bool] = False
+
+    def first(self, C: ConvexSet) -> Any:
+        """The set's own starting point."""
+        return C.start()
+
+    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
+        """max over s of <g, x - s>."""
+        return frank_wolfe_gap(lmo, x, g)

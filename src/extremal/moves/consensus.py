@@ -12,7 +12,7 @@ from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Phase, phase_of
 from extremal.gradients.tracking import brief, check_mixing, mix
 from extremal.iterates import freeze, toward
-from extremal.moves.base import Lmo, Oracle, Point, frank_wolfe_gap
+from extremal.moves.base import FlatMove, Oracle, Point
 from extremal.objective import Objective
 from extremal.steps import Direction, Step, take
 
@@ -40,7 +40,7 @@ class _Own:
 
 
 @dataclass(frozen=True, eq=False)
-class Consensus:
+class Consensus(FlatMove):
     """m agents average their iterates with their neighbours', and each takes a Frank-Wolfe step of its own.
 
         xh_i = sum_j c_ij x_j,   theta_i = lmo(p_i),   x_i <- xh_i + eta (theta_i - xh_i)
@@ -92,7 +92,3 @@ class Consensus:
         agents = freeze(np.stack(stack))
         x = agents.mean(axis=0, dtype=np.float64).astype(agents.dtype)  # the mean: mixing leaves it as it is
         return AgentsPoint(freeze(x), freeze(mix(self.mixing, agents)), agents=agents)  # xh_i = sum_j c_ij x_j
-
-    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
-        """max over s of <g, x - s>, at the mean."""
-        return frank_wolfe_gap(lmo, x, g)

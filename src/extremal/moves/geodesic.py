@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from extremal.manifolds import Euclidean, Manifold
 from extremal.moves.base import Lmo, Oracle, Point
 from extremal.moves.vertex import VertexMove
 from extremal.objective import Objective, Segment
+from extremal.sets import ConvexSet
 from extremal.steps import Direction, Step, take
 from extremal.vertices import Vertex
 
@@ -51,7 +52,13 @@ class GeodesicMove:
            [0., 2.]])
     """
 
+    atomic: ClassVar[bool] = False
+
     manifold: Manifold = field(default_factory=Euclidean)
+
+    def first(self, C: ConvexSet) -> Any:
+        """The set's own starting point."""
+        return C.start()
 
     def start(self, x0: np.ndarray) -> Point:
         """x^0, with the gradient wanted there."""
@@ -71,7 +78,7 @@ class GeodesicMove:
         if self.flat:
             return VertexMove().gap(lmo, x, g)
         z = lmo(g, x)
-        low = getattr(z, "low", None)  # the oracle's bound, if it proves one
+        low = z.low  # the oracle's bound, if it proves one
         gap = -(self.manifold.inner(x, g, self.manifold.log(x, z.to_array())) if low is None else low)
         if gap < -1e-6 * math.sqrt(self.manifold.inner(x, g, g)):
             raise InputError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
@@ -88,12 +95,12 @@ class GeodesicDirection(Direction):
 
     def __init__(self, manifold: Manifold, f: Objective, x: np.ndarray, estimate: Estimate, s: Vertex):
         super().__init__(f, x, estimate, s)
-        self.manifold = manifold
+        self.manifold, self.z = manifold, s.to_array()
 
     @cached_property
     def to(self) -> np.ndarray:
         """log_x(z)."""
-        return self.manifold.log(self.x, self.s.to_array())
+        return self.manifold.log(self.x, self.z)
 
     @cached_property
     def gap(self) -> float:
@@ -107,7 +114,7 @@ class GeodesicDirection(Direction):
 
     def segment(self) -> Segment:
         """f on the geodesic from x to z; a slope costs a full gradient."""
-        return _Geodesic(self.manifold, self.f, self.x, self.s.to_array())
+        return _Geodesic(self.manifold, self.f, self.x, self.z)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from extremal import checks
 from extremal.gradients.base import Estimate, Phase, Steps, phase_of
 from extremal.iterates import blend, distance2, inner, toward
 from extremal.laws import EpochTolerance, PowerLaw, Telescoping
-from extremal.moves.base import Lmo, Oracle, Point, frank_wolfe_gap
+from extremal.moves.base import FlatMove, Oracle, Point
 from extremal.objective import Objective
 from extremal.steps import Direction, Step, take
 from extremal.vertices import DenseVertex
@@ -51,7 +51,7 @@ def at(law: Law, k: int, phase: Phase | None) -> float:
 
 
 @dataclass(frozen=True)
-class Sliding:
+class Sliding(FlatMove):
     """A proximal step from x, without extrapolation.
 
         u = argmin over the set of <g, u> + beta/2 |u - x|^2  (to a gap of tol),   x <- x + eta (u - x)
@@ -97,13 +97,9 @@ class Sliding:
         x = u if eta == 1 else blend(point.x, u, eta)
         return Point(x, x, path if eta == 1 else ())
 
-    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
-        """max over s of <g, x - s>."""
-        return frank_wolfe_gap(lmo, x, g)
-
 
 @dataclass(frozen=True)
-class AcceleratedSliding:
+class AcceleratedSliding(FlatMove):
     """Proximal steps inside Nesterov's three sequences.
 
         z_k = (1 - gamma_k) y_{k-1} + gamma_k x_{k-1},   g_k an estimate of grad f(z_k)
@@ -153,13 +149,9 @@ class AcceleratedSliding:
         z = blend(y, x, _gamma(step, j + 1, f, y, x, _ahead(estimate)))  # z_{k+1}
         return ProxPoint(y, z, prox=x)
 
-    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
-        """max over s of <g, x - s>."""
-        return frank_wolfe_gap(lmo, x, g)
-
 
 @dataclass(frozen=True)
-class DoubleSliding:
+class DoubleSliding(FlatMove):
     """Accelerated sliding for non-convex f: the output takes a proximal step of its own.
 
         z_k = (1 - alpha_k) y_{k-1} + alpha_k x_{k-1},   g_k an estimate of grad f(z_k)
@@ -204,10 +196,6 @@ class DoubleSliding:
         y, _ = proximal(C, estimate.g, point.query, at(self.beta_y, k, phase), tol, self.limit)
         z = blend(y, x, _gamma(step, k + 1, f, y, x, _ahead(estimate)))
         return ProxPoint(y, z, prox=x)
-
-    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
-        """max over s of <g, x - s>."""
-        return frank_wolfe_gap(lmo, x, g)
 
 
 def _ahead(estimate: Estimate) -> Estimate:

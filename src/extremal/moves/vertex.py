@@ -8,13 +8,13 @@ import numpy as np
 
 from extremal.gradients.base import Estimate
 from extremal.iterates import toward
-from extremal.moves.base import Lmo, Oracle, Point, frank_wolfe_gap
+from extremal.moves.base import FlatMove, Oracle, Point
 from extremal.objective import Objective
 from extremal.steps import Direction, Step, take
 
 
 @dataclass(frozen=True)
-class VertexMove:
+class VertexMove(FlatMove):
     """x^{k+1} = x^k + eta_k (s^k - x^k), s^k = lmo(g^k): one LMO a step, the iterate stays a convex combination.
 
     References
@@ -37,7 +37,3 @@ class VertexMove:
         eta = take(step, k, Direction(f, point.x, estimate, s))
         x = toward(point.x, s, eta)  # x^{k+1} = x^k + eta_k (s^k - x^k)
         return Point(x, x, ((eta, s),))
-
-    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
-        """max over s of <g, x - s>."""
-        return frank_wolfe_gap(lmo, x, g)

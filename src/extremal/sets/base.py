@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from extremal.vertices import Vertex
 class ConvexSet(ABC):
     """A compact convex set, known by its linear minimisation oracle.
 
-    A new set is a frozen dataclass with a field ``shape`` and these four; see `L1Ball` for a complete one. Most sets
+    A new set is a frozen dataclass with a field ``shape`` and these four; docs/add-a-set.md has a complete one. Most sets
     fit arrays of any shape: they are made without one, and ``on(shape)`` gives the same set for arrays of that shape.
+    Sets that can do more say so by further methods: ``project`` (`Projectable`), ``away`` and ``max_step`` (`Faced`),
+    ``lmo_from`` (`Warm`). Two sets are equal if they are of one class and have equal parameters.
 
     Examples
     --------
@@ -26,6 +28,8 @@ class ConvexSet(ABC):
     >>> isinstance(ex.Simplex(), ex.ConvexSet)
     True
     """
+
+    matrix_free: ClassVar[bool] = False  # whether ``lmo`` takes gradients that are known by products only
 
     shape: tuple[int, ...] | None  # shape of the set's points, None as long as it is open
 
@@ -62,6 +66,22 @@ class ConvexSet(ABC):
             raise InputError(f"{self} has points of shape {self.shape}, but x has shape {wanted}")
         return self
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._identity() == other._identity()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __repr__(self) -> str:
+        shown = (f"{f.name}={brief(getattr(self, f.name))}" for f in self._fields() if not _is_default(self, f))
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _fields(self) -> tuple[dataclasses.Field[Any], ...]:
+        return dataclasses.fields(self)  # type: ignore[arg-type]
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (type(self), *(_hashable(getattr(self, f.name)) for f in self._fields()))
+
     def _known_shape(self, what: str) -> tuple[int, ...]:
         if self.shape is None:
             raise InputError(f"{self}.{what} depends on the dimension: ask {self}.on(dimension).{what}")
@@ -71,6 +91,46 @@ class ConvexSet(ABC):
         """Store checked fields; the shape may have been given as an int."""
         shape = None if self.shape is None else _as_shape(type(self).__name__, self.shape)
         checks.fix(self, **({"shape": shape} | fields))
+
+
+@runtime_checkable
+class Projectable(Protocol):
+    """A set with a cheap Euclidean projection."""
+
+    def project(self, x: np.ndarray) -> np.ndarray: ...  # the point of the set that is nearest to x
+
+
+@runtime_checkable
+class Faced(Protocol):
+    """A set that knows the smallest face that holds a point: moves away from vertices then need no active set."""
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex: ...  # a vertex v of that face with the largest <g, v>
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float: ...  # largest t <= 1 with x + t (s - a) in the set
+
+
+@runtime_checkable
+class Warm(Protocol):
+    """A set whose oracle iterates, and may start from an earlier answer."""
+
+    def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex: ...
+
+
+def brief(value: Any) -> str:
+    """A parameter on one line: large arrays by their shape."""
+    if isinstance(value, np.ndarray):
+        return f"{value.item():g}" if value.ndim == 0 else f"<{' x '.join(map(str, value.shape))} array>"
+    return repr(value)
+
+
+def _is_default(C: ConvexSet, f: dataclasses.Field[Any]) -> bool:
+    value = getattr(C, f.name)
+    return not f.init or (f.default is not dataclasses.MISSING and (value is f.default or value == f.default) is True)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.tobytes()
+    return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _as_shape(call: str, shape: Any) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.vertices import Coordinate, DenseVertex
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class L1Ball(ConvexSet):
     """The l1 ball: a budget on the sum of magnitudes; its solutions are sparse.
 
@@ -61,7 +61,7 @@ class L1Ball(ConvexSet):
         return np.zeros(self._known_shape("start()"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class L2Ball(ConvexSet):
     """The Euclidean ball.
 
@@ -112,7 +112,7 @@ class L2Ball(ConvexSet):
         return np.zeros(self._known_shape("start()"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinfBall(ConvexSet):
     """The maximum-norm ball: every entry in [-radius, radius].
 

@@ -25,7 +25,7 @@ def parse(text: str) -> ConvexSet:
     Examples
     --------
     >>> parse("l1:20")
-    L1Ball(radius=20.0, shape=None)
+    L1Ball(radius=20.0)
     >>> parse("l3:1")
     Traceback (most recent call last):
         ...

@@ -10,11 +10,11 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.base import ConvexSet, brief, refuse_non_finite
 from extremal.vertices import Coordinate, DenseVertex
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Simplex(ConvexSet):
     """The simplex: non-negative weights that sum to ``total``.
 
@@ -64,7 +64,7 @@ class Simplex(ConvexSet):
         return np.full(shape, self.total / math.prod(shape))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Box(ConvexSet):
     """A box: every entry between its own bounds.
 
@@ -106,9 +106,6 @@ class Box(ConvexSet):
         if shape:
             self._fix(shape=shape)
 
-    def __repr__(self) -> str:
-        return f"Box({_brief(self.lower)}, {_brief(self.upper)})"
-
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """The corner with lower_j where g_j > 0 and upper_j elsewhere."""
         refuse_non_finite(self, float(np.abs(g).max()))
@@ -135,10 +132,6 @@ def _bound(name: str, value: Any) -> np.ndarray:
         raise InputError(f"`Box({name}=...)` must be a number or an array of numbers, got {value!r}")
     array = array.astype(np.float64)
     if not np.isfinite(array).all():
-        raise InputError(f"`Box({name}=...)` must be finite (the set has to be compact), got {_brief(array)}")
+        raise InputError(f"`Box({name}=...)` must be finite (the set has to be compact), got {brief(array)}")
     array.flags.writeable = False
     return array
-
-
-def _brief(bound: np.ndarray) -> str:
-    return f"{float(bound):g}" if bound.ndim == 0 else f"<{bound.shape} array>"

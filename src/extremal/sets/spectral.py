@@ -21,10 +21,10 @@ INNER_TOL = 1e-9  # of the oracle's own gap, relative to its value
 class GeodesicVertex(DenseVertex):
     """What an oracle on a manifold answers at x: a point z of the set, and a proven bound for all its points."""
 
-    low: float  # <g, log_x(y)>_x >= low for every y of the set
+    low: float = -np.inf  # <g, log_x(y)>_x >= low for every y of the set
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LoewnerInterval(ConvexSet):
     """Symmetric matrices between two bounds: an interval of the Loewner order.
 
@@ -73,9 +73,6 @@ class LoewnerInterval(ConvexSet):
                 f"`LoewnerInterval(lower=..., upper=...)` must have lower <= upper: upper - lower has eigenvalue {low:g}"
             )
         self._fix(lower=lower, upper=upper, shape=lower.shape)
-
-    def __repr__(self) -> str:
-        return f"LoewnerInterval(<{self.lower.shape} array>, <{self.lower.shape} array>)"
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """lower + P W P, W the projector on the negative eigenspace of P sym(G) P."""

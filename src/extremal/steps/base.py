@@ -16,9 +16,9 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Phase
-from extremal.iterates import distance2, inner
+from extremal.iterates import inner, length2
 from extremal.objective import Objective, Segment
-from extremal.vertices import Vertex
+from extremal.vertices import Chord, Vertex
 
 T = TypeVar("T")
 
@@ -35,10 +35,10 @@ class Plan:
 
 
 class Direction:
-    """The step from x to a vertex s as a rule sees it; each quantity is computed only if asked for."""
+    """The step from x to a vertex s, or along a chord, as a rule sees it; each quantity is computed only if asked for."""
 
-    def __init__(self, f: Objective, x: np.ndarray, estimate: Estimate, s: Vertex):
-        self.f, self.x, self.estimate, self.s = f, x, estimate, s
+    def __init__(self, f: Objective, x: np.ndarray, estimate: Estimate, s: Vertex | Chord):
+        self.f, self.x, self.estimate, self.d = f, x, estimate, Chord.to(s)
 
     @property
     def phase(self) -> Phase:
@@ -47,18 +47,18 @@ class Direction:
 
     @cached_property
     def gap(self) -> float:
-        """<g, x - s>: the Frank-Wolfe gap if g is the gradient, an estimate of it otherwise."""
+        """-<g, d>: for d = s - x the Frank-Wolfe gap if g is the gradient, an estimate of it otherwise."""
         g = self.estimate.g
-        return inner(self.x, g) - self.s.dot(g)
+        return -self.d.dot(g, inner(self.x, g) if self.d.own else 0.0)
 
     @cached_property
     def norm2(self) -> float:
-        """|s - x|^2."""
-        return distance2(self.x, self.s)
+        """|d|^2."""
+        return length2(self.x, self.d)
 
     def segment(self) -> Segment:
-        """f between x and s."""
-        return self.f.along(self.x, self.s)
+        """f between x and x + d."""
+        return self.f.along(self.x, self.d)
 
 
 class Step(Protocol):

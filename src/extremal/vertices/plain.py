@@ -1,33 +1,14 @@
-"""What an oracle answers: extreme points, kept as small as their structure allows.
-
-A vertex v offers ``dot(g)`` = <g, v>, ``add_to(x, w)`` (x += w v, in place), ``norm2`` = |v|^2, ``key``
-(hashable, equal for equal vertices: active sets look atoms up by it) and ``to_array()``.
-"""
+"""Vertices of vectors: one number, a few, or all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 
-
-def dot64(a: np.ndarray, b: np.ndarray) -> float:
-    """<a, b>, summed in float64 whatever the arrays hold: gaps are differences of such sums."""
-    return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
-
-
-class Vertex(Protocol):
-    """The contract of an oracle's answer."""
-
-    @property
-    def norm2(self) -> float: ...  # |v|^2
-    @property
-    def key(self) -> Hashable: ...  # equal for equal vertices
-    def dot(self, g: np.ndarray) -> float: ...  # <g, v>
-    def add_to(self, x: np.ndarray, w: float) -> None: ...  # x += w v, in place
-    def to_array(self) -> np.ndarray: ...  # a fresh dense copy
+from extremal.vertices.base import dot64
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +22,8 @@ class Coordinate:
     >>> v.dot(np.array([5.0, 7.0, 9.0])), v.to_array()
     (-14.0, array([ 0., -2.,  0.]))
     """
+
+    low: ClassVar[None] = None
 
     j: int  # flat index of the non-zero entry
     value: float  # that entry
@@ -72,6 +55,49 @@ class Coordinate:
 
 
 @dataclass(frozen=True)
+class SparseVertex:
+    """A vertex with a few non-zero entries: v[indices] = values, zero elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> v = SparseVertex(np.array([0, 2]), np.array([1.0, -1.0]), (4,))
+    >>> v.dot(np.array([5.0, 7.0, 9.0, 1.0])), v.to_array()
+    (-4.0, array([ 1.,  0., -1.,  0.]))
+    """
+
+    low: ClassVar[None] = None
+
+    indices: np.ndarray  # flat indices, increasing, each once
+    values: np.ndarray  # the entries there
+    shape: tuple[int, ...]  # shape of the vertex as an array
+
+    @property
+    def norm2(self) -> float:
+        """|v|^2."""
+        return dot64(self.values, self.values)
+
+    @property
+    def key(self) -> Hashable:
+        """The indices' and the values' bytes."""
+        return np.asarray(self.indices, np.int64).tobytes(), (self.values + 0.0).tobytes()
+
+    def dot(self, g: np.ndarray) -> float:
+        """<g, v>: one product for each non-zero."""
+        return dot64(g.flat[self.indices], self.values)
+
+    def add_to(self, x: np.ndarray, w: float) -> None:
+        """x += w v in place: one sum for each non-zero."""
+        x.flat[self.indices] += (w * self.values).astype(x.dtype, copy=False)
+
+    def to_array(self) -> np.ndarray:
+        """A dense copy."""
+        out = np.zeros(self.shape)
+        out.flat[self.indices] = self.values
+        return out
+
+
+@dataclass(frozen=True)
 class DenseVertex:
     """A vertex without structure: all its entries, as on a Euclidean ball or a box.
 
@@ -83,6 +109,7 @@ class DenseVertex:
     """
 
     values: np.ndarray
+    low: ClassVar[float | None] = None
 
     @property
     def norm2(self) -> float:

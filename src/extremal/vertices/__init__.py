@@ -1,0 +1,10 @@
+"""What an oracle answers: extreme points, kept as small as their structure allows."""
+
+from extremal.vertices.base import Vertex, dot64, least
+from extremal.vertices.composed import Chord, Combination
+from extremal.vertices.low_rank import LowRank, RankOne
+from extremal.vertices.plain import Coordinate, DenseVertex, SparseVertex
+
+__all__ = [
+    "Chord", "Combination", "Coordinate", "DenseVertex", "LowRank", "RankOne", "SparseVertex", "Vertex", "dot64", "least",
+]  # fmt: skip

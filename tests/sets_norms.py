@@ -1,0 +1,7 @@
+"""Set cases: norms."""
+
+from __future__ import annotations
+
+from set_case import SetCase
+
+CASES: tuple[SetCase, ...] = ()
