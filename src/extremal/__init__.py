@@ -9,6 +9,7 @@ Minimise a finite sum over a convex set that is known through its linear minimis
 """
 
 from extremal import datasets as datasets
+from extremal.active import ActiveSet
 from extremal.checks import InputError, NonFiniteError
 from extremal.data import CSR, Dense
 from extremal.driver import minimize
@@ -50,8 +51,12 @@ from extremal.methods import (
     SVFW,
     SVRF,
     SVRFW,
+    AwayFW,
+    BlendedPairwiseFW,
     CoptMomentumSFW,
     FrankWolfe,
+    FullyCorrectiveFW,
+    InFaceFW,
     LuFreundSFW,
     Method,
     MomentumSFW,
@@ -59,6 +64,7 @@ from extremal.methods import (
     NegiarSFW,
     OneSampleSFW,
     OnlineFW,
+    PairwiseFW,
     RiemannianSFW,
     SagaFW,
     SagaSarahFW,
@@ -66,7 +72,20 @@ from extremal.methods import (
     SpiderFW,
     SpiderRFW,
 )
-from extremal.moves import AcceleratedSliding, Consensus, DoubleSliding, GeodesicMove, Sliding, VertexMove
+from extremal.moves import (
+    AcceleratedSliding,
+    Away,
+    BlendedPairwise,
+    Consensus,
+    DoubleSliding,
+    FullyCorrective,
+    GeodesicMove,
+    InFaceBlended,
+    InFacePairwise,
+    Pairwise,
+    Sliding,
+    VertexMove,
+)
 from extremal.objective import LinearModel
 from extremal.result import Calls, Certificate, Record, Result, Status, Trace
 from extremal.sampling import Sampler
@@ -89,20 +108,22 @@ from extremal.steps import (
     SmallBatch,
     TwoPhase,
 )
-from extremal.vertices import Coordinate, DenseVertex
+from extremal.vertices import Combination, Coordinate, DenseVertex, LowRank, RankOne, SparseVertex
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CGS", "CSR", "DMFW", "FCGS", "FZCGS", "FZFW", "NCGS", "NCGSVR", "SCGS", "SFW", "SPD", "STORC", "SVFW", "SVRF", "SVRFW",
-    "AcceleratedSliding", "Anytime", "Box", "Calls", "Certificate", "Consensus", "ConvexSet", "Coordinate", "CoptMomentumSFW",
-    "Decay", "Dense", "DenseVertex", "DoubleSliding", "Doubling", "EpochHarmonic", "EpochLength", "EpochOpenLoop",
-    "EpochTolerance", "Euclidean", "FrankWolfe", "Full", "FullStep", "GeodesicMove", "Huber", "InputError", "InverseSqrt",
-    "KarcherMean", "L1Ball", "L2Ball", "LargeTableWarning", "LineSearch", "LinearModel", "LinfBall", "LoewnerInterval",
-    "Logistic", "LuFreundSFW", "LuFreundStep", "Method", "MiniBatch", "Momentum", "MomentumSFW", "MostFW", "NegiarSFW",
-    "NonFiniteError", "NonlinearLeastSquares", "OneSampleSFW", "OnlineFW", "OpenLoop", "Penalised", "Pool", "PowerLaw", "Record",
-    "Result", "RiemannianSFW", "Sag", "Saga", "SagaFW", "SagaSarah", "SagaSarahFW", "Sampler", "Sarah", "SarahFW", "Scaled",
-    "Separable", "ShortStep", "Simplex", "Sliding", "SmallBatch", "Spider", "SpiderFW", "SpiderRFW", "Squared", "State", "Status",
+    "AcceleratedSliding", "ActiveSet", "Anytime", "Away", "AwayFW", "BlendedPairwise", "BlendedPairwiseFW", "Box", "Calls",
+    "Certificate", "Combination", "Consensus", "ConvexSet", "Coordinate", "CoptMomentumSFW", "Decay", "Dense", "DenseVertex",
+    "DoubleSliding", "Doubling", "EpochHarmonic", "EpochLength", "EpochOpenLoop", "EpochTolerance", "Euclidean", "FrankWolfe",
+    "Full", "FullStep", "FullyCorrective", "FullyCorrectiveFW", "GeodesicMove", "Huber", "InFaceBlended", "InFaceFW",
+    "InFacePairwise", "InputError", "InverseSqrt", "KarcherMean", "L1Ball", "L2Ball", "LargeTableWarning", "LineSearch",
+    "LinearModel", "LinfBall", "LoewnerInterval", "Logistic", "LowRank", "LuFreundSFW", "LuFreundStep", "Method", "MiniBatch",
+    "Momentum", "MomentumSFW", "MostFW", "NegiarSFW", "NonFiniteError", "NonlinearLeastSquares", "OneSampleSFW", "OnlineFW",
+    "OpenLoop", "Pairwise", "PairwiseFW", "Penalised", "Pool", "PowerLaw", "RankOne", "Record", "Result", "RiemannianSFW",
+    "Sag", "Saga", "SagaFW", "SagaSarah", "SagaSarahFW", "Sampler", "Sarah", "SarahFW", "Scaled", "Separable", "ShortStep",
+    "Simplex", "Sliding", "SmallBatch", "SparseVertex", "Spider", "SpiderFW", "SpiderRFW", "Squared", "State", "Status",
     "Storm", "Substitute", "Svrg", "Telescoping", "Trace", "Tracking", "TwoPhase", "VertexMove", "ZerothOrder", "complete",
     "iterate", "metropolis", "minimize", "ring",
 ]  # fmt: skip

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
+from extremal.active import ActiveSet
 from extremal.objective import LinearModel, Objective, Rows, Segment
+from extremal.restricted import Restriction, restrict
 from extremal.result import Calls
 from extremal.sets import ConvexSet, Faced, Warm
 from extremal.vertices import Chord, Vertex
@@ -89,6 +92,30 @@ class _CountedSegment:
         self.calls.grads += self.grads_per_slope
         self.calls.values += 0 if self.grads_per_slope else self.n
         return self.inner.slope(t)
+
+
+@restrict.register
+def _(f: CountedObjective, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
+    return _CountedRestriction(restrict(f.inner, atoms, images), f.n, f.calls)
+
+
+@dataclass(frozen=True)
+class _CountedRestriction:
+    inner: Restriction
+    n: int
+    calls: Calls
+
+    @property
+    def images(self) -> dict[Hashable, np.ndarray]:
+        return self.inner.images
+
+    def value(self, w: np.ndarray) -> float:
+        self.calls.values += self.n
+        return self.inner.value(w)
+
+    def slopes(self, w: np.ndarray) -> np.ndarray:
+        self.calls.grads += self.n
+        return self.inner.slopes(w)
 
 
 class CountedSet:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
+from extremal.active import ActiveSet
 from extremal.checks import InputError, NonFiniteError
 from extremal.iterates import answer, wide
 from extremal.methods import Budget, Method, Recipe
@@ -25,7 +26,7 @@ def minimize(
     C: ConvexSet,
     method: Recipe | str | None = None,
     *,
-    x0: np.ndarray | None = None,
+    x0: np.ndarray | ActiveSet | None = None,
     seed: int = 0,
     tol: float = 1e-4,
     atol: float = 1e-10,
@@ -53,8 +54,9 @@ def minimize(
         `L1Ball`, `Simplex`, ...
     method : method or str, optional
         `SarahFW` if left out.
-    x0 : array, optional
-        A feasible starting point; ``C.start()`` if left out. It is not changed.
+    x0 : array or ActiveSet, optional
+        A feasible starting point, or the atoms of an earlier run (``result.atoms``); ``C.start()`` if left out, a vertex for
+        methods that keep atoms. It is not changed.
     seed : int
         Same seed, same result.
     tol, atol : float
@@ -86,11 +88,11 @@ def minimize(
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = _check_budget(max_grads, max_iter, max_seconds)
-    method, C, x0 = prepare("minimize", f, C, method, x0, seed, budget)
+    method, C, point = prepare("minimize", f, C, method, x0, seed, budget)
     if budget == Budget():
         budget = Budget(max_grads=1000 * f.n)
     run = _Run(f, C, tol, atol, budget, callback, record)
-    return run.drive(loop(f, C, method, x0, seed), method)
+    return run.drive(loop(f, C, method, point, seed), method)
 
 
 class _Run:
@@ -169,7 +171,9 @@ class _Run:
         if self.last is None:
             return True
         size = max(abs(self.last.value), abs(self.last.value - self.last.gap))
-        return state.gap(state.g) <= 10 * (self.tol * size + self.atol)
+        wanted = self.tol * size + self.atol
+        promise = state.move.promise(state.point)  # of moves that do not ask the oracle in every step
+        return state.gap(state.g) <= 10 * wanted if promise is None else promise <= 2 * wanted
 
     def _certify(self, state: State) -> Certificate:
         if self.last is not None and self.last.k == state.k:
@@ -207,6 +211,7 @@ class _Run:
             seconds=self.clock.seconds,
             trace=self.recorder.trace,
             method=method,
+            atoms=found.atoms,
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
+from extremal.active import ActiveSet
 from extremal.checks import InputError
 
 
@@ -84,6 +85,7 @@ class Certificate:
     x: np.ndarray  # the iterate
     value: float  # f(x)
     gap: float  # max over s in C of <grad f(x), x - s>
+    atoms: ActiveSet | None = None  # what x is a combination of, if the method keeps it
 
     def meets(self, tol: float, atol: float) -> bool:
         """Whether gap <= tol |f(x)| + atol."""
@@ -205,6 +207,7 @@ class Result:
     seconds: float  # on the run's clock: recording and callbacks are left out
     trace: Trace = field(default_factory=Trace)  # how it went
     method: Any = None  # the method as it was run, every parameter filled in
+    atoms: ActiveSet | None = None  # what x is a combination of, if the method keeps it; a later run may start there
 
     def __repr__(self) -> str:
         c = self.calls

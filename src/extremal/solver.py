@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from extremal import checks
+from extremal.active import ActiveSet
 from extremal.checks import InputError, NonFiniteError
 from extremal.counting import CountedObjective, CountedSet, ask
 from extremal.gradients import Estimate
@@ -88,7 +89,7 @@ class State:
             value, g = self.f.inner.value_and_grad(wide(self.x))
         if not np.isfinite(value):
             raise NonFiniteError(f"the objective's value at iteration {self.k} is {value}")
-        return Certificate(self.k, self.x, value, self.gap(g))
+        return Certificate(self.k, self.x, value, self.gap(g), self.point.active)
 
 
 def measure(f: Objective, C: ConvexSet, move: Move[Any], x: np.ndarray) -> tuple[float, float]:
@@ -102,7 +103,7 @@ def iterate(
     C: ConvexSet,
     method: Recipe | str | None = None,
     *,
-    x0: np.ndarray | None = None,
+    x0: np.ndarray | ActiveSet | None = None,
     seed: int = 0,
     horizon: int | None = None,
 ) -> Iterator[State]:
@@ -127,16 +128,15 @@ def iterate(
     """
     if horizon is not None:
         checks.whole("iterate", "horizon", horizon, 1)
-    prepared, C, x0 = prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon))
-    return loop(f, C, prepared, x0, seed)
+    prepared, C, point = prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon))
+    return loop(f, C, prepared, point, seed)
 
 
-def loop(f: Objective, C: ConvexSet, method: Method, x0: np.ndarray, seed: int) -> Iterator[State]:
+def loop(f: Objective, C: ConvexSet, method: Method, point: Point, seed: int) -> Iterator[State]:
     """The loop. At each yield, the estimate belongs to the point, and k moves have been made."""
     calls = Calls()
     counted, oracle, sampler = CountedObjective(f, calls), CountedSet(C, calls), Sampler(f.n, seed)
     gradient, move, step = method.gradient, method.move, method.step
-    point = move.start(x0)
     estimate = gradient.init(counted, point.query, sampler)
     for k in itertools.count():
         freeze(estimate.g)
@@ -147,8 +147,8 @@ def loop(f: Objective, C: ConvexSet, method: Method, x0: np.ndarray, seed: int) 
 
 
 def prepare(
-    call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, x0: np.ndarray | None, seed: int, budget: Budget
-) -> tuple[Method, ConvexSet, np.ndarray]:
+    call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, x0: Any, seed: int, budget: Budget
+) -> tuple[Method, ConvexSet, Point]:
     """Fit set, method and starting point to the objective, refusing what does not fit."""
     if isinstance(f, type) or not hasattr(f, "derivs"):
         raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
@@ -157,13 +157,17 @@ def prepare(
     checks.whole(call, "seed", seed, 0)
     C = C.on(f.shape)
     f.ready()
-    return as_recipe(call, method).prepare(f, C, budget), C, _check_start(call, f, C, x0)
+    prepared = as_recipe(call, method).prepare(f, C, budget)
+    return prepared, C, _first_point(call, f, C, prepared.move, x0)
 
 
-def _check_start(call: str, f: Objective, C: ConvexSet, x0: np.ndarray | None) -> np.ndarray:
-    x = start(call, C.start() if x0 is None else x0, f.dtype)
+def _first_point(call: str, f: Objective, C: ConvexSet, move: Move[Any], x0: Any) -> Point:
+    given = move.first(C) if x0 is None else x0
+    atoms = given if isinstance(given, ActiveSet) else None
+    x = start(call, given if atoms is None else atoms.point, f.dtype)
     if x.shape != f.shape:
         raise InputError(f"`{call}(x0=...)` must have shape {f.shape}, got {x.shape}")
     if not C.contains(x, tol=1e-9 if f.dtype == np.float64 else 1e-5):
         raise InputError(f"`{call}(x0=...)` must lie in the set {C}; leave it out to start from C.start()")
-    return x
+    point = move.start(x)
+    return replace(point, active=atoms) if move.atomic and atoms is not None else point

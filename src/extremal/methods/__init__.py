@@ -5,6 +5,7 @@ from typing import Any
 from extremal import checks
 from extremal.checks import InputError
 from extremal.methods.affine import MostFW
+from extremal.methods.atoms import AwayFW, BlendedPairwiseFW, FullyCorrectiveFW, InFaceFW, PairwiseFW
 from extremal.methods.base import Budget, Card, Method, Recipe
 from extremal.methods.classic import FrankWolfe, OnlineFW
 from extremal.methods.decentralised import DMFW
@@ -20,8 +21,8 @@ from extremal.methods.zeroth import FZCGS, FZFW
 
 __all__ = [
     "CGS", "DMFW", "FCGS", "FZCGS", "FZFW", "METHODS", "NCGS", "NCGSVR", "SCGS", "SFW", "STORC", "SVFW", "SVRF", "SVRFW",
-    "Budget", "Card", "CoptMomentumSFW", "FrankWolfe", "LuFreundSFW", "Method", "MomentumSFW", "MostFW", "NegiarSFW",
-    "OneSampleSFW", "OnlineFW", "Recipe", "RiemannianSFW", "SagaFW", "SagaSarahFW", "SarahFW", "SpiderFW", "SpiderRFW",
+    "AwayFW", "BlendedPairwiseFW", "Budget", "Card", "CoptMomentumSFW", "FrankWolfe", "FullyCorrectiveFW", "InFaceFW", "LuFreundSFW", "Method", "MomentumSFW", "MostFW", "NegiarSFW",
+    "OneSampleSFW", "OnlineFW", "PairwiseFW", "Recipe", "RiemannianSFW", "SagaFW", "SagaSarahFW", "SarahFW", "SpiderFW", "SpiderRFW",
     "as_recipe",
 ]  # fmt: skip
 
@@ -53,6 +54,11 @@ METHODS: dict[str, Any] = {  # names on the command line, in the order of the pa
     "dmfw": DMFW,
     "sarah-fw": SarahFW,
     "saga-sarah-fw": SagaSarahFW,
+    "away-fw": AwayFW,  # these have no row there
+    "pairwise-fw": PairwiseFW,
+    "blended-pairwise-fw": BlendedPairwiseFW,
+    "fully-corrective-fw": FullyCorrectiveFW,
+    "in-face-fw": InFaceFW,
 }
 
 

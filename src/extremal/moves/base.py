@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
+from extremal.active import ActiveSet
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Steps
 from extremal.iterates import inner
@@ -42,6 +43,7 @@ class Point:
     x: np.ndarray  # the iterate, feasible
     query: np.ndarray  # where the next gradient is wanted; x itself, except for accelerated moves
     steps: Steps = ()  # the (eta, s) that led here from the previous point, so that margins can follow
+    active: ActiveSet | None = None  # the atoms that x is a combination of, if the move keeps them
 
 
 P = TypeVar("P", bound=Point)
@@ -51,13 +53,13 @@ class Move(Protocol[P]):
     """The contract of a move: one oracle call or many, no data access but through f."""
 
     @property
-    def atomic(self) -> bool: ...  # whether ``start`` takes an active set
+    def atomic(self) -> bool: ...  # whether its points keep an active set
 
     def first(self, C: ConvexSet) -> Any:
         """Where a run starts that was not told: a point of the set, or an active set."""
         ...
 
-    def start(self, x0: Any) -> P:
+    def start(self, x0: np.ndarray) -> P:
         """The first point."""
         ...
 
@@ -69,9 +71,21 @@ class Move(Protocol[P]):
         """The Frank-Wolfe gap at x for a gradient g: zero at stationary points only."""
         ...
 
+    def promise(self, point: P) -> float | None:
+        """What a move that does not ask the oracle in every step knows of the gap; None of the others."""
+        ...
 
-class FlatMove:
-    """What moves in flat space share: they start where the set says, and have the ordinary gap."""
+
+class Gapped:
+    """The gap of every move in flat space."""
+
+    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
+        """max over s of <g, x - s>."""
+        return frank_wolfe_gap(lmo, x, g)
+
+
+class FlatMove(Gapped):
+    """What moves without atoms share: they start where the set says, and ask the oracle in every step."""
 
     atomic: ClassVar[bool] = False
 
@@ -79,6 +93,6 @@ class FlatMove:
         """The set's own starting point."""
         return C.start()
 
-    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
-        """max over s of <g, x - s>."""
-        return frank_wolfe_gap(lmo, x, g)
+    def promise(self, point: Any) -> float | None:
+        """The oracle is asked in every step."""
+        return None

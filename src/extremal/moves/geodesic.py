@@ -84,6 +84,10 @@ class GeodesicMove:
             raise InputError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
         return max(0.0, gap)
 
+    def promise(self, point: Point) -> float | None:
+        """The oracle is asked in every step."""
+        return None
+
     @property
     def flat(self) -> bool:
         """Whether the manifold is Euclidean space."""

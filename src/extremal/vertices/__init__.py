@@ -4,7 +4,9 @@ from extremal.vertices.base import Vertex, dot64, least
 from extremal.vertices.composed import Chord, Combination
 from extremal.vertices.low_rank import LowRank, RankOne
 from extremal.vertices.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.vertices.stacks import Stack, stack
 
 __all__ = [
-    "Chord", "Combination", "Coordinate", "DenseVertex", "LowRank", "RankOne", "SparseVertex", "Vertex", "dot64", "least",
+    "Chord", "Combination", "Coordinate", "DenseVertex", "LowRank", "RankOne", "SparseVertex", "Stack", "Vertex", "dot64",
+    "least", "stack",
 ]  # fmt: skip

@@ -9,8 +9,13 @@ import numpy as np
 
 
 def dot64(a: np.ndarray, b: np.ndarray) -> float:
-    """<a, b>, summed in float64 whatever the arrays hold: gaps are differences of such sums."""
-    return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+    """<a, b>, summed in float64 whatever the arrays hold: gaps are differences of such sums.
+
+    Matrices that are not arrays (in factors, or known at some positions only) have a method ``inner`` for it.
+    """
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+    return b.inner(a) if isinstance(a, np.ndarray) else a.inner(b)
 
 
 class Vertex(Protocol):

@@ -1,0 +1,278 @@
+"""Full gradients and atoms: methods that go away from vertices, and so reach high accuracy over polytopes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients import Full
+from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.moves import Away, BlendedPairwise, FullyCorrective, InFaceBlended, InFacePairwise, Pairwise
+from extremal.objective import LinearModel, Objective
+from extremal.sets import ConvexSet
+from extremal.steps import FullStep, LineSearch, ShortStep, Step
+
+def _card(summary: str, source: str, memory: str = "k atoms", note: str = "") -> Card:
+    """They share the guarantees of Frank-Wolfe, and a linear rate."""
+    linear = "strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs"
+    return Card(
+        summary=summary,
+        source=source,
+        convex=("n/eps", "1/eps"),
+        nonconvex=("n/eps^2", "1/eps^2"),
+        full_gradients=True,
+        big_batches=True,
+        memory=memory,
+        note="; ".join(filter(None, (linear, note))),
+        correction="not a row of the paper's table",
+    )
+
+
+def _step(f: Objective, step: Step | None) -> Step:
+    """A line search where it costs no gradients, short steps where L is known, a line search otherwise."""
+    if step is not None or isinstance(f, LinearModel):
+        return step or LineSearch()
+    try:
+        return ShortStep(f.smoothness)
+    except InputError:
+        return LineSearch()
+
+
+@dataclass(frozen=True)
+class AwayFW:
+    """Away-step Frank-Wolfe: toward the best vertex, or away from the worst atom, whichever promises more.
+
+        x <- x + eta (s - x)  or  x <- x + eta t (x - a),   s = lmo(grad f(x)),  a the worst atom,  t = w_a / (1 - w_a)
+
+    n component gradients and one LMO an iteration; memory: the atoms. The move is `Away`; for stochastic gradients give it to
+    `Method` with any estimator.
+
+    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
+    strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs.
+
+    Parameters
+    ----------
+    step : Step, optional
+        `LineSearch` if left out, for `LinearModel`; for other objectives `ShortStep` if they know their L.
+    lazy : bool
+        Search the known atoms first, and ask the oracle only when they promise less than half of the last known gap.
+
+    References
+    ----------
+    Guelat, Marcotte (1986); Lacoste-Julien, Jaggi (2015), arXiv:1511.05932.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((50, 10))
+    >>> f = ex.LinearModel(ex.Squared(), A, A @ np.array([0.7, 0.3] + [0] * 8) + 0.1 * rng.standard_normal(50))
+    >>> r = ex.minimize(f, ex.Simplex(), method=ex.AwayFW(), tol=1e-8)
+    >>> r.converged, r.x.round(1)[:3]
+    (True, array([0.7, 0.3, 0. ]))
+    """
+
+    step: Step | None = None
+    lazy: bool = False
+
+    card: ClassVar[Card] = _card("away steps over an active set", "Guelat, Marcotte 1986, Lacoste-Julien, Jaggi 2015")
+
+    def __post_init__(self):
+        check_parts("AwayFW", self.step)
+        checks.flag("AwayFW", "lazy", self.lazy)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """Step by what the objective offers, if it is open."""
+        return Method(Full(), _step(f, self.step), Away(self.lazy)).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class PairwiseFW:
+    """Pairwise Frank-Wolfe: weight goes from the worst atom to the best vertex.
+
+        x <- x + eta w_a (s - a),   s = lmo(grad f(x)),  a the worst atom
+
+    n component gradients and one LMO an iteration; memory: the atoms. The move is `Pairwise`.
+
+    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
+    strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs.
+
+    Parameters
+    ----------
+    step : Step, optional
+        `LineSearch` if left out, for `LinearModel`; for other objectives `ShortStep` if they know their L.
+    lazy : bool
+        Search the known atoms first, and ask the oracle only when they promise less than half of the last known gap.
+
+    References
+    ----------
+    Lacoste-Julien, Jaggi (2015), arXiv:1511.05932.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((50, 10))
+    >>> f = ex.LinearModel(ex.Squared(), A, A @ np.array([0.7, 0.3] + [0] * 8) + 0.1 * rng.standard_normal(50))
+    >>> r = ex.minimize(f, ex.Simplex(), method=ex.PairwiseFW(), tol=1e-8)
+    >>> r.converged, r.x.round(1)[:3]
+    (True, array([0.7, 0.3, 0. ]))
+    """
+
+    step: Step | None = None
+    lazy: bool = False
+
+    card: ClassVar[Card] = _card("pairwise steps over an active set", "Lacoste-Julien, Jaggi 2015")
+
+    def __post_init__(self):
+        check_parts("PairwiseFW", self.step)
+        checks.flag("PairwiseFW", "lazy", self.lazy)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """Step by what the objective offers, if it is open."""
+        return Method(Full(), _step(f, self.step), Pairwise(self.lazy)).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class BlendedPairwiseFW:
+    """Blended pairwise conditional gradients: between two atoms, or toward a new vertex.
+
+        x <- x + eta w_a (b - a)  or  x <- x + eta (s - x),   s = lmo(grad f(x)),  a, b the worst and the best atom
+
+    n component gradients and one LMO an iteration (with ``lazy`` far fewer); memory: the atoms, of which it keeps the fewest.
+    The move is `BlendedPairwise`.
+
+    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
+    strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs.
+
+    Parameters
+    ----------
+    step : Step, optional
+        `LineSearch` if left out, for `LinearModel`; for other objectives `ShortStep` if they know their L.
+    lazy : bool
+        Search the known atoms first, and ask the oracle only when they promise less than half of the last known gap.
+
+    References
+    ----------
+    Tsuji, Tanaka, Pokutta (2022), Pairwise conditional gradients without swap steps and sparser kernel herding, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((50, 10))
+    >>> f = ex.LinearModel(ex.Squared(), A, A @ np.array([0.7, 0.3] + [0] * 8) + 0.1 * rng.standard_normal(50))
+    >>> r = ex.minimize(f, ex.Simplex(), method=ex.BlendedPairwiseFW(), tol=1e-8)
+    >>> r.converged, r.x.round(1)[:3]
+    (True, array([0.7, 0.3, 0. ]))
+    """
+
+    step: Step | None = None
+    lazy: bool = False
+
+    card: ClassVar[Card] = _card("pairwise steps between atoms, blended with Frank-Wolfe steps", "Tsuji, Tanaka, Pokutta 2022")
+
+    def __post_init__(self):
+        check_parts("BlendedPairwiseFW", self.step)
+        checks.flag("BlendedPairwiseFW", "lazy", self.lazy)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """Step by what the objective offers, if it is open."""
+        return Method(Full(), _step(f, self.step), BlendedPairwise(self.lazy)).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class FullyCorrectiveFW:
+    """Fully corrective Frank-Wolfe: after every new vertex, f is minimised over the hull of all atoms.
+
+        s = lmo(grad f(x)),   x <- argmin of f over the convex hull of s and the atoms
+
+    One LMO an iteration, few iterations; n component gradients for each inner iteration on the weights. Memory: the atoms, and
+    their margins (k n numbers) for a linear model. The move is `FullyCorrective`.
+
+    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
+    strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs.
+
+    Parameters
+    ----------
+    accuracy : float
+        Of the inner problem, relative to the gap before it, in (0, 1].
+
+    References
+    ----------
+    Holloway (1974); Lacoste-Julien, Jaggi (2015), arXiv:1511.05932.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((50, 10))
+    >>> f = ex.LinearModel(ex.Squared(), A, A @ np.array([0.7, 0.3] + [0] * 8) + 0.1 * rng.standard_normal(50))
+    >>> r = ex.minimize(f, ex.Simplex(), method=ex.FullyCorrectiveFW(), tol=1e-8)
+    >>> r.converged, r.x.round(1)[:3]
+    (True, array([0.7, 0.3, 0. ]))
+    """
+
+    accuracy: float = 0.01
+
+    card: ClassVar[Card] = _card(
+        "all weights optimised after every new vertex", "Holloway 1974, Lacoste-Julien, Jaggi 2015", "k atoms, k n margins"
+    )
+
+    def __post_init__(self):
+        checks.fix(self, accuracy=checks.within("FullyCorrectiveFW", "accuracy", self.accuracy, 0, 1))
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """The move has no use for a step."""
+        return Method(Full(), FullStep(), FullyCorrective(self.accuracy)).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class InFaceFW:
+    """Decomposition-invariant Frank-Wolfe: pairwise steps inside the face that holds x, without atoms.
+
+        x <- x + eta t (s - a),   s = lmo(grad f(x)),  a the worst vertex of the face,  t as far as the set goes
+
+    n component gradients and two oracle calls an iteration; no memory. For sets that know their faces (`Simplex`,
+    `CappedSimplex`, `Box`, `Birkhoff`, ...). The moves are `InFacePairwise` and `InFaceBlended`.
+
+    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
+    strongly convex f over a polytope with 0/1 vertices: n log(1/eps) component gradients, log(1/eps) LMOs.
+
+    Parameters
+    ----------
+    step : Step, optional
+        `LineSearch` if left out, for `LinearModel`; for other objectives `ShortStep` if they know their L.
+    blended : bool
+        Steps between two vertices of the face while they promise as much as a new vertex, otherwise toward it.
+
+    References
+    ----------
+    Garber, Meshi (2016), arXiv:1605.06492.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((50, 10))
+    >>> f = ex.LinearModel(ex.Squared(), A, A @ np.array([0.7, 0.3] + [0] * 8) + 0.1 * rng.standard_normal(50))
+    >>> r = ex.minimize(f, ex.Simplex(), method=ex.InFaceFW(), tol=1e-8)
+    >>> r.converged, r.x.round(1)[:3]
+    (True, array([0.7, 0.3, 0. ]))
+    """
+
+    step: Step | None = None
+    blended: bool = False
+
+    card: ClassVar[Card] = _card("pairwise steps inside the face that holds x", "Garber, Meshi 2016", "0")
+
+    def __post_init__(self):
+        check_parts("InFaceFW", self.step)
+        checks.flag("InFaceFW", "blended", self.blended)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """Step by what the objective offers, if it is open."""
+        move = InFaceBlended() if self.blended else InFacePairwise()
+        return Method(Full(), _step(f, self.step), move).prepare(f, C, budget)

@@ -1,0 +1,259 @@
+"""Moves over an active set: toward a vertex, away from an atom, or from one to the other."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from extremal import checks
+from extremal.active import ActiveSet, as_atom, rebuild
+from extremal.gradients.base import Estimate
+from extremal.iterates import along
+from extremal.moves.base import Gapped, Oracle, Point
+from extremal.objective import Objective
+from extremal.sets import ConvexSet
+from extremal.steps import Direction, Step, take
+from extremal.vertices import Chord, Vertex
+
+RENEWAL = 50  # steps after which the iterate is computed anew from its atoms
+NOTHING = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and its atom is dropped
+
+
+@dataclass(frozen=True)
+class AtomsPoint(Point):
+    """A point with its atoms."""
+
+    phi: float = math.inf  # lazy moves: a step that promises less makes them ask the oracle
+    age: int = 0  # steps since x was computed from the atoms
+
+    @property
+    def atoms(self) -> ActiveSet:
+        """x is their combination, to rounding."""
+        assert self.active is not None
+        return self.active
+
+
+@dataclass(frozen=True)
+class View:
+    """The atoms as g sees them."""
+
+    dots: np.ndarray  # <g, v_i>
+    here: float  # <g, x>
+    best: int  # the atom with the smallest <g, v_i>
+    worst: int  # the one with the largest
+
+    @classmethod
+    def of(cls, atoms: ActiveSet, g: np.ndarray) -> View:
+        dots = atoms.dots(g).astype(np.float64, copy=False)
+        return cls(dots, float(atoms.weights @ dots), int(dots.argmin()), int(dots.argmax()))
+
+    @property
+    def behind(self) -> float:
+        """<g, worst - x>: what going away from the worst atom promises."""
+        return float(self.dots[self.worst]) - self.here
+
+    @property
+    def spread(self) -> float:
+        """<g, worst - best>: what a pairwise step between atoms promises."""
+        return float(self.dots[self.worst] - self.dots[self.best])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A step to be taken: its chord, and what a share eta of it makes of the atoms."""
+
+    chord: Chord
+    books: Callable[[float], ActiveSet]
+
+
+def toward(atoms: ActiveSet, s: Vertex) -> Plan:
+    """x + eta (s - x)."""
+    return Plan(Chord.to(s), lambda eta: atoms.toward(s, eta))
+
+
+def away(atoms: ActiveSet, i: int) -> Plan:
+    """x + eta t (x - v_i), at most until no weight is left on v_i: t = w_i / (1 - w_i)."""
+    t = float(atoms.weights[i] / (1 - atoms.weights[i]))
+    return Plan(Chord(t, ((-t, atoms.vertices[i]),)), lambda eta: atoms.away(i, eta * t))
+
+
+def pairwise(atoms: ActiveSet, s: Vertex, i: int) -> Plan:
+    """x + eta w_i (s - v_i), at most until no weight is left on v_i."""
+    t = float(atoms.weights[i])
+    return Plan(Chord(0.0, ((t, s), (-t, atoms.vertices[i]))), lambda eta: atoms.swap(s, i, eta * t))
+
+
+def take_step(k: int, f: Objective, point: AtomsPoint, estimate: Estimate, step: Step, plan: Plan, phi: float) -> AtomsPoint:
+    """A share eta of the plan; the iterate is computed anew from its atoms when some are dropped, and every so often."""
+    eta = take(step, k, Direction(f, point.x, estimate, plan.chord))
+    atoms = plan.books(eta)
+    kept = atoms.dropping(NOTHING)
+    if len(kept) < len(atoms) or point.age + 1 >= RENEWAL:
+        x, age = rebuild(point.x, kept), 0
+    else:
+        x, age = along(point.x, plan.chord, eta), point.age + 1
+    return AtomsPoint(x, x, active=kept, phi=phi, age=age)
+
+
+class AtomMove(Gapped, ABC):
+    """What moves over atoms share: the start at a vertex, and lazy oracles."""
+
+    atomic: ClassVar[bool] = True
+    lazy: bool
+
+    def first(self, C: ConvexSet) -> Any:
+        """A vertex of the set, the oracle's answer to zero."""
+        start = C.start()
+        return ActiveSet.at(C.lmo(np.zeros_like(start))) if isinstance(start, np.ndarray) else ActiveSet.at(as_atom(start))
+
+    def start(self, x0: np.ndarray) -> AtomsPoint:
+        """x^0 as one atom, until others are given."""
+        return AtomsPoint(x0, x0, active=ActiveSet.at(as_atom(x0)))
+
+    @abstractmethod
+    def advance(self, k: int, f: Objective, C: Oracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
+        """The point after iteration k."""
+
+    def promise(self, point: Any) -> float | None:
+        """What a lazy move knows of the gap without asking the oracle: about twice what its steps have to promise."""
+        return 2 * point.phi if self.lazy and math.isfinite(point.phi) else None
+
+    def _vertex(self, C: Oracle, point: AtomsPoint, g: np.ndarray, view: View, local: float) -> tuple[Vertex, float]:
+        """Where to go, and the new phi: to the best atom while the atoms promise enough, otherwise to the oracle's answer."""
+        if self.lazy and local >= point.phi:
+            return point.atoms.vertices[view.best], point.phi
+        s = C.lmo(g)
+        return s, min(point.phi, max(0.0, view.here - s.dot(g)) / 2)
+
+
+@dataclass(frozen=True)
+class Away(AtomMove):
+    """Away steps: toward the best vertex, or away from the worst atom, whichever promises more.
+
+        s = lmo(g),   a = argmax over atoms of <g, a>
+        x <- x + eta (s - x)  if <g, x - s> >= <g, a - x>,   else  x <- x + eta t (x - a),  t = w_a / (1 - w_a)
+
+    One LMO a step, and a product of g with every atom. For strongly convex f over a polytope, with a line search or short
+    steps, f(x) - f* falls geometrically. A step with eta = 1 away from an atom drops it for good.
+
+    Parameters
+    ----------
+    lazy : bool
+        Search the known atoms first; ask the oracle only when they promise less than half of the last known gap.
+
+    References
+    ----------
+    Wolfe (1970); Guelat, Marcotte (1986); Lacoste-Julien, Jaggi (2015), arXiv:1511.05932; Braun, Pokutta, Zink (2017),
+    Lazifying conditional gradient algorithms, arXiv:1610.05120.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
+    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.LineSearch(), ex.Away()), tol=1e-9)
+    >>> r.x.round(6), len(r.atoms)
+    (array([0.6, 0.4, 0. ]), 2)
+    """
+
+    lazy: bool = False
+
+    def __post_init__(self):
+        checks.flag("Away", "lazy", self.lazy)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
+        """Toward, or away."""
+        atoms, g = point.atoms, estimate.g
+        view = View.of(atoms, g)
+        s, phi = self._vertex(C, point, g, view, max(view.here - float(view.dots[view.best]), view.behind))
+        forward = len(atoms) == 1 or view.here - s.dot(g) >= view.behind
+        return take_step(k, f, point, estimate, step, toward(atoms, s) if forward else away(atoms, view.worst), phi)
+
+
+@dataclass(frozen=True)
+class Pairwise(AtomMove):
+    """Pairwise steps: weight goes from the worst atom to the best vertex, all other weights stay.
+
+        s = lmo(g),   a = argmax over atoms of <g, a>,   x <- x + eta w_a (s - a)
+
+    One LMO a step, and a product of g with every atom. For strongly convex f over a polytope it converges geometrically; in
+    practice often faster than `Away`, with sparser atoms.
+
+    Parameters
+    ----------
+    lazy : bool
+        Search the known atoms first; ask the oracle only when they promise less than half of the last known gap.
+
+    References
+    ----------
+    Lacoste-Julien, Jaggi (2015), arXiv:1511.05932.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
+    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.LineSearch(), ex.Pairwise()), tol=1e-9)
+    >>> r.x.round(6), len(r.atoms)
+    (array([0.6, 0.4, 0. ]), 2)
+    """
+
+    lazy: bool = False
+
+    def __post_init__(self):
+        checks.flag("Pairwise", "lazy", self.lazy)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
+        """From the worst atom to the best vertex."""
+        atoms, g = point.atoms, estimate.g
+        view = View.of(atoms, g)
+        s, phi = self._vertex(C, point, g, view, view.spread)
+        same = atoms.find(s) == view.worst  # nothing to go away from
+        return take_step(k, f, point, estimate, step, toward(atoms, s) if same else pairwise(atoms, s, view.worst), phi)
+
+
+@dataclass(frozen=True)
+class BlendedPairwise(AtomMove):
+    """Blended pairwise steps: between two atoms while that promises as much as a new vertex, otherwise toward it.
+
+        s = lmo(g),   a, b = argmax, argmin over atoms of <g, .>
+        x <- x + eta w_a (b - a)  if <g, a - b> >= <g, x - s>,   else  x <- x + eta (s - x)
+
+    One LMO a step (with ``lazy`` only when the atoms have no more to give), and a product of g with every atom. Weight goes to
+    new vertices by Frank-Wolfe steps only, so there are no swap steps and few atoms. Converges geometrically for strongly
+    convex f over a polytope.
+
+    Parameters
+    ----------
+    lazy : bool
+        Search the known atoms first; ask the oracle only when they promise less than half of the last known gap.
+
+    References
+    ----------
+    Tsuji, Tanaka, Pokutta (2022), Pairwise conditional gradients without swap steps and sparser kernel herding, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
+    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.LineSearch(), ex.BlendedPairwise()), tol=1e-9)
+    >>> r.x.round(6), len(r.atoms)
+    (array([0.6, 0.4, 0. ]), 2)
+    """
+
+    lazy: bool = False
+
+    def __post_init__(self):
+        checks.flag("BlendedPairwise", "lazy", self.lazy)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
+        """Between atoms, or toward a vertex."""
+        atoms, g = point.atoms, estimate.g
+        view = View.of(atoms, g)
+        s, phi = self._vertex(C, point, g, view, view.spread)
+        between = view.best != view.worst and view.spread >= view.here - s.dot(g)
+        plan = pairwise(atoms, atoms.vertices[view.best], view.worst) if between else toward(atoms, s)
+        return take_step(k, f, point, estimate, step, plan, phi)

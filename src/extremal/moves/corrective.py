@@ -1,0 +1,129 @@
+"""Fully corrective moves: after every new vertex, f is minimised over the hull of all atoms."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from extremal import checks
+from extremal.active import ActiveSet, rebuild
+from extremal.gradients.base import Estimate
+from extremal.moves.atoms import AtomMove, AtomsPoint, View
+from extremal.moves.base import Oracle
+from extremal.objective import Objective
+from extremal.restricted import Restriction, restrict
+from extremal.steps import Step
+
+MEMORY = 10  # values back that a step of the inner method may not exceed
+SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
+
+
+@dataclass(frozen=True)
+class CorrectivePoint(AtomsPoint):
+    """A point with its atoms and what f keeps of them."""
+
+    images: dict[Any, np.ndarray] = field(default_factory=dict)  # the atoms' margins
+
+
+@dataclass(frozen=True)
+class FullyCorrective(AtomMove):
+    """The best point of the hull of all atoms, after every new vertex.
+
+        s = lmo(g),   x <- argmin of f over the convex hull of s and the atoms,   atoms of weight zero are dropped
+
+    One LMO a step, few steps. The inner problem, over the simplex of weights, is solved by projected gradients with spectral
+    steps (Barzilai, Borwein) until no pair of atoms promises more than a share ``tol`` of the gap. For a linear model it works
+    on the atoms' margins (k n numbers for k atoms); each inner iteration counts as n component gradients all the same. There
+    is no step to choose: the step rule is not asked. With a stochastic estimator g picks the vertex, and f the weights.
+
+    Parameters
+    ----------
+    tol : float
+        Accuracy of the inner problem relative to the gap before it, in (0, 1].
+    limit : int
+        Iterations that one inner problem may take.
+
+    References
+    ----------
+    Holloway (1974); Lacoste-Julien, Jaggi (2015), arXiv:1511.05932; Birgin, Martinez, Raydan (2000), Nonmonotone spectral
+    projected gradient methods on convex sets.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
+    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.FullStep(), ex.FullyCorrective()), tol=1e-9)
+    >>> r.x.round(6), r.n_iter
+    (array([0.6, 0.4, 0. ]), 1)
+    """
+
+    lazy: ClassVar[bool] = False
+
+    tol: float = 0.01
+    limit: int = 1000
+
+    def __post_init__(self):
+        tol = checks.within("FullyCorrective", "tol", self.tol, 0, 1)
+        checks.fix(self, tol=tol, limit=checks.whole("FullyCorrective", "limit", self.limit, 1))
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: AtomsPoint, estimate: Estimate, step: Step) -> CorrectivePoint:
+        """A vertex, then all weights."""
+        view = View.of(point.atoms, estimate.g)
+        s = C.lmo(estimate.g)
+        atoms = point.atoms.with_atom(s)
+        images = point.images if isinstance(point, CorrectivePoint) else {}
+        h = restrict(f, atoms, images)
+        i = atoms.find(s)
+        assert i is not None
+        gap = max(view.here - s.dot(estimate.g), view.spread, 0.0)
+        weights = minimise(h, atoms.weights, self.tol * gap, self.limit)
+        kept = atoms.with_weights(weights)
+        x = rebuild(point.x, kept)
+        images = {v.key: h.images[v.key] for v in kept.vertices} if h.images else {}
+        return CorrectivePoint(x, x, active=kept, images=images)
+
+
+def minimise(h: Restriction, w: np.ndarray, tol: float, limit: int) -> np.ndarray:
+    """Weights on the simplex at which max over atoms in use of dh/dw_i exceeds the least of all by ``tol`` at most."""
+    value, slopes = h.value(w), h.slopes(w)
+    best, best_value = w, value
+    past, length = deque([value], MEMORY), 1.0 / max(float(np.ptp(slopes)), 1e-300)
+    for _ in range(limit):
+        if float(slopes[w > 0].max() - slopes.min()) <= tol:
+            break
+        d = project(w - length * slopes) - w
+        new, value = _search(h, w, d, float(slopes @ d), max(past))
+        if new is None:
+            break
+        past.append(value)
+        new_slopes = h.slopes(new)
+        change, bend = new - w, float((new - w) @ (new_slopes - slopes))
+        length = float(change @ change) / bend if bend > 0 else 10 * length  # the spectral step
+        w, slopes = new, new_slopes
+        if value <= best_value:
+            best, best_value = w, value
+    return best
+
+
+def _search(h: Restriction, w: np.ndarray, d: np.ndarray, slope: float, limit: float) -> tuple[np.ndarray | None, float]:
+    """The longest of d, d/2, d/4, ... with a sufficient decrease, to rounding; none if there is no such."""
+    t = 1.0
+    for _ in range(40):
+        new = np.maximum(w + t * d, 0.0)
+        new /= new.sum()
+        value = h.value(new)
+        if value <= limit + SUFFICIENT * t * slope + 1e-15 * abs(limit):
+            return new, value
+        t /= 2
+    return None, limit
+
+
+def project(v: np.ndarray) -> np.ndarray:
+    """The nearest weights: non-negative, of sum 1."""
+    u = np.sort(v)[::-1]
+    thresholds = (np.cumsum(u) - 1) / np.arange(1, len(u) + 1)
+    w = np.maximum(v - thresholds[np.flatnonzero(u > thresholds)[-1]], 0.0)
+    return w / w.sum()

@@ -1,0 +1,93 @@
+"""Moves inside the smallest face that holds the iterate: away from vertices, without an active set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extremal.gradients.base import Estimate
+from extremal.iterates import along
+from extremal.moves.base import FlatMove, Oracle, Point
+from extremal.objective import Objective
+from extremal.steps import Direction, Step, take
+from extremal.vertices import Chord, Vertex
+
+
+@dataclass(frozen=True)
+class InFacePairwise(FlatMove):
+    """Decomposition-invariant pairwise steps: from the worst vertex of the face that holds x to the best of all.
+
+        s = lmo(g),   a = argmax of <g, a> over the face,   x <- x + eta t (s - a),  t the largest with x + t (s - a) in C
+
+    Two oracle calls a step, no atoms and no memory. For sets that know their faces: `Simplex`, `CappedSimplex`, `Hypersimplex`,
+    `BudgetBox`, `Box`, `Birkhoff`, ... Converges geometrically for strongly convex f over polytopes with 0/1 vertices, at a
+    rate that depends on the sparsity of the solution instead of on the dimension.
+
+    References
+    ----------
+    Garber, Meshi (2016), Linear-memory and decomposition-invariant linearly convergent conditional gradient algorithm for
+    structured polytopes, arXiv:1605.06492.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
+    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.LineSearch(), ex.InFacePairwise()), tol=1e-9)
+    >>> r.x.round(6)
+    array([0.6, 0.4, 0. ])
+    """
+
+    def start(self, x0: np.ndarray) -> Point:
+        """x^0, with the gradient wanted there."""
+        return Point(x0, x0)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+        """One step between two vertices."""
+        s, a = C.lmo(estimate.g), C.away(estimate.g, point.x)
+        return _go(k, f, point, estimate, step, _between(C, point.x, s, a))
+
+
+@dataclass(frozen=True)
+class InFaceBlended(FlatMove):
+    """Blended decomposition-invariant steps: between two vertices of the face, or toward a new vertex.
+
+        s = lmo(g),   a, b = argmax, argmin of <g, .> over the face that holds x
+        x <- x + eta t (b - a)  if <g, a - b> >= <g, x - s>,   else  x <- x + eta (s - x)
+
+    Three oracle calls a step, no atoms and no memory. For sets that know their faces, as `InFacePairwise`.
+
+    References
+    ----------
+    Garber, Meshi (2016), arXiv:1605.06492; Tsuji, Tanaka, Pokutta (2022).
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
+    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.LineSearch(), ex.InFaceBlended()), tol=1e-9)
+    >>> r.x.round(6)
+    array([0.6, 0.4, 0. ])
+    """
+
+    def start(self, x0: np.ndarray) -> Point:
+        """x^0, with the gradient wanted there."""
+        return Point(x0, x0)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+        """Between two vertices of the face, or toward a new one."""
+        g = estimate.g
+        s, a, b = C.lmo(g), C.away(g, point.x), C.away(-g, point.x)
+        toward = Direction(f, point.x, estimate, s)
+        inside = a.dot(g) - b.dot(g) >= toward.gap
+        return _go(k, f, point, estimate, step, _between(C, point.x, b, a) if inside else Chord.to(s))
+
+
+def _between(C: Oracle, x: np.ndarray, s: Vertex, a: Vertex) -> Chord:
+    t = C.max_step(x, s, a)
+    return Chord(0.0, ((t, s), (-t, a)))
+
+
+def _go(k: int, f: Objective, point: Point, estimate: Estimate, step: Step, chord: Chord) -> Point:
+    x = along(point.x, chord, take(step, k, Direction(f, point.x, estimate, chord)))
+    return Point(x, x)
