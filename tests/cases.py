@@ -44,7 +44,16 @@ SETS = (
     ex.Box(-1.0, 2.0),
     ex.Box(LOWER, UPPER),
 )
-VERTICES = (ex.Coordinate(2, -1.5, (DIM,)), ex.DenseVertex(np.linspace(-1.0, 1.0, DIM)))
+VERTICES = (
+    ex.Coordinate(2, -1.5, (DIM,)),
+    ex.DenseVertex(np.linspace(-1.0, 1.0, DIM)),
+    ex.SparseVertex(np.array([1, 4]), np.array([2.0, -0.5]), (DIM,)),
+    ex.Combination(((2.0, ex.Coordinate(2, -1.5, (DIM,))), (-0.5, ex.DenseVertex(np.linspace(-1.0, 1.0, DIM))))),
+)
+MATRIX_VERTICES = (
+    ex.RankOne(np.linspace(-1.0, 1.0, 4), np.linspace(0.0, 2.0, 3)),
+    ex.LowRank(np.arange(8.0).reshape(4, 2), np.arange(6.0).reshape(3, 2) - 2),
+)
 GRADIENTS = (
     ex.Full(),
     ex.Sarah(batch=5, p=0.2),
@@ -79,6 +88,10 @@ MOVES = (
     ex.AcceleratedSliding(beta=ex.PowerLaw(3.0, 2.0, -1.0), tol=ex.Telescoping(4.0)),
     ex.DoubleSliding(beta=ex.PowerLaw(4.0, 1.0, -1.0), beta_y=2.0, tol=0.01),
     ex.GeodesicMove(),
+    ex.Away(),
+    ex.Pairwise(),
+    ex.BlendedPairwise(),
+    ex.FullyCorrective(),
 )
 LAWS = (ex.PowerLaw(), ex.Telescoping(1.0), ex.Doubling(), ex.EpochLength(), ex.EpochTolerance(1.0))
 MANIFOLDS = (ex.Euclidean(), ex.SPD())
@@ -131,18 +144,22 @@ METHODS = (
     ex.RiemannianSFW(),
     ex.SVRFW(),
     ex.SpiderRFW(),
+    ex.AwayFW(),
+    ex.PairwiseFW(),
+    ex.BlendedPairwiseFW(),
+    ex.FullyCorrectiveFW(),
     ex.Method(gradient=ex.Sarah(batch=5, p=0.3), step=ex.LineSearch()),
 )
 
 # Parts that do not fit the contracts over the lists above, because they have many agents, estimate gradients from values, follow
-# a second constraint or live on a manifold: each has a file of tests of its own.
+# a second constraint, live on a manifold or want a set with faces: each has a file of tests of its own.
 SPECIAL_GRADIENTS = (
     ex.ZerothOrder(ex.Spider(5, 6), mu=1e-3),
     ex.Tracking(ex.Storm(5), ex.ring(4)),
     ex.Penalised(ex.Storm(5), G=np.ones((1, DIM)), upper=0.5),
 )
-SPECIAL_MOVES = (ex.Consensus(ex.ring(4)),)
-SPECIAL_METHODS = (ex.DMFW(batch=5), ex.FZFW(), ex.FZCGS())
+SPECIAL_MOVES = (ex.Consensus(ex.ring(4)), ex.InFacePairwise(), ex.InFaceBlended())
+SPECIAL_METHODS = (ex.DMFW(batch=5), ex.FZFW(), ex.FZCGS(), ex.InFaceFW())
 SPECIAL_SETS = (ex.LoewnerInterval(np.eye(2), 3 * np.eye(2)),)
 SPECIAL_OBJECTIVES = (ex.KarcherMean([np.eye(2), 2 * np.eye(2)]),)
 
@@ -193,6 +210,8 @@ def deviation(loss, C) -> float:
 
 def for_separable(method, loss, C):
     """The same method for an objective without data: with the constants that it would have taken from the data."""
+    if isinstance(method, (ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW)):
+        return replace(method, step=ex.LineSearch())
     open_sigma = isinstance(method, ex.SCGS) and method.sigma is None and method.batch is None
     return replace(method, sigma=deviation(loss, C)) if open_sigma else method
 

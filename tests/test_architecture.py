@@ -17,7 +17,8 @@ from extremal import data, gradients, losses, manifolds, methods, moves, objecti
 SOURCE = Path(ex.__file__).parent
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each module may import those before it only
-    "checks", "laws", "vertices", "iterates", "manifolds", "kernels", "data", "losses", "objective", "separable", "sampling",
+    "checks", "laws", "vertices", "kernels", "columns", "factored", "observed", "iterates", "active", "manifolds", "data", "entries",
+    "losses", "multi_losses", "objective", "separable", "restricted", "completion", "sampling",
     "sets", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "solver", "driver", "outputs", "libsvm",
     "files", "downloads", "datasets", "catalogue", "experiments", "cli",
 ]  # fmt: skip
@@ -27,7 +28,7 @@ CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
     data.Data: cases.DATA,
     losses.Loss: cases.LOSSES,
     objective.Objective: (cases.model(ex.Squared()), cases.separable(ex.Squared()), *cases.SPECIAL_OBJECTIVES),
-    vertices.Vertex: cases.VERTICES,
+    vertices.Vertex: cases.VERTICES + cases.MATRIX_VERTICES,
     gradients.Gradient: cases.GRADIENTS + cases.SPECIAL_GRADIENTS,
     moves.Move: cases.MOVES + cases.SPECIAL_MOVES,
     steps.Step: cases.STEPS,
@@ -35,7 +36,7 @@ CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
     methods.Recipe: cases.METHODS + cases.SPECIAL_METHODS,
 }
 OTHER = {type(law).__name__ for law in cases.LAWS} | {  # public, and no part of a run that could be exchanged
-    "Calls", "Certificate", "ConvexSet", "InputError", "LargeTableWarning", "NonFiniteError", "Record", "Result", "Sampler",
+    "ActiveSet", "Calls", "Certificate", "ConvexSet", "InputError", "LargeTableWarning", "NonFiniteError", "Record", "Result", "Sampler",
     "State", "Status", "Trace", "complete", "iterate", "metropolis", "minimize", "ring",
 }  # fmt: skip
 

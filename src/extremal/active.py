@@ -10,8 +10,10 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.factored import FactoredMatrix, factors
 from extremal.iterates import freeze
-from extremal.vertices import DenseVertex, Stack, Vertex, stack
+from extremal.vertices import DenseVertex, LowRank, RankOne, Stack, Vertex, stack
+from extremal.vertices.stacks import Factors
 
 
 class ActiveSet:
@@ -89,7 +91,7 @@ class ActiveSet:
     @property
     def point(self) -> Any:
         """sum_i w_i v_i as an iterate: a factored matrix, if all atoms are of rank one."""
-        return freeze(self.x)
+        return _in_factors(self) if isinstance(self._stack, Factors) else freeze(self.x)
 
     def sum(self, weights: np.ndarray) -> np.ndarray:
         """The combination of the atoms with other weights, as an array."""
@@ -159,7 +161,26 @@ def as_atom(x: np.ndarray) -> Vertex:
     return DenseVertex(x)
 
 
+@as_atom.register
+def _(x: FactoredMatrix) -> Vertex:
+    if x.rank > 1:
+        return LowRank(*x.factors())
+    left, right = x.factors() if x.rank else (np.zeros((side, 1), x.dtype) for side in x.shape)
+    return RankOne(left[:, 0], right[:, 0])
+
+
 @singledispatch
 def rebuild(x: np.ndarray, atoms: ActiveSet) -> np.ndarray:
     """The iterate anew from its atoms, in the form that x has: what steps have lost by rounding is back."""
     return freeze(atoms.x.astype(x.dtype, copy=False))
+
+
+@rebuild.register
+def _(x: FactoredMatrix, atoms: ActiveSet) -> FactoredMatrix:
+    return _in_factors(atoms).astype(x.dtype)
+
+
+def _in_factors(atoms: ActiveSet) -> FactoredMatrix:
+    parts = zip(atoms.weights, map(factors, atoms.vertices), strict=True)
+    lefts, rights = zip(*((w * left, right) for w, (left, right) in parts), strict=True)
+    return FactoredMatrix(np.hstack(lefts), np.hstack(rights))

@@ -136,6 +136,10 @@ class CountedSet:
         """The set's."""
         return self.inner.diameter
 
+    def start(self) -> np.ndarray:
+        """The set's own starting point."""
+        return self.inner.start()
+
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
         """The oracle, for the method; sets on manifolds are asked at x."""
         self.calls.lmos += 1

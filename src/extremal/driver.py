@@ -88,11 +88,11 @@ def minimize(
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = _check_budget(max_grads, max_iter, max_seconds)
-    method, C, point = prepare("minimize", f, C, method, x0, seed, budget)
+    setup = prepare("minimize", f, C, method, x0, seed, budget)
     if budget == Budget():
         budget = Budget(max_grads=1000 * f.n)
-    run = _Run(f, C, tol, atol, budget, callback, record)
-    return run.drive(loop(f, C, method, point, seed), method)
+    run = _Run(f, setup.C.inner, tol, atol, budget, callback, record)
+    return run.drive(loop(f, setup, seed), setup.method)
 
 
 class _Run:

@@ -128,14 +128,23 @@ def iterate(
     """
     if horizon is not None:
         checks.whole("iterate", "horizon", horizon, 1)
-    prepared, C, point = prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon))
-    return loop(f, C, prepared, point, seed)
+    return loop(f, prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon)), seed)
 
 
-def loop(f: Objective, C: ConvexSet, method: Method, point: Point, seed: int) -> Iterator[State]:
+@dataclass(frozen=True)
+class Setup:
+    """A run that can begin."""
+
+    method: Method  # every parameter filled in
+    C: CountedSet  # the set, fitted to the objective
+    point: Point  # where to begin
+    calls: Calls  # what finding that has cost
+
+
+def loop(f: Objective, setup: Setup, seed: int) -> Iterator[State]:
     """The loop. At each yield, the estimate belongs to the point, and k moves have been made."""
-    calls = Calls()
-    counted, oracle, sampler = CountedObjective(f, calls), CountedSet(C, calls), Sampler(f.n, seed)
+    oracle, point, calls, method = setup.C, setup.point, setup.calls, setup.method
+    counted, sampler = CountedObjective(f, calls), Sampler(f.n, seed)
     gradient, move, step = method.gradient, method.move, method.step
     estimate = gradient.init(counted, point.query, sampler)
     for k in itertools.count():
@@ -148,7 +157,7 @@ def loop(f: Objective, C: ConvexSet, method: Method, point: Point, seed: int) ->
 
 def prepare(
     call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, x0: Any, seed: int, budget: Budget
-) -> tuple[Method, ConvexSet, Point]:
+) -> Setup:
     """Fit set, method and starting point to the objective, refusing what does not fit."""
     if isinstance(f, type) or not hasattr(f, "derivs"):
         raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
@@ -158,13 +167,15 @@ def prepare(
     C = C.on(f.shape)
     f.ready()
     prepared = as_recipe(call, method).prepare(f, C, budget)
-    return prepared, C, _first_point(call, f, C, prepared.move, x0)
+    oracle = CountedSet(C, calls := Calls())
+    return Setup(prepared, oracle, _first_point(call, f, oracle, prepared.move, x0), calls)
 
 
-def _first_point(call: str, f: Objective, C: ConvexSet, move: Move[Any], x0: Any) -> Point:
-    given = move.first(C) if x0 is None else x0
+def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x0: Any) -> Point:
+    C, given = oracle.inner, move.first(oracle) if x0 is None else x0
     atoms = given if isinstance(given, ActiveSet) else None
-    x = start(call, given if atoms is None else atoms.point, f.dtype)
+    factored = C.matrix_free and getattr(f, "factored", False)  # neither needs the whole matrix
+    x = start(call, given if atoms is None else atoms.point, f.dtype, factored)
     if x.shape != f.shape:
         raise InputError(f"`{call}(x0=...)` must have shape {f.shape}, got {x.shape}")
     if not C.contains(x, tol=1e-9 if f.dtype == np.float64 else 1e-5):

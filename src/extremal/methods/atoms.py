@@ -77,7 +77,7 @@ class AwayFW:
     step: Step | None = None
     lazy: bool = False
 
-    card: ClassVar[Card] = _card("away steps over an active set", "Guelat, Marcotte 1986, Lacoste-Julien, Jaggi 2015")
+    card: ClassVar[Card] = _card("away steps over an active set", "Lacoste-Julien, Jaggi 2015")
 
     def __post_init__(self):
         check_parts("AwayFW", self.step)
@@ -218,7 +218,7 @@ class FullyCorrectiveFW:
     accuracy: float = 0.01
 
     card: ClassVar[Card] = _card(
-        "all weights optimised after every new vertex", "Holloway 1974, Lacoste-Julien, Jaggi 2015", "k atoms, k n margins"
+        "all weights optimised after every new vertex", "Holloway 1974", "k atoms, k n margins"
     )
 
     def __post_init__(self):

@@ -16,7 +16,6 @@ from extremal.gradients.base import Estimate
 from extremal.iterates import along
 from extremal.moves.base import Gapped, Oracle, Point
 from extremal.objective import Objective
-from extremal.sets import ConvexSet
 from extremal.steps import Direction, Step, take
 from extremal.vertices import Chord, Vertex
 
@@ -106,7 +105,7 @@ class AtomMove(Gapped, ABC):
     atomic: ClassVar[bool] = True
     lazy: bool
 
-    def first(self, C: ConvexSet) -> Any:
+    def first(self, C: Oracle) -> Any:
         """A vertex of the set, the oracle's answer to zero."""
         start = C.start()
         return ActiveSet.at(C.lmo(np.zeros_like(start))) if isinstance(start, np.ndarray) else ActiveSet.at(as_atom(start))

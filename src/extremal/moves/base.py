@@ -13,7 +13,6 @@ from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Steps
 from extremal.iterates import inner
 from extremal.objective import Objective
-from extremal.sets import ConvexSet
 from extremal.steps import Step
 from extremal.vertices import Vertex, least
 
@@ -23,6 +22,7 @@ Lmo = Callable[..., Vertex]  # the oracle: of g, or of g and the point x where t
 class Oracle(Protocol):
     """All that a plain move asks of a set."""
 
+    def start(self) -> np.ndarray: ...
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex: ...
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex: ...  # of sets that know their faces
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float: ...  # the same
@@ -55,7 +55,7 @@ class Move(Protocol[P]):
     @property
     def atomic(self) -> bool: ...  # whether its points keep an active set
 
-    def first(self, C: ConvexSet) -> Any:
+    def first(self, C: Oracle) -> Any:
         """Where a run starts that was not told: a point of the set, or an active set."""
         ...
 
@@ -89,7 +89,7 @@ class FlatMove(Gapped):
 
     atomic: ClassVar[bool] = False
 
-    def first(self, C: ConvexSet) -> Any:
+    def first(self, C: Oracle) -> Any:
         """The set's own starting point."""
         return C.start()
 

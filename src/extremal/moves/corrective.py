@@ -93,7 +93,7 @@ def minimise(h: Restriction, w: np.ndarray, tol: float, limit: int) -> np.ndarra
     past, length = deque([value], MEMORY), 1.0 / max(float(np.ptp(slopes)), 1e-300)
     for _ in range(limit):
         if float(slopes[w > 0].max() - slopes.min()) <= tol:
-            break
+            return w
         d = project(w - length * slopes) - w
         new, value = _search(h, w, d, float(slopes @ d), max(past))
         if new is None:

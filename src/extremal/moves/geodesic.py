@@ -17,7 +17,6 @@ from extremal.manifolds import Euclidean, Manifold
 from extremal.moves.base import Lmo, Oracle, Point
 from extremal.moves.vertex import VertexMove
 from extremal.objective import Objective, Segment
-from extremal.sets import ConvexSet
 from extremal.steps import Direction, Step, take
 from extremal.vertices import Vertex
 
@@ -56,7 +55,7 @@ class GeodesicMove:
 
     manifold: Manifold = field(default_factory=Euclidean)
 
-    def first(self, C: ConvexSet) -> Any:
+    def first(self, C: Oracle) -> Any:
         """The set's own starting point."""
         return C.start()
 
