@@ -170,7 +170,7 @@ def _(x: FactoredMatrix) -> Vertex:
 
 
 @singledispatch
-def rebuild(x: np.ndarray, atoms: ActiveSet) -> np.ndarray:
+def rebuild(x: np.ndarray, atoms: ActiveSet) -> Any:
     """The iterate anew from its atoms, in the form that x has: what steps have lost by rounding is back."""
     return freeze(atoms.x.astype(x.dtype, copy=False))
 

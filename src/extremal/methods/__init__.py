@@ -21,9 +21,9 @@ from extremal.methods.zeroth import FZCGS, FZFW
 
 __all__ = [
     "CGS", "DMFW", "FCGS", "FZCGS", "FZFW", "METHODS", "NCGS", "NCGSVR", "SCGS", "SFW", "STORC", "SVFW", "SVRF", "SVRFW",
-    "AwayFW", "BlendedPairwiseFW", "Budget", "Card", "CoptMomentumSFW", "FrankWolfe", "FullyCorrectiveFW", "InFaceFW", "LuFreundSFW", "Method", "MomentumSFW", "MostFW", "NegiarSFW",
-    "OneSampleSFW", "OnlineFW", "PairwiseFW", "Recipe", "RiemannianSFW", "SagaFW", "SagaSarahFW", "SarahFW", "SpiderFW", "SpiderRFW",
-    "as_recipe",
+    "AwayFW", "BlendedPairwiseFW", "Budget", "Card", "CoptMomentumSFW", "FrankWolfe", "FullyCorrectiveFW", "InFaceFW",
+    "LuFreundSFW", "Method", "MomentumSFW", "MostFW", "NegiarSFW", "OneSampleSFW", "OnlineFW", "PairwiseFW", "Recipe",
+    "RiemannianSFW", "SagaFW", "SagaSarahFW", "SarahFW", "SpiderFW", "SpiderRFW", "as_recipe",
 ]  # fmt: skip
 
 METHODS: dict[str, Any] = {  # names on the command line, in the order of the paper's Table 1

@@ -14,7 +14,8 @@ from extremal.objective import LinearModel, Objective
 from extremal.sets import ConvexSet
 from extremal.steps import FullStep, LineSearch, ShortStep, Step
 
-def _card(summary: str, source: str, memory: str = "k atoms", note: str = "") -> Card:
+
+def _card(summary: str, source: str, memory: str = "k d", note: str = "") -> Card:
     """They share the guarantees of Frank-Wolfe, and a linear rate."""
     linear = "strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs"
     return Card(
@@ -217,9 +218,7 @@ class FullyCorrectiveFW:
 
     accuracy: float = 0.01
 
-    card: ClassVar[Card] = _card(
-        "all weights optimised after every new vertex", "Holloway 1974", "k atoms, k n margins"
-    )
+    card: ClassVar[Card] = _card("all weights optimised after every new vertex", "Holloway 1974", "k n")
 
     def __post_init__(self):
         checks.fix(self, accuracy=checks.within("FullyCorrectiveFW", "accuracy", self.accuracy, 0, 1))

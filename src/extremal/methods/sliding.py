@@ -11,6 +11,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients import Full, MiniBatch, Svrg
+from extremal.iterates import inner, start
 from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
 from extremal.methods.base import Budget, Card, Method, check_parts
 from extremal.moves import AcceleratedSliding
@@ -222,6 +223,8 @@ def deviation(f: Objective, C: ConvexSet, sigma: float | None) -> float:
         return checks.positive("SCGS", "sigma", sigma)
     if not isinstance(f, LinearModel):
         raise InputError("`SCGS(sigma=...)` must be given for this objective: the deviation of a component gradient")
-    c = f.derivs(C.start().astype(f.dtype))
+    x = start("SCGS", C.start(), f.dtype, C.matrix_free and f.factored)
+    c = f.derivs(x)
     mean = f.combine(c)
-    return math.sqrt(max(0.0, float(np.mean(c.astype(np.float64) ** 2 * f.data.row_norms2())) - float(mean @ mean)))
+    squares = np.square(c, dtype=np.float64).reshape(len(c), -1).sum(axis=1)  # of all outputs of a row
+    return math.sqrt(max(0.0, float(np.mean(squares * f.data.row_norms2())) - inner(mean, mean)))

@@ -27,7 +27,7 @@ NOTHING = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and
 class AtomsPoint(Point):
     """A point with its atoms."""
 
-    phi: float = math.inf  # lazy moves: a step that promises less makes them ask the oracle
+    phi: float = math.inf  # lazy moves ask the oracle when their atoms promise less; infinite for others
     age: int = 0  # steps since x was computed from the atoms
 
     @property
@@ -48,6 +48,7 @@ class View:
 
     @classmethod
     def of(cls, atoms: ActiveSet, g: np.ndarray) -> View:
+        """One product of g with every atom."""
         dots = atoms.dots(g).astype(np.float64, copy=False)
         return cls(dots, float(atoms.weights @ dots), int(dots.argmin()), int(dots.argmax()))
 
@@ -103,7 +104,6 @@ class AtomMove(Gapped, ABC):
     """What moves over atoms share: the start at a vertex, and lazy oracles."""
 
     atomic: ClassVar[bool] = True
-    lazy: bool
 
     def first(self, C: Oracle) -> Any:
         """A vertex of the set, the oracle's answer to zero."""
@@ -120,18 +120,24 @@ class AtomMove(Gapped, ABC):
 
     def promise(self, point: Any) -> float | None:
         """What a lazy move knows of the gap without asking the oracle: about twice what its steps have to promise."""
-        return 2 * point.phi if self.lazy and math.isfinite(point.phi) else None
+        return 2 * point.phi if math.isfinite(point.phi) else None
+
+
+class Lazy(AtomMove, ABC):
+    """What moves share that may search their atoms first."""
+
+    lazy: bool
 
     def _vertex(self, C: Oracle, point: AtomsPoint, g: np.ndarray, view: View, local: float) -> tuple[Vertex, float]:
         """Where to go, and the new phi: to the best atom while the atoms promise enough, otherwise to the oracle's answer."""
-        if self.lazy and local >= point.phi:
+        if local >= point.phi:
             return point.atoms.vertices[view.best], point.phi
         s = C.lmo(g)
-        return s, min(point.phi, max(0.0, view.here - s.dot(g)) / 2)
+        return s, min(point.phi, max(0.0, view.here - s.dot(g)) / 2) if self.lazy else math.inf
 
 
 @dataclass(frozen=True)
-class Away(AtomMove):
+class Away(Lazy):
     """Away steps: toward the best vertex, or away from the worst atom, whichever promises more.
 
         s = lmo(g),   a = argmax over atoms of <g, a>
@@ -174,7 +180,7 @@ class Away(AtomMove):
 
 
 @dataclass(frozen=True)
-class Pairwise(AtomMove):
+class Pairwise(Lazy):
     """Pairwise steps: weight goes from the worst atom to the best vertex, all other weights stay.
 
         s = lmo(g),   a = argmax over atoms of <g, a>,   x <- x + eta w_a (s - a)
@@ -215,7 +221,7 @@ class Pairwise(AtomMove):
 
 
 @dataclass(frozen=True)
-class BlendedPairwise(AtomMove):
+class BlendedPairwise(Lazy):
     """Blended pairwise steps: between two atoms while that promises as much as a new vertex, otherwise toward it.
 
         s = lmo(g),   a, b = argmax, argmin over atoms of <g, .>

@@ -52,8 +52,7 @@ P = TypeVar("P", bound=Point)
 class Move(Protocol[P]):
     """The contract of a move: one oracle call or many, no data access but through f."""
 
-    @property
-    def atomic(self) -> bool: ...  # whether its points keep an active set
+    atomic: ClassVar[bool]  # whether its points keep an active set
 
     def first(self, C: Oracle) -> Any:
         """Where a run starts that was not told: a point of the set, or an active set."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from extremal import checks
-from extremal.active import ActiveSet, rebuild
+from extremal.active import rebuild
 from extremal.gradients.base import Estimate
 from extremal.moves.atoms import AtomMove, AtomsPoint, View
 from extremal.moves.base import Oracle
@@ -59,8 +59,6 @@ class FullyCorrective(AtomMove):
     >>> r.x.round(6), r.n_iter
     (array([0.6, 0.4, 0. ]), 1)
     """
-
-    lazy: ClassVar[bool] = False
 
     tol: float = 0.01
     limit: int = 1000

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,11 +22,10 @@ class Coordinate:
     (-14.0, array([ 0., -2.,  0.]))
     """
 
-    low: ClassVar[None] = None
-
     j: int  # flat index of the non-zero entry
     value: float  # that entry
     shape: tuple[int, ...]  # shape of the vertex as an array
+    low: float | None = field(default=None, repr=False, compare=False)  # see `Vertex`
 
     @property
     def norm2(self) -> float:
@@ -66,11 +64,10 @@ class SparseVertex:
     (-4.0, array([ 1.,  0., -1.,  0.]))
     """
 
-    low: ClassVar[None] = None
-
     indices: np.ndarray  # flat indices, increasing, each once
     values: np.ndarray  # the entries there
     shape: tuple[int, ...]  # shape of the vertex as an array
+    low: float | None = field(default=None, repr=False, compare=False)  # see `Vertex`
 
     @property
     def norm2(self) -> float:
@@ -109,7 +106,7 @@ class DenseVertex:
     """
 
     values: np.ndarray
-    low: ClassVar[float | None] = None
+    low: float | None = field(default=None, repr=False, compare=False)  # see `Vertex`
 
     @property
     def norm2(self) -> float:
