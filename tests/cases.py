@@ -34,7 +34,9 @@ DATA = (
     ex.Dense(MATRIX.astype(np.float32)),
     ex.CSR(sp.csr_array(MATRIX.astype(np.float32))),
 )
+SPECIAL_DATA = (ex.Entries([0, 1], [1, 0], (2, 3)),)  # x is a matrix, see test_entries.py
 LOSSES = (ex.Logistic(), ex.NonlinearLeastSquares(), ex.Squared(), ex.Huber(), ex.Huber(0.3))
+MULTI_LOSSES = (ex.Multinomial(3), ex.MultiTask(ex.Squared(), 2))  # of several margins a row, see test_outputs.py
 SETS = (
     ex.L1Ball(2.0),
     ex.L2Ball(1.5),
@@ -160,7 +162,7 @@ SPECIAL_GRADIENTS = (
 )
 SPECIAL_MOVES = (ex.Consensus(ex.ring(4)), ex.InFacePairwise(), ex.InFaceBlended())
 SPECIAL_METHODS = (ex.DMFW(batch=5), ex.FZFW(), ex.FZCGS(), ex.InFaceFW())
-SPECIAL_SETS = (ex.LoewnerInterval(np.eye(2), 3 * np.eye(2)),)
+SPECIAL_SETS = (ex.LoewnerInterval(np.eye(2), 3 * np.eye(2)), ex.AffineCut(ex.Simplex(), np.ones((1, 3)), upper=0.5))
 SPECIAL_OBJECTIVES = (ex.KarcherMean([np.eye(2), 2 * np.eye(2)]),)
 
 

@@ -56,7 +56,9 @@ def test_the_oracle_answers_a_best_feasible_point(case, data, dtype, seed):
     assert s.dot(g) == pytest.approx(float(np.vdot(wide, point)), abs=10 * scale + 1e-300)
     assert s.norm2 == pytest.approx(float(np.vdot(point, point)), rel=1e-5 if dtype == np.float32 else 1e-9)
     assert s.dot(g) == pytest.approx(case.minimum(wide), abs=scale + 1e-300)
-    assert least(s, g) <= case.minimum(wide) + (1e-12 if dtype == np.float64 else tol) * scale / tol + 1e-300  # safe also if inexact
+    assert (
+        least(s, g) <= case.minimum(wide) + (1e-12 if dtype == np.float64 else tol) * scale / tol + 1e-300
+    )  # safe also if inexact
     rng = np.random.default_rng(seed)
     best = min(float(np.vdot(wide, case.sample(rng))) for _ in range(5))
     assert s.dot(g) <= best + 10 * scale + 1e-300
@@ -67,6 +69,7 @@ def test_the_oracle_answers_a_best_feasible_point(case, data, dtype, seed):
 @given(data=st.data())
 def test_huge_and_tiny_gradients(case, scale, data):
     g = gradient(data, case)
+    assume(not g.any() or np.abs(g).max() > 1e-6)  # else the product has lost its digits
     with np.errstate(under="ignore"):
         s = case.C.lmo(g * scale).to_array()
     assert case.C.contains(s, case.tol)
@@ -220,8 +223,8 @@ def test_vertices_to_go_away_from_are_worst_on_the_face(case, seed, atoms):
     assert 0 <= t <= 1
     d = s.to_array() - a.to_array()
     assert case.C.contains(x + t * d, 1e-9)
-    assume(t < 1 and np.abs(d).max() > 1e-9 * case.size)
-    assert not case.C.contains(x + (t + 1e-3) * d, 1e-9)
+    if t < 1 and np.abs(d).max() > 1e-9 * case.size:
+        assert not case.C.contains(x + (t + 1e-3) * d, 1e-9)
 
 
 # sets as values

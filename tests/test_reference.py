@@ -408,7 +408,7 @@ def test_a_set_of_ones_own():
     r = reference(f, Segment())
     a = cases.MATRIX @ Segment.end
     t = float(np.clip(a @ f.y / (a @ a), -1, 1))
-    assert r.how.startswith("Frank-Wolfe")
+    assert r.how.startswith("blended pairwise steps")
     assert r.value == pytest.approx(f.value(t * Segment.end), rel=1e-9)
     assert (r.convex, r.starts) == (True, 1)
 
@@ -416,7 +416,7 @@ def test_a_set_of_ones_own():
 def test_an_objective_of_ones_own():
     r = reference(cases.separable(ex.Squared()), ex.L2Ball(0.5))
     exact = reference(cases.model(ex.Squared()), ex.L2Ball(0.5))
-    assert r.how.startswith("Frank-Wolfe")
+    assert r.how.startswith("blended pairwise steps")
     assert r.gap <= 1e-8 * r.value + 1e-10
     assert r.lower <= exact.value <= r.value + exact.gap
 
@@ -426,7 +426,7 @@ def test_many_coefficients(monkeypatch):
     exact = reference(f, C)
     monkeypatch.setattr(module, "DIMENSION", cases.DIM - 1)
     r = reference(f, C)
-    assert (exact.how.split(",")[0], r.how.split(",")[0]) == ("interior point", "Frank-Wolfe with line search")
+    assert (exact.how.split(",")[0], r.how.split(",")[0]) == ("interior point", "blended pairwise steps with line search")
     assert r.gap <= 1e-8 * r.value + 1e-10
     assert abs(r.value - exact.value) <= r.gap + exact.gap
 
@@ -434,7 +434,7 @@ def test_many_coefficients(monkeypatch):
 def test_many_coefficients_and_not_convex(monkeypatch):
     monkeypatch.setattr(module, "DIMENSION", cases.DIM - 1)
     r = reference(cases.model(ex.NonlinearLeastSquares()), ex.L1Ball(0.5))
-    assert r.how.startswith("Frank-Wolfe")
+    assert r.how.startswith("blended pairwise steps")
 
 
 # more columns than can be solved for at once

@@ -11,8 +11,11 @@ Minimise a finite sum over a convex set that is known through its linear minimis
 from extremal import datasets as datasets
 from extremal.active import ActiveSet
 from extremal.checks import InputError, NonFiniteError
+from extremal.completion import MatrixCompletion
 from extremal.data import CSR, Dense
 from extremal.driver import minimize
+from extremal.entries import Entries
+from extremal.factored import FactoredMatrix
 from extremal.gradients import (
     Full,
     MiniBatch,
@@ -86,11 +89,58 @@ from extremal.moves import (
     Sliding,
     VertexMove,
 )
+from extremal.multi_losses import Multinomial, MultiTask
 from extremal.objective import LinearModel
 from extremal.result import Calls, Certificate, Record, Result, Status, Trace
 from extremal.sampling import Sampler
 from extremal.separable import Separable
-from extremal.sets import Box, ConvexSet, L1Ball, L2Ball, LinfBall, LoewnerInterval, Simplex
+from extremal.sets import (
+    AffineCut,
+    Birkhoff,
+    Box,
+    BudgetBox,
+    CappedSimplex,
+    ConvexHull,
+    ConvexSet,
+    ElasticBall,
+    FacedProduct,
+    FacedRows,
+    Fantope,
+    GroupBall,
+    Hypersimplex,
+    IntegerHull,
+    KNormBall,
+    KSparseBall,
+    KSupportBall,
+    L1Ball,
+    L2Ball,
+    LatentGroupBall,
+    LinearImage,
+    LinfBall,
+    LoewnerInterval,
+    LpBall,
+    Matchings,
+    MaxNormBall,
+    MinkowskiSum,
+    Monotone,
+    NuclearBall,
+    Oracle,
+    OwlBall,
+    PathPolytope,
+    Polytope,
+    Product,
+    Rows,
+    ScaledSet,
+    ShiftedSet,
+    Simplex,
+    SpanningTrees,
+    Spectrahedron,
+    SpectralBall,
+    Symmetrised,
+    TransportPolytope,
+    UnitSimplex,
+    WeightedL1Ball,
+)
 from extremal.solver import State, iterate
 from extremal.spd import KarcherMean
 from extremal.steps import (
@@ -114,16 +164,21 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CGS", "CSR", "DMFW", "FCGS", "FZCGS", "FZFW", "NCGS", "NCGSVR", "SCGS", "SFW", "SPD", "STORC", "SVFW", "SVRF", "SVRFW",
-    "AcceleratedSliding", "ActiveSet", "Anytime", "Away", "AwayFW", "BlendedPairwise", "BlendedPairwiseFW", "Box", "Calls",
-    "Certificate", "Combination", "Consensus", "ConvexSet", "Coordinate", "CoptMomentumSFW", "Decay", "Dense", "DenseVertex",
-    "DoubleSliding", "Doubling", "EpochHarmonic", "EpochLength", "EpochOpenLoop", "EpochTolerance", "Euclidean", "FrankWolfe",
-    "Full", "FullStep", "FullyCorrective", "FullyCorrectiveFW", "GeodesicMove", "Huber", "InFaceBlended", "InFaceFW",
-    "InFacePairwise", "InputError", "InverseSqrt", "KarcherMean", "L1Ball", "L2Ball", "LargeTableWarning", "LineSearch",
-    "LinearModel", "LinfBall", "LoewnerInterval", "Logistic", "LowRank", "LuFreundSFW", "LuFreundStep", "Method", "MiniBatch",
-    "Momentum", "MomentumSFW", "MostFW", "NegiarSFW", "NonFiniteError", "NonlinearLeastSquares", "OneSampleSFW", "OnlineFW",
-    "OpenLoop", "Pairwise", "PairwiseFW", "Penalised", "Pool", "PowerLaw", "RankOne", "Record", "Result", "RiemannianSFW",
-    "Sag", "Saga", "SagaFW", "SagaSarah", "SagaSarahFW", "Sampler", "Sarah", "SarahFW", "Scaled", "Separable", "ShortStep",
-    "Simplex", "Sliding", "SmallBatch", "SparseVertex", "Spider", "SpiderFW", "SpiderRFW", "Squared", "State", "Status",
-    "Storm", "Substitute", "Svrg", "Telescoping", "Trace", "Tracking", "TwoPhase", "VertexMove", "ZerothOrder", "complete",
-    "iterate", "metropolis", "minimize", "ring",
+    "AcceleratedSliding", "ActiveSet", "AffineCut", "Anytime", "Away", "AwayFW", "Birkhoff", "BlendedPairwise",
+    "BlendedPairwiseFW", "Box", "BudgetBox", "Calls", "CappedSimplex", "Certificate", "Combination", "Consensus", "ConvexHull",
+    "ConvexSet", "Coordinate", "CoptMomentumSFW", "Decay", "Dense", "DenseVertex", "DoubleSliding", "Doubling", "ElasticBall",
+    "Entries", "EpochHarmonic", "EpochLength", "EpochOpenLoop", "EpochTolerance", "Euclidean", "FacedProduct", "FacedRows",
+    "FactoredMatrix", "Fantope", "FrankWolfe", "Full", "FullStep", "FullyCorrective", "FullyCorrectiveFW", "GeodesicMove",
+    "GroupBall", "Huber", "Hypersimplex", "InFaceBlended", "InFaceFW", "InFacePairwise", "InputError", "IntegerHull",
+    "InverseSqrt", "KNormBall", "KSparseBall", "KSupportBall", "KarcherMean", "L1Ball", "L2Ball", "LargeTableWarning",
+    "LatentGroupBall", "LineSearch", "LinearImage", "LinearModel", "LinfBall", "LoewnerInterval", "Logistic", "LowRank",
+    "LpBall", "LuFreundSFW", "LuFreundStep", "Matchings", "MatrixCompletion", "MaxNormBall", "Method", "MiniBatch",
+    "MinkowskiSum", "Momentum", "MomentumSFW", "Monotone", "MostFW", "MultiTask", "Multinomial", "NegiarSFW", "NonFiniteError",
+    "NonlinearLeastSquares", "NuclearBall", "OneSampleSFW", "OnlineFW", "OpenLoop", "Oracle", "OwlBall", "Pairwise",
+    "PairwiseFW", "PathPolytope", "Penalised", "Polytope", "Pool", "PowerLaw", "Product", "RankOne", "Record", "Result",
+    "RiemannianSFW", "Rows", "Sag", "Saga", "SagaFW", "SagaSarah", "SagaSarahFW", "Sampler", "Sarah", "SarahFW", "Scaled",
+    "ScaledSet", "Separable", "ShiftedSet", "ShortStep", "Simplex", "Sliding", "SmallBatch", "SpanningTrees", "SparseVertex",
+    "Spectrahedron", "SpectralBall", "Spider", "SpiderFW", "SpiderRFW", "Squared", "State", "Status", "Storm", "Substitute",
+    "Svrg", "Symmetrised", "Telescoping", "Trace", "Tracking", "TransportPolytope", "TwoPhase", "UnitSimplex", "VertexMove",
+    "WeightedL1Ball", "ZerothOrder", "complete", "iterate", "metropolis", "minimize", "ring",
 ]  # fmt: skip

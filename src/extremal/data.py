@@ -1,7 +1,11 @@
-"""The data matrix A (n rows, d columns) behind its four products. Sparsity lives here and nowhere else."""
+"""The data matrix A (n rows, d columns) behind its four products. Sparsity lives here and nowhere else.
+
+x is a vector of d entries, or a matrix of d rows with a column for each of k outputs; c has n entries, or n rows of k.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -10,7 +14,9 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.vertices import Coordinate, Vertex
+from extremal.vertices import Combination, Coordinate, LowRank, RankOne, SparseVertex, Vertex
+
+_STRUCTURED = Coordinate, SparseVertex, RankOne, LowRank  # their products need no product with a dense array of their size
 
 
 class Data(Protocol):
@@ -27,10 +33,67 @@ class Data(Protocol):
     def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray: ...  # A[idx] v
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray: ...  # A[idx]' c
     def row_norms2(self) -> np.ndarray: ...  # |a_i|^2 for every row
-    def ready(self) -> None: ...  # compile what products with some rows need, so that no run's clock pays for it
+    def ready(self, *outputs: int) -> None: ...  # compile what products with some rows need, so that no run's clock pays for it
 
 
-class Dense:
+class _Products(ABC):
+    """Products with vertices, from products with arrays and from single columns."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype: ...
+
+    @abstractmethod
+    def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray: ...
+
+    @abstractmethod
+    def _column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
+        """Column j of A[idx]."""
+
+    @property
+    @abstractmethod
+    def _few(self) -> int:
+        """How many columns cost less, one by one, than a product with all of A."""
+
+    def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx] v: a column of A for each row of v that is not zero, (A left) right' for matrices of low rank."""
+        if isinstance(v, Coordinate):
+            one = len(v.shape) == 1
+            return self._column(v.j, idx) * self.dtype.type(v.value) if one else self._coordinate(v, idx)
+        if isinstance(v, SparseVertex):
+            return self._sparse(v, idx)
+        if isinstance(v, RankOne):
+            return np.multiply.outer(self.dot(self._cast(v.left), idx), self._cast(v.right))
+        if isinstance(v, LowRank):
+            return self.dot(self._cast(v.left), idx) @ self._cast(v.right).T
+        if isinstance(v, Combination) and all(isinstance(term, _STRUCTURED) for _, term in v.terms):
+            return self._cast(np.sum([c * self.dot_vertex(term, idx) for c, term in v.terms], axis=0))
+        return self.dot(self._cast(v.to_array()), idx)
+
+    def _coordinate(self, v: Coordinate, idx: np.ndarray | None) -> np.ndarray:
+        """value times a column of A, in the column of the output that v is for."""
+        row, output = divmod(v.j, v.shape[1])
+        column = self._column(row, idx)
+        out = np.zeros((len(column), v.shape[1]), self.dtype)
+        out[:, output] = column * self.dtype.type(v.value)
+        return out
+
+    def _sparse(self, v: SparseVertex, idx: np.ndarray | None) -> np.ndarray:
+        """The columns for the rows of v that are not zero, if they are few, times those rows."""
+        k = v.shape[1] if len(v.shape) == 2 else 1
+        rows, outputs = np.divmod(v.indices, k)
+        used, place = np.unique(rows, return_inverse=True)
+        if not 0 < len(used) <= self._few:
+            return self.dot(self._cast(v.to_array()), idx)
+        values = np.zeros((len(used), k), self.dtype)
+        values[place, outputs] = v.values
+        return np.stack([self._column(int(j), idx) for j in used]).T @ values.reshape(len(used), *v.shape[1:])
+
+    def _cast(self, a: np.ndarray) -> np.ndarray:
+        return a.astype(self.dtype, copy=False)
+
+
+class Dense(_Products):
     """Rows in a dense array.
 
     Products with some rows gather those rows first: O(b d) time and memory for b rows.
@@ -71,28 +134,28 @@ class Dense:
             return np.concatenate([self._A[rows] @ x for rows in self._blocks()])
         return self._rows(idx) @ x
 
-    def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
-        """A[idx] v: one column for a coordinate vertex."""
-        if isinstance(v, Coordinate):
-            column = self._A[:, v.j] if idx is None else self._A[idx, v.j]
-            return column * self.dtype.type(v.value)
-        return self.dot(v.to_array().astype(self.dtype, copy=False), idx)
-
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx]' c."""
         if idx is None and c.dtype != self.dtype:
-            return np.sum([c[rows] @ self._A[rows] for rows in self._blocks()], axis=0)
-        return c @ self._rows(idx)
+            return np.sum([_tdot(self._A[rows], c[rows]) for rows in self._blocks()], axis=0)
+        return c @ self._rows(idx) if c.ndim == 1 else _tdot(self._rows(idx), c)
 
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
         return np.einsum("ij,ij->i", self._A, self._A)
 
-    def ready(self) -> None:
+    def ready(self, *outputs: int) -> None:
         """Nothing is to be compiled."""
 
     def _rows(self, idx: np.ndarray | None) -> np.ndarray:
         return self._A if idx is None else self._A[idx]
+
+    def _column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
+        return self._A[:, j] if idx is None else self._A[idx, j]
+
+    @property
+    def _few(self) -> int:
+        return self.shape[1] // 16
 
     def _blocks(self) -> list[slice]:
         """Blocks of rows whose copy in float64 takes 32 MiB at most."""
@@ -100,11 +163,16 @@ class Dense:
         return [slice(i, i + size) for i in range(0, self.shape[0], size)]
 
 
-class CSR:
+def _tdot(A: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """A' c; for a matrix c as (c' A)', which is the faster order for long A."""
+    return c @ A if c.ndim == 1 else np.ascontiguousarray((c.T @ A).T)
+
+
+class CSR(_Products):
     """Rows in a scipy sparse matrix (any sparse format is converted to CSR once).
 
     Products with all rows are scipy's; products with some rows are compiled loops over those rows' non-zeros, so a
-    batch costs its own non-zeros (and, for ``tdot``, one vector of length d).
+    batch costs its own non-zeros (and, for ``tdot``, one array of the size of x).
 
     Parameters
     ----------
@@ -153,23 +221,22 @@ class CSR:
         """A[idx] x."""
         if idx is None:
             return self._A @ x
+        if x.ndim == 2:
+            out = np.empty((len(idx), x.shape[1]), self.dtype)
+            self._rows.dot_matrix(*self._entries, np.ascontiguousarray(x), idx, out)
+            return out
         out = np.empty(len(idx), self.dtype)
         self._rows.dot(*self._entries, x, idx, out)
         return out
-
-    def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
-        """A[idx] v: one entry per row for a coordinate vertex, found by bisection."""
-        if not isinstance(v, Coordinate):
-            return self.dot(v.to_array().astype(self.dtype, copy=False), idx)
-        rows = np.arange(self.shape[0]) if idx is None else idx
-        out = np.empty(len(rows), self.dtype)
-        self._rows.column(*self._entries, v.j, rows, out)
-        return out * self.dtype.type(v.value)
 
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx]' c."""
         if idx is None:
             return self._A.T @ c
+        if c.ndim == 2:
+            out = np.zeros((self.shape[1], c.shape[1]), self.dtype)
+            self._rows.tdot_matrix(*self._entries, np.ascontiguousarray(c), idx, out)
+            return out
         out = np.zeros(self.shape[1], self.dtype)
         self._rows.tdot(*self._entries, c, idx, out)
         return out
@@ -178,10 +245,12 @@ class CSR:
         """|a_i|^2 for every row."""
         return np.asarray(self._A.multiply(self._A).sum(axis=1)).reshape(-1)
 
-    def ready(self) -> None:
+    def ready(self, *outputs: int) -> None:
         """Import numba and compile the products with some rows, or load them from its cache."""
-        none = np.empty(0, np.int64)
-        self.tdot(self.dot(np.zeros(self.shape[1], self.dtype), none), none)
+        x = _locked(np.zeros((self.shape[1], *outputs), self.dtype))  # as iterates are
+        for none in (np.empty(0, np.int64), _locked(np.empty(0, np.int64))):  # numba compiles apart for read-only arrays
+            self.tdot(self.dot(x, none), none)
+            self._column(0, none)
 
     @cached_property
     def _rows(self) -> Any:
@@ -189,8 +258,24 @@ class CSR:
 
         return rows
 
+    def _column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
+        """One entry per row, found by bisection."""
+        rows = np.arange(self.shape[0]) if idx is None else idx
+        out = np.empty(len(rows), self.dtype)
+        self._rows.column(*self._entries, j, rows, out)
+        return out
+
+    @property
+    def _few(self) -> int:
+        return self._A.nnz // (8 * self.shape[0])
+
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_rows"}  # a module does not pickle
+
+
+def _locked(a: np.ndarray) -> np.ndarray:
+    a.flags.writeable = False
+    return a
 
 
 def as_data(A: Any) -> Data:

@@ -1,21 +1,22 @@
 """Finite sums f(x) = (1/n) sum_i f_i(x): the contract, and linear models.
 
-What fixes grad f_i is called its derivative c_i: one number for a linear model (grad f_i = c_i a_i), the gradient
-itself otherwise. Estimators store and subtract derivatives only, so a table of them costs what it must and no more.
+What fixes grad f_i is called its derivative c_i: one number for a linear model (grad f_i = c_i a_i), k numbers for one
+with k outputs (grad f_i = a_i c_i'), the gradient itself otherwise. Estimators store and subtract derivatives only, so a
+table of them costs what it must and no more.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.data import Data, as_data
-from extremal.losses import Loss, check_targets
+from extremal.losses import Loss, MultiLoss, check_targets
 from extremal.vertices import Chord, Vertex
 
 Rows = np.ndarray | None  # indices of components; None means all of them
@@ -62,13 +63,16 @@ class LinearModel:
 
     A full gradient costs two passes over A; b components cost 2b rows. Tables of component gradients hold n numbers.
 
+    With a loss of k margins (`Multinomial`, `MultiTask`) x is a matrix of shape (d, k), one column per output, a_i' x takes
+    the place of <a_i, x>, grad f(x) = (1/n) A' c for the n x k matrix c, and tables hold n k numbers.
+
     Parameters
     ----------
-    loss : Loss
-        `Logistic`, `NonlinearLeastSquares`, `Squared`, `Huber` or your own.
+    loss : Loss or MultiLoss
+        `Logistic`, `NonlinearLeastSquares`, `Squared`, `Huber`, `Multinomial`, `MultiTask` or your own.
     A : array or scipy sparse matrix of shape (n, d)
         One row per component. float32 stays float32, and so does x then.
-    y : array of shape (n,)
+    y : array of shape (n,), or (n, k) for `MultiTask`
         Targets; the loss says which it takes.
 
     Examples
@@ -81,17 +85,13 @@ class LinearModel:
     0.5
     """
 
-    deriv_shape: tuple[int, ...] = ()
-
     def __init__(self, loss: Loss, A: Any, y: Any):
         if isinstance(loss, type) or not hasattr(loss, "deriv"):
             raise InputError(f"`LinearModel(loss=...)` must be a loss such as Logistic(), got {loss!r}")
         self.loss: Loss = loss
         self.data: Data = as_data(A)
-        y = checks.array("LinearModel", "y", y)
-        if y.shape != (self.data.shape[0],):
-            raise InputError(f"`LinearModel(y=...)` must have shape ({self.data.shape[0]},), one per row of A, got {y.shape}")
-        self.y = check_targets(loss, y, self.data.dtype)
+        self.deriv_shape: tuple[int, ...] = _outputs(loss, self.data)
+        self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0], self.data.dtype)
 
     @property
     def n(self) -> int:
@@ -101,7 +101,7 @@ class LinearModel:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of x."""
-        return self.data.shape[1:]
+        return *self.data.shape[1:], *self.deriv_shape
 
     @property
     def dtype(self) -> np.dtype:
@@ -112,6 +112,11 @@ class LinearModel:
     def convex(self) -> bool:
         """Whether the loss is."""
         return self.loss.convex
+
+    @property
+    def factored(self) -> bool:
+        """Whether x may be a matrix in factors."""
+        return getattr(self.data, "factored", False)
 
     def value(self, x: np.ndarray) -> float:
         """f(x), one pass."""
@@ -131,7 +136,7 @@ class LinearModel:
         return self.loss.deriv(self.data.dot(x, idx), self.y if idx is None else self.y[idx])
 
     def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray:
-        """(1/b) sum over idx of c_i a_i."""
+        """(1/b) sum over idx of c_i a_i, or of a_i c_i'."""
         return self.data.tdot(c, idx) / len(c)
 
     def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
@@ -139,7 +144,7 @@ class LinearModel:
         return self.loss.value(self.data.dot(x, idx), self.y if idx is None else self.y[idx])
 
     def margins(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
-        """<a_i, x> for i in idx."""
+        """<a_i, x> for i in idx, or the rows a_i' x."""
         return self.data.dot(x, idx)
 
     def vertex_margins(self, s: Vertex, idx: Rows = None) -> np.ndarray:
@@ -157,21 +162,28 @@ class LinearModel:
 
     def ready(self) -> None:
         """Compile the products with some rows."""
-        self.data.ready()
+        self.data.ready(*self.deriv_shape)
 
     @property
     def smoothness(self) -> float:
-        """L = curvature * lambda_max(A'A) / n, by a dense eigenvalue or by Lanczos steps; computed once."""
+        """L = curvature * lambda_max(A'A) / n for any number of outputs, by a dense eigenvalue or Lanczos; computed once."""
         return self.loss.curvature * self._lambda_max / self.n
 
     @cached_property
     def _lambda_max(self) -> float:
-        return _lambda_max(self.data)
+        return self.data.lambda_max() if isinstance(self.data, _Known) else _lambda_max(self.data)
 
     @cached_property
     def row_smoothness(self) -> np.ndarray:
         """L_i = curvature * |a_i|^2; the paper's Lt is the root of the mean of their squares."""
         return self.loss.curvature * self.data.row_norms2().astype(np.float64)
+
+
+@runtime_checkable
+class _Known(Protocol):
+    """Data that know the largest eigenvalue of A'A."""
+
+    def lambda_max(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -189,8 +201,18 @@ class _Margins:
         return _mean(self.loss.deriv(self.z + t * self.dz, self.y) * self.dz)
 
 
+def _outputs(loss: Loss, data: Data) -> tuple[int, ...]:
+    """Shape of a row of margins."""
+    if not isinstance(loss, MultiLoss):
+        return ()
+    if len(data.shape) != 2:
+        raise InputError(f"`LinearModel(loss=...)`: {loss!r} has several outputs, and takes rows of features only as data")
+    return (loss.outputs,)
+
+
 def _mean(values: np.ndarray) -> float:
-    return float(values.mean(dtype=np.float64))
+    """The sum over all entries, divided by the number of rows."""
+    return float(values.sum(dtype=np.float64)) / len(values)
 
 
 def _lambda_max(A: Data) -> float:

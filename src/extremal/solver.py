@@ -21,7 +21,7 @@ from extremal.moves import Move, Point
 from extremal.objective import Objective
 from extremal.result import Calls, Certificate
 from extremal.sampling import Sampler
-from extremal.sets import ConvexSet
+from extremal.sets import AffineCut, ConvexSet
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,7 @@ def loop(f: Objective, setup: Setup, seed: int) -> Iterator[State]:
         point = new
 
 
-def prepare(
-    call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, x0: Any, seed: int, budget: Budget
-) -> Setup:
+def prepare(call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, x0: Any, seed: int, budget: Budget) -> Setup:
     """Fit set, method and starting point to the objective, refusing what does not fit."""
     if isinstance(f, type) or not hasattr(f, "derivs"):
         raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
@@ -167,7 +165,7 @@ def prepare(
     C = C.on(f.shape)
     f.ready()
     prepared = as_recipe(call, method).prepare(f, C, budget)
-    oracle = CountedSet(C, calls := Calls())
+    oracle = CountedSet(C.C if isinstance(C, AffineCut) else C, calls := Calls())  # the cut is the method's to approach
     return Setup(prepared, oracle, _first_point(call, f, oracle, prepared.move, x0), calls)
 
 

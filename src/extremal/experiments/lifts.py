@@ -86,13 +86,13 @@ def lift(C: ConvexSet, d: int) -> Lift | None:
     (5, array([ 1. , -0.5]))
     """
     match C:
-        case L1Ball():
+        case L1Ball(centre=None):
             return _Cross(d, C.radius)
         case Simplex():
             return _Simplex(d, C.total)
-        case L2Ball():
+        case L2Ball(centre=None):
             return _Ball(d, C.radius)
-        case LinfBall():
+        case LinfBall(centre=None):
             return _Box(np.full(d, -C.radius), np.full(d, C.radius))
         case Box():
             return _Box(np.broadcast_to(C.lower, (d,)), np.broadcast_to(C.upper, (d,)))

@@ -17,7 +17,7 @@ from extremal.experiments.lifts import Lift, lift
 from extremal.experiments.working_set import Sparse, by_columns
 from extremal.iterates import inner
 from extremal.losses import Logistic, NonlinearLeastSquares
-from extremal.methods import FrankWolfe
+from extremal.methods import BlendedPairwiseFW
 from extremal.objective import LinearModel, Objective
 from extremal.sets import ConvexSet
 from extremal.steps import LineSearch
@@ -68,8 +68,8 @@ def reference(f: Objective, C: ConvexSet) -> Reference:
     If f is not convex, the best of several descents: from the centre, from near the logistic regression for the same labels
     (`NonlinearLeastSquares` only), and from random points of a fixed seed; stationary, but not proven to be a minimum.
 
-    Everything else (your own sets and objectives, other sets in larger d) is left to Frank-Wolfe with line search: 3000 passes,
-    or a gap of 1e-8 |f|. Rows, targets, sets and margins of sizes beyond 1e100 are refused.
+    Everything else (other sets, your own, other objectives, larger d) is left to blended pairwise steps with line search: 3000
+    passes, or a gap of 1e-10 |f|, which they reach on polytopes. Rows, targets, sets and margins of sizes beyond 1e100 are refused.
 
     Parameters
     ----------
@@ -95,15 +95,15 @@ def reference(f: Objective, C: ConvexSet) -> Reference:
     if not isinstance(C, ConvexSet):
         raise InputError(f"`reference(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
     C = C.on(f.shape)
-    if not isinstance(f, LinearModel):
-        return _by_frank_wolfe(f, C)
+    if not isinstance(f, LinearModel) or len(f.shape) > 1:
+        return _by_atoms(f, C)
     _refuse_huge(f, C)
     few = f.shape[0] <= DIMENSION
     if few and (lifted := lift(C, f.shape[0])) is not None:
         return _by_newton(f, C, lifted)
-    if not few and f.convex and isinstance(C, Sparse):
+    if not few and f.convex and isinstance(C, Sparse) and lift(C, f.shape[0]) is not None:
         return _by_columns(f, C)
-    return _by_frank_wolfe(f, C)
+    return _by_atoms(f, C)
 
 
 def _refuse_huge(f: LinearModel, C: ConvexSet) -> None:
@@ -193,6 +193,6 @@ def _logistic(f: LinearModel, C: ConvexSet, lifted: Lift) -> np.ndarray:
     return lifted.feasible(found.x)
 
 
-def _by_frank_wolfe(f: Objective, C: ConvexSet) -> Reference:
-    r = minimize(f, C, FrankWolfe(step=LineSearch()), tol=1e-8, max_grads=3000 * f.n)
-    return Reference(r.value, r.gap, r.x, f"Frank-Wolfe with line search, {r.n_iter} steps", f.convex, 1)
+def _by_atoms(f: Objective, C: ConvexSet) -> Reference:
+    r = minimize(f, C, BlendedPairwiseFW(step=LineSearch()), tol=1e-10, atol=1e-11, max_grads=3000 * f.n)
+    return Reference(r.value, r.gap, r.x, f"blended pairwise steps with line search, {r.n_iter} of them", f.convex, 1)

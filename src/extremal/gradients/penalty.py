@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
@@ -15,6 +14,7 @@ from extremal.gradients.base import Estimate, Facts, Gradient, Phase, Steps, pha
 from extremal.laws import PowerLaw
 from extremal.objective import Objective
 from extremal.sampling import Sampler
+from extremal.sets.cuts import check_affine
 
 
 @dataclass(frozen=True)
@@ -131,31 +131,3 @@ def smoothing(call: str, mu: Any) -> PowerLaw:
         checks.positive(call, "mu", mu(0))
         return mu
     return PowerLaw(checks.positive(call, "mu", mu), 2.0, -0.25)
-
-
-def check_affine(call: str, G: Any, lower: Any, upper: Any) -> dict[str, Any]:
-    """G, lower and upper in float64; refuses what is no constraint."""
-    G = G if sp.issparse(G) else checks.array(call, "G", G)
-    if G.ndim != 2 or 0 in G.shape or G.dtype.kind not in "biuf":
-        raise InputError(f"`{call}(G=...)` must be a matrix of numbers, one row per constraint, got shape {G.shape}")
-    G = sp.csr_array(G).astype(np.float64) if sp.issparse(G) else G.astype(np.float64)
-    checks.finite(call, "G", G.data if sp.issparse(G) else G)
-    if lower is None and upper is None:
-        raise InputError(f"`{call}(lower=..., upper=...)`: give at least one of the bounds on G x")
-    low, up = (
-        _bound(call, name, end if value is None else value, G.shape[0])
-        for name, value, end in (("lower", lower, -np.inf), ("upper", upper, np.inf))
-    )
-    if not ((low <= up) & (low < np.inf) & (up > -np.inf)).all():
-        raise InputError(f"`{call}(lower=..., upper=...)` must have lower <= upper everywhere, and a number between them")
-    return {"G": G, "lower": low, "upper": up}
-
-
-def _bound(call: str, name: str, value: Any, rows: int) -> np.ndarray:
-    """A bound for each row."""
-    a = checks.array(call, name, value)
-    if a.dtype.kind not in "biuf" or a.shape not in ((), (rows,)):
-        raise InputError(f"`{call}({name}=...)` must be a number, or one for each of the {rows} rows of G, got {value!r}")
-    if np.isnan(a).any():
-        raise InputError(f"`{call}({name}=...)` must not be NaN")
-    return np.broadcast_to(a.astype(np.float64), (rows,))

@@ -43,7 +43,7 @@ class Table:
     def zero(cls, f: Objective) -> Table:
         """y_i = 0: no component gradient."""
         check_memory(f)
-        return cls(f, np.zeros((f.n, *f.deriv_shape), f.dtype), np.zeros(f.shape, f.dtype))
+        return cls.of(f, np.zeros((f.n, *f.deriv_shape), f.dtype))
 
     def put(self, f: Objective, idx: np.ndarray, c: np.ndarray, distinct: bool) -> None:
         """y_i <- c for i in idx, once for each i, however often idx names it."""

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients import Storm
-from extremal.gradients.penalty import Penalised, check_affine, smoothing
+from extremal.gradients.penalty import Penalised, smoothing
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
 from extremal.objective import Objective
-from extremal.sets import ConvexSet
+from extremal.sets import AffineCut, ConvexSet
+from extremal.sets.cuts import check_affine
 from extremal.steps import LineSearch, OpenLoop, ShortStep, Step
 
 
@@ -44,7 +45,7 @@ class MostFW:
     batch : int, optional
         b; 1 if left out.
     G : array or scipy sparse matrix of shape (r, d), optional
-        One row per constraint; left out, there is none.
+        One row per constraint; left out, there is none but those of an `AffineCut`.
     lower, upper : float or array of shape (r,), optional
         Bounds on G x; both the same for equations. With G, at least one of them.
     mu : float or PowerLaw
@@ -63,6 +64,9 @@ class MostFW:
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([1.0, 0.0, 0.0]))     # without G, all weight on the first
     >>> method = ex.MostFW(batch=3, G=[[1.0, -1.0, 0.0]], lower=0.0, upper=0.0, mu=0.01)
     >>> ex.minimize(f, ex.Simplex(), method=method, tol=0, atol=0, max_iter=2000).x.round(2)
+    array([0.5, 0.5, 0. ])
+    >>> C = ex.AffineCut(ex.Simplex(), G=[[1.0, -1.0, 0.0]], lower=0.0, upper=0.0)               # the same, as a set
+    >>> ex.minimize(f, C, method=ex.MostFW(batch=3, mu=0.01), tol=0, atol=0, max_iter=2000).x.round(2)
     array([0.5, 0.5, 0. ])
     """
 
@@ -89,10 +93,7 @@ class MostFW:
         checks.fix(self, mu=smoothing("MostFW", self.mu))
         if self.G is not None:
             checks.fix(self, **check_affine("MostFW", self.G, self.lower, self.upper))
-            if isinstance(self.step, (LineSearch, ShortStep)):
-                raise InputError(
-                    f"`MostFW(step=...)` must be fixed in advance, as OpenLoop() is: {self.step} ignores the penalty"
-                )
+            check_fixed(self.step)
         elif self.lower is not None or self.upper is not None:
             raise InputError("`MostFW(lower=..., upper=...)` are bounds on G x: give G too")
 
@@ -104,7 +105,17 @@ class MostFW:
         """gamma_t = eta_t = 2 / (t + 1), with the penalty if there is a G."""
         b = root_batch("MostFW", self.batch, f.n, 0)
         gradient = Storm(b, PowerLaw(2, 2, -1))  # gamma_t = 2 / (t + 1) at estimate j = t - 1
-        if self.G is not None:
-            gradient = Penalised(gradient, self.G, self.lower, self.upper, self.mu)
+        if isinstance(C, AffineCut) and self.G is not None:
+            raise InputError("`MostFW(G=...)` must be left out where the set is an AffineCut, which has a G of its own")
+        cut = C if isinstance(C, AffineCut) else self
+        if cut.G is not None:
+            check_fixed(self.step)
+            gradient = Penalised(gradient, cut.G, cut.lower, cut.upper, self.mu)
             gradient.check_fits(f)
         return Method(gradient, self.step or OpenLoop()).prepare(f, C, budget)
+
+
+def check_fixed(step: Step | None) -> None:
+    """Refuse a step that looks at f, where f is not all."""
+    if isinstance(step, (LineSearch, ShortStep)):
+        raise InputError(f"`MostFW(step=...)` must be fixed in advance, as OpenLoop() is: {step} ignores the penalty")

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients import Facts, Gradient
+from extremal.gradients import Facts, Gradient, Penalised
 from extremal.laws import PowerLaw
 from extremal.manifolds import Euclidean
 from extremal.moves import Consensus, InFaceBlended, InFacePairwise, Move, VertexMove
 from extremal.moves.geodesic import check_manifold
 from extremal.objective import Objective
-from extremal.sets import ConvexSet, Faced
+from extremal.sets import AffineCut, ConvexSet, Faced
 from extremal.steps import InverseSqrt, Plan, Step, TwoPhase, check_step
 
 
@@ -113,6 +113,11 @@ class Method:
             raise InputError(f"{type(self.gradient).__name__} follows the vertex of each step: it needs the move VertexMove()")
         if isinstance(self.move, Consensus) and facts.agents != len(self.move.mixing):
             raise InputError(f"{self.move} wants an estimate for each agent: use Tracking with the same mixing matrix")
+        if isinstance(C, AffineCut) and not isinstance(self.gradient, Penalised):
+            raise InputError(
+                "an AffineCut has no oracle of its own, and only MostFW() adds a penalty for its bounds; for a polytope with all "
+                "its constraints see Polytope"
+            )
         if isinstance(self.move, (InFacePairwise, InFaceBlended)) and not isinstance(C, Faced):
             raise InputError(
                 f"{type(self.move).__name__} needs a set that knows its faces, such as Simplex() or Box(0, 1); {C} does not: "

@@ -121,6 +121,7 @@ def _search(h: Restriction, w: np.ndarray, d: np.ndarray, slope: float, limit: f
 
 def project(v: np.ndarray) -> np.ndarray:
     """The nearest weights: non-negative, of sum 1."""
+    v = v - v.max()  # the same weights, and sums that keep their digits
     u = np.sort(v)[::-1]
     thresholds = (np.cumsum(u) - 1) / np.arange(1, len(u) + 1)
     w = np.maximum(v - thresholds[np.flatnonzero(u > thresholds)[-1]], 0.0)

@@ -1,11 +1,33 @@
 """Convex sets, each known by its linear minimisation oracle."""
 
 from extremal.sets.base import ConvexSet, Faced, Projectable, Warm
-from extremal.sets.norm_balls import L1Ball, L2Ball, LinfBall
+from extremal.sets.boxes import BudgetBox, CappedSimplex, Hypersimplex
+from extremal.sets.chains import Monotone
+from extremal.sets.composed import MinkowskiSum, ScaledSet, ShiftedSet
+from extremal.sets.cuts import AffineCut
+from extremal.sets.graphs import Matchings, SpanningTrees
+from extremal.sets.group_balls import GroupBall, LatentGroupBall
+from extremal.sets.images import LinearImage, Symmetrised
+from extremal.sets.matchings import Birkhoff, TransportPolytope
+from extremal.sets.max_norm import MaxNormBall
+from extremal.sets.norm_balls import L1Ball, L2Ball, LinfBall, LpBall, WeightedL1Ball
+from extremal.sets.nuclear import NuclearBall, SpectralBall
+from extremal.sets.oracle import Oracle
 from extremal.sets.parse import SETS, parse
-from extremal.sets.simplices import Box, Simplex
+from extremal.sets.paths import PathPolytope
+from extremal.sets.polytopes import ConvexHull, IntegerHull, Polytope
+from extremal.sets.products import FacedProduct, FacedRows, Product, Rows
+from extremal.sets.simplices import Box, Simplex, UnitSimplex
+from extremal.sets.sorted_balls import ElasticBall, OwlBall
+from extremal.sets.sparse_balls import KNormBall, KSparseBall, KSupportBall
 from extremal.sets.spectral import LoewnerInterval
+from extremal.sets.symmetric import Fantope, Spectrahedron
 
 __all__ = [
-    "SETS", "Box", "ConvexSet", "Faced", "L1Ball", "L2Ball", "LinfBall", "LoewnerInterval", "Projectable", "Simplex", "Warm", "parse",
+    "SETS", "AffineCut", "Birkhoff", "Box", "BudgetBox", "CappedSimplex", "ConvexHull", "ConvexSet", "ElasticBall", "Faced",
+    "Fantope", "GroupBall", "Hypersimplex", "IntegerHull", "KNormBall", "KSparseBall", "KSupportBall", "L1Ball", "L2Ball",
+    "LatentGroupBall", "LinearImage", "LinfBall", "LoewnerInterval", "LpBall", "Matchings", "MaxNormBall", "MinkowskiSum",
+    "Monotone", "NuclearBall", "Oracle", "OwlBall", "PathPolytope", "Polytope", "Product", "Projectable", "Rows", "ScaledSet",
+    "ShiftedSet", "Simplex", "SpanningTrees", "Spectrahedron", "SpectralBall", "Symmetrised", "TransportPolytope",
+    "UnitSimplex", "Warm", "WeightedL1Ball", "parse",
 ]  # fmt: skip

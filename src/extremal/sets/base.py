@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
@@ -47,8 +48,8 @@ class ConvexSet(ABC):
         """Largest Euclidean distance of two points of the set, exact unless the class says otherwise."""
 
     @abstractmethod
-    def start(self) -> np.ndarray:
-        """A feasible point to start from."""
+    def start(self) -> Any:
+        """A feasible point to start from: an array, or a `FactoredMatrix` where that is smaller."""
 
     def on(self, shape: int | tuple[int, ...]) -> Self:
         """Return this set for points of the given shape, or refuse a shape that does not fit.
@@ -119,6 +120,10 @@ def brief(value: Any) -> str:
     """A parameter on one line: large arrays by their shape."""
     if isinstance(value, np.ndarray):
         return f"{value.item():g}" if value.ndim == 0 else f"<{' x '.join(map(str, value.shape))} array>"
+    if sp.issparse(value):
+        return f"<{' x '.join(map(str, value.shape))} sparse array>"
+    if isinstance(value, tuple) and len(value) > 6:
+        return f"({', '.join(map(brief, value[:3]))}, ... {len(value)} in all)"
     return repr(value)
 
 
@@ -130,6 +135,8 @@ def _is_default(C: ConvexSet, f: dataclasses.Field[Any]) -> bool:
 def _hashable(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, value.tobytes()
+    if sp.issparse(value):  # kept by rows or by columns
+        return value.shape, value.format, *map(_hashable, (value.indptr, value.indices, value.data))
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 
 

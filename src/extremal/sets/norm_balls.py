@@ -1,24 +1,28 @@
-"""Balls of norms: all x of a norm of at most ``radius``."""
+"""Balls of norms: all x of a norm of at most ``radius``, around 0 or around a centre."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
-from extremal import checks
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.checks import InputError
+from extremal.sets.base import refuse_non_finite
+from extremal.sets.norm_base import NormBall, ProjectableBall, float_of, peak, positive_numbers, shrunk, signs, unit
 from extremal.vertices import Coordinate, DenseVertex
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class L1Ball(ConvexSet):
+class L1Ball(ProjectableBall):
     """The l1 ball: a budget on the sum of magnitudes; its solutions are sparse.
 
         {x : sum_j |x_j| <= radius},   lmo(g) = -radius sign(g_j) e_j,  j = argmax |g_j|
 
-    One pass over g; the vertex is two numbers. Diameter 2 radius. Ties go to the smallest j, and g = 0 to radius e_0.
+    One look at each entry of g; the vertex is two numbers. Diameter 2 radius. Ties go to the smallest j, and g = 0 to
+    radius e_0. `project` sorts the entries within ``radius`` of the largest.
 
     Parameters
     ----------
@@ -26,6 +30,8 @@ class L1Ball(ConvexSet):
         Positive.
     shape : int or tuple of int, optional
         Shape of the points; any if left out.
+    centre : array, optional
+        The ball's centre; 0 if left out. It gives the shape.
 
     Examples
     --------
@@ -34,35 +40,24 @@ class L1Ball(ConvexSet):
     array([0., 2.])
     """
 
-    radius: float
-    shape: tuple[int, ...] | None = None
-
     def __post_init__(self):
-        self._fix(radius=checks.positive("L1Ball", "radius", self.radius))
+        self._fix_ball()
 
-    def lmo(self, g: np.ndarray) -> Coordinate:
-        """-radius sign(g_j) e_j at the largest |g_j|."""
-        j = int(np.abs(g).argmax())  # a NaN counts as largest, so looking at g_j is enough
-        top = float(g.flat[j])
-        refuse_non_finite(self, top)
-        return Coordinate(j, -self.radius if top > 0 else self.radius, g.shape)
+    def _norm(self, a: np.ndarray) -> float:
+        return a.sum()
 
-    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """sum |x_j| <= radius (1 + tol)."""
-        return float(np.abs(x).sum(dtype=np.float64)) <= self.radius * (1 + tol)
+    def _extreme(self, g: np.ndarray) -> Coordinate:
+        return peak(self, g, self.radius)
 
-    @property
-    def diameter(self) -> float:
-        """2 radius."""
-        return 2 * self.radius
+    def _reach(self) -> float:
+        return 1.0
 
-    def start(self) -> np.ndarray:
-        """The centre, 0."""
-        return np.zeros(self._known_shape("start()"))
+    def _nearest(self, y: np.ndarray) -> np.ndarray:
+        return np.copysign(shrunk(np.abs(y).reshape(-1), np.ones(y.size), self.radius).reshape(y.shape), y)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class L2Ball(ConvexSet):
+class L2Ball(ProjectableBall):
     """The Euclidean ball.
 
         {x : |x|_2 <= radius},   lmo(g) = -radius g / |g|
@@ -75,6 +70,8 @@ class L2Ball(ConvexSet):
         Positive.
     shape : int or tuple of int, optional
         Shape of the points; any if left out.
+    centre : array, optional
+        The ball's centre; 0 if left out. It gives the shape.
 
     Examples
     --------
@@ -83,14 +80,13 @@ class L2Ball(ConvexSet):
     array([-0.6,  0.8])
     """
 
-    radius: float
-    shape: tuple[int, ...] | None = None
-
     def __post_init__(self):
-        self._fix(radius=checks.positive("L2Ball", "radius", self.radius))
+        self._fix_ball()
 
-    def lmo(self, g: np.ndarray) -> DenseVertex | Coordinate:
-        """-radius g / |g|."""
+    def _norm(self, a: np.ndarray) -> float:
+        return math.sqrt(a @ a)
+
+    def _extreme(self, g: np.ndarray) -> DenseVertex | Coordinate:
         top = float(np.abs(g).max())
         refuse_non_finite(self, top)
         if top == 0:
@@ -98,22 +94,16 @@ class L2Ball(ConvexSet):
         u = g / top  # scaled first, so that squares neither overflow nor vanish
         return DenseVertex(u * (-self.radius / math.sqrt(float(np.vdot(u, u)))))
 
-    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """|x| <= radius (1 + tol)."""
-        return float(np.linalg.norm(x.reshape(-1).astype(np.float64))) <= self.radius * (1 + tol)
+    def _reach(self) -> float:
+        return 1.0
 
-    @property
-    def diameter(self) -> float:
-        """2 radius."""
-        return 2 * self.radius
-
-    def start(self) -> np.ndarray:
-        """The centre, 0."""
-        return np.zeros(self._known_shape("start()"))
+    def _nearest(self, y: np.ndarray) -> np.ndarray:
+        u = y / np.abs(y).max()
+        return u * (self.radius / math.sqrt(float(np.vdot(u, u))))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinfBall(ConvexSet):
+class LinfBall(ProjectableBall):
     """The maximum-norm ball: every entry in [-radius, radius].
 
         {x : max_j |x_j| <= radius},   lmo(g) = -radius sign(g)  (radius where g_j = 0)
@@ -126,6 +116,8 @@ class LinfBall(ConvexSet):
         Positive.
     shape : int or tuple of int, optional
         Shape of the points; any if left out.
+    centre : array, optional
+        The ball's centre; 0 if left out. It gives the shape.
 
     Examples
     --------
@@ -134,27 +126,129 @@ class LinfBall(ConvexSet):
     array([-2.,  2.])
     """
 
-    radius: float
-    shape: tuple[int, ...] | None = None
+    def __post_init__(self):
+        self._fix_ball()
+
+    def _norm(self, a: np.ndarray) -> float:
+        return a.max()
+
+    def _extreme(self, g: np.ndarray) -> DenseVertex:
+        return signs(self, g, self.radius)
+
+    def _reach(self) -> float:
+        return math.sqrt(math.prod(self._known_shape("diameter")))
+
+    def _nearest(self, y: np.ndarray) -> np.ndarray:
+        return np.clip(y, -self.radius, self.radius)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LpBall(NormBall):
+    """The ball of the p-norm, for any p from 1 to infinity.
+
+        {x : (sum_j |x_j|^p)^(1/p) <= radius},   lmo(g) = -radius sign(g) t / |t|_p,  t_j = |g_j|^(1/(p-1))
+
+    One pass over g and a power of each entry; a dense vertex. For p = 1 and infinity the answers are those of `L1Ball` and
+    `LinfBall`. Diameter 2 radius for p <= 2, and 2 radius dimension^(1/2 - 1/p) above. g = 0 gives radius e_0 if p is finite.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+    p : float
+        At least 1; ``math.inf`` is one.
+    shape : int or tuple of int, optional
+        Shape of the points; any if left out.
+    centre : array, optional
+        The ball's centre; 0 if left out. It gives the shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LpBall(1.0, p=1.5).lmo(np.array([0.0, -4.0])).to_array()
+    array([0., 1.])
+    >>> LpBall(1.0, p=4, shape=16).diameter
+    4.0
+    """
+
+    p: float
 
     def __post_init__(self):
-        self._fix(radius=checks.positive("LinfBall", "radius", self.radius))
+        self._fix_ball()
+        if not isinstance(self.p, Real) or isinstance(self.p, bool) or not self.p >= 1:
+            raise InputError(f"`LpBall(p=...)` must be a number of at least 1 (math.inf is one), got {self.p!r}")
+        self._fix(p=float(self.p))
 
-    def lmo(self, g: np.ndarray) -> DenseVertex:
-        """-radius sign(g)."""
-        refuse_non_finite(self, float(np.abs(g).max()))
-        kind = np.result_type(g, np.float32)
-        return DenseVertex(np.where(g > 0, kind.type(-self.radius), kind.type(self.radius)))
+    def _norm(self, a: np.ndarray) -> float:
+        return _p_norm(a, self.p)
 
-    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """max |x_j| <= radius (1 + tol)."""
-        return float(np.abs(x).max()) <= self.radius * (1 + tol)
+    def _extreme(self, g: np.ndarray) -> DenseVertex | Coordinate:
+        if self.p == math.inf:
+            return signs(self, g, self.radius)
+        first = peak(self, g, self.radius)
+        top = abs(float(g.flat[first.j]))
+        if self.p == 1 or top == 0:
+            return first
+        t = (np.abs(g.astype(np.float64)) / top) ** (1 / (self.p - 1))
+        t *= self.radius / _p_norm(t, self.p)
+        return DenseVertex(np.where(g > 0, -t, t).astype(float_of(g), copy=False))
 
-    @property
-    def diameter(self) -> float:
-        """2 radius sqrt(dimension)."""
-        return 2 * self.radius * math.sqrt(math.prod(self._known_shape("diameter")))
+    def _reach(self) -> float:
+        # |x|_2 <= |x|_p for p <= 2, with equality at e_j; above, the mean of x_j^2 is at most that of |x_j|^p to the power
+        # 2/p (Jensen), with equality if all magnitudes are equal
+        return 1.0 if self.p <= 2 else math.prod(self._known_shape("diameter")) ** (0.5 - 1 / self.p)
 
-    def start(self) -> np.ndarray:
-        """The centre, 0."""
-        return np.zeros(self._known_shape("start()"))
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedL1Ball(ProjectableBall):
+    """The l1 ball with a price for each entry.
+
+        {x : sum_j weights_j |x_j| <= radius},   lmo(g) = -(radius / weights_j) sign(g_j) e_j,  j = argmax |g_j| / weights_j
+
+    A few passes over g; the vertex is two numbers. Diameter 2 radius / min weights: |x|_2 <= sum_j |x_j|. Ties go to the
+    smallest j, and g = 0 to entry 0. `project` sorts the entries that may stay.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+    weights : array
+        Positive, in the points' shape.
+    shape : int or tuple of int, optional
+        That of the weights.
+    centre : array, optional
+        The ball's centre; 0 if left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> WeightedL1Ball(2.0, weights=[1.0, 4.0]).lmo(np.array([1.0, -3.0])).to_array()
+    array([-2.,  0.])
+    """
+
+    weights: Any
+
+    def __post_init__(self):
+        self._fix_ball()
+        self._fix(weights=positive_numbers("WeightedL1Ball", "weights", self.weights))
+        self._fit("weights", self.weights.shape)
+
+    def _norm(self, a: np.ndarray) -> float:
+        return a @ self.weights.reshape(-1)
+
+    def _extreme(self, g: np.ndarray) -> Coordinate:
+        u, w = unit(self, g), self.weights.reshape(-1)
+        j = int((np.abs(u) / w).argmax())
+        return Coordinate(j, float((-1 if u[j] > 0 else 1) * self.radius / w[j]), g.shape)
+
+    def _reach(self) -> float:
+        return 1 / float(self.weights.min())
+
+    def _nearest(self, y: np.ndarray) -> np.ndarray:
+        return np.copysign(shrunk(np.abs(y).reshape(-1), self.weights.reshape(-1), self.radius).reshape(y.shape), y)
+
+
+def _p_norm(a: np.ndarray, p: float) -> float:
+    """(sum_j a_j^p)^(1/p), for a >= 0 that is not 0."""
+    top = float(a.max())
+    return top if p == math.inf else top * float(((a / top) ** p).sum()) ** (1 / p)

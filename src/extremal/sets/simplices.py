@@ -10,8 +10,11 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sets.base import ConvexSet, brief, refuse_non_finite
-from extremal.vertices import Coordinate, DenseVertex
+from extremal.sets import bounds
+from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.vertices import Coordinate, DenseVertex, Vertex
+
+ZERO = np.zeros(())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +66,93 @@ class Simplex(ConvexSet):
         shape = self._known_shape("start()")
         return np.full(shape, self.total / math.prod(shape))
 
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """max(x - theta, 0), with the number theta that makes the sum right: O(d log d)."""
+        return bounds.nearest(x, ZERO, np.asarray(self.total), self.total)
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Coordinate:
+        """total e_j at the largest g_j where x_j > 0, up to 1e-12 total."""
+        zero, _ = bounds.pinned(x, ZERO, np.asarray(self.total), np.asarray(self.total))
+        return Coordinate(int(np.where(zero, -np.inf, g).argmax()), self.total, x.shape)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with x + t (s - a) >= 0."""
+        return bounds.longest_step(x, s.to_array() - a.to_array(), 0.0, math.inf)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnitSimplex(ConvexSet):
+    """The simplex with its inside: non-negative weights that sum to ``total`` at most.
+
+        {x : x >= 0, sum_j x_j <= total},   lmo(g) = total e_j,  j = argmin g_j,  or 0 if no g_j is negative
+
+    It is also the l1 ball of radius ``total`` cut with the positive orthant: a budget, not all of which has to be spent. One
+    pass over g; the vertex is two numbers. Diameter sqrt(2) total (total in one dimension). Ties go to 0, then to the
+    smallest j.
+
+    Parameters
+    ----------
+    total : float
+        Positive.
+    shape : int or tuple of int, optional
+        Shape of the points; any if left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = UnitSimplex(2.0)
+    >>> C.lmo(np.array([1.0, -3.0])).to_array(), C.lmo(np.array([1.0, 3.0])).to_array()
+    (array([0., 2.]), array([0., 0.]))
+    """
+
+    total: float = 1.0
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        self._fix(total=checks.positive("UnitSimplex", "total", self.total))
+
+    def lmo(self, g: np.ndarray) -> Coordinate:
+        """total e_j at the smallest g_j if that is negative, else 0."""
+        j = int(g.argmin())  # a NaN counts as smallest, an infinity as smallest or largest
+        least = float(g.flat[j])
+        refuse_non_finite(self, least, float(g.max()))
+        return Coordinate(j, self.total, g.shape) if least < 0 else Coordinate(0, 0.0, g.shape)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """x_j >= -tol total, and the sum is at most total (1 + tol)."""
+        return float(x.sum(dtype=np.float64)) <= self.total * (1 + tol) and float(x.min()) >= -tol * self.total
+
+    @property
+    def diameter(self) -> float:
+        """sqrt(2) total."""
+        return self.total if self.shape is not None and math.prod(self.shape) == 1 else math.sqrt(2) * self.total
+
+    def start(self) -> np.ndarray:
+        """The vertex 0."""
+        return np.zeros(self._known_shape("start()"))
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """max(x, 0) if its sum is at most total, else the nearest point of the simplex."""
+        y = np.maximum(x, 0.0)
+        inside = float(y.sum(dtype=np.float64)) <= self.total
+        return y if inside else bounds.nearest(x, ZERO, np.asarray(self.total), self.total)
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Coordinate:
+        """total e_j at the largest g_j where x_j > 0, or 0 if that is better and sum x < total, both up to 1e-12 total."""
+        y = self._with_slack(x)
+        zero, _ = bounds.pinned(y, ZERO, np.asarray(self.total), np.asarray(self.total))
+        j = int(np.where(zero, -np.inf, np.append(g, 0.0)).argmax())
+        return Coordinate(j, self.total, x.shape) if j < x.size else Coordinate(0, 0.0, x.shape)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with x + t (s - a) >= 0, and a sum of total at most."""
+        d = (s.to_array() - a.to_array()).reshape(-1)
+        return bounds.longest_step(self._with_slack(x), np.append(d, -d.sum()), 0.0, math.inf)
+
+    def _with_slack(self, x: np.ndarray) -> np.ndarray:
+        """x, and what is not spent as one more entry: a point of the simplex of one more dimension."""
+        return np.append(x, np.result_type(x, np.float32).type(self.total - x.sum(dtype=np.float64)))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Box(ConvexSet):
@@ -70,7 +160,7 @@ class Box(ConvexSet):
 
         {x : lower <= x <= upper},   lmo(g)_j = lower_j if g_j > 0 else upper_j
 
-    One pass over g, a dense vertex. Diameter |upper - lower|.
+    One pass over g, a dense vertex. Diameter |upper - lower|. For a sum that is given besides see `BudgetBox`.
 
     Parameters
     ----------
@@ -91,25 +181,16 @@ class Box(ConvexSet):
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        self._fix(lower=_bound("lower", self.lower), upper=_bound("upper", self.upper))
-        shapes = [self.lower.shape, self.upper.shape]
-        try:
-            shape = np.broadcast_shapes(*shapes, self.shape or ())
-        except ValueError:
-            shape = None
-        if shape is None or 0 in shape or (self.shape is not None and shape != self.shape):
-            raise InputError(
-                f"`Box(lower=..., upper=..., shape=...)` must fit one shape, got {shapes[0]}, {shapes[1]} and {self.shape}"
-            )
-        if not (self.lower <= self.upper).all():
+        lower, upper = bounds.numbers("Box", "lower", self.lower), bounds.numbers("Box", "upper", self.upper)
+        self._fix(lower=lower, upper=upper)
+        self._fix(shape=bounds.common_shape("Box", self.shape, lower=lower, upper=upper))
+        if not (lower <= upper).all():
             raise InputError("`Box(lower=..., upper=...)` must have lower <= upper everywhere")
-        if shape:
-            self._fix(shape=shape)
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """The corner with lower_j where g_j > 0 and upper_j elsewhere."""
         refuse_non_finite(self, float(np.abs(g).max()))
-        return DenseVertex(np.where(g > 0, self.lower, self.upper).astype(np.result_type(g, np.float32), copy=False))
+        return self._corner(g <= 0, g)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """lower <= x <= upper, up to tol times the larger bound's size."""
@@ -125,13 +206,18 @@ class Box(ConvexSet):
         """The centre."""
         return np.broadcast_to(self.lower + (self.upper - self.lower) / 2, self._known_shape("start()")).copy()
 
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """clip(x, lower, upper)."""
+        return np.clip(x, self.lower, self.upper)
 
-def _bound(name: str, value: Any) -> np.ndarray:
-    array = checks.array("Box", name, value)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"`Box({name}=...)` must be a number or an array of numbers, got {value!r}")
-    array = array.astype(np.float64)
-    if not np.isfinite(array).all():
-        raise InputError(f"`Box({name}=...)` must be finite (the set has to be compact), got {brief(array)}")
-    array.flags.writeable = False
-    return array
+    def away(self, g: np.ndarray, x: np.ndarray) -> DenseVertex:
+        """upper_j where g_j > 0 and lower_j elsewhere, but x_j where that is a bound, up to 1e-12 of its size."""
+        low, high = bounds.pinned(x, self.lower, self.upper, np.maximum(np.abs(self.lower), np.abs(self.upper)))
+        return self._corner(high | (~low & (g > 0)), g)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with lower <= x + t (s - a) <= upper."""
+        return bounds.longest_step(x, s.to_array() - a.to_array(), self.lower, self.upper)
+
+    def _corner(self, up: np.ndarray, g: np.ndarray) -> DenseVertex:
+        return DenseVertex(np.where(up, self.upper, self.lower).astype(np.result_type(g, np.float32), copy=False))

@@ -1,0 +1,92 @@
+"""Columns of two factors, shared by the versions of a matrix; they are only ever added."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+
+class Columns:
+    """Two factors with the same number of columns. A version of a matrix is left[:, :rank] right[:, :rank]', times a number.
+
+    New columns go behind those that are there, into room that doubles when it is full, so that a step costs what its own
+    columns do, and earlier versions stay true. What versions are asked again and again is kept here, and brought up to date.
+    """
+
+    def __init__(self, left: np.ndarray, right: np.ndarray, limit: int | None = None):
+        self.buffers = left, right  # m x capacity and n x capacity; only ever exchanged for larger ones with the same columns
+        self.used = left.shape[1]
+        fit = 2 * self.used + min(64, len(left), len(right))
+        self.limit = fit if limit is None else limit  # with more columns than that, a look at the rank is due
+        self.images: WeakKeyDictionary[Any, tuple[int, np.ndarray]] = WeakKeyDictionary()  # so many columns, their entries
+        self.norms = 0, 0.0  # so many columns, their |left right'|^2
+        self.lock = threading.Lock()
+
+    @property
+    def left(self) -> np.ndarray:
+        """m x capacity."""
+        return self.buffers[0]
+
+    @property
+    def right(self) -> np.ndarray:
+        """n x capacity."""
+        return self.buffers[1]
+
+    def append(self, rank: int, left: np.ndarray, right: np.ndarray) -> tuple[Columns, int]:
+        """These columns behind the first ``rank``, here or in a copy if another version has taken the place; and their number."""
+        new = rank + left.shape[1]
+        with self.lock:
+            if self.used == rank:
+                self._grow(new)
+                self.left[:, rank:new], self.right[:, rank:new] = left, right
+                self.used = new
+                return self, new
+            copy = Columns(self.left[:, :rank], self.right[:, :rank], self.limit)  # without room: it grows before it is written to
+        return copy.append(rank, left, right)
+
+    def _grow(self, wanted: int) -> None:
+        if wanted > self.left.shape[1]:
+            left, right = (np.empty((len(a), max(8, wanted, 2 * self.used)), a.dtype) for a in self.buffers)
+            left[:, : self.used], right[:, : self.used] = (a[:, : self.used] for a in self.buffers)
+            self.buffers = left, right
+
+    def gather(self, rank: int, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Entries of left right' at some positions."""
+        out = np.empty(rows.shape, self.left.dtype)
+        _kernels().entries(*self.buffers, rank, rows.reshape(-1), cols.reshape(-1), out.reshape(-1))
+        return out
+
+    def image(self, rank: int, key: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Entries at positions that every version is asked for: the sum over the columns so far is kept."""
+        with self.lock:
+            count, total = self.images.get(key, (0, None))
+            if total is None or count > rank:
+                count, total = 0, np.zeros(len(rows), self.left.dtype)
+            for j in range(count, rank):
+                _kernels().add(self.left[:, j].copy(), self.right[:, j].copy(), rows, cols, total)
+            self.images[key] = rank, total
+            return total.copy()
+
+    def norm2(self, rank: int) -> float:
+        """|left right'|^2, from that of the columns before."""
+        with self.lock:
+            count, total = self.norms if self.norms[0] <= rank else (0, 0.0)
+            for j in range(count, rank):
+                cross = _products(self.left, j) * _products(self.right, j)
+                total += 2.0 * float(cross[:j].sum()) + float(cross[j])
+            self.norms = rank, total
+            return total
+
+
+def _products(a: np.ndarray, j: int) -> np.ndarray:
+    """Products of column j with those up to it."""
+    return a[:, : j + 1].T.astype(np.float64, copy=False) @ a[:, j].astype(np.float64, copy=False)
+
+
+def _kernels() -> Any:
+    from extremal.kernels import positions  # numba: imported when entries are first asked for
+
+    return positions

@@ -1,0 +1,141 @@
+"""What matrices share that are not arrays: products, sums and single entries, and a dense copy only when asked for one."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+
+LARGEST = 4 * 2**30  # bytes of a dense copy
+
+
+class Matrix(ABC):
+    """An m x n matrix that is a value: nobody changes it.
+
+    ``A @ v`` and ``A.T @ u`` (vectors, or several side by side), ``A.flat[indices]``, ``A + B``, ``A - B``, ``c * A``, ``A / c``;
+    ``np.asarray(A)`` makes a dense copy, up to 4 GiB.
+    """
+
+    ndim = 2
+    __array_ufunc__ = None  # numpy's arrays and numbers leave sums and products to this class
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """(m, n)."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+
+    @property
+    @abstractmethod
+    def T(self) -> Any:
+        """The transpose, known by products as well."""
+
+    @abstractmethod
+    def __matmul__(self, v: Any) -> np.ndarray: ...
+
+    @abstractmethod
+    def __mul__(self, c: Any) -> Any: ...
+
+    @abstractmethod
+    def __truediv__(self, c: Any) -> Any: ...
+
+    @abstractmethod
+    def __add__(self, other: Any) -> Any: ...
+
+    @abstractmethod
+    def inner(self, other: Any) -> float:
+        """<A, B> in float64, for another matrix or an array."""
+
+    @abstractmethod
+    def entries(self, rows: Any, cols: Any) -> np.ndarray:
+        """A[rows[t], cols[t]] for every t."""
+
+    @abstractmethod
+    def all_finite(self) -> bool:
+        """Whether there is no NaN and no infinity in it."""
+
+    @abstractmethod
+    def sum(self) -> float:
+        """The sum of all entries."""
+
+    @abstractmethod
+    def to_array(self) -> np.ndarray:
+        """A dense copy, whatever its size."""
+
+    @property
+    def size(self) -> int:
+        """m n."""
+        return math.prod(self.shape)
+
+    @property
+    def flat(self) -> _Flat:
+        """Entries by flat index: ``A.flat[j]``, ``A.flat[indices]``."""
+        return _Flat(self)
+
+    def copy(self) -> Any:
+        """The matrix itself: it is never changed."""
+        return self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError(f"a {type(self).__name__} has no array to share: np.asarray makes one")
+        need = self.size * self.dtype.itemsize
+        if need > LARGEST:
+            what = f"{self.shape[0]} x {self.shape[1]} {type(self).__name__}"
+            raise MemoryError(
+                f"a dense copy of this {what} would take {need / 2**30:.1f} GiB: sets that are ``matrix_free`` want none; "
+                "`A @ v`, `A.T @ u` and `A.entries(rows, cols)` need none"
+            )
+        return self.to_array().astype(self.dtype if dtype is None else dtype, copy=False)
+
+    def __rmatmul__(self, u: Any) -> np.ndarray:
+        return (self.T @ np.asarray(u).T).T
+
+    def __rmul__(self, c: Any) -> Any:
+        return self * c
+
+    def __radd__(self, other: Any) -> Any:
+        return self + other
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __neg__(self) -> Any:
+        return self * -1.0
+
+
+class _Flat:
+    """Entries of a matrix by flat index."""
+
+    def __init__(self, matrix: Matrix):
+        self._matrix = matrix
+
+    def __getitem__(self, j: Any) -> Any:
+        found = self._matrix.entries(*np.divmod(np.atleast_1d(j), self._matrix.shape[1]))
+        return found[0] if np.ndim(j) == 0 else found
+
+
+def check_positions(call: str, rows: Any, cols: Any, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns as arrays of one shape, refused if one is no whole number within ``shape``; the first such is named."""
+    rows, cols = checks.array(call, "rows", rows), checks.array(call, "cols", cols)
+    if rows.shape != cols.shape:
+        raise InputError(f"`{call}(rows=..., cols=...)` must be of one shape, got {rows.shape} and {cols.shape}")
+    for name, a, side in (("rows", rows, shape[0]), ("cols", cols, shape[1])):
+        if a.dtype.kind not in "iu" and a.size:
+            raise InputError(f"`{call}({name}=...)` must hold whole numbers, got dtype {a.dtype}")
+        if a.size and not (0 <= a.min() and a.max() < side):
+            t = int(np.argmax((a < 0) | (a >= side)))
+            raise InputError(f"`{call}({name}=...)` must hold numbers from 0 to {side - 1}, got {a.flat[t]} at index {t}")
+    return rows, cols

@@ -1,0 +1,240 @@
+"""What sets between bounds share: checked bounds, filling up to a total, nearest points, pinned entries, longest steps.
+
+Bounds are float64 arrays, either of no dimension (one number for every entry) or as long as the points that they bound.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.sets.base import brief
+
+ROUNDING = 1e-12  # below this part of a set's size, a difference is taken for rounding
+
+
+def numbers(call: str, name: str, value: Any, infinite: bool = False) -> np.ndarray:
+    """A number, or an array of them, as float64 of its own that cannot be written to."""
+    array = checks.array(call, name, value)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"`{call}({name}=...)` must be a number or an array of numbers, got {value!r}")
+    array = array.astype(np.float64)
+    if not infinite and not np.isfinite(array).all():
+        raise InputError(f"`{call}({name}=...)` must be finite (the set has to be compact), got {brief(array)}")
+    if np.isnan(array).any():
+        raise InputError(f"`{call}({name}=...)` must be without NaN, got {brief(array)}")
+    array.flags.writeable = False
+    return array
+
+
+def number(call: str, name: str, value: Any) -> float:
+    """A finite number of any sign."""
+    array = numbers(call, name, value)
+    if array.ndim:
+        raise InputError(f"`{call}({name}=...)` must be one number, got {value!r}")
+    return float(array)
+
+
+def common_shape(call: str, shape: tuple[int, ...] | None, **bounds: np.ndarray) -> tuple[int, ...] | None:
+    """The one shape that bounds and points have; None if all bounds are numbers and the shape is open."""
+    shapes = [bound.shape for bound in bounds.values()]
+    try:
+        fits = np.broadcast_shapes(*shapes, shape or ())
+    except ValueError:
+        fits = None
+    if fits is None or 0 in fits or (shape is not None and fits != shape):
+        given = ", ".join(f"{name}=..." for name in bounds)
+        raise InputError(f"`{call}({given}, shape=...)` must fit one shape, got {', '.join(map(str, shapes))} and {shape}")
+    return fits or None
+
+
+def spread(bound: np.ndarray, shape: tuple[int, ...] | None) -> np.ndarray:
+    """An array of bounds as large as the points; a number stays one."""
+    if bound.ndim == 0 or shape is None or bound.shape == shape:
+        return bound
+    full = np.broadcast_to(bound, shape).copy()
+    full.flags.writeable = False
+    return full
+
+
+def summed(bound: np.ndarray, size: int) -> float:
+    """The sum of a bound over all entries."""
+    return float(bound) * size if bound.ndim == 0 else float(bound.sum())
+
+
+def flat(bound: np.ndarray) -> np.ndarray:
+    """An array of bounds as a vector; a number stays one."""
+    return np.asarray(bound) if np.ndim(bound) == 0 else bound.reshape(-1)
+
+
+# faces and steps
+
+
+def pinned(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which entries of x are at their lower bound, and which of the others are at their upper one.
+
+    A step of the greatest length ends at a bound up to rounding, hence up to 1e-12 (for float32: 8 eps) times ``size``.
+    """
+    slack = max(ROUNDING, 8 * float(np.finfo(np.result_type(x, np.float32)).eps)) * size
+    low = x <= lower + slack
+    return low, ~low & (x >= upper - slack)
+
+
+def longest_step(x: np.ndarray, d: np.ndarray, lower: Any, upper: Any) -> float:
+    """The largest t in [0, 1] with lower <= x + t d <= upper: the ratio test."""
+    room, speed = np.maximum(np.where(d > 0, upper - x, x - lower), 0.0), np.abs(d)
+    short = room < speed
+    return float((room[short] / speed[short]).min(initial=1.0))
+
+
+# filling up to a total
+
+
+def split(amount: float, room: float) -> tuple[int, float]:
+    """How often ``room`` fits into ``amount``, at least as large, and what is left, 0 if that is rounding."""
+    if room <= 0:
+        return 0, 0.0
+    full = math.floor(amount / room)
+    rest, noise = amount - full * room, ROUNDING * amount
+    if room - rest <= noise:
+        return full + 1, 0.0
+    return full, rest if rest > noise else 0.0
+
+
+def fill(g: np.ndarray, room: np.ndarray, amount: float) -> tuple[np.ndarray, np.ndarray]:
+    """Spend ``amount`` where g is smallest, at most ``room`` on an entry: argmin of <g, y> over 0 <= y <= room, sum y = amount.
+
+    Answers indices (increasing) and values of the entries that get something. All are full but one; ties go to the smallest
+    index. O(len(g)): a selection if all have the same room, and else a few on ever fewer entries.
+    """
+    if amount <= 0 or len(g) == 0 or not room.any():
+        return np.empty(0, np.intp), np.empty(0)
+    if room.ndim == 0:
+        return _fill_equal(g, min(float(room), amount), amount)
+    indices = np.flatnonzero(g <= _price(g, room, amount))
+    return _fill_in_turn(indices, g[indices], np.minimum(room[indices], amount), amount)
+
+
+def _fill_equal(g: np.ndarray, room: float, amount: float) -> tuple[np.ndarray, np.ndarray]:
+    full, rest = split(amount, room)
+    count = min(full + (rest > 0), len(g))
+    price = np.partition(g, count - 1)[count - 1]
+    indices = np.flatnonzero(g <= price)
+    ties = np.flatnonzero(g[indices] == price)
+    last = ties[len(ties) - 1 - (len(indices) - count)]  # of the ties that get something
+    values = np.full(len(indices), room)
+    if count > full:
+        values[last] = rest
+    kept = np.ones(len(indices), bool)
+    kept[ties[ties > last]] = False
+    return indices[kept], values[kept]
+
+
+def _price(g: np.ndarray, room: np.ndarray, amount: float) -> np.floating:
+    """The value of g at which the amount is used up: the median of some entries tells which half to look at next.
+
+    A median that leaves more than three quarters is followed by one of all entries, so the work is O(len(g)) for any g.
+    """
+    bad = False
+    while True:
+        some = g if bad else g[:: 1 + len(g) // 1000]
+        price = np.partition(some, len(some) // 2)[len(some) // 2]
+        cheaper = g < price
+        cost = float(room @ cheaper)
+        if cost >= amount:
+            kept = np.flatnonzero(cheaper)
+        else:
+            cost += float(room @ (g == price))
+            kept = np.flatnonzero(g > price)
+            if cost >= amount or len(kept) == 0:
+                return price
+            amount -= cost
+        bad = len(kept) > 0.75 * len(g)
+        g, room = g[kept], room[kept]
+
+
+def _fill_in_turn(indices: np.ndarray, g: np.ndarray, room: np.ndarray, amount: float) -> tuple[np.ndarray, np.ndarray]:
+    """All but the dearest entries are full; these are filled one by one."""
+    tiny = ROUNDING * amount
+    values, dear = room.copy(), np.flatnonzero(g == g.max())
+    values[dear] = 0.0
+    left = amount - values.sum() - (np.cumsum(room[dear]) - room[dear])
+    values[dear] = np.where(left > tiny, room[dear], 0.0)
+    if (left > tiny).any():
+        last = dear[np.flatnonzero(left > tiny)[-1]]
+        values[last] = 0.0
+        rest = amount - float(values.sum())  # summed in the order of the indices: equal vertices have equal bytes
+        values[last] = room[last] if rest > room[last] - tiny else rest
+    kept = np.flatnonzero(values)
+    return indices[kept], values[kept]
+
+
+# how far apart points can be
+
+
+def equal_diameter(room: float, amount: float, size: int) -> float:
+    """The diameter of {0 <= y <= room, sum y = amount}, with ``size`` entries.
+
+    A vertex has m entries ``room``, one ``rest`` and z zeros, in any order. Two such are farthest apart if <v, w> is smallest,
+    that is (rearrangement inequality) if w rises where v falls: then min(m, z) entries at either end differ by ``room``, and
+    inside of these one on either side by ``rest`` (m < z) or room - rest (m > z), or the two rests meet (m = z).
+    """
+    room = min(room, max(amount, 0.0))
+    m, rest = split(amount, room)
+    z = size - m - 1
+    inner = 0.0 if m == z else rest if m < z else room - rest
+    return math.sqrt(2 * max(0.0, min(m, z) * room * room + inner * inner))
+
+
+def diameter_bound(room: np.ndarray, amount: float) -> float:
+    """A bound on the diameter of {0 <= y <= room, sum y = amount}.
+
+    Let d = v - w, of sum 0. The sum of its positive entries is at most sum v = amount, and at most sum(room - w); call the
+    smaller one a. So sum |d_j| <= 2 a, |d_j| <= c_j = min(room_j, a), and |d|^2 <= sum c_j |d_j|, of which the largest value is
+    a knapsack problem.
+    """
+    a = max(0.0, min(amount, float(room.sum()) - amount))
+    c = np.minimum(room, a)
+    indices, d = fill(-c, c, min(2 * a, float(c.sum())))
+    return math.sqrt(float(c[indices] @ d))
+
+
+# nearest points
+
+
+def nearest(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:
+    """The point nearest to x between the bounds that sums to ``total``: clip(x - theta, lower, upper) for one number theta.
+
+    The sum falls in theta, linearly between the 2 d numbers x - upper and x - lower. A bisection over these, sorted, finds
+    the two that theta lies between, and there it is a division: O(d log d).
+    """
+    x = x.astype(np.float64)
+    lower, upper = tight(lower, upper, total, x.size)
+    turns = np.sort(np.concatenate([(x - upper).reshape(-1), (x - lower).reshape(-1)]))
+    low, high = 0, len(turns) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = float(np.clip(x - turns[middle], lower, upper).sum()) >= total
+        low, high = (middle, high) if enough else (low, middle)
+    if abs(turns[low]) > 1e4 * float((upper - lower).max()) > 0:  # x is far away: again from near by, for all digits
+        return nearest(x - turns[low], lower, upper, total)
+    return _settle(np.clip(x - (turns[low] + (turns[high] - turns[low]) / 2), lower, upper), lower, upper, total)
+
+
+def tight(lower: np.ndarray, upper: np.ndarray, total: float, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds without what a sum of ``total`` leaves no entry, lest its size cost digits."""
+    amount, spare = total - summed(lower, size), summed(upper, size) - total
+    return np.maximum(lower, upper - max(spare, 0.0)), np.minimum(upper, lower + max(amount, 0.0))
+
+
+def _settle(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:
+    """Shift what is strictly between its bounds by one number, such that the sum is right; once more for rounding."""
+    free = (x > lower) & (x < upper)
+    for _ in range(2 if free.any() else 0):
+        x[free] += (total - float(x.sum())) / np.count_nonzero(free)
+        np.clip(x, lower, upper, out=x)
+    return x

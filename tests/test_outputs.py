@@ -1,0 +1,546 @@
+"""Linear models with several outputs: x is a matrix, a margin is a row, and everything else is as it was.
+
+The truth is plain numpy: softmax and its logarithm from scipy, and `Separable` sums that know nothing of the losses and data.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from cases import GRADIENTS, LOSSES, METHODS, SPECIAL_GRADIENTS, linear_only, project, slides, truth
+from scipy.optimize import minimize as scipy_minimize
+from scipy.special import log_softmax, softmax
+
+import extremal as ex
+from extremal.losses import MultiLoss
+from extremal.multi_losses import Multinomial, MultiTask
+from extremal.sets.group_balls import GroupBall
+from extremal.sets.nuclear import NuclearBall
+from extremal.vertices import Combination, LowRank, RankOne, SparseVertex
+
+N, D, K = 60, 8, 3
+RNG = np.random.default_rng(7)
+MATRIX = RNG.standard_normal((N, D))
+SPARSE = MATRIX * (RNG.random((N, D)) < 0.6)
+WIDE = RNG.standard_normal((N, 96)) * (RNG.random((N, 96)) < 0.7)  # wide enough for products by single columns
+CLASSES = (MATRIX @ RNG.standard_normal((D, K)) + RNG.gumbel(size=(N, K))).argmax(axis=1)
+X = RNG.standard_normal((D, K))
+MULTI = (Multinomial(K), Multinomial(2), *(MultiTask(loss, K) for loss in LOSSES), MultiTask(ex.Squared(), 1))
+EACH = pytest.mark.parametrize("loss", MULTI, ids=repr)
+
+
+def targets(loss) -> np.ndarray:
+    """Targets for MATRIX that the loss takes."""
+    if isinstance(loss, Multinomial):
+        return CLASSES % loss.classes
+    y = MATRIX @ np.random.default_rng(1).standard_normal((D, loss.outputs))
+    return y if loss.labels is None else np.where(y > 0, loss.labels[1], loss.labels[0])
+
+
+def formulas(loss):
+    """Value and derivative of rows of margins."""
+    if isinstance(loss, Multinomial):
+        eye = np.eye(loss.classes)
+        return lambda z, y: -log_softmax(z, axis=1)[np.arange(len(z)), y], lambda z, y: softmax(z, axis=1) - eye[y]
+    value, deriv = truth(loss.loss)
+    return lambda z, y: sum(value(z[:, j], y[:, j]) for j in range(loss.outputs)), deriv
+
+
+def model(loss, kind: str = "dense", A: np.ndarray = MATRIX, dtype=np.float64) -> ex.LinearModel:
+    A = A.astype(dtype)
+    return ex.LinearModel(loss, sp.csr_array(A) if kind == "csr" else A, targets(loss))
+
+
+def separable(loss, A: np.ndarray = MATRIX) -> ex.Separable:
+    """The same sum, with all component gradients as matrices."""
+    (value, deriv), y = formulas(loss), targets(loss)
+    return ex.Separable(
+        len(A),
+        (A.shape[1], loss.outputs),
+        grad=lambda x, idx: np.einsum("ti,tj->tij", A[idx], deriv(A[idx] @ x, y[idx])),
+        value=lambda x, idx: value(A[idx] @ x, y[idx]),
+        convex=loss.convex,
+        smoothness=loss.curvature * float(np.linalg.norm(A, 2)) ** 2 / len(A),
+    )
+
+
+def vertices(d: int, k: int):
+    """One matrix vertex of each kind, and sparse ones of each size."""
+    rng, u = np.random.default_rng(3), np.linspace(-1.0, 1.0, d)
+    some = rng.permutation(d * k)
+    rank_one, low_rank = RankOne(u, np.linspace(0.5, 1.0, k)), LowRank(rng.standard_normal((d, 2)), rng.standard_normal((k, 2)))
+    row = SparseVertex(np.arange(k, 2 * k), np.linspace(1.0, 2.0, k), (d, k))
+    few = [SparseVertex(np.sort(some[:m]), rng.standard_normal(m), (d, k)) for m in (0, 1, 4, d * k)]
+    coordinates = [ex.Coordinate(int(j), -1.75, (d, k)) for j in (0, d * k - 1, k + 1)]
+    both = Combination(((2.0, coordinates[2]), (np.float64(-0.5), rank_one)))
+    dense = ex.DenseVertex(rng.standard_normal((d, k)))
+    return [*coordinates, row, *few, rank_one, low_rank, both, dense, Combination(((1.0, dense), (3.0, row)))]
+
+
+# losses
+
+
+@EACH
+def test_value_and_deriv_equal_their_formulas(loss):
+    z = 3 * np.random.default_rng(0).standard_normal((N, loss.outputs))
+    (value, deriv), y = formulas(loss), targets(loss)
+    np.testing.assert_allclose(loss.value(z, y), value(z, y), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(loss.deriv(z, y), deriv(z, y), rtol=1e-11, atol=1e-14)
+    assert isinstance(loss, MultiLoss)
+
+
+def hessians(loss, z: np.ndarray, y: np.ndarray, h: float = 1e-5) -> np.ndarray:
+    """d^2 phi / dz dz for each row, by central differences."""
+    eye = h * np.eye(loss.outputs)
+    return np.stack([(loss.deriv(z + e, y) - loss.deriv(z - e, y)) / (2 * h) for e in eye], axis=2)
+
+
+@EACH
+def test_curvature_bounds_the_second_derivative_and_is_nearly_attained(loss):
+    k, rng = loss.outputs, np.random.default_rng(0)
+    spread = rng.standard_normal((4000, k)) * rng.choice([0.1, 1.0, 3.0, 30.0], size=(4000, 1))
+    tied = np.where(np.arange(k) < 2, 0.0, -40.0)  # two classes of probability 1/2
+    z = np.vstack([spread, tied])
+    y = np.resize(targets(loss), (len(z), *loss.target_shape))
+    norms = np.linalg.norm(hessians(loss, z, y), 2, axis=(1, 2))
+    assert norms.max() <= loss.curvature * (1 + 1e-5)
+    assert norms.max() >= loss.curvature * (1 - 1e-2)
+    lowest = min(np.linalg.eigvalsh(H).min() for H in hessians(loss, z, y))
+    assert (lowest >= -1e-6) == loss.convex
+
+
+@EACH
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e8])
+def test_finite_at_any_margin_and_float_type_kept(loss, size, dtype):
+    z = size * np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=loss.outputs)), dtype)
+    y = np.resize(targets(loss), (len(z), *loss.target_shape)).astype(dtype)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        value, deriv = loss.value(z, y), loss.deriv(z, y)
+    assert value.dtype == deriv.dtype == dtype
+    assert value.shape == (len(z),)
+    assert deriv.shape == z.shape
+    assert np.isfinite(value).all()
+    assert np.isfinite(deriv).all()
+    assert (value >= 0).all()
+
+
+def test_multinomial_far_out_and_small_tails():
+    z, zero = np.array([[0.0, 40.0, 0.0], [1e4, 0.0, -1e4]]), np.array([1, 2])
+    np.testing.assert_allclose(Multinomial(3).value(z, zero), [2 * np.exp(-40.0), 2e4], rtol=1e-12)
+    np.testing.assert_allclose(Multinomial(3).deriv(z, zero)[0], np.exp(-40.0) * np.array([1.0, -2.0, 1.0]), rtol=1e-12)
+    np.testing.assert_allclose(Multinomial(3).deriv(z, zero)[1], [1.0, 0.0, -1.0], atol=1e-300)
+
+
+def test_two_classes_are_the_logistic_loss_of_the_difference():
+    z, y = 5 * np.random.default_rng(0).standard_normal((50, 2)), np.arange(50) % 2
+    sign, between = 2.0 * y - 1, z[:, 1] - z[:, 0]
+    np.testing.assert_allclose(Multinomial(2).value(z, y), ex.Logistic().value(between, sign), rtol=1e-12)
+    slope = ex.Logistic().deriv(between, sign)
+    np.testing.assert_allclose(Multinomial(2).deriv(z, y), np.column_stack([-slope, slope]), rtol=1e-10)
+
+
+@pytest.mark.parametrize("wrong", [1, 0, -3, 2.5, "3", True, None], ids=repr)
+def test_numbers_of_outputs(wrong):
+    with pytest.raises(ex.InputError, match=r"`Multinomial\(classes=\.\.\.\)` must be a whole number of at least 2, got"):
+        Multinomial(wrong)
+    if wrong is not True and wrong != 1:
+        with pytest.raises(ex.InputError, match=r"`MultiTask\(outputs=\.\.\.\)` must be a whole number of at least 1, got"):
+            MultiTask(ex.Squared(), wrong)
+
+
+@pytest.mark.parametrize("wrong", [ex.Squared, "squared", None, Multinomial(3), MultiTask(ex.Squared(), 2)], ids=repr)
+def test_a_task_needs_a_loss_of_one_margin(wrong):
+    with pytest.raises(ex.InputError, match=r"`MultiTask\(loss=\.\.\.\)` must be a loss of one margin such as Squared"):
+        MultiTask(wrong, 2)
+
+
+# targets
+
+EYE = np.eye(3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "words"),
+    [
+        (Multinomial(3), [0, 1, 3], r"with Multinomial\(classes=3\) takes labels \{0, 1, 2\}, got \{3\}; map them.*np.unique"),
+        (Multinomial(3), [0, 1, -1], r"takes labels \{0, 1, 2\}, got \{-1\}"),
+        (Multinomial(3), [0.5, 1, 1.5], r"takes labels \{0, 1, 2\}, got \{0.5, 1.5\}"),
+        (Multinomial(9), [0, 9, 1], r"takes labels \{0, 1, 2, ..., 8\}, got \{9\}"),
+        (Multinomial(3), [0, 1, np.nan], r"must be finite, got nan at index 2"),
+        (Multinomial(3), ["a", "b", "c"], r"must hold numbers, got dtype <U1; map them, .*classes, y = np.unique"),
+        (Multinomial(3), [0, 1], r"must have shape \(3,\), one per row of A, got \(2,\)$"),
+        (Multinomial(3), EYE, r"must have shape \(3,\), one per row of A, got \(3, 3\); .*y.argmax\(axis=1\)"),
+        (MultiTask(ex.Squared(), 2), [1.0, 2.0, 3.0], r"must have shape \(3, 2\), one row of targets per row of A, got \(3,\)"),
+        (MultiTask(ex.Squared(), 2), EYE, r"must have shape \(3, 2\), .*, got \(3, 3\)"),
+        (MultiTask(ex.Squared(), 1), [1.0, 2.0, 3.0], r"must have shape \(3, 1\)"),
+        (MultiTask(ex.Logistic(), 3), EYE, r"MultiTask\(loss=Logistic\(\), outputs=3\) takes labels \{-1, 1\}, got \{0, 1\}"),
+        (MultiTask(ex.Squared(), 3), EYE + np.inf, r"must be finite, got inf at index \(0, 0\)"),
+    ],
+)
+def test_targets_that_are_refused(loss, y, words):
+    with pytest.raises(ex.InputError, match=r"`LinearModel\(y=\.\.\.\)` .*" + words):
+        ex.LinearModel(loss, EYE, y)
+
+
+def test_classes_of_any_kind_of_number():
+    for y in ([0, 1, 2], [0.0, 1.0, 2.0], np.array([0, 1, 2], np.uint8), np.array([2, 1, 0], np.float32)):
+        assert ex.LinearModel(Multinomial(3), EYE, y).value(EYE) > 0
+    names, y = np.unique(np.array(["b", "a", "b"]), return_inverse=True)
+    assert ex.LinearModel(Multinomial(len(names)), EYE, y).shape == (3, 2)
+
+
+# data
+
+DATA = [make(A.astype(dtype)) for A in (SPARSE, WIDE) for dtype in (np.float64, np.float32) for make in (ex.Dense, ex.CSR)]
+IDX = {
+    "all": None, "empty": np.array([], np.int64), "repeated": np.array([2, 2, 7, 2]), "unsorted": np.array([40, 3, 59, 0]),
+    "int32": np.array([4, 1], np.int32),
+}  # fmt: skip
+
+
+@pytest.fixture(params=DATA, ids=lambda A: f"{type(A).__name__}-{A.shape[1]}-{A.dtype}")
+def data(request):
+    return request.param
+
+
+@pytest.fixture(params=IDX.values(), ids=IDX)
+def idx(request):
+    return request.param
+
+
+def rows(data, idx) -> np.ndarray:
+    A = SPARSE if data.shape[1] == D else WIDE
+    return A if idx is None else A[idx]
+
+
+def same(got: np.ndarray, wanted: np.ndarray, dtype) -> None:
+    assert got.dtype == dtype
+    assert got.shape == wanted.shape
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12 if dtype == np.float64 else 1e-4)
+
+
+@pytest.mark.parametrize("k", [1, K])
+def test_products_with_matrices(data, idx, k):
+    rng = np.random.default_rng(0)
+    x, c = rng.standard_normal((data.shape[1], k)), rng.standard_normal((len(rows(data, idx)), k))
+    for order in ("C", "F"):
+        given = x.astype(data.dtype, order=order)
+        given.flags.writeable = False  # the iterates of a run are read-only
+        same(data.dot(given, idx), rows(data, idx) @ x, data.dtype)
+        same(data.tdot(c.astype(data.dtype, order=order), idx), rows(data, idx).T @ c, data.dtype)
+
+
+def test_products_with_matrices_of_the_wider_float_type(data):
+    x, c = np.ones((data.shape[1], K)), np.ones((N, K))
+    narrow = rows(data, None).astype(data.dtype).astype(np.float64)
+    same(data.dot(x), narrow @ x, np.float64)
+    same(data.tdot(c), narrow.T @ c, np.float64)
+
+
+@pytest.mark.parametrize("k", [1, K])
+def test_products_with_matrix_vertices(data, idx, k):
+    for v in vertices(data.shape[1], k):
+        same(data.dot_vertex(v, idx), rows(data, idx) @ v.to_array(), data.dtype)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 50])
+def test_products_with_sparse_vectors(data, idx, size):
+    d = data.shape[1]
+    where = np.sort(np.random.default_rng(size).permutation(d)[:size])
+    v = SparseVertex(where, np.linspace(1.0, 2.0, len(where)), (d,))
+    same(data.dot_vertex(v, idx), rows(data, idx) @ v.to_array(), data.dtype)
+
+
+def test_structured_vertices_need_no_dense_array(data, monkeypatch):
+    """One column for a coordinate and for a row, thin products for low rank; a few columns of wide data."""
+    shapes, dot, (_, d) = [], type(data).dot, data.shape
+    monkeypatch.setattr(type(data), "dot", lambda self, x, idx=None: shapes.append(x.shape) or dot(self, x, idx))
+    some = [SparseVertex(np.arange(K * m), np.ones(K * m), (d, K)) for m in (1, 2, 3) if d == 96]
+    for v in (ex.Coordinate(7, 1.0, (d, K)), *some):
+        data.dot_vertex(v)
+        data.dot_vertex(v, np.array([3]))
+    assert not shapes
+    data.dot_vertex(RankOne(np.ones(d), np.ones(K)))
+    data.dot_vertex(LowRank(np.ones((d, 2)), np.ones((K, 2))), np.array([3]))
+    assert shapes == [(d,), (d, 2)]
+
+
+def run(code: str, **env: str) -> None:
+    start = "import numpy as np, scipy.sparse as sp, extremal as ex\nA = np.arange(12.0).reshape(4, 3)\n"
+    subprocess.run([sys.executable, "-c", start + code], check=True, env=os.environ | env)
+
+
+def test_without_compilation():
+    code = """
+x, i, data = np.arange(6.0).reshape(3, 2), np.array([2, 0, 2]), ex.CSR(sp.csr_array(A))
+assert (data.dot(x, i) == A[i] @ x).all() and (data.tdot(A[i, :2], i) == A[i].T @ A[i, :2]).all()
+"""
+    run(code, NUMBA_DISABLE_JIT="1")
+
+
+@pytest.mark.parametrize("loss", ["Multinomial(3), A, [0, 1, 2, 1]", "ex.Squared(), A, np.ones(4)"])
+def test_nothing_is_compiled_once_a_model_is_ready(loss):
+    code = f"""
+from extremal.kernels import rows
+from extremal.multi_losses import Multinomial
+A = sp.csr_array(np.vander(np.arange(1.0, 5.0), 4))
+f = ex.LinearModel({loss})
+f.ready()
+known = [list(getattr(rows, name).signatures) for name in ("dot", "tdot", "column", "dot_matrix", "tdot_matrix")]
+line = ex.FrankWolfe(step=ex.LineSearch())
+for method in (line, ex.SarahFW(batch=2, replace=True), ex.SagaSarahFW(batch=2), ex.LuFreundSFW(batch=2), ex.SVRF()):
+    ex.minimize(f, ex.L1Ball(3.0), method=method, max_iter=20)
+assert known == [list(getattr(rows, name).signatures) for name in ("dot", "tdot", "column", "dot_matrix", "tdot_matrix")]
+"""
+    run(code, NUMBA_DISABLE_JIT="0")
+
+
+# models
+
+
+@pytest.fixture(params=["dense", "csr", "separable"])
+def make(request):
+    return separable if request.param == "separable" else lambda loss: model(loss, request.param)
+
+
+def point(loss) -> np.ndarray:
+    return X[:, : loss.outputs] / 2
+
+
+def full(loss, x: np.ndarray) -> tuple[float, np.ndarray]:
+    (value, deriv), y, z = formulas(loss), targets(loss), MATRIX @ x
+    return float(value(z, y).mean()), MATRIX.T @ deriv(z, y) / N
+
+
+@EACH
+def test_the_sum_and_its_gradient(make, loss):
+    f, x = make(loss), point(loss)
+    value, g = full(loss, x)
+    assert (f.n, f.shape, f.dtype, f.convex) == (N, (D, loss.outputs), np.float64, loss.convex)
+    assert f.deriv_shape == ((loss.outputs,) if isinstance(f, ex.LinearModel) else f.shape)
+    assert f.value(x) == f.value_and_grad(x)[0] == pytest.approx(value, rel=1e-12)
+    assert f.values(x, np.array([5, 5, 2])).shape == (3,)
+    assert f.values(x).mean() == pytest.approx(value, rel=1e-12)
+    for got in (f.grad(x), f.value_and_grad(x)[1]):
+        np.testing.assert_allclose(got, g, atol=1e-14)
+        assert got.flags.c_contiguous
+    h, E = 1e-6, np.eye(x.size).reshape(-1, *x.shape)
+    slopes = [(f.value(x + h * e) - f.value(x - h * e)) / (2 * h) for e in E]
+    np.testing.assert_allclose(g.reshape(-1), slopes, atol=1e-6)
+
+
+@EACH
+@pytest.mark.parametrize("idx", [np.array([9, 0, 31]), np.array([4, 4, 1]), None], ids=["some", "repeated", "all"])
+def test_combined_derivatives_are_the_mean_of_component_gradients(make, loss, idx):
+    f, x, at = make(loss), point(loss), np.arange(N) if idx is None else idx
+    c = f.derivs(x, idx)
+    assert c.shape == (len(at), *f.deriv_shape)
+    wanted = np.einsum("ti,tj->ij", MATRIX[at], formulas(loss)[1](MATRIX[at] @ x, targets(loss)[at])) / len(at)
+    np.testing.assert_allclose(f.combine(c, idx), wanted, atol=1e-14)
+    np.testing.assert_allclose(f.combine(-2 * c, idx), -2 * wanted, atol=1e-14)
+
+
+@EACH
+def test_along_a_segment(make, loss):
+    f, x = make(loss), point(loss)
+    for s in vertices(D, loss.outputs):
+        line, to = f.along(x, s), s.to_array() - x
+        for t in (0.0, 0.3, 1.0):
+            value, g = full(loss, x + t * to)
+            assert line.value(t) == pytest.approx(value, rel=1e-12)
+            assert line.slope(t) == pytest.approx(np.vdot(g, to), rel=1e-10, abs=1e-13)
+        assert line.grads_per_slope == (0 if isinstance(f, ex.LinearModel) else N)
+
+
+@EACH
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_margins_and_smoothness(loss, kind):
+    f, x, idx = model(loss, kind), point(loss), np.array([3, 3, 8])
+    np.testing.assert_allclose(f.margins(x, idx), MATRIX[idx] @ x, atol=1e-13)
+    np.testing.assert_allclose(f.derivs_at(f.margins(x)), f.derivs(x), atol=0)
+    for s in vertices(D, loss.outputs):
+        np.testing.assert_allclose(f.vertex_margins(s, idx), MATRIX[idx] @ s.to_array(), atol=1e-13)
+    top = float(np.linalg.eigvalsh(MATRIX.T @ MATRIX)[-1])
+    assert f.smoothness == pytest.approx(loss.curvature * top / N, rel=1e-6)
+    np.testing.assert_allclose(f.row_smoothness, loss.curvature * (MATRIX**2).sum(axis=1), rtol=1e-12)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        a, b = rng.standard_normal((2, *f.shape))
+        assert np.linalg.norm(f.grad(a) - f.grad(b)) <= f.smoothness * np.linalg.norm(a - b) * (1 + 1e-9)
+
+
+@EACH
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_float32_stays_float32(loss, kind):
+    f, x, some = model(loss, kind, dtype=np.float32), point(loss).astype(np.float32), np.array([1, 2])
+    assert f.dtype == f.y.dtype == f.grad(x).dtype == f.values(x).dtype == np.float32
+    assert f.derivs(x, some).dtype == f.combine(f.derivs(x, some), some).dtype == np.float32
+    assert all(f.vertex_margins(s).dtype == np.float32 for s in vertices(D, loss.outputs))
+    np.testing.assert_allclose(f.grad(x), full(loss, point(loss))[1], atol=1e-5)
+    assert f.value(x.astype(np.float64)) == pytest.approx(full(loss, point(loss))[0], rel=1e-5)
+    r = ex.minimize(f, ex.L1Ball(2.0), method=ex.SagaSarahFW(batch=5), max_iter=20)
+    assert r.x.dtype == np.float32
+
+
+def test_data_that_are_no_rows_of_features():
+    positions = SimpleNamespace(shape=(4, 3, 3), dtype=np.dtype(float), dot_vertex=None, tdot=None, row_norms2=None)
+    with pytest.raises(ex.InputError, match=r"`LinearModel\(loss=\.\.\.\)`: Multinomial\(classes=3\) has several outputs"):
+        ex.LinearModel(Multinomial(3), positions, [0, 1, 2, 0])
+
+
+# runs: the same trajectory as that of the plain sum
+
+SETS = (ex.L1Ball(4.0), ex.L2Ball(3.0), ex.Simplex(2.0), ex.Box(-0.5, 1.0))
+FEEDS = [g for g in (*GRADIENTS, *SPECIAL_GRADIENTS[:2]) if not linear_only(g)]
+FEEDS.append(ex.Penalised(ex.Storm(5), G=np.ones((1, D * K)), upper=0.5))
+
+
+def trajectory(f, C, method, count: int = 51) -> np.ndarray:
+    return np.array([state.x for state in itertools.islice(ex.iterate(f, C, method=method, seed=3), count)])
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("C", SETS, ids=repr)
+@pytest.mark.parametrize("gradient", FEEDS, ids=repr)
+def test_every_estimator_takes_the_same_steps(gradient, C, kind):
+    method = ex.Method(gradient, ex.OpenLoop())
+    got, wanted = (trajectory(f, C, method) for f in (model(Multinomial(K), kind), separable(Multinomial(K))))
+    np.testing.assert_allclose(got, wanted, atol=1e-10)
+    assert len(np.unique(got, axis=0)) > 20
+
+
+OPEN = ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW  # they search lines of a linear model only, unless told
+PLAIN = [replace(m, step=ex.ShortStep()) if isinstance(m, OPEN) else m for m in METHODS if not isinstance(m, ex.Method)]
+PLAIN = [m for m in PLAIN if not (linear_only(m) or (isinstance(m, ex.SCGS) and m.batch is None))]
+
+
+@pytest.mark.parametrize("method", [*PLAIN, ex.SCGS(sigma=0.5), ex.DMFW(batch=5)], ids=repr)
+@pytest.mark.parametrize("loss", [Multinomial(K), MultiTask(ex.Huber(), 2)], ids=repr)
+def test_every_method_takes_the_same_steps(method, loss):
+    C = ex.L1Ball(4.0)
+    got, wanted = (trajectory(f, C, method, 31) for f in (model(loss, "csr"), separable(loss)))
+    np.testing.assert_allclose(got, wanted, atol=1e-7 if slides(method) else 1e-8)  # line searches end within 1e-10
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("replace_", [False, True])
+@pytest.mark.parametrize("C", SETS, ids=repr)
+def test_the_substitute_gradient_follows_rows_of_margins(C, replace_, kind):
+    """Against the published update, on arrays."""
+    loss, b, C = Multinomial(K), 5, C.on((D, K))
+    got = trajectory(model(loss, kind), C, ex.Method(ex.Substitute(b, replace_), ex.OpenLoop()))
+    x, m, sampler = C.start(), N / b, ex.Sampler(N, 3)
+    sigma = MATRIX @ x
+    for k in range(50):
+        np.testing.assert_allclose(got[k], x, atol=1e-10)
+        s = C.lmo(MATRIX.T @ formulas(loss)[1](sigma, CLASSES) / N).to_array()
+        idx = np.unique(sampler.rows(k, b, replace_))
+        x = x + 2 / (k + 2) * (s - x)
+        sigma[idx] += 2 * m / (2 * m + k + 1) * (MATRIX[idx] @ s - sigma[idx])
+
+
+def test_the_table_holds_one_row_per_component():
+    for kind in ("dense", "csr"):
+        f = model(Multinomial(K), kind)
+        for state in itertools.islice(ex.iterate(f, ex.L1Ball(2.0), method=ex.Method(ex.Saga(5), ex.OpenLoop())), 30):
+            assert state.estimate.table.c.shape == (N, K)
+            np.testing.assert_allclose(state.estimate.table.mean, MATRIX.T @ state.estimate.table.c / N, atol=1e-14)
+
+
+# answers
+
+
+def blobs(n: int = 90, d: int = 6, classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian blobs around corners of the first two features; the others are noise."""
+    rng, y = np.random.default_rng(5), np.arange(n) % classes
+    centres = np.zeros((classes, d))
+    centres[:, :2] = [[2.0, 0.0], [-1.0, 1.7], [-1.0, -1.7]]
+    return centres[y] + rng.standard_normal((n, d)), y
+
+
+def optimum(A: np.ndarray, y: np.ndarray, k: int, radius: float) -> float:
+    """min over |X|_1 <= radius of the multinomial loss by scipy, with X = U - V, U, V >= 0."""
+
+    def value_and_grad(u: np.ndarray) -> tuple[float, np.ndarray]:
+        half = u.size // 2
+        z = A @ (u[:half] - u[half:]).reshape(-1, k)
+        g = A.T @ (softmax(z, axis=1) - np.eye(k)[y]) / len(y)
+        return -log_softmax(z, axis=1)[np.arange(len(y)), y].mean(), np.concatenate([g.ravel(), -g.ravel()])
+
+    size = 2 * A.shape[1] * k
+    budget = {"type": "ineq", "fun": lambda u: radius - u.sum(), "jac": lambda u: -np.ones(size)}
+    options = {"ftol": 1e-13, "maxiter": 1000}
+    found = scipy_minimize(
+        value_and_grad, np.full(size, radius / size), jac=True, bounds=[(0, None)] * size, constraints=[budget],
+        method="SLSQP", options=options,
+    )  # fmt: skip
+    assert found.success
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("radius", [1.0, 4.0])
+def test_the_answer_is_that_of_another_solver(kind, radius):
+    A, y = blobs()
+    best = optimum(A, y, 3, radius)
+    f = ex.LinearModel(Multinomial(3), sp.csr_array(A) if kind == "csr" else A, y)
+    r = ex.minimize(f, ex.L1Ball(radius), method=ex.PairwiseFW(), tol=0, atol=1e-9, max_iter=5000)
+    assert r.gap <= 1e-9
+    assert r.value == pytest.approx(best, abs=1e-8)
+    assert r.value <= best + r.gap
+
+
+def test_tasks_are_apart_if_the_set_does_not_tie_them():
+    """Squared errors over a box: each column is its own problem."""
+    A, _ = blobs()
+    Y = A @ RNG.standard_normal((6, 2)) / 3 + RNG.standard_normal((90, 2))
+    f, C = ex.LinearModel(MultiTask(ex.Squared(), 2), A, Y), ex.Box(-0.2, 0.3)
+    both = ex.minimize(f, C, method=ex.AwayFW(), tol=0, atol=1e-10)
+    L, x = np.linalg.norm(A, 2) ** 2, np.zeros((6, 2))
+    for _ in range(2000):
+        x = project(C, x - A.T @ (A @ x - Y) / L)
+    np.testing.assert_allclose(both.x, x, atol=1e-4)
+    assert both.value == pytest.approx(0.5 * ((A @ x - Y) ** 2).sum() / 90, abs=1e-9)
+
+
+def project_sizes(x: np.ndarray, radius: float, kind: str) -> np.ndarray:
+    """The nearest matrix whose singular values, or whose rows' lengths, sum to the radius at most."""
+    u, s, vt = np.linalg.svd(x, full_matrices=False) if kind == "nuclear" else (x, np.linalg.norm(x, axis=1), None)
+    sizes = project(ex.L1Ball(radius), s)
+    return (u * sizes) @ vt if kind == "nuclear" else x * (sizes / np.maximum(s, 1e-300))[:, None]
+
+
+def by_projections(f: ex.LinearModel, radius: float, kind: str) -> float:
+    """min f by projected gradients with momentum."""
+    x, v, t = (np.zeros(f.shape), np.zeros(f.shape), 1.0)
+    for _ in range(3000):
+        new, t_new = project_sizes(v - f.grad(v) / f.smoothness, radius, kind), (1 + np.sqrt(1 + 4 * t * t)) / 2
+        x, v, t = new, new + (t - 1) / t_new * (new - x), t_new
+    return f.value(x)
+
+
+@pytest.mark.parametrize("data_kind", ["dense", "csr"])
+@pytest.mark.parametrize("kind", ["nuclear", "rows"])
+def test_three_blobs_under_a_norm_of_the_matrix(kind, data_kind):
+    """Few rows, or low rank: both are certified, and what they give away is as small as the gap says."""
+    A, y = blobs()
+    f, radius = ex.LinearModel(Multinomial(3), sp.csr_array(A) if data_kind == "csr" else A, y), 2.0
+    C = NuclearBall(radius) if kind == "nuclear" else GroupBall(radius, np.repeat(np.arange(6), 3).reshape(6, 3))
+    best = by_projections(f, radius, kind)
+    for method in (ex.FrankWolfe(step=ex.LineSearch()), ex.SagaSarahFW(batch=9), ex.PairwiseFW()):
+        r = ex.minimize(f, C, method=method, tol=0, atol=2e-3, max_iter=3000)
+        assert 0 <= r.gap <= 2e-3
+        assert best - 1e-9 <= r.value <= best + r.gap
+        assert ((A @ r.x).argmax(axis=1) == y).mean() > 0.8
+    size = np.linalg.svd(r.x, compute_uv=False) if kind == "nuclear" else np.linalg.norm(r.x, axis=1)
+    assert size.sum() <= radius * (1 + 1e-9)
+    assert np.sort(size)[::-1][2:].sum() < 0.15 * radius  # two features carry it, in two dimensions
