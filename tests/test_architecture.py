@@ -19,8 +19,8 @@ from extremal import data, gradients, losses, manifolds, methods, moves, objecti
 SOURCE = Path(ex.__file__).parent
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each module may import those before it only
-    "checks", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active", "manifolds", "data",
-    "entries", "losses", "multi_losses", "objective", "separable", "restricted", "completion", "sampling",
+    "checks", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active", "manifolds",
+    "data", "entries", "losses", "multi_losses", "objective", "separable", "restricted", "completion", "sampling",
     "sets", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "solver", "driver", "outputs", "libsvm",
     "files", "downloads", "datasets", "catalogue", "experiments", "cli",
 ]  # fmt: skip
@@ -38,8 +38,9 @@ CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
     methods.Recipe: cases.METHODS + cases.SPECIAL_METHODS,
 }
 OTHER = {type(law).__name__ for law in cases.LAWS} | {  # public, and no part of a run that could be exchanged
-    "ActiveSet", "Calls", "Certificate", "ConvexSet", "FactoredMatrix", "InputError", "LargeTableWarning", "MatrixCompletion", "NonFiniteError", "Record", "Result", "Sampler",
-    "State", "Status", "Trace", "complete", "iterate", "metropolis", "minimize", "ring",
+    "ActiveSet", "Calls", "Certificate", "ConvexSet", "FactoredMatrix", "InputError", "LargeTableWarning", "MatrixCompletion",
+    "NonFiniteError", "Record", "Result", "Sampler", "State", "Status", "Trace", "complete", "iterate", "metropolis",
+    "minimize", "ring",
 }  # fmt: skip
 
 

@@ -68,8 +68,8 @@ def reference(f: Objective, C: ConvexSet) -> Reference:
     If f is not convex, the best of several descents: from the centre, from near the logistic regression for the same labels
     (`NonlinearLeastSquares` only), and from random points of a fixed seed; stationary, but not proven to be a minimum.
 
-    Everything else (other sets, your own, other objectives, larger d) is left to blended pairwise steps with line search: 3000
-    passes, or a gap of 1e-10 |f|, which they reach on polytopes. Rows, targets, sets and margins of sizes beyond 1e100 are refused.
+    Everything else (other sets, other objectives, larger d) is left to blended pairwise steps with line search: 3000 passes, or
+    a gap of 1e-10 |f|, which they reach on polytopes. Rows, targets, sets and margins of sizes beyond 1e100 are refused.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def reference(f: Objective, C: ConvexSet) -> Reference:
     if not isinstance(C, ConvexSet):
         raise InputError(f"`reference(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
     C = C.on(f.shape)
-    if not isinstance(f, LinearModel) or len(f.shape) > 1:
+    if not isinstance(f, LinearModel) or f.deriv_shape or f.factored:
         return _by_atoms(f, C)
     _refuse_huge(f, C)
     few = f.shape[0] <= DIMENSION

@@ -25,9 +25,9 @@ from extremal.sets.symmetric import Fantope, Spectrahedron
 
 __all__ = [
     "SETS", "AffineCut", "Birkhoff", "Box", "BudgetBox", "CappedSimplex", "ConvexHull", "ConvexSet", "ElasticBall", "Faced",
-    "Fantope", "GroupBall", "Hypersimplex", "IntegerHull", "KNormBall", "KSparseBall", "KSupportBall", "L1Ball", "L2Ball",
-    "LatentGroupBall", "LinearImage", "LinfBall", "LoewnerInterval", "LpBall", "Matchings", "MaxNormBall", "MinkowskiSum",
-    "Monotone", "NuclearBall", "Oracle", "OwlBall", "PathPolytope", "Polytope", "Product", "Projectable", "Rows", "ScaledSet",
-    "ShiftedSet", "Simplex", "SpanningTrees", "Spectrahedron", "SpectralBall", "Symmetrised", "TransportPolytope",
-    "UnitSimplex", "Warm", "WeightedL1Ball", "parse",
+    "FacedProduct", "FacedRows", "Fantope", "GroupBall", "Hypersimplex", "IntegerHull", "KNormBall", "KSparseBall",
+    "KSupportBall", "L1Ball", "L2Ball", "LatentGroupBall", "LinearImage", "LinfBall", "LoewnerInterval", "LpBall", "Matchings",
+    "MaxNormBall", "MinkowskiSum", "Monotone", "NuclearBall", "Oracle", "OwlBall", "PathPolytope", "Polytope", "Product",
+    "Projectable", "Rows", "ScaledSet", "ShiftedSet", "Simplex", "SpanningTrees", "Spectrahedron", "SpectralBall",
+    "Symmetrised", "TransportPolytope", "UnitSimplex", "Warm", "WeightedL1Ball", "parse",
 ]  # fmt: skip
