@@ -214,6 +214,19 @@ def test_an_open_shape_is_asked_for(C):
         ("simplex", ex.Simplex()),
         ("simplex:3", ex.Simplex(3.0)),
         ("box:-1,2", ex.Box(-1.0, 2.0)),
+        ("lp:2,1.5", ex.LpBall(2.0, 1.5)),
+        ("lp:2,inf", ex.LpBall(2.0, np.inf)),
+        ("elastic:2,0.5", ex.ElasticBall(2.0, 0.5)),
+        ("k-support:2,3", ex.KSupportBall(2.0, 3)),
+        ("k-sparse:2,3", ex.KSparseBall(2.0, 3)),
+        ("k-norm:2,3", ex.KNormBall(2.0, 3)),
+        ("unit-simplex", ex.UnitSimplex()),
+        ("unit-simplex:2", ex.UnitSimplex(2.0)),
+        ("capped:0.1", ex.CappedSimplex(0.1)),
+        ("capped:0.5,2", ex.CappedSimplex(0.5, 2.0)),
+        ("hypersimplex:3", ex.Hypersimplex(3)),
+        ("budget:-1,1,0", ex.BudgetBox(-1.0, 1.0, 0.0)),
+        ("monotone:0,1", ex.Monotone(0.0, 1.0)),
     ],
 )
 def test_sets_by_a_short_string(text, wanted):
@@ -225,6 +238,8 @@ def test_sets_by_a_short_string(text, wanted):
     ("text", "words"),
     [
         ("l3:1", "unknown set 'l3'; did you mean 'l"),
+        ("hypersimplex:2.5", "`Hypersimplex(k=...)` must be a whole number"),
+        ("capped", "write capped:CAP or capped:CAP,TOTAL"),
         ("symplex", "did you mean 'simplex'?"),
         ("", "unknown set"),
         ("l1", "write l1:RADIUS"),

@@ -40,10 +40,10 @@ def parse(text: str) -> ConvexSet:
     --------
     >>> parse("l1:20")
     L1Ball(radius=20.0)
-    >>> parse("l3:1")
+    >>> parse("l1")
     Traceback (most recent call last):
         ...
-    extremal.checks.InputError: unknown set 'l3'; did you mean 'l2'? Accepted: box, budget, capped, ...
+    extremal.checks.InputError: cannot read the set 'l1': write l1:RADIUS
     """
     name, _, rest = text.strip().partition(":")
     make: Callable[..., ConvexSet]
