@@ -13,7 +13,7 @@ import sets_norms
 import sets_polytopes
 import sets_simplices
 import sets_spectral
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -27,6 +27,7 @@ FACED = pytest.mark.parametrize("case", [c for c in CASES if isinstance(c.C, Fac
 PROJECTABLE = pytest.mark.parametrize("case", [c for c in CASES if isinstance(c.C, Projectable)], ids=str)
 entries = st.floats(-1.5, 1.5, width=32) | st.sampled_from([0.0, -0.0, 1.0, -1.0])  # the latter make ties and zeros
 seeds = st.integers(0, 2**32 - 1)
+EXAMPLES = settings(max_examples=25)  # of some 250 sets, each
 
 
 def gradient(data, case, dtype=np.float64) -> np.ndarray:
@@ -45,6 +46,7 @@ def dense(x) -> np.ndarray:
 
 
 @EVERY
+@EXAMPLES
 @given(data=st.data(), dtype=st.sampled_from([np.float32, np.float64]), seed=seeds)
 def test_the_oracle_answers_a_best_feasible_point(case, data, dtype, seed):
     g, tol = gradient(data, case, dtype), tolerance(case, dtype)
@@ -66,6 +68,7 @@ def test_the_oracle_answers_a_best_feasible_point(case, data, dtype, seed):
 
 @EVERY
 @pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e30, 1e300])
+@EXAMPLES
 @given(data=st.data())
 def test_huge_and_tiny_gradients(case, scale, data):
     g = gradient(data, case)
@@ -135,6 +138,7 @@ def test_answers_can_be_stepped_to(case):
 
 
 @EVERY
+@EXAMPLES
 @given(seed=seeds)
 def test_samples_are_members_and_points_beyond_the_boundary_are_not(case, seed):
     rng = np.random.default_rng(seed)
@@ -148,6 +152,7 @@ def test_samples_are_members_and_points_beyond_the_boundary_are_not(case, seed):
 
 
 @EVERY
+@EXAMPLES
 @given(seed=seeds)
 def test_the_diameter_is_never_exceeded(case, seed):
     rng = np.random.default_rng(seed)
@@ -192,6 +197,7 @@ def test_sets_of_any_size(case, factor):
 
 
 @PROJECTABLE
+@EXAMPLES
 @given(seed=seeds, far=st.sampled_from([0.1, 1.0, 10.0]))
 def test_projections_are_nearest_points(case, seed, far):
     """p is the nearest point to v if and only if <p - v, p - s> <= 0 for all s of the set."""
@@ -207,6 +213,7 @@ def test_projections_are_nearest_points(case, seed, far):
 
 
 @FACED
+@EXAMPLES
 @given(seed=seeds, atoms=st.integers(1, 4))
 def test_vertices_to_go_away_from_are_worst_on_the_face(case, seed, atoms):
     rng = np.random.default_rng(seed)
