@@ -6,7 +6,8 @@
 One thread. The small problem has the shape of MovieLens 100k: ratings 1 to 5, rounded from a matrix of rank 10 and noise; a
 fifth is held back. The reference is the solution of min 0.5 sum (X - ratings)^2 + 10 |X|_*, to a relative gap of 2e-4, and the
 ball has its nuclear norm. A method is done from the first iterate on from which its error stays within 0.5 % of the reference's
-(below it is fine); the clock stops while errors are computed. Medians over problems from five seeds.
+(below it is fine); the clock stops while errors are computed. Medians over problems from five seeds. The error is right long
+before f is at its minimum: to bring f itself within 1 % of that takes Frank-Wolfe some 300 iterations, and FISTA a dozen.
 """
 
 import os
@@ -22,9 +23,7 @@ import time
 import numpy as np
 
 import extremal as ex
-from extremal.completion import MatrixCompletion
-from extremal.entries import Entries
-from extremal.sets.nuclear import NuclearBall
+from extremal import Entries, MatrixCompletion, NuclearBall
 
 WEIGHT = 10.0  # of the nuclear norm in the penalised problem
 SEEDS = range(5)
@@ -116,8 +115,9 @@ def small():
             table.setdefault(name, []).append(clock.done(target))
     slowest = np.median(table["FISTA, dense SVD"])
     for name, seconds in table.items():
-        middle, spread = np.median(seconds), f"{min(seconds):.2f} to {max(seconds):.2f}"
-        print(f"  {middle:7.3f} s  ({spread}), 1/{slowest / middle:.0f} of the time with dense SVDs: {name}")
+        middle = np.median(seconds)
+        what = f"{middle:7.3f} s  ({min(seconds):.2f} to {max(seconds):.2f}), {slowest / middle:.1f} times as fast as dense SVDs"
+        print(f"  {what if np.isfinite(middle) else 'not within 250 iterations'}: {name}")
 
 
 # the large problem

@@ -7,9 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.completion import MatrixCompletion
-from extremal.factored import FactoredMatrix
-from extremal.sets.nuclear import NuclearBall
+from extremal import FactoredMatrix, MatrixCompletion, NuclearBall
 
 M, N, COUNT = 40, 30, 500
 RNG = np.random.default_rng(0)
@@ -138,14 +136,20 @@ def test_labels_and_float_types():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: problem(centre="median"), r"`MatrixCompletion\(centre=...\)` must be 'rows\+cols', 'mean' or None, got 'median'"),
+        (
+            lambda: problem(centre="median"),
+            r"`MatrixCompletion\(centre=...\)` must be 'rows\+cols', 'mean' or None, got 'median'",
+        ),
         (lambda: problem(loss=ex.Logistic()), r"`MatrixCompletion\(centre=...\)` must be None with Logistic\(\)"),
         (lambda: problem(validation=1), r"`MatrixCompletion\(validation=...\)` must be a number from 0 to below 1, got 1"),
         (lambda: problem(validation=-0.1), r"`MatrixCompletion\(validation=...\)`"),
         (lambda: problem(seed=-1), r"`MatrixCompletion\(seed=...\)`"),
         (lambda: MatrixCompletion(ROWS, COLS, VALUES[1:]), r"`MatrixCompletion\(values=...\)` must be 500 numbers"),
         (lambda: MatrixCompletion([0], [0], ["a"]), r"`MatrixCompletion\(values=...\)` must be 1 numbers"),
-        (lambda: MatrixCompletion([0, 0], [0, 1], [1, np.nan]), r"`MatrixCompletion\(values=...\)` must be finite, got nan at index 1"),
+        (
+            lambda: MatrixCompletion([0, 0], [0, 1], [1, np.nan]),
+            r"`MatrixCompletion\(values=...\)` must be finite, got nan at index 1",
+        ),
         (lambda: MatrixCompletion([0, 9], [0, 0], [1, 2], (3, 3)), r"from 0 to 2, got 9 at index 1"),
         (lambda: MatrixCompletion([], [], []), "at least one row"),
         (lambda: MatrixCompletion.from_sparse(np.eye(2)), "must be a scipy sparse matrix, got ndarray"),

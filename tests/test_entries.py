@@ -12,9 +12,7 @@ import pytest
 from cases import GRADIENTS, LOSSES
 
 import extremal as ex
-from extremal import checks, iterates
-from extremal.entries import Entries
-from extremal.factored import FactoredMatrix
+from extremal import Entries, FactoredMatrix, checks, iterates
 from extremal.observed import MatrixSum, Observed, Positions
 from extremal.sets import ConvexSet
 from extremal.sets.base import refuse_non_finite
@@ -171,7 +169,8 @@ def test_arithmetic_of_gradients_is_that_of_arrays(p, q):
     g, h = observed(p), observed(q)
     a, b = np.asarray(g), np.asarray(h)
     for found, truth in (
-        (g + h, a + b), (g - h, a - b), (-g, -a), (2 * g, 2 * a), (np.float64(2) * g, 2 * a), (g * np.float32(2), 2 * a), (g / 3, a / 3),
+        (g + h, a + b), (g - h, a - b), (-g, -a), (2 * g, 2 * a), (np.float64(2) * g, 2 * a), (g * np.float32(2), 2 * a),
+        (g / 3, a / 3),
     ):  # fmt: skip
         assert isinstance(found, Observed)
         np.testing.assert_allclose(np.asarray(found), truth, atol=1e-13)
@@ -220,8 +219,9 @@ def test_sums_of_matrices_of_several_kinds():
     assert isinstance(total, MatrixSum)
     v, w = RNG.standard_normal((N, 2)), RNG.standard_normal(M)
     for found, truth in (
-        (total @ v, a @ v), (total.T @ w, a.T @ w), (total.T.T @ v, a @ v), (np.asarray(total), a), (np.asarray((total + g) / 2), (a + np.asarray(g)) / 2),
-        (np.asarray(-(u - total)), a - np.asarray(u)), (total.flat[np.arange(M * N)], a.reshape(-1)), (total + a, 2 * a),
+        (total @ v, a @ v), (total.T @ w, a.T @ w), (total.T.T @ v, a @ v), (np.asarray(total), a),
+        (np.asarray((total + g) / 2), (a + np.asarray(g)) / 2), (np.asarray(-(u - total)), a - np.asarray(u)),
+        (total.flat[np.arange(M * N)], a.reshape(-1)), (total + a, 2 * a),
     ):  # fmt: skip
         np.testing.assert_allclose(found, truth, atol=1e-12)
     assert dot64(total, u) == pytest.approx(np.vdot(a, np.asarray(u)))
@@ -349,9 +349,17 @@ def test_nothing_of_the_size_of_the_matrix_is_ever_made(gradient):
         value, gap = state.measure()
         assert 0 < gap < np.inf
         assert value > 0
-    for move in MOVES:
-        r = ex.minimize(f, LargeBall(), ex.Method(gradient=ex.Full(), step=ex.OpenLoop(), move=move), max_iter=2)
+
+
+def test_no_move_makes_anything_of_the_size_of_the_matrix():
+    shape, rng = (100_000, 50_000), np.random.default_rng(0)
+    entries = Entries(rng.integers(0, shape[0], COUNT), rng.integers(0, shape[1], COUNT), shape)
+    f = ex.LinearModel(ex.Squared(), entries, Y)
+    atoms = ex.Away(), ex.Pairwise(), ex.BlendedPairwise(), ex.BlendedPairwise(lazy=True), ex.FullyCorrective()
+    for move in (*MOVES, *atoms):
+        r = ex.minimize(f, LargeBall(), ex.Method(gradient=ex.Full(), step=ex.LineSearch(), move=move), max_iter=2)
         assert r.x.shape == shape
+        assert r.value <= f.value(0 * r.x)
 
 
 # what is refused
@@ -370,6 +378,7 @@ def test_nothing_of_the_size_of_the_matrix_is_ever_made(gradient):
         (lambda: Entries([0], [0], (3, 0)), r"`Entries\(shape=...\)` must be a whole number of at least 1, got 0"),
         (lambda: Entries([0], [0], (3, 3), complex), r"`Entries\(dtype=...\)`"),
         (lambda: ex.LinearModel(ex.Squared(), Entries([0], [0], (3, 3)), np.ones(2)), r"`LinearModel\(y=...\)`"),
+        (lambda: ex.LinearModel(ex.Multinomial(3), Entries([0], [0], (3, 3)), np.ones(1)), r"`LinearModel\("),
         (lambda: ex.minimize(pair(ex.Squared())[0], Ball(), x0=FactoredMatrix.zeros((N, M))), r"must have shape \(7, 5\)"),
     ],
 )

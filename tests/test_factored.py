@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal import iterates
-from extremal.factored import FactoredMatrix, factors
+from extremal import FactoredMatrix, iterates
+from extremal.factored import factors
 from extremal.vertices import Chord, Combination, Coordinate, DenseVertex, LowRank, RankOne, SparseVertex, dot64
 
 M, N = 7, 5
@@ -240,7 +240,7 @@ def test_entries_that_are_remembered_follow_the_steps(X):
     versions = [X]
     for k in range(100):
         versions.append(iterates.toward(versions[-1], VERTICES[k % 3], 0.2))
-        for x in (versions[-1], *versions[-1 : -4 : -2]):  # also at earlier versions
+        for x in (versions[-1], *versions[-1:-4:-2]):  # also at earlier versions
             close(x.image(key, rows, cols), np.asarray(x)[rows, cols])
         found = versions[-1].image(key, rows, cols)
         found[:] = 0.0  # nobody else's
@@ -309,8 +309,14 @@ def test_a_nan_is_found_when_the_rank_is():
         (lambda: FactoredMatrix(np.ones(2), np.ones((2, 1))), r"`FactoredMatrix\(left=...\)` must have two dimensions"),
         (lambda: FactoredMatrix(np.ones((2, 1)), np.ones((0, 1))), r"`FactoredMatrix\(right=...\)` must have two"),
         (lambda: FactoredMatrix(np.ones((2, 1), complex), np.ones((2, 1))), "float64, float32"),
-        (lambda: FactoredMatrix.zeros((2, 0)), r"`FactoredMatrix.zeros\(shape=...\)` must be a whole number of at least 1, got 0"),
-        (lambda: FactoredMatrix.zeros((2, 3)).entries([0, 1, 2], [0, 0, 0]), r"`entries\(rows=...\)` .* 0 to 1, got 2 at index 2"),
+        (
+            lambda: FactoredMatrix.zeros((2, 0)),
+            r"`FactoredMatrix.zeros\(shape=...\)` must be a whole number of at least 1, got 0",
+        ),
+        (
+            lambda: FactoredMatrix.zeros((2, 3)).entries([0, 1, 2], [0, 0, 0]),
+            r"`entries\(rows=...\)` .* 0 to 1, got 2 at index 2",
+        ),
         (lambda: FactoredMatrix.zeros((2, 3)).entries([0, 1], [0, -1]), r"`entries\(cols=...\)` .* 0 to 2, got -1 at index 1"),
         (lambda: FactoredMatrix.zeros((2, 3)).entries([0.0], [0]), r"`entries\(rows=...\)` must hold whole numbers, got dtype"),
         (lambda: FactoredMatrix.zeros((2, 3)).entries([0], [0, 1]), "must be of one shape"),

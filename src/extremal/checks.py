@@ -86,11 +86,13 @@ def one_of(what: str, given: Any, accepted: Iterable[str]) -> str:
     raise InputError(f"unknown {what} {given!r}{hint} Accepted: {', '.join(names)}")
 
 
-def all_finite(a: np.ndarray) -> bool:
+def all_finite(a: Any) -> bool:
     """Whether every entry is finite, without a temporary of the size of ``a``.
 
     A sum is finite only if all its terms are (or if finite terms overflow, hence the second look).
     """
+    if not isinstance(a, np.ndarray):
+        return a.all_finite()  # of matrices that are not arrays, see extremal.matrices
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(a.sum()) or np.isfinite(a).all())
 

@@ -44,7 +44,7 @@ class Columns:
                 self.left[:, rank:new], self.right[:, rank:new] = left, right
                 self.used = new
                 return self, new
-            copy = Columns(self.left[:, :rank], self.right[:, :rank], self.limit)  # without room: it grows before it is written to
+            copy = Columns(self.left[:, :rank], self.right[:, :rank], self.limit)  # without room: it will grow first
         return copy.append(rank, left, right)
 
     def _grow(self, wanted: int) -> None:
@@ -63,10 +63,13 @@ class Columns:
         """Entries at positions that every version is asked for: the sum over the columns so far is kept."""
         with self.lock:
             count, total = self.images.get(key, (0, None))
-            if total is None or count > rank:
+            earlier = total is not None and count > rank  # a version that is no longer the last: the last one's sum is kept
+            if total is None or earlier:
                 count, total = 0, np.zeros(len(rows), self.left.dtype)
             for j in range(count, rank):
                 _kernels().add(self.left[:, j].copy(), self.right[:, j].copy(), rows, cols, total)
+            if earlier:
+                return total
             self.images[key] = rank, total
             return total.copy()
 

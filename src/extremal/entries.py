@@ -23,7 +23,7 @@ class Entries:
     a set that is ``matrix_free`` (`NuclearBall`) X is a `FactoredMatrix`. Its entries follow the steps: O(n) a step, whatever the
     rank. Over other sets X and what their oracles see are dense. A batch of b costs b r for rank r.
 
-    Memory: 16 bytes a position (24 with sides above 2^31), and 8 (or 4) for each number that a method keeps of it.
+    Memory: 16 bytes a position, and 8 (or 4, in float32) for each number that a method keeps of it.
 
     Parameters
     ----------

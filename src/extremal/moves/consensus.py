@@ -76,6 +76,7 @@ class Consensus(FlatMove):
 
     def start(self, x0: np.ndarray) -> AgentsPoint:
         """All agents at x^0."""
+        x0 = freeze(np.asarray(x0))  # agents are rows of one array
         agents = freeze(np.repeat(x0[None], len(self.mixing), axis=0))
         return AgentsPoint(x0, agents, agents=agents)
 

@@ -1,4 +1,4 @@
-"""What sets between bounds share: checked bounds, filling up to a total, nearest points, pinned entries, longest steps.
+"""What sets between bounds share: their shape, pinned entries, longest steps, filling up to a total, nearest points.
 
 Bounds are float64 arrays, either of no dimension (one number for every entry) or as long as the points that they bound.
 """
@@ -10,33 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from extremal import checks
 from extremal.checks import InputError
-from extremal.sets.base import brief
+from extremal.sets.answers import float_of
+from extremal.sets.base import ConvexSet
 
 ROUNDING = 1e-12  # below this part of a set's size, a difference is taken for rounding
-
-
-def numbers(call: str, name: str, value: Any, infinite: bool = False) -> np.ndarray:
-    """A number, or an array of them, as float64 of its own that cannot be written to."""
-    array = checks.array(call, name, value)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"`{call}({name}=...)` must be a number or an array of numbers, got {value!r}")
-    array = array.astype(np.float64)
-    if not infinite and not np.isfinite(array).all():
-        raise InputError(f"`{call}({name}=...)` must be finite (the set has to be compact), got {brief(array)}")
-    if np.isnan(array).any():
-        raise InputError(f"`{call}({name}=...)` must be without NaN, got {brief(array)}")
-    array.flags.writeable = False
-    return array
-
-
-def number(call: str, name: str, value: Any) -> float:
-    """A finite number of any sign."""
-    array = numbers(call, name, value)
-    if array.ndim:
-        raise InputError(f"`{call}({name}=...)` must be one number, got {value!r}")
-    return float(array)
 
 
 def common_shape(call: str, shape: tuple[int, ...] | None, **bounds: np.ndarray) -> tuple[int, ...] | None:
@@ -74,17 +52,29 @@ def flat(bound: np.ndarray) -> np.ndarray:
 # faces and steps
 
 
-def pinned(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which entries of x are at their lower bound, and which of the others are at their upper one.
+def support(x: np.ndarray, size: float) -> np.ndarray:
+    """Where x > 0, up to rounding at its size."""
+    return x > _rounding(x) * size
 
-    A step of the greatest length ends at a bound up to rounding, hence up to 1e-12 (for float32: 8 eps) times ``size``.
-    """
-    slack = max(ROUNDING, 8 * float(np.finfo(np.result_type(x, np.float32)).eps)) * size
+
+def pinned(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which entries of x are at their lower bound, and which of the others are at their upper one, up to rounding."""
+    slack = _rounding(x) * size
     low = x <= lower + slack
     return low, ~low & (x >= upper - slack)
 
 
-def longest_step(x: np.ndarray, d: np.ndarray, lower: Any, upper: Any) -> float:
+def _rounding(x: np.ndarray) -> float:
+    """1e-12, for float32 8 eps: a step of the greatest length ends at a bound up to this part of the size."""
+    return max(ROUNDING, 8 * float(np.finfo(float_of(x)).eps))
+
+
+def not_in(C: ConvexSet) -> InputError:
+    """What to raise if no vertex has its non-zero entries where x has."""
+    return InputError(f"`{type(C).__name__}.away(g, x)` must be asked at a point x of the set")
+
+
+def longest_step(x: np.ndarray, d: np.ndarray, lower: Any = 0.0, upper: Any = math.inf) -> float:
     """The largest t in [0, 1] with lower <= x + t d <= upper: the ratio test."""
     room, speed = np.maximum(np.where(d > 0, upper - x, x - lower), 0.0), np.abs(d)
     short = room < speed
@@ -238,3 +228,23 @@ def _settle(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -
         x[free] += (total - float(x.sum())) / np.count_nonzero(free)
         np.clip(x, lower, upper, out=x)
     return x
+
+
+def shrunk(a: np.ndarray, w: np.ndarray, radius: float) -> np.ndarray:
+    """max(a - t w, 0) with the t that makes sum_j w_j max(a_j - t w_j, 0) the radius, for w > 0.
+
+    The nearest point to a of {y >= 0 : sum_j w_j y_j = radius}; a sort of the entries that may stay.
+
+    a_k / w_k = q_k is above t if and only if sum_i w_i^2 (q_i - q_k) < radius over the i with q_i > q_k. Summed up by the
+    differences of neighbours, so that points far outside lose no digits.
+    """
+    q = a / w
+    top = int(q.argmax())
+    near = np.flatnonzero(q[top] - q < radius / w[top] ** 2)
+    order = near[np.argsort(-q[near])]
+    weight = np.cumsum(w[order] ** 2)
+    used = np.cumsum(np.append(0.0, weight[:-1] * -np.diff(q[order])))
+    last = int(np.count_nonzero(used < radius)) - 1
+    S, out = order[: last + 1], np.zeros_like(a)
+    out[S] = w[S] * ((q[S] - q[S[-1]]) + (radius - used[last]) / weight[last])
+    return out

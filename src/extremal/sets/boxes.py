@@ -12,6 +12,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.sets import bounds
+from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.vertices import DenseVertex, SparseVertex, Vertex
 
@@ -141,7 +142,7 @@ class CappedSimplex(BudgetSet):
 
     def __post_init__(self):
         total = checks.positive("CappedSimplex", "total", self.total)
-        cap = bounds.numbers("CappedSimplex", "cap", self.cap, infinite=True)
+        cap = numbers("CappedSimplex", "cap", self.cap, infinite=True)
         self._fix(total=total, cap=cap)
         self._fix(shape=bounds.common_shape("CappedSimplex", self.shape, cap=cap))
         self._fix(cap=bounds.spread(cap, self.shape))
@@ -228,8 +229,8 @@ class BudgetBox(BudgetSet):
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        lower, upper = (bounds.numbers("BudgetBox", name, getattr(self, name)) for name in ("lower", "upper"))
-        self._fix(total=bounds.number("BudgetBox", "total", self.total))
+        lower, upper = (numbers("BudgetBox", name, getattr(self, name)) for name in ("lower", "upper"))
+        self._fix(total=float(numbers("BudgetBox", "total", self.total, "one number")))
         shape = bounds.common_shape("BudgetBox", self.shape, lower=lower, upper=upper)
         self._fix(shape=shape, lower=bounds.spread(lower, shape), upper=bounds.spread(upper, shape))
         if not (lower <= upper).all():

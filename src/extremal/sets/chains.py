@@ -10,7 +10,9 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.sets import bounds
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.answers import float_of, scaled
+from extremal.sets.arguments import numbers
+from extremal.sets.base import ConvexSet
 from extremal.vertices import DenseVertex, Vertex
 
 
@@ -51,16 +53,14 @@ class Monotone(ConvexSet):
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        lower, upper = bounds.number("Monotone", "lower", self.lower), bounds.number("Monotone", "upper", self.upper)
+        lower, upper = (float(numbers("Monotone", name, getattr(self, name), "one number")) for name in ("lower", "upper"))
         self._fix(lower=lower, upper=upper, increasing=checks.flag("Monotone", "increasing", self.increasing))
         if lower > upper:
             raise InputError(f"`Monotone(lower=..., upper=...)` must have lower <= upper, got {lower} and {upper}")
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """lower before an index, upper from it on."""
-        top = float(np.abs(g).max())
-        refuse_non_finite(self, top)
-        return self._vertex(int(self._tails(g, top).argmin()), g.shape)
+        return self._vertex(int(self._tails(g).argmin()), g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """lower <= x_1 <= ... <= x_d <= upper, each up to tol times the larger bound's size."""
@@ -86,27 +86,25 @@ class Monotone(ConvexSet):
 
     def away(self, g: np.ndarray, x: np.ndarray) -> DenseVertex:
         """The vertex with the largest <g, v> among those that jump where x does, by more than 1e-12 of the bounds' size."""
-        gaps, size = self._gaps(x), np.asarray(max(abs(self.lower), abs(self.upper)))
-        none, _ = bounds.pinned(gaps, np.zeros(()), size, size)
-        tails = self._tails(g, float(np.abs(g).max()))
-        return self._vertex(int(np.where(none, -np.inf, tails).argmax()), x.shape)
+        jumps = bounds.support(self._gaps(x), max(abs(self.lower), abs(self.upper)))
+        return self._vertex(int(np.where(jumps, self._tails(g), -np.inf).argmax()), x.shape)
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) in the set."""
-        return bounds.longest_step(self._gaps(x), self._gaps(s.to_array()) - self._gaps(a.to_array()), 0.0, math.inf)
+        return bounds.longest_step(self._gaps(x), self._gaps(s.to_array()) - self._gaps(a.to_array()))
 
     def _turned(self, x: np.ndarray) -> np.ndarray:
         return x.reshape(-1) if self.increasing else x.reshape(-1)[::-1]
 
     def _gaps(self, x: np.ndarray) -> np.ndarray:
         """x_1 - lower, x_2 - x_1, ..., upper - x_d: over upper - lower, the weights of the d + 1 vertices."""
-        kind = np.result_type(x, np.float32).type
+        kind = float_of(x).type
         return np.diff(self._turned(x), prepend=kind(self.lower), append=kind(self.upper))
 
-    def _tails(self, g: np.ndarray, top: float) -> np.ndarray:
+    def _tails(self, g: np.ndarray) -> np.ndarray:
         """The sums of g_j, ..., g_d for all j, and 0: <g, v> of the vertices, up to a factor and a constant."""
-        scaled = self._turned(g) / (top or 1.0)  # so that sums do not overflow
-        return np.append(np.cumsum(scaled[::-1], dtype=np.float64)[::-1], 0.0)
+        u = self._turned(scaled(self, g)[0])
+        return np.append(np.cumsum(u[::-1])[::-1], 0.0)
 
     def _vertex(self, j: int, shape: tuple[int, ...]) -> DenseVertex:
         """lower on j entries, then upper."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.sets.arguments import number, numbers
 from extremal.sets.base import ConvexSet
 from extremal.sets.cuts import check_set, fitted
 from extremal.sets.membership import member
@@ -48,7 +48,8 @@ class ScaledSet(ConvexSet):
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        self._fix(factor=_factor(self.factor))
+        wanted = "a finite number other than zero"
+        self._fix(factor=number("ScaledSet", "factor", self.factor, wanted, lambda c: 0 < abs(c) < math.inf))
         C = fitted("ScaledSet", check_set("ScaledSet", self.C), self.shape)
         self._fix(C=C, shape=C.shape)
 
@@ -100,7 +101,7 @@ class ShiftedSet(ConvexSet):
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        self._fix(offset=_offset(self.offset))
+        self._fix(offset=numbers("ShiftedSet", "offset", self.offset))
         given = self.offset.shape
         if given and self.shape not in (None, given):
             raise InputError(f"`ShiftedSet(offset=...)` must be a number or have the shape {self.shape} of a point, got {given}")
@@ -215,19 +216,3 @@ def total(parts: Sequence[Any], g: np.ndarray) -> Vertex:
         return DenseVertex(np.sum(dense, axis=0), low)
     summed = [*rest, DenseVertex(np.sum(dense, axis=0))] if dense else rest
     return summed[0] if len(summed) == 1 else Combination(tuple((1.0, v) for v in summed), low)
-
-
-def _factor(value: Any) -> float:
-    """The factor as a float."""
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)) or not 0 < abs(float(value)) < math.inf:
-        raise InputError(f"`ScaledSet(factor=...)` must be a finite number other than zero, got {value!r}")
-    return float(value)
-
-
-def _offset(value: Any) -> np.ndarray:
-    a = checks.array("ShiftedSet", "offset", value)
-    if a.dtype.kind not in "biuf" or not a.size:
-        raise InputError(f"`ShiftedSet(offset=...)` must be a number or an array of numbers, got {value!r}")
-    a = checks.finite("ShiftedSet", "offset", a.astype(np.float64))
-    a.flags.writeable = False
-    return a

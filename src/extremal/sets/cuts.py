@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from extremal import checks
 from extremal.checks import InputError
+from extremal.sets.arguments import matrix, numbers
 from extremal.sets.base import ConvexSet
 from extremal.vertices import Vertex
 
@@ -116,11 +115,7 @@ def fitted(call: str, C: ConvexSet, shape: Any) -> ConvexSet:
 
 def check_affine(call: str, G: Any, lower: Any, upper: Any) -> dict[str, Any]:
     """G, lower and upper in float64; refuses what is no constraint."""
-    G = G if sp.issparse(G) else checks.array(call, "G", G)
-    if G.ndim != 2 or 0 in G.shape or G.dtype.kind not in "biuf":
-        raise InputError(f"`{call}(G=...)` must be a matrix of numbers, one row per constraint, got shape {G.shape}")
-    G = sp.csr_array(G).astype(np.float64) if sp.issparse(G) else G.astype(np.float64)
-    checks.finite(call, "G", G.data if sp.issparse(G) else G)
+    G = matrix(call, "G", G)
     if lower is None and upper is None:
         raise InputError(f"`{call}(lower=..., upper=...)`: give at least one of the bounds on G x")
     low, up = (
@@ -134,9 +129,7 @@ def check_affine(call: str, G: Any, lower: Any, upper: Any) -> dict[str, Any]:
 
 def _bound(call: str, name: str, value: Any, rows: int) -> np.ndarray:
     """A bound for each row."""
-    a = checks.array(call, name, value)
-    if a.dtype.kind not in "biuf" or a.shape not in ((), (rows,)):
-        raise InputError(f"`{call}({name}=...)` must be a number, or one for each of the {rows} rows of G, got {value!r}")
-    if np.isnan(a).any():
-        raise InputError(f"`{call}({name}=...)` must not be NaN")
-    return np.broadcast_to(a.astype(np.float64), (rows,))
+    a = numbers(call, name, value, infinite=True)
+    if a.shape not in ((), (rows,)):
+        raise InputError(f"`{call}({name}=...)` must be a number, or one for each of the {rows} rows of G, got shape {a.shape}")
+    return np.broadcast_to(a, (rows,))

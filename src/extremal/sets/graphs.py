@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.sets.answers import scaled
 from extremal.sets.base import ConvexSet, refuse_non_finite
-from extremal.sets.constraints import scaled
 from extremal.sets.edges import Graph, listed
 from extremal.sets.membership import member
 from extremal.vertices import SparseVertex
@@ -128,7 +128,7 @@ class Matchings(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
         """The matching with the least sum of g."""
-        best = self._best(scaled(self, g))
+        best = self._best(scaled(self, g)[0])
         used = np.sort(np.zeros(0, np.int64) if best is None else best)
         return SparseVertex(used, np.ones(len(used)), g.shape)
 
@@ -155,7 +155,7 @@ class Matchings(ConvexSet):
         return Graph(self.edges)
 
     def _best(self, cost: np.ndarray) -> np.ndarray | None:
-        """The edges of the cheapest matching, costs being at most 1; None if there is no perfect one."""
+        """The edges of the cheapest matching, costs being below 2 in magnitude; None if there is no perfect one."""
         used = self._graph.cheapest(cost)
         if not self.perfect:
             used = used[cost[used] < 0]

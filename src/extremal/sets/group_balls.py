@@ -11,9 +11,12 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.sets.answers import few, power, unit
+from extremal.sets.arguments import positive_numbers
 from extremal.sets.base import brief
+from extremal.sets.bounds import shrunk
 from extremal.sets.latent_norm import latent_norm
-from extremal.sets.norm_base import NormBall, ProjectableBall, few, positive_numbers, power, shrunk, unit
+from extremal.sets.norm_base import NormBall, ProjectableBall
 from extremal.vertices import Coordinate, Vertex
 
 

@@ -12,7 +12,9 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.answers import scaled
+from extremal.sets.arguments import matrix
+from extremal.sets.base import ConvexSet
 from extremal.sets.cuts import check_set, fitted
 from extremal.sets.membership import member
 from extremal.vertices import Coordinate, DenseVertex, SparseVertex, Vertex
@@ -51,7 +53,7 @@ class LinearImage(ConvexSet):
     shape: tuple[int, ...] | None = field(init=False, default=None)
 
     def __post_init__(self):
-        A, C = _matrix(self.A), check_set("LinearImage", self.C)
+        A, C = matrix("LinearImage", "A", self.A, sp.csc_array), check_set("LinearImage", self.C)
         C = C.on(A.shape[1]) if C.shape is None else C
         if math.prod(C.shape or ()) != A.shape[1]:
             raise InputError(f"`LinearImage(A=...)` must have a column for each entry of a point of {C}, got shape {A.shape}")
@@ -59,10 +61,9 @@ class LinearImage(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> Vertex:
         """A lmo_C(A'g)."""
-        g, top = _scaled(self, g)
-        back = (self.A.T @ g).reshape(self.C.shape)
-        v = self.C.lmo(back)
-        return replace(self._image(v), low=None if v.low is None else top * v.low)
+        u, scale = scaled(self, g)
+        v = self.C.lmo((self.A.T @ u).reshape(self.C.shape))
+        return replace(self._image(v), low=None if v.low is None else scale * v.low)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """Whether no g separates x from the set, up to tol times its size."""
@@ -137,10 +138,9 @@ class Symmetrised(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> Vertex:
         """R lmo_C(R g)."""
-        scaled, top = _scaled(self, g)
-        mean = self._mean(scaled)
-        v = self.C.lmo(mean)
-        return replace(self._image(v), low=None if v.low is None else top * v.low)
+        u, scale = scaled(self, g)
+        v = self.C.lmo(self._mean(u))
+        return replace(self._image(v), low=None if v.low is None else scale * v.low)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """x in C, and x[p] = x up to tol times the size of C."""
@@ -184,13 +184,6 @@ class Symmetrised(ConvexSet):
         return SparseVertex(indices, (sums / sizes)[orbit[indices]], v.shape)
 
 
-def _scaled(C: ConvexSet, g: np.ndarray) -> tuple[np.ndarray, float]:
-    """G / max|g| in float64 and max|g|, so that sums do not overflow; zero stays zero."""
-    top = float(np.abs(g).max())
-    refuse_non_finite(C, top)
-    return (g.astype(np.float64) / top if top > 0 else g.astype(np.float64)), top
-
-
 def _column(A: Any, j: int, value: float) -> SparseVertex | DenseVertex:
     """The j-th column of A times a number."""
     if not sp.issparse(A):
@@ -205,19 +198,6 @@ def _columns(A: Any, indices: np.ndarray, values: np.ndarray) -> SparseVertex | 
     image = some @ values
     rows = np.unique(some.indices) if sp.issparse(A) else None
     return DenseVertex(image) if rows is None else SparseVertex(rows, image[rows], image.shape)
-
-
-def _matrix(A: Any) -> Any:
-    """A in float64, sparse by columns or dense."""
-    given = A if sp.issparse(A) else checks.array("LinearImage", "A", A)
-    if given.ndim != 2 or 0 in given.shape or given.dtype.kind not in "biuf":
-        raise InputError(f"`LinearImage(A=...)` must be a matrix of numbers, got shape {given.shape}, {given.dtype}")
-    made: Any = sp.csc_array(given, dtype=np.float64, copy=True) if sp.issparse(given) else given.astype(np.float64)
-    if sp.issparse(made):
-        made.sum_duplicates()  # sorts, too
-    checks.finite("LinearImage", "A", made.data if sp.issparse(made) else made)
-    (made.data if sp.issparse(made) else made).flags.writeable = False
-    return made
 
 
 def _permutations(value: Any) -> np.ndarray:

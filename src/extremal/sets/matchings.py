@@ -12,8 +12,10 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.sets import bounds
+from extremal.sets.answers import scaled
+from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet
-from extremal.sets.constraints import SparseMatrix, not_in, ratio, reals, scaled, support
 from extremal.sets.programs import Program
 from extremal.vertices import SparseVertex, Vertex
 
@@ -60,15 +62,7 @@ class Birkhoff(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
         """The permutation matrix with the least sum of G."""
-        return _assignment(self, scaled(self, g), 1.0)
-
-    def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
-        """The permutation with the largest sum of G of those that use entries with X > 0 only."""
-        return _assignment(self, np.where(support(x, 1.0), -scaled(self, g), np.inf), 1.0)
-
-    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with X + t (S - A) >= 0."""
-        return ratio(x, s, a)
+        return _assignment(self, scaled(self, g)[0], 1.0)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """X >= -tol, and all sums of rows and columns 1 up to tol."""
@@ -82,6 +76,14 @@ class Birkhoff(ConvexSet):
     def start(self) -> np.ndarray:
         """All entries 1 / n."""
         return np.full((self.n, self.n), 1 / self.n)
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
+        """The permutation with the largest sum of G of those that use entries with X > 0 only."""
+        return _assignment(self, np.where(bounds.support(x, 1.0), -scaled(self, g)[0], np.inf), 1.0)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with X + t (S - A) >= 0."""
+        return bounds.longest_step(x, s.to_array() - a.to_array())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,24 +130,8 @@ class TransportPolytope(ConvexSet):
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
         """The same, from the basis of ``near`` if that is the last answer and highspy is installed."""
-        g = scaled(self, g)
+        g = scaled(self, g)[0]
         return _assignment(self, g, float(self.a[0])) if self._even else self._program.ask(g, near)
-
-    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
-        """The plan with the largest sum of G X of those that use entries with X > 0 only."""
-        g, used = scaled(self, g), support(x, self._size)
-        if self._even:
-            return _assignment(self, np.where(used, -g, np.inf), float(self.a[0]))
-        cells = np.flatnonzero(used)
-        try:
-            part = self._on(cells).ask(-g.reshape(-1)[cells]).to_array()
-        except (RuntimeError, ValueError):  # infeasible, or no cells at all
-            raise not_in(self) from None
-        return SparseVertex(cells[part > 0], part[part > 0], g.shape)
-
-    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with X + t (S - A) >= 0."""
-        return ratio(x, s, a)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """X >= 0, and the sums of rows and columns a and b, up to tol times the largest of these."""
@@ -163,6 +149,22 @@ class TransportPolytope(ConvexSet):
     def start(self) -> np.ndarray:
         """a b' / sum(a): every row split alike."""
         return np.multiply.outer(self.a, self.b / self.b.sum())
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
+        """The plan with the largest sum of G X of those that use entries with X > 0 only."""
+        g, used = scaled(self, g)[0], bounds.support(x, self._size)
+        if self._even:
+            return _assignment(self, np.where(used, -g, np.inf), float(self.a[0]))
+        cells = np.flatnonzero(used)
+        try:
+            part = self._on(cells).ask(-g.reshape(-1)[cells]).to_array()
+        except (RuntimeError, ValueError):  # infeasible, or no cells at all
+            raise bounds.not_in(self) from None
+        return SparseVertex(cells[part > 0], part[part > 0], g.shape)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with X + t (S - A) >= 0."""
+        return bounds.longest_step(x, s.to_array() - a.to_array())
 
     @property
     def _size(self) -> float:
@@ -183,7 +185,7 @@ class TransportPolytope(ConvexSet):
         places = np.concatenate([cells // n, m + cells % n]), np.tile(np.arange(len(cells)), 2)
         A = sp.csr_array((np.ones(2 * len(cells)), places), shape=(m + n, len(cells)))
         b = np.concatenate([self.a, self.b * (self.a.sum() / self.b.sum())])
-        return Program(None, None, SparseMatrix.of(A), b, np.tile([0.0, np.inf], (len(cells), 1)))
+        return Program(None, None, A, b, np.tile([0.0, np.inf], (len(cells), 1)))
 
 
 def _assignment(C: ConvexSet, cost: np.ndarray, value: float) -> SparseVertex:
@@ -192,7 +194,7 @@ def _assignment(C: ConvexSet, cost: np.ndarray, value: float) -> SparseVertex:
     try:
         rows, columns = linear_sum_assignment(cost)
     except ValueError:  # entries with infinite costs are needed
-        raise not_in(C) from None
+        raise bounds.not_in(C) from None
     return SparseVertex(rows * cost.shape[1] + columns, np.full(len(rows), value), cost.shape)
 
 
@@ -202,7 +204,7 @@ def _sums(x: np.ndarray, a: np.ndarray, b: np.ndarray, slack: float) -> bool:
 
 
 def _mass(name: str, value: Any) -> np.ndarray:
-    v = reals("TransportPolytope", name, value, 1)
+    v = numbers("TransportPolytope", name, value, "a vector of numbers")
     if not ((v >= 0).all() and v.any()):
         raise InputError(f"`TransportPolytope({name}=...)` must be non-negative with a positive total, got {value!r}")
     return v

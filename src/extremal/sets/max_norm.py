@@ -9,7 +9,8 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.answers import scaled
+from extremal.sets.base import ConvexSet
 from extremal.sets.nuclear import matrices_only
 from extremal.vertices import LowRank, Vertex
 
@@ -80,11 +81,9 @@ class MaxNormBall(ConvexSet):
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> LowRank:
         """-radius U V', from the rows of an earlier answer."""
         _refuse_large(g.shape)
-        top = float(np.abs(g).max())
-        refuse_non_finite(self, top)
-        m, n = g.shape
-        U, V, upper = _longest(g.astype(np.float64) / (top or 1.0), _first_rows(m, n, near), self.tol)
-        return LowRank(-self.radius * U, V, -self.radius * upper * top)
+        u, scale = scaled(self, g)
+        U, V, upper = _longest(u, _first_rows(*u.shape, near), self.tol)
+        return LowRank(-self.radius * U, V, -self.radius * upper * scale)
 
     def norm(self, x: np.ndarray) -> float:
         """The max-norm: the least product of the largest row lengths of U and V over x = U V'.

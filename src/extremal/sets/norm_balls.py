@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from extremal.checks import InputError
+from extremal.sets.answers import float_of, peak, signs, unit
+from extremal.sets.arguments import number, positive_numbers
 from extremal.sets.base import refuse_non_finite
-from extremal.sets.norm_base import NormBall, ProjectableBall, float_of, peak, positive_numbers, shrunk, signs, unit
+from extremal.sets.bounds import shrunk
+from extremal.sets.norm_base import NormBall, ProjectableBall
 from extremal.vertices import Coordinate, DenseVertex
 
 
@@ -175,9 +176,7 @@ class LpBall(NormBall):
 
     def __post_init__(self):
         self._fix_ball()
-        if not isinstance(self.p, Real) or isinstance(self.p, bool) or not self.p >= 1:
-            raise InputError(f"`LpBall(p=...)` must be a number of at least 1 (math.inf is one), got {self.p!r}")
-        self._fix(p=float(self.p))
+        self._fix(p=number("LpBall", "p", self.p, "a number of at least 1 (math.inf is one)", lambda p: p >= 1))
 
     def _norm(self, a: np.ndarray) -> float:
         return _p_norm(a, self.p)

@@ -12,6 +12,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.factored import FactoredMatrix
 from extremal.sets import bounds
+from extremal.sets.answers import scaled
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.lanczos import singular
 from extremal.sets.operators import Products, singular_values
@@ -147,9 +148,7 @@ class SpectralBall(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """-radius U V'."""
-        top = float(np.abs(g).max())
-        refuse_non_finite(self, top)
-        u, _, vt = np.linalg.svd(g.astype(np.float64) / (top or 1.0), full_matrices=False)
+        u, _, vt = np.linalg.svd(scaled(self, g)[0], full_matrices=False)
         return DenseVertex(-self.radius * (u @ vt))
 
     def norm(self, x: Any) -> float:

@@ -128,9 +128,7 @@ def _functions(lmo: Any, diameter: Any, start: Any, contains: Any) -> Functions:
     diameter = checks.positive("Oracle", "diameter", diameter)
     if start is None:
         return Functions(lmo, diameter, None, contains)
-    x = _real("start", start, "be").astype(np.float64)
-    if not np.isfinite(x).all():
-        raise InputError("`Oracle(start=...)` must be finite")
+    x = checks.finite("Oracle", "start", _real("start", start, "be").astype(np.float64))
     return Functions(lmo, diameter, (x.shape, x.tobytes()), contains)
 
 

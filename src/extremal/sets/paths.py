@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from extremal.checks import InputError
+from extremal.sets import bounds
+from extremal.sets.answers import scaled
 from extremal.sets.base import ConvexSet
-from extremal.sets.constraints import not_in, ratio, scaled, support
 from extremal.sets.edges import Graph, listed
 from extremal.vertices import SparseVertex, Vertex
 
@@ -70,29 +71,37 @@ class PathPolytope(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
         """The shortest path."""
-        return self._path(scaled(self, g))
-
-    def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
-        """The longest path of those that use edges with x > 0 only."""
-        return self._path(np.where(support(x, 1.0), -scaled(self, g), np.inf))
-
-    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with x + t (s - a) >= 0."""
-        return ratio(x, s, a)
+        return self._path(scaled(self, g)[0])
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """x >= -tol, and the flow is kept at every node up to tol."""
         off = self._graph.incidence @ x.astype(np.float64) - self._supply
         return float(x.min()) >= -tol and float(np.abs(off).max()) <= tol
 
-    @property
+    @cached_property
     def diameter(self) -> float:
-        """sqrt(max |P - Q| + |Q - P|) over pairs of paths P, Q."""
-        return self._diameter
+        """sqrt(max |P - Q| + |Q - P|) over pairs of paths P, Q.
+
+        Two units of flow, where the first on an edge is worth 1 and the second -1: integral, hence two paths.
+        """
+        from scipy.optimize import linprog
+
+        E, flow = len(self.edges), self._graph.incidence
+        worth = np.repeat([-1.0, 1.0], E)
+        found = linprog(worth, A_eq=sp.hstack([flow, flow]), b_eq=2 * self._supply, bounds=(0, 1), method="highs")
+        return math.sqrt(round(-found.fun))
 
     def start(self) -> np.ndarray:
         """A path."""
         return self.lmo(np.zeros(self.shape or 0)).to_array()
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
+        """The longest path of those that use edges with x > 0 only."""
+        return self._path(np.where(bounds.support(x, 1.0), -scaled(self, g)[0], np.inf))
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with x + t (s - a) >= 0."""
+        return bounds.longest_step(x, s.to_array() - a.to_array())
 
     @cached_property
     def _graph(self) -> Graph:
@@ -108,20 +117,10 @@ class PathPolytope(ConvexSet):
         supply[[self._graph.index[self.source], self._graph.index[self.sink]]] = 1.0, -1.0
         return supply
 
-    @cached_property
-    def _diameter(self) -> float:
-        """Two units of flow, where the first on an edge is worth 1 and the second -1: integral, hence two paths."""
-        from scipy.optimize import linprog
-
-        E, flow = len(self.edges), self._graph.incidence
-        worth = np.repeat([-1.0, 1.0], E)
-        found = linprog(worth, A_eq=sp.hstack([flow, flow]), b_eq=2 * self._supply, bounds=(0, 1), method="highs")
-        return math.sqrt(round(-found.fun))
-
     def _path(self, cost: np.ndarray) -> SparseVertex:
         path = self._shortest(cost)
         if path is None:
-            raise not_in(self)
+            raise bounds.not_in(self)
         return SparseVertex(np.array(path), np.ones(len(path)), cost.shape)
 
     def _shortest(self, cost: np.ndarray) -> list[int] | None:

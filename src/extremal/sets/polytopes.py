@@ -12,6 +12,8 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.sets.answers import scaled
+from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.constraints import constraints
 from extremal.sets.membership import member
@@ -50,31 +52,21 @@ class ConvexHull(ConvexSet):
     shape: tuple[int, ...] | None = field(init=False, default=None)
 
     def __post_init__(self):
-        a = checks.array("ConvexHull", "points", self.points)
-        if a.dtype.kind not in "biuf" or a.ndim < 2 or not a.size:
-            raise InputError(f"`ConvexHull(points=...)` must be points of real numbers in rows, got shape {a.shape}, {a.dtype}")
-        a = checks.finite("ConvexHull", "points", np.array(a, np.float64, order="C"))
-        a.flags.writeable = False
-        self._fix(points=a, shape=a.shape[1:])
+        points = numbers("ConvexHull", "points", self.points, "points of real numbers in rows")
+        self._fix(points=points, shape=points.shape[1:])
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """p_i with the least <g, p_i>."""
-        top = float(np.abs(g).max())
-        refuse_non_finite(self, top)
-        g = g.reshape(-1) / top if top > 0 else g.reshape(-1)  # scaled first, so that products neither overflow nor vanish
-        return DenseVertex(self.points[int((self._rows @ g).argmin())])
+        u = scaled(self, g)[0].reshape(-1)
+        return DenseVertex(self.points[int((self._rows @ u).argmin())])
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """Whether x is a mixture of points, up to tol times the largest norm of those looked at."""
         return member(self, x, tol)
 
-    @property
+    @cached_property
     def diameter(self) -> float:
         """max |p_i - p_j|, or 2 max |p_i - mean| for more than 2000 points."""
-        return self._diameter
-
-    @cached_property
-    def _diameter(self) -> float:
         centred = self._rows - self._rows.mean(axis=0)
         norms = np.einsum("ij,ij->i", centred, centred)
         if len(centred) > EXACT:
@@ -97,7 +89,7 @@ class Polytope(ConvexSet):
 
         {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper},   lmo(g) by the dual simplex method of HiGHS
 
-    One linear program for each oracle call, through scipy; with the package highspy (extra ``lp``) a model is kept and
+    One linear program for each oracle call, through scipy; with the package highspy (extra ``polytopes``) a model is kept and
     ``lmo_from`` starts from the basis of the last answer, which pays where gradients change little. On ties the answer is a
     minimiser that may depend on that start, and need not be extreme if variables have no bounds. Vertices are sparse if less
     than half of the entries differ from zero.
@@ -160,13 +152,9 @@ class Polytope(ConvexSet):
         """A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper, up to tol times the size, rows divided by their largest entry."""
         return self._program.holds(x, tol * self._program.size)
 
-    @property
+    @cached_property
     def diameter(self) -> float:
         """A bound by a box."""
-        return self._diameter
-
-    @cached_property
-    def _diameter(self) -> float:
         return _in_box(self._program.ask, *self._program.box())
 
     def start(self) -> np.ndarray:
@@ -240,13 +228,9 @@ class IntegerHull(ConvexSet):
         """Whether x keeps the constraints and is a mixture of integer points, up to tol times their norm."""
         return self._program.holds(x, max(tol, 1e-9) * self._program.size) and member(self, x, tol)
 
-    @property
+    @cached_property
     def diameter(self) -> float:
         """A bound by a box."""
-        return self._diameter
-
-    @cached_property
-    def _diameter(self) -> float:
         whole, (lower, upper) = self.integrality == 1, self._program.box()
         lower, upper = np.where(whole, np.ceil(lower - 1e-6), lower), np.where(whole, np.floor(upper + 1e-6), upper)
         return _in_box(self.lmo, lower, upper)

@@ -227,14 +227,13 @@ class FacedRows(Rows):
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
         """The rows' worst vertices of the faces that hold them."""
         if isinstance(self.C, Simplex):
-            zero, _ = bounds.pinned(x, np.zeros(()), np.asarray(self.C.total), np.asarray(self.C.total))
-            return _one_each(np.where(zero, -np.inf, g), np.argmax, self.C.total)
+            return _one_each(np.where(bounds.support(x, self.C.total), g, -np.inf), np.argmax, self.C.total)
         return _away([self.C] * len(x), g, x, x.shape)
 
     def max_step(self, x: np.ndarray, s: Any, a: Any) -> float:
         """The smallest of the rows' longest steps."""
         if isinstance(self.C, Simplex):
-            return bounds.longest_step(x, s.to_array() - a.to_array(), 0.0, math.inf)
+            return bounds.longest_step(x, s.to_array() - a.to_array())
         shapes = [x.shape[1:]] * len(x)
         return _max_step([self.C] * len(x), x, parted(s, shapes), parted(a, shapes))
 

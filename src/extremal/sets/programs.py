@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from extremal.checks import InputError
-from extremal.sets.constraints import SparseMatrix
+from extremal.sets.answers import few, power
 from extremal.vertices import DenseVertex, SparseVertex, Vertex
 
 TOLERANCE = 1e-10  # of HiGHS for feasibility and for reduced costs, the smallest it takes; the program is scaled to sizes of one
@@ -39,7 +39,7 @@ class Program:
         self.b = b / top
         self.lower, self.upper = bounds[:, 0], bounds[:, 1]
         ends = np.abs(np.concatenate([self.b, bounds.reshape(-1)]))
-        self.unit = _power(float(np.max(ends, where=np.isfinite(ends), initial=0.0)))
+        self.unit = power(float(np.max(ends, where=np.isfinite(ends), initial=0.0)))
         self.size = self.unit
         self._renew()
 
@@ -59,7 +59,7 @@ class Program:
         self._refuse_unbounded(call)
         ends.append(self._linprog(-g))
         self.size = self.unit * max(float(np.abs(_answer(found)).max()) for found in ends)
-        self.unit = _power(self.size)
+        self.unit = power(self.size)
 
     def ask(self, g: np.ndarray, near: Vertex | None = None) -> Vertex:
         """A vertex with the least <g, x>; from its basis, if ``near`` is the last answer and HiGHS holds it."""
@@ -229,27 +229,19 @@ def _lp(module: Any, program: Program) -> Any:
     return lp
 
 
-def vertex(x: np.ndarray, shape: tuple[int, ...]) -> Any:
+def vertex(x: np.ndarray, shape: tuple[int, ...]) -> SparseVertex | DenseVertex:
     """x as a vertex: by its non-zero entries where that is less."""
-    indices = np.flatnonzero(x)
-    return SparseVertex(indices, x[indices], shape) if 2 * indices.size < x.size else DenseVertex(x.reshape(shape))
+    return few(np.arange(x.size), x, shape)
 
 
-def _rows(A: np.ndarray | SparseMatrix | None, d: int) -> sp.csr_array:
-    if A is None:
-        return sp.csr_array((0, d))
-    return A.array() if isinstance(A, SparseMatrix) else sp.csr_array(A)
+def _rows(A: Any, d: int) -> sp.csr_array:
+    return sp.csr_array((0, d)) if A is None else sp.csr_array(A)
 
 
 def _answer(found: Any) -> np.ndarray:
     if found.status != 0:
         raise RuntimeError(f"HiGHS found no vertex of the polytope: {_word(found)}")
     return found.x
-
-
-def _power(size: float) -> float:
-    """The power of two next above, 1 for 0: division by it is exact."""
-    return 2.0 ** int(np.frexp(size)[1]) if size > 0 else 1.0
 
 
 def _word(found: Any) -> str:

@@ -11,6 +11,8 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.sets import bounds
+from extremal.sets.answers import float_of
+from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.vertices import Coordinate, DenseVertex, Vertex
 
@@ -72,12 +74,12 @@ class Simplex(ConvexSet):
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Coordinate:
         """total e_j at the largest g_j where x_j > 0, up to 1e-12 total."""
-        zero, _ = bounds.pinned(x, ZERO, np.asarray(self.total), np.asarray(self.total))
-        return Coordinate(int(np.where(zero, -np.inf, g).argmax()), self.total, x.shape)
+        used = bounds.support(x, self.total)
+        return Coordinate(int(np.where(used, g, -np.inf).argmax()), self.total, x.shape)
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0."""
-        return bounds.longest_step(x, s.to_array() - a.to_array(), 0.0, math.inf)
+        return bounds.longest_step(x, s.to_array() - a.to_array())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,19 +141,18 @@ class UnitSimplex(ConvexSet):
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Coordinate:
         """total e_j at the largest g_j where x_j > 0, or 0 if that is better and sum x < total, both up to 1e-12 total."""
-        y = self._with_slack(x)
-        zero, _ = bounds.pinned(y, ZERO, np.asarray(self.total), np.asarray(self.total))
-        j = int(np.where(zero, -np.inf, np.append(g, 0.0)).argmax())
+        used = bounds.support(self._with_slack(x), self.total)
+        j = int(np.where(used, np.append(g, 0.0), -np.inf).argmax())
         return Coordinate(j, self.total, x.shape) if j < x.size else Coordinate(0, 0.0, x.shape)
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0, and a sum of total at most."""
         d = (s.to_array() - a.to_array()).reshape(-1)
-        return bounds.longest_step(self._with_slack(x), np.append(d, -d.sum()), 0.0, math.inf)
+        return bounds.longest_step(self._with_slack(x), np.append(d, -d.sum()))
 
     def _with_slack(self, x: np.ndarray) -> np.ndarray:
         """x, and what is not spent as one more entry: a point of the simplex of one more dimension."""
-        return np.append(x, np.result_type(x, np.float32).type(self.total - x.sum(dtype=np.float64)))
+        return np.append(x, float_of(x).type(self.total - x.sum(dtype=np.float64)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,7 +182,7 @@ class Box(ConvexSet):
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        lower, upper = bounds.numbers("Box", "lower", self.lower), bounds.numbers("Box", "upper", self.upper)
+        lower, upper = numbers("Box", "lower", self.lower), numbers("Box", "upper", self.upper)
         self._fix(lower=lower, upper=upper)
         self._fix(shape=bounds.common_shape("Box", self.shape, lower=lower, upper=upper))
         if not (lower <= upper).all():
@@ -220,4 +221,4 @@ class Box(ConvexSet):
         return bounds.longest_step(x, s.to_array() - a.to_array(), self.lower, self.upper)
 
     def _corner(self, up: np.ndarray, g: np.ndarray) -> DenseVertex:
-        return DenseVertex(np.where(up, self.upper, self.lower).astype(np.result_type(g, np.float32), copy=False))
+        return DenseVertex(np.where(up, self.upper, self.lower).astype(float_of(g), copy=False))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from extremal.checks import InputError
+from extremal.sets.answers import few, largest, peak, unit
+from extremal.sets.arguments import number, numbers
 from extremal.sets.base import brief
-from extremal.sets.norm_base import NormBall, few, numbers, peak, unit
-from extremal.sets.sparse_balls import largest
+from extremal.sets.norm_base import NormBall
 from extremal.vertices import Vertex
 
 
@@ -54,7 +54,7 @@ class OwlBall(NormBall):
 
     def __post_init__(self):
         self._fix_ball()
-        w = numbers("OwlBall", "weights", self.weights)
+        w = numbers("OwlBall", "weights", self.weights, "an array of numbers")
         if w.ndim > 1 or (w < 0).any() or w[0] == 0 or (np.diff(w) > 0).any():
             wanted = "a list of numbers that do not increase, 0 or more, the first above 0"
             raise InputError(f"`OwlBall(weights=...)` must be {wanted}, got {brief(self.weights)}")
@@ -113,9 +113,7 @@ class ElasticBall(NormBall):
 
     def __post_init__(self):
         self._fix_ball()
-        if not isinstance(self.l1_ratio, Real) or isinstance(self.l1_ratio, bool) or not 0 <= self.l1_ratio <= 1:
-            raise InputError(f"`ElasticBall(l1_ratio=...)` must be a number in [0, 1], got {self.l1_ratio!r}")
-        self._fix(l1_ratio=float(self.l1_ratio))
+        self._fix(l1_ratio=number("ElasticBall", "l1_ratio", self.l1_ratio, "a number in [0, 1]", lambda c: 0 <= c <= 1))
 
     def _norm(self, a: np.ndarray) -> float:
         return self.l1_ratio * float(a.sum()) + (1 - self.l1_ratio) * math.sqrt(a @ a)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from extremal import checks
-from extremal.sets.norm_base import NormBall, few, peak, signs, unit
+from extremal.sets.answers import few, largest, peak, signs, unit
+from extremal.sets.norm_base import NormBall
 from extremal.vertices import Coordinate, DenseVertex, Vertex
 
 
@@ -156,15 +157,6 @@ class KNormBall(NormBall):
 
     def _reach(self) -> float:
         return max(1.0, math.sqrt(math.prod(self._known_shape("diameter"))) / self.k)
-
-
-def largest(a: np.ndarray, k: int) -> np.ndarray:
-    """Where the k largest entries are, in rising order; of equal entries the first ones. O(length) and a sort of k indices."""
-    if k >= len(a):
-        return np.arange(len(a))
-    last = np.partition(a, len(a) - k)[len(a) - k]
-    above = np.flatnonzero(a > last)
-    return np.sort(np.concatenate([above, np.flatnonzero(a == last)[: k - len(above)]]))
 
 
 def _fix_k(C: KSupportBall | KSparseBall | KNormBall) -> None:

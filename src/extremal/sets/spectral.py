@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from extremal import checks
 from extremal.checks import InputError
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.answers import scaled
+from extremal.sets.arguments import numbers
+from extremal.sets.base import ConvexSet
 from extremal.vertices import DenseVertex
 
 INNER_STEPS = 200  # at most, for one geodesic oracle
@@ -76,9 +77,8 @@ class LoewnerInterval(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """lower + P W P, W the projector on the negative eigenspace of P sym(G) P."""
-        g = _scaled(self, g)[0]
-        w = _projector(g, self._root)
-        return DenseVertex(self._at(w))
+        u, _ = scaled(self, g)
+        return DenseVertex(self._at(_projector(_symmetric(u), self._root)))
 
     def lmo_at(self, g: np.ndarray, x: np.ndarray) -> GeodesicVertex:
         """A point Z that minimises <G, log_X(Z)>_X, for a tangent vector G at X, and a proven bound on that minimum.
@@ -109,9 +109,9 @@ class LoewnerInterval(ConvexSet):
         (array([[1., 0.],
                [0., 4.]]), -0.693147)
         """
-        g, scale = _scaled(self, g)
+        u, scale = scaled(self, g)
         inverse = np.linalg.inv(_cholesky(x, "x"))  # C^-1, X = C C'
-        s = _sandwich(inverse, g)  # S = C^-1 G C^-T
+        s = _sandwich(inverse, _symmetric(u))  # S = C^-1 G C^-T
         lower, root = _sandwich(inverse, self._positive), self._root @ inverse.T  # Lh; Uh - Lh = root' root
         w = _minimise_log(s, lower, root)
         return GeodesicVertex(self._at(w), scale * _bound(s, lower, _symmetric(lower + root.T @ root)))  # Z = lower + P W P
@@ -208,14 +208,6 @@ def _sandwich(b: np.ndarray, a: np.ndarray) -> np.ndarray:
     return _symmetric(b @ a @ b.T)
 
 
-def _scaled(C: ConvexSet, g: np.ndarray) -> tuple[np.ndarray, float]:
-    """sym(G) / max|G| and max|G|, so that products neither overflow nor vanish; zero stays zero."""
-    top = float(np.abs(g).max())
-    refuse_non_finite(C, top)
-    g = g.astype(np.float64)
-    return (_symmetric(g / top), top) if top > 0 else (g, 0.0)
-
-
 def _size(*matrices: np.ndarray) -> float:
     return max(float(np.linalg.norm(a, 2)) for a in matrices)
 
@@ -229,10 +221,7 @@ def _cholesky(a: np.ndarray, name: str) -> np.ndarray:
 
 def _matrix(name: str, value: Any) -> np.ndarray:
     """A symmetric matrix of floats that nobody changes."""
-    a = checks.array("LoewnerInterval", name, value)
-    if a.dtype.kind not in "biuf" or a.ndim != 2 or a.shape[0] != a.shape[1] or not a.size:
-        raise InputError(f"`LoewnerInterval({name}=...)` must be a square matrix of real numbers, got shape {a.shape}, {a.dtype}")
-    a = checks.finite("LoewnerInterval", name, a.astype(np.float64))
+    a = numbers("LoewnerInterval", name, value, "a square matrix of numbers")
     if np.abs(a - a.T).max() > 1e-10 * np.abs(a).max():
         raise InputError(f"`LoewnerInterval({name}=...)` must be symmetric")
     a = _symmetric(a)

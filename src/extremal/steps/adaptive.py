@@ -98,7 +98,11 @@ class LineSearch:
 def _root(slope: Callable[[float], float], tol: float) -> float:
     from scipy.optimize import brentq  # imported by the first line search: it takes long
 
-    return float(brentq(slope, 0.0, 1.0, xtol=tol))  # pyright: ignore[reportArgumentType]
+    asked = [slope]  # brentq's own function refers to itself: what it refers to would live until the collector runs
+    try:
+        return float(brentq(lambda t: asked[0](t), 0.0, 1.0, xtol=tol))  # pyright: ignore[reportArgumentType]
+    finally:
+        asked.clear()
 
 
 def _decrease(line: Segment, t: float) -> float:

@@ -1,0 +1,90 @@
+"""What the constructors of sets are given: numbers, arrays and matrices, checked and kept as values that nobody changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal import checks
+from extremal.checks import InputError
+
+KINDS: dict[str, Callable[[tuple[int, ...]], bool]] = {  # what is wanted: whether a shape is that
+    "one number": lambda shape: not shape,
+    "a number or an array of numbers": lambda shape: True,
+    "an array of numbers": lambda shape: len(shape) >= 1,
+    "a vector of numbers": lambda shape: len(shape) == 1,
+    "a matrix of numbers": lambda shape: len(shape) == 2,
+    "a square matrix of numbers": lambda shape: len(shape) == 2 and shape[0] == shape[1],
+    "points of real numbers in rows": lambda shape: len(shape) >= 2,
+}
+
+
+def number(call: str, name: str, value: Any, wanted: str, fits: Callable[[float], bool]) -> float:
+    """Return ``value`` as a float, refusing what is no number or does not fit (a NaN is asked, too)."""
+    real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    if not real or not fits(float(value)):
+        raise InputError(f"`{call}({name}=...)` must be {wanted}, got {value!r}")
+    return float(value)
+
+
+def numbers(
+    call: str, name: str, value: Any, kind: str = "a number or an array of numbers", infinite: bool = False
+) -> np.ndarray:
+    """A read-only float64 copy of a number or an array, of one of `KINDS`: finite, or only not NaN if ``infinite``.
+
+    Examples
+    --------
+    >>> numbers("Box", "upper", [1, 2])
+    array([1., 2.])
+    >>> numbers("Polytope", "A_ub", [1, 2], "a matrix of numbers")
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: `Polytope(A_ub=...)` must be a matrix of numbers, got shape (2,), int64
+    """
+    a = checks.array(call, name, value)
+    _refuse_other(call, name, a, kind, value)
+    a = np.array(a, np.float64, order="C")
+    if infinite and np.isnan(a).any():
+        raise InputError(f"`{call}({name}=...)` must be without NaN, got {_shown(a, value)}")
+    if not infinite and a.ndim == 0 and not math.isfinite(a):
+        raise InputError(f"`{call}({name}=...)` must be finite, got {value!r}")
+    a = a if infinite else checks.finite(call, name, a)
+    a.flags.writeable = False
+    return a
+
+
+def positive_numbers(call: str, name: str, value: Any) -> np.ndarray:
+    """The same for an array of positive finite numbers."""
+    a = numbers(call, name, value, "an array of numbers")
+    if not (a > 0).all():
+        raise InputError(f"`{call}({name}=...)` must be positive everywhere, got {a.min()}")
+    return a
+
+
+def matrix(call: str, name: str, value: Any, sparse: Any = sp.csr_array) -> Any:
+    """A read-only float64 copy of a matrix: an array, or a sparse one in the given format, sorted and without zeros."""
+    if not sp.issparse(value):
+        return numbers(call, name, value, "a matrix of numbers")
+    _refuse_other(call, name, value, "a matrix of numbers", value)
+    a = sparse(value, dtype=np.float64, copy=True)
+    a.sum_duplicates()  # sorts, too
+    a.eliminate_zeros()
+    checks.finite(call, name, a.data)
+    a = sparse((a.data, a.indices, a.indptr), shape=a.shape)  # indices of the smallest type: equal matrices have equal bytes
+    for part in (a.data, a.indices, a.indptr):
+        part.flags.writeable = False
+    return a
+
+
+def _refuse_other(call: str, name: str, a: Any, kind: str, value: Any) -> None:
+    if a.dtype.kind not in "biuf" or 0 in a.shape or not KINDS[kind](a.shape):
+        raise InputError(f"`{call}({name}=...)` must be {kind}, got {_shown(a, value)}")
+
+
+def _shown(a: Any, value: Any) -> str:
+    return f"shape {a.shape}, {a.dtype}" if a.ndim and 0 not in a.shape else f"{value!r}"
