@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 from set_case import SetCase
 
 from extremal.sets.graphs import Matchings, SpanningTrees
-from extremal.sets.matchings import Birkhoff, TransportPolytope
 from extremal.sets.paths import PathPolytope
 from extremal.sets.polytopes import ConvexHull, IntegerHull, Polytope
+from extremal.sets.transport import Birkhoff, TransportPolytope
 
 GENERATOR = np.random.default_rng(5)
 

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.counting import CountedSet
 from extremal.moves.corrective import minimise, project
-from extremal.sets.boxes import Hypersimplex
-from extremal.sets.matchings import Birkhoff
 from extremal.vertices import stack
 from extremal.vertices.stacks import Factors, Few, Mixed, Rows
 
@@ -51,8 +49,8 @@ def problems():
     return {
         "simplex": (ex.Simplex(), point),
         "l1 ball": (ex.L1Ball(1.0), signed),
-        "hypersimplex": (Hypersimplex(3), np.where(np.arange(12) < 5, 0.8, 0.1) + 0.3 * rng.standard_normal(12)),
-        "birkhoff": (Birkhoff(5), mix),
+        "hypersimplex": (ex.Hypersimplex(3), np.where(np.arange(12) < 5, 0.8, 0.1) + 0.3 * rng.standard_normal(12)),
+        "birkhoff": (ex.Birkhoff(5), mix),
     }
 
 

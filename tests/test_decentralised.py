@@ -287,7 +287,7 @@ def test_2b_gradients_and_one_oracle_call_an_iteration_feasible_and_never_exact(
         ({"G": np.ones((1, DIM + 1))}, rf"must have {DIM} columns"),
         ({"lower": 1.0}, "lower <= upper"),
         ({"lower": np.inf, "upper": None}, "a number between"),
-        ({"lower": np.nan}, r"lower=...\)` must not be NaN"),
+        ({"lower": np.nan}, r"lower=...\)` must be without NaN"),
         ({"upper": [0.0, 0.0]}, "one for each of the 1 rows"),
         ({"lower": None, "upper": None}, "at least one"),
         ({"mu": ex.PowerLaw(-1.0)}, r"mu=...\)` must be a positive"),

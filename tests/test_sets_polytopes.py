@@ -19,10 +19,10 @@ import extremal as ex
 from extremal.sets import Faced
 from extremal.sets.base import Warm
 from extremal.sets.graphs import Matchings, SpanningTrees
-from extremal.sets.matchings import Birkhoff, TransportPolytope
 from extremal.sets.membership import distance, member
 from extremal.sets.paths import PathPolytope
 from extremal.sets.polytopes import ConvexHull, IntegerHull, Polytope
+from extremal.sets.transport import Birkhoff, TransportPolytope
 
 seeds = st.integers(0, 2**32 - 1)
 TRIANGLE = [(0, 1), (1, 2), (2, 0)]

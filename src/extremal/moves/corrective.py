@@ -15,6 +15,7 @@ from extremal.moves.atoms import AtomMove, AtomsPoint, View
 from extremal.moves.base import Oracle
 from extremal.objective import Objective
 from extremal.restricted import Restriction, restrict
+from extremal.sets.bounds import shrunk
 from extremal.steps import Step
 
 MEMORY = 10  # values back that a step of the inner method may not exceed
@@ -121,8 +122,4 @@ def _search(h: Restriction, w: np.ndarray, d: np.ndarray, slope: float, limit: f
 
 def project(v: np.ndarray) -> np.ndarray:
     """The nearest weights: non-negative, of sum 1."""
-    v = v - v.max()  # the same weights, and sums that keep their digits
-    u = np.sort(v)[::-1]
-    thresholds = (np.cumsum(u) - 1) / np.arange(1, len(u) + 1)
-    w = np.maximum(v - thresholds[np.flatnonzero(u > thresholds)[-1]], 0.0)
-    return w / w.sum()
+    return shrunk(v - v.max(), np.ones(len(v)), 1.0)  # the same weights without what all have in common

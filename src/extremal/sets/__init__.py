@@ -8,7 +8,7 @@ from extremal.sets.cuts import AffineCut
 from extremal.sets.graphs import Matchings, SpanningTrees
 from extremal.sets.group_balls import GroupBall, LatentGroupBall
 from extremal.sets.images import LinearImage, Symmetrised
-from extremal.sets.matchings import Birkhoff, TransportPolytope
+from extremal.sets.loewner import LoewnerInterval
 from extremal.sets.max_norm import MaxNormBall
 from extremal.sets.norm_balls import L1Ball, L2Ball, LinfBall, LpBall, WeightedL1Ball
 from extremal.sets.nuclear import NuclearBall, SpectralBall
@@ -20,8 +20,8 @@ from extremal.sets.products import FacedProduct, FacedRows, Product, Rows
 from extremal.sets.simplices import Box, Simplex, UnitSimplex
 from extremal.sets.sorted_balls import ElasticBall, OwlBall
 from extremal.sets.sparse_balls import KNormBall, KSparseBall, KSupportBall
-from extremal.sets.spectral import LoewnerInterval
 from extremal.sets.symmetric import Fantope, Spectrahedron
+from extremal.sets.transport import Birkhoff, TransportPolytope
 
 __all__ = [
     "SETS", "AffineCut", "Birkhoff", "Box", "BudgetBox", "CappedSimplex", "ConvexHull", "ConvexSet", "ElasticBall", "Faced",

@@ -75,7 +75,7 @@ def matrix(call: str, name: str, value: Any, sparse: Any = sp.csr_array) -> Any:
     a.sum_duplicates()  # sorts, too
     a.eliminate_zeros()
     checks.finite(call, name, a.data)
-    a = sparse((a.data, a.indices, a.indptr), shape=a.shape)  # indices of the smallest type: equal matrices have equal bytes
+    a.indices, a.indptr = a.indices.astype(np.int64), a.indptr.astype(np.int64)  # equal matrices have equal bytes
     for part in (a.data, a.indices, a.indptr):
         part.flags.writeable = False
     return a

@@ -1,6 +1,6 @@
 """What sets between bounds share: their shape, pinned entries, longest steps, filling up to a total, nearest points.
 
-Bounds are float64 arrays, either of no dimension (one number for every entry) or as long as the points that they bound.
+Bounds are float64: one number for every entry, or arrays as large as the points that they bound.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def spread(bound: np.ndarray, shape: tuple[int, ...] | None) -> np.ndarray:
     return full
 
 
-def summed(bound: np.ndarray, size: int) -> float:
+def summed(bound: Any, size: int) -> float:
     """The sum of a bound over all entries."""
-    return float(bound) * size if bound.ndim == 0 else float(bound.sum())
+    return float(bound) * size if np.ndim(bound) == 0 else float(bound.sum())
 
 
 def flat(bound: np.ndarray) -> np.ndarray:
@@ -196,7 +196,7 @@ def diameter_bound(room: np.ndarray, amount: float) -> float:
 # nearest points
 
 
-def nearest(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:
+def nearest(x: np.ndarray, lower: Any, upper: Any, total: float) -> np.ndarray:
     """The point nearest to x between the bounds that sums to ``total``: clip(x - theta, lower, upper) for one number theta.
 
     The sum falls in theta, linearly between the 2 d numbers x - upper and x - lower. A bisection over these, sorted, finds
@@ -215,7 +215,7 @@ def nearest(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -
     return _settle(np.clip(x - (turns[low] + (turns[high] - turns[low]) / 2), lower, upper), lower, upper, total)
 
 
-def tight(lower: np.ndarray, upper: np.ndarray, total: float, size: int) -> tuple[np.ndarray, np.ndarray]:
+def tight(lower: Any, upper: Any, total: float, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Bounds without what a sum of ``total`` leaves no entry, lest its size cost digits."""
     amount, spare = total - summed(lower, size), summed(upper, size) - total
     return np.maximum(lower, upper - max(spare, 0.0)), np.minimum(upper, lower + max(amount, 0.0))

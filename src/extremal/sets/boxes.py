@@ -174,6 +174,10 @@ class Hypersimplex(BudgetSet):
     shape : int or tuple of int, optional
         Shape of the points; any if left out.
 
+    References
+    ----------
+    Ziegler (1995), Lectures on Polytopes.
+
     Examples
     --------
     >>> import numpy as np
@@ -213,6 +217,10 @@ class BudgetBox(BudgetSet):
         From sum(lower) to sum(upper).
     shape : int or tuple of int, optional
         Shape of the points; that of the bounds if these are arrays, any if left out.
+
+    References
+    ----------
+    Kiwiel (2008), as for `CappedSimplex` (the projection).
 
     Examples
     --------

@@ -146,6 +146,10 @@ class MinkowskiSum(ConvexSet):
     shape : int or tuple of int, optional
         Shape of the points; the parts' if left out.
 
+    References
+    ----------
+    Rockafellar (1970), Convex Analysis, section 16 (support functions).
+
     Examples
     --------
     >>> import numpy as np, extremal as ex

@@ -34,6 +34,10 @@ class SpanningTrees(ConvexSet):
     edges : array of shape (E, 2) or sequence of pairs
         The two ends of each edge; nodes are integers, or anything that can be hashed. Parallel edges are allowed, loops are not.
 
+    References
+    ----------
+    Edmonds (1971), Matroids and the greedy algorithm, Mathematical Programming 1.
+
     Examples
     --------
     >>> import numpy as np

@@ -47,7 +47,8 @@ class GroupBall(ProjectableBall):
 
     References
     ----------
-    M. Yuan, Y. Lin, "Model selection and estimation in regression with grouped variables", J. R. Stat. Soc. B 68, 2006.
+    Yuan, Lin (2006), Model selection and estimation in regression with grouped variables, Journal of the Royal Statistical
+    Society B 68.
 
     Examples
     --------
@@ -112,7 +113,7 @@ class LatentGroupBall(NormBall):
 
     References
     ----------
-    L. Jacob, G. Obozinski, J.-P. Vert, "Group lasso with overlap and graph lasso", ICML 2009.
+    Jacob, Obozinski, Vert (2009), Group lasso with overlap and graph lasso, ICML.
 
     Examples
     --------

@@ -38,6 +38,10 @@ class LinearImage(ConvexSet):
     C : ConvexSet
         A set whose points have d entries; one of open shape is taken for vectors of length d.
 
+    References
+    ----------
+    Rockafellar (1970), Convex Analysis, section 16 (support functions).
+
     Examples
     --------
     >>> import numpy as np, extremal as ex

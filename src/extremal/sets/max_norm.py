@@ -82,7 +82,7 @@ class MaxNormBall(ConvexSet):
         """-radius U V', from the rows of an earlier answer."""
         _refuse_large(g.shape)
         u, scale = scaled(self, g)
-        U, V, upper = _longest(u, _first_rows(*u.shape, near), self.tol)
+        U, V, upper = _longest(u, _first_rows(len(u), u.shape[1], near), self.tol)
         return LowRank(-self.radius * U, V, -self.radius * upper * scale)
 
     def norm(self, x: np.ndarray) -> float:

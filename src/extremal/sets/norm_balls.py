@@ -34,6 +34,11 @@ class L1Ball(ProjectableBall):
     centre : array, optional
         The ball's centre; 0 if left out. It gives the shape.
 
+    References
+    ----------
+    Jaggi (2013), Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML.
+    Duchi, Shalev-Shwartz, Singer, Chandra (2008), Efficient projections onto the l1-ball for learning in high dimensions, ICML.
+
     Examples
     --------
     >>> import numpy as np
@@ -73,6 +78,10 @@ class L2Ball(ProjectableBall):
         Shape of the points; any if left out.
     centre : array, optional
         The ball's centre; 0 if left out. It gives the shape.
+
+    References
+    ----------
+    Combettes, Pokutta (2021), Complexity of linear minimization and projection on some sets, arXiv:2101.10040.
 
     Examples
     --------
@@ -120,6 +129,10 @@ class LinfBall(ProjectableBall):
     centre : array, optional
         The ball's centre; 0 if left out. It gives the shape.
 
+    References
+    ----------
+    Combettes, Pokutta (2021), Complexity of linear minimization and projection on some sets, arXiv:2101.10040.
+
     Examples
     --------
     >>> import numpy as np
@@ -162,6 +175,10 @@ class LpBall(NormBall):
         Shape of the points; any if left out.
     centre : array, optional
         The ball's centre; 0 if left out. It gives the shape.
+
+    References
+    ----------
+    Combettes, Pokutta (2021), Complexity of linear minimization and projection on some sets, arXiv:2101.10040.
 
     Examples
     --------
@@ -217,6 +234,11 @@ class WeightedL1Ball(ProjectableBall):
         That of the weights.
     centre : array, optional
         The ball's centre; 0 if left out.
+
+    References
+    ----------
+    Candès, Wakin, Boyd (2008), Enhancing sparsity by reweighted l1 minimization, Journal of Fourier Analysis and
+    Applications 14.
 
     Examples
     --------

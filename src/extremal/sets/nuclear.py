@@ -110,7 +110,7 @@ class NuclearBall(ConvexSet):
         """U diag(max(sigma - theta, 0)) V', with theta = 0 or the sum right; a singular value decomposition of an array."""
         u, s, vt = np.linalg.svd(np.asarray(x, np.float64), full_matrices=False)
         if float(s.sum()) > self.radius:
-            s = bounds.nearest(s, np.zeros(()), np.asarray(self.radius), self.radius)
+            s = bounds.nearest(s, 0.0, self.radius, self.radius)
             return (u * s) @ vt
         return np.array(x, np.float64)
 
@@ -130,6 +130,10 @@ class SpectralBall(ConvexSet):
         Positive.
     shape : tuple of int, optional
         Rows and columns of the points; any if left out.
+
+    References
+    ----------
+    Jaggi (2013), Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML.
 
     Examples
     --------

@@ -78,18 +78,10 @@ class PathPolytope(ConvexSet):
         off = self._graph.incidence @ x.astype(np.float64) - self._supply
         return float(x.min()) >= -tol and float(np.abs(off).max()) <= tol
 
-    @cached_property
+    @property
     def diameter(self) -> float:
-        """sqrt(max |P - Q| + |Q - P|) over pairs of paths P, Q.
-
-        Two units of flow, where the first on an edge is worth 1 and the second -1: integral, hence two paths.
-        """
-        from scipy.optimize import linprog
-
-        E, flow = len(self.edges), self._graph.incidence
-        worth = np.repeat([-1.0, 1.0], E)
-        found = linprog(worth, A_eq=sp.hstack([flow, flow]), b_eq=2 * self._supply, bounds=(0, 1), method="highs")
-        return math.sqrt(round(-found.fun))
+        """sqrt(max |P - Q| + |Q - P|) over pairs of paths P, Q."""
+        return self._diameter
 
     def start(self) -> np.ndarray:
         """A path."""
@@ -116,6 +108,16 @@ class PathPolytope(ConvexSet):
         supply = np.zeros(self._graph.size)
         supply[[self._graph.index[self.source], self._graph.index[self.sink]]] = 1.0, -1.0
         return supply
+
+    @cached_property
+    def _diameter(self) -> float:
+        """Two units of flow, where the first on an edge is worth 1 and the second -1: integral, hence two paths."""
+        from scipy.optimize import linprog
+
+        E, flow = len(self.edges), self._graph.incidence
+        worth = np.repeat([-1.0, 1.0], E)
+        found = linprog(worth, A_eq=sp.hstack([flow, flow]), b_eq=2 * self._supply, bounds=(0, 1), method="highs")
+        return math.sqrt(round(-found.fun))
 
     def _path(self, cost: np.ndarray) -> SparseVertex:
         path = self._shortest(cost)

@@ -38,6 +38,10 @@ class ConvexHull(ConvexSet):
     points : array of shape (m, ...)
         At least one point; all but the first dimension are the shape of a point.
 
+    References
+    ----------
+    Wolfe (1976), Finding the nearest point in a polytope, Mathematical Programming 11 (membership).
+
     Examples
     --------
     >>> import numpy as np
@@ -64,19 +68,23 @@ class ConvexHull(ConvexSet):
         """Whether x is a mixture of points, up to tol times the largest norm of those looked at."""
         return member(self, x, tol)
 
-    @cached_property
+    @property
     def diameter(self) -> float:
         """max |p_i - p_j|, or 2 max |p_i - mean| for more than 2000 points."""
+        return self._diameter
+
+    def start(self) -> np.ndarray:
+        """The mean of the points."""
+        return self.points.mean(axis=0)
+
+    @cached_property
+    def _diameter(self) -> float:
         centred = self._rows - self._rows.mean(axis=0)
         norms = np.einsum("ij,ij->i", centred, centred)
         if len(centred) > EXACT:
             return 2 * math.sqrt(float(norms.max()))
         farthest = [int((norms - 2 * (centred @ p)).argmax()) for p in centred]  # |p_j - p|^2 = |p_j|^2 - 2 <p_j, p> + |p|^2
         return math.sqrt(float(np.square(centred - centred[farthest]).sum(axis=1).max()))
-
-    def start(self) -> np.ndarray:
-        """The mean of the points."""
-        return self.points.mean(axis=0)
 
     @property
     def _rows(self) -> np.ndarray:
@@ -112,6 +120,10 @@ class Polytope(ConvexSet):
     bounds : pair or sequence of d pairs, optional
         Lower and upper bounds, None for none; one pair holds for every variable. Without it variables are free, other than in
         scipy, where they are non-negative.
+
+    References
+    ----------
+    Huangfu, Hall (2018), Parallelizing the dual revised simplex method, Mathematical Programming Computation 10 (HiGHS).
 
     Examples
     --------
@@ -152,14 +164,18 @@ class Polytope(ConvexSet):
         """A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper, up to tol times the size, rows divided by their largest entry."""
         return self._program.holds(x, tol * self._program.size)
 
-    @cached_property
+    @property
     def diameter(self) -> float:
         """A bound by a box."""
-        return _in_box(self._program.ask, *self._program.box())
+        return self._diameter
 
     def start(self) -> np.ndarray:
         """The mean of two opposite vertices."""
         return _middle(self._program.ask, len(self.bounds))
+
+    @cached_property
+    def _diameter(self) -> float:
+        return _in_box(self._program.ask, *self._program.box())
 
     @cached_property
     def _program(self) -> Program:
@@ -188,6 +204,10 @@ class IntegerHull(ConvexSet):
         Lower and upper bounds, None for none; one pair holds for every variable. Without it variables are free.
     integrality : int or sequence of d ints
         1 for variables that have to be integers, 0 for others; a number holds for every variable.
+
+    References
+    ----------
+    Huangfu, Hall (2018), Parallelizing the dual revised simplex method, Mathematical Programming Computation 10 (HiGHS).
 
     Examples
     --------
@@ -228,16 +248,20 @@ class IntegerHull(ConvexSet):
         """Whether x keeps the constraints and is a mixture of integer points, up to tol times their norm."""
         return self._program.holds(x, max(tol, 1e-9) * self._program.size) and member(self, x, tol)
 
-    @cached_property
+    @property
     def diameter(self) -> float:
         """A bound by a box."""
-        whole, (lower, upper) = self.integrality == 1, self._program.box()
-        lower, upper = np.where(whole, np.ceil(lower - 1e-6), lower), np.where(whole, np.floor(upper + 1e-6), upper)
-        return _in_box(self.lmo, lower, upper)
+        return self._diameter
 
     def start(self) -> np.ndarray:
         """The mean of two opposite integer points."""
         return _middle(self.lmo, len(self.bounds))
+
+    @cached_property
+    def _diameter(self) -> float:
+        whole, (lower, upper) = self.integrality == 1, self._program.box()
+        lower, upper = np.where(whole, np.ceil(lower - 1e-6), lower), np.where(whole, np.floor(upper + 1e-6), upper)
+        return _in_box(self.lmo, lower, upper)
 
     @cached_property
     def _program(self) -> Program:

@@ -38,6 +38,10 @@ class Product(ConvexSet):
     sets : sequence of ConvexSet, optional
         The same by name.
 
+    References
+    ----------
+    Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), Block-coordinate Frank-Wolfe optimization for structural SVMs, ICML.
+
     Examples
     --------
     >>> import numpy as np, extremal as ex

@@ -63,8 +63,7 @@ class Program:
 
     def ask(self, g: np.ndarray, near: Vertex | None = None) -> Vertex:
         """A vertex with the least <g, x>; from its basis, if ``near`` is the last answer and HiGHS holds it."""
-        top = float(np.abs(g).max())
-        cost = g.reshape(-1).astype(np.float64) / top * COSTS if top > 0 else np.zeros(g.size)
+        cost = _cost(g, COSTS)
         with self._lock:
             if self._model is None:
                 self._model = _model(self)
@@ -78,8 +77,7 @@ class Program:
 
         Integers are rounded; the other variables are then found by a linear program, with the integers fixed.
         """
-        top = float(np.abs(g).max())
-        cost = g.astype(np.float64) / top * GAPS if top > 0 else np.zeros(g.size)
+        cost = _cost(g, GAPS)
         found = self._milp(cost, integrality)
         if found.status != 0:
             return _word(found)
@@ -232,6 +230,11 @@ def _lp(module: Any, program: Program) -> Any:
 def vertex(x: np.ndarray, shape: tuple[int, ...]) -> SparseVertex | DenseVertex:
     """x as a vertex: by its non-zero entries where that is less."""
     return few(np.arange(x.size), x, shape)
+
+
+def _cost(g: np.ndarray, most: float) -> np.ndarray:
+    """g, flat, with ``most`` for its largest magnitude; zero stays zero."""
+    return g.reshape(-1).astype(np.float64) / (float(np.abs(g).max()) or 1.0) * most
 
 
 def _rows(A: Any, d: int) -> sp.csr_array:

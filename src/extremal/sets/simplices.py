@@ -16,8 +16,6 @@ from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.vertices import Coordinate, DenseVertex, Vertex
 
-ZERO = np.zeros(())
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simplex(ConvexSet):
@@ -33,6 +31,10 @@ class Simplex(ConvexSet):
         Positive; 1 for probabilities.
     shape : int or tuple of int, optional
         Shape of the points; any if left out.
+
+    References
+    ----------
+    Jaggi (2013), Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML.
 
     Examples
     --------
@@ -70,7 +72,7 @@ class Simplex(ConvexSet):
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """max(x - theta, 0), with the number theta that makes the sum right: O(d log d)."""
-        return bounds.nearest(x, ZERO, np.asarray(self.total), self.total)
+        return bounds.nearest(x, 0.0, self.total, self.total)
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Coordinate:
         """total e_j at the largest g_j where x_j > 0, up to 1e-12 total."""
@@ -98,6 +100,10 @@ class UnitSimplex(ConvexSet):
         Positive.
     shape : int or tuple of int, optional
         Shape of the points; any if left out.
+
+    References
+    ----------
+    Jaggi (2013), Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML.
 
     Examples
     --------
@@ -137,7 +143,7 @@ class UnitSimplex(ConvexSet):
         """max(x, 0) if its sum is at most total, else the nearest point of the simplex."""
         y = np.maximum(x, 0.0)
         inside = float(y.sum(dtype=np.float64)) <= self.total
-        return y if inside else bounds.nearest(x, ZERO, np.asarray(self.total), self.total)
+        return y if inside else bounds.nearest(x, 0.0, self.total, self.total)
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Coordinate:
         """total e_j at the largest g_j where x_j > 0, or 0 if that is better and sum x < total, both up to 1e-12 total."""

@@ -40,8 +40,9 @@ class OwlBall(NormBall):
 
     References
     ----------
-    X. Zeng, M. A. T. Figueiredo, "The ordered weighted l1 norm: atomic formulation, projections, and algorithms", 2014,
-    arXiv:1409.4271. M. Bogdan et al., "SLOPE: adaptive variable selection via convex optimization", Ann. Appl. Stat. 9, 2015.
+    Zeng, Figueiredo (2014), The ordered weighted l1 norm: atomic formulation, projections, and algorithms, arXiv:1409.4271.
+    Bogdan, van den Berg, Sabatti, Su, Candès (2015), SLOPE: adaptive variable selection via convex optimization, Annals of
+    Applied Statistics 9.
 
     Examples
     --------
@@ -101,6 +102,11 @@ class ElasticBall(NormBall):
         Shape of the points; any if left out.
     centre : array, optional
         The ball's centre; 0 if left out. It gives the shape.
+
+    References
+    ----------
+    Ndiaye, Fercoq, Gramfort, Salmon (2016), GAP safe screening rules for sparse-group lasso, arXiv:1602.06225 (the dual
+    norm t, there called the epsilon-norm).
 
     Examples
     --------

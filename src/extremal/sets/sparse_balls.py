@@ -36,7 +36,7 @@ class KSupportBall(NormBall):
 
     References
     ----------
-    A. Argyriou, R. Foygel, N. Srebro, "Sparse prediction with the k-support norm", NIPS 2012.
+    Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm, NeurIPS.
 
     Examples
     --------
@@ -89,6 +89,10 @@ class KSparseBall(NormBall):
     centre : array, optional
         The ball's centre; 0 if left out. It gives the shape.
 
+    References
+    ----------
+    Besançon, Carderera, Pokutta (2022), FrankWolfe.jl, INFORMS Journal on Computing 34, arXiv:2104.06675 (KSparseLMO).
+
     Examples
     --------
     >>> import numpy as np
@@ -133,6 +137,10 @@ class KNormBall(NormBall):
         Shape of the points; any if left out.
     centre : array, optional
         The ball's centre; 0 if left out. It gives the shape.
+
+    References
+    ----------
+    Besançon, Carderera, Pokutta (2022), FrankWolfe.jl, INFORMS Journal on Computing 34, arXiv:2104.06675 (KNormBallLMO).
 
     Examples
     --------

@@ -202,4 +202,4 @@ def _is_between(x: Any, trace: float, most: float, slack: float) -> bool:
 def _with_eigenvalues_in(x: np.ndarray, most: float, total: float) -> np.ndarray:
     """The nearest symmetric matrix with eigenvalues in [0, most] that sum up to total."""
     values, v = np.linalg.eigh((np.asarray(x, np.float64) + x.T) / 2)
-    return (v * bounds.nearest(values, np.zeros(()), np.asarray(most), total)) @ v.T
+    return (v * bounds.nearest(values, 0.0, most, total)) @ v.T

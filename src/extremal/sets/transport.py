@@ -105,6 +105,10 @@ class TransportPolytope(ConvexSet):
     a, b : array
         Sums of the rows and of the columns: non-negative, with equal positive totals.
 
+    References
+    ----------
+    Peyré, Cuturi (2019), Computational optimal transport, Foundations and Trends in Machine Learning 11.
+
     Examples
     --------
     >>> import numpy as np
