@@ -180,10 +180,15 @@ def test_boxes_without_an_inside(lower, upper):
         ex.Box(lower, upper)
 
 
-@pytest.mark.parametrize("sides", [([0.0, 0.0], [1.0, 1.0, 1.0]), ([0.0, 0.0], 1.0, 3), ([0.0, 0.0], 1.0, 1), ([], [])], ids=repr)
+@pytest.mark.parametrize("sides", [([0.0, 0.0], [1.0, 1.0, 1.0]), ([0.0, 0.0], 1.0, 3), ([0.0, 0.0], 1.0, 1)], ids=repr)
 def test_boxes_that_fit_no_shape(sides):
     with refused("lower", "upper=...", "shape"):
         ex.Box(*sides)
+
+
+def test_boxes_without_a_side():
+    with refused("lower", "a number or an array of numbers"):
+        ex.Box([], [])
 
 
 # methods

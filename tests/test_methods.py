@@ -84,6 +84,9 @@ COSTS = [  # a method, and the component gradients of its estimate j = 0, 1, ...
     (ex.SpiderRFW(batch=5, restart=20), epochs(lambda t: 4, 20, lambda k, n_t: 10)),
     (ex.SagaSarahFW(batch=5), lambda j: 10 if j else N),
     (ex.SagaSarahFW(batch=5, start="cold"), lambda j: 10 if j else 1),
+    (ex.AwayFW(step=ex.ShortStep()), lambda j: N),
+    (ex.PairwiseFW(step=ex.ShortStep()), lambda j: N),
+    (ex.BlendedPairwiseFW(step=ex.ShortStep()), lambda j: N),
 ]
 
 
@@ -97,7 +100,8 @@ def test_costs_are_those_of_the_docstring(method, cost):
 
 
 def test_every_method_has_its_costs_written_down():
-    assert {type(m) for m, _ in COSTS} | {ex.SarahFW} == {type(m) for m in NAMED}  # Sarah throws a coin: test_paper.py
+    elsewhere = {ex.SarahFW, ex.FullyCorrectiveFW}  # a coin, test_paper.py; as long as it takes, test_atoms.py
+    assert {type(m) for m, _ in COSTS} | elsewhere == {type(m) for m in NAMED}
 
 
 def test_non_convex_epochs_cost_what_the_docstring_says():
@@ -130,7 +134,7 @@ def test_convex_guarantees(method, loss, C, f_star):
     start, best = full(loss, C.on(DIM).start())[0], f_star(loss, C)
     within = 0.03 if isinstance(method, ex.MomentumSFW) else 5e-3
     assert -1e-8 <= r.value - best <= within * (start - best)
-    assert r.value - best <= r.gap
+    assert r.value - best <= r.gap + 1e-15
     assert r.value == pytest.approx(full(loss, r.x)[0], rel=1e-12)
 
 
