@@ -249,6 +249,38 @@ def test_sets_are_values(case):
 
 
 @EVERY
+def test_what_is_no_point_of_the_shape_is_refused(case):
+    calls = [case.C.lmo, case.C.contains, *([case.C.project] if isinstance(case.C, Projectable) else [])]
+    shape = case.C.shape
+    wrong = (
+        np.zeros((*shape[:-1], shape[-1] + 1)),
+        np.zeros(0),
+        1.0,
+        "abc",
+        None,
+        np.zeros(shape, complex),
+        np.zeros(shape, object),
+    )
+    for call in calls:
+        for a in (*wrong, np.ma.masked_all(shape)):
+            with pytest.raises(ex.InputError, match=rf"{type(case.C).__name__}\.{call.__name__}\([gx]="):
+                call(a)
+    assert case.C.contains(case.C.start())
+
+
+@EVERY
+def test_integers_and_lists_are_numbers(case):
+    g = np.arange(math.prod(case.C.shape)).reshape(case.C.shape)
+    assert case.C.lmo(g).key == case.C.lmo(g.tolist()).key == case.C.lmo(g.astype(np.float64)).key
+
+
+@EVERY
+def test_answers_in_float32_are_members(case):
+    g = np.random.default_rng(0).standard_normal(case.C.shape).astype(np.float32)
+    assert case.C.contains(case.C.lmo(g).to_array().astype(np.float32))
+
+
+@EVERY
 def test_shapes_that_do_not_fit_are_refused(case):
     assert case.C.on(case.C.shape) == case.C
     with pytest.raises(ex.InputError, match="shape"):

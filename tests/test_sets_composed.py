@@ -543,5 +543,5 @@ def test_the_page_on_sets_shows_the_library_as_it_stands():
     real = members(inspect.getsource(ex.Simplex))
     assert {"lmo", "contains", "diameter", "start", "total", "shape"} < set(shown)
     assert shown == {name: real[name] for name in shown}
-    row = page[page.index("    SetCase(") :].split("\n```")[0]
+    row = page[page.index("    SetCase(") :].split("\n)")[0]
     assert row in (Path(__file__).parent / "sets_composed.py").read_text()

@@ -314,7 +314,6 @@ def test_membership_of_factors_is_that_of_the_matrix(C):
             X = X / C.norm(X)
             assert C.contains(2 * X)
             assert not C.contains(2.001 * X)
-    assert C.contains(LowRank(np.eye(5, 1), np.eye(4, 1)))
     assert not C.contains(FactoredMatrix(np.full((7, 2), np.nan), np.ones((5, 2))))
 
 
@@ -424,8 +423,8 @@ def test_max_norm_oracles_start_from_earlier_answers():
             r"`Fantope\(k=...\)` must be at most d for points of shape \(d, d\) = \(3, 3\), got 4",
         ),
         (lambda: Fantope(2).on((3, 2)), r"`Fantope\(shape=...\)` must be two equal numbers"),
-        (lambda: Fantope(4).lmo(np.eye(3)), r"has points of shape \(d, d\) with d >= 4, but g has shape \(3, 3\)"),
-        (lambda: Spectrahedron().lmo(np.ones((3, 2))), r"but g has shape \(3, 2\)"),
+        (lambda: Fantope(4).lmo(np.eye(3)), r"must be at most d for points of shape \(d, d\) = \(3, 3\), got 4"),
+        (lambda: Spectrahedron().lmo(np.ones((3, 2))), r"must be two equal numbers, for square matrices, got \(3, 2\)"),
         (lambda: MaxNormBall(0.0), r"`MaxNormBall\(radius=...\)` must be a positive finite number, got 0.0"),
         (lambda: MaxNormBall(1.0, shape=(1500, 600)), r"must have at most 2000 rows and columns together, got \(1500, 600\)"),
         (lambda: MaxNormBall(1.0).lmo(np.zeros((1, 2000))), r"must have at most 2000 rows and columns together"),

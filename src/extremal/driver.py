@@ -91,8 +91,8 @@ def minimize(
     setup = prepare("minimize", f, C, method, x0, seed, budget)
     if budget == Budget():
         budget = Budget(max_grads=1000 * f.n)
-    run = _Run(f, setup.C.inner, tol, atol, budget, callback, record)
-    return run.drive(loop(f, setup, seed), setup.method)
+    run = _Run(setup.f, setup.C.inner, tol, atol, budget, callback, record)
+    return run.drive(loop(setup, seed), setup.method)
 
 
 class _Run:

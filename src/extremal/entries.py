@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class Entries:
            [-2.,  1.,  0.]])
     """
 
-    factored = True  # X may be in factors
+    factored: bool = True  # X may be in factors, and gradients are known by their products
 
     def __init__(self, rows: Any, cols: Any, shape: tuple[int, int], dtype: Any = np.float64):
         m, n = _check_shape(shape)
@@ -78,9 +79,16 @@ class Entries:
         """v at the positions idx: r products each for a vertex of rank r."""
         return self._vertex(v, idx).astype(self.dtype, copy=False)
 
-    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> Observed:
+    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> Any:
         """The matrix with c at the positions idx; c is not copied."""
-        return Observed(self.positions, c, idx)
+        g = Observed(self.positions, c, idx)
+        return g if self.factored else np.asarray(g)
+
+    def dense(self) -> Entries:
+        """The same entries with gradients that are arrays: for sets that have to see all of them."""
+        new = copy.copy(self)
+        new.factored = False
+        return new
 
     def row_norms2(self) -> np.ndarray:
         """One for every entry."""
@@ -94,7 +102,7 @@ class Entries:
         """Import numba and compile its loops, or load them from its cache, and arrange the positions row by row."""
         one = np.zeros(1, np.int64)
         x = FactoredMatrix(*(np.zeros((side, 1), self.dtype) for side in self.positions.shape))
-        _ = read(x, self.positions.take(one)), self.tdot(self.dot(x, one), one).full
+        _ = read(x, self.positions.take(one)), Observed(self.positions, self.dot(x, one), one).full
         self.positions.by_rows(np.zeros(len(self.positions), self.dtype))
 
     def _vertex(self, v: Vertex, idx: np.ndarray | None) -> np.ndarray:

@@ -118,6 +118,11 @@ class LinearModel:
         """Whether x may be a matrix in factors."""
         return getattr(self.data, "factored", False)
 
+    def dense(self) -> LinearModel:
+        """The same model with gradients that are arrays."""
+        data: Any = self.data
+        return LinearModel(self.loss, data.dense(), self.y) if self.factored else self
+
     def value(self, x: np.ndarray) -> float:
         """f(x), one pass."""
         return _mean(self.loss.value(self.data.dot(x), self.y))

@@ -18,7 +18,7 @@ from extremal.gradients import Estimate
 from extremal.iterates import freeze, start, wide
 from extremal.methods import Budget, Method, Recipe, as_recipe
 from extremal.moves import Move, Point
-from extremal.objective import Objective
+from extremal.objective import LinearModel, Objective
 from extremal.result import Calls, Certificate
 from extremal.sampling import Sampler
 from extremal.sets import AffineCut, ConvexSet
@@ -128,22 +128,23 @@ def iterate(
     """
     if horizon is not None:
         checks.whole("iterate", "horizon", horizon, 1)
-    return loop(f, prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon)), seed)
+    return loop(prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon)), seed)
 
 
 @dataclass(frozen=True)
 class Setup:
     """A run that can begin."""
 
+    f: Objective  # with gradients that the set can read
     method: Method  # every parameter filled in
     C: CountedSet  # the set, fitted to the objective
     point: Point  # where to begin
     calls: Calls  # what finding that has cost
 
 
-def loop(f: Objective, setup: Setup, seed: int) -> Iterator[State]:
+def loop(setup: Setup, seed: int) -> Iterator[State]:
     """The loop. At each yield, the estimate belongs to the point, and k moves have been made."""
-    oracle, point, calls, method = setup.C, setup.point, setup.calls, setup.method
+    f, oracle, point, calls, method = setup.f, setup.C, setup.point, setup.calls, setup.method
     counted, sampler = CountedObjective(f, calls), Sampler(f.n, seed)
     gradient, move, step = method.gradient, method.move, method.step
     estimate = gradient.init(counted, point.query, sampler)
@@ -163,10 +164,12 @@ def prepare(call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, 
         raise InputError(f"`{call}(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
     checks.whole(call, "seed", seed, 0)
     C = C.on(f.shape)
+    if isinstance(f, LinearModel) and not C.matrix_free:
+        f = f.dense()
     f.ready()
     prepared = as_recipe(call, method).prepare(f, C, budget)
     oracle = CountedSet(C.C if isinstance(C, AffineCut) else C, calls := Calls())  # the cut is the method's to approach
-    return Setup(prepared, oracle, _first_point(call, f, oracle, prepared.move, x0), calls)
+    return Setup(f, prepared, oracle, _first_point(call, f, oracle, prepared.move, x0), calls)
 
 
 def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x0: Any) -> Point:
@@ -176,7 +179,9 @@ def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x
     x = start(call, given if atoms is None else atoms.point, f.dtype, factored)
     if x.shape != f.shape:
         raise InputError(f"`{call}(x0=...)` must have shape {f.shape}, got {x.shape}")
-    if not C.contains(x, tol=1e-9 if f.dtype == np.float64 else 1e-5):
+    if not C.contains(x):
+        if x0 is None:
+            raise InputError(f"{C} does not contain its own starting point: its oracle, start() and contains() do not agree")
         raise InputError(f"`{call}(x0=...)` must lie in the set {C}; leave it out to start from C.start()")
     point = move.start(x)
     return replace(point, active=atoms) if move.atomic and atoms is not None else point

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -13,6 +15,8 @@ import scipy.sparse as sp
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.vertices import Vertex
+
+CHECKED = {"lmo", "lmo_from", "contains", "project"}  # methods whose first argument is checked, see `ConvexSet`
 
 
 class ConvexSet(ABC):
@@ -34,13 +38,20 @@ class ConvexSet(ABC):
 
     shape: tuple[int, ...] | None  # shape of the set's points, None as long as it is open
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """What every set shares in its methods: what is no array of numbers that fits is refused before they see it."""
+        super().__init_subclass__(**options)
+        for name in CHECKED & vars(cls).keys():
+            if not getattr(vars(cls)[name], "__isabstractmethod__", False):
+                setattr(cls, name, _checked(name, vars(cls)[name]))
+
     @abstractmethod
     def lmo(self, g: np.ndarray) -> Vertex:
         """An extreme point s that minimises <g, s> over the set; on ties, the one of smallest index."""
 
     @abstractmethod
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Whether x is in the set, up to ``tol`` relative to its size."""
+        """Whether x is in the set, up to ``tol`` relative to its size; if tol is left out, 1e-5 for x in float32."""
 
     @property
     @abstractmethod
@@ -114,6 +125,36 @@ class Warm(Protocol):
     """A set whose oracle iterates, and may start from an earlier answer."""
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex: ...
+
+
+def _checked(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a set, for arrays of numbers that fit its shape only."""
+    argument = "g" if name.startswith("lmo") else "x"
+
+    @functools.wraps(method)
+    def call(self: ConvexSet, a: Any, *args: Any, **options: Any) -> Any:
+        if type(a) is not np.ndarray or a.dtype.kind != "f" or a.shape != self.shape:
+            a = _fitting(self, name, argument, a)
+        if name == "contains" and not args and not options and a.dtype.itemsize < 8:  # tol is left out
+            options = {"tol": 1e-5}
+        return method(self, a, *args, **options)
+
+    return call
+
+
+def _fitting(C: ConvexSet, name: str, argument: str, a: Any) -> Any:
+    """The argument as an array of the set's shape; matrices that are no arrays pass to sets that take them."""
+    what = f"`{type(C).__name__}.{name}({argument}=...)`"
+    if not (C.matrix_free and isinstance(getattr(a, "shape", None), tuple) and not isinstance(a, np.ndarray)):
+        a = checks.array(f"{type(C).__name__}.{name}", argument, a)
+        if a.dtype.kind not in "biuf" or a.ndim == 0 or a.size == 0:
+            raise InputError(f"{what} must be an array of real numbers, got {a.dtype} of shape {a.shape}")
+        a = a if a.dtype.kind == "f" else a.astype(np.float64)
+    if C.shape is None:
+        C.on(a.shape)  # refuses a shape that the set has no points of
+    elif C.shape != a.shape:
+        raise InputError(f"{what} must have the shape of the set's points, {C.shape}, got {a.shape}")
+    return a
 
 
 def brief(value: Any) -> str:

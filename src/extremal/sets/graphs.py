@@ -18,6 +18,8 @@ from extremal.sets.edges import Graph, listed
 from extremal.sets.membership import member
 from extremal.vertices import SparseVertex
 
+DENSE = 1_000_000  # entries of a full matrix of costs, at most
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpanningTrees(ConvexSet):
@@ -93,7 +95,7 @@ class Matchings(ConvexSet):
 
         conv {1_M : M a matching},   lmo(g) = the matching, or the perfect one, with the least sum of g_e
 
-    For bipartite graphs one sparse assignment problem for each oracle call (scipy), and ``contains`` looks at the sums at the
+    For bipartite graphs one assignment problem for each oracle call (scipy), and ``contains`` looks at the sums at the
     nodes. For others the blossom method of networkx, O(n^3) steps of Python, which has to be installed; costs are
     rounded to integers, to 2^-60 of the largest, for which that method is exact; ``contains`` then calls the oracle, see
     `extremal.sets.membership.distance`. The vertex has at most n / 2 entries for n nodes. Diameter sqrt(min(E, 2 k)) for k edges
@@ -174,13 +176,15 @@ def _assigned(graph: Graph, used: np.ndarray, cost: np.ndarray, perfect: bool) -
     matched nodes are matched with each other: edges (u, v), (v*, u*), (u, u*), (v*, v). As scipy takes zeros for missing edges,
     2 is added to all costs, and all these matchings are equally large.
     """
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
     sides: Any = graph.sides
     number, p, q = np.where(sides == 0, np.cumsum(sides == 0), np.cumsum(sides)) - 1, int((sides == 0).sum()), int(sides.sum())
     flip = sides[graph.tails[used]] == 1
     left = number[np.where(flip, graph.heads[used], graph.tails[used])]
     right = number[np.where(flip, graph.tails[used], graph.heads[used])]
+    if p * q <= DENSE:
+        return _assigned_densely(used, left, right, cost, (p, q), perfect)
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
     rows, columns, data, size = left, right, cost + 2, (p, q)
     if not perfect:
         rows = np.concatenate([left, p + right, np.arange(p + q)])
@@ -193,6 +197,24 @@ def _assigned(graph: Graph, used: np.ndarray, cost: np.ndarray, perfect: bool) -
     except ValueError:
         return None
     return used[np.isin(left * (p + q) + right, matched[0] * (p + q) + matched[1])]
+
+
+def _assigned_densely(
+    used: np.ndarray, left: np.ndarray, right: np.ndarray, cost: np.ndarray, size: tuple[int, int], perfect: bool
+) -> np.ndarray | None:
+    """The same by a full matrix: costs of missing edges are infinite, or zero if nodes may stay alone."""
+    from scipy.optimize import linear_sum_assignment
+
+    if perfect and size[0] != size[1]:
+        return None
+    matrix, edges = np.full(size, np.inf if perfect else 0.0), np.full(size, -1)
+    for e in np.argsort(-cost, kind="stable"):  # the cheapest of parallel edges comes last
+        matrix[left[e], right[e]], edges[left[e], right[e]] = cost[e], used[e]
+    try:
+        found = edges[linear_sum_assignment(matrix)]
+    except ValueError:
+        return None
+    return np.sort(found[found >= 0])
 
 
 def _blossom(graph: Graph, used: np.ndarray, cost: np.ndarray, perfect: bool) -> np.ndarray | None:

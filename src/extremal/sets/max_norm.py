@@ -79,10 +79,12 @@ class MaxNormBall(ConvexSet):
         return self.lmo_from(g, None)
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> LowRank:
-        """-radius U V', from the rows of an earlier answer."""
+        """-radius U V', from the rows of an earlier answer, and from random ones if these lead nowhere."""
         _refuse_large(g.shape)
         u, scale = scaled(self, g)
         U, V, upper = _longest(u, _first_rows(len(u), u.shape[1], near), self.tol)
+        if near is not None and upper > float(np.vdot(u, U @ V.T)) * (1 + 2 * self.tol):
+            U, V, upper = _longest(u, _first_rows(len(u), u.shape[1], None), self.tol)
         return LowRank(-self.radius * U, V, -self.radius * upper * scale)
 
     def norm(self, x: np.ndarray) -> float:

@@ -12,6 +12,7 @@ from extremal.sets.base import ConvexSet, Warm
 from extremal.vertices import Vertex
 
 FLOOR = 1e-13  # smaller tolerances count as this one: points of the set are sums that are rounded
+NEAR = 1e-5  # of the size: so near, a point counts as inside unless it is proved to be outside
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,11 @@ class Distance:
     lower: float
     upper: float
     size: float  # the largest norm of a point of the set that was met
-    inside: bool  # upper <= tol size: proved
+    inside: bool  # upper <= tol size, or upper <= 1e-5 size and nothing separates x by more than tol size
 
 
 def member(C: ConvexSet, x: np.ndarray, tol: float = 1e-9) -> bool:
-    """Whether x is proved to be in C up to ``tol`` times its size, by calls of its oracle: see `distance`.
+    """Whether x is in C up to ``tol`` times its size, by calls of its oracle: see `distance`, also for what is left undecided.
 
     For the method ``contains`` of sets without a formula for it. C needs its shape only if x has to be checked against it.
 
@@ -62,8 +63,8 @@ def distance(
     The nearest point of all that the answers span, again after each answer (Wolfe 1976): no more than d + 1 of them are kept,
     and their QR factorisation is updated, O(d) times their number. It ends with p within tol size of x; or with a direction
     in which every point of the set is farther than that, by the oracle's answer (by its proven bound, if it has one); or after
-    ``limit`` answers, or where rounding allows no progress, with the bounds found: x is inside only if that is proved. The
-    size is the largest norm of a point met.
+    ``limit`` answers, or where rounding allows no progress, with the bounds found: x is then taken to be inside if p is within
+    1e-5 size and no separation was proved. The size is the largest norm of a point met.
 
     On polytopes it is finite, mostly with one or two answers for each dimension. Points well inside or outside of sets with a
     curved boundary are decided as fast; on that boundary the bounds converge linearly, at 1e-9 after about 200 answers in ten
@@ -109,8 +110,9 @@ def distance(
             lower, direction = off, g
         if lower > max(tol, FLOOR) * size or not hull.add(corner - x):
             break
-    upper = _norm(hull.point())
-    return Distance(x + hull.point(), direction, lower, upper, size, upper <= max(tol, FLOOR) * size)
+    upper, slack = _norm(hull.point()), max(tol, FLOOR) * size
+    inside = upper <= slack or (lower <= slack and upper <= NEAR * size)
+    return Distance(x + hull.point(), direction, lower, upper, size, inside)
 
 
 def _oracle(C: ConvexSet) -> Callable[[np.ndarray], Vertex]:

@@ -18,7 +18,7 @@ from extremal.sets.composed import gathered
 from extremal.sets.cuts import check_set, fitted
 from extremal.sets.norm_balls import L1Ball
 from extremal.sets.simplices import Box, Simplex
-from extremal.vertices import SparseVertex, Vertex
+from extremal.vertices import DenseVertex, SparseVertex, Vertex
 from extremal.vertices.blocks import blocks_of, joined, parted
 
 
@@ -265,7 +265,8 @@ def _(C: L1Ball, g: np.ndarray) -> Vertex:
 
 @row_answers.register
 def _(C: Box, g: np.ndarray) -> Vertex:
-    return C.lmo(g)  # entry by entry, with the bounds of a row for all of them
+    refuse_non_finite(C, float(np.abs(g).max()))
+    return DenseVertex(np.where(g > 0, C.lower, C.upper).astype(np.result_type(g, np.float32), copy=False))  # by rows
 
 
 def _one_each(g: np.ndarray, pick: Any, value: float) -> SparseVertex:
