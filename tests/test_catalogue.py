@@ -212,6 +212,13 @@ def test_projections_are_nearest_points(case, seed, far):
     np.testing.assert_allclose(case.C.project(inside), inside, atol=1e-9 * case.size)
 
 
+@PROJECTABLE
+def test_points_that_are_not_finite_have_no_projection(case):
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ex.InputError, match=r"project\(x=...\)` must be finite"):
+            case.C.project(np.full(case.C.shape, bad))
+
+
 @FACED
 @EXAMPLES
 @given(seed=seeds, atoms=st.integers(1, 4))

@@ -222,10 +222,10 @@ def test_an_open_shape_is_asked_for(C):
         ("k-norm:2,3", ex.KNormBall(2.0, 3)),
         ("unit-simplex", ex.UnitSimplex()),
         ("unit-simplex:2", ex.UnitSimplex(2.0)),
-        ("capped:0.1", ex.CappedSimplex(0.1)),
-        ("capped:0.5,2", ex.CappedSimplex(0.5, 2.0)),
+        ("capped-simplex:0.1", ex.CappedSimplex(0.1)),
+        ("capped-simplex:0.5,2", ex.CappedSimplex(0.5, 2.0)),
         ("hypersimplex:3", ex.Hypersimplex(3)),
-        ("budget:-1,1,0", ex.BudgetBox(-1.0, 1.0, 0.0)),
+        ("budget-box:-1,1,0", ex.BudgetBox(-1.0, 1.0, 0.0)),
         ("monotone:0,1", ex.Monotone(0.0, 1.0)),
     ],
 )
@@ -239,7 +239,7 @@ def test_sets_by_a_short_string(text, wanted):
     [
         ("l3:1", "unknown set 'l3'; did you mean 'l"),
         ("hypersimplex:2.5", "`Hypersimplex(k=...)` must be a whole number"),
-        ("capped", "write capped:CAP or capped:CAP,TOTAL"),
+        ("capped-simplex", "write capped-simplex:CAP or capped-simplex:CAP,TOTAL"),
         ("symplex", "did you mean 'simplex'?"),
         ("", "unknown set"),
         ("l1", "write l1:RADIUS"),

@@ -135,6 +135,8 @@ def _checked(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: ConvexSet, a: Any, *args: Any, **options: Any) -> Any:
         if type(a) is not np.ndarray or a.dtype.kind != "f" or a.shape != self.shape:
             a = _fitting(self, name, argument, a)
+        if name == "project":
+            checks.finite(f"{type(self).__name__}.project", "x", a)
         if name == "contains" and not args and not options and a.dtype.itemsize < 8:  # tol is left out
             options = {"tol": 1e-5}
         return method(self, a, *args, **options)

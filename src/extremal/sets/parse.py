@@ -25,10 +25,10 @@ SETS: dict[str, tuple[type[ConvexSet], str, tuple[int, ...]]] = {  # name: (clas
     "k-norm": (KNormBall, "k-norm:RADIUS,K", (2,)),
     "simplex": (Simplex, "simplex or simplex:TOTAL", (0, 1)),
     "unit-simplex": (UnitSimplex, "unit-simplex or unit-simplex:TOTAL", (0, 1)),
-    "capped": (CappedSimplex, "capped:CAP or capped:CAP,TOTAL", (1, 2)),
+    "capped-simplex": (CappedSimplex, "capped-simplex:CAP or capped-simplex:CAP,TOTAL", (1, 2)),
     "hypersimplex": (Hypersimplex, "hypersimplex:K", (1,)),
     "box": (Box, "box:LOWER,UPPER", (2,)),
-    "budget": (BudgetBox, "budget:LOWER,UPPER,TOTAL", (3,)),
+    "budget-box": (BudgetBox, "budget-box:LOWER,UPPER,TOTAL", (3,)),
     "monotone": (Monotone, "monotone:LOWER,UPPER", (2,)),
 }
 

@@ -69,8 +69,13 @@ class Program:
                 self._model = _model(self)
             warm = near is not None and near is self._last
             y = self._kept(self._model, cost, warm) if isinstance(self._model, _Highs) else None
-            self._last = found = vertex(self._tidy(_answer(self._linprog(cost)) if y is None else y), g.shape)
+            self._last = found = vertex(self._tidy(self._cold(cost) if y is None else y), g.shape)
             return found
+
+    def _cold(self, cost: np.ndarray) -> np.ndarray:
+        """An optimal vertex, from nothing; with HiGHS's own tolerances where it gets stuck with tighter ones."""
+        found = self._linprog(cost)
+        return _answer(found if found.status == 0 else self._linprog(cost, options={}))
 
     def integer(self, g: np.ndarray, integrality: np.ndarray) -> np.ndarray | str:
         """A point with the least <g, x> of those with integers where integrality is 1; HiGHS's word if there is none.
@@ -153,13 +158,15 @@ class Program:
         over = self.A @ y - self.b / self.unit
         return float(max(np.max(over[: self.upto], initial=0.0), np.max(np.abs(over[self.upto :]), initial=0.0)))
 
-    def _linprog(self, cost: np.ndarray, b: np.ndarray | None = None, bounds: np.ndarray | None = None) -> Any:
+    def _linprog(
+        self, cost: np.ndarray, b: np.ndarray | None = None, bounds: np.ndarray | None = None, options: dict[str, Any] = OPTIONS
+    ) -> Any:
         from scipy.optimize import linprog
 
         b = self.b / self.unit if b is None else b
         bounds = np.column_stack([self.lower, self.upper]) / self.unit if bounds is None else bounds
         ub, eq = self.A[: self.upto], self.A[self.upto :]
-        return linprog(cost, ub, b[: self.upto], eq, b[self.upto :], bounds, method="highs-ds", options=OPTIONS)
+        return linprog(cost, ub, b[: self.upto], eq, b[self.upto :], bounds, method="highs-ds", options=options)
 
     def _milp(self, cost: np.ndarray, integrality: np.ndarray) -> Any:
         from scipy.optimize import Bounds, LinearConstraint, milp
