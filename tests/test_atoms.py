@@ -244,6 +244,16 @@ def test_lazy_moves_ask_the_oracle_less(plain, lazy):
     assert b.gap <= 1e-8, "the last gap is the oracle's, not the lazy estimate"
 
 
+@pytest.mark.parametrize("move", LAZY, ids=repr)
+def test_noise_does_not_keep_lazy_moves_from_the_oracle(move):
+    """Noisy gradients promise something at every atom; a lazy move would never leave the hull of its first few."""
+    C, target = problems()["simplex"]
+    f = strongly_convex(target.shape, target)
+    r = ex.minimize(f, C, ex.Method(ex.Sarah(batch=2, p=0.05), ex.Decay(2, 8), move), max_iter=2000, tol=0, atol=0, seed=0)
+    assert 2000 / 11 <= r.calls.lmos <= 2000
+    assert r.value - run(f, C, ex.Pairwise()).value < 1e-3
+
+
 # stochastic gradients, types, other objectives
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,14 +20,25 @@ from extremal.steps import Direction, Step, take
 from extremal.vertices import Chord, Vertex
 
 RENEWAL = 50  # steps after which the iterate is computed anew from its atoms
+LONGEST = 10  # steps that a lazy move takes without the oracle, where g is an estimate
 NOTHING = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and its atom is dropped
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a lazy move goes without the oracle."""
+
+    phi: float = (
+        math.inf
+    )  # as long as its atoms promise this much: half of the gap that the oracle last said; infinite if not lazy
+    steps: int = 0  # taken since then
 
 
 @dataclass(frozen=True)
 class AtomsPoint(Point):
     """A point with its atoms."""
 
-    phi: float = math.inf  # lazy moves ask the oracle when their atoms promise less; infinite for others
+    patience: Patience = field(default_factory=Patience)
     age: int = 0  # steps since x was computed from the atoms
 
     @property
@@ -88,7 +99,9 @@ def pairwise(atoms: ActiveSet, s: Vertex, i: int) -> Plan:
     return Plan(Chord(0.0, ((t, s), (-t, atoms.vertices[i]))), lambda eta: atoms.swap(s, i, eta * t))
 
 
-def take_step(k: int, f: Objective, point: AtomsPoint, estimate: Estimate, step: Step, plan: Plan, phi: float) -> AtomsPoint:
+def take_step(
+    k: int, f: Objective, point: AtomsPoint, estimate: Estimate, step: Step, plan: Plan, patience: Patience
+) -> AtomsPoint:
     """A share eta of the plan; the iterate is computed anew from its atoms when some are dropped, and every so often."""
     eta = take(step, k, Direction(f, point.x, estimate, plan.chord))
     atoms = plan.books(eta)
@@ -97,7 +110,7 @@ def take_step(k: int, f: Objective, point: AtomsPoint, estimate: Estimate, step:
         x, age = rebuild(point.x, kept), 0
     else:
         x, age = along(point.x, plan.chord, eta), point.age + 1
-    return AtomsPoint(x, x, active=kept, phi=phi, age=age)
+    return AtomsPoint(x, x, active=kept, patience=patience, age=age)
 
 
 class AtomMove(Gapped, ABC):
@@ -120,7 +133,8 @@ class AtomMove(Gapped, ABC):
 
     def promise(self, point: Any) -> float | None:
         """What a lazy move knows of the gap without asking the oracle: about twice what its steps have to promise."""
-        return 2 * point.phi if math.isfinite(point.phi) else None
+        phi = point.patience.phi
+        return 2 * phi if math.isfinite(phi) else None
 
 
 class Lazy(AtomMove, ABC):
@@ -128,12 +142,16 @@ class Lazy(AtomMove, ABC):
 
     lazy: bool
 
-    def _vertex(self, C: Oracle, point: AtomsPoint, g: np.ndarray, view: View, local: float) -> tuple[Vertex, float]:
-        """Where to go, and the new phi: to the best atom while the atoms promise enough, otherwise to the oracle's answer."""
-        if local >= point.phi:
-            return point.atoms.vertices[view.best], point.phi
-        s = C.lmo(g)
-        return s, min(point.phi, max(0.0, view.here - s.dot(g)) / 2) if self.lazy else math.inf
+    def _vertex(self, C: Oracle, point: AtomsPoint, estimate: Estimate, view: View, local: float) -> tuple[Vertex, Patience]:
+        """Where to go: to the best atom while the atoms promise enough, otherwise to the oracle's answer.
+
+        A noisy g promises something for ever, so that the oracle is then asked after so many steps at the latest.
+        """
+        old = point.patience
+        if local >= old.phi and (estimate.exact or old.steps < LONGEST):
+            return point.atoms.vertices[view.best], Patience(old.phi, old.steps + 1)
+        s = C.lmo(estimate.g)
+        return s, Patience(max(0.0, view.here - s.dot(estimate.g)) / 2) if self.lazy else old
 
 
 @dataclass(frozen=True)
@@ -174,9 +192,9 @@ class Away(Lazy):
         """Toward, or away."""
         atoms, g = point.atoms, estimate.g
         view = View.of(atoms, g)
-        s, phi = self._vertex(C, point, g, view, max(view.here - float(view.dots[view.best]), view.behind))
+        s, patience = self._vertex(C, point, estimate, view, max(view.here - float(view.dots[view.best]), view.behind))
         forward = len(atoms) == 1 or view.here - s.dot(g) >= view.behind
-        return take_step(k, f, point, estimate, step, toward(atoms, s) if forward else away(atoms, view.worst), phi)
+        return take_step(k, f, point, estimate, step, toward(atoms, s) if forward else away(atoms, view.worst), patience)
 
 
 @dataclass(frozen=True)
@@ -215,9 +233,9 @@ class Pairwise(Lazy):
         """From the worst atom to the best vertex."""
         atoms, g = point.atoms, estimate.g
         view = View.of(atoms, g)
-        s, phi = self._vertex(C, point, g, view, view.spread)
+        s, patience = self._vertex(C, point, estimate, view, view.spread)
         same = atoms.find(s) == view.worst  # nothing to go away from
-        return take_step(k, f, point, estimate, step, toward(atoms, s) if same else pairwise(atoms, s, view.worst), phi)
+        return take_step(k, f, point, estimate, step, toward(atoms, s) if same else pairwise(atoms, s, view.worst), patience)
 
 
 @dataclass(frozen=True)
@@ -258,7 +276,7 @@ class BlendedPairwise(Lazy):
         """Between atoms, or toward a vertex."""
         atoms, g = point.atoms, estimate.g
         view = View.of(atoms, g)
-        s, phi = self._vertex(C, point, g, view, view.spread)
+        s, patience = self._vertex(C, point, estimate, view, view.spread)
         between = view.best != view.worst and view.spread >= view.here - s.dot(g)
         plan = pairwise(atoms, atoms.vertices[view.best], view.worst) if between else toward(atoms, s)
-        return take_step(k, f, point, estimate, step, plan, phi)
+        return take_step(k, f, point, estimate, step, plan, patience)
