@@ -333,6 +333,30 @@ def test_atoms_that_do_not_fit_are_refused():
         ex.minimize(f, ex.L1Ball(2.0), method, x0=ex.ActiveSet([ex.Coordinate(0, 1.0, (3,))], [1.0]))
 
 
+@pytest.mark.parametrize("move", ATOM_MOVES, ids=repr)
+def test_every_atom_has_to_be_in_the_set(move):
+    """A mean that is feasible is not enough: a step may go to one of the atoms."""
+    f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([2.0, 0.0]))
+    apart = ex.ActiveSet([ex.Coordinate(0, 3.0, (2,)), ex.Coordinate(0, -3.0, (2,))], [0.5, 0.5])
+    with pytest.raises(ex.InputError, match=r"all its atoms in the set .*: atom 0 is not"):
+        ex.minimize(f, ex.L1Ball(1.0), ex.Method(ex.Full(), ex.LineSearch(), move), x0=apart)
+
+
+@pytest.mark.parametrize("method", [ex.AwayFW(), ex.PairwiseFW(), ex.BlendedPairwiseFW()], ids=repr)
+def test_large_sets_converge_by_default(method):
+    """Steps of 1e-9 have to be told from steps of 2e-9."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((300, 30))
+    f = ex.LinearModel(ex.Squared(), A, A @ rng.standard_normal(30) + rng.standard_normal(300))
+    assert ex.minimize(f, ex.L1Ball(1e4), method).converged
+
+
+def test_slopes_that_are_not_finite_end_a_corrective_run():
+    f = ex.Separable(2, 2, grad=lambda x, idx: np.full((len(idx), 2), np.nan if x[0] < 1 else -1.0) * [1, 2],
+                     value=lambda x, idx: np.full(len(idx), x[0] - 2 * x[1]), convex=True)  # fmt: skip
+    assert ex.minimize(f, ex.Simplex(), ex.FullyCorrectiveFW(), max_iter=5).status == ex.Status.NON_FINITE
+
+
 def test_moves_in_faces_want_a_set_that_knows_them():
     with pytest.raises(ex.InputError, match=r"InFacePairwise needs a set that knows its faces.*Away\(\)"):
         ex.minimize(model(ex.Squared()), ex.L1Ball(2.0), ex.InFaceFW())

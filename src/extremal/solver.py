@@ -183,5 +183,14 @@ def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x
         if x0 is None:
             raise InputError(f"{C} does not contain its own starting point: its oracle, start() and contains() do not agree")
         raise InputError(f"`{call}(x0=...)` must lie in the set {C}; leave it out to start from C.start()")
+    if move.atomic and atoms is not None and x0 is not None:
+        _check_atoms(call, f, C, atoms, factored)
     point = move.start(x)
     return replace(point, active=atoms) if move.atomic and atoms is not None else point
+
+
+def _check_atoms(call: str, f: Objective, C: ConvexSet, atoms: ActiveSet, factored: bool) -> None:
+    """Refuse atoms outside of the set: a move may go to each of them, not only to their mean."""
+    for i, v in enumerate(atoms.vertices):
+        if not C.contains(start(call, ActiveSet.at(v).point, f.dtype, factored)):
+            raise InputError(f"`{call}(x0=...)` must have all its atoms in the set {C}: atom {i} is not")

@@ -10,6 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.active import rebuild
+from extremal.checks import NonFiniteError
 from extremal.gradients.base import Estimate
 from extremal.moves.atoms import AtomMove, AtomsPoint, View
 from extremal.moves.base import Oracle
@@ -91,6 +92,8 @@ def minimise(h: Restriction, w: np.ndarray, tol: float, limit: int) -> np.ndarra
     best, best_value = w, value
     past, length = deque([value], MEMORY), 1.0 / max(float(np.ptp(slopes)), 1e-300)
     for _ in range(limit):
+        if not np.isfinite(slopes).all():
+            raise NonFiniteError("FullyCorrective: a slope of f over the hull of the atoms is not finite")
         if float(slopes[w > 0].max() - slopes.min()) <= tol:
             return w
         d = project(w - length * slopes) - w

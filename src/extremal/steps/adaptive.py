@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from extremal import checks
 from extremal.checks import NonFiniteError
@@ -61,7 +61,7 @@ class LineSearch:
     Parameters
     ----------
     tol : float
-        Absolute tolerance on eta, relative to 1.
+        Relative tolerance on eta; steps below 1e-6 tol are not told from zero.
 
     Examples
     --------
@@ -100,7 +100,8 @@ def _root(slope: Callable[[float], float], tol: float) -> float:
 
     asked = [slope]  # brentq's own function refers to itself: what it refers to would live until the collector runs
     try:
-        return float(brentq(lambda t: asked[0](t), 0.0, 1.0, xtol=tol))  # pyright: ignore[reportArgumentType]
+        options: Any = {"xtol": 1e-6 * tol, "rtol": max(tol, 1e-15), "maxiter": 200, "full_output": True, "disp": False}
+        return float(brentq(lambda t: asked[0](t), 0.0, 1.0, **options)[0])
     finally:
         asked.clear()
 

@@ -6,6 +6,7 @@ versions share as long as they only add; so a vertex more costs its own length, 
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ import numpy as np
 from extremal.vertices.base import Vertex
 from extremal.vertices.low_rank import RankOne
 from extremal.vertices.plain import Coordinate, DenseVertex, SparseVertex
+
+LOCK = threading.Lock()  # versions of a stack may be in the hands of several threads
 
 
 class Stack(ABC):
@@ -104,11 +107,12 @@ class _Buffer:
 
     def put(self, count: int, row: np.ndarray) -> _Buffer:
         """A buffer whose first count rows are these, and whose next is the new one."""
-        fits = count == self.used < len(self.rows) and np.result_type(self.rows, row) == self.rows.dtype
-        home = self if fits else self._copy(count, np.result_type(self.rows, row))
-        home.rows[count] = row
-        home.used = count + 1
-        return home
+        with LOCK:
+            fits = count == self.used < len(self.rows) and np.result_type(self.rows, row) == self.rows.dtype
+            home = self if fits else self._copy(count, np.result_type(self.rows, row))
+            home.rows[count] = row
+            home.used = count + 1
+            return home
 
     def _copy(self, count: int, dtype: np.dtype) -> _Buffer:
         rows = np.empty((2 * count + 2, self.rows.shape[1]), dtype)
