@@ -75,6 +75,9 @@ def test_a_free_gap_stops_the_run_at_the_first_iterate_that_meets_the_tolerance(
 def test_max_iter_is_exactly_that_many(method, K):
     seen = []
     r = ex.minimize(logistic(), C, method=method, max_iter=K, callback=lambda s: seen.append(s.k), **UNTIL_BUDGET)
+    if isinstance(method, ex.FullyCorrectiveFW) and r.status == ex.Status.GAP:  # it may be done before, to the last digit
+        assert r.gap == 0
+        return
     assert (r.status, r.converged, r.n_iter) == ("max_iter", False, K)
     assert r.calls.lmos >= K if slides(method) else r.calls.lmos == K
     assert seen == list(range(K))
