@@ -238,7 +238,8 @@ class InFaceFW:
     `CappedSimplex`, `Box`, `Birkhoff`, ...). The moves are `InFacePairwise` and `InFaceBlended`.
 
     Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
-    strongly convex f over a polytope with 0/1 vertices: n log(1/eps) component gradients, log(1/eps) LMOs.
+    strongly convex f over a polytope with 0/1 vertices: n log(1/eps) component gradients, log(1/eps) LMOs. For other vertices
+    the first needs ``blended``: without it steps may become so short that it stalls.
 
     Parameters
     ----------

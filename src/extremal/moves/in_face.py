@@ -22,7 +22,8 @@ class InFacePairwise(FlatMove):
 
     Two oracle calls a step, no atoms and no memory. For sets that know their faces: `Simplex`, `CappedSimplex`, `Hypersimplex`,
     `BudgetBox`, `Box`, `Birkhoff`, ... Converges geometrically for strongly convex f over polytopes with 0/1 vertices, at a
-    rate that depends on the sparsity of the solution instead of on the dimension.
+    rate that depends on the sparsity of the solution instead of on the dimension. Where vertices are not 0/1 (a `BudgetBox` with
+    bounds of all sizes) steps may become so short that it stalls; `InFaceBlended` does not.
 
     References
     ----------
