@@ -15,9 +15,8 @@ from extremal.sets import ConvexSet
 from extremal.steps import FullStep, LineSearch, ShortStep, Step
 
 
-def _card(summary: str, source: str, memory: str = "k d", note: str = "") -> Card:
+def _card(summary: str, source: str, memory: str = "k d") -> Card:
     """They share the guarantees of Frank-Wolfe, and a linear rate."""
-    linear = "strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs"
     return Card(
         summary=summary,
         source=source,
@@ -26,7 +25,7 @@ def _card(summary: str, source: str, memory: str = "k d", note: str = "") -> Car
         full_gradients=True,
         big_batches=True,
         memory=memory,
-        note="; ".join(filter(None, (linear, note))),
+        note="strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs",
         correction="not a row of the paper's table",
     )
 

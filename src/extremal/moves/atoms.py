@@ -28,9 +28,7 @@ NOTHING = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and
 class Patience:
     """How long a lazy move goes without the oracle."""
 
-    phi: float = (
-        math.inf
-    )  # as long as its atoms promise this much: half of the gap that the oracle last said; infinite if not lazy
+    phi: float = math.inf  # its atoms have to promise this: half of the gap that the oracle last said; infinite if not lazy
     steps: int = 0  # taken since then
 
 

@@ -76,8 +76,6 @@ class FullyCorrective(AtomMove):
         atoms = point.atoms.with_atom(s)
         images = point.images if isinstance(point, CorrectivePoint) else {}
         h = restrict(f, atoms, images)
-        i = atoms.find(s)
-        assert i is not None
         gap = max(view.here - s.dot(estimate.g), view.spread, 0.0)
         weights = minimise(h, atoms.weights, self.tol * gap, self.limit)
         kept = atoms.with_weights(weights)
