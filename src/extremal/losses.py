@@ -172,6 +172,21 @@ LOSSES: dict[str, Callable[[], Loss]] = {  # names on the command line
 }
 
 
+_COMPILED = {Logistic: 0, NonlinearLeastSquares: 1, Squared: 2, Huber: 3}  # the numbers of extremal.kernels.losses
+
+
+def compiled(loss: Loss) -> tuple[int, float] | None:
+    """The loss as compiled loops take it: its number and its one parameter; None for a loss of your own.
+
+    Examples
+    --------
+    >>> compiled(Huber(delta=2.0))
+    (3, 2.0)
+    """
+    code = _COMPILED.get(type(loss))
+    return None if code is None else (code, float(getattr(loss, "delta", 0.0)))
+
+
 def check_targets(loss: Loss, y: np.ndarray, n: int, dtype: np.dtype) -> np.ndarray:
     """Return y in the float type of the data, refusing targets that the loss does not take."""
     _check_shape(loss, y, n)

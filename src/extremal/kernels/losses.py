@@ -1,0 +1,50 @@
+"""The losses, one margin at a time, for compiled loops; what they are is said in extremal.losses.
+
+A loss enters as a small integer and one number (see `extremal.losses.compiled`): numba cannot keep a kernel on disk that
+takes a function.
+"""
+
+from __future__ import annotations
+
+import math
+
+from extremal.kernels.jit import jit
+
+LOGISTIC, NONLINEAR, SQUARED, HUBER = range(4)
+
+
+@jit
+def expit(u):
+    """1 / (1 + exp(-u)), without overflow."""
+    if u >= 0:
+        return 1.0 / (1.0 + math.exp(-u))
+    e = math.exp(u)
+    return e / (1.0 + e)
+
+
+@jit
+def deriv(loss, parameter, z, y):
+    """phi'(z, y)."""
+    if loss == LOGISTIC:
+        return -y * expit(-y * z)
+    if loss == NONLINEAR:
+        q = expit(-z)
+        return 2.0 * (y - q) * q * expit(z)
+    r = z - y
+    if loss == HUBER:
+        return min(max(r, -parameter), parameter)
+    return r
+
+
+@jit
+def value(loss, parameter, z, y):
+    """phi(z, y)."""
+    if loss == LOGISTIC:
+        return max(0.0, -y * z) + math.log1p(math.exp(-abs(z)))
+    if loss == NONLINEAR:
+        return (y - expit(-z)) ** 2
+    r = abs(z - y)
+    if loss == HUBER:
+        m = min(r, parameter)
+        return m * (r - 0.5 * m)
+    return 0.5 * r * r
