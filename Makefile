@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo reproduce test lint clean
+.PHONY: demo reproduce test lint bench clean
 
 demo: $(VENV)/demo.stamp  ## the main job on embedded data
 	$(BIN)/extremal demo
@@ -18,6 +18,9 @@ lint: $(VENV)/lint.stamp  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+bench: $(VENV)/figures.stamp  ## what the methods cost, as ratios: five minutes; more with BENCH="--full --peers"
+	$(BIN)/extremal bench --out benchmarks/history $(BENCH)
 
 clean:
 	rm -rf $(VENV)

@@ -153,3 +153,30 @@ def test_large_finite_data_is_not_taken_for_infinite():
     A = np.full((2, 2), 1.5e308)
     assert ex.Dense(A).shape == (2, 2)
     assert ex.CSR(sp.csr_array(A)).shape == (2, 2)
+
+
+def test_rows_in_another_order(data):
+    order = np.random.default_rng(0).permutation(N)
+    moved = data.take(order)
+    assert moved.dtype == data.dtype
+    same(moved.dot(np.ones(DIM)), MATRIX[order].sum(axis=1), data.dtype)
+    same(moved.tdot(np.ones(3), np.array([0, 5, 9])), MATRIX[order[[0, 5, 9]]].sum(axis=0), data.dtype)
+    same(moved.dot_vertex(ex.Coordinate(1, 2.0, (DIM,))), 2 * MATRIX[order, 1], data.dtype)
+    same(data.dot(np.ones(DIM)), MATRIX.sum(axis=1), data.dtype)
+    assert not np.shares_memory(getattr(moved._A, "data", moved._A), getattr(data._A, "data", data._A))
+
+
+def test_columns_of_many_rows():
+    n = 2**16 + 5
+    A = ex.CSR(sp.csr_array((np.arange(1.0, n + 1), (np.arange(n), np.arange(n) % 3)), shape=(n, 3)))
+    wanted = np.where(np.arange(n) % 3 == 1, np.arange(1.0, n + 1), 0.0)
+    np.testing.assert_array_equal(A.dot_vertex(ex.Coordinate(1, 1.0, (3,))), wanted)
+
+
+@pytest.mark.parametrize("outputs", [1, 4])
+def test_matrices_in_float64_times_float32_data(data, outputs):
+    """Certificates of float32 runs: in float64, and the data are not copied for it."""
+    x, c = np.random.default_rng(1).standard_normal((DIM, outputs)), np.random.default_rng(2).standard_normal((N, outputs))
+    np.testing.assert_allclose(data.dot(x), data.dot(np.eye(DIM, dtype=data.dtype)).astype(np.float64) @ x, atol=1e-13)
+    np.testing.assert_allclose(data.tdot(c), data.dot(np.eye(DIM, dtype=data.dtype)).astype(np.float64).T @ c, atol=1e-12)
+    assert data.dot(x).dtype == data.tdot(c).dtype == np.float64

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -200,3 +202,56 @@ def test_separable_refuses(name, wrong):
     good = {"n": 2, "shape": 2, "grad": lambda x, i: np.eye(2)[i], "value": lambda x, i: np.ones(len(i))}
     with pytest.raises(ex.InputError, match=rf"`Separable\({name}=\.\.\.\)`"):
         ex.Separable(**(good | wrong))
+
+
+# rows in random order
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_shuffled_is_the_same_sum_in_another_order(loss, kind, dtype):
+    f, x = model(loss, kind, dtype), X.astype(dtype)
+    h = f.shuffled(seed=3)
+    assert h.blocks
+    assert not f.blocks
+    assert f.order is None
+    np.testing.assert_array_equal(np.sort(h.order), np.arange(N))
+    assert (h.order != np.arange(N)).any()
+    assert h.dtype == dtype
+    np.testing.assert_array_equal(h.y, f.y[h.order])
+    np.testing.assert_array_equal(h.derivs(x, np.arange(N)), f.derivs(x, h.order))
+    np.testing.assert_allclose(h.grad(x), f.grad(x), atol=1e-14 if dtype == np.float64 else 1e-6)
+    assert h.value(x) == pytest.approx(f.value(x), rel=1e-14 if dtype == np.float64 else 1e-6)
+    np.testing.assert_array_equal(h.row_smoothness, f.row_smoothness[h.order])
+    assert h.smoothness == pytest.approx(f.smoothness, rel=1e-6)
+
+
+def test_orders_follow_the_seed_and_can_be_undone(loss):
+    f = model(loss, "csr")
+    _ = f.row_smoothness, f.derivs(X)  # what has been computed is not taken over
+    once, again, other = f.shuffled(1), f.shuffled(1), f.shuffled(2)
+    np.testing.assert_array_equal(once.order, again.order)
+    assert (once.order != other.order).any()
+    twice = once.shuffled(5)  # order says which row of f it is
+    np.testing.assert_array_equal(twice.derivs(X), f.derivs(X)[twice.order])
+    back = np.empty(N)
+    back[once.order] = once.derivs(X)
+    np.testing.assert_array_equal(back, f.derivs(X))
+    np.testing.assert_array_equal(f.derivs(X), model(loss, "csr").derivs(X))
+
+
+def test_shuffled_keeps_its_flag():
+    h = pickle.loads(pickle.dumps(model(ex.Squared(), "csr").shuffled()))
+    assert h.blocks
+    assert h.dense().blocks
+    assert len(h.dense().order) == N
+    result = ex.minimize(h, ex.L1Ball(1.0), method="sarah-fw", max_grads=30 * N)
+    whole = ex.minimize(model(ex.Squared(), "csr"), ex.L1Ball(1.0), method="fw", max_iter=500)
+    assert result.value <= whole.value + result.gap + whole.gap
+
+
+def test_shuffled_refuses():
+    with pytest.raises(ex.InputError, match=r"`shuffled\(seed=\.\.\.\)`"):
+        model(ex.Squared()).shuffled(seed=-1)
+    with pytest.raises(ex.InputError, match="dense and sparse rows"):
+        ex.LinearModel(ex.Squared(), ex.Entries([0, 1], [1, 0], (2, 3)), np.ones(2)).shuffled()

@@ -14,7 +14,7 @@ from cases import model
 import extremal as ex
 from extremal.counting import CountedObjective
 from extremal.manifolds import frame
-from extremal.moves.geodesic import GeodesicDirection, check_manifold
+from extremal.moves.geodesic import GeodesicDirection
 from extremal.result import Calls
 
 M = ex.SPD()
@@ -293,7 +293,7 @@ def test_wrong_input_is_refused(mean):
     with pytest.raises(ex.InputError, match="lmo_at"):
         ex.minimize(f, ex.L2Ball(1.0), method=ex.SVRFW(manifold=M), max_iter=1)
     with pytest.raises(ex.InputError, match="transport"):
-        check_manifold(M, ex.Storm(batch=5), f, C)
+        ex.GeodesicMove(M).check(ex.Storm(batch=5), f, C)
     for x, g in ((C.lower / 2, C.lower), (2 * C.upper, -C.upper)):
         with pytest.raises(ex.InputError, match="left the set"):
             ex.GeodesicMove(M).gap(C.lmo_at, x, g)

@@ -32,7 +32,7 @@ def test_every_combination_reaches_a_certified_gap(method, C, loss, f_star):
     def feasible(state):
         assert C.contains(state.x, 1e-12)
 
-    passes = 2400 if isinstance(method, (ex.OneSampleSFW, ex.SpiderRFW)) else 400  # the noisiest
+    passes = 2400 if isinstance(method, (ex.OneSampleSFW, ex.SpiderRFW, ex.LuFreundSFW)) else 400  # the noisiest
     for kind in ("csr",) if slides(method) else ("dense", "csr"):
         r = ex.minimize(model(loss, kind), C, method=method, tol=0, atol=atol, max_grads=passes * N, callback=feasible)
         value, g = full(loss, r.x)

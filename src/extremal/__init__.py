@@ -8,157 +8,208 @@ Minimise a finite sum over a convex set that is known through its linear minimis
     r.x, r.value, r.gap        # exact: for convex f, f(x) - min f <= gap
 """
 
-from extremal import datasets as datasets
-from extremal.active import ActiveSet
-from extremal.checks import InputError, NonFiniteError
-from extremal.completion import MatrixCompletion
-from extremal.data import CSR, Dense
-from extremal.driver import minimize
-from extremal.entries import Entries
-from extremal.factored import FactoredMatrix
-from extremal.gradients import (
-    Full,
-    MiniBatch,
-    Momentum,
-    Penalised,
-    Pool,
-    Sag,
-    Saga,
-    SagaSarah,
-    Sarah,
-    Spider,
-    Storm,
-    Substitute,
-    Svrg,
-    Tracking,
-    ZerothOrder,
-    complete,
-    metropolis,
-    ring,
-)
-from extremal.gradients.table import LargeTableWarning
-from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
-from extremal.losses import Huber, Logistic, NonlinearLeastSquares, Squared
-from extremal.manifolds import SPD, Euclidean
-from extremal.methods import (
-    CGS,
-    DMFW,
-    FCGS,
-    FZCGS,
-    FZFW,
-    NCGS,
-    NCGSVR,
-    SCGS,
-    SFW,
-    STORC,
-    SVFW,
-    SVRF,
-    SVRFW,
-    AwayFW,
-    BlendedPairwiseFW,
-    CoptMomentumSFW,
-    FrankWolfe,
-    FullyCorrectiveFW,
-    InFaceFW,
-    LuFreundSFW,
-    Method,
-    MomentumSFW,
-    MostFW,
-    NegiarSFW,
-    OneSampleSFW,
-    OnlineFW,
-    PairwiseFW,
-    RiemannianSFW,
-    SagaFW,
-    SagaSarahFW,
-    SarahFW,
-    SpiderFW,
-    SpiderRFW,
-)
-from extremal.moves import (
-    AcceleratedSliding,
-    Away,
-    BlendedPairwise,
-    Consensus,
-    DoubleSliding,
-    FullyCorrective,
-    GeodesicMove,
-    InFaceBlended,
-    InFacePairwise,
-    Pairwise,
-    Sliding,
-    VertexMove,
-)
-from extremal.multi_losses import Multinomial, MultiTask
-from extremal.objective import LinearModel
-from extremal.result import Calls, Certificate, Record, Result, Status, Trace
-from extremal.sampling import Sampler
-from extremal.separable import Separable
-from extremal.sets import (
-    AffineCut,
-    Birkhoff,
-    Box,
-    BudgetBox,
-    CappedSimplex,
-    ConvexHull,
-    ConvexSet,
-    ElasticBall,
-    FacedProduct,
-    FacedRows,
-    Fantope,
-    GroupBall,
-    Hypersimplex,
-    IntegerHull,
-    KNormBall,
-    KSparseBall,
-    KSupportBall,
-    L1Ball,
-    L2Ball,
-    LatentGroupBall,
-    LinearImage,
-    LinfBall,
-    LoewnerInterval,
-    LpBall,
-    Matchings,
-    MaxNormBall,
-    MinkowskiSum,
-    Monotone,
-    NuclearBall,
-    Oracle,
-    OwlBall,
-    PathPolytope,
-    Polytope,
-    Product,
-    Rows,
-    ScaledSet,
-    ShiftedSet,
-    Simplex,
-    SpanningTrees,
-    Spectrahedron,
-    SpectralBall,
-    Symmetrised,
-    TransportPolytope,
-    UnitSimplex,
-    WeightedL1Ball,
-)
-from extremal.solver import State, iterate
-from extremal.spd import KarcherMean
-from extremal.steps import (
-    Anytime,
-    Decay,
-    EpochHarmonic,
-    EpochOpenLoop,
-    FullStep,
-    InverseSqrt,
-    LineSearch,
-    LuFreundStep,
-    OpenLoop,
-    Scaled,
-    ShortStep,
-    SmallBatch,
-    TwoPhase,
-)
-from extremal.vertices import Combination, Coordinate, DenseVertex, LowRank, RankOne, SparseVertex
+from typing import TYPE_CHECKING
+
+from extremal.lazy import attach
+
+if TYPE_CHECKING:
+    from extremal import datasets as datasets
+    from extremal.active import ActiveSet
+    from extremal.checks import InputError, NonFiniteError
+    from extremal.completion import MatrixCompletion
+    from extremal.data import CSR, Dense
+    from extremal.driver import minimize
+    from extremal.entries import Entries
+    from extremal.factored import FactoredMatrix
+    from extremal.gradients import (
+        Full,
+        LargeTableWarning,
+        MiniBatch,
+        Momentum,
+        Penalised,
+        Pool,
+        Sag,
+        Saga,
+        SagaSarah,
+        Sarah,
+        Spider,
+        Storm,
+        Substitute,
+        Svrg,
+        Tracking,
+        ZerothOrder,
+        complete,
+        metropolis,
+        ring,
+    )
+    from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
+    from extremal.losses import Huber, Logistic, NonlinearLeastSquares, Squared
+    from extremal.manifolds import SPD, Euclidean
+    from extremal.methods import (
+        CGS,
+        DMFW,
+        FCGS,
+        FZCGS,
+        FZFW,
+        NCGS,
+        NCGSVR,
+        SCGS,
+        SFW,
+        STORC,
+        SVFW,
+        SVRF,
+        SVRFW,
+        AwayFW,
+        BlendedPairwiseFW,
+        CoptMomentumSFW,
+        FrankWolfe,
+        FullyCorrectiveFW,
+        InFaceFW,
+        LuFreundSFW,
+        Method,
+        MomentumSFW,
+        MostFW,
+        NegiarSFW,
+        OneSampleSFW,
+        OnlineFW,
+        PairwiseFW,
+        RiemannianSFW,
+        SagaFW,
+        SagaSarahFW,
+        SarahFW,
+        SpiderFW,
+        SpiderRFW,
+    )
+    from extremal.moves import (
+        AcceleratedSliding,
+        Away,
+        BlendedPairwise,
+        Consensus,
+        DoubleSliding,
+        FullyCorrective,
+        GeodesicMove,
+        InFaceBlended,
+        InFacePairwise,
+        Pairwise,
+        Sliding,
+        VertexMove,
+    )
+    from extremal.multi_losses import Multinomial, MultiTask
+    from extremal.objective import LinearModel
+    from extremal.result import Calls, Certificate, Record, Result, Status, Trace
+    from extremal.sampling import Sampler
+    from extremal.separable import Separable
+    from extremal.sets import (
+        AffineCut,
+        Birkhoff,
+        Box,
+        BudgetBox,
+        CappedSimplex,
+        ConvexHull,
+        ConvexSet,
+        ElasticBall,
+        FacedProduct,
+        FacedRows,
+        Fantope,
+        GroupBall,
+        Hypersimplex,
+        IntegerHull,
+        KNormBall,
+        KSparseBall,
+        KSupportBall,
+        L1Ball,
+        L2Ball,
+        LatentGroupBall,
+        LinearImage,
+        LinfBall,
+        LoewnerInterval,
+        LpBall,
+        Matchings,
+        MaxNormBall,
+        MinkowskiSum,
+        Monotone,
+        NuclearBall,
+        Oracle,
+        OwlBall,
+        PathPolytope,
+        Polytope,
+        Product,
+        Rows,
+        ScaledSet,
+        ShiftedSet,
+        Simplex,
+        SpanningTrees,
+        Spectrahedron,
+        SpectralBall,
+        Symmetrised,
+        TransportPolytope,
+        UnitSimplex,
+        WeightedL1Ball,
+    )
+    from extremal.solver import State, iterate
+    from extremal.spd import KarcherMean
+    from extremal.steps import (
+        Anytime,
+        Decay,
+        EpochHarmonic,
+        EpochOpenLoop,
+        FullStep,
+        InverseSqrt,
+        LineSearch,
+        LuFreundStep,
+        OpenLoop,
+        Scaled,
+        ShortStep,
+        SmallBatch,
+        TwoPhase,
+    )
+    from extremal.vertices import Combination, Coordinate, DenseVertex, LowRank, RankOne, SparseVertex
+else:
+    __getattr__, __dir__ = attach(__name__, {
+        "active": "ActiveSet",
+        "checks": "InputError NonFiniteError",
+        "completion": "MatrixCompletion",
+        "data": "CSR Dense",
+        "datasets": "",
+        "driver": "minimize",
+        "entries": "Entries",
+        "factored": "FactoredMatrix",
+        "gradients": (
+            "Full LargeTableWarning MiniBatch Momentum Penalised Pool Sag Saga SagaSarah Sarah Spider Storm Substitute Svrg "
+            "Tracking ZerothOrder complete metropolis ring"
+        ),
+        "laws": "Doubling EpochLength EpochTolerance PowerLaw Telescoping",
+        "losses": "Huber Logistic NonlinearLeastSquares Squared",
+        "manifolds": "SPD Euclidean",
+        "methods": (
+            "CGS DMFW FCGS FZCGS FZFW NCGS NCGSVR SCGS SFW STORC SVFW SVRF SVRFW AwayFW BlendedPairwiseFW CoptMomentumSFW "
+            "FrankWolfe FullyCorrectiveFW InFaceFW LuFreundSFW Method MomentumSFW MostFW NegiarSFW OneSampleSFW OnlineFW "
+            "PairwiseFW RiemannianSFW SagaFW SagaSarahFW SarahFW SpiderFW SpiderRFW"
+        ),
+        "moves": (
+            "AcceleratedSliding Away BlendedPairwise Consensus DoubleSliding FullyCorrective GeodesicMove InFaceBlended "
+            "InFacePairwise Pairwise Sliding VertexMove"
+        ),
+        "multi_losses": "Multinomial MultiTask",
+        "objective": "LinearModel",
+        "result": "Calls Certificate Record Result Status Trace",
+        "sampling": "Sampler",
+        "separable": "Separable",
+        "sets": (
+            "AffineCut Birkhoff Box BudgetBox CappedSimplex ConvexHull ConvexSet ElasticBall FacedProduct FacedRows Fantope "
+            "GroupBall Hypersimplex IntegerHull KNormBall KSparseBall KSupportBall L1Ball L2Ball LatentGroupBall LinearImage "
+            "LinfBall LoewnerInterval LpBall Matchings MaxNormBall MinkowskiSum Monotone NuclearBall Oracle OwlBall PathPolytope "
+            "Polytope Product Rows ScaledSet ShiftedSet Simplex SpanningTrees Spectrahedron SpectralBall Symmetrised "
+            "TransportPolytope UnitSimplex WeightedL1Ball"
+        ),
+        "solver": "State iterate",
+        "spd": "KarcherMean",
+        "steps": (
+            "Anytime Decay EpochHarmonic EpochOpenLoop FullStep InverseSqrt LineSearch LuFreundStep OpenLoop Scaled ShortStep "
+            "SmallBatch TwoPhase"
+        ),
+        "vertices": "Combination Coordinate DenseVertex LowRank RankOne SparseVertex",
+    })  # fmt: skip
 
 __version__ = "0.1.0"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -114,6 +115,12 @@ def array(call: str, name: str, value: Any) -> np.ndarray:
         return np.asarray(value)
     except ValueError:
         raise InputError(f"`{call}({name}=...)` must be a rectangular array, got lists of unequal length") from None
+
+
+def is_sparse(a: Any) -> bool:
+    """Whether ``a`` is a sparse matrix or array of scipy; nothing is, as long as nobody has imported scipy.sparse."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(a)
 
 
 def floating(call: str, name: str, dtype: np.dtype) -> np.dtype:

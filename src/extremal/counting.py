@@ -147,6 +147,13 @@ class CountedSet:
         self._lent = False
         return self._ask(g, x)
 
+    def asked(self, times: int, g: np.ndarray) -> None:
+        """Count what a burst has asked by itself: at g first, then at gradients of its own."""
+        self.calls.lmos += times
+        if times:
+            self.calls.certificate_lmos -= self._lent and g is self._g
+            self._lent = False
+
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
         """The worst vertex of the face that holds x; counted as a linear minimisation, which it is."""
         self.calls.lmos += 1

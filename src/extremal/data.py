@@ -5,12 +5,12 @@ x is a vector of d entries, or a matrix of d rows with a column for each of k ou
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
@@ -112,7 +112,7 @@ class Dense(_Products):
     """
 
     def __init__(self, A: Any):
-        if sp.issparse(A):
+        if checks.is_sparse(A):
             raise InputError("`Dense(A=...)` must be a dense array; CSR takes sparse matrices")
         A = _check(checks.array("Dense", "A", A))
         self._A = np.ascontiguousarray(A, dtype=checks.floating("Dense", "A", A.dtype))
@@ -130,25 +130,41 @@ class Dense(_Products):
 
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx] x."""
-        if idx is None and x.dtype != self.dtype:
-            return np.concatenate([self._A[rows] @ x for rows in self._blocks()])
-        return self._rows(idx) @ x
+        if idx is not None or x.dtype == self.dtype:
+            return self._rows(idx) @ x
+        out = np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
+        for rows in self._blocks():
+            np.matmul(self._A[rows], x, out=out[rows])
+        return out
 
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx]' c."""
-        if idx is None and c.dtype != self.dtype:
-            return np.sum([_tdot(self._A[rows], c[rows]) for rows in self._blocks()], axis=0)
-        return c @ self._rows(idx) if c.ndim == 1 else _tdot(self._rows(idx), c)
+        if idx is not None or self.dtype == c.dtype == np.float64:
+            return _tdot(self._rows(idx), c)
+        total = np.zeros((self.shape[1], *c.shape[1:]))  # in float64: sums over all rows in float32 lose digits
+        for rows in self._blocks():
+            total += _tdot(self._A[rows], c[rows])
+        return total.astype(np.result_type(self.dtype, c.dtype), copy=False)
 
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
         return np.einsum("ij,ij->i", self._A, self._A)
+
+    def take(self, order: np.ndarray) -> Dense:
+        """A copy with the rows in the order given."""
+        return Dense(self._A[order])
 
     def ready(self, *outputs: int) -> None:
         """Nothing is to be compiled."""
 
     def _rows(self, idx: np.ndarray | None) -> np.ndarray:
         return self._A if idx is None else self._A[idx]
+
+    def part(self, rows: slice) -> Dense:
+        """Some consecutive rows, not copied."""
+        part = copy.copy(self)
+        part._A = self._A[rows]
+        return part
 
     def _column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
         return self._A[:, j] if idx is None else self._A[idx, j]
@@ -158,8 +174,8 @@ class Dense(_Products):
         return self.shape[1] // 16
 
     def _blocks(self) -> list[slice]:
-        """Blocks of rows whose copy in float64 takes 32 MiB at most."""
-        size = max(1, 2**22 // self.shape[1])
+        """Blocks of rows whose copy in float64 takes 2 MiB at most, and whose sums in float32 keep their digits."""
+        size = max(1, min(2**14, 2**18 // self.shape[1]))
         return [slice(i, i + size) for i in range(0, self.shape[0], size)]
 
 
@@ -169,10 +185,10 @@ def _tdot(A: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 class CSR(_Products):
-    """Rows in a scipy sparse matrix (any sparse format is converted to CSR once).
+    """Rows in a scipy sparse matrix (any sparse format is converted to CSR once, valid CSR is not copied).
 
-    Products with all rows are scipy's; products with some rows are compiled loops over those rows' non-zeros, so a
-    batch costs its own non-zeros (and, for ``tdot``, one array of the size of x).
+    Products are compiled loops: over all rows, on all cores if the data are large and with sums in float64, or over the
+    non-zeros of some rows, so that a batch costs its own non-zeros (and, for ``tdot``, one array of the size of x).
 
     Parameters
     ----------
@@ -187,12 +203,14 @@ class CSR(_Products):
     """
 
     def __init__(self, A: Any):
-        A = _check(A if sp.issparse(A) else checks.array("CSR", "A", A))
+        from scipy.sparse import csr_array  # imported when first needed: it takes long
+
+        A = _check(A if checks.is_sparse(A) else checks.array("CSR", "A", A))
         dtype = checks.floating("CSR", "A", A.dtype)
         try:
-            if sp.issparse(A) and A.format in ("csr", "csc", "bsr"):
+            if checks.is_sparse(A) and A.format in ("csr", "csc", "bsr"):
                 A.check_format(full_check=True)  # indices out of bounds would be read by compiled loops
-            A = sp.csr_array(A)
+            A = csr_array(A)
         except ValueError as error:
             raise InputError(f"`CSR(A=...)` is not a valid sparse matrix: {error}") from None
         if A.dtype != dtype:
@@ -201,7 +219,6 @@ class CSR(_Products):
             A = A.copy()  # the caller's matrix stays as it is
             A.sum_duplicates()
         self._A = A
-        self._entries = A.indptr, A.indices, A.data
         if not checks.all_finite(A.data):
             e = int(np.argmin(np.isfinite(A.data)))
             place = int(np.searchsorted(A.indptr, e, side="right")) - 1, int(A.indices[e])
@@ -219,50 +236,82 @@ class CSR(_Products):
 
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx] x."""
+        if idx is None and x.ndim == 1:
+            return self._full.dot(self._entries, x, self.shape[1])
         if idx is None:
-            return self._A @ x
-        if x.ndim == 2:
-            out = np.empty((len(idx), x.shape[1]), self.dtype)
+            return self._A @ x if x.dtype == self.dtype else np.stack([self.dot(column) for column in x.T], axis=1)
+        out = np.empty((len(idx), *x.shape[1:]), self.dtype)
+        if x.ndim == 1:
+            self._rows.dot(*self._entries, x, idx, out)
+        else:
             self._rows.dot_matrix(*self._entries, np.ascontiguousarray(x), idx, out)
-            return out
-        out = np.empty(len(idx), self.dtype)
-        self._rows.dot(*self._entries, x, idx, out)
         return out
 
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx]' c."""
+        if idx is None and c.ndim == 1:
+            return self._full.tdot(self._entries, c, self.shape[1])
         if idx is None:
-            return self._A.T @ c
-        if c.ndim == 2:
-            out = np.zeros((self.shape[1], c.shape[1]), self.dtype)
+            return self._A.T @ c if c.dtype == self.dtype else np.stack([self.tdot(column) for column in c.T], axis=1)
+        out = np.zeros((self.shape[1], *c.shape[1:]), self.dtype)
+        if c.ndim == 1:
+            self._rows.tdot(*self._entries, c, idx, out)
+        else:
             self._rows.tdot_matrix(*self._entries, np.ascontiguousarray(c), idx, out)
-            return out
-        out = np.zeros(self.shape[1], self.dtype)
-        self._rows.tdot(*self._entries, c, idx, out)
         return out
+
+    def model(
+        self, loss: tuple[int, float], y: np.ndarray, x: np.ndarray, value: bool, grad: bool, c: np.ndarray | None = None
+    ) -> tuple[float, np.ndarray]:
+        """sum_i phi(<a_i, x>, y_i), if asked for, and A' phi', in one pass; fills c = phi', if given.
+
+        For losses that `extremal.losses.compiled` knows. In float64, also for float32 data, which are not copied.
+        """
+        return self._full.model(self._entries, y, x, self.shape[1], loss, value, grad, c)
 
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
-        return np.asarray(self._A.multiply(self._A).sum(axis=1)).reshape(-1)
+        out = np.empty(self.shape[0], self.dtype)
+        self._rows.norms2(self._entries[0], self._entries[2], out)
+        return out
+
+    def take(self, order: np.ndarray) -> CSR:
+        """A copy with the rows in the order given."""
+        new, (indptr, indices, data) = copy.copy(self), self._full.take(self._entries, order)
+        new._A = type(self._A)((data, indices, indptr), shape=(len(order), self.shape[1]))
+        return new
 
     def ready(self, *outputs: int) -> None:
-        """Import numba and compile the products with some rows, or load them from its cache."""
+        """Import numba and compile the products, or load them from its cache."""
         x = _locked(np.zeros((self.shape[1], *outputs), self.dtype))  # as iterates are
-        for none in (np.empty(0, np.int64), _locked(np.empty(0, np.int64))):  # numba compiles apart for read-only arrays
+        for none in (np.empty(0, np.int64), _locked(np.empty(0, np.int64))):
             self.tdot(self.dot(x, none), none)
             self._column(0, none)
+        self._full.ready(self._entries)
+
+    @cached_property
+    def _entries(self) -> tuple[np.ndarray, ...]:
+        return _locked(self._A.indptr), _locked(self._A.indices), _locked(self._A.data)
+
+    @cached_property
+    def _full(self) -> Any:
+        from extremal.kernels import full  # numba: imported by the first product
+
+        return full
 
     @cached_property
     def _rows(self) -> Any:
-        from extremal.kernels import rows  # numba: imported by the first product with some rows
+        from extremal.kernels import rows
 
         return rows
 
     def _column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
         """One entry per row, found by bisection."""
-        rows = np.arange(self.shape[0]) if idx is None else idx
-        out = np.empty(len(rows), self.dtype)
-        self._rows.column(*self._entries, j, rows, out)
+        if idx is None:
+            n, size = self.shape[0], 2**16
+            return np.concatenate([self._column(j, np.arange(i, min(n, i + size))) for i in range(0, n, size)])
+        out = np.empty(len(idx), self.dtype)
+        self._rows.column(*self._entries, j, idx, out)
         return out
 
     @property
@@ -270,17 +319,19 @@ class CSR(_Products):
         return self._A.nnz // (8 * self.shape[0])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_rows"}  # a module does not pickle
+        return {k: v for k, v in self.__dict__.items() if k not in ("_rows", "_full", "_entries")}  # modules, and views of _A
 
 
 def _locked(a: np.ndarray) -> np.ndarray:
+    """A read-only view: numba compiles apart for arrays that can be written."""
+    a = a.view()
     a.flags.writeable = False
     return a
 
 
 def as_data(A: Any) -> Data:
     """Wrap an array or a scipy sparse matrix; anything that already keeps the contract passes as it is."""
-    if sp.issparse(A):
+    if checks.is_sparse(A):
         return CSR(A)
     if all(hasattr(A, name) for name in ("dot_vertex", "tdot", "row_norms2")):
         return A

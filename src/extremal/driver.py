@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.active import ActiveSet
+from extremal.bursts import Reach
 from extremal.checks import InputError, NonFiniteError
 from extremal.iterates import answer, wide
 from extremal.methods import Budget, Method, Recipe
@@ -35,6 +37,7 @@ def minimize(
     max_seconds: float | None = None,
     callback: Callable[[State], object] | None = None,
     record: Record | float | None = None,
+    bursts: bool = True,
 ) -> Result:
     """Minimise a finite sum over a convex set, and certify the answer.
 
@@ -69,9 +72,14 @@ def minimize(
         Stop after this time on the run's clock. Recording and callbacks stop the clock; with tol = atol = 0, certificates too.
         With none of the three budgets, max_grads is 1000 n, and step rules take their anytime form.
     callback : callable, optional
-        Called with the `State` of each iteration; a true answer stops the run.
+        Called with the `State` of each iteration; a true answer stops the run. Every iteration is then made by the readable
+        loop; to watch a fast run, see ``Record(watch=...)``.
     record : float or Record, optional
         Passes between rows of the trace, or a `Record`. Left out, the trace holds the certificates.
+    bursts : bool
+        Make many iterations at once in compiled code where the combination allows: a linear model with data in memory and a
+        loss of this library, an estimator with a fixed batch, steps that are fixed in advance, and a set such as `L1Ball`,
+        `Simplex`, `Box` or `CappedSimplex`. The iterates are the same up to rounding; False is for comparing.
 
     Examples
     --------
@@ -88,11 +96,11 @@ def minimize(
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = _check_budget(max_grads, max_iter, max_seconds)
-    setup = prepare("minimize", f, C, method, x0, seed, budget)
+    setup = prepare("minimize", f, C, method, x0, seed, budget, in_bursts=bursts and callback is None)
     if budget == Budget():
         budget = Budget(max_grads=1000 * f.n)
-    run = _Run(setup.f, setup.C.inner, tol, atol, budget, callback, record)
-    return run.drive(loop(setup, seed), setup.method)
+    run = _Run(setup.f.inner, setup.C.inner, tol, atol, budget, callback, record)
+    return run.drive(loop(setup), setup.method)
 
 
 class _Run:
@@ -107,14 +115,13 @@ class _Run:
         self.gap_due = 10 * f.n  # component gradients at which an exact gap is due
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
 
-    def drive(self, states: Iterator[State], method: Method) -> Result:
+    def drive(self, states: Generator[State, Reach | None], method: Method) -> Result:
         """Run to a stop; the last state that was reached is what counts."""
         state, status = None, None
         try:
-            for state in states:
-                status = self._stop(state)
-                if status is not None:
-                    break
+            state = next(states)
+            while (status := self._stop(state)) is None:
+                state = states.send(self._reach())
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except NonFiniteError:
@@ -124,6 +131,13 @@ class _Run:
         if state is None or status is None:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
         return self._result(state, status, method)
+
+    def _reach(self) -> Reach:
+        """How far the run may go before there is something to see."""
+        b, clock = self.budget, self.clock
+        grads = min(self.gap_due, self.recorder.next, math.inf if b.max_grads is None else b.max_grads)
+        late = (lambda: False) if b.max_seconds is None else (lambda: clock.seconds >= b.max_seconds)
+        return Reach(grads, math.inf if b.max_iter is None else b.max_iter, late)
 
     def _stop(self, state: State) -> Status | None:
         if self.recorder.due(state):
@@ -251,17 +265,17 @@ class _Recorder:
     def __init__(self, f: Objective, C: ConvexSet, record: Record | float | None):
         self.f, self.C, self.trace = f, C, Trace()
         self.record = record if record is None or isinstance(record, Record) else Record(every=record)
-        self._next = 0.0  # component gradients at which the next row is due
+        self.next = 0.0 if self.record else math.inf  # component gradients at which the next row is due
 
     def due(self, state: State) -> bool:
         """Whether it is time for a row."""
-        return self.record is not None and state.calls.grads >= self._next
+        return self.record is not None and state.calls.grads >= self.next
 
     def see(self, state: State, clock: _Clock) -> None:
         """Add a row."""
         assert self.record is not None
         every = self.record.every * self.f.n
-        self._next = (state.calls.grads // every + 1) * every
+        self.next = (state.calls.grads // every + 1) * every
         self._add(self._row(state, clock) | self._measure(state, self.record.what))
 
     def certified(self, state: State, certificate: Certificate, clock: _Clock) -> None:

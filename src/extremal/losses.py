@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import expit
 
 from extremal import checks
 from extremal.checks import InputError
@@ -42,6 +41,13 @@ class MultiLoss(Loss, Protocol):
     def outputs(self) -> int: ...  # k
     @property
     def target_shape(self) -> tuple[int, ...]: ...  # shape of one row's target: () for a number, (k,) for one per output
+
+
+def expit(u: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-u)), elementwise."""
+    from scipy.special import expit as ufunc  # imported by the first loss that is evaluated: it takes long
+
+    return ufunc(u)
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from extremal import checks
+from extremal import bursts, checks
 from extremal.active import ActiveSet
+from extremal.bursts import Reach
 from extremal.checks import InputError, NonFiniteError
 from extremal.counting import CountedObjective, CountedSet, ask
 from extremal.gradients import Estimate
@@ -21,7 +21,7 @@ from extremal.moves import Move, Point
 from extremal.objective import LinearModel, Objective
 from extremal.result import Calls, Certificate
 from extremal.sampling import Sampler
-from extremal.sets import AffineCut, ConvexSet
+from extremal.sets.base import ConvexSet
 
 
 @dataclass(frozen=True)
@@ -128,35 +128,46 @@ def iterate(
     """
     if horizon is not None:
         checks.whole("iterate", "horizon", horizon, 1)
-    return loop(prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon)), seed)
+    return loop(prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon)))
 
 
 @dataclass(frozen=True)
 class Setup:
     """A run that can begin."""
 
-    f: Objective  # with gradients that the set can read
+    f: CountedObjective  # with gradients that the set can read
     method: Method  # every parameter filled in
     C: CountedSet  # the set, fitted to the objective
     point: Point  # where to begin
-    calls: Calls  # what finding that has cost
+    sampler: Sampler  # what will be drawn
+    burst: Burst | None  # many iterations at once, if they are wanted and can be made
 
 
-def loop(setup: Setup, seed: int) -> Iterator[State]:
-    """The loop. At each yield, the estimate belongs to the point, and k moves have been made."""
-    f, oracle, point, calls, method = setup.f, setup.C, setup.point, setup.calls, setup.method
-    counted, sampler = CountedObjective(f, calls), Sampler(f.n, seed)
+def loop(setup: Setup) -> Generator[State, Reach | None]:
+    """The loop. At each yield, the estimate belongs to the point, and k moves have been made.
+
+    Who sends a `Reach` allows iterations up to there without a look; a burst makes them at once if it can. One that can do
+    nothing next (a full gradient is due, say) leaves the iteration to the lines below, which are the reference for all.
+    """
+    f, C, point, sampler, burst, method = setup.f, setup.C, setup.point, setup.sampler, setup.burst, setup.method
     gradient, move, step = method.gradient, method.move, method.step
-    estimate = gradient.init(counted, point.query, sampler)
-    for k in itertools.count():
+    estimate, k = gradient.init(f, point.query, sampler), 0
+    while True:
         freeze(estimate.g)
-        yield State(k, point, estimate, calls, counted, oracle, move)
-        new = move.advance(k, counted, oracle, point, estimate, step)
-        estimate = gradient.update(counted, k, point.query, new.query, new.steps, estimate, sampler)
-        point = new
+        reach = yield State(k, point, estimate, f.calls, f, C, move)
+        if burst is not None and reach is not None:
+            made, point, estimate = burst.run(k, point, estimate, reach)
+            k += made
+            if made:
+                continue
+        new = move.advance(k, f, C, point, estimate, step)
+        estimate = gradient.update(f, k, point.query, new.query, new.steps, estimate, sampler)
+        point, k = new, k + 1
 
 
-def prepare(call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, x0: Any, seed: int, budget: Budget) -> Setup:
+def prepare(
+    call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, x0: Any, seed: int, budget: Budget, in_bursts: bool = False
+) -> Setup:
     """Fit set, method and starting point to the objective, refusing what does not fit."""
     if isinstance(f, type) or not hasattr(f, "derivs"):
         raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
@@ -168,8 +179,10 @@ def prepare(call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, 
         f = f.dense()
     f.ready()
     prepared = as_recipe(call, method).prepare(f, C, budget)
-    oracle = CountedSet(C.C if isinstance(C, AffineCut) else C, calls := Calls())  # the cut is the method's to approach
-    return Setup(f, prepared, oracle, _first_point(call, f, oracle, prepared.move, x0), calls)
+    calls = Calls()
+    counted, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
+    point, sampler = _first_point(call, f, oracle, prepared.move, x0), Sampler(f.n, seed, blocks=getattr(f, "blocks", False))
+    return Setup(counted, prepared, oracle, point, sampler, bursts.make(counted, oracle, prepared, sampler) if in_bursts else None)
 
 
 def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x0: Any) -> Point:

@@ -8,6 +8,7 @@ import typer
 
 from extremal import __version__
 from extremal.cli import data, experiments, lists
+from extremal.cli.bench import CODES, bench
 from extremal.cli.solving import solve
 
 EXIT_CODES = (
@@ -39,6 +40,7 @@ def _options(
 
 
 app.command(epilog=EXIT_CODES)(solve)
+app.command(epilog=CODES)(bench)
 for command in (experiments.reproduce, experiments.compare, lists.methods, lists.sets, lists.losses, lists.demo):
     app.command()(command)
 app.add_typer(data.data_app, name="data")

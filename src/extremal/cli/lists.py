@@ -13,7 +13,7 @@ from extremal.cli.common import AsJson, listing, one_line
 from extremal.losses import LOSSES
 from extremal.methods import METHODS
 from extremal.outputs import check_out
-from extremal.sets import SETS
+from extremal.sets import SETS, named
 
 
 @one_line()
@@ -37,7 +37,8 @@ def methods(
 
 def sets(as_json: AsJson = False) -> None:
     """List the sets and how they are written."""
-    listing(("name", "written", "summary"), [(name, form, _first_line(C)) for name, (C, form, _) in SETS.items()], as_json)
+    rows = [(name, form, _first_line(named(name))) for name, (_, form, _) in SETS.items()]
+    listing(("name", "written", "summary"), rows, as_json)
 
 
 def losses(as_json: AsJson = False) -> None:

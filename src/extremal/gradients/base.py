@@ -52,6 +52,8 @@ class Facts:
     one_vertex: bool = False  # whether updates read the one vertex of a plain move
     m: float | None = None  # n/b, for steps that go with it
     agents: int | None = None  # how many agents it gives an estimate each, if any
+    one_point: bool = False  # whether it adds gradients of one point only, so that a manifold asks for no transport
+    penalty: bool = False  # whether it draws toward the bounds of an `AffineCut`
 
     def iterations(self, grads: float) -> int:
         """How many iterations this many component gradients pay for, in the mean; at least 1."""

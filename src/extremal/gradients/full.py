@@ -32,7 +32,7 @@ class Full:
 
     def facts(self, n: int) -> Facts:
         """n component gradients a step, no error."""
-        return Facts(start=n, per_step=n, d=1.0)
+        return Facts(start=n, per_step=n, d=1.0, one_point=True)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> FullEstimate:
         """grad f(x0)."""

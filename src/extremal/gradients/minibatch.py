@@ -52,7 +52,7 @@ class MiniBatch:
         """b component gradients a step."""
         batches.check_fits("MiniBatch", self.batch, n)
         per_step = self.batch if isinstance(self.batch, int) else lambda k: batches.size(self.batch, n, k + 1)
-        return Facts(start=batches.size(self.batch, n, 0), per_step=per_step)
+        return Facts(start=batches.size(self.batch, n, 0), per_step=per_step, one_point=True)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> MiniBatchEstimate:
         """The mean over the first batch."""
@@ -112,7 +112,7 @@ class Pool:
     def facts(self, n: int) -> Facts:
         """min(n, b (t + 1)) component gradients at step t."""
         checks.whole("Pool", "batch", self.batch, 1, n)
-        return Facts(start=self.batch, per_step=lambda k: min(n, self.batch * (k + 2)))
+        return Facts(start=self.batch, per_step=lambda k: min(n, self.batch * (k + 2)), one_point=True)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PoolEstimate:
         """The first components."""

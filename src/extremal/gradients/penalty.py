@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,8 +94,8 @@ class Penalised:
         return ((self._excess(x) @ self.G) / mu).reshape(x.shape).astype(x.dtype)
 
     def facts(self, n: int) -> Facts:
-        """Those of the estimator."""
-        return self.gradient.facts(n)
+        """Those of the estimator, and that there is a penalty, which is flat."""
+        return replace(self.gradient.facts(n), penalty=True, one_point=False)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PenalisedEstimate:
         """The estimator's start, and the pull at mu_0."""

@@ -13,13 +13,11 @@ from typing import Any, Protocol
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients import Facts, Gradient, Penalised
+from extremal.gradients import Facts, Gradient
 from extremal.laws import PowerLaw
-from extremal.manifolds import Euclidean
-from extremal.moves import Consensus, InFaceBlended, InFacePairwise, Move, VertexMove
-from extremal.moves.geodesic import check_manifold
+from extremal.moves import Move, VertexMove
 from extremal.objective import Objective
-from extremal.sets import AffineCut, ConvexSet, Faced
+from extremal.sets import ConvexSet
 from extremal.steps import InverseSqrt, Plan, Step, TwoPhase, check_step
 
 
@@ -103,28 +101,25 @@ class Method:
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """The same method with its step rule bound; refuses parts that do not go together."""
         facts = self.gradient.facts(f.n)
+        self._check(facts, f, C)
+        return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.m, facts.epochs)))
+
+    def _check(self, facts: Facts, f: Objective, C: ConvexSet) -> None:
+        """Refuse parts of which one needs what another does not have."""
         missing = [name for name in facts.needs if not hasattr(f, name)]
         if missing:
             raise InputError(
                 f"{type(self.gradient).__name__} needs an objective with {', '.join(missing)}: LinearModel has them, "
                 f"{type(f).__name__} does not"
             )
-        if facts.one_vertex and not isinstance(self.move, VertexMove):
+        if facts.one_vertex and not self.move.one_vertex:
             raise InputError(f"{type(self.gradient).__name__} follows the vertex of each step: it needs the move VertexMove()")
-        if isinstance(self.move, Consensus) and facts.agents != len(self.move.mixing):
-            raise InputError(f"{self.move} wants an estimate for each agent: use Tracking with the same mixing matrix")
-        if isinstance(C, AffineCut) and not isinstance(self.gradient, Penalised):
+        if C.relaxed is not C and not facts.penalty:
             raise InputError(
                 "an AffineCut has no oracle of its own, and only MostFW() adds a penalty for its bounds; for a polytope with all "
                 "its constraints see Polytope"
             )
-        if isinstance(self.move, (InFacePairwise, InFaceBlended)) and not isinstance(C, Faced):
-            raise InputError(
-                f"{type(self.move).__name__} needs a set that knows its faces, such as Simplex() or Box(0, 1); {C} does not: "
-                "Away(), Pairwise() and BlendedPairwise() keep atoms instead"
-            )
-        check_manifold(getattr(self.move, "manifold", Euclidean()), self.gradient, f, C)
-        return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.m, facts.epochs)))
+        self.move.check(self.gradient, f, C)
 
 
 def theory_step(f: Objective) -> Step:

@@ -1,13 +1,29 @@
 """Moves: where the next gradient is wanted, and how the iterate moves given one."""
 
-from extremal.moves.atoms import Away, BlendedPairwise, Pairwise
-from extremal.moves.base import Move, Point
-from extremal.moves.consensus import Consensus
-from extremal.moves.corrective import FullyCorrective
-from extremal.moves.geodesic import GeodesicMove
-from extremal.moves.in_face import InFaceBlended, InFacePairwise
-from extremal.moves.sliding import AcceleratedSliding, DoubleSliding, Sliding
-from extremal.moves.vertex import VertexMove
+from typing import TYPE_CHECKING
+
+from extremal.lazy import attach
+
+if TYPE_CHECKING:
+    from extremal.moves.atoms import Away, BlendedPairwise, Pairwise
+    from extremal.moves.base import Move, Point
+    from extremal.moves.consensus import Consensus
+    from extremal.moves.corrective import FullyCorrective
+    from extremal.moves.geodesic import GeodesicMove
+    from extremal.moves.in_face import InFaceBlended, InFacePairwise
+    from extremal.moves.sliding import AcceleratedSliding, DoubleSliding, Sliding
+    from extremal.moves.vertex import VertexMove
+else:
+    __getattr__, __dir__ = attach(__name__, {
+        "atoms": "Away BlendedPairwise Pairwise",
+        "base": "Move Point",
+        "consensus": "Consensus",
+        "corrective": "FullyCorrective",
+        "geodesic": "GeodesicMove",
+        "in_face": "InFaceBlended InFacePairwise",
+        "sliding": "AcceleratedSliding DoubleSliding Sliding",
+        "vertex": "VertexMove",
+    })  # fmt: skip
 
 __all__ = [
     "AcceleratedSliding", "Away", "BlendedPairwise", "Consensus", "DoubleSliding", "FullyCorrective", "GeodesicMove",

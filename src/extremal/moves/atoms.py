@@ -14,7 +14,7 @@ from extremal import checks
 from extremal.active import ActiveSet, as_atom, rebuild
 from extremal.gradients.base import Estimate
 from extremal.iterates import along
-from extremal.moves.base import Gapped, Oracle, Point
+from extremal.moves.base import Flat, Oracle, Point
 from extremal.objective import Objective
 from extremal.steps import Direction, Step, take
 from extremal.vertices import Chord, Vertex
@@ -111,7 +111,7 @@ def take_step(
     return AtomsPoint(x, x, active=kept, patience=patience, age=age)
 
 
-class AtomMove(Gapped, ABC):
+class AtomMove(Flat, ABC):
     """What moves over atoms share: the start at a vertex, and lazy oracles."""
 
     atomic: ClassVar[bool] = True

@@ -10,9 +10,11 @@ import numpy as np
 
 from extremal.active import ActiveSet
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Steps
+from extremal.gradients.base import Estimate, Gradient, Steps
 from extremal.iterates import inner
+from extremal.manifolds import Euclidean, Manifold
 from extremal.objective import Objective
+from extremal.sets.base import ConvexSet
 from extremal.steps import Step
 from extremal.vertices import Vertex, least
 
@@ -36,6 +38,13 @@ def frank_wolfe_gap(lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
     return max(0.0, here - there)
 
 
+def check_place(manifold: Manifold, f: Any) -> None:
+    """Refuse an objective with gradients of another place; one that does not say is trusted."""
+    wanted = getattr(f, "manifold", manifold)
+    if wanted != manifold:
+        raise InputError(f"gradients of {type(f).__name__} are tangent vectors of {wanted}: move there, got {manifold}")
+
+
 @dataclass(frozen=True)
 class Point:
     """Where a run stands; moves that keep more (an active set, a second sequence) add fields."""
@@ -53,6 +62,11 @@ class Move(Protocol[P]):
     """The contract of a move: one oracle call or many, no data access but through f."""
 
     atomic: ClassVar[bool]  # whether its points keep an active set
+    one_vertex: ClassVar[bool]  # whether each step goes to one vertex, which estimators may follow
+
+    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+        """Refuse an estimator, an objective or a set that it cannot go with."""
+        ...
 
     def first(self, C: Oracle) -> Any:
         """Where a run starts that was not told: a point of the set, or an active set."""
@@ -75,15 +89,21 @@ class Move(Protocol[P]):
         ...
 
 
-class Gapped:
-    """The gap of every move in flat space."""
+class Flat:
+    """What every move in flat space shares."""
+
+    one_vertex: ClassVar[bool] = False
+
+    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+        """Refuse gradients that are tangent vectors of a manifold."""
+        check_place(Euclidean(), f)
 
     def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
         """max over s of <g, x - s>."""
         return frank_wolfe_gap(lmo, x, g)
 
 
-class FlatMove(Gapped):
+class FlatMove(Flat):
     """What moves without atoms share: they start where the set says, and ask the oracle in every step."""
 
     atomic: ClassVar[bool] = False

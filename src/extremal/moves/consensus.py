@@ -9,11 +9,12 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Phase, phase_of
+from extremal.gradients.base import Estimate, Gradient, Phase, phase_of
 from extremal.gradients.tracking import brief, check_mixing, mix
 from extremal.iterates import freeze, toward
 from extremal.moves.base import FlatMove, Oracle, Point
 from extremal.objective import Objective
+from extremal.sets.base import ConvexSet
 from extremal.steps import Direction, Step, take
 
 
@@ -73,6 +74,12 @@ class Consensus(FlatMove):
 
     def __repr__(self) -> str:
         return f"Consensus(mixing={brief(self.mixing)})"
+
+    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+        """Refuse an estimator without an estimate for each agent."""
+        super().check(gradient, f, C)
+        if gradient.facts(f.n).agents != len(self.mixing):
+            raise InputError(f"{self} wants an estimate for each agent: use Tracking with the same mixing matrix")
 
     def start(self, x0: np.ndarray) -> AgentsPoint:
         """All agents at x^0."""

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.gradients import Full, MiniBatch, Pool
-from extremal.gradients.base import Estimate
+from extremal.gradients.base import Estimate, Gradient
 from extremal.iterates import freeze
 from extremal.manifolds import Euclidean, Manifold
-from extremal.moves.base import Lmo, Oracle, Point
+from extremal.moves.base import Lmo, Oracle, Point, check_place
 from extremal.moves.vertex import VertexMove
 from extremal.objective import Objective, Segment
+from extremal.sets.base import ConvexSet
 from extremal.steps import Direction, Step, take
 from extremal.vertices import Vertex
 
@@ -52,8 +52,24 @@ class GeodesicMove:
     """
 
     atomic: ClassVar[bool] = False
+    one_vertex: ClassVar[bool] = False
 
     manifold: Manifold = field(default_factory=Euclidean)
+
+    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+        """Refuse gradients of another place, a set without an oracle here, an estimator that transports nothing."""
+        check_place(self.manifold, f)
+        if self.flat:
+            return
+        if not hasattr(C, "lmo_at"):
+            raise InputError(
+                f"{type(C).__name__} has no oracle on {self.manifold}: it needs lmo_at(g, x), as LoewnerInterval has"
+            )
+        if not gradient.facts(f.n).one_point and getattr(gradient, "manifold", None) != self.manifold:
+            raise InputError(
+                f"{type(gradient).__name__} adds gradients of several points: on {self.manifold} it has to transport them, "
+                f"as Svrg(..., manifold={self.manifold}) and Spider do"
+            )
 
     def first(self, C: Oracle) -> Any:
         """The set's own starting point."""
@@ -139,19 +155,3 @@ class _Geodesic:
         here = self.manifold.geodesic(self.x, self.z, t)
         ahead = self.manifold.log(here, self.z) / (1 - t) if t < 0.5 else -self.manifold.log(here, self.x) / t
         return self.manifold.inner(here, self.f.grad(here), ahead)
-
-
-def check_manifold(manifold: Manifold, gradient: Any, f: Any, C: Any) -> None:
-    """Refuse an objective with gradients of another place, a set without an oracle here, an estimator that transports nothing."""
-    wanted = getattr(f, "manifold", manifold)  # an objective that does not say is trusted
-    if wanted != manifold:
-        raise InputError(f"gradients of {type(f).__name__} are tangent vectors of {wanted}: move there, got {manifold}")
-    if isinstance(manifold, Euclidean):
-        return
-    if not hasattr(C, "lmo_at"):
-        raise InputError(f"{type(C).__name__} has no oracle on {manifold}: it needs lmo_at(g, x), as LoewnerInterval has")
-    if not isinstance(gradient, (Full, MiniBatch, Pool)) and getattr(gradient, "manifold", None) != manifold:
-        raise InputError(
-            f"{type(gradient).__name__} adds gradients of several points: on {manifold} it has to transport them, "
-            f"as Svrg(..., manifold={manifold}) and Spider do"
-        )

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from extremal.gradients.base import Estimate
+from extremal.checks import InputError
+from extremal.gradients.base import Estimate, Gradient
 from extremal.iterates import along
 from extremal.moves.base import FlatMove, Oracle, Point
 from extremal.objective import Objective
+from extremal.sets.base import ConvexSet, Faced
 from extremal.steps import Direction, Step, take
 from extremal.vertices import Chord, Vertex
 
 
+class _InFace(FlatMove):
+    """What both share: they need a set that knows its faces."""
+
+    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+        """Refuse a set that does not know its faces."""
+        super().check(gradient, f, C)
+        if not isinstance(C, Faced):
+            raise InputError(
+                f"{type(self).__name__} needs a set that knows its faces, such as Simplex() or Box(0, 1); {C} does not: "
+                "Away(), Pairwise() and BlendedPairwise() keep atoms instead"
+            )
+
+
 @dataclass(frozen=True)
-class InFacePairwise(FlatMove):
+class InFacePairwise(_InFace):
     """Decomposition-invariant pairwise steps: from the worst vertex of the face that holds x to the best of all.
 
         s = lmo(g),   a = argmax of <g, a> over the face,   x <- x + eta t (s - a),  t the largest with x + t (s - a) in C
@@ -50,7 +66,7 @@ class InFacePairwise(FlatMove):
 
 
 @dataclass(frozen=True)
-class InFaceBlended(FlatMove):
+class InFaceBlended(_InFace):
     """Blended decomposition-invariant steps: between two vertices of the face, or toward a new vertex.
 
         s = lmo(g),   a, b = argmax, argmin of <g, .> over the face that holds x

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class VertexMove(FlatMove):
     >>> VertexMove()
     VertexMove()
     """
+
+    one_vertex: ClassVar[bool] = True
 
     def start(self, x0: np.ndarray) -> Point:
         """x^0, with the gradient wanted there."""

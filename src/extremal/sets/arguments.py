@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
@@ -66,12 +65,14 @@ def positive_numbers(call: str, name: str, value: Any) -> np.ndarray:
     return a
 
 
-def matrix(call: str, name: str, value: Any, sparse: Any = sp.csr_array) -> Any:
-    """A read-only float64 copy of a matrix: an array, or a sparse one in the given format, sorted and without zeros."""
-    if not sp.issparse(value):
+def matrix(call: str, name: str, value: Any, by_columns: bool = False) -> Any:
+    """A read-only float64 copy of a matrix: an array, or a sparse one by rows or columns, sorted and without zeros."""
+    if not checks.is_sparse(value):
         return numbers(call, name, value, "a matrix of numbers")
     _refuse_other(call, name, value, "a matrix of numbers", value)
-    a = sparse(value, dtype=np.float64, copy=True)
+    from scipy.sparse import csc_array, csr_array  # imported already, by whoever made the value
+
+    a = (csc_array if by_columns else csr_array)(value, dtype=np.float64, copy=True)
     a.sum_duplicates()  # sorts, too
     a.eliminate_zeros()
     checks.finite(call, name, a.data)

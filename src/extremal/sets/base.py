@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
-import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
@@ -61,6 +60,11 @@ class ConvexSet(ABC):
     @abstractmethod
     def start(self) -> Any:
         """A feasible point to start from: an array, or a `FactoredMatrix` where that is smaller."""
+
+    @property
+    def relaxed(self) -> ConvexSet:
+        """The set that ``lmo`` answers for: this one, but for an `AffineCut`, whose bounds are left to the method."""
+        return self
 
     def on(self, shape: int | tuple[int, ...]) -> Self:
         """Return this set for points of the given shape, or refuse a shape that does not fit.
@@ -163,7 +167,7 @@ def brief(value: Any) -> str:
     """A parameter on one line: large arrays by their shape."""
     if isinstance(value, np.ndarray):
         return f"{value.item():g}" if value.ndim == 0 else f"<{' x '.join(map(str, value.shape))} array>"
-    if sp.issparse(value):
+    if checks.is_sparse(value):
         return f"<{' x '.join(map(str, value.shape))} sparse array>"
     if isinstance(value, tuple) and len(value) > 6:
         return f"({', '.join(map(brief, value[:3]))}, ... {len(value)} in all)"
@@ -178,7 +182,7 @@ def _is_default(C: ConvexSet, f: dataclasses.Field[Any]) -> bool:
 def _hashable(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, value.tobytes()
-    if sp.issparse(value):  # kept by rows or by columns
+    if checks.is_sparse(value):  # kept by rows or by columns
         return value.shape, value.format, *map(_hashable, (value.indptr, value.indices, value.data))
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 

@@ -71,6 +71,11 @@ class AffineCut(ConvexSet):
         """C's: the bounds on G x are the method's to approach."""
         return self.C.lmo(g)
 
+    @property
+    def relaxed(self) -> ConvexSet:
+        """C, without the bounds."""
+        return self.C
+
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """x in C, and G x between the bounds up to tol times |row| times the size of C."""
         if not self.C.contains(x, tol):
@@ -101,7 +106,7 @@ def check_set(call: str, C: Any) -> ConvexSet:
     """Refuse what is no set, and a set whose oracle is not its own."""
     if not isinstance(C, ConvexSet):
         raise InputError(f"`{call}(...)` must be made of sets such as L1Ball(2.0), got {C!r}")
-    if isinstance(C, AffineCut):
+    if C.relaxed is not C:
         raise InputError(f"`{call}(...)` cannot be made of an AffineCut, whose bounds only a method's penalty knows: cut last")
     return C
 

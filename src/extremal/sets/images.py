@@ -57,7 +57,7 @@ class LinearImage(ConvexSet):
     shape: tuple[int, ...] | None = field(init=False, default=None)
 
     def __post_init__(self):
-        A, C = matrix("LinearImage", "A", self.A, sp.csc_array), check_set("LinearImage", self.C)
+        A, C = matrix("LinearImage", "A", self.A, by_columns=True), check_set("LinearImage", self.C)
         C = C.on(A.shape[1]) if C.shape is None else C
         if math.prod(C.shape or ()) != A.shape[1]:
             raise InputError(f"`LinearImage(A=...)` must have a column for each entry of a point of {C}, got shape {A.shape}")

@@ -3,7 +3,7 @@
 from extremal.steps.adaptive import LineSearch, ShortStep
 from extremal.steps.base import Direction, Plan, Step, check_step, take
 from extremal.steps.estimators import EpochHarmonic, EpochOpenLoop, LuFreundStep
-from extremal.steps.scaled import Scaled
+from extremal.steps.scaled import Scaled, schedule
 from extremal.steps.schedules import (
     Anytime,
     Decay,
@@ -32,5 +32,6 @@ __all__ = [
     "Step",
     "TwoPhase",
     "check_step",
+    "schedule",
     "take",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ A rule may leave open what only the run knows (a horizon, a smoothness constant,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -15,7 +16,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Phase
+from extremal.gradients.base import Estimate, Phase, phase_of
 from extremal.iterates import inner, length2
 from extremal.objective import Objective, Segment
 from extremal.vertices import Chord, Vertex
@@ -71,6 +72,18 @@ class Step(Protocol):
     def eta(self, k: int, direction: Direction) -> float:
         """The step of iteration k = 0, 1, ..."""
         ...
+
+
+class Scheduled(ABC):
+    """A rule that is fixed in advance: eta depends on the iteration, and on the place in the epoch if there are epochs."""
+
+    @abstractmethod
+    def at(self, k: Any, phase: Phase | None = None) -> Any:
+        """The step of iteration k, or the steps of an array of iterations; ``phase`` then holds arrays as well."""
+
+    def eta(self, k: int, direction: Direction) -> float:
+        """The step of iteration k, whatever the direction."""
+        return float(self.at(k, None if direction is None else phase_of(direction.estimate)))
 
 
 def check_step(call: str, step: Any) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.steps.base import Direction, Plan, T, bound, constant, wanted
+from extremal.steps.base import Plan, Scheduled, T, bound, constant, wanted
 
 
 @dataclass(frozen=True)
-class EpochOpenLoop:
+class EpochOpenLoop(Scheduled):
     """The open loop, begun anew at each epoch: eta = 2 / (k + 2) at position k of the epoch.
 
     References
@@ -29,13 +29,13 @@ class EpochOpenLoop:
         """Refuse an estimator without epochs."""
         return _with_epochs(self, plan)
 
-    def eta(self, k: int, direction: Direction) -> float:
+    def at(self, k: Any, phase: Any = None) -> Any:
         """2 / (k + 2) within the epoch."""
-        return 2.0 / (direction.phase.k + 2.0)
+        return 2.0 / (phase.k + 2.0)
 
 
 @dataclass(frozen=True)
-class EpochHarmonic:
+class EpochHarmonic(Scheduled):
     """The step of SPIDER Frank-Wolfe for convex f: eta = 2 / (K_t + k + 1) at position k of an epoch of length K_t.
 
     With lengths 1, 2, 4, ... it goes on like 2 / (iterations made so far + 2).
@@ -55,13 +55,13 @@ class EpochHarmonic:
         """Refuse an estimator without epochs."""
         return _with_epochs(self, plan)
 
-    def eta(self, k: int, direction: Direction) -> float:
+    def at(self, k: Any, phase: Any = None) -> Any:
         """2 / (K_t + k + 1)."""
-        return 2.0 / (direction.phase.length + direction.phase.k + 1.0)
+        return 2.0 / (phase.length + phase.k + 1.0)
 
 
 @dataclass(frozen=True)
-class LuFreundStep:
+class LuFreundStep(Scheduled):
     """The step that goes with the substitute gradient: eta_k = 2 (2m + k) / ((k + 1) (4m + k)), m = n/b.
 
     Parameters
@@ -88,7 +88,7 @@ class LuFreundStep:
         """m from the plan."""
         return replace(self, m=wanted(self, "m", self.m, plan.m, "Substitute"))
 
-    def eta(self, k: int, direction: Direction) -> float:
+    def at(self, k: Any, phase: Any = None) -> Any:
         """2 (2m + k) / ((k + 1) (4m + k))."""
         m = bound(self, self.m)
         return 2.0 * (2.0 * m + k) / ((k + 1.0) * (4.0 * m + k))

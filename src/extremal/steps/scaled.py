@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
 
 from extremal import checks
-from extremal.steps.base import Direction, Plan, Step, check_step
+from extremal.gradients.base import Phase
+from extremal.steps.base import Direction, Plan, Scheduled, Step, check_step
 
 
 @dataclass(frozen=True)
@@ -43,3 +47,18 @@ class Scaled:
     def eta(self, k: int, direction: Direction) -> float:
         """factor * rule, at most 1."""
         return min(1.0, self.factor * self.step.eta(k, direction))
+
+
+def schedule(step: Step) -> Callable[[Any, Phase | None], Any] | None:
+    """The steps of many iterations at once, for rules that are fixed in advance; None for others.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> schedule(ex.Scaled(ex.OpenLoop(), 0.5))(np.arange(3), None)
+    array([0.5       , 0.33333333, 0.25      ])
+    """
+    if not isinstance(step, Scaled):
+        return step.at if isinstance(step, Scheduled) and type(step).eta is Scheduled.eta else None
+    rule = schedule(step.step)
+    return None if rule is None else lambda k, phase: np.minimum(1.0, step.factor * rule(k, phase))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
 
 from extremal import checks
-from extremal.steps.base import Direction, Plan, bound, constant, first, wanted
+from extremal.gradients.base import Phase
+from extremal.steps.base import Plan, Scheduled, bound, constant, first, wanted
 
 
 @dataclass(frozen=True)
-class OpenLoop:
+class OpenLoop(Scheduled):
     """The classical step of Frank-Wolfe: eta_k = 2 / (k + 2).
 
     With full gradients, f(x_k) - f* <= 2 L D^2 / (k + 2) for convex f.
@@ -30,13 +33,13 @@ class OpenLoop:
         """Nothing is open."""
         return self
 
-    def eta(self, k: int, direction: Direction) -> float:
+    def at(self, k: Any, phase: Phase | None = None) -> Any:
         """2 / (k + 2)."""
         return 2.0 / (k + 2.0)
 
 
 @dataclass(frozen=True)
-class Decay:
+class Decay(Scheduled):
     """A falling step: eta_k = min(1, scale / (k + shift)^power).
 
     Decay(2, 2) is the open loop, Decay(2, 8) the slower start of momentum methods, Decay(1, 1, 1/2) that of online methods.
@@ -64,13 +67,13 @@ class Decay:
         """Nothing is open."""
         return self
 
-    def eta(self, k: int, direction: Direction) -> float:
+    def at(self, k: Any, phase: Phase | None = None) -> Any:
         """scale / (k + shift)^power."""
-        return min(1.0, self.scale / (k + self.shift) ** self.power)
+        return np.minimum(1.0, self.scale / (k + self.shift) ** self.power)
 
 
 @dataclass(frozen=True)
-class FullStep:
+class FullStep(Scheduled):
     """All the way: eta = 1. For moves whose target is not a vertex, such as plain sliding.
 
     Examples
@@ -83,13 +86,13 @@ class FullStep:
         """Nothing is open."""
         return self
 
-    def eta(self, k: int, direction: Direction) -> float:
+    def at(self, k: Any, phase: Phase | None = None) -> Any:
         """1."""
         return 1.0
 
 
 @dataclass(frozen=True)
-class TwoPhase:
+class TwoPhase(Scheduled):
     """The step of Theorems 1 and 3 of the Sarah Frank-Wolfe paper: constant first, then falling like 2/k.
 
         eta_k = 1/d                           if K <= d or k < k0 = ceil(K/2)
@@ -126,16 +129,15 @@ class TwoPhase:
         d, horizon = wanted(self, "d", self.d, plan.d), first(self.horizon, plan.horizon)
         return Anytime(d) if horizon is None else replace(self, d=d, horizon=horizon)
 
-    def eta(self, k: int, direction: Direction) -> float:
+    def at(self, k: Any, phase: Phase | None = None) -> Any:
         """1/d, then 2 / (2d + k - k0)."""
         d, K = bound(self, self.d), bound(self, self.horizon)
-        k0 = math.ceil(K / 2)
         short = K <= d * (1 + 1e-12)  # K = d exactly may differ by the rounding of d
-        return 1.0 / d if short or k < k0 else 2.0 / (2.0 * d + k - k0)
+        return 2.0 / (2.0 * d + (0 if short else np.maximum(0, k - math.ceil(K / 2))))
 
 
 @dataclass(frozen=True)
-class Anytime:
+class Anytime(Scheduled):
     """The same order as `TwoPhase` without a horizon: eta_k = 2 / (2d + k).
 
     From r_{k+1} <= (1 - eta_k) r_k + c eta_k^2 follows r_K = O(d^2 r_0 / K^2 + c / K), by the usual induction.
@@ -160,13 +162,13 @@ class Anytime:
         """d from the plan."""
         return replace(self, d=wanted(self, "d", self.d, plan.d))
 
-    def eta(self, k: int, direction: Direction) -> float:
+    def at(self, k: Any, phase: Phase | None = None) -> Any:
         """2 / (2d + k)."""
         return 2.0 / (2.0 * bound(self, self.d) + k)
 
 
 @dataclass(frozen=True)
-class InverseSqrt:
+class InverseSqrt(Scheduled):
     """The step of Theorems 2 and 4, for non-convex f: eta = c / K^power, c = 1, power = 1/2.
 
     Constant over the K iterations that the budget allows; without a horizon, eta_k = c / (k + 1)^power.
@@ -199,13 +201,13 @@ class InverseSqrt:
         """K from the plan."""
         return replace(self, horizon=first(self.horizon, plan.horizon))
 
-    def eta(self, k: int, direction: Direction) -> float:
+    def at(self, k: Any, phase: Phase | None = None) -> Any:
         """c / K^power."""
-        return self.c / (k + 1 if self.horizon is None else max(1, self.horizon)) ** self.power
+        return self.c / (k + 1.0 if self.horizon is None else max(1, self.horizon)) ** self.power
 
 
 @dataclass(frozen=True)
-class SmallBatch:
+class SmallBatch(Scheduled):
     """A shorter non-convex step for batches below sqrt n: eta = c / sqrt(K), with c from the estimator.
 
         c = min(1, (p b / (1 - p))^(1/4))   for Sarah
@@ -234,7 +236,7 @@ class SmallBatch:
         """c and K from the plan."""
         return InverseSqrt(plan.c, first(self.horizon, plan.horizon))
 
-    def eta(self, k: int, direction: Direction) -> float:
+    def at(self, k: Any, phase: Phase | None = None) -> Any:
         """Known once bound."""
         return bound(self, None)
 

@@ -1,0 +1,141 @@
+"""CPU times as ratios, measured in turns, and what a measurement is."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from extremal.checks import InputError
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A ratio as it was measured: the median of its repeats, the smallest and the largest of them, and its bar.
+
+    Examples
+    --------
+    >>> Measurement.of("methods", "a8a, SarahFW", [1.3, 1.0, 1.1], unit="scipy full gradients", bar=1.2).verdict
+    'met'
+    """
+
+    part: str  # of the suite
+    name: str
+    ratio: float
+    low: float
+    high: float
+    repeats: int
+    unit: str  # what the ratio counts
+    bar: float | None = None  # the ratio should not exceed it
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls, part: str, name: str, ratios: Sequence[float], *, unit: str, bar: float | None = None, note: str = ""
+    ) -> Measurement:
+        """Median, least and largest of the ratios."""
+        if not ratios or not all(math.isfinite(r) for r in ratios):
+            raise ValueError(f"{part}, {name}: no finite ratios, got {list(ratios)}")
+        values = [float(r) for r in ratios]
+        return cls(part, name, median(values), min(values), max(values), len(values), unit, bar, note)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the median keeps the bar: "met", "missed", or nothing where there is no bar."""
+        if self.bar is None:
+            return ""
+        return "met" if self.ratio <= self.bar else "missed"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """What was not measured, and why.
+
+    Examples
+    --------
+    >>> Skipped("peers", "copt", "it does not install").reason
+    'it does not install'
+    """
+
+    part: str
+    name: str
+    reason: str
+
+
+Found = Iterator[Measurement | Skipped]
+
+
+def seconds(work: Callable[[], object], times: int = 1, clock: Clock = time.process_time) -> float:
+    """CPU seconds of one call of ``work``: the mean over ``times`` calls in a row.
+
+    Examples
+    --------
+    >>> ticks = iter([10.0, 16.0])
+    >>> seconds(lambda: None, times=3, clock=lambda: next(ticks))
+    2.0
+    """
+    start = clock()
+    for _ in range(times):
+        work()
+    return (clock() - start) / times
+
+
+def enough(work: Callable[[], object], target: float, most: int = 10_000, clock: Clock = time.process_time) -> int:
+    """How many calls of ``work`` take about ``target`` CPU seconds; found by doubling, so that the last count is warm.
+
+    Examples
+    --------
+    >>> ticks = iter([0.0, 1.0, 0.0, 2.0, 0.0, 4.0])     # a second for each call
+    >>> enough(lambda: None, 4.0, clock=lambda: next(ticks))
+    4
+    """
+    times = 1
+    while times < most and seconds(work, times, clock) * times < target:
+        times *= 2
+    return min(times, most)
+
+
+def in_turns(base: Callable[[], float], contenders: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
+    """The ratios of each contender to the base, in turns: base, first, base, second, base, ...
+
+    Each callable answers its own CPU seconds per unit of work. A contender is divided by the mean of the two bases on its
+    either side, so that a machine that slows down between the repeats slows down both.
+
+    Examples
+    --------
+    >>> in_turns(lambda: 2.0, {"twice": lambda: 4.0, "half": lambda: 1.0}, repeats=2)
+    {'twice': [2.0, 2.0], 'half': [0.5, 0.5]}
+    """
+    ratios: dict[str, list[float]] = {name: [] for name in contenders}
+    before = base()
+    for _ in range(repeats):
+        for name, contender in contenders.items():
+            spent = contender()
+            after = base()
+            ratios[name].append(2 * spent / (before + after))
+            before = after
+    return ratios
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The slope of log cost over log size, by least squares: e with cost ~ size^e.
+
+    Examples
+    --------
+    >>> round(exponent([1, 10, 100], [2, 20, 200]), 6)
+    1.0
+    """
+    if len(sizes) < 2:
+        raise InputError("a slope needs two sizes at least")
+    x, y = [math.log(s) for s in sizes], [math.log(c) for c in costs]
+    mx, my = sum(x) / len(x), sum(y) / len(y)
+    return sum((a - mx) * (b - my) for a, b in zip(x, y, strict=True)) / sum((a - mx) ** 2 for a in x)

@@ -1,0 +1,131 @@
+"""Passes over all rows of a CSR matrix: products, and the sum, the derivatives and the gradient of a linear model at once.
+
+Large data are worked on in parts, see `extremal.kernels.parts`. All sums are in float64, and x is taken in float64, so that
+float32 data need not be copied for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.kernels import parts
+from extremal.kernels.jit import jit
+from extremal.kernels.losses import deriv, value
+from extremal.kernels.rows import dot_range, tdot_range
+from extremal.kernels.rows import take as take_rows
+
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # indptr, indices, data
+
+BLOCK = 1024  # rows whose entries are still in the cache when they are read again
+NEAR = 2**18  # features up to which x and the gradient stay in the cache together
+
+
+@jit
+def sweep(indptr, indices, data, y, x, loss, parameter, first, last, block, valued, c, g):
+    """For the rows from first to last: return sum phi(<a_i, x>, y_i) if ``valued``, c_i = phi', g += sum c_i a_i.
+
+    ``c`` and ``g`` may be empty, which leaves them out. A block of rows is read from memory once.
+    """
+    total, room = 0.0, np.empty(min(block, last - first))
+    for start in range(first, last, block):
+        z = room[: min(block, last - start)]
+        dot_range(indptr, indices, data, x, start, z)
+        if valued:
+            part = 0.0
+            for t in range(z.size):
+                part += value(loss, parameter, z[t], y[start + t])
+            total += part
+        if c.size > 0 or g.size > 0:
+            for t in range(z.size):
+                z[t] = deriv(loss, parameter, z[t], y[start + t])
+        if c.size > 0:
+            for t in range(z.size):
+                c[start + t] = z[t]
+        if g.size > 0:
+            tdot_range(indptr, indices, data, z, start, g)
+    return total
+
+
+def model(
+    entries: Entries, y: np.ndarray, x: np.ndarray, d: int, loss: tuple[int, float], valued: bool, graded: bool, c: Any
+) -> tuple[float, np.ndarray]:
+    """sum_i phi(<a_i, x>, y_i) and A' phi'; ``c`` is filled with phi', if given. What is not asked for is zero, or empty."""
+    x, y, block = _point(x, d), _locked(y), _block(entries, d)
+    c = np.empty(0, entries[2].dtype) if c is None else c
+
+    def part(first: int, last: int) -> tuple[float, np.ndarray]:
+        g = np.zeros(d if graded else 0)
+        return sweep(*entries, y, x, *loss, first, last, block, valued, c, g), g
+
+    return parts.sums(part, _bounds(entries, d))  # so many parts whatever is asked for: values are the same to the last digit
+
+
+def dot(entries: Entries, x: np.ndarray, d: int) -> np.ndarray:
+    """A x."""
+    out, x = np.empty(len(entries[0]) - 1, np.result_type(entries[2], x)), _point(x, d)
+    list(parts.each(lambda first, last: dot_range(*entries, x, first, out[first:last]), _bounds(entries, 0)))
+    return out
+
+
+def tdot(entries: Entries, c: np.ndarray, d: int) -> np.ndarray:
+    """A' c, for d columns."""
+    c = _locked(np.ascontiguousarray(c, np.result_type(c, np.float32)))
+    if len(c) != len(entries[0]) - 1:
+        raise InputError(f"c must have one entry per row of A, {len(entries[0]) - 1}, got {len(c)}")
+
+    def part(first: int, last: int) -> tuple[float, np.ndarray]:
+        g = np.zeros(d)
+        tdot_range(*entries, c[first:last], first, g)
+        return 0.0, g
+
+    return parts.sums(part, _bounds(entries, d))[1].astype(np.result_type(entries[2], c), copy=False)
+
+
+def take(entries: Entries, order: np.ndarray) -> Entries:
+    """Copies with row order[t] as row t."""
+    indptr, indices, data = entries
+    starts = np.zeros(len(order) + 1, indptr.dtype)
+    np.cumsum(np.diff(indptr)[order], out=starts[1:])
+    new = starts, np.empty(starts[-1], indices.dtype), np.empty(starts[-1], data.dtype)
+    take_rows(*entries, _locked(order), *new)
+    return new
+
+
+def ready(entries: Entries) -> None:
+    """Compile all this for data of a kind, or load it from numba's cache."""
+    none, x = (entries[0][:1], entries[1][:0], entries[2][:0]), np.zeros(1, entries[2].dtype)
+    model(none, none[2], x, 1, (0, 0.0), True, True, None)
+    tdot(none, dot(none, x, 1), 1)
+
+
+def _block(entries: Entries, d: int) -> int:
+    """Rows of a block: as many as stay in the cache, unless x and d sums do not; then so many that these are seldom read anew."""
+    if d <= NEAR:
+        return BLOCK
+    n = len(entries[0]) - 1
+    return max(BLOCK, 8 * d * n // max(1, int(entries[0][-1])))
+
+
+def _bounds(entries: Entries, d: int) -> list[int]:
+    """Where parts begin and end that have d sums each, and about as many entries."""
+    indptr, total = entries[0], int(entries[0][-1])
+    many = parts.count(total, d)
+    wanted = np.arange(1, many, dtype=indptr.dtype) * (total // many)  # of one type with indptr, which would be copied otherwise
+    return [0, *np.searchsorted(indptr, wanted).tolist(), len(indptr) - 1]
+
+
+def _point(x: np.ndarray, d: int) -> np.ndarray:
+    """x as the loops take it, in float64; they would not notice a wrong length."""
+    if x.shape != (d,):
+        raise InputError(f"x must have shape {(d,)}, one entry per column of A, got {x.shape}")
+    return _locked(np.ascontiguousarray(x, np.float64))
+
+
+def _locked(a: np.ndarray) -> np.ndarray:
+    """A read-only view: numba compiles apart for arrays that can be written."""
+    a = a.view()
+    a.flags.writeable = False
+    return a

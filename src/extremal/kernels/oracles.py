@@ -1,0 +1,220 @@
+"""Oracles of sets with simple vertices, on g = M + sigma V, for compiled loops.
+
+Sets enter as a small integer: PEAK for the l1 ball, WEIGHTED for one with weights, LEAST for the simplex, UNIT for the
+simplex with 0, CORNER for boxes, FILL for boxes with a given sum. The first four have one coordinate as their vertex, the
+one with the largest score:
+
+    PEAK |g_j|    WEIGHTED |g_j| / w_j    LEAST and UNIT -g_j        ties go to the smallest j
+
+For large dimensions an index keeps upper bounds on the scores of blocks of 64 coordinates, and of blocks of 64 blocks.
+A bound is raised when a coordinate's score rises above it, and lowered only when the oracle looks at its block, which it
+does if the bound exceeds the best score found so far. M is constant between two changes of a coordinate, and sigma falls
+to 0, so |M_j + sigma V_j| stays below the larger of its value at the change and |M_j|: no bound goes stale.
+"""
+
+from __future__ import annotations
+
+from numpy import int64
+from numpy import uint64 as U
+
+from extremal.kernels.jit import inlined, jit
+
+PEAK, WEIGHTED, LEAST, UNIT, CORNER, FILL = range(6)
+SHIFT = 6  # blocks of 2^6
+
+
+@inlined
+def score(kind, g, weights, j):
+    """What the oracle maximises over the coordinates."""
+    if kind == PEAK:
+        return abs(g)
+    if kind == WEIGHTED:
+        return abs(g) / weights[j]
+    return -g
+
+
+@inlined
+def entry(G, sigma, j):
+    """g_j = M_j + sigma V_j for G = (V, M)."""
+    return G[U(j), 1] + sigma * G[U(j), 0]
+
+
+@inlined
+def best_of(kind, G, sigma, weights, lo, hi):
+    """The first coordinate in [lo, hi) with the largest score, and the score."""
+    if kind == PEAK:
+        return scan(PEAK, G, sigma, weights, U(lo), U(hi))
+    if kind == WEIGHTED:
+        return scan(WEIGHTED, G, sigma, weights, U(lo), U(hi))
+    return scan(LEAST, G, sigma, weights, U(lo), U(hi))
+
+
+@inlined
+def scan(kind, G, sigma, weights, lo, hi):
+    """The same for a kind that is known when this is compiled: how large, by four maxima without branches, then where."""
+    a = b = c = e = -1.0e308
+    one, three, four = U(1), U(3), U(4)
+    rest = lo + (hi - lo) // four * four
+    for j in range(lo, rest, four):
+        a = larger(a, score(kind, entry(G, sigma, j), weights, j))
+        b = larger(b, score(kind, entry(G, sigma, j + one), weights, j + one))
+        c = larger(c, score(kind, entry(G, sigma, j + one + one), weights, j + one + one))
+        e = larger(e, score(kind, entry(G, sigma, j + three), weights, j + three))
+    for j in range(rest, hi):
+        a = larger(a, score(kind, entry(G, sigma, j), weights, j))
+    top, at = larger(larger(a, b), larger(c, e)), lo
+    while at + one < hi and score(kind, entry(G, sigma, at), weights, at) < top:
+        at += one
+    return int64(at), top
+
+
+@inlined
+def larger(a, b):
+    """The larger of two numbers."""
+    return a if a > b else b
+
+
+@inlined
+def bound(kind, G, two, sigma, weights, j):
+    """An upper bound on the score of a coordinate for this sigma and all smaller ones."""
+    now = score(kind, entry(G, sigma, j), weights, j)
+    return max(now, score(kind, G[U(j), 1], weights, j)) if two else now
+
+
+@jit
+def rebuild(kind, G, two, sigma, weights, blocks, groups):
+    """All bounds of the index anew."""
+    for B in range(blocks.size):
+        blocks[B] = block_bound(kind, G, two, sigma, weights, B)
+    for Q in range(groups.size):
+        groups[Q] = group_bound(blocks, Q)
+
+
+@jit
+def block_bound(kind, G, two, sigma, weights, B):
+    """The largest bound in block B."""
+    top = -1.0e308
+    for j in range(B << SHIFT, min((B + 1) << SHIFT, G.shape[0])):
+        top = max(top, bound(kind, G, two, sigma, weights, j))
+    return top
+
+
+@jit
+def group_bound(blocks, Q):
+    """The largest bound in group Q of blocks."""
+    top = -1.0e308
+    for B in range(Q << SHIFT, min((Q + 1) << SHIFT, blocks.size)):
+        top = max(top, blocks[B])
+    return top
+
+
+@inlined
+def lift(kind, G, two, sigma, weights, blocks, groups, j):
+    """Raise the bounds above coordinate j, which has changed."""
+    top = bound(kind, G, two, sigma, weights, j)
+    if top > blocks[j >> SHIFT]:
+        blocks[j >> SHIFT] = top
+        if top > groups[j >> (2 * SHIFT)]:
+            groups[j >> (2 * SHIFT)] = top
+
+
+@jit
+def best(kind, G, two, sigma, weights, blocks, groups):
+    """The first coordinate with the largest score, and the score: one look at each coordinate, or by the index."""
+    at, top = 0, -1.0e308
+    if not groups.size:
+        return best_of(kind, G, sigma, weights, 0, G.shape[0])
+    first = highest(groups, 0, groups.size)
+    B = highest(blocks, first << SHIFT, min((first + 1) << SHIFT, blocks.size))
+    at, top = look(kind, G, two, sigma, weights, blocks, B, at, top)
+    for Q in range(groups.size):  # all that may be better, or as good and earlier
+        if groups[Q] < top or (groups[Q] == top and (Q << (2 * SHIFT)) > at):
+            continue
+        for B in range(Q << SHIFT, min((Q + 1) << SHIFT, blocks.size)):
+            if blocks[B] > top or (blocks[B] == top and (B << SHIFT) < at):
+                at, top = look(kind, G, two, sigma, weights, blocks, B, at, top)
+        groups[Q] = group_bound(blocks, Q)
+    return at, top
+
+
+@jit
+def highest(a, lo, hi):
+    """Where the largest entry of a[lo:hi] is."""
+    at = lo
+    for i in range(lo, hi):
+        if a[i] > a[at]:
+            at = i
+    return at
+
+
+@jit
+def look(kind, G, two, sigma, weights, blocks, B, at, top):
+    """Search block B, and make its bound tight."""
+    lo, hi = B << SHIFT, min((B + 1) << SHIFT, G.shape[0])
+    j, found = best_of(kind, G, sigma, weights, lo, hi)
+    if found > top or (found == top and j < at):
+        at, top = j, found
+    blocks[B] = block_bound(kind, G, two, sigma, weights, B) if two else found
+    return at, top
+
+
+@inlined
+def coordinate(kind, size, weights, G, sigma, at, top):
+    """The value of the vertex at coordinate ``at``, given the best score; the simplex with 0 answers 0 if no g_j is negative."""
+    if kind == LEAST or kind == UNIT:
+        return size if kind == LEAST or top > 0 else 0.0
+    length = size / weights[at] if kind == WEIGHTED else size
+    return -length if entry(G, sigma, at) > 0 else length
+
+
+@jit
+def corner(G, sigma, lower, upper, s):
+    """s_j = lower_j where g_j > 0 and upper_j elsewhere; bounds are arrays, or one number for all."""
+    for j in range(G.shape[0]):
+        bounds = lower if entry(G, sigma, j) > 0 else upper
+        s[j] = bounds[j] if bounds.size > 1 else bounds[0]
+
+
+@jit
+def fill(G, sigma, lower, room, amount, order, s):
+    """s = lower, plus ``amount`` spent where g is smallest, at most room_j on entry j; ties go to the smallest j.
+
+    A quickselect by what the cheaper entries cost, O(d) in the mean: if those before the pivot use up the amount, only they
+    are looked at again; if not, they and the pivot are filled.
+    """
+    for j in range(G.shape[0]):
+        order[j] = j
+        s[j] = lower[j] if lower.size > 1 else lower[0]
+    lo, hi, left = 0, G.shape[0], amount
+    while lo < hi and left > 1e-13 * amount:
+        pivot = split(G, sigma, order, lo, hi)
+        cost = 0.0
+        for i in range(lo, pivot):
+            cost += room[order[i]] if room.size > 1 else room[0]
+        if cost >= left:
+            hi = pivot
+            continue
+        for i in range(lo, pivot + 1):
+            j = order[i]
+            part = min(room[j] if room.size > 1 else room[0], left)
+            s[j] += part
+            left -= part
+        lo = pivot + 1
+
+
+@jit
+def split(G, sigma, order, lo, hi):
+    """Bring order[lo:hi] into two parts around a pivot, cheaper entries first; return where the pivot is."""
+    middle = lo + (hi - lo) // 2
+    order[middle], order[hi - 1] = order[hi - 1], order[middle]
+    pivot = order[hi - 1]
+    price = entry(G, sigma, pivot)
+    place = lo
+    for i in range(lo, hi - 1):
+        j = order[i]
+        g = entry(G, sigma, j)
+        if g < price or (g == price and j < pivot):
+            order[i], order[place] = order[place], j
+            place += 1
+    order[hi - 1], order[place] = order[place], pivot
+    return place

@@ -1,0 +1,416 @@
+"""Bursts: the same iterations as the readable loop, for every pair of estimator and set, kind of data and loss."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import extremal as ex
+from extremal import bursts
+from extremal.methods import Budget
+from extremal.solver import prepare
+
+N, DIM = 120, 24
+RNG = np.random.default_rng(5)
+SPARSE = sp.random_array((N, DIM), density=0.25, rng=np.random.default_rng(1), format="csr", data_sampler=RNG.standard_normal)
+DENSE = RNG.standard_normal((N, DIM))
+ONES = sp.csr_array((SPARSE != 0).astype(np.float64))
+LABELS = np.where(RNG.random(N) < 0.5, 1.0, -1.0)
+TARGETS = RNG.standard_normal(N)  # no labels: with these, ones and squares there are ties between sums that rounding decides
+LOWER, UPPER = -np.linspace(0.1, 0.9, DIM), np.linspace(0.2, 0.7, DIM)
+DATA = {
+    "csr": SPARSE,
+    "csr, one value": ONES,
+    "csr, wide indices": sp.csr_array((SPARSE.data, SPARSE.indices.astype(np.int64), SPARSE.indptr.astype(np.int64)), SPARSE.shape),
+    "dense": DENSE,
+}
+SETS = {
+    "l1": ex.L1Ball(3.0),
+    "weighted": ex.WeightedL1Ball(3.0, np.linspace(0.5, 2.0, DIM)),
+    "simplex": ex.Simplex(2.0),
+    "unit": ex.UnitSimplex(2.0),
+    "linf": ex.LinfBall(0.3),
+    "linf, centre": ex.LinfBall(0.3, centre=LOWER),
+    "box": ex.Box(LOWER, UPPER),
+    "cube": ex.Box(-0.2, 0.3),
+    "capped": ex.CappedSimplex(0.15),
+    "caps": ex.CappedSimplex(UPPER / 3),
+    "hyper": ex.Hypersimplex(5, 0.3),
+    "budget": ex.BudgetBox(LOWER, UPPER, 0.5),
+}
+LAW = ex.PowerLaw(4.0, 9.0, -2 / 3)
+ESTIMATORS = {
+    "sarah": ex.Sarah(5, 0.03),
+    "sarah, repeats": ex.Sarah(9, 0.03, replace=True),
+    "storm": ex.Storm(5),
+    "storm, law": ex.Storm(5, LAW, replace=True),
+    "momentum": ex.Momentum(5),
+    "momentum, repeats": ex.Momentum(9, replace=True),
+    "sag": ex.Sag(5),
+    "sag, law": ex.Sag(9, LAW, replace=True),
+    "saga": ex.Saga(5),
+    "saga, two": ex.Saga(5, two_batches=True),
+    "saga, repeats": ex.Saga(9, two_batches=True, replace=True),
+    "saga sarah": ex.SagaSarah(5, 0.05),
+    "saga sarah, cold": ex.SagaSarah(9, 0.2, start="cold", replace=True),
+    "svrg": ex.Svrg(5, 37),
+    "svrg, doubling": ex.Svrg(9, ex.Doubling(), replace=True),
+    "substitute": ex.Substitute(5),
+    "substitute, repeats": ex.Substitute(9, replace=True, scale=0.5),
+}
+ONE_EACH = ["sarah", "storm", "momentum", "sag", "saga, two", "saga sarah", "svrg", "substitute"]
+ONE_SET_EACH = ["l1", "weighted", "simplex", "unit", "box", "budget"]
+
+
+def step_of(gradient):
+    if isinstance(gradient, ex.Svrg):
+        return ex.EpochOpenLoop()
+    return ex.LuFreundStep() if isinstance(gradient, ex.Substitute) else ex.Decay(2.0, 8.0)
+
+
+def model(data, loss=None, dtype=np.float64):
+    loss = loss or ex.Logistic()
+    y = TARGETS if loss.labels is None else np.where(LABELS > 0, *loss.labels[::-1])
+    return ex.LinearModel(loss, data.astype(dtype), y)
+
+
+def both(f, C, gradient, step=None, **options):
+    method = ex.Method(gradient, step or step_of(gradient))
+    options = {"tol": 0, "atol": 0} | options
+    return (ex.minimize(f, C, method, bursts=fast, **options) for fast in (True, False))
+
+
+def agree(fast, slow, tol=1e-9):
+    assert fast.calls == slow.calls
+    assert (fast.n_iter, fast.status) == (slow.n_iter, slow.status)
+    np.testing.assert_array_equal(fast.trace.iter, slow.trace.iter)
+    np.testing.assert_array_equal(fast.trace.grads, slow.trace.grads)
+    np.testing.assert_allclose(fast.x, slow.x, rtol=0, atol=tol)
+    np.testing.assert_allclose(fast.trace.value, slow.trace.value, rtol=0, atol=tol)
+
+
+@pytest.fixture
+def count(monkeypatch):
+    """How many iterations were made in bursts."""
+    made = []
+    run = bursts.Burst.run
+
+    def counted(self, *args):
+        answer = run(self, *args)
+        made.append(answer[0])
+        return answer
+
+    monkeypatch.setattr(bursts.Burst, "run", counted)
+    return made
+
+
+# the same iterations
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("where", SETS)
+def test_every_pair_makes_the_iterations_of_the_loop(name, where, count):
+    """Ten thousand of them for one estimator and one set of each kind, some hundreds for the others."""
+    steps = 10_000 if name in ONE_EACH and where in ONE_SET_EACH else 500
+    f = model(SPARSE)
+    record = ex.Record(every=steps / 20, what=("value", "x"))
+    fast, slow = both(f, SETS[where], ESTIMATORS[name], max_iter=steps, record=record)
+    agree(fast, slow)
+    np.testing.assert_allclose(fast.trace.x, slow.trace.x, rtol=0, atol=1e-9)
+    assert sum(count) > 0.8 * steps  # all but those with a full gradient
+    assert SETS[where].on(DIM).contains(fast.x, 1e-9)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("loss", [ex.Logistic(), ex.NonlinearLeastSquares(), ex.Squared(), ex.Huber(0.3)], ids=repr)
+def test_every_kind_of_data_and_loss(name, kind, loss, count):
+    if kind == "csr, one value" and isinstance(loss, ex.Huber):
+        loss = ex.Huber(5.0)  # where many derivatives are cut off at the same number, rounding decides between equal sums
+    f = model(DATA[kind], loss)
+    for where in ("l1", "box"):
+        agree(*both(f, SETS[where], ESTIMATORS[name], max_iter=200))
+    assert sum(count) > 200
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("kind", ["csr", "dense"])
+@pytest.mark.parametrize("where", ["l1", "simplex", "box"])
+def test_float32_data_stay_float32_and_agree_to_their_rounding(name, kind, where):
+    f = model(DATA[kind], dtype=np.float32)
+    fast, slow = both(f, SETS[where], ESTIMATORS[name], max_iter=150)
+    assert fast.x.dtype == np.float32
+    assert fast.calls == slow.calls
+    np.testing.assert_allclose(fast.x, slow.x, rtol=0, atol=2e-4)
+    wide, _ = both(model(DATA[kind].astype(np.float32), dtype=np.float64), SETS[where], ESTIMATORS[name], max_iter=150)
+    np.testing.assert_allclose(fast.x, wide.x, rtol=0, atol=2e-4)
+
+
+RULES = [
+    ex.OpenLoop(), ex.Decay(1, 3, 0.5), ex.TwoPhase(d=20), ex.TwoPhase(d=1000), ex.Anytime(d=20), ex.InverseSqrt(),
+    ex.SmallBatch(), ex.FullStep(), ex.Scaled(ex.OpenLoop(), 0.3), ex.Scaled(ex.Scaled(ex.Decay(2, 8), 2.0), 3.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("step", RULES, ids=repr)
+@pytest.mark.parametrize("budget", [{"max_iter": 90}, {"max_grads": 3000}], ids=repr)
+def test_every_step_that_is_fixed_in_advance(step, budget, count):
+    agree(*both(model(SPARSE), SETS["l1"], ESTIMATORS["saga sarah"], step, **budget))
+    assert sum(count) > 80
+
+
+@pytest.mark.parametrize("step", [ex.EpochOpenLoop(), ex.EpochHarmonic(), ex.InverseSqrt()], ids=repr)
+@pytest.mark.parametrize("name", ["svrg", "svrg, doubling"])
+def test_steps_that_go_by_epochs(step, name, count):
+    agree(*both(model(SPARSE), SETS["simplex"], ESTIMATORS[name], step, max_iter=300))
+    assert sum(count) > 200
+
+
+@pytest.mark.parametrize("recipe", ["sarah-fw", "saga-sarah-fw", "negiar-sfw", "saga-fw", "momentum-sfw", "one-sample-sfw",
+                                    "lu-freund-sfw", "svfw"])  # fmt: skip
+@pytest.mark.parametrize("loss", [ex.Logistic(), ex.NonlinearLeastSquares()], ids=repr)
+def test_the_named_methods_run_in_bursts_with_their_own_steps(recipe, loss, count):
+    f = model(SPARSE, loss)
+    fast, slow = (ex.minimize(f, ex.L1Ball(3.0), recipe, max_grads=20 * N, tol=0, bursts=fast) for fast in (True, False))
+    agree(fast, slow)
+    assert sum(count) > 0
+
+
+@pytest.mark.parametrize("batch", [1, N - 1, N])
+@pytest.mark.parametrize("name", ONE_EACH)
+def test_smallest_and_largest_batches(name, batch, count):
+    gradient = dataclasses.replace(ESTIMATORS[name], batch=batch)
+    agree(*both(model(SPARSE), SETS["l1"], gradient, max_iter=60))
+    assert sum(count) > 40
+
+
+# large dimensions: the index
+
+
+def wide_model(seed=0, n=80, d=3000, density=0.004):
+    rng = np.random.default_rng(seed)
+    A = sp.random_array((n, d), density=density, rng=rng, format="csr", data_sampler=rng.standard_normal)
+    return ex.LinearModel(ex.Logistic(), A, np.where(rng.random(n) < 0.5, 1.0, -1.0))
+
+
+WIDE = {
+    "l1": ex.L1Ball(30.0),
+    "weighted": ex.WeightedL1Ball(30.0, 1.0 + np.arange(3000) % 7),
+    "simplex": ex.Simplex(30.0),
+    "unit": ex.UnitSimplex(30.0),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("where", WIDE)
+def test_the_index_finds_what_a_look_at_each_coordinate_finds(name, where, monkeypatch):
+    f, gradient = wide_model(), dataclasses.replace(ESTIMATORS[name], batch=2)
+    method = ex.Method(gradient, step_of(gradient))
+    setup = prepare("minimize", f, WIDE[where], method, None, 0, Budget(max_iter=800), in_bursts=True)
+    assert setup.burst._blocks.size == 47  # 3000 / 64
+    agree(*both(f, WIDE[where], gradient, max_iter=800, record=1.0))
+
+
+def test_ties_between_blocks_go_to_the_smallest_coordinate():
+    """Columns in pairs that are equal, in other blocks and groups: the oracle has to take the first of each pair."""
+    rng = np.random.default_rng(0)
+    A = np.zeros((40, 9000))
+    A[:, :8] = rng.standard_normal((40, 8))
+    A[:, 5000:5008] = A[:, :8]
+    f = ex.LinearModel(ex.Squared(), sp.csr_array(A), rng.standard_normal(40))
+    for name in ("sarah", "saga", "storm", "saga sarah"):
+        gradient = dataclasses.replace(ESTIMATORS[name], batch=1)
+        fast, slow = both(f, ex.L1Ball(2.0), gradient, max_iter=500)
+        agree(fast, slow)
+        assert np.abs(fast.x[:8]).max() > 0
+        assert not fast.x[8:].any()
+
+
+# where bursts have no place
+
+
+class MyLoss(ex.Squared):
+    """A loss of the user's own."""
+
+
+class MyBall(ex.L1Ball):
+    """A set of the user's own."""
+
+
+class MyStep(ex.OpenLoop):
+    """A rule of the user's own, on top of one that bursts know."""
+
+    def eta(self, k, direction):
+        return 0.5 / (k + 1)
+
+
+def made_in_bursts(f, C, method):
+    return prepare("minimize", f, C, method, None, 0, Budget(max_iter=5), in_bursts=True).burst is not None
+
+
+def test_other_parts_are_left_to_the_loop():
+    f, C, sarah = model(SPARSE), ex.L1Ball(3.0), ex.Sarah(5, 0.1)
+    assert made_in_bursts(f, C, ex.Method(sarah, ex.OpenLoop()))
+    assert not made_in_bursts(model(SPARSE, MyLoss()), C, ex.Method(sarah, ex.OpenLoop()))
+    assert not made_in_bursts(f, MyBall(3.0), ex.Method(sarah, ex.OpenLoop()))
+    assert not made_in_bursts(f, ex.L1Ball(3.0, centre=LOWER), ex.Method(sarah, ex.OpenLoop()))
+    assert not made_in_bursts(f, ex.L2Ball(3.0), ex.Method(sarah, ex.OpenLoop()))
+    assert not made_in_bursts(f, C, ex.Method(sarah, MyStep()))
+    assert not made_in_bursts(f, C, ex.Method(sarah, ex.Scaled(ex.LineSearch(), 0.5)))
+    assert not made_in_bursts(f, C, ex.Method(ex.Full(), ex.OpenLoop()))
+    assert not made_in_bursts(f, C, ex.Method(ex.Svrg(ex.PowerLaw(), 10), ex.OpenLoop()))
+    assert not made_in_bursts(f, C, ex.Method(sarah, ex.OpenLoop(), ex.Pairwise()))
+    several = ex.LinearModel(ex.MultiTask(ex.Squared(), 2), DENSE, np.ones((N, 2)))
+    assert not made_in_bursts(several, ex.L1Ball(3.0), ex.Method(sarah, ex.OpenLoop()))
+
+
+def test_a_rule_of_ones_own_is_obeyed():
+    fast, slow = both(model(SPARSE), ex.L1Ball(3.0), ex.Sarah(5, 0.1), MyStep(), max_iter=50)
+    np.testing.assert_array_equal(fast.x, slow.x)
+
+
+def test_iterate_and_callbacks_see_every_iteration():
+    f, C, seen = model(SPARSE), ex.L1Ball(3.0), []
+    method = ex.Method(ex.SagaSarah(5, 0.05), ex.OpenLoop())
+    ex.minimize(f, C, method, max_iter=30, tol=0, callback=lambda state: seen.append(state.k))
+    assert seen == [*range(30)]
+    stopped = ex.minimize(f, C, method, max_iter=300, callback=lambda state: state.k == 17)
+    assert (stopped.status, stopped.n_iter) == (ex.Status.CALLBACK, 17)
+
+
+# the driver
+
+
+def test_recording_and_certificates_come_at_the_same_iterations(count):
+    f = model(SPARSE)
+    fast, slow = both(f, SETS["l1"], ESTIMATORS["saga sarah"], max_grads=100 * N, record=0.7, tol=1e-12)
+    agree(fast, slow)
+    np.testing.assert_allclose(fast.trace.gap, slow.trace.gap, rtol=0, atol=1e-9)
+    assert len(fast.trace) > 100
+    free, _ = both(f, SETS["l1"], ESTIMATORS["saga sarah"], max_grads=100 * N)
+    np.testing.assert_allclose(free.x, fast.x, rtol=0, atol=1e-9)  # whoever looks changes nothing
+
+
+def test_a_tolerance_stops_both_at_the_same_iterate():
+    fast, slow = both(model(SPARSE), SETS["l1"], ESTIMATORS["sag"], tol=1e-2)
+    agree(fast, slow)
+    assert fast.status == ex.Status.GAP
+    assert fast.gap <= 1e-2 * fast.value + 1e-10
+
+
+@pytest.mark.parametrize("name", ONE_EACH)
+def test_results_are_certified_at_the_returned_point(name):
+    f, C = model(SPARSE), SETS["l1"].on(DIM)
+    r, _ = both(f, C, ESTIMATORS[name], max_grads=30 * N)
+    g = f.grad(r.x)
+    assert r.value == pytest.approx(f.value(r.x), abs=1e-14)
+    assert r.gap == pytest.approx(g @ r.x + 3.0 * np.abs(g).max(), abs=1e-12)
+
+
+def test_the_caller_s_arrays_stay_as_they_are():
+    f, x0 = model(SPARSE), np.full(DIM, 0.1)
+    before = [a.copy() for a in (f.data._A.data, f.y, x0)]
+    states = {}
+    for name in ONE_EACH:
+        fast, slow = both(f, SETS["l1"], ESTIMATORS[name], max_iter=100, x0=x0)
+        agree(fast, slow)
+        states[name] = fast.x
+    for a, b in zip(before, (f.data._A.data, f.y, x0), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert len({tuple(x) for x in states.values()}) == len(ONE_EACH)
+
+
+def test_time_limits_stop_a_burst():
+    f = model(SPARSE)
+    start = time.perf_counter()
+    r, _ = (ex.minimize(f, SETS["l1"], ex.Method(ex.Sag(1), ex.OpenLoop()), tol=0, atol=0, max_seconds=s) for s in (0.3, 0.01))
+    assert r.status == ex.Status.MAX_SECONDS
+    assert r.n_iter > 100
+    assert time.perf_counter() - start < 20
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("name", ["sag", "sarah"])
+def test_ctrl_c_gives_the_best_certified_point(name):
+    f = model(SPARSE)
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    r = ex.minimize(f, SETS["l1"], ex.Method(ESTIMATORS[name], ex.OpenLoop()), tol=0, atol=0, max_iter=10**12)
+    assert r.status == ex.Status.INTERRUPTED
+    assert r.n_iter > 1000
+    assert r.gap == pytest.approx(f.grad(r.x) @ r.x + 3.0 * np.abs(f.grad(r.x)).max(), abs=1e-12)
+    assert r.calls.lmos == pytest.approx(r.n_iter, rel=0.5)
+
+
+def test_numbers_that_are_not_finite_end_a_burst_with_the_last_good_point():
+    A = np.vstack([SPARSE.toarray(), np.full((1, DIM), 1e200)])
+    f = ex.LinearModel(ex.Squared(), A, np.append(LABELS, 1e250))
+    for fast in (True, False):
+        with np.errstate(all="ignore"), pytest.raises(ex.NonFiniteError):
+            ex.minimize(f, ex.L1Ball(1e100), ex.Method(ex.Sag(5), ex.FullStep()), max_iter=5000, tol=0, bursts=fast)
+
+
+# contiguous blocks of shuffled rows
+
+
+@pytest.mark.parametrize("name", ONE_EACH)
+@pytest.mark.parametrize("kind", DATA)
+def test_blocks_of_consecutive_rows(name, kind, count):
+    f = model(DATA[kind]).shuffled(seed=3)
+    agree(*both(f, SETS["l1"], ESTIMATORS[name], max_iter=400))
+    assert sum(count) > 300
+
+
+def test_a_block_goes_around_the_end_and_every_row_comes_as_often():
+    sampler = ex.Sampler(10, seed=0, blocks=True)
+    draws = np.array([sampler.rows(k, 4) for k in range(4000)])
+    assert all(((row - row[0]) % 10 == np.arange(4)).all() for row in draws)
+    assert any(row[0] > row[-1] for row in draws)
+    often = np.bincount(draws.ravel(), minlength=10)
+    assert np.abs(often / often.mean() - 1).max() < 0.1
+
+
+# without compilation, and in several threads
+
+
+def test_plain_python_does_the_same():
+    """NUMBA_DISABLE_JIT=1: the kernels as Python functions."""
+    code = (
+        "import numpy as np, scipy.sparse as sp, extremal as ex\n"
+        "rng = np.random.default_rng(0)\n"
+        "A = sp.random_array((30, 600), density=0.02, rng=rng, format='csr')\n"
+        "f = ex.LinearModel(ex.Logistic(), A, np.where(rng.random(30) < 0.5, 1.0, -1.0))\n"
+        "for g in (ex.Sarah(2, 0.1), ex.Saga(2), ex.SagaSarah(2, 0.1), ex.Sag(2), ex.Momentum(2), ex.Svrg(2, 9)):\n"
+        "    for C in (ex.L1Ball(3.0), ex.Box(-1, 1), ex.CappedSimplex(0.1)):\n"
+        "        x, y = (ex.minimize(f, C, ex.Method(g, ex.OpenLoop()), max_iter=40, tol=0, bursts=b).x for b in (True, False))\n"
+        "        assert abs(x - y).max() < 1e-9, (g, C)\n"
+        "import numba; assert numba.config.DISABLE_JIT\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, timeout=300)
+
+
+def test_runs_in_several_threads_do_not_meet():
+    f, answers = model(SPARSE), {}
+
+    def solve(seed):
+        answers[seed] = ex.minimize(f, SETS["l1"], ex.Method(ex.SagaSarah(5, 0.05), ex.OpenLoop()), max_iter=3000, tol=0, seed=seed).x
+
+    threads = [threading.Thread(target=solve, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    together = dict(answers)
+    for seed in range(4):
+        solve(seed)
+        np.testing.assert_array_equal(answers[seed], together[seed])
+    assert all((a != b).any() for a, b in itertools.combinations(together.values(), 2))

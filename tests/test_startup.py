@@ -1,0 +1,244 @@
+"""The first call in a process: what is imported, what is compiled and where it is kept, and that users are told.
+
+How long it takes is measured by benchmarks/startup.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import importlib
+import json
+import os
+import pickle
+import pydoc
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import extremal as ex
+from extremal.kernels import jit
+
+SOURCE = Path(ex.__file__).parent
+PACKAGES = ["extremal", "extremal.gradients", "extremal.methods", "extremal.moves", "extremal.sets"]
+OTHERS = {"matplotlib", "sklearn", "pandas", "networkx", "highspy", "typer", "rich", "plotly", "pooch", "requests"}
+PROBLEM = """
+import numpy as np, extremal as ex
+rng = np.random.default_rng(0)
+A, y = rng.standard_normal((40, 5)), np.sign(rng.standard_normal(40))
+"""
+RUN = "r = ex.minimize(ex.LinearModel(ex.Logistic(), A, y), ex.L1Ball(2.0), max_iter=20, tol=0, atol=0)\n"
+PRODUCT = "print(ex.CSR(A).dot(np.ones(5), np.array([3, 1])).tolist())\n"  # of some rows: a small kernel
+SPARSE = "import scipy.sparse as sp\nA = sp.csr_array(A)\n"
+MODULES = "\nimport sys, json\nprint(json.dumps(sorted(sys.modules)))"
+
+
+def problem():
+    held = {}
+    exec(PROBLEM, held)
+    return held["A"], held["y"]
+
+
+def run(code, *, preexec=None, **environment):
+    """Run code in a process of its own; None takes a variable out of its environment."""
+    kept = {k: v for k, v in (os.environ | environment).items() if v is not None}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=kept, timeout=300, preexec_fn=preexec
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def loaded(code):
+    return set(json.loads(run(code + MODULES).stdout.splitlines()[-1]))
+
+
+def parts(modules, package):
+    return {m.removeprefix(package + ".") for m in modules if m.startswith(package + ".")}
+
+
+# ---- imports
+
+
+def test_importing_the_package_imports_nothing():
+    modules = loaded("import extremal")
+    assert parts(modules, "extremal") == {"lazy"}
+    assert not modules & (OTHERS | {"numpy", "scipy", "numba"})
+
+
+@pytest.mark.parametrize("data", ["", SPARSE])
+def test_a_run_imports_what_it_needs(data):
+    modules = loaded(PROBLEM + data + RUN)
+    assert not modules & (OTHERS | {"scipy.optimize", "scipy.stats", "scipy.sparse.linalg", "extremal.datasets"})
+    assert parts(modules, "extremal.methods") == {"base", "sarah"}
+    assert parts(modules, "extremal.moves") == {"base", "vertex"}
+    assert not parts(modules, "extremal.sets") & {"graphs", "images", "polytopes", "programs", "nuclear", "simplices"}
+    assert not parts(modules, "extremal.gradients") & {"penalty", "spider", "tracking", "zeroth"}
+
+
+def test_a_plain_run_needs_neither_numba_nor_sparse_matrices():
+    plain = "ex.minimize(ex.LinearModel(ex.Squared(), A, y), ex.L1Ball(2.0), method=ex.FrankWolfe(), max_iter=20)\n"
+    assert not loaded(PROBLEM + plain) & {"numba", "scipy.sparse", "scipy.special"}
+
+
+def test_methods_and_sets_are_listed_without_them():
+    modules = loaded("from extremal import methods, sets\nassert 'sarah-fw' in methods.METHODS\nlist(methods.METHODS), sets.SETS")
+    assert parts(modules, "extremal.methods") == set()
+    assert parts(modules, "extremal.sets") == {"parse"}
+
+
+def table(package):
+    """The two lists of a package: the imports that a type checker reads, and what ``attach`` is given."""
+    path = SOURCE.parent.joinpath(*package.split("."), "__init__.py")
+    (block,) = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.If)]
+    read = {}
+    for node in block.body:
+        for alias in node.names:
+            inside = node.module.removeprefix(package).lstrip(".")
+            read.setdefault(inside or alias.name, []).extend([alias.name] if inside else [])
+    (attached,) = [node.value for node in block.orelse]
+    return read, {module: names.split() for module, names in ast.literal_eval(attached.args[1]).items()}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_type_checkers_read_what_is_there(package):
+    read, given = table(package)
+    assert read == given
+    module = importlib.import_module(package)
+    for home, names in given.items():
+        for name in names:
+            assert getattr(module, name) is getattr(importlib.import_module(f"{package}.{home}"), name)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_name_is_found_by_every_way_to_ask(package):
+    module = importlib.import_module(package)
+    names = set(module.__all__)
+    held = {}
+    exec(f"from {package} import *", held)
+    assert names <= held.keys()
+    assert names <= set(dir(module))
+    assert not hasattr(module, "Sarha")
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Sarha'"):
+        module.Sarha
+    with pytest.raises(ImportError, match="cannot import name 'Sarha'"):
+        exec(f"from {package} import Sarha")
+
+
+def test_help_shows_the_names():
+    text = pydoc.render_doc(ex, renderer=pydoc.plaintext)
+    assert "class L1Ball" in text
+    assert "minimize(" in text
+
+
+def test_modules_are_attributes_and_parts_pickle():
+    code = "import pickle, extremal as ex\nprint(ex.losses.LOSSES['logistic'](), ex.datasets.__name__)\n"
+    code += f"print(pickle.loads({pickle.dumps(ex.SarahFW(batch=3))!r}))"
+    assert run(code).stdout.splitlines() == ["Logistic() extremal.datasets", repr(ex.SarahFW(batch=3))]
+
+
+# ---- kernels
+
+
+def product():
+    A, _ = problem()
+    return str(ex.CSR(sp.csr_array(A)).dot(np.ones(5), np.array([3, 1])).tolist())
+
+
+def test_whoever_waits_for_a_compiler_is_told_once(tmp_path):
+    code = PROBLEM + SPARSE + PRODUCT + PRODUCT.replace("dot(np.ones(5)", "tdot(np.ones(2)")
+    first, second = (run(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first.stderr == jit.KEPT + "\n"
+    assert second.stderr == ""  # it was kept
+    assert first.stdout == second.stdout
+    assert first.stdout.splitlines()[0] == product()
+
+
+def test_a_program_may_send_the_notice_elsewhere(tmp_path):
+    quiet = "import logging\nlogging.getLogger('extremal').setLevel('ERROR')\n"
+    assert run(quiet + PROBLEM + SPARSE + PRODUCT, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
+
+
+def test_without_a_compiler_all_is_the_same(tmp_path):
+    code = PROBLEM + SPARSE + RUN + "import json\nprint(json.dumps(r.x.tolist()))"
+    done = run(code, NUMBA_DISABLE_JIT="1", NUMBA_CACHE_DIR=str(tmp_path))
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+    A, y = problem()
+    f = ex.LinearModel(ex.Logistic(), sp.csr_array(A), y)
+    x = ex.minimize(f, ex.L1Ball(2.0), max_iter=20, tol=0, atol=0).x
+    np.testing.assert_allclose(json.loads(done.stdout), x, rtol=0, atol=1e-12)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The package in a folder of its own, without anything compiled."""
+    shutil.copytree(SOURCE, tmp_path / "site" / "extremal", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "site"
+
+
+def obey_permissions():
+    """Have a child process of root obey them too, as everyone's does: it gives the right up to pass them by."""
+    for right in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        if ctypes.CDLL(None).prctl(24, right, 0, 0, 0):  # PR_CAPBSET_DROP
+            raise OSError("cannot give up a right")
+
+
+@pytest.fixture
+def locked(tmp_path, copy):
+    """Runs code with a package that cannot be written, in a home of which that is true or not."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("permissions are those of POSIX")
+    preexec = obey_permissions if os.geteuid() == 0 else None
+    home = tmp_path / "home"
+    home.mkdir()
+    for folder, _, files in os.walk(copy):
+        for name in files:
+            os.chmod(Path(folder, name), 0o444)
+        os.chmod(folder, 0o555)
+
+    def start(code, writable):
+        home.chmod(0o755 if writable else 0o555)
+        places = {"HOME": str(home), "PYTHONPATH": str(copy), "XDG_CACHE_HOME": None, "NUMBA_CACHE_DIR": None}
+        check = f"import os\nassert not os.access({str(copy / 'extremal')!r}, os.W_OK)\n"
+        check += f"assert os.access({str(home)!r}, os.W_OK) is {writable}\n"
+        check += f"import extremal\nassert extremal.__file__.startswith({str(copy)!r})\n"
+        return run(check + code, preexec=preexec, **places)
+
+    yield start
+    for folder, _, _ in os.walk(copy):
+        os.chmod(folder, 0o755)
+
+
+def test_a_read_only_install_without_a_home_compiles_in_every_process(locked):
+    for _ in range(2):
+        done = locked(PROBLEM + SPARSE + PRODUCT, writable=False)
+        assert done.stderr == jit.NOT_KEPT + "\n"
+        assert done.stdout.strip() == product()
+
+
+def test_a_read_only_install_keeps_kernels_in_the_home(locked):
+    first, second = (locked(PROBLEM + SPARSE + PRODUCT, writable=True) for _ in range(2))
+    assert (first.stderr, second.stderr) == (jit.KEPT + "\n", "")
+    assert first.stdout.strip() == second.stdout.strip() == product()
+
+
+def test_kept_code_goes_out_of_date_with_the_kernels_that_it_calls(copy):
+    inner, outer = (copy / "extremal" / "kernels" / name for name in ("inner.py", "outer.py"))
+    text = "from extremal.kernels.jit import jit\n\n@jit\ndef one(x):\n    return x + 1.0\n"
+    inner.write_text(text)
+    imports = "from extremal.kernels.inner import one\nfrom extremal.kernels.jit import jit\n"
+    outer.write_text(imports + "\n@jit\ndef twice(x):\n    return 2 * one(x)\n")
+    code = "from extremal.kernels.outer import twice\nprint(twice(1.0))"
+    places = {"PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(copy.parent / "kept")}
+    assert run(code, **places).stdout.strip() == "4.0"
+    again = run(code, **places)
+    assert (again.stdout.strip(), again.stderr) == ("4.0", "")
+    inner.write_text(text.replace("1.0", "2.0"))
+    changed = run(code, **places)
+    assert (changed.stdout.strip(), changed.stderr) == ("6.0", jit.KEPT + "\n")
