@@ -159,10 +159,10 @@ def test_rows_in_another_order(data):
     order = np.random.default_rng(0).permutation(N)
     moved = data.take(order)
     assert moved.dtype == data.dtype
-    same(moved.dot(np.ones(DIM)), MATRIX[order].sum(axis=1), data.dtype)
-    same(moved.tdot(np.ones(3), np.array([0, 5, 9])), MATRIX[order[[0, 5, 9]]].sum(axis=0), data.dtype)
+    same(moved.dot(np.ones(DIM, data.dtype)), MATRIX[order].sum(axis=1), data.dtype)
+    same(moved.tdot(np.ones(3, data.dtype), np.array([0, 5, 9])), MATRIX[order[[0, 5, 9]]].sum(axis=0), data.dtype)
     same(moved.dot_vertex(ex.Coordinate(1, 2.0, (DIM,))), 2 * MATRIX[order, 1], data.dtype)
-    same(data.dot(np.ones(DIM)), MATRIX.sum(axis=1), data.dtype)
+    same(data.dot(np.ones(DIM, data.dtype)), MATRIX.sum(axis=1), data.dtype)
     assert not np.shares_memory(getattr(moved._A, "data", moved._A), getattr(data._A, "data", data._A))
 
 

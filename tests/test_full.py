@@ -267,7 +267,7 @@ def test_without_compilation():
         "for loss in t.LOSSES:\n"
         "    A, y, x = t.matrix(50), t.targets(loss, 50), np.linspace(-20, 20, t.D)\n"
         "    f, (value, g, c) = ex.LinearModel(loss, A, y), t.plain(loss, A, y, x)\n"
-        "    assert abs(f.value(x) - value) < 1e-12 * value and np.allclose(f.grad(x), g, atol=1e-13)\n"
+        "    assert type(f.value(x)) is float and abs(f.value(x) - value) < 1e-12 * value and np.allclose(f.grad(x), g, atol=1e-13)\n"
         "    assert np.allclose(f.derivs(x), c, atol=1e-13) and np.allclose(f.shuffled().grad(x), g, atol=1e-13)\n"
         "    assert np.allclose(f.data.row_norms2(), A.power(2).sum(axis=1))\n"
         "    r = ex.minimize(f, ex.L1Ball(1.0), max_iter=3)\n"

@@ -246,7 +246,7 @@ def test_shuffled_keeps_its_flag():
     assert h.dense().blocks
     assert len(h.dense().order) == N
     result = ex.minimize(h, ex.L1Ball(1.0), method="sarah-fw", max_grads=30 * N)
-    whole = ex.minimize(model(ex.Squared(), "csr"), ex.L1Ball(1.0), method="fw", max_iter=500)
+    whole = ex.minimize(model(ex.Squared(), "csr"), ex.L1Ball(1.0), method="frank-wolfe", max_iter=500)
     assert result.value <= whole.value + result.gap + whole.gap
 
 

@@ -35,7 +35,7 @@ class Sizes:
     per_row: int = 50
     repeats: int = 5
     target: float = 0.2  # CPU seconds of a run, about
-    most: int = 20_000  # iterations of a run, at most
+    most: int = 50_000  # iterations of a run, at most
 
 
 LEVELS = {
@@ -53,10 +53,12 @@ def measure(level: str) -> Found:
     for d in sizes.dimensions:
         yield from _dimension(d, sizes, costs)
     for method in METHODS:
-        yield _growth(f"{method}: exponent of d, b = 1", sizes.dimensions, costs, [_key(method, d, 1) for d in sizes.dimensions])
+        yield _growth(
+            f"exponents: {method}, of d at b = 1", sizes.dimensions, costs, [_key(method, d, 1) for d in sizes.dimensions]
+        )
         if len(sizes.batches) > 1:
             keys = [_key(method, sizes.dimensions[-1], b) for b in sizes.batches]
-            yield _growth(f"{method}: exponent of b, d = {power(sizes.dimensions[-1])}", sizes.batches, costs, keys)
+            yield _growth(f"exponents: {method}, of b at d = {power(sizes.dimensions[-1])}", sizes.batches, costs, keys)
 
 
 def _dimension(d: int, sizes: Sizes, costs: Costs) -> Iterator[Measurement]:
@@ -81,7 +83,7 @@ def _dimension(d: int, sizes: Sizes, costs: Costs) -> Iterator[Measurement]:
 def _iteration(f: Any, recipe: Recipe, sizes: Sizes) -> Callable[[], float]:
     """CPU seconds of an iteration, as a callable with a new seed each time; compiled and warm."""
     iterations = 20
-    while iterations < sizes.most and iterations * per_iteration(run(f, recipe, max_iter=iterations)) < sizes.target / 2:
+    while iterations < sizes.most and iterations * per_iteration(run(f, recipe, max_iter=iterations)) < sizes.target:
         iterations = min(4 * iterations, sizes.most)
     seeds = count()
     return lambda: per_iteration(run(f, recipe, seed=next(seeds), max_iter=iterations))

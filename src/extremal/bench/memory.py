@@ -80,11 +80,11 @@ def _pair(method: str, what: str, case: Case) -> Found:
     small, large = (peak_of(method, size) for size in (case, case.twice(what)))
     size = power(case.twice(what).n if what == "row" else case.twice(what).d)
     ratio = large["peak"] / bound(large)
-    yield Measurement.of(PART, f"{method}: peak, {size} {what}s", [ratio], unit=f"peak memory over ({BOUND})", bar=1.0)
+    yield Measurement.of(PART, f"peak: {method}, {size} {what}s", [ratio], unit=f"peak memory over ({BOUND})", bar=1.0)
     per_size = case.n if what == "row" else case.d
     more = (large["peak"] - small["peak"] - (large["data"] - small["data"])) / per_size
     unit = f"bytes beside the data, of which {PER_ROW} a row and {PER_FEATURE} a feature are allowed"
-    yield Measurement.of(PART, f"{method}: bytes per {what}, {size} {what}s", [more], unit=unit)
+    yield Measurement.of(PART, f"bytes: {method}, per {what}", [more], unit=unit)
 
 
 def bound(found: dict[str, Any]) -> float:

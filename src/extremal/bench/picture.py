@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from extremal.checks import InputError
 from extremal.outputs import whole
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#999999", "#b07aa1", "#56b4e9", "#000000")
-COLUMNS = 3
+COLUMNS = 4
 NEEDED = "the picture needs matplotlib: pip install 'extremal[figures]'"
 Said = dict[str, Any]  # a run of the suite, as `extremal.bench.report.document` has it
 Row = tuple[str, str, Said]  # its name on the axis, its series, its measurement
@@ -26,7 +27,7 @@ def draw(path: Path, said: Said, kept: Sequence[Said] = ()) -> Path:
     panels = panels_of(said["measurements"])
     lines = math.ceil(len(panels) / COLUMNS)
     past = len(kept) > 1
-    picture = Figure(figsize=(5.2 * COLUMNS, 3.0 * lines + (5.0 if past else 0.0) + 0.6), layout="constrained")
+    picture = Figure(figsize=(4.6 * COLUMNS, 3.0 * lines + (5.0 if past else 0.0) + 0.6), layout="constrained")
     grid = picture.add_gridspec(lines + past, COLUMNS, height_ratios=[3.0] * lines + [5.0] * past)
     for i, (title, rows) in enumerate(panels.items()):
         _panel(picture.add_subplot(grid[i // COLUMNS, i % COLUMNS]), title, rows)
@@ -80,14 +81,14 @@ def _panel(axes: Any, title: str, rows: Sequence[Row]) -> None:
         axes.set_xscale("log")
     axes.set_yticks(range(len(names)), names, fontsize=7)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.tick_params(axis="x", labelsize=7)
+    axes.tick_params(axis="x", which="both", labelsize=6)
     axes.grid(alpha=0.25)
     axes.set_title(title, fontsize=9)
-    axes.set_xlabel(" / ".join(dict.fromkeys(found["unit"] for _, _, found in rows))[:90], fontsize=7)
+    axes.set_xlabel(fill(rows[0][2]["unit"], 70), fontsize=7)
     for s, which in enumerate(series):
         axes.plot([], [], color=COLOURS[s % len(COLOURS)], marker="o", markersize=4, label=which)
     if any(series):
-        axes.legend(fontsize=6, frameon=False)
+        axes.legend(fontsize=6, framealpha=0.5)
 
 
 def _history(axes: Any, kept: Sequence[Said]) -> None:

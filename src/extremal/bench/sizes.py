@@ -52,7 +52,7 @@ def measure(level: str) -> Found:
         for kind in KINDS:
             yield from _growth(method, kind, {n: costs[method, kind, n] for n in rows})
         pairs = zip(costs[method, "blocks", rows[-1]], costs[method, "rows", rows[-1]], strict=True)
-        name = f"{method}: n = {power(rows[-1])}, blocks over rows"
+        name = f"blocks over rows: {method}, n = {power(rows[-1])}"
         yield Measurement.of(PART, name, [blocks / each for blocks, each in pairs], unit="CPU time of random rows")
 
 
@@ -123,13 +123,14 @@ def _growth(method: str, kind: str, costs: dict[int, list[float]]) -> Iterator[M
     if len(costs) > 1:
         slopes = [1 + exponent(list(costs), at) for at in zip(*costs.values(), strict=True)]
         unit = "exponent of n in the CPU time of n component gradients"
-        yield Measurement.of(PART, f"{method}: exponent of n, {kind}", slopes, unit=unit)
+        yield Measurement.of(PART, f"exponents: {method}, of n by {kind}", slopes, unit=unit)
     large = [found for n, found in costs.items() if n >= FROM and n * ROW > largest_cache()]
-    name = f"{method}: constant beyond the cache, {kind}"
+    name = f"beyond the cache: {method}, {kind}"
     if len(large) < 2:
         yield Skipped(PART, name, "fewer than two sizes exceed the cache")
         return
     middle = [median(found) for found in large]
-    each = [max(at) / min(at) for at in zip(*large, strict=True)]
+    ratio = max(middle) / min(middle)
+    each = [max(at) / min(at) for at in zip(*large, strict=True)]  # noise makes the largest larger, so that these lie above
     unit = "largest cost of a component gradient over the smallest"
-    yield Measurement(PART, name, max(middle) / min(middle), min(each), max(each), len(each), unit, BAR)
+    yield Measurement(PART, name, ratio, min(*each, ratio), max(*each, ratio), len(each), unit, BAR)

@@ -58,7 +58,7 @@ def model(
 
     def part(first: int, last: int) -> tuple[float, np.ndarray]:
         g = np.zeros(d if graded else 0)
-        return sweep(*entries, y, x, *loss, first, last, block, valued, c, g), g
+        return float(sweep(*entries, y, x, *loss, first, last, block, valued, c, g)), g
 
     return parts.sums(part, _bounds(entries, d))  # so many parts whatever is asked for: values are the same to the last digit
 
