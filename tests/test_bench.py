@@ -189,7 +189,7 @@ def test_every_part_has_every_level(part):
 
 def test_the_bars_of_the_iterations(monkeypatch):
     """One of Sarah's in a million dimensions, at b = 1, against the dense pass."""
-    monkeypatch.setattr(iterations, "_iteration", lambda f, recipe, sizes: lambda: 1e-5)
+    monkeypatch.setattr(iterations, "_iteration", lambda f, b, recipe, sizes: lambda: 1e-5)
     monkeypatch.setitem(iterations.LEVELS, "smoke", iterations.Sizes((1000, iterations.LARGEST), (1, 10), 10, 5, 2, 1e-4))
     found = [m for m in iterations.measure("smoke") if isinstance(m, Measurement)]
     assert [(m.name, m.bar) for m in found if m.bar is not None] == [("SarahFW: d = 10^6, b = 1", 0.02)]

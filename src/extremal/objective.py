@@ -195,7 +195,7 @@ class LinearModel:
         code = compiled(self.loss)
         if isinstance(self.data, CSR) and code is not None:
             total, g = self.data.model(code, self.y, x, value, grad)
-        elif isinstance(self.data, Dense) and math.prod(self.data.shape) > BLOCK:
+        elif isinstance(self.data, Dense) and math.prod(self.data.shape) > 4 * BLOCK:
             total, g = self._blocks(self.data, x, value, grad)
         else:
             z = self.data.dot(x)

@@ -34,15 +34,14 @@ class Sizes:
     rows: int = 20_000
     per_row: int = 50
     repeats: int = 5
-    target: float = 0.2  # CPU seconds of a run, about
-    most: int = 50_000  # iterations of a run, at most
+    target: float = 0.02  # CPU seconds of the dense passes, about
 
 
 LEVELS = {
-    "smoke": Sizes((100, 1_000), (1, 10), 300, 20, 2, 0.002, 50),
-    "quick": Sizes((10_000, LARGEST), (1,), repeats=3, target=0.05),
+    "smoke": Sizes((100, 1_000), (1, 10), 300, 20, 2, 0.001),
+    "quick": Sizes((10_000, LARGEST), (1,), repeats=3),
     "default": Sizes(),
-    "full": Sizes(repeats=9, target=0.5),
+    "full": Sizes(repeats=9),
 }
 
 
@@ -67,9 +66,9 @@ def _dimension(d: int, sizes: Sizes, costs: Costs) -> Iterator[Measurement]:
     g = np.random.default_rng(0).standard_normal(d)
     passes = {UNIT: lambda: np.abs(g).max()} | ({PLAIN: lambda: g.max()} if d == sizes.dimensions[-1] else {})
     batches = sizes.batches if d == sizes.dimensions[-1] else (1,)
-    runs = {_key(m, d, b): _iteration(f, METHODS[m](b), sizes) for m in METHODS for b in batches}
+    runs = {_key(m, d, b): _iteration(f, b, METHODS[m](b), sizes) for m in METHODS for b in batches}
     for unit, dense in passes.items():
-        times = enough(dense, sizes.target / 10)
+        times = enough(dense, sizes.target)
         asked = runs if unit == UNIT else {name: cost for name, cost in runs.items() if name.endswith("b = 1")}
         kept: Costs = {}
         contenders = {name: _keeping(kept, name, cost) for name, cost in asked.items()}
@@ -80,12 +79,13 @@ def _dimension(d: int, sizes: Sizes, costs: Costs) -> Iterator[Measurement]:
         costs |= kept
 
 
-def _iteration(f: Any, recipe: Recipe, sizes: Sizes) -> Callable[[], float]:
-    """CPU seconds of an iteration, as a callable with a new seed each time; compiled and warm."""
-    iterations = 20
-    while iterations < sizes.most and iterations * per_iteration(run(f, recipe, max_iter=iterations)) < sizes.target:
-        iterations = min(4 * iterations, sizes.most)
-    seeds = count()
+def _iteration(f: Any, b: int, recipe: Recipe, sizes: Sizes) -> Callable[[], float]:
+    """CPU seconds of an iteration, as a callable with a new seed each time; compiled and warm.
+
+    As many iterations as take ``sizes.rows`` rows, so that what a run costs once, O(d), is shared by many at b = 1.
+    """
+    run(f, recipe, max_iter=20)
+    iterations, seeds = max(20, sizes.rows // b), count()
     return lambda: per_iteration(run(f, recipe, seed=next(seeds), max_iter=iterations))
 
 

@@ -77,7 +77,8 @@ def _panel(axes: Any, title: str, rows: Sequence[Row]) -> None:
         axes.plot([found["ratio"]], [height], color=colour, marker="X" if missed else "o", markersize=4, linestyle="")
         if found["bar"] is not None:
             axes.plot([found["bar"]], [height], color="black", marker="|", markersize=8, linestyle="")
-    if all(found["low"] > 0 for _, _, found in rows):
+    low, high = min(found["low"] for _, _, found in rows), max(found["high"] for _, _, found in rows)
+    if 0 < 5 * low < high:
         axes.set_xscale("log")
     axes.set_yticks(range(len(names)), names, fontsize=7)
     axes.set_ylim(len(names) - 0.5, -0.5)

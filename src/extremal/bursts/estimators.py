@@ -12,7 +12,6 @@ from extremal.manifolds import Euclidean
 from extremal.sampling import SECOND, Sampler
 
 RECURSE, AVERAGE, REFRESH, FOLLOW, TABLE, BOTH, SNAPSHOT = range(7)  # the numbers of extremal.kernels.burst
-FOR_EVER = 2**62
 NONE = np.zeros(0)
 
 
@@ -30,9 +29,9 @@ class Part:
     def __init__(self, gradient: Any):
         self.gradient = gradient
 
-    def most(self, k: int, sampler: Sampler, estimate: Any) -> int:
-        """How many iterations from k on need no full gradient."""
-        return FOR_EVER
+    def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
+        """How many of the iterations wanted from k on can be made before a full gradient is due."""
+        return wanted
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
         """alpha and beta of the iterations k."""
@@ -62,9 +61,14 @@ class Part:
 class _Sarah(Part):
     kind, cost = RECURSE, 2
 
-    def most(self, k: int, sampler: Sampler, estimate: Any) -> int:
-        coins = sampler.coins(k) < self.gradient.p
-        return int(coins.argmax()) if coins.any() else len(coins)
+    def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
+        made = 0
+        while made < wanted:
+            full = sampler.coins(k + made) < self.gradient.p
+            if full.any():
+                return min(wanted, made + int(full.argmax()))
+            made += len(full)
+        return wanted
 
 
 class _Storm(Part):
@@ -137,8 +141,8 @@ class _SagaSarah(_Tabled):
 class _Svrg(Part):
     kind, cost = SNAPSHOT, 2
 
-    def most(self, k: int, sampler: Sampler, estimate: Any) -> int:
-        return estimate.phase.length - estimate.phase.k - 1
+    def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
+        return min(wanted, estimate.phase.length - estimate.phase.k - 1)
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
         return 0.0, 0.0

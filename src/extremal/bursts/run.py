@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.bursts.estimators import FOR_EVER, NONE, TABLE, Part, part
+from extremal.bursts.estimators import NONE, TABLE, Part, part
 from extremal.bursts.sets import FILL, Vertices, vertices
 from extremal.checks import NonFiniteError
 from extremal.counting import CountedObjective, CountedSet
@@ -67,7 +67,7 @@ class Burst:
         self._s = NONE if known.single else np.empty(d)
         self._order = np.empty(d, np.int64) if known.code == FILL else empty
         self._old, self._last = np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
-        blocks = -(-d >> BLOCK) if known.single and sparse and _worth_it(model.data, b) else 0
+        blocks = -(-d >> BLOCK) if known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE) else 0
         self._blocks, self._groups = np.empty(blocks), np.empty(-(-blocks >> BLOCK))
 
     def run(self, k: int, point: Point, estimate: Any, reach: Reach) -> tuple[int, Point, Any]:
@@ -75,14 +75,14 @@ class Burst:
         if self.interrupted:
             raise KeyboardInterrupt  # the loop has shown how far it came
         cost = self.part.cost * self.part.gradient.batch
-        most = min(reach.iterations - k, math.ceil(min(reach.grads - self.f.calls.grads, FOR_EVER) / cost))
-        most = min(most, self.part.most(k, self.sampler, estimate))
+        wanted = min(reach.iterations - k, math.ceil(min((reach.grads - self.f.calls.grads) / cost, _AT_MOST)), _AT_MOST)
+        most = self.part.most(k, self.sampler, estimate, int(wanted))
         if most < 1:
             return 0, point, estimate
         self._load(point, estimate)
         try:
             while self._made < most and (self._made == 0 or not reach.over()):
-                self._call(k, int(most), estimate)
+                self._call(k, most, estimate)
         except KeyboardInterrupt:  # it comes between calls: the loop goes on to show what was made by then
             if not self._made:
                 raise
@@ -152,6 +152,7 @@ class Burst:
         return Point(x, x), self.part.after(estimate, g, mean, self._made)
 
 
+_AT_MOST = 2**20  # iterations between two looks of the loop
 _NO_ROWS = np.zeros((0, 0), np.int64)
 
 
@@ -162,10 +163,13 @@ def _entries(data: CSR) -> tuple[np.ndarray, ...]:
     return starts, indices, np.broadcast_to(values[0], len(values)) if same else values
 
 
-def _worth_it(data: CSR, b: int) -> bool:
-    """Whether a batch touches so few of the d coordinates that the index is cheaper than a look at each."""
+def _worth_it(data: CSR, b: int, two: bool) -> bool:
+    """Whether a batch touches so few of the d coordinates that the index is cheaper than a look at each.
+
+    With M and V its bounds are looser, and it pays later.
+    """
     n, d = data.shape
-    return d >= 512 and 3 * b * data._A.nnz < d * n
+    return d >= (8192 if two else 512) and 3 * b * data._A.nnz < d * n
 
 
 def _one_each(law: Any, count: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from extremal.kernels.rows import take as take_rows
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # indptr, indices, data
 
-BLOCK = 1024  # rows whose entries are still in the cache when they are read again
+BLOCK = 8192  # rows whose entries are still in the cache when they are read again
 NEAR = 2**18  # features up to which x and the gradient stay in the cache together
 
 

@@ -154,7 +154,7 @@ def look(kind, G, two, sigma, weights, blocks, B, at, top):
     j, found = best_of(kind, G, sigma, weights, lo, hi)
     if found > top or (found == top and j < at):
         at, top = j, found
-    blocks[B] = block_bound(kind, G, two, sigma, weights, B) if two else found
+    blocks[B] = max(found, best_of(kind, G, 0.0, weights, lo, hi)[1]) if two else found
     return at, top
 
 

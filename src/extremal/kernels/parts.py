@@ -21,10 +21,10 @@ MOST = 64  # parts, at most
 def count(entries: int, d: int) -> int:
     """How many parts so many entries make, if each part has d sums of its own.
 
-    The sums of all parts take 64 MiB or two arrays of d numbers, and their addition an eighth of the pass, at most.
+    The sums of all parts take 64 MiB or two arrays of d numbers, and their addition a twentieth of the pass, at most.
     """
     d = max(1, d)
-    return max(1, min(MOST, entries // PART, entries // (8 * d), max(2, 2**23 // d)))
+    return max(1, min(MOST, entries // PART, entries // (16 * d), max(2, 2**23 // d)))
 
 
 def each(work: Callable[[int, int], Any], bounds: Sequence[int], alone: bool = False) -> Iterator[Any]:
