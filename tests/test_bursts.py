@@ -214,11 +214,21 @@ WIDE = {
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("where", WIDE)
 def test_the_index_finds_what_a_look_at_each_coordinate_finds(name, where, monkeypatch):
+    monkeypatch.setattr("extremal.bursts.run._worth_it", lambda *args: True)  # it would pay later only for some
     f, gradient = wide_model(), dataclasses.replace(ESTIMATORS[name], batch=2)
     method = ex.Method(gradient, step_of(gradient))
     setup = prepare("minimize", f, WIDE[where], method, None, 0, Budget(max_iter=800), in_bursts=True)
     assert setup.burst._blocks.size == 47  # 3000 / 64
     agree(*both(f, WIDE[where], gradient, max_iter=800, record=1.0))
+
+
+def test_the_index_is_there_for_large_dimensions():
+    sarah, saga = (ex.Method(g, ex.OpenLoop()) for g in (ex.Sarah(1, 0.1), ex.Saga(1)))
+    for d, method, blocks in ((400, sarah, 0), (3000, sarah, 47), (3000, saga, 0), (9000, saga, 141)):
+        f = wide_model(d=d, density=12 / d)
+        assert prepare("minimize", f, ex.L1Ball(1.0), method, None, 0, Budget(), in_bursts=True).burst._blocks.size == blocks
+    many = ex.Method(ex.Sarah(79, 0.1), ex.OpenLoop())  # a batch that touches a third of all
+    assert not prepare("minimize", wide_model(density=0.02), ex.L1Ball(1.0), many, None, 0, Budget(), in_bursts=True).burst._blocks.size
 
 
 def test_ties_between_blocks_go_to_the_smallest_coordinate():

@@ -111,7 +111,7 @@ def test_there_are_threads_for_large_data_and_none_for_small(threads, monkeypatc
     f.grad(x)
     assert started == [2]
     threads(2)
-    monkeypatch.setattr(parts, "PART", 2**19)
+    monkeypatch.setattr(parts, "PART", 2**20)
     f.value_and_grad(x)
     ex.minimize(f, ex.L1Ball(1.0), max_iter=20)
     assert started == [2]

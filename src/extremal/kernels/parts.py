@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-PART = 2**19  # entries of a part, at least
+PART = 2**20  # entries of a part, at least
 MOST = 64  # parts, at most
 
 
