@@ -37,7 +37,7 @@ def minimize(
     max_seconds: float | None = None,
     callback: Callable[[State], object] | None = None,
     record: Record | float | None = None,
-    bursts: bool = True,
+    bursts: bool | None = None,
 ) -> Result:
     """Minimise a finite sum over a convex set, and certify the answer.
 
@@ -72,14 +72,15 @@ def minimize(
         Stop after this time on the run's clock. Recording and callbacks stop the clock; with tol = atol = 0, certificates too.
         With none of the three budgets, max_grads is 1000 n, and step rules take their anytime form.
     callback : callable, optional
-        Called with the `State` of each iteration; a true answer stops the run. Every iteration is then made by the readable
-        loop; to watch a fast run, see ``Record(watch=...)``.
+        Called with the `State` of each iteration (but see ``bursts``); a true answer stops the run.
     record : float or Record, optional
         Passes between rows of the trace, or a `Record`. Left out, the trace holds the certificates.
-    bursts : bool
+    bursts : bool, optional
         Make many iterations at once in compiled code where the combination allows: a linear model with data in memory and a
         loss of this library, an estimator with a fixed batch, steps that are fixed in advance, and a set such as `L1Ball`,
-        `Simplex`, `Box` or `CappedSimplex`. The iterates are the same up to rounding; False is for comparing.
+        `Simplex`, `Box` or `CappedSimplex`. The iterates are the same up to rounding. Left out, this is so unless there is a
+        callback, which is to see every iteration; True lets a callback see the states between bursts only, some milliseconds
+        apart; False is the readable loop.
 
     Examples
     --------
@@ -93,10 +94,12 @@ def minimize(
     (<Status.GAP: 'gap'>, array([0.6, 0.3, 0. ]))
     """
     tol, atol = checks.at_least("minimize", "tol", tol, 0), checks.at_least("minimize", "atol", atol, 0)
+    if bursts is not None:
+        checks.flag("minimize", "bursts", bursts)
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = _check_budget(max_grads, max_iter, max_seconds)
-    setup = prepare("minimize", f, C, method, x0, seed, budget, in_bursts=bursts and callback is None)
+    setup = prepare("minimize", f, C, method, x0, seed, budget, in_bursts=callback is None if bursts is None else bursts)
     if budget == Budget():
         budget = Budget(max_grads=1000 * f.n)
     run = _Run(setup.f.inner, setup.C.inner, tol, atol, budget, callback, record)
@@ -137,6 +140,7 @@ class _Run:
         b, clock = self.budget, self.clock
         grads = min(self.gap_due, self.recorder.next, math.inf if b.max_grads is None else b.max_grads)
         late = (lambda: False) if b.max_seconds is None else (lambda: clock.seconds >= b.max_seconds)
+        late = late if self.callback is None else (lambda: True)  # it is called after each compiled call
         return Reach(grads, math.inf if b.max_iter is None else b.max_iter, late)
 
     def _stop(self, state: State) -> Status | None:

@@ -135,7 +135,8 @@ def _matrix(path: Path, rows: _Rows) -> tuple[Any, np.ndarray]:
     indices -= 1
     refuse_non_finite(path, rows.where, y, np.arange(len(y) + 1))
     refuse_non_finite(path, rows.where, values, indptr)
-    return sp.csr_array((values, indices, indptr), shape=(len(y), int(indices.max()) + 1)), y
+    starts = indptr.astype(np.int32) if len(values) < 2**31 else indptr  # scipy widens the indices to the wider of the two
+    return sp.csr_array((values, indices, starts), shape=(len(y), int(indices.max()) + 1)), y
 
 
 def refuse_non_finite(path: Path, where: array[int], values: np.ndarray, starts: np.ndarray) -> None:

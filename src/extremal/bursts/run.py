@@ -48,10 +48,15 @@ def make(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -
 
 
 class Burst:
-    """Iterations of one run, many at a time. Between two calls of ``run`` it keeps nothing but room."""
+    """Iterations of one run, many at a time.
+
+    A burst that is asked to go on from the very state that it has shown last does so from its own numbers, and not from that
+    state, in which they are rounded: who looks, and when, changes no bit of a run.
+    """
 
     def __init__(self, f: CountedObjective, C: CountedSet, known: Vertices, estimator: Part, steps: Any, sampler: Sampler):
         self.f, self.C, self.part, self.steps, self.sampler = f, C, estimator, steps, sampler
+        self._shown: tuple[Any, Any] = None, None  # the point and the estimate that the loop was given last
         self.interrupted = False  # Ctrl-C came, and is still to be raised
         model: Any = f.inner
         n, d = model.data.shape
@@ -66,6 +71,7 @@ class Burst:
         self._v, self._G = np.empty(d), np.empty((d, 2), order="C" if sparse else "F")
         self._s = NONE if known.single else np.empty(d)
         self._order = np.empty(d, np.int64) if known.code == FILL else empty
+        self._b = b
         self._old, self._last = np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
         blocks = -(-d >> BLOCK) if known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE) else 0
         self._blocks, self._groups = np.empty(blocks), np.empty(-(-blocks >> BLOCK))
@@ -79,7 +85,9 @@ class Burst:
         most = self.part.most(k, self.sampler, estimate, int(wanted))
         if most < 1:
             return 0, point, estimate
-        self._load(point, estimate)
+        self._scales[2] = 0.0
+        if point is not self._shown[0] or estimate is not self._shown[1]:
+            self._load(point, estimate)
         try:
             while self._made < most and (self._made == 0 or not reach.over()):
                 self._call(k, most, estimate)
@@ -90,7 +98,9 @@ class Burst:
         finally:
             self.f.calls.grads += self._made * cost
             self.C.asked(self._made, estimate.g)
-        return self._made, *self._save(point, estimate)
+        if self._made:
+            self._shown = point, estimate = self._save(estimate)
+        return self._made, point, estimate
 
     @property
     def _made(self) -> int:
@@ -107,7 +117,7 @@ class Burst:
     def _load(self, point: Point, estimate: Any) -> None:
         """x = v, g = M + V."""
         mean = self.part.mean(estimate)
-        self._scales[:] = 1.0, 1.0, 0.0
+        self._scales[:2] = 1.0
         self._v[:] = point.x
         self._G[:, 0] = estimate.g if mean is None else estimate.g - mean
         self._G[:, 1] = 0.0 if mean is None else mean
@@ -135,14 +145,12 @@ class Burst:
 
     def _kernel(self, rows: np.ndarray, others: np.ndarray, *laws: np.ndarray) -> None:
         _kernels().burst(
-            *self._problem, *self._set, _locked(rows), _locked(others), *laws, self._scales, self._v, self._G, self._w, self._table,
+            *self._problem, *self._set, self._b, _locked(rows.reshape(-1)), _locked(others.reshape(-1)), *laws, self._scales, self._v, self._G, self._w, self._table,
             self._margins, self._s, self._order, self._old, self._last, self._blocks, self._groups,
         )  # fmt: skip
 
-    def _save(self, point: Point, estimate: Any) -> tuple[Point, Any]:
+    def _save(self, estimate: Any) -> tuple[Point, Any]:
         """What the loop would have made."""
-        if self._made == 0:
-            return point, estimate
         xi, sigma, dtype = self._scales[0], self._scales[1], self.f.dtype
         x = freeze((xi * self._v).astype(dtype, copy=False))
         two = self.part.mean(estimate) is not None

@@ -65,7 +65,7 @@ def solve(
     with _progress(passes, quiet) as callback:
         result = minimize(
             f, C, recipe, seed=seed, tol=tol, atol=atol, max_grads=max(1, round(passes * f.n)), max_iter=max_iter,
-            max_seconds=max_seconds, callback=callback,
+            max_seconds=max_seconds, callback=callback, bursts=True,
         )  # fmt: skip
     about = {"loss": loss, "set": set_, "method": method}
     try:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from extremal.kernels import oracles, passes
-from extremal.kernels.jit import inlined, jit
+from extremal.kernels.jit import bare, inlined
 from extremal.kernels.oracles import CORNER, FILL
 from extremal.kernels.row import U
 
@@ -28,22 +28,21 @@ RECURSE, AVERAGE, REFRESH, FOLLOW, TABLE, BOTH, SNAPSHOT = range(7)
 TINY = 1e-30  # scales below this are multiplied into their vector
 
 
-@jit
+@bare
 def burst(
     indptr, indices, data, y, loss, delta, kind, shape, size, lower, upper,
-    rows, others, eta, alpha, beta, scales, v, G, w, table, margins, s, order, old, last, blocks, groups,
+    b, flat, second, eta, alpha, beta, scales, v, G, w, table, margins, s, order, old, last, blocks, groups,
 ):  # fmt: skip
-    """Make an iteration for each row of ``rows``; fewer if a number is not finite.
+    """Make an iteration for each step in ``eta``; fewer if a number is not finite.
 
-    G has the columns V and M; ``scales`` holds xi, sigma and the number of iterations made; ``others`` are second batches, whose table entries are refreshed
-    instead; ``last`` is the batch that V stands on if V is cleared in each step (-1 if it is not known), and ``old`` room for
+    ``flat`` holds the batches of b rows, one after the other; ``second`` second batches, whose table entries are refreshed
+    instead, if there are any; G has the columns V and M; ``scales`` holds xi, sigma and the number of iterations made; ``last`` is the batch that V stands on if V is cleared in each step (-1 if it is not known), and ``old`` room for
     its table entries.
     """
-    b, flat = rows.shape[1], rows.reshape(-1)
-    single, two, twice = shape < CORNER, kind >= TABLE, others.shape[1] > 0
+    single, two, twice = shape < CORNER, kind >= TABLE, second.size > 0
     before = kind == RECURSE or kind == BOTH or kind == FOLLOW  # these read the rows before x has moved
     xi, sigma = scales[0], scales[1]
-    for t in range(rows.shape[0]):
+    for t in range(eta.size):
         # the vertex s: one coordinate j, or an array; without M the scale of V does not matter
         e, j, length, scale = eta[t], 0, 0.0, sigma if two else 1.0
         if single:
@@ -82,7 +81,7 @@ def burst(
         elif kind == TABLE:
             total = passes.correct(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, table, old, not twice)
             if twice:
-                total += passes.renew(indptr, indices, data, y, loss, delta, others.reshape(-1), q, b, v, xi, G, table)
+                total += passes.renew(indptr, indices, data, y, loss, delta, second, q, b, v, xi, G, table)
         elif kind == BOTH:
             total = passes.both(
                 indptr, indices, data, y, loss, delta, flat, q, b, v, xi, e, single, j, length, s, G, sigma, table, beta[t], old
@@ -94,13 +93,14 @@ def burst(
 
         if blocks.size:
             scale = sigma if two else 1.0
-            raise_bounds(indptr, indices, data, rows[t], shape, G, two, scale, lower, blocks, groups)
+            raise_bounds(indptr, indices, data, flat, q, b, shape, G, two, scale, lower, blocks, groups)
             if twice:
-                raise_bounds(indptr, indices, data, others[t], shape, G, two, scale, lower, blocks, groups)
+                raise_bounds(indptr, indices, data, second, q, b, shape, G, two, scale, lower, blocks, groups)
         if a == 0.0:
-            last[:b] = rows[t]
-            if twice:
-                last[b:] = others[t]
+            for r in range(b):
+                last[r] = flat[q + r]
+                if twice:
+                    last[b + r] = second[q + r]
         if before:
             xi = move(single, v, s, xi, e, j, length)
         scales[0], scales[1] = xi, sigma
@@ -123,7 +123,7 @@ def move(single, v, s, xi, e, j, length):
     return xi
 
 
-@jit
+@bare
 def rescale(G, two, sigma, blocks, groups):
     """V <- sigma V; without M, bounds are those of V."""
     for j in range(G.shape[0]):
@@ -135,7 +135,7 @@ def rescale(G, two, sigma, blocks, groups):
             groups[A] *= sigma
 
 
-@jit
+@bare
 def clear(indptr, indices, data, G, last, by_rows):
     """V <- 0, knowing on which rows it stands."""
     if data.ndim == 1 and by_rows and last[0] >= 0:
@@ -147,10 +147,11 @@ def clear(indptr, indices, data, G, last, by_rows):
             G[j, 0] = 0.0
 
 
-@jit
-def raise_bounds(indptr, indices, data, rows, shape, G, two, sigma, weights, blocks, groups):
+@bare
+def raise_bounds(indptr, indices, data, flat, q, b, shape, G, two, sigma, weights, blocks, groups):
     """Raise the index's bounds above all that some rows have changed."""
     if data.ndim == 1:
-        for i in rows:
-            for e in range(U(indptr[i]), U(indptr[i + 1])):
+        for r in range(q, q + b):
+            i = U(flat[r])
+            for e in range(U(indptr[i]), U(indptr[i + U(1)])):
                 oracles.lift(shape, G, two, sigma, weights, blocks, groups, indices[e])

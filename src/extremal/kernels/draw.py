@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from numpy import uint64 as U
 
-from extremal.kernels.jit import jit
+from extremal.kernels.jit import bare
 
 
-@jit
+@bare
 def distinct(u, n, taken, out):
     """out[t] = a uniform set of indices below n, by Floyd's algorithm from the numbers u[t] in [0, 1): O(b) for b of them.
 

@@ -29,14 +29,19 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     return _stamped(kernel)
 
 
+def bare(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """The same for kernels that make no arrays, not even slices: numba then counts no references, which costs in inner loops."""
+    return jit(function, _nrt=False, **options)
+
+
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same without a call where it is used: for short functions of an inner loop."""
-    return jit(function, forceinline=True)
+    """A bare kernel without a call where it is used: for short functions of an inner loop."""
+    return bare(function, forceinline=True)
 
 
 def sums(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for short loops that sum: in any order, so that several terms are added at once, and without a call."""
-    return jit(function, fastmath={"reassoc", "contract", "nsz"}, forceinline=True)
+    """The same for short loops that sum: in any order, so that several terms are added at once."""
+    return bare(function, fastmath={"reassoc", "contract", "nsz"}, forceinline=True)
 
 
 def _stamped(kernel: Any) -> Any:

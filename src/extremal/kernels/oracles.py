@@ -17,7 +17,7 @@ from __future__ import annotations
 from numpy import int64
 from numpy import uint64 as U
 
-from extremal.kernels.jit import inlined, jit
+from extremal.kernels.jit import bare, inlined
 
 PEAK, WEIGHTED, LEAST, UNIT, CORNER, FILL = range(6)
 SHIFT = 6  # blocks of 2^6
@@ -81,7 +81,7 @@ def bound(kind, G, two, sigma, weights, j):
     return max(now, score(kind, G[U(j), 1], weights, j)) if two else now
 
 
-@jit
+@bare
 def rebuild(kind, G, two, sigma, weights, blocks, groups):
     """All bounds of the index anew."""
     for B in range(blocks.size):
@@ -90,7 +90,7 @@ def rebuild(kind, G, two, sigma, weights, blocks, groups):
         groups[Q] = group_bound(blocks, Q)
 
 
-@jit
+@bare
 def block_bound(kind, G, two, sigma, weights, B):
     """The largest bound in block B."""
     top = -1.0e308
@@ -99,7 +99,7 @@ def block_bound(kind, G, two, sigma, weights, B):
     return top
 
 
-@jit
+@bare
 def group_bound(blocks, Q):
     """The largest bound in group Q of blocks."""
     top = -1.0e308
@@ -118,7 +118,7 @@ def lift(kind, G, two, sigma, weights, blocks, groups, j):
             groups[j >> (2 * SHIFT)] = top
 
 
-@jit
+@bare
 def best(kind, G, two, sigma, weights, blocks, groups):
     """The first coordinate with the largest score, and the score: one look at each coordinate, or by the index."""
     at, top = 0, -1.0e308
@@ -137,7 +137,7 @@ def best(kind, G, two, sigma, weights, blocks, groups):
     return at, top
 
 
-@jit
+@bare
 def highest(a, lo, hi):
     """Where the largest entry of a[lo:hi] is."""
     at = lo
@@ -147,7 +147,7 @@ def highest(a, lo, hi):
     return at
 
 
-@jit
+@bare
 def look(kind, G, two, sigma, weights, blocks, B, at, top):
     """Search block B, and make its bound tight."""
     lo, hi = B << SHIFT, min((B + 1) << SHIFT, G.shape[0])
@@ -167,7 +167,7 @@ def coordinate(kind, size, weights, G, sigma, at, top):
     return -length if entry(G, sigma, at) > 0 else length
 
 
-@jit
+@bare
 def corner(G, sigma, lower, upper, s):
     """s_j = lower_j where g_j > 0 and upper_j elsewhere; bounds are arrays, or one number for all."""
     for j in range(G.shape[0]):
@@ -175,7 +175,7 @@ def corner(G, sigma, lower, upper, s):
         s[j] = bounds[j] if bounds.size > 1 else bounds[0]
 
 
-@jit
+@bare
 def fill(G, sigma, lower, room, amount, order, s):
     """s = lower, plus ``amount`` spent where g is smallest, at most room_j on entry j; ties go to the smallest j.
 
@@ -202,7 +202,7 @@ def fill(G, sigma, lower, room, amount, order, s):
         lo = pivot + 1
 
 
-@jit
+@bare
 def split(G, sigma, order, lo, hi):
     """Bring order[lo:hi] into two parts around a pivot, cheaper entries first; return where the pivot is."""
     middle = lo + (hi - lo) // 2
