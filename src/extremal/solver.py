@@ -11,7 +11,7 @@ import numpy as np
 
 from extremal import bursts, checks
 from extremal.active import ActiveSet
-from extremal.bursts import Reach
+from extremal.bursts import Burst, Reach
 from extremal.checks import InputError, NonFiniteError
 from extremal.counting import CountedObjective, CountedSet, ask
 from extremal.gradients import Estimate
@@ -166,7 +166,7 @@ def loop(setup: Setup) -> Generator[State, Reach | None]:
 
 
 def prepare(
-    call: str, f: Objective, C: ConvexSet, method: Recipe | str | None, x0: Any, seed: int, budget: Budget, in_bursts: bool = False
+    call: str, f: Objective, C: ConvexSet, method: Any, x0: Any, seed: int, budget: Budget, in_bursts: bool = False
 ) -> Setup:
     """Fit set, method and starting point to the objective, refusing what does not fit."""
     if isinstance(f, type) or not hasattr(f, "derivs"):
@@ -182,7 +182,8 @@ def prepare(
     calls = Calls()
     counted, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
     point, sampler = _first_point(call, f, oracle, prepared.move, x0), Sampler(f.n, seed, blocks=getattr(f, "blocks", False))
-    return Setup(counted, prepared, oracle, point, sampler, bursts.make(counted, oracle, prepared, sampler) if in_bursts else None)
+    burst = bursts.make(counted, oracle, prepared, sampler) if in_bursts else None
+    return Setup(counted, prepared, oracle, point, sampler, burst)
 
 
 def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x0: Any) -> Point:

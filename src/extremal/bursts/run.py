@@ -40,7 +40,8 @@ def make(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -
     model, known, estimator, steps = f.inner, vertices(C.inner), part(method.gradient), schedule(method.step)
     if known is None or estimator is None or steps is None or type(method.move) is not VertexMove:
         return None
-    if type(model) is not LinearModel or type(model.data) not in (CSR, Dense) or model.deriv_shape or compiled(model.loss) is None:
+    in_memory = type(model) is LinearModel and type(model.data) in (CSR, Dense) and not model.deriv_shape
+    if not in_memory or compiled(model.loss) is None:  # type: ignore[attr-defined]
         return None
     burst = Burst(f, C, known, estimator, steps, sampler)
     burst.ready()
@@ -59,7 +60,7 @@ class Burst:
         self._shown: tuple[Any, Any] = None, None  # the point and the estimate that the loop was given last
         self.interrupted = False  # Ctrl-C came, and is still to be raised
         model: Any = f.inner
-        n, d = model.data.shape
+        d = model.data.shape[1]
         b, sparse = estimator.gradient.batch, isinstance(model.data, CSR)
         empty = np.zeros(0, np.int64)
         entries = _entries(model.data) if sparse else (empty, empty, model.data._A)
@@ -145,8 +146,9 @@ class Burst:
 
     def _kernel(self, rows: np.ndarray, others: np.ndarray, *laws: np.ndarray) -> None:
         _kernels().burst(
-            *self._problem, *self._set, self._b, _locked(rows.reshape(-1)), _locked(others.reshape(-1)), *laws, self._scales, self._v, self._G, self._w, self._table,
-            self._margins, self._s, self._order, self._old, self._last, self._blocks, self._groups,
+            *self._problem, *self._set, self._b, _locked(rows.reshape(-1)), _locked(others.reshape(-1)), *laws, self._scales,
+            self._v, self._G, self._w, self._table, self._margins, self._s, self._order, self._old, self._last, self._blocks,
+            self._groups,
         )  # fmt: skip
 
     def _save(self, estimate: Any) -> tuple[Point, Any]:

@@ -36,8 +36,9 @@ def burst(
     """Make an iteration for each step in ``eta``; fewer if a number is not finite.
 
     ``flat`` holds the batches of b rows, one after the other; ``second`` second batches, whose table entries are refreshed
-    instead, if there are any; G has the columns V and M; ``scales`` holds xi, sigma and the number of iterations made; ``last`` is the batch that V stands on if V is cleared in each step (-1 if it is not known), and ``old`` room for
-    its table entries.
+    instead, if there are any. G has the columns V and M; ``scales`` holds xi, sigma and the number of iterations made;
+    ``last`` is the batch that V stands on if V is cleared in each step (-1 if it is not known), and ``old`` room for its table
+    entries.
     """
     single, two, twice = shape < CORNER, kind >= TABLE, second.size > 0
     before = kind == RECURSE or kind == BOTH or kind == FOLLOW  # these read the rows before x has moved

@@ -161,8 +161,10 @@ def look(kind, G, two, sigma, weights, blocks, B, at, top):
 @inlined
 def coordinate(kind, size, weights, G, sigma, at, top):
     """The value of the vertex at coordinate ``at``, given the best score; the simplex with 0 answers 0 if no g_j is negative."""
-    if kind == LEAST or kind == UNIT:
-        return size if kind == LEAST or top > 0 else 0.0
+    if kind == LEAST:
+        return size
+    if kind == UNIT:
+        return size if top > 0 else 0.0
     length = size / weights[at] if kind == WEIGHTED else size
     return -length if entry(G, sigma, at) > 0 else length
 
