@@ -12,7 +12,7 @@ from extremal.active import ActiveSet
 from extremal.objective import LinearModel, Objective, Rows, Segment
 from extremal.restricted import Restriction, restrict
 from extremal.result import Calls
-from extremal.sets import ConvexSet, Faced, Warm
+from extremal.sets import ConvexSet, Faced
 from extremal.vertices import Chord, Vertex
 
 
@@ -181,4 +181,5 @@ def ask(C: ConvexSet, g: np.ndarray, x: np.ndarray | None = None, near: Vertex |
     if x is not None:
         return C.lmo_at(g, x)  # type: ignore[attr-defined]
     g = g if C.matrix_free else np.asarray(g)
-    return C.lmo_from(g, near) if isinstance(C, Warm) else C.lmo(g)
+    warm = getattr(C, "lmo_from", None)  # as isinstance(C, Warm) would, which takes as long as a small oracle
+    return C.lmo(g) if warm is None else warm(g, near)

@@ -11,7 +11,7 @@ import numpy as np
 
 ROWS, COINS, START, SECOND, FRESH, ORDER = range(6)  # streams
 _COIN_BLOCK = 1024
-_STEPS, _ROWS = 4096, 65536  # batches are drawn for that many steps at once, or for that many rows
+_STEPS, _ROWS = 16384, 65536  # batches are drawn for that many steps at once, or for that many rows
 
 
 class Sampler:

@@ -51,27 +51,20 @@ def best_of(kind, G, sigma, weights, lo, hi):
 
 @inlined
 def scan(kind, G, sigma, weights, lo, hi):
-    """The same for a kind that is known when this is compiled: how large, by four maxima without branches, then where."""
-    a = b = c = e = -1.0e308
-    one, three, four = U(1), U(3), U(4)
-    rest = lo + (hi - lo) // four * four
-    for j in range(lo, rest, four):
-        a = larger(a, score(kind, entry(G, sigma, j), weights, j))
-        b = larger(b, score(kind, entry(G, sigma, j + one), weights, j + one))
-        c = larger(c, score(kind, entry(G, sigma, j + one + one), weights, j + one + one))
-        e = larger(e, score(kind, entry(G, sigma, j + three), weights, j + three))
-    for j in range(rest, hi):
-        a = larger(a, score(kind, entry(G, sigma, j), weights, j))
-    top, at = larger(larger(a, b), larger(c, e)), lo
-    while at + one < hi and score(kind, entry(G, sigma, at), weights, at) < top:
-        at += one
+    """The same for a kind that is known when this is compiled: two searches side by side, of every other coordinate."""
+    one, two = U(1), U(2)
+    at, other = lo, lo
+    top, rival = score(kind, entry(G, sigma, lo), weights, lo), -1.0e308
+    for j in range(lo + one, hi - one, two):
+        found, next_one = score(kind, entry(G, sigma, j), weights, j), score(kind, entry(G, sigma, j + one), weights, j + one)
+        at, top = (j, found) if found > top else (at, top)
+        other, rival = (j + one, next_one) if next_one > rival else (other, rival)
+    if (hi - lo) % two == U(0):
+        found = score(kind, entry(G, sigma, hi - one), weights, hi - one)
+        at, top = (hi - one, found) if found > top else (at, top)
+    if rival > top or (rival == top and other < at):
+        at, top = other, rival
     return int64(at), top
-
-
-@inlined
-def larger(a, b):
-    """The larger of two numbers."""
-    return a if a > b else b
 
 
 @inlined
