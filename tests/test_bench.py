@@ -22,6 +22,7 @@ from extremal.bench import (
     picture,
     problems,
     report,
+    rows,
     sizes,
     suite,
     timing,
@@ -89,6 +90,12 @@ def test_turns_divide_by_the_neighbours():
     bases = iter([1.0, 3.0, 3.0, 5.0, 5.0])
     ratios = timing.in_turns(lambda: next(bases), {"a": lambda: 4.0, "b": lambda: 6.0}, repeats=2)
     assert ratios == {"a": [2.0, 1.0], "b": [2.0, 1.2]}
+
+
+def test_several_bases_are_for_the_same_runs():
+    runs = iter([4.0, 8.0])
+    found = timing.against({"slow": lambda: 2.0, "fast": lambda: 1.0}, {"a": lambda: next(runs)}, repeats=2)
+    assert found == {"slow": {"a": [2.0, 4.0]}, "fast": {"a": [4.0, 8.0]}}
 
 
 def test_exponents():
@@ -188,14 +195,59 @@ def test_every_part_has_every_level(part):
 
 
 def test_the_bars_of_the_iterations(monkeypatch):
-    """One of Sarah's in a million dimensions, at b = 1, against the dense pass."""
+    """One of Sarah's in a million dimensions, at b = 1, against the dense pass; the plain pass is told of the same runs."""
     monkeypatch.setattr(iterations, "_iteration", lambda f, b, recipe, sizes: lambda: 1e-5)
-    monkeypatch.setitem(iterations.LEVELS, "smoke", iterations.Sizes((1000, iterations.LARGEST), (1, 10), 10, 5, 2, 1e-4))
-    found = [m for m in iterations.measure("smoke") if isinstance(m, Measurement)]
-    assert [(m.name, m.bar) for m in found if m.bar is not None] == [("SarahFW: d = 10^6, b = 1", 0.02)]
-    slopes = {m.name: m.ratio for m in found if m.name.startswith("exponents: ")}
+    passes = {iterations.PASS: lambda: 1e-3, iterations.PLAIN: lambda: 5e-4}
+    monkeypatch.setattr(iterations, "_passes", lambda d, target: passes)
+    few = iterations.Sizes((1000, iterations.LARGEST), (1, 10), rows=10, per_row=5, repeats=2)
+    monkeypatch.setitem(iterations.LEVELS, "smoke", few)
+    found = {m.name: m for m in iterations.measure("smoke") if isinstance(m, Measurement)}
+    assert {name: m.bar for name, m in found.items() if m.bar is not None} == {"SarahFW by abs(g).max(): d = 10^6, b = 1": 0.02}
+    for dense, ratio in (("abs(g).max()", 0.01), ("g.sum()", 0.02)):
+        m = found[f"SarahFW by {dense}: d = 10^6, b = 1"]
+        assert (m.ratio, dense in m.unit) == (pytest.approx(ratio), True)
+    slopes = {name: m.ratio for name, m in found.items() if name.startswith("exponents: ")}
     assert len(slopes) == 4
     assert all(abs(slope) < 1e-9 for slope in slopes.values())  # the same cost everywhere
+
+
+@pytest.mark.parametrize("level", ["quick", "default", "full"])
+def test_what_a_run_costs_once_is_shared_by_many_iterations(monkeypatch, level):
+    asked = []
+
+    def fake_run(f, recipe, seed=0, max_iter=0):
+        asked.append(max_iter)
+        return fake_result([0.0, 1.0], [1.0, 2.0], [0, max_iter])
+
+    monkeypatch.setattr(iterations, "run", fake_run)
+    for b in (1, 1000):
+        assert iterations._iteration(None, b, None, iterations.LEVELS[level])() == 1 / asked[-1]
+    assert asked[1] >= 20_000
+    assert asked[3] >= 200
+
+
+def test_rows_by_a_fake_clock(monkeypatch):
+    """Ours over the other's, not the other way round."""
+    times = {"ours": 3.0, "other": 2.0}
+    monkeypatch.setattr(rows, "seconds", lambda work, times_: times[work()])
+    monkeypatch.setattr(rows, "enough", lambda work, target: 1)
+    found = rows.compared(rows.Pair("dot", lambda: "ours", lambda: "other"), rows.Sizes(repeats=3))
+    assert (found.ratio, found.repeats, found.bar, found.unit) == (1.5, 3, 1.5, rows.SCIPY)
+
+
+def test_rows_compare_passes_over_the_same_bytes():
+    """Both calls of a pair that has a bar find the same; without one is what random rows cost more."""
+    found = list(rows.pairs(rows.Sizes((240,), (60,), 8, (70,))))
+    assert [pair.name for pair in found if pair.bar is None] == ["rows at random: A[idx] x, 240 x 60"]
+    assert {pair.bar for pair in found} == {1.5, None}
+    lmos = [pair for pair in found if pair.unit == rows.VECTOR]
+    assert len(found) - 1 - len(lmos) == 4  # gradients of sparse and dense rows, and both products
+    for pair in found:
+        if pair.bar is not None and pair not in lmos:
+            assert np.allclose(pair.ours(), pair.other(), rtol=1e-12), pair.name
+    g = np.random.default_rng(3).standard_normal(70)
+    for pair in lmos:
+        assert 20 * pair.other() == -pair.ours().dot(g)
 
 
 def test_sizes_compare_what_exceeds_the_cache(monkeypatch):
@@ -411,8 +463,14 @@ def test_strict_ends_with_3_where_a_bar_is_missed(canned):
     assert run("bench", "--strict").exit_code == 0
     canned.append(measured(name="a8a: SarahFW, b = n/100", ratios=[1.21]))
     assert run("bench").exit_code == 0
-    assert run("bench", "--strict").exit_code == 3
-    assert "missed" in run("bench").stdout
+    result = run("bench", "--strict")
+    assert result.exit_code == 3
+    assert "Bars met: 1 of 2\nmissed: methods, a8a: SarahFW, b = n/100: 1.21, bar 1.2\n" in result.stdout
+
+
+def test_brackets_are_shown_as_they_are(canned):
+    canned.append(measured("rows", "9 x 9: A[idx] x, all rows", ratios=[9.0]))
+    assert run("bench").stdout.count("A[idx] x") == 2  # in its table, and as missed
 
 
 def test_mistakes_are_one_line(canned, tmp_path):

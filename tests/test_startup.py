@@ -1,6 +1,6 @@
 """The first call in a process: what is imported, what is compiled and where it is kept, and that users are told.
 
-How long it takes is measured by benchmarks/startup.py.
+How long it takes is measured by `extremal bench startup`.
 """
 
 from __future__ import annotations

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from extremal.bench.problems import generated, per_iteration, run
-from extremal.bench.timing import Found, Measurement, enough, exponent, in_turns, seconds
+from extremal.bench.timing import Found, Measurement, against, enough, exponent, seconds
 from extremal.methods import Recipe, SagaSarahFW, SarahFW
 
 PART = "iterations"
-UNIT = "passes abs(g).max() over a dense vector, for an iteration"
-PLAIN = "passes g.max() over a dense vector, for an iteration"
-BAR = 1 / 50  # of Sarah at the largest dimension, b = 1
+PASS, PLAIN = "abs(g).max()", "g.sum()"  # one pass over a dense vector: with the intermediate vector that it makes, and none
+BAR = 1 / 50  # of Sarah at the largest dimension, b = 1, in passes of the first kind
 LARGEST = 1_000_000
 METHODS: dict[str, Callable[[int], Recipe]] = {
     "SarahFW": lambda b: SarahFW(batch=b),
@@ -32,13 +31,14 @@ class Sizes:
     dimensions: tuple[int, ...] = (1_000, 10_000, 100_000, LARGEST)
     batches: tuple[int, ...] = (1, 10, 100, 1000)  # in the largest dimension; b = 1 in the others
     rows: int = 20_000
+    runs: int = 60_000  # rows that a run asks for, about: what it costs once, O(d), is shared by as many iterations at b = 1
     per_row: int = 50
     repeats: int = 5
     target: float = 0.02  # CPU seconds of the dense passes, about
 
 
 LEVELS = {
-    "smoke": Sizes((100, 1_000), (1, 10), 300, 20, 2, 0.001),
+    "smoke": Sizes((100, 1_000), (1, 10), 300, 900, 20, 2, 0.001),
     "quick": Sizes((10_000, LARGEST), (1,), repeats=3),
     "default": Sizes(),
     "full": Sizes(repeats=9),
@@ -61,31 +61,48 @@ def measure(level: str) -> Found:
 
 
 def _dimension(d: int, sizes: Sizes, costs: Costs) -> Iterator[Measurement]:
-    """All methods and batches in one dimension, in turns with the dense pass; their CPU seconds are kept in ``costs``."""
+    """All methods and batches in one dimension, in turns with dense passes; their CPU seconds are kept in ``costs``."""
     f = generated(sizes.rows, d, sizes.per_row).f
-    g = np.random.default_rng(0).standard_normal(d)
-    passes = {UNIT: lambda: np.abs(g).max()} | ({PLAIN: lambda: g.max()} if d == sizes.dimensions[-1] else {})
     batches = sizes.batches if d == sizes.dimensions[-1] else (1,)
     runs = {_key(m, d, b): _iteration(f, b, METHODS[m](b), sizes) for m in METHODS for b in batches}
-    for unit, dense in passes.items():
-        times = enough(dense, sizes.target)
-        asked = runs if unit == UNIT else {name: cost for name, cost in runs.items() if name.endswith("b = 1")}
-        kept: Costs = {}
-        contenders = {name: _keeping(kept, name, cost) for name, cost in asked.items()}
-        for name, ratios in in_turns(lambda dense=dense, times=times: seconds(dense, times), contenders, sizes.repeats).items():
-            bar = BAR if (name, unit) == (_key("SarahFW", LARGEST, 1), UNIT) else None
-            said = name if unit == UNIT else f"{name}, by g.max()"
-            yield Measurement.of(PART, said, ratios, unit=unit, bar=bar)
-        costs |= kept
+    contenders = {name: _keeping(costs, name, cost) for name, cost in runs.items()}
+    for dense, found in against(_passes(d, sizes.target), contenders, sizes.repeats).items():
+        for name, ratios in found.items():
+            yield Measurement.of(PART, _said(name, dense), ratios, unit=unit(dense), bar=_bar(name, dense))
+
+
+def _passes(d: int, target: float) -> dict[str, Callable[[], float]]:
+    """CPU seconds of one pass over a dense vector, of each kind."""
+    g = np.random.default_rng(0).standard_normal(d)
+    kinds: dict[str, Callable[[], object]] = {PASS: lambda: np.abs(g).max(), PLAIN: lambda: g.sum()}
+    counted = {name: (work, enough(work, target)) for name, work in kinds.items()}
+    return {name: lambda work=work, times=times: seconds(work, times) for name, (work, times) in counted.items()}
+
+
+def unit(dense: str) -> str:
+    """What an iteration is counted in."""
+    return f"passes {dense} over a dense vector of d numbers, for an iteration"
+
+
+def _said(name: str, dense: str) -> str:
+    """The name of a measurement tells the pass.
+
+    Examples
+    --------
+    >>> _said("SarahFW: d = 10^6, b = 1", PLAIN)
+    'SarahFW by g.sum(): d = 10^6, b = 1'
+    """
+    return name.replace(": ", f" by {dense}: ", 1)
+
+
+def _bar(name: str, dense: str) -> float | None:
+    return BAR if (name, dense) == (_key("SarahFW", LARGEST, 1), PASS) else None
 
 
 def _iteration(f: Any, b: int, recipe: Recipe, sizes: Sizes) -> Callable[[], float]:
-    """CPU seconds of an iteration, as a callable with a new seed each time; compiled and warm.
-
-    As many iterations as take ``sizes.rows`` rows, so that what a run costs once, O(d), is shared by many at b = 1.
-    """
+    """CPU seconds of an iteration, as a callable with a new seed each time; compiled and warm."""
     run(f, recipe, max_iter=20)
-    iterations, seeds = max(20, sizes.rows // b), count()
+    iterations, seeds = max(200, sizes.runs // b), count()
     return lambda: per_iteration(run(f, recipe, seed=next(seeds), max_iter=iterations))
 
 

@@ -53,7 +53,7 @@ def measure(level: str) -> Found:
             yield from _growth(method, kind, {n: costs[method, kind, n] for n in rows})
         pairs = zip(costs[method, "blocks", rows[-1]], costs[method, "rows", rows[-1]], strict=True)
         name = f"blocks over rows: {method}, n = {power(rows[-1])}"
-        yield Measurement.of(PART, name, [blocks / each for blocks, each in pairs], unit="CPU time of random rows")
+        yield Measurement.of(PART, name, [blocks / each for blocks, each in pairs], unit="times the CPU time of random rows")
 
 
 def needed(n: int) -> int:

@@ -115,13 +115,27 @@ def in_turns(base: Callable[[], float], contenders: Mapping[str, Callable[[], fl
     >>> in_turns(lambda: 2.0, {"twice": lambda: 4.0, "half": lambda: 1.0}, repeats=2)
     {'twice': [2.0, 2.0], 'half': [0.5, 0.5]}
     """
-    ratios: dict[str, list[float]] = {name: [] for name in contenders}
-    before = base()
+    return against({"base": base}, contenders, repeats)["base"]
+
+
+def against(
+    bases: Mapping[str, Callable[[], float]], contenders: Mapping[str, Callable[[], float]], repeats: int
+) -> dict[str, dict[str, list[float]]]:
+    """The same with several bases, all of them on either side of each contender: the ratios of the same runs to each.
+
+    Examples
+    --------
+    >>> against({"one": lambda: 1.0, "two": lambda: 2.0}, {"four": lambda: 4.0}, repeats=1)
+    {'one': {'four': [4.0]}, 'two': {'four': [2.0]}}
+    """
+    ratios: dict[str, dict[str, list[float]]] = {base: {name: [] for name in contenders} for base in bases}
+    before = {base: clock() for base, clock in bases.items()}
     for _ in range(repeats):
         for name, contender in contenders.items():
             spent = contender()
-            after = base()
-            ratios[name].append(2 * spent / (before + after))
+            after = {base: clock() for base, clock in bases.items()}
+            for base, found in ratios.items():
+                found[name].append(2 * spent / (before[base] + after[base]))
             before = after
     return ratios
 

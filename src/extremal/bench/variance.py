@@ -15,7 +15,7 @@ from extremal.methods import FrankWolfe
 from extremal.objective import LinearModel
 
 PART = "variance"
-UNIT = "mean |g_S - g|^2 of as many random rows"
+UNIT = "times the mean |g_S - g|^2 of as many random rows"
 Draw = Callable[[np.random.Generator, int, int], np.ndarray]
 
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from extremal.bench.suite import Item
 
+LEGEND = (
+    "Every number is a median over repeats, with the least and the most of them, in the unit that the title of its table names.\n"
+    "CPU time is that of one thread. A bar is what a median should not exceed."
+)
 CODES = "Exit codes: 0 measured; 1 a part failed; 2 a mistake in the input; 3 a bar is missed, with --strict; 130 Ctrl-C."
 
 
@@ -45,7 +49,9 @@ def bench(
     level = "quick" if quick else "full" if full else "default"
     chosen, console = suite.chosen(parts or [], peers), Console()
     _folder(out)
+    console.print(LEGEND, soft_wrap=True, highlight=False)
     items = _measured(chosen, level, console)
+    _bars(items, console)
     said = _write(items, level, suite.complete(chosen) and not quick and not suite.failed(items), out, console)
     if suite.failed(items):
         raise typer.Exit(1)
@@ -80,13 +86,16 @@ def _measured(chosen: list[str], level: str, console: Console) -> list[Item]:
 
 
 def _show(part: str, items: list[Item], console: Console) -> None:
+    from rich.markup import escape
+
     from extremal.bench.timing import Measurement
     from extremal.experiments.report import print_table
 
     found = [item for item in items if isinstance(item, Measurement)]
     for unit in dict.fromkeys(item.unit for item in found):
-        rows = [_cells(item) for item in found if item.unit == unit]
-        print_table(console, f"{part}: {unit}", ("", "median", "least", "most", "bar", ""), rows)
+        rows = [[escape(cell) for cell in _cells(item)] for item in found if item.unit == unit]
+        console.print()
+        print_table(console, escape(f"{part}: {unit}"), ("", "median", "least", "most", "bar", ""), rows)
     for item in items:
         if not isinstance(item, Measurement):
             console.print(f"{part}: {item.name}: not measured: {item.reason}", soft_wrap=True, highlight=False, markup=False)
@@ -95,6 +104,18 @@ def _show(part: str, items: list[Item], console: Console) -> None:
 def _cells(item: Any) -> list[str]:
     bar = "" if item.bar is None else f"{item.bar:g}"
     return [item.name, *(f"{value:.3g}" for value in (item.ratio, item.low, item.high)), bar, item.verdict]
+
+
+def _bars(items: list[Item], console: Console) -> None:
+    """How many bars are met, and which are not."""
+    from extremal.bench.timing import Measurement
+
+    held = [item for item in items if isinstance(item, Measurement) and item.bar is not None]
+    missed = [item for item in held if item.verdict == "missed"]
+    console.print(f"\nBars met: {len(held) - len(missed)} of {len(held)}", soft_wrap=True, highlight=False)
+    for item in missed:
+        said = f"missed: {item.part}, {item.name}: {item.ratio:.3g}, bar {item.bar:g}"
+        console.print(said, soft_wrap=True, highlight=False, markup=False)
 
 
 def _write(items: list[Item], level: str, keep: bool, out: Path, console: Console) -> dict[str, Any]:

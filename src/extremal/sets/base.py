@@ -36,6 +36,7 @@ class ConvexSet(ABC):
     matrix_free: ClassVar[bool] = False  # whether ``lmo`` takes gradients that are known by products only
 
     shape: tuple[int, ...] | None  # shape of the set's points, None as long as it is open
+    _fits = None  # of a set of open shape: the last shape that was asked about and fits
 
     def __init_subclass__(cls, **options: Any) -> None:
         """What every set shares in its methods: what is no array of numbers that fits is refused before they see it."""
@@ -137,7 +138,7 @@ def _checked(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(self: ConvexSet, a: Any, *args: Any, **options: Any) -> Any:
-        if type(a) is not np.ndarray or a.dtype.kind != "f" or a.shape != self.shape:
+        if type(a) is not np.ndarray or a.dtype.kind != "f" or a.shape != (self.shape or self._fits):
             a = _fitting(self, name, argument, a)
         if name == "project":
             checks.finite(f"{type(self).__name__}.project", "x", a)
@@ -158,6 +159,7 @@ def _fitting(C: ConvexSet, name: str, argument: str, a: Any) -> Any:
         a = a if a.dtype.kind == "f" else a.astype(np.float64)
     if C.shape is None:
         C.on(a.shape)  # refuses a shape that the set has no points of
+        object.__setattr__(C, "_fits", a.shape)
     elif C.shape != a.shape:
         raise InputError(f"{what} must have the shape of the set's points, {C.shape}, got {a.shape}")
     return a
