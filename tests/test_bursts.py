@@ -17,6 +17,8 @@ import scipy.sparse as sp
 
 import extremal as ex
 from extremal import bursts
+from extremal.kernels import oracles
+from extremal.kernels.burst import rescale
 from extremal.methods import Budget
 from extremal.solver import prepare
 
@@ -62,7 +64,8 @@ ESTIMATORS = {
     "sag, law": ex.Sag(9, LAW, replace=True),
     "saga": ex.Saga(5),
     "saga, two": ex.Saga(5, two_batches=True),
-    "saga, repeats": ex.Saga(9, two_batches=True, replace=True),
+    "saga, repeats": ex.Saga(9, replace=True),
+    "saga, two, repeats": ex.Saga(9, two_batches=True, replace=True),
     "saga sarah": ex.SagaSarah(5, 0.05),
     "saga sarah, cold": ex.SagaSarah(9, 0.2, start="cold", replace=True),
     "svrg": ex.Svrg(5, 37),
@@ -121,9 +124,10 @@ def count(monkeypatch):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("where", SETS)
-def test_every_pair_makes_the_iterations_of_the_loop(name, where, count):
+def test_every_pair_makes_the_iterations_of_the_loop(name, where, count, monkeypatch):
     """Ten thousand of them for one estimator and one set of each kind, some hundreds for the others."""
     steps = 10_000 if name in ONE_EACH and where in ONE_SET_EACH else 500
+    monkeypatch.setattr("extremal.sampling._STEPS", 97)  # many draws, and calls, and no round number
     f = model(SPARSE)
     record = ex.Record(every=steps / 20, what=("value", "x"))
     fast, slow = both(f, SETS[where], ESTIMATORS[name], max_iter=steps, record=record)
@@ -247,6 +251,87 @@ def test_ties_between_blocks_go_to_the_smallest_coordinate():
         assert not fast.x[8:].any()
 
 
+def by_hand(kind, G, sigma, w):
+    g = G[:, 1] + sigma * G[:, 0]
+    scores = np.abs(g) if kind == oracles.PEAK else np.abs(g) / w if kind == oracles.WEIGHTED else -g
+    return int(scores.argmax()), scores.max()
+
+
+@pytest.mark.parametrize("kind", [oracles.PEAK, oracles.WEIGHTED, oracles.LEAST])
+@pytest.mark.parametrize("d", [64, 130, 9000])
+def test_loose_bounds_and_ties_still_give_the_first_of_the_largest(kind, d):
+    w = np.ones(d)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        two, at = bool(seed % 3), rng.choice(d, size=12, replace=False)
+        G = np.zeros((d, 2))
+        G[at, 0] = rng.choice([-2.0, -1.0, 1.0, 2.0], size=12)
+        G[at, 1] = rng.choice([-1.0, 0.0, 1.0], size=12) if two else 0.0
+        blocks = np.empty(-(-d // 64))
+        groups = np.empty(-(-len(blocks) // 64))
+        oracles.rebuild(kind, G, two, 1.0, w, blocks, groups)
+        blocks += rng.choice([0.0, 1.0, 5.0], size=len(blocks), p=[0.98, 0.01, 0.01] if seed % 2 else [0.5, 0.25, 0.25])
+        for Q in range(len(groups)):
+            groups[Q] = blocks[64 * Q : 64 * Q + 64].max() + rng.choice([0.0, 3.0])
+        assert oracles.best(kind, G, two, 1.0, w, blocks, groups) == by_hand(kind, G, 1.0, w)
+        true = [by_hand(kind, G[64 * B : 64 * B + 64], 1.0, w[64 * B : 64 * B + 64])[1] for B in range(len(blocks))]
+        assert (blocks >= true).all()
+        assert all(groups[B // 64] >= blocks[B] for B in range(len(blocks)))
+
+
+def test_bounds_stay_above_negative_scores_when_v_is_rescaled():
+    G = np.zeros((200, 2))
+    G[:, 0] = 1.0 + np.arange(200) % 7
+    blocks, groups = np.empty(4), np.empty(1)
+    oracles.rebuild(oracles.LEAST, G, False, 1.0, np.zeros(1), blocks, groups)
+    rescale(G, False, 1e-17, blocks, groups)
+    assert (blocks >= -1e-17).all()
+    assert (groups >= -1e-17).all()
+    np.testing.assert_allclose(G[:, 0], 1e-17 * (1.0 + np.arange(200) % 7))
+
+
+HALF, ALL = ex.PowerLaw(0.5, 1.0, 0.0), ex.PowerLaw(1.0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("gradient", [ex.Momentum(2, HALF), ex.Storm(2, HALF), ex.SagaSarah(2, 0.5), ex.Sag(2),
+                                      ex.Momentum(2, ALL), ex.SagaSarah(2, 1.0)], ids=repr)  # fmt: skip
+def test_scales_that_would_underflow(gradient):
+    """alpha and 1 - eta of one half: after some thousand steps nothing would be left of V and x but for rescaling."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((1500, 8))
+    f = ex.LinearModel(ex.Logistic(), A, np.where(rng.random(1500) < 0.5, 1.0, -1.0))
+    fast, slow = both(f, ex.L1Ball(3.0), gradient, ex.InverseSqrt(horizon=4), max_iter=2500, max_grads=10**9)
+    agree(fast, slow)
+
+
+def test_large_gradients_do_not_overflow_by_the_scale_of_v():
+    rng = np.random.default_rng(0)
+    f = ex.LinearModel(ex.Squared(), 1e140 * rng.standard_normal((60, 8)), 1e140 * rng.standard_normal(60))
+    agree(*both(f, ex.L1Ball(1.0), ex.Momentum(2, HALF), max_iter=300, record=None), tol=1e270)
+    fast, slow = both(f, ex.L1Ball(1.0), ex.Momentum(2, HALF), max_iter=300)
+    np.testing.assert_allclose(fast.x, slow.x, rtol=0, atol=1e-9)
+
+
+def test_the_simplex_with_0_stays_there_if_no_gradient_is_negative():
+    A = np.abs(DENSE)
+    A[:, 3] = 0.0  # a gradient of exactly 0 is not negative
+    f = ex.LinearModel(ex.Squared(), A, -np.ones(N))
+    fast, slow = both(f, ex.UnitSimplex(2.0), ex.Sag(5), max_iter=40, x0=np.full(DIM, 0.01))
+    agree(fast, slow)
+    assert fast.x.max() < 0.01
+
+
+def test_a_budget_that_fills_the_box_keeps_the_bounds():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        lower = rng.standard_normal(DIM)
+        upper = lower + rng.random(DIM)
+        C = ex.BudgetBox(lower, upper, float(upper.sum()))
+        fast, slow = both(model(SPARSE), C, ex.Sag(5), max_iter=20)
+        agree(fast, slow)
+        assert (fast.x <= upper + 1e-14).all()
+
+
 # where bursts have no place
 
 
@@ -256,6 +341,13 @@ class MyLoss(ex.Squared):
 
 class MyBall(ex.L1Ball):
     """A set of the user's own."""
+
+
+class MySchedule(ex.OpenLoop):
+    """One that changes what bursts would ask."""
+
+    def at(self, k, phase=None):
+        return 0.5 if k < 10 else 2.0 / (k + 2)
 
 
 class MyStep(ex.OpenLoop):
@@ -277,6 +369,7 @@ def test_other_parts_are_left_to_the_loop():
     assert not made_in_bursts(f, ex.L1Ball(3.0, centre=LOWER), ex.Method(sarah, ex.OpenLoop()))
     assert not made_in_bursts(f, ex.L2Ball(3.0), ex.Method(sarah, ex.OpenLoop()))
     assert not made_in_bursts(f, C, ex.Method(sarah, MyStep()))
+    assert not made_in_bursts(f, C, ex.Method(sarah, MySchedule()))
     assert not made_in_bursts(f, C, ex.Method(sarah, ex.Scaled(ex.LineSearch(), 0.5)))
     assert not made_in_bursts(f, C, ex.Method(ex.Full(), ex.OpenLoop()))
     assert not made_in_bursts(f, C, ex.Method(ex.Svrg(ex.PowerLaw(), 10), ex.OpenLoop()))
@@ -285,9 +378,16 @@ def test_other_parts_are_left_to_the_loop():
     assert not made_in_bursts(several, ex.L1Ball(3.0), ex.Method(sarah, ex.OpenLoop()))
 
 
-def test_a_rule_of_ones_own_is_obeyed():
-    fast, slow = both(model(SPARSE), ex.L1Ball(3.0), ex.Sarah(5, 0.1), MyStep(), max_iter=50)
+@pytest.mark.parametrize("rule", [MyStep(), MySchedule()], ids=repr)
+def test_a_rule_of_ones_own_is_obeyed(rule):
+    fast, slow = both(model(SPARSE), ex.L1Ball(3.0), ex.Sarah(5, 0.1), rule, max_iter=50)
     np.testing.assert_array_equal(fast.x, slow.x)
+
+
+def test_steps_outside_of_0_1_are_refused(monkeypatch):
+    monkeypatch.setattr(ex.OpenLoop, "at", lambda self, k, phase=None: 3.0 / (k + 2.0))
+    with pytest.raises(ex.InputError, match=r"eta = .*1\.5.* at iteration 0; it must be a number in \[0, 1\]"):
+        ex.minimize(model(SPARSE), ex.L1Ball(1.0), ex.Method(ex.Sag(5), ex.OpenLoop()), max_iter=1)
 
 
 def test_iterate_and_callbacks_see_every_iteration():
@@ -367,6 +467,46 @@ def test_the_caller_s_arrays_stay_as_they_are():
     for a, b in zip(before, (f.data._A.data, f.y, x0), strict=True):
         np.testing.assert_array_equal(a, b)
     assert len({tuple(x) for x in states.values()}) == len(ONE_EACH)
+
+
+def test_time_is_asked_for_between_calls():
+    method = ex.Method(ex.Sag(1), ex.OpenLoop())
+    setup = prepare("minimize", model(SPARSE), SETS["l1"], method, None, 0, Budget(max_iter=10**6), in_bursts=True)
+    estimate = setup.method.gradient.init(setup.f, setup.point.x, setup.sampler)
+    asked = []
+    made, _, _ = setup.burst.run(0, setup.point, estimate, bursts.Reach(over=lambda: asked.append(1) or len(asked) == 2))
+    assert asked == [1, 1]
+    assert made == 2 * 16384 - 1  # the first batch was drawn for the start
+
+
+def test_a_compiled_call_does_not_take_long():
+    """Where an iteration costs O(d), a call is shorter."""
+    f = wide_model(d=200_000, density=5e-5)
+    for C, least, most in ((ex.L1Ball(1.0), 10**5, 10**7), (ex.Box(-1, 1), 49, 50), (ex.CappedSimplex(0.1), 49, 50)):
+        burst = prepare("minimize", f, C, ex.Method(ex.Sag(1), ex.OpenLoop()), None, 0, Budget(), in_bursts=True).burst
+        assert least <= burst._longest <= most
+    dense = ex.LinearModel(ex.Squared(), np.ones((10, 5000)), np.ones(10))
+    burst = prepare(
+        "minimize", dense, ex.L1Ball(1.0), ex.Method(ex.Sag(5), ex.OpenLoop()), None, 0, Budget(), in_bursts=True
+    ).burst
+    assert burst._longest == 10**7 // 55_000
+
+
+def test_ctrl_c_counts_what_was_made(monkeypatch):
+    f, calls = model(SPARSE), []
+    call = bursts.Burst._call
+
+    def interrupted(self, *args):
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        calls.append(1)
+        call(self, *args)
+
+    monkeypatch.setattr(bursts.Burst, "_call", interrupted)
+    r = ex.minimize(f, SETS["l1"], ex.Method(ex.Sag(5), ex.OpenLoop()), tol=0, atol=0, max_iter=10**9)
+    assert r.status == ex.Status.INTERRUPTED
+    assert r.calls.lmos == r.n_iter > 0
+    assert r.calls.grads == 5 * (r.n_iter + 1)
 
 
 def test_time_limits_stop_a_burst():

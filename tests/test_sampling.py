@@ -111,10 +111,18 @@ def test_start_is_one_row_for_the_seed():
 
 @pytest.mark.parametrize("replace", [False, True])
 def test_cost_does_not_grow_with_n(replace):
+    ex.Sampler(10**9, seed=1).rows(0, 100, replace)  # compiled
     began = time.perf_counter()
     peak = peak_of(lambda: ex.Sampler(10**9, seed=0).rows(0, 100, replace))
     assert time.perf_counter() - began < 3.0  # 512 steps of 100 rows; n of anything would take far longer
     assert peak < 8 * 2**20
+
+
+@pytest.mark.parametrize(("n", "batch"), [(5, 2), (64, 63), (65, 40), (1000, 999), (10**6, 3000)])
+def test_bits_and_hashes_mark_the_same_rows(n, batch, monkeypatch):
+    bits = ex.Sampler(n, seed=0).ahead(0, batch)
+    monkeypatch.setattr("extremal.sampling._BITS", 0)
+    np.testing.assert_array_equal(ex.Sampler(n, seed=0).ahead(0, batch), bits)
 
 
 @pytest.mark.parametrize(("n", "batch"), [(10**6, 10**5), (10**6, 10**6)])

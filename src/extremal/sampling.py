@@ -11,6 +11,7 @@ import numpy as np
 
 ROWS, COINS, START, SECOND, FRESH, ORDER = range(6)  # streams
 _COIN_BLOCK = 1024
+_BITS = 2**25  # up to so many rows, those that are taken are marked by a bit each
 _STEPS, _ROWS = 16384, 65536  # batches are drawn for that many steps at once, or for that many rows
 
 
@@ -90,6 +91,11 @@ class Sampler:
         """One index, for estimators that start from a single component."""
         return self._rng(START, 0).integers(0, self.n, size=1)
 
+    def ready(self) -> None:
+        """Compile what distinct rows need, so that no run's clock pays for it."""
+        if self.n > 2 and not self.blocks:
+            self.fresh(0, 2)
+
     def _draw(self, rng: np.random.Generator, steps: int, batch: int, replace: bool) -> np.ndarray:
         if batch == self.n and not replace:
             return np.tile(np.arange(self.n), (steps, 1))
@@ -97,12 +103,14 @@ class Sampler:
             return (rng.integers(0, self.n, size=(steps, 1)) + np.arange(batch)) % self.n
         if replace or batch == 1:
             return rng.integers(0, self.n, size=(steps, batch))
-        from extremal.kernels.draw import distinct  # numba: imported by the first batch of several rows
+        from extremal.kernels import draw  # numba: imported by the first batch of several rows
 
-        rows = np.empty((steps, batch), np.int64)
-        if not self._taken.size:
-            self._taken = np.zeros(self.n // 64 + 1, np.uint64)
-        distinct(rng.random((steps, batch)), self.n, self._taken, rows)
+        u, rows = rng.random((steps, batch)), np.empty((steps, batch), np.int64)
+        if self.n > _BITS:
+            draw.by_hashes(u, self.n, np.empty(1 << (2 * batch).bit_length(), np.int64), rows)
+        else:
+            self._taken = self._taken if self._taken.size else np.zeros(self.n // 64 + 1, np.uint64)
+            draw.by_bits(u, self.n, self._taken, rows)
         return rows
 
     def _rng(self, stream: int, block: int) -> np.random.Generator:

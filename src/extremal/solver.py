@@ -182,8 +182,18 @@ def prepare(
     calls = Calls()
     counted, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
     point, sampler = _first_point(call, f, oracle, prepared.move, x0), Sampler(f.n, seed, blocks=getattr(f, "blocks", False))
+    if _draws_sets(prepared.gradient):
+        sampler.ready()
     burst = bursts.make(counted, oracle, prepared, sampler) if in_bursts else None
     return Setup(counted, prepared, oracle, point, sampler, burst)
+
+
+def _draws_sets(gradient: Any) -> bool:
+    """Whether an estimator, or the one that it wraps, draws batches of several distinct rows."""
+    inner = getattr(gradient, "gradient", None)
+    return (
+        _draws_sets(inner) if inner is not None else getattr(gradient, "batch", 1) != 1 and not getattr(gradient, "replace", True)
+    )
 
 
 def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x0: Any) -> Point:

@@ -11,7 +11,7 @@ import numpy as np
 
 from extremal.bursts.estimators import NONE, TABLE, Part, part
 from extremal.bursts.sets import FILL, Vertices, vertices
-from extremal.checks import NonFiniteError
+from extremal.checks import InputError, NonFiniteError
 from extremal.counting import CountedObjective, CountedSet
 from extremal.data import CSR, Dense
 from extremal.iterates import freeze
@@ -76,6 +76,8 @@ class Burst:
         self._old, self._last = np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
         blocks = -(-d >> BLOCK) if known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE) else 0
         self._blocks, self._groups = np.empty(blocks), np.empty(-(-blocks >> BLOCK))
+        work = 2 * b * (model.data._A.nnz / f.n if sparse else d) + (0 if blocks else d)
+        self._longest = max(1, int(_WORK / work))  # iterations of a compiled call
 
     def run(self, k: int, point: Point, estimate: Any, reach: Reach) -> tuple[int, Point, Any]:
         """Go on from iteration k: the iterations made, the point and the estimate after them; none if none can be made."""
@@ -136,11 +138,14 @@ class Burst:
         """As many iterations as there are draws at hand."""
         part, before = self.part, self._made
         now, batch, replace = k + before, part.gradient.batch, part.gradient.replace
-        rows = self.sampler.ahead(now + part.late, batch, replace)[: most - before]
+        rows = self.sampler.ahead(now + part.late, batch, replace)[: min(most - before, self._longest)]
         others = _NO_ROWS if part.second is None else self.sampler.ahead(now, batch, replace, part.second)[: len(rows)]
         ks = np.arange(now, now + len(rows), dtype=np.float64)  # as laws take them
-        eta = self.steps(ks, part.phase(estimate, np.arange(before, before + len(rows))))
-        self._kernel(rows, others, *(_one_each(law, len(rows)) for law in (eta, *part.weights(ks, self.f.n))))
+        eta = _one_each(self.steps(ks, part.phase(estimate, np.arange(before, before + len(rows)))), len(rows))
+        if not (eta.min() >= 0 and eta.max() <= 1):  # as in steps.take
+            bad = int(np.argmin((eta >= 0) & (eta <= 1)))
+            raise InputError(f"a step rule gave eta = {eta[bad]!r} at iteration {now + bad}; it must be a number in [0, 1]")
+        self._kernel(rows, others, eta, *(_one_each(law, len(rows)) for law in part.weights(ks, self.f.n)))
         if self._made < before + len(rows):
             raise NonFiniteError(f"the gradient estimate of iteration {k + self._made + 1} has a NaN or an infinite entry")
 
@@ -162,7 +167,8 @@ class Burst:
         return Point(x, x), self.part.after(estimate, g, mean, self._made)
 
 
-_AT_MOST = 2**20  # iterations between two looks of the loop
+_AT_MOST = 2**16  # iterations between two looks of the loop
+_WORK = 10**7  # entries that a compiled call reads or writes, some ten milliseconds: time and Ctrl-C wait for it
 _NO_ROWS = np.zeros((0, 0), np.int64)
 
 

@@ -20,7 +20,7 @@ class Vertices:
     code: int
     size: float = 1.0  # radius or total; the amount to be spent for FILL
     lower: Any = 0.0  # weights for WEIGHTED; an array, or one number for all entries
-    upper: Any = 0.0  # the room above lower for FILL
+    upper: Any = 0.0
 
     @property
     def single(self) -> bool:
@@ -53,7 +53,7 @@ def _cube(C: Any) -> Vertices:
 def _budget(C: Any) -> Vertices:
     lower, upper, total = C._limits
     amount = total - float(np.broadcast_to(lower, C.shape).sum())
-    return Vertices(FILL, amount, lower, np.minimum(upper - lower, amount))
+    return Vertices(FILL, amount, lower, upper)
 
 
 _KNOWN: dict[str, Callable[[Any], Vertices | None]] = {  # by name: the sets are imported by those who use them

@@ -25,7 +25,7 @@ from extremal.kernels.oracles import CORNER, FILL
 from extremal.kernels.row import U
 
 RECURSE, AVERAGE, REFRESH, FOLLOW, TABLE, BOTH, SNAPSHOT = range(7)
-TINY = 1e-30  # scales below this are multiplied into their vector
+TINY = 1e-16  # scales below this are multiplied into their vector
 
 
 @bare
@@ -48,6 +48,8 @@ def burst(
         e, j, length, scale = eta[t], 0, 0.0, sigma if two else 1.0
         if single:
             j, top = oracles.best(shape, G, two, scale, lower, blocks, groups)
+            if not math.isfinite(top):
+                return
             length = oracles.coordinate(shape, size, lower, G, scale, j, top)
         elif shape == FILL:
             oracles.fill(G, scale, lower, upper, size, order, s)
@@ -102,6 +104,8 @@ def burst(
                 last[r] = flat[q + r]
                 if twice:
                     last[b + r] = second[q + r]
+        else:
+            last[0] = -1
         if before:
             xi = move(single, v, s, xi, e, j, length)
         scales[0], scales[1] = xi, sigma

@@ -1,19 +1,22 @@
-"""Batches of distinct rows, from uniform numbers."""
+"""Batches of distinct rows, from uniform numbers, by Floyd's algorithm: O(b) for b of them.
+
+The r-th pick is uniform in [0, n - b + r]; if that is taken, n - b + r itself is the pick. What is taken is marked by a bit for
+every index, or, where these are too many, in a hash table.
+"""
 
 from __future__ import annotations
 
 from numpy import uint64 as U
 
-from extremal.kernels.jit import bare
+from extremal.kernels.jit import bare, inlined
+
+EMPTY = -1
+MIX = 0x9E3779B97F4A7C15 >> 1  # an odd number with well mixed bits, for multiplicative hashing
 
 
 @bare
-def distinct(u, n, taken, out):
-    """out[t] = a uniform set of indices below n, by Floyd's algorithm from the numbers u[t] in [0, 1): O(b) for b of them.
-
-    The r-th pick is uniform in [0, n - b + r]; if that is taken, n - b + r itself is the pick. ``taken`` has a bit for every
-    index, all 0 before and after.
-    """
+def by_bits(u, n, taken, out):
+    """out[t] = a uniform set of indices below n from the numbers u[t] in [0, 1); the bits are 0 before and after."""
     b = u.shape[1]
     for t in range(u.shape[0]):
         for r in range(b):
@@ -25,3 +28,31 @@ def distinct(u, n, taken, out):
             out[t, r] = pick
         for r in range(b):
             taken[U(out[t, r]) >> U(6)] = U(0)
+
+
+@bare
+def by_hashes(u, n, slots, out):
+    """The same with a hash table, of a power of two above b places."""
+    b, mask = u.shape[1], slots.size - 1
+    for t in range(u.shape[0]):
+        for i in range(slots.size):
+            slots[i] = EMPTY
+        for r in range(b):
+            top = n - b + r
+            pick = int(u[t, r] * (top + 1))
+            if not take(slots, mask, pick):
+                pick = top
+                take(slots, mask, pick)
+            out[t, r] = pick
+
+
+@inlined
+def take(slots, mask, pick):
+    """Put a number into the hash table, or say that it is there already."""
+    at = ((pick * MIX) >> 20) & mask
+    while slots[at] != EMPTY:
+        if slots[at] == pick:
+            return False
+        at = (at + 1) & mask
+    slots[at] = pick
+    return True

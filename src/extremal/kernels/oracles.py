@@ -166,35 +166,40 @@ def coordinate(kind, size, weights, G, sigma, at, top):
 def corner(G, sigma, lower, upper, s):
     """s_j = lower_j where g_j > 0 and upper_j elsewhere; bounds are arrays, or one number for all."""
     for j in range(G.shape[0]):
-        bounds = lower if entry(G, sigma, j) > 0 else upper
-        s[j] = bounds[j] if bounds.size > 1 else bounds[0]
+        s[j] = one_of(lower, j) if entry(G, sigma, j) > 0 else one_of(upper, j)
 
 
 @bare
-def fill(G, sigma, lower, room, amount, order, s):
-    """s = lower, plus ``amount`` spent where g is smallest, at most room_j on entry j; ties go to the smallest j.
+def fill(G, sigma, lower, upper, amount, order, s):
+    """s = lower, plus ``amount`` spent where g is smallest, up to upper_j on entry j; ties go to the smallest j.
 
     A quickselect by what the cheaper entries cost, O(d) in the mean: if those before the pivot use up the amount, only they
-    are looked at again; if not, they and the pivot are filled.
+    are looked at again; if not, they and the pivot are filled. Bounds are arrays, or one number for all.
     """
     for j in range(G.shape[0]):
         order[j] = j
-        s[j] = lower[j] if lower.size > 1 else lower[0]
+        s[j] = one_of(lower, j)
     lo, hi, left = 0, G.shape[0], amount
     while lo < hi and left > 1e-13 * amount:
         pivot = split(G, sigma, order, lo, hi)
         cost = 0.0
         for i in range(lo, pivot):
-            cost += room[order[i]] if room.size > 1 else room[0]
+            cost += one_of(upper, order[i]) - one_of(lower, order[i])
         if cost >= left:
             hi = pivot
             continue
         for i in range(lo, pivot + 1):
             j = order[i]
-            part = min(room[j] if room.size > 1 else room[0], left)
-            s[j] += part
+            part = min(one_of(upper, j) - one_of(lower, j), left)
+            s[j] = min(s[j] + part, one_of(upper, j))
             left -= part
         lo = pivot + 1
+
+
+@inlined
+def one_of(bounds, j):
+    """Entry j of bounds that are an array, or one number for all."""
+    return bounds[j] if bounds.size > 1 else bounds[0]
 
 
 @bare

@@ -1,7 +1,7 @@
 """What a batch of rows does to the gradient estimate, one estimator each: see `extremal.kernels.burst` for the formulas.
 
 The batch is flat[q : q + b]; the draws behind it are there for looking ahead. G has the columns V and M, and g = M + sigma V.
-Each answers a sum that is finite if all that it added is.
+Each answers a sum that is not finite if a derivative is not.
 """
 
 from __future__ import annotations
