@@ -129,10 +129,12 @@ def test_batches_as_large_as_the_run_is_long(T):
 @pytest.mark.parametrize("loss", [ex.Logistic(), ex.Squared()], ids=repr)
 @pytest.mark.parametrize("method", [m for m in NAMED if m.card.convex], ids=repr)
 def test_convex_guarantees(method, loss, C, f_star):
-    """400 passes bring f within half a percent of f* of where it started; momentum, with its cube-root rate, within three."""
+    """400 passes bring f within half a percent of f* of where it started; momentum, with its cube-root rate, within three,
+    and the noisy SpiderRFW (0.04 to 0.8 percent over eight seeds) within one.
+    """
     r = ex.minimize(model(loss), C, method=method, tol=0, atol=0, max_grads=400 * N, seed=1)
     start, best = full(loss, C.on(DIM).start())[0], f_star(loss, C)
-    within = 0.03 if isinstance(method, ex.MomentumSFW) else 5e-3
+    within = {ex.MomentumSFW: 0.03, ex.SpiderRFW: 0.01}.get(type(method), 5e-3)
     assert -1e-8 <= r.value - best <= within * (start - best)
     assert r.value - best <= r.gap + 1e-15
     assert r.value == pytest.approx(full(loss, r.x)[0], rel=1e-12)
