@@ -756,7 +756,7 @@ def test_known_optima(name, radius):
 def test_real_data_are_certified_at_every_radius(name, radius):
     f, C = real_problem(name), ex.L1Ball(radius)
     r = reference(f, C)
-    assert r.gap <= 1e-10
+    assert r.gap <= 1e-10 * max(1, radius / 1000)  # the rounding of a gradient counts times the radius
     assert C.contains(r.x, tol=EXACT)
     assert r.value < f.value(np.zeros(f.shape))
 
