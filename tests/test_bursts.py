@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 import extremal as ex
 from extremal import bursts
-from extremal.kernels import oracles
+from extremal.kernels import codes, oracles
 from extremal.kernels.burst import rescale
 from extremal.methods import Budget
 from extremal.solver import prepare
@@ -253,11 +253,11 @@ def test_ties_between_blocks_go_to_the_smallest_coordinate():
 
 def by_hand(kind, G, sigma, w):
     g = G[:, 1] + sigma * G[:, 0]
-    scores = np.abs(g) if kind == oracles.PEAK else np.abs(g) / w if kind == oracles.WEIGHTED else -g
+    scores = np.abs(g) if kind == codes.PEAK else np.abs(g) / w if kind == codes.WEIGHTED else -g
     return int(scores.argmax()), scores.max()
 
 
-@pytest.mark.parametrize("kind", [oracles.PEAK, oracles.WEIGHTED, oracles.LEAST])
+@pytest.mark.parametrize("kind", [codes.PEAK, codes.WEIGHTED, codes.LEAST])
 @pytest.mark.parametrize("d", [64, 130, 9000])
 def test_loose_bounds_and_ties_still_give_the_first_of_the_largest(kind, d):
     w = np.ones(d)
@@ -283,7 +283,7 @@ def test_bounds_stay_above_negative_scores_when_v_is_rescaled():
     G = np.zeros((200, 2))
     G[:, 0] = 1.0 + np.arange(200) % 7
     blocks, groups = np.empty(4), np.empty(1)
-    oracles.rebuild(oracles.LEAST, G, False, 1.0, np.zeros(1), blocks, groups)
+    oracles.rebuild(codes.LEAST, G, False, 1.0, np.zeros(1), blocks, groups)
     rescale(G, False, 1e-17, blocks, groups)
     assert (blocks >= -1e-17).all()
     assert (groups >= -1e-17).all()

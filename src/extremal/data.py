@@ -14,6 +14,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.kernels.views import locked
 from extremal.vertices import Combination, Coordinate, LowRank, RankOne, SparseVertex, Vertex
 
 _STRUCTURED = Coordinate, SparseVertex, RankOne, LowRank  # their products need no product with a dense array of their size
@@ -283,15 +284,15 @@ class CSR(_Products):
 
     def ready(self, *outputs: int) -> None:
         """Import numba and compile the products, or load them from its cache."""
-        x = _locked(np.zeros((self.shape[1], *outputs), self.dtype))  # as iterates are
-        for none in (np.empty(0, np.int64), _locked(np.empty(0, np.int64))):
+        x = locked(np.zeros((self.shape[1], *outputs), self.dtype))  # as iterates are
+        for none in (np.empty(0, np.int64), locked(np.empty(0, np.int64))):
             self.tdot(self.dot(x, none), none)
             self._column(0, none)
         self._full.ready(self._entries)
 
     @cached_property
     def _entries(self) -> tuple[np.ndarray, ...]:
-        return _locked(self._A.indptr), _locked(self._A.indices), _locked(self._A.data)
+        return locked(self._A.indptr), locked(self._A.indices), locked(self._A.data)
 
     @cached_property
     def _full(self) -> Any:
@@ -320,13 +321,6 @@ class CSR(_Products):
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("_rows", "_full", "_entries")}  # modules, and views of _A
-
-
-def _locked(a: np.ndarray) -> np.ndarray:
-    """A read-only view: numba compiles apart for arrays that can be written."""
-    a = a.view()
-    a.flags.writeable = False
-    return a
 
 
 def as_data(A: Any) -> Data:

@@ -15,6 +15,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.kernels.codes import HUBER, LOGISTIC, NONLINEAR, SQUARED
 
 
 class Loss(Protocol):
@@ -178,7 +179,7 @@ LOSSES: dict[str, Callable[[], Loss]] = {  # names on the command line
 }
 
 
-_COMPILED = {Logistic: 0, NonlinearLeastSquares: 1, Squared: 2, Huber: 3}  # the numbers of extremal.kernels.losses
+_COMPILED = {Logistic: LOGISTIC, NonlinearLeastSquares: NONLINEAR, Squared: SQUARED, Huber: HUBER}
 
 
 def compiled(loss: Loss) -> tuple[int, float] | None:

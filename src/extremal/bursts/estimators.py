@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from extremal.gradients.base import Gradient, Phase
+from extremal.kernels.codes import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, SNAPSHOT, TABLE
 from extremal.manifolds import Euclidean
 from extremal.sampling import SECOND, Sampler
 
-RECURSE, AVERAGE, REFRESH, FOLLOW, TABLE, BOTH, SNAPSHOT = range(7)  # the numbers of extremal.kernels.burst
 NONE = np.zeros(0)
 
 

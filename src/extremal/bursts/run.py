@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from extremal.bursts.estimators import NONE, TABLE, Part, part
-from extremal.bursts.sets import FILL, Vertices, vertices
+from extremal.bursts.estimators import NONE, Part, part
+from extremal.bursts.sets import Vertices, vertices
 from extremal.checks import InputError, NonFiniteError
 from extremal.counting import CountedObjective, CountedSet
 from extremal.data import CSR, Dense
 from extremal.iterates import freeze
+from extremal.kernels.codes import FILL, SHIFT, TABLE
+from extremal.kernels.views import locked
 from extremal.losses import compiled
 from extremal.methods.base import Method
 from extremal.moves.base import Point
@@ -22,8 +24,6 @@ from extremal.moves.vertex import VertexMove
 from extremal.objective import LinearModel
 from extremal.sampling import Sampler
 from extremal.steps import schedule
-
-BLOCK = 6  # the index of `extremal.kernels.oracles` has blocks of 2^6
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Burst:
         b, sparse = estimator.gradient.batch, isinstance(model.data, CSR)
         empty = np.zeros(0, np.int64)
         entries = _entries(model.data) if sparse else (empty, empty, model.data._A)
-        self._problem = *map(_locked, (*entries, model.y)), *(compiled(model.loss) or ())
+        self._problem = *map(locked, (*entries, model.y)), *(compiled(model.loss) or ())
         bounds = (np.ascontiguousarray(np.atleast_1d(a).reshape(-1), np.float64) for a in (known.lower, known.upper))
-        self._set = estimator.kind, known.code, float(known.size), *map(_locked, bounds)
+        self._set = estimator.kind, known.code, float(known.size), *map(locked, bounds)
         self._empty = np.zeros(0, f.dtype)
         self._scales = np.ones(3)  # xi, sigma, iterations made
         self._v, self._G = np.empty(d), np.empty((d, 2), order="C" if sparse else "F")
@@ -74,8 +74,8 @@ class Burst:
         self._order = np.empty(d, np.int64) if known.code == FILL else empty
         self._b = b
         self._old, self._last = np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
-        blocks = -(-d >> BLOCK) if known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE) else 0
-        self._blocks, self._groups = np.empty(blocks), np.empty(-(-blocks >> BLOCK))
+        blocks = -(-d >> SHIFT) if known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE) else 0
+        self._blocks, self._groups = np.empty(blocks), np.empty(-(-blocks >> SHIFT))
         work = 2 * b * (model.data._A.nnz / f.n if sparse else d) + (0 if blocks else d)
         self._longest = max(1, int(_WORK / work))  # iterations of a compiled call
 
@@ -111,7 +111,7 @@ class Burst:
 
     def ready(self) -> None:
         """Compile, or load what was compiled: before the clock of the run starts."""
-        self._w, self._table, self._margins = _locked(NONE), self._empty, self._empty
+        self._w, self._table, self._margins = locked(NONE), self._empty, self._empty
         self._scales[:] = 1.0, 1.0, 0.0
         self._kernel(np.empty((0, 1), np.int64), _NO_ROWS, NONE, NONE, NONE)
         if self._blocks.size:
@@ -125,7 +125,7 @@ class Burst:
         self._G[:, 0] = estimate.g if mean is None else estimate.g - mean
         self._G[:, 1] = 0.0 if mean is None else mean
         self._last[:] = -1
-        self._w = _locked(self.part.snapshot(estimate).astype(np.float64, copy=False))
+        self._w = locked(self.part.snapshot(estimate).astype(np.float64, copy=False))
         self._table, self._margins = (a if a.size else self._empty for a in self.part.arrays(estimate))
         if self._blocks.size:
             self._rebuild()
@@ -151,7 +151,7 @@ class Burst:
 
     def _kernel(self, rows: np.ndarray, others: np.ndarray, *laws: np.ndarray) -> None:
         _kernels().burst(
-            *self._problem, *self._set, self._b, _locked(rows.reshape(-1)), _locked(others.reshape(-1)), *laws, self._scales,
+            *self._problem, *self._set, self._b, locked(rows.reshape(-1)), locked(others.reshape(-1)), *laws, self._scales,
             self._v, self._G, self._w, self._table, self._margins, self._s, self._order, self._old, self._last, self._blocks,
             self._groups,
         )  # fmt: skip
@@ -192,13 +192,6 @@ def _one_each(law: Any, count: int) -> np.ndarray:
     out = np.empty(count)
     out[:] = law
     return out
-
-
-def _locked(a: np.ndarray) -> np.ndarray:
-    """A read-only view: numba compiles apart for arrays that can be written."""
-    view = a.view()
-    view.flags.writeable = False
-    return view
 
 
 def _kernels() -> Any:

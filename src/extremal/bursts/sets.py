@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from extremal.kernels.codes import CORNER, FILL, LEAST, PEAK, UNIT, WEIGHTED
 from extremal.sets.base import ConvexSet
-
-PEAK, WEIGHTED, LEAST, UNIT, CORNER, FILL = range(6)  # the numbers of extremal.kernels.oracles
 
 
 @dataclass(frozen=True)

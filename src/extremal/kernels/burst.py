@@ -20,11 +20,10 @@ from __future__ import annotations
 import math
 
 from extremal.kernels import oracles, passes
+from extremal.kernels.codes import AVERAGE, BOTH, CORNER, FILL, FOLLOW, RECURSE, REFRESH, TABLE
 from extremal.kernels.jit import bare, inlined
-from extremal.kernels.oracles import CORNER, FILL
 from extremal.kernels.row import U
 
-RECURSE, AVERAGE, REFRESH, FOLLOW, TABLE, BOTH, SNAPSHOT = range(7)
 TINY = 1e-16  # scales below this are multiplied into their vector
 
 

@@ -16,6 +16,7 @@ from extremal.kernels.jit import jit
 from extremal.kernels.losses import deriv, value
 from extremal.kernels.rows import dot_range, tdot_range
 from extremal.kernels.rows import take as take_rows
+from extremal.kernels.views import locked
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # indptr, indices, data
 
@@ -53,7 +54,7 @@ def model(
     entries: Entries, y: np.ndarray, x: np.ndarray, d: int, loss: tuple[int, float], valued: bool, graded: bool, c: Any
 ) -> tuple[float, np.ndarray]:
     """sum_i phi(<a_i, x>, y_i) and A' phi'; ``c`` is filled with phi', if given. What is not asked for is zero, or empty."""
-    x, y, block = _point(x, d), _locked(y), _block(entries, d)
+    x, y, block = _point(x, d), locked(y), _block(entries, d)
     c = np.empty(0, entries[2].dtype) if c is None else c
 
     def part(first: int, last: int) -> tuple[float, np.ndarray]:
@@ -72,7 +73,7 @@ def dot(entries: Entries, x: np.ndarray, d: int) -> np.ndarray:
 
 def tdot(entries: Entries, c: np.ndarray, d: int) -> np.ndarray:
     """A' c, for d columns."""
-    c = _locked(np.ascontiguousarray(c, np.result_type(c, np.float32)))
+    c = locked(np.ascontiguousarray(c, np.result_type(c, np.float32)))
     if len(c) != len(entries[0]) - 1:
         raise InputError(f"c must have one entry per row of A, {len(entries[0]) - 1}, got {len(c)}")
 
@@ -90,7 +91,7 @@ def take(entries: Entries, order: np.ndarray) -> Entries:
     starts = np.zeros(len(order) + 1, indptr.dtype)
     np.cumsum(np.diff(indptr)[order], out=starts[1:])
     new = starts, np.empty(starts[-1], indices.dtype), np.empty(starts[-1], data.dtype)
-    take_rows(*entries, _locked(order), *new)
+    take_rows(*entries, locked(order), *new)
     return new
 
 
@@ -121,11 +122,4 @@ def _point(x: np.ndarray, d: int) -> np.ndarray:
     """x as the loops take it, in float64; they would not notice a wrong length."""
     if x.shape != (d,):
         raise InputError(f"x must have shape {(d,)}, one entry per column of A, got {x.shape}")
-    return _locked(np.ascontiguousarray(x, np.float64))
-
-
-def _locked(a: np.ndarray) -> np.ndarray:
-    """A read-only view: numba compiles apart for arrays that can be written."""
-    a = a.view()
-    a.flags.writeable = False
-    return a
+    return locked(np.ascontiguousarray(x, np.float64))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 
+from extremal.kernels.codes import HUBER, LOGISTIC, NONLINEAR
 from extremal.kernels.jit import inlined
-
-LOGISTIC, NONLINEAR, SQUARED, HUBER = range(4)
 
 
 @inlined

@@ -17,10 +17,8 @@ from __future__ import annotations
 from numpy import int64
 from numpy import uint64 as U
 
+from extremal.kernels.codes import LEAST, PEAK, SHIFT, UNIT, WEIGHTED
 from extremal.kernels.jit import bare, inlined
-
-PEAK, WEIGHTED, LEAST, UNIT, CORNER, FILL = range(6)
-SHIFT = 6  # blocks of 2^6
 
 
 @inlined
