@@ -94,6 +94,8 @@ MOVES = (
     ex.Pairwise(),
     ex.BlendedPairwise(),
     ex.FullyCorrective(),
+    ex.WarmSliding(beta=2.0),
+    ex.AnchoredSliding(beta=2.0, lean=0.2, epoch=5),
 )
 LAWS = (ex.PowerLaw(), ex.Telescoping(1.0), ex.Doubling(), ex.EpochLength(), ex.EpochTolerance(1.0))
 MANIFOLDS = (ex.Euclidean(), ex.SPD())
@@ -156,12 +158,29 @@ METHODS = (
 # Parts that do not fit the contracts over the lists above, because they have many agents, estimate gradients from values, follow
 # a second constraint, live on a manifold or want a set with faces: each has a file of tests of its own.
 SPECIAL_GRADIENTS = (
+    ex.Growing(parts=2),
     ex.ZerothOrder(ex.Spider(5, 6), mu=1e-3),
     ex.Tracking(ex.Storm(5), ex.ring(4)),
     ex.Penalised(ex.Storm(5), G=np.ones((1, DIM)), upper=0.5),
 )
-SPECIAL_MOVES = (ex.Consensus(ex.ring(4)), ex.InFacePairwise(), ex.InFaceBlended())
-SPECIAL_METHODS = (ex.DMFW(batch=5), ex.FZFW(), ex.FZCGS(), ex.InFaceFW())
+SPECIAL_MOVES = (
+    ex.Consensus(ex.ring(4)),
+    ex.InFacePairwise(),
+    ex.InFaceBlended(),
+    ex.FactorCorrective(),
+    ex.SpikeNewton(),
+    ex.AtomNewton(),
+)
+SPECIAL_METHODS = (
+    ex.DMFW(batch=5),
+    ex.FZFW(),
+    ex.FZCGS(),
+    ex.InFaceFW(),
+    ex.VRSliding(),
+    ex.LowRankFW(),
+    ex.NewtonFW(),
+    ex.Auto(),
+)
 SPECIAL_SETS = (ex.LoewnerInterval(np.eye(2), 3 * np.eye(2)), ex.AffineCut(ex.Simplex(), np.ones((1, 3)), upper=0.5))
 SPECIAL_OBJECTIVES = (ex.KarcherMean([np.eye(2), 2 * np.eye(2)]),)
 

@@ -17,10 +17,11 @@ from extremal import data, gradients, losses, manifolds, methods, moves, objecti
 SOURCE = Path(ex.__file__).parent
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each module may import those before it only
-    "lazy", "checks", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active",
-    "manifolds", "data", "entries", "losses", "multi_losses", "objective", "separable", "restricted", "completion", "sampling",
-    "sets", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "bursts", "solver", "driver", "outputs",
-    "libsvm", "files", "downloads", "datasets", "catalogue", "experiments", "bench", "cli",
+    "lazy", "checks", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active", "hull",
+    "manifolds", "data", "entries", "losses", "multi_losses", "margins", "smoothness", "objective", "separable", "restricted",
+    "weights", "slices", "completion", "sampling", "sets", "spd", "gradients", "steps", "moves", "result", "methods", "counting",
+    "bursts", "solver", "driver", "path", "many", "outputs", "libsvm", "files", "downloads", "datasets", "catalogue",
+    "experiments", "bench", "cli",
 ]  # fmt: skip
 PUBLIC = {name: getattr(ex, name) for name in ex.__all__}
 CLASSES = {name: item for name, item in PUBLIC.items() if inspect.isclass(item)}
@@ -36,9 +37,9 @@ CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
     methods.Recipe: cases.METHODS + cases.SPECIAL_METHODS,
 }
 OTHER = {type(law).__name__ for law in cases.LAWS} | {  # public, and no part of a run that could be exchanged
-    "ActiveSet", "Calls", "Certificate", "ConvexSet", "FactoredMatrix", "InputError", "LargeTableWarning", "MatrixCompletion",
-    "NonFiniteError", "Record", "Result", "Sampler", "State", "Status", "Trace", "complete", "iterate", "metropolis",
-    "minimize", "ring",
+    "ActiveSet", "Calls", "Certificate", "ConvexSet", "FactoredMatrix", "InputError", "LargeTableWarning", "ManyResult",
+    "MatrixCompletion", "NonFiniteError", "Record", "Result", "Sampler", "State", "Status", "Trace", "complete", "iterate",
+    "least_squares_many", "metropolis", "minimize", "path", "ring",
 }  # fmt: skip
 
 

@@ -176,7 +176,7 @@ def test_the_bars_of_the_methods(three_gradients, data, more):
     assert bars == {f"{method}, {which}": bar for method in methods.OURS for which, bar in ({"b = n/100": 1.2} | more).items()}
 
 
-@pytest.mark.parametrize("part", [part for part in worker.PARTS if part != "peers"])
+@pytest.mark.parametrize("part", [part for part in worker.PARTS if part not in suite.NETWORK])
 def test_every_part_runs(part):
     items = list(worker.found(part, "smoke"))
     found = [item for item in items if isinstance(item, Measurement)]
@@ -392,7 +392,8 @@ def test_a_part_that_fails_is_told_and_the_others_go_on(monkeypatch):
 
 def test_parts_are_chosen_by_name():
     assert suite.chosen(["memory", "methods"]) == ["methods", "memory"]
-    assert suite.chosen(["methods"], peers=True) == ["methods", "peers"]
+    assert suite.chosen(["methods"], peers=True) == ["methods", *suite.NETWORK]
+    assert not set(suite.OPTIONAL) & set(suite.chosen([]))
     assert suite.complete(suite.chosen([]))
     assert not suite.complete(["methods"])
     with pytest.raises(InputError, match="did you mean 'memory'"):

@@ -183,11 +183,13 @@ def test_special_cases_coincide():
 def test_methods_by_name_are_their_defaults():
     f, C = model(ex.Logistic()), ex.Simplex(2.0)
     for name, kind in NAMED.items():
+        if name == "low-rank-fw":  # for matrices
+            continue
         a, b = (ex.minimize(f, C, method=m, max_iter=15, tol=0) for m in (name, kind()))
         np.testing.assert_array_equal(a.x, b.x)
         assert repr(a.method) == repr(b.method)
     default = ex.minimize(f, C, max_iter=15, tol=0)
-    assert default.method == ex.minimize(f, C, method=ex.SarahFW(), max_iter=15, tol=0).method
+    assert default.method == ex.minimize(f, C, method=ex.Auto(), max_iter=15, tol=0).method
 
 
 @pytest.mark.parametrize("C", [ex.L1Ball(2.0), ex.L2Ball(1.0), ex.LinfBall(0.5), ex.Simplex(), ex.Box(-1.0, 0.5)], ids=repr)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from extremal.factored import FactoredMatrix
     from extremal.gradients import (
         Full,
+        Growing,
         LargeTableWarning,
         MiniBatch,
         Momentum,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
     from extremal.losses import Huber, Logistic, NonlinearLeastSquares, Squared
     from extremal.manifolds import SPD, Euclidean
+    from extremal.many import ManyResult, least_squares_many
     from extremal.methods import (
         CGS,
         DMFW,
@@ -59,17 +61,20 @@ if TYPE_CHECKING:
         SVFW,
         SVRF,
         SVRFW,
+        Auto,
         AwayFW,
         BlendedPairwiseFW,
         CoptMomentumSFW,
         FrankWolfe,
         FullyCorrectiveFW,
         InFaceFW,
+        LowRankFW,
         LuFreundSFW,
         Method,
         MomentumSFW,
         MostFW,
         NegiarSFW,
+        NewtonFW,
         OneSampleSFW,
         OnlineFW,
         PairwiseFW,
@@ -79,23 +84,30 @@ if TYPE_CHECKING:
         SarahFW,
         SpiderFW,
         SpiderRFW,
+        VRSliding,
     )
     from extremal.moves import (
         AcceleratedSliding,
+        AnchoredSliding,
+        AtomNewton,
         Away,
         BlendedPairwise,
         Consensus,
         DoubleSliding,
+        FactorCorrective,
         FullyCorrective,
         GeodesicMove,
         InFaceBlended,
         InFacePairwise,
         Pairwise,
         Sliding,
+        SpikeNewton,
         VertexMove,
+        WarmSliding,
     )
     from extremal.multi_losses import Multinomial, MultiTask
     from extremal.objective import LinearModel
+    from extremal.path import path
     from extremal.result import Calls, Certificate, Record, Result, Status, Trace
     from extremal.sampling import Sampler
     from extremal.separable import Separable
@@ -175,38 +187,40 @@ else:
         "entries": "Entries",
         "factored": "FactoredMatrix",
         "gradients": (
-            "Full LargeTableWarning MiniBatch Momentum Penalised Pool Sag Saga SagaSarah Sarah Spider Storm Substitute Svrg "
-            "Tracking ZerothOrder complete metropolis ring"
+            "Full Growing LargeTableWarning MiniBatch Momentum Penalised Pool Sag Saga SagaSarah Sarah Spider Storm "
+            "Substitute Svrg Tracking ZerothOrder complete metropolis ring"
         ),
         "laws": "Doubling EpochLength EpochTolerance PowerLaw Telescoping",
         "losses": "Huber Logistic NonlinearLeastSquares Squared",
         "manifolds": "SPD Euclidean",
+        "many": "ManyResult least_squares_many",
         "methods": (
-            "CGS DMFW FCGS FZCGS FZFW NCGS NCGSVR SCGS SFW STORC SVFW SVRF SVRFW AwayFW BlendedPairwiseFW CoptMomentumSFW "
-            "FrankWolfe FullyCorrectiveFW InFaceFW LuFreundSFW Method MomentumSFW MostFW NegiarSFW OneSampleSFW OnlineFW "
-            "PairwiseFW RiemannianSFW SagaFW SagaSarahFW SarahFW SpiderFW SpiderRFW"
+            "CGS DMFW FCGS FZCGS FZFW NCGS NCGSVR SCGS SFW STORC SVFW SVRF SVRFW Auto AwayFW BlendedPairwiseFW "
+            "CoptMomentumSFW FrankWolfe FullyCorrectiveFW InFaceFW LowRankFW LuFreundSFW Method MomentumSFW MostFW NegiarSFW "
+            "NewtonFW OneSampleSFW OnlineFW PairwiseFW RiemannianSFW SagaFW SagaSarahFW SarahFW SpiderFW SpiderRFW VRSliding"
         ),
         "moves": (
-            "AcceleratedSliding Away BlendedPairwise Consensus DoubleSliding FullyCorrective GeodesicMove InFaceBlended "
-            "InFacePairwise Pairwise Sliding VertexMove"
+            "AcceleratedSliding AnchoredSliding AtomNewton Away BlendedPairwise Consensus DoubleSliding FactorCorrective "
+            "FullyCorrective GeodesicMove InFaceBlended InFacePairwise Pairwise Sliding SpikeNewton VertexMove WarmSliding"
         ),
         "multi_losses": "Multinomial MultiTask",
         "objective": "LinearModel",
+        "path": "path",
         "result": "Calls Certificate Record Result Status Trace",
         "sampling": "Sampler",
         "separable": "Separable",
         "sets": (
             "AffineCut Birkhoff Box BudgetBox CappedSimplex ConvexHull ConvexSet ElasticBall FacedProduct FacedRows Fantope "
             "GroupBall Hypersimplex IntegerHull KNormBall KSparseBall KSupportBall L1Ball L2Ball LatentGroupBall LinearImage "
-            "LinfBall LoewnerInterval LpBall Matchings MaxNormBall MinkowskiSum Monotone NuclearBall Oracle OwlBall PathPolytope "
-            "Polytope Product Rows ScaledSet ShiftedSet Simplex SpanningTrees Spectrahedron SpectralBall Symmetrised "
-            "TransportPolytope UnitSimplex WeightedL1Ball"
+            "LinfBall LoewnerInterval LpBall Matchings MaxNormBall MinkowskiSum Monotone NuclearBall Oracle OwlBall "
+            "PathPolytope Polytope Product Rows ScaledSet ShiftedSet Simplex SpanningTrees Spectrahedron SpectralBall "
+            "Symmetrised TransportPolytope UnitSimplex WeightedL1Ball"
         ),
         "solver": "State iterate",
         "spd": "KarcherMean",
         "steps": (
-            "Anytime Decay EpochHarmonic EpochOpenLoop FullStep InverseSqrt LineSearch LuFreundStep OpenLoop Scaled ShortStep "
-            "SmallBatch TwoPhase"
+            "Anytime Decay EpochHarmonic EpochOpenLoop FullStep InverseSqrt LineSearch LuFreundStep OpenLoop Scaled "
+            "ShortStep SmallBatch TwoPhase"
         ),
         "vertices": "Combination Coordinate DenseVertex LowRank RankOne SparseVertex",
     })  # fmt: skip
@@ -215,21 +229,23 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CGS", "CSR", "DMFW", "FCGS", "FZCGS", "FZFW", "NCGS", "NCGSVR", "SCGS", "SFW", "SPD", "STORC", "SVFW", "SVRF", "SVRFW",
-    "AcceleratedSliding", "ActiveSet", "AffineCut", "Anytime", "Away", "AwayFW", "Birkhoff", "BlendedPairwise",
-    "BlendedPairwiseFW", "Box", "BudgetBox", "Calls", "CappedSimplex", "Certificate", "Combination", "Consensus", "ConvexHull",
-    "ConvexSet", "Coordinate", "CoptMomentumSFW", "Decay", "Dense", "DenseVertex", "DoubleSliding", "Doubling", "ElasticBall",
-    "Entries", "EpochHarmonic", "EpochLength", "EpochOpenLoop", "EpochTolerance", "Euclidean", "FacedProduct", "FacedRows",
-    "FactoredMatrix", "Fantope", "FrankWolfe", "Full", "FullStep", "FullyCorrective", "FullyCorrectiveFW", "GeodesicMove",
-    "GroupBall", "Huber", "Hypersimplex", "InFaceBlended", "InFaceFW", "InFacePairwise", "InputError", "IntegerHull",
-    "InverseSqrt", "KNormBall", "KSparseBall", "KSupportBall", "KarcherMean", "L1Ball", "L2Ball", "LargeTableWarning",
-    "LatentGroupBall", "LineSearch", "LinearImage", "LinearModel", "LinfBall", "LoewnerInterval", "Logistic", "LowRank",
-    "LpBall", "LuFreundSFW", "LuFreundStep", "Matchings", "MatrixCompletion", "MaxNormBall", "Method", "MiniBatch",
-    "MinkowskiSum", "Momentum", "MomentumSFW", "Monotone", "MostFW", "MultiTask", "Multinomial", "NegiarSFW", "NonFiniteError",
-    "NonlinearLeastSquares", "NuclearBall", "OneSampleSFW", "OnlineFW", "OpenLoop", "Oracle", "OwlBall", "Pairwise",
-    "PairwiseFW", "PathPolytope", "Penalised", "Polytope", "Pool", "PowerLaw", "Product", "RankOne", "Record", "Result",
-    "RiemannianSFW", "Rows", "Sag", "Saga", "SagaFW", "SagaSarah", "SagaSarahFW", "Sampler", "Sarah", "SarahFW", "Scaled",
-    "ScaledSet", "Separable", "ShiftedSet", "ShortStep", "Simplex", "Sliding", "SmallBatch", "SpanningTrees", "SparseVertex",
-    "Spectrahedron", "SpectralBall", "Spider", "SpiderFW", "SpiderRFW", "Squared", "State", "Status", "Storm", "Substitute",
-    "Svrg", "Symmetrised", "Telescoping", "Trace", "Tracking", "TransportPolytope", "TwoPhase", "UnitSimplex", "VertexMove",
-    "WeightedL1Ball", "ZerothOrder", "complete", "iterate", "metropolis", "minimize", "ring",
+    "AcceleratedSliding", "ActiveSet", "AffineCut", "AnchoredSliding", "Anytime", "AtomNewton", "Auto", "Away", "AwayFW",
+    "Birkhoff", "BlendedPairwise", "BlendedPairwiseFW", "Box", "BudgetBox", "Calls", "CappedSimplex", "Certificate",
+    "Combination", "Consensus", "ConvexHull", "ConvexSet", "Coordinate", "CoptMomentumSFW", "Decay", "Dense", "DenseVertex",
+    "DoubleSliding", "Doubling", "ElasticBall", "Entries", "EpochHarmonic", "EpochLength", "EpochOpenLoop", "EpochTolerance",
+    "Euclidean", "FacedProduct", "FacedRows", "FactorCorrective", "FactoredMatrix", "Fantope", "FrankWolfe", "Full", "FullStep",
+    "FullyCorrective", "FullyCorrectiveFW", "GeodesicMove", "GroupBall", "Growing", "Huber", "Hypersimplex", "InFaceBlended",
+    "InFaceFW", "InFacePairwise", "InputError", "IntegerHull", "InverseSqrt", "KNormBall", "KSparseBall", "KSupportBall",
+    "KarcherMean", "L1Ball", "L2Ball", "LargeTableWarning", "LatentGroupBall", "LineSearch", "LinearImage", "LinearModel",
+    "LinfBall", "LoewnerInterval", "Logistic", "LowRank", "LowRankFW", "LpBall", "LuFreundSFW", "LuFreundStep", "ManyResult",
+    "Matchings", "MatrixCompletion", "MaxNormBall", "Method", "MiniBatch", "MinkowskiSum", "Momentum", "MomentumSFW",
+    "Monotone", "MostFW", "MultiTask", "Multinomial", "NegiarSFW", "NewtonFW", "NonFiniteError", "NonlinearLeastSquares",
+    "NuclearBall", "OneSampleSFW", "OnlineFW", "OpenLoop", "Oracle", "OwlBall", "Pairwise", "PairwiseFW", "PathPolytope",
+    "Penalised", "Polytope", "Pool", "PowerLaw", "Product", "RankOne", "Record", "Result", "RiemannianSFW", "Rows", "Sag",
+    "Saga", "SagaFW", "SagaSarah", "SagaSarahFW", "Sampler", "Sarah", "SarahFW", "Scaled", "ScaledSet", "Separable",
+    "ShiftedSet", "ShortStep", "Simplex", "Sliding", "SmallBatch", "SpanningTrees", "SparseVertex", "Spectrahedron",
+    "SpectralBall", "Spider", "SpiderFW", "SpiderRFW", "SpikeNewton", "Squared", "State", "Status", "Storm", "Substitute",
+    "Svrg", "Symmetrised", "Telescoping", "Trace", "Tracking", "TransportPolytope", "TwoPhase", "UnitSimplex", "VRSliding",
+    "VertexMove", "WarmSliding", "WeightedL1Ball", "ZerothOrder", "complete", "iterate", "least_squares_many", "metropolis",
+    "minimize", "path", "ring",
 ]  # fmt: skip

@@ -55,8 +55,8 @@ class Columns:
 
     def gather(self, rank: int, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Entries of left right' at some positions."""
-        out = np.empty(rows.shape, self.left.dtype)
-        _kernels().entries(*self.buffers, rank, rows.reshape(-1), cols.reshape(-1), out.reshape(-1))
+        out = np.zeros(rows.shape, self.left.dtype)
+        self._add(0, rank, rows.reshape(-1), cols.reshape(-1), out.reshape(-1))
         return out
 
     def image(self, rank: int, key: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
@@ -66,12 +66,18 @@ class Columns:
             earlier = total is not None and count > rank  # a version that is no longer the last: the last one's sum is kept
             if total is None or earlier:
                 count, total = 0, np.zeros(len(rows), self.left.dtype)
-            for j in range(count, rank):
-                _kernels().add(self.left[:, j].copy(), self.right[:, j].copy(), rows, cols, total)
+            self._add(count, rank, rows, cols, total)
             if earlier:
                 return total
             self.images[key] = rank, total
             return total.copy()
+
+    def _add(self, first: int, last: int, rows: np.ndarray, cols: np.ndarray, out: np.ndarray) -> None:
+        """Add entries of these columns; of a single one (a step to a vertex) after a copy, which the nearest cache holds."""
+        if last == first + 1:
+            _kernels().add(self.left[:, first].copy(), self.right[:, first].copy(), rows, cols, out)
+        elif last > first:
+            _kernels().entries(*(np.ascontiguousarray(a[:, first:last]) for a in self.buffers), rows, cols, out)
 
     def norm2(self, rank: int) -> float:
         """|left right'|^2, from that of the columns before."""

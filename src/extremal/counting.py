@@ -13,6 +13,7 @@ from extremal.objective import LinearModel, Objective, Rows, Segment
 from extremal.restricted import Restriction, restrict
 from extremal.result import Calls
 from extremal.sets import ConvexSet, Faced
+from extremal.slices import Slice, sliced
 from extremal.vertices import Chord, Vertex
 
 
@@ -57,6 +58,17 @@ class CountedObjective:
 
     def vertex_margins(self, s: Vertex, idx: Rows = None) -> np.ndarray:
         return self._linear.vertex_margins(s, idx)
+
+    def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        self.calls.grads += self.n
+        self.calls.values += self.n
+        return self._linear.look(x)
+
+    def sample(self, rows: np.ndarray) -> CountedObjective:
+        return CountedObjective(self._linear.sample(rows), self.calls)
+
+    def between(self, z: np.ndarray, dz: np.ndarray) -> Segment:
+        return _CountedSegment(self._linear.between(z, dz), self.n, self.calls)
 
     def derivs_at(self, z: np.ndarray, idx: Rows = None) -> np.ndarray:
         self.calls.grads += len(z)
@@ -116,6 +128,32 @@ class _CountedRestriction:
     def slopes(self, w: np.ndarray) -> np.ndarray:
         self.calls.grads += self.n
         return self.inner.slopes(w)
+
+
+@sliced.register
+def _(f: CountedObjective, W: np.ndarray) -> Slice:
+    return _CountedSlice(f, sliced(f.inner, W))
+
+
+@dataclass(frozen=True)
+class _CountedSlice:
+    f: CountedObjective
+    inner: Slice
+
+    @property
+    def W(self) -> np.ndarray:
+        return self.inner.W
+
+    def of(self, f: CountedObjective) -> Slice:
+        return self if f is self.f else _CountedSlice(f, self.inner if self.inner.f is f.inner else sliced(f.inner, self.W))
+
+    def dot(self, d: np.ndarray) -> np.ndarray:
+        return self.inner.dot(d)
+
+    def hessian(self, z: np.ndarray) -> np.ndarray:
+        """Every row has been looked at: as much as n component gradients."""
+        self.f.calls.grads += self.f.n
+        return self.inner.hessian(z)
 
 
 class CountedSet:

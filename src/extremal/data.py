@@ -235,6 +235,11 @@ class CSR(_Products):
         """float32 or float64."""
         return self._A.dtype
 
+    @property
+    def nnz(self) -> int:
+        """Entries that are stored."""
+        return int(self._A.nnz)
+
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx] x."""
         if idx is None and x.ndim == 1:
@@ -262,13 +267,13 @@ class CSR(_Products):
         return out
 
     def model(
-        self, loss: tuple[int, float], y: np.ndarray, x: np.ndarray, value: bool, grad: bool, c: np.ndarray | None = None
+        self, loss: tuple[int, float], y: np.ndarray, x: np.ndarray, value: bool, grad: bool, c: Any = None, z: Any = None
     ) -> tuple[float, np.ndarray]:
-        """sum_i phi(<a_i, x>, y_i), if asked for, and A' phi', in one pass; fills c = phi', if given.
+        """sum_i phi(<a_i, x>, y_i), if asked for, and A' phi', in one pass; fills c = phi' and z = A x, if given.
 
         For losses that `extremal.losses.compiled` knows. In float64, also for float32 data, which are not copied.
         """
-        return self._full.model(self._entries, y, x, self.shape[1], loss, value, grad, c)
+        return self._full.model(self._entries, y, x, self.shape[1], loss, value, grad, c, z)
 
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""

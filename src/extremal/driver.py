@@ -20,7 +20,7 @@ from extremal.methods import Budget, Method, Recipe
 from extremal.objective import Objective
 from extremal.result import Certificate, Record, Result, Status, Trace
 from extremal.sets import ConvexSet
-from extremal.solver import State, loop, prepare
+from extremal.solver import Setup, State, loop, prepare
 
 
 def minimize(
@@ -56,7 +56,7 @@ def minimize(
     C : ConvexSet
         `L1Ball`, `Simplex`, ...
     method : method or str, optional
-        `SarahFW` if left out.
+        `Auto` if left out: the library chooses, and says why in ``result.why``.
     x0 : array or ActiveSet, optional
         A feasible starting point, or the atoms of an earlier run (``result.atoms``); ``C.start()`` if left out, a vertex for
         methods that keep atoms. It is not changed.
@@ -98,10 +98,17 @@ def minimize(
         checks.flag("minimize", "bursts", bursts)
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
-    budget = _check_budget(max_grads, max_iter, max_seconds)
+    budget = check_budget("minimize", max_grads, max_iter, max_seconds)
     setup = prepare("minimize", f, C, method, x0, seed, budget, in_bursts=callback is None if bursts is None else bursts)
+    return drive(setup, tol, atol, budget, callback, record)[0]
+
+
+def drive(
+    setup: Setup, tol: float, atol: float, budget: Budget, callback: Any = None, record: Any = None
+) -> tuple[Result, State]:
+    """Run what has been prepared; the result, and the last state."""
     if budget == Budget():
-        budget = Budget(max_grads=1000 * f.n)
+        budget = Budget(max_grads=1000 * setup.f.n)
     run = _Run(setup.f.inner, setup.C.inner, tol, atol, budget, callback, record)
     return run.drive(loop(setup), setup.method)
 
@@ -118,11 +125,11 @@ class _Run:
         self.gap_due = 10 * f.n  # component gradients at which an exact gap is due
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
 
-    def drive(self, states: Generator[State, Reach | None], method: Method) -> Result:
+    def drive(self, states: Generator[State, Reach | None], method: Method) -> tuple[Result, State]:
         """Run to a stop; the last state that was reached is what counts."""
-        state, status = None, None
+        state, status, first = None, None, None
         try:
-            state = next(states)
+            first = state = next(states)
             while (status := self._stop(state)) is None:
                 state = states.send(self._reach())
         except KeyboardInterrupt:
@@ -133,7 +140,7 @@ class _Run:
             status = Status.NON_FINITE
         if state is None or status is None:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
-        return self._result(state, status, method)
+        return self._result(state, status, method, first if method.guarded else None), state
 
     def _reach(self) -> Reach:
         """How far the run may go before there is something to see."""
@@ -208,7 +215,20 @@ class _Run:
     def _better(self, a: Certificate, b: Certificate) -> bool:
         return a.value < b.value if self.f.convex else a.gap < b.gap
 
-    def _result(self, state: State, status: Status, method: Method) -> Result:
+    def _guard(self, found: Certificate, first: State) -> Certificate:
+        """The better of a certificate and that of the starting point."""
+        if found.k == 0:
+            return found
+        value = getattr(first.estimate, "value", None) if first.exact else None
+        first.calls.certificate_values += self.f.n if value is None else 0
+        if (self.f.value(wide(first.x)) if value is None else value) >= found.value:
+            return found
+        value, gap = first.measure()
+        first.calls.certificate += self.f.n
+        first.calls.certificate_lmos += 1
+        return Certificate(0, first.x, value, gap, first.point.active)
+
+    def _result(self, state: State, status: Status, method: Method, first: State | None) -> Result:
         try:
             found = self._certify(state)
             self.recorder.certified(state, found, self.clock)  # the last row
@@ -218,6 +238,8 @@ class _Run:
             found, status = self.best, Status.NON_FINITE
         if status in (Status.INTERRUPTED, Status.NON_FINITE) and self.best is not None:
             found = self.best
+        if first is not None:
+            found = self._guard(found, first)
         return Result(
             x=answer(found.x),
             value=found.value,
@@ -314,11 +336,12 @@ class _Recorder:
         return row
 
 
-def _check_budget(max_grads: int | None, max_iter: int | None, max_seconds: float | None) -> Budget:
+def check_budget(call: str, max_grads: int | None, max_iter: int | None, max_seconds: float | None) -> Budget:
+    """What a run may spend, checked."""
     if max_grads is not None:
-        checks.whole("minimize", "max_grads", max_grads, 1)
+        checks.whole(call, "max_grads", max_grads, 1)
     if max_iter is not None:
-        checks.whole("minimize", "max_iter", max_iter, 0)
+        checks.whole(call, "max_iter", max_iter, 0)
     if max_seconds is not None:
-        checks.positive("minimize", "max_seconds", max_seconds)
+        checks.positive(call, "max_seconds", max_seconds)
     return Budget(max_grads, max_iter, max_seconds)

@@ -101,8 +101,9 @@ class Entries:
     def ready(self, *outputs: int) -> None:
         """Import numba and compile its loops, or load them from its cache, and arrange the positions row by row."""
         one = np.zeros(1, np.int64)
-        x = FactoredMatrix(*(np.zeros((side, 1), self.dtype) for side in self.positions.shape))
-        _ = read(x, self.positions.take(one)), Observed(self.positions, self.dot(x, one), one).full
+        for rank in (1, 2):  # loops for one column, and for several
+            x = FactoredMatrix(*(np.zeros((side, rank), self.dtype) for side in self.positions.shape))
+            _ = read(x, self.positions.take(one)), Observed(self.positions, self.dot(x, one), one).full
         self.positions.by_rows(np.zeros(len(self.positions), self.dtype))
 
     def _vertex(self, v: Vertex, idx: np.ndarray | None) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Losses phi(z, y) of a margin z = <a, x> and a target y: elementwise, smooth, safe at any margin.
 
-A loss knows ``value``, ``deriv`` (in z), ``curvature`` (a bound on |phi''|), ``convex``, and which targets it takes.
+A loss knows ``value``, ``deriv`` (in z), ``curvature`` (a bound on |phi''|), ``convex``, and which targets it takes; one that
+knows ``second`` (phi'') too is `Curved`, and open to second-order methods.
 Values and derivatives keep the float type of z. Losses of several margins a row are in extremal.multi_losses.
 """
 
@@ -29,6 +30,13 @@ class Loss(Protocol):
     def labels(self) -> tuple[float, ...] | None: ...  # accepted targets; None: any finite number
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # phi(z, y)
     def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # d phi / d z
+
+
+@runtime_checkable
+class Curved(Loss, Protocol):
+    """A loss of one margin with a second derivative; where phi'' jumps, either side will do."""
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # d^2 phi / d z^2
 
 
 @runtime_checkable
@@ -76,6 +84,10 @@ class Logistic:
         """-y / (1 + exp(y z))."""
         return -y * expit(-y * z)
 
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """1 / ((1 + exp(z)) (1 + exp(-z)))."""
+        return expit(z) * expit(-z)
+
 
 @dataclass(frozen=True)
 class NonlinearLeastSquares:
@@ -107,6 +119,11 @@ class NonlinearLeastSquares:
         q = expit(-z)
         return 2.0 * (y - q) * q * expit(z)  # 1 - q = 1 / (1 + exp(-z)) keeps its digits for large z
 
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """2 q (1 - q) (q (1 - q) - (y - q) (1 - 2q))."""
+        q, rest = expit(-z), expit(z)
+        return 2.0 * q * rest * (q * rest - (y - q) * (rest - q))
+
 
 @dataclass(frozen=True)
 class Squared:
@@ -132,6 +149,10 @@ class Squared:
     def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """z - y."""
         return z - y
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """1."""
+        return np.ones_like(z)
 
 
 @dataclass(frozen=True)
@@ -169,6 +190,10 @@ class Huber:
     def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """r clipped to [-delta, delta]."""
         return np.clip(z - y, -self.delta, self.delta)
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """1 on the parabola, 0 on the lines."""
+        return (np.abs(z - y) <= self.delta).astype(z.dtype)
 
 
 LOSSES: dict[str, Callable[[], Loss]] = {  # names on the command line

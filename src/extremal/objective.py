@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -21,11 +19,12 @@ from extremal.checks import InputError
 from extremal.data import CSR, Data, Dense, as_data
 from extremal.kernels import parts
 from extremal.losses import Loss, MultiLoss, check_targets, compiled
+from extremal.margins import CHUNK, Along, derivs_of, mean_of, second_of
+from extremal.smoothness import lambda_max
 from extremal.vertices import Chord, Vertex
 
 Rows = np.ndarray | None  # indices of components; None means all of them
 BLOCK = 2**17  # numbers of a block of a dense matrix: 1 MiB, which stays in the cache, and for which BLAS starts no threads
-CHUNK = 2**14  # rows of a block, at most, and rows whose loss is evaluated at once: its temporaries stay small
 
 
 class Segment(Protocol):
@@ -185,7 +184,7 @@ class LinearModel:
             return self.loss.deriv(self.data.dot(x, idx), self.y[idx])
         code = compiled(self.loss)
         if code is None or not isinstance(self.data, CSR):
-            return _each(self.loss.deriv, self.data.dot(x), self.y)
+            return derivs_of(self.loss, self.data.dot(x), self.y)
         c = np.empty(self.n, np.result_type(self.dtype, x.dtype))
         self.data.model(code, self.y, x, False, False, c)
         return c
@@ -199,8 +198,8 @@ class LinearModel:
             total, g = self._blocks(self.data, x, value, grad)
         else:
             z = self.data.dot(x)
-            mean = _mean(self.loss.value, z, self.y) if value else 0.0
-            return mean, self.combine(_each(self.loss.deriv, z, self.y)) if grad else z
+            mean = mean_of(self.loss.value, z, self.y) if value else 0.0
+            return mean, self.combine(derivs_of(self.loss, z, self.y)) if grad else z
         g /= self.n
         return total / self.n, g.astype(np.result_type(self.dtype, x.dtype), copy=False)
 
@@ -246,7 +245,34 @@ class LinearModel:
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
         """f on the segment to s, from the margins of its ends: a probe costs O(n) and no product."""
         z = self.data.dot(x)
-        return _Margins(self.loss, self.y, z, Chord.to(s).image(z, self.data.dot_vertex))
+        return self.between(z, Chord.to(s).image(z, self.data.dot_vertex))
+
+    def between(self, z: np.ndarray, dz: np.ndarray) -> Segment:
+        """f along a line of margins, t -> mean of phi(z + t dz)."""
+        return Along(self.loss, self.y, z, dz)
+
+    def second_at(self, z: np.ndarray) -> np.ndarray:
+        """phi''(z_i, y_i): second derivatives at given margins, of losses that know them."""
+        return second_of(self.loss, z, self.y)
+
+    def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """f(x), its gradient and the margins A x, in one pass over sparse rows."""
+        code = compiled(self.loss)
+        if not isinstance(self.data, CSR) or code is None:
+            z = self.data.dot(x)
+            return mean_of(self.loss.value, z, self.y), self.combine(derivs_of(self.loss, z, self.y)), z
+        z = np.empty(self.n, np.result_type(self.dtype, x.dtype))
+        total, g = self.data.model(code, self.y, x, True, True, None, z)
+        return total / self.n, (g / self.n).astype(z.dtype, copy=False), z
+
+    def sample(self, rows: np.ndarray) -> LinearModel:
+        """The mean over some of the components alone: a copy of these rows."""
+        if not isinstance(self.data, _Ordered):
+            raise InputError(f"`sample` takes dense and sparse rows, got {self.data!r}")
+        new = self._with(self.data.take(rows), self.y[rows])
+        new.blocks, new.order = False, None
+        new.__dict__.pop("_lambda_max", None)
+        return new
 
     def ready(self) -> None:
         """Compile the products with some rows."""
@@ -259,7 +285,7 @@ class LinearModel:
 
     @cached_property
     def _lambda_max(self) -> float:
-        return self.data.lambda_max() if isinstance(self.data, _Known) else _lambda_max(self.data)
+        return self.data.lambda_max() if isinstance(self.data, _Known) else lambda_max(self.data)
 
     @cached_property
     def row_smoothness(self) -> np.ndarray:
@@ -281,21 +307,6 @@ class _Known(Protocol):
     def lambda_max(self) -> float: ...
 
 
-@dataclass(frozen=True)
-class _Margins:
-    loss: Loss
-    y: np.ndarray
-    z: np.ndarray  # A x
-    dz: np.ndarray  # A d
-    grads_per_slope: int = 0  # a slope reads margins only
-
-    def value(self, t: float) -> float:
-        return _mean(lambda z, dz, y: self.loss.value(z + t * dz, y), self.z, self.dz, self.y)
-
-    def slope(self, t: float) -> float:
-        return _mean(lambda z, dz, y: self.loss.deriv(z + t * dz, y) * dz, self.z, self.dz, self.y)
-
-
 def _outputs(loss: Loss, data: Data) -> tuple[int, ...]:
     """Shape of a row of margins."""
     if not isinstance(loss, MultiLoss):
@@ -303,43 +314,3 @@ def _outputs(loss: Loss, data: Data) -> tuple[int, ...]:
     if len(data.shape) != 2:
         raise InputError(f"`LinearModel(loss=...)`: {loss!r} has several outputs, and takes rows of features only as data")
     return (loss.outputs,)
-
-
-def _chunks(n: int) -> list[slice]:
-    return [slice(i, i + CHUNK) for i in range(0, n, CHUNK)]
-
-
-def _mean(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> float:
-    """The sum over all entries of function(*arrays), chunk by chunk and in float64, divided by the number of rows."""
-    n = len(arrays[0])
-    return sum(float(function(*(a[rows] for a in arrays)).sum(dtype=np.float64)) for rows in _chunks(n)) / n
-
-
-def _each(function: Callable[..., np.ndarray], z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """function(z, y), chunk by chunk."""
-    if len(z) <= CHUNK:
-        return function(z, y)
-    out = np.empty_like(z)
-    for rows in _chunks(len(z)):
-        out[rows] = function(z[rows], y[rows])
-    return out
-
-
-def _lambda_max(A: Data) -> float:
-    """Largest eigenvalue of A'A, to a relative 1e-6 and never below it by more."""
-    d = A.shape[1]
-    if not A.row_norms2().any():
-        return 0.0
-    if d <= 64:
-        columns = [A.tdot(A.dot(e)).astype(np.float64) for e in np.eye(d, dtype=A.dtype)]
-        return max(0.0, float(np.linalg.eigvalsh(np.array(columns))[-1]))
-
-    from scipy.sparse.linalg import LinearOperator, eigsh  # imported when first needed: it takes long
-
-    def gram(v: np.ndarray) -> np.ndarray:
-        return A.tdot(A.dot(v.reshape(-1).astype(A.dtype))).astype(np.float64)
-
-    operator = LinearOperator((d, d), matvec=gram, dtype=np.float64)  # pyright: ignore
-    v0 = np.random.default_rng(0).standard_normal(d)
-    top = eigsh(operator, k=1, tol=1e-7, v0=v0, return_eigenvectors=False)  # pyright: ignore
-    return max(0.0, float(top[0])) * (1.0 + 1e-6)

@@ -209,6 +209,11 @@ class Result:
     method: Any = None  # the method as it was run, every parameter filled in
     atoms: ActiveSet | None = None  # what x is a combination of, if the method keeps it; a later run may start there
 
+    @property
+    def why(self) -> str:
+        """What `Auto` chose, and why; empty if the method was named."""
+        return getattr(self.method, "why", "")
+
     def __repr__(self) -> str:
         c = self.calls
         return (
@@ -216,5 +221,5 @@ class Result:
             f"  value {self.value:.10g}   gap {self.gap:.3e}   converged {self.converged}\n"
             f"  {self.n_iter} iterations, {c.grads} component gradients (+{c.certificate} for certificates), "
             f"{c.lmos} LMOs, {self.seconds:.3g} s\n"
-            f"  {self.method})"
+            f"  {self.method}{self.why and chr(10) + '  ' + self.why})"
         )

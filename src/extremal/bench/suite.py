@@ -16,13 +16,14 @@ from extremal.checks import one_of
 __all__ = ["LEVELS", "PARTS", "chosen", "run"]
 
 LEVELS = ("smoke", "quick", "default", "full")
-OPTIONAL = ("peers",)  # asked for by name only: they come from the network
+NETWORK = ("peers", "l1_peers")  # others' packages
+OPTIONAL = (*NETWORK, "practical")  # asked for by name only: from the network, or a quarter of an hour long
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 Item = Measurement | Skipped
 
 
 def chosen(named: Sequence[str], peers: bool = False) -> list[str]:
-    """The parts to run, in the order of the suite: those named, or all but those that come from the network.
+    """The parts to run, in the order of the suite: those named, or all but the optional ones; ``peers`` adds the network's.
 
     Examples
     --------
@@ -33,12 +34,12 @@ def chosen(named: Sequence[str], peers: bool = False) -> list[str]:
     """
     for name in named:
         one_of("part", name, PARTS)
-    wanted = set(named or (part for part in PARTS if part not in OPTIONAL)) | (set(OPTIONAL) if peers else set())
+    wanted = set(named or (part for part in PARTS if part not in OPTIONAL)) | (set(NETWORK) if peers else set())
     return [part for part in PARTS if part in wanted]
 
 
 def complete(parts: Sequence[str]) -> bool:
-    """Whether nothing is left out that does not come from the network."""
+    """Whether nothing is left out but what has to be asked for by name."""
     return set(parts) >= set(PARTS) - set(OPTIONAL)
 
 

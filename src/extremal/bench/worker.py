@@ -9,7 +9,7 @@ from importlib import import_module
 
 from extremal.bench.timing import Found, Measurement, Skipped
 
-PARTS = ("methods", "rows", "iterations", "sizes", "variance", "memory", "startup", "peers")
+PARTS = ("methods", "rows", "iterations", "sizes", "variance", "memory", "startup", "practical", "peers", "l1_peers")
 
 
 def found(part: str, level: str) -> Found:

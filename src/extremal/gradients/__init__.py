@@ -7,6 +7,7 @@ from extremal.lazy import attach
 if TYPE_CHECKING:
     from extremal.gradients.base import Estimate, Facts, Gradient
     from extremal.gradients.full import Full
+    from extremal.gradients.growing import Growing
     from extremal.gradients.minibatch import MiniBatch, Pool
     from extremal.gradients.momentum import Momentum, Storm
     from extremal.gradients.penalty import Penalised
@@ -23,6 +24,7 @@ else:
     __getattr__, __dir__ = attach(__name__, {
         "base": "Estimate Facts Gradient",
         "full": "Full",
+        "growing": "Growing",
         "minibatch": "MiniBatch Pool",
         "momentum": "Momentum Storm",
         "penalty": "Penalised",
@@ -38,7 +40,7 @@ else:
     })  # fmt: skip
 
 __all__ = [
-    "Estimate", "Facts", "Full", "Gradient", "LargeTableWarning", "MiniBatch", "Momentum", "Penalised", "Pool", "Sag", "Saga",
-    "SagaSarah", "Sarah", "Spider", "Storm", "Substitute", "Svrg", "Tracking", "ZerothOrder",
-    "complete", "metropolis", "ring",
+    "Estimate", "Facts", "Full", "Gradient", "Growing", "LargeTableWarning", "MiniBatch", "Momentum", "Penalised", "Pool",
+    "Sag", "Saga", "SagaSarah", "Sarah", "Spider", "Storm", "Substitute", "Svrg", "Tracking", "ZerothOrder", "complete",
+    "metropolis", "ring",
 ]  # fmt: skip

@@ -13,9 +13,9 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.kernels import parts
 from extremal.kernels.jit import jit
-from extremal.kernels.losses import deriv, value
 from extremal.kernels.rows import dot_range, tdot_range
 from extremal.kernels.rows import take as take_rows
+from extremal.kernels.terms import terms
 from extremal.kernels.views import locked
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # indptr, indices, data
@@ -25,41 +25,43 @@ NEAR = 2**18  # features up to which x and the gradient stay in the cache togeth
 
 
 @jit
-def sweep(indptr, indices, data, y, x, loss, parameter, first, last, block, valued, c, g):
-    """For the rows from first to last: return sum phi(<a_i, x>, y_i) if ``valued``, c_i = phi', g += sum c_i a_i.
+def sweep(indptr, indices, data, y, x, loss, parameter, first, last, block, valued, z, c, g):
+    """For the rows from first to last: return sum phi(<a_i, x>, y_i) if ``valued``, z_i = <a_i, x>, c_i = phi', g += sum c_i a_i.
 
-    ``c`` and ``g`` may be empty, which leaves them out. A block of rows is read from memory once.
+    ``z``, ``c`` and ``g`` may be empty, which leaves them out. A block of rows is read from memory once.
     """
-    total, room = 0.0, np.empty(min(block, last - first))
+    total, room, none = 0.0, np.empty((2, min(block, last - first))), np.empty(0)
     for start in range(first, last, block):
-        z = room[: min(block, last - start)]
-        dot_range(indptr, indices, data, x, start, z)
-        if valued:
-            part = 0.0
-            for t in range(z.size):
-                part += value(loss, parameter, z[t], y[start + t])
-            total += part
-        if c.size > 0 or g.size > 0:
-            for t in range(z.size):
-                z[t] = deriv(loss, parameter, z[t], y[start + t])
+        size = min(block, last - start)
+        at, ys = room[0, :size], y[start : start + size]
+        dot_range(indptr, indices, data, x, start, at)
+        if z.size > 0:
+            z[start : start + size] = at
+        if c.size == 0 and g.size == 0:
+            total += terms(loss, parameter, at, ys, valued, none, none)
+            continue
+        derivs = room[1, :size]
+        total += terms(loss, parameter, at, ys, valued, derivs, none)
         if c.size > 0:
-            for t in range(z.size):
-                c[start + t] = z[t]
+            c[start : start + size] = derivs
         if g.size > 0:
-            tdot_range(indptr, indices, data, z, start, g)
+            tdot_range(indptr, indices, data, derivs, start, g)
     return total
 
 
 def model(
-    entries: Entries, y: np.ndarray, x: np.ndarray, d: int, loss: tuple[int, float], valued: bool, graded: bool, c: Any
+    entries: Entries, y: np.ndarray, x: np.ndarray, d: int, loss: tuple[int, float], valued: bool, graded: bool, c: Any, z: Any
 ) -> tuple[float, np.ndarray]:
-    """sum_i phi(<a_i, x>, y_i) and A' phi'; ``c`` is filled with phi', if given. What is not asked for is zero, or empty."""
+    """sum_i phi(<a_i, x>, y_i) and A' phi'; ``c`` and ``z`` are filled with phi' and with A x, if given.
+
+    What is not asked for is zero, or empty.
+    """
     x, y, block = _point(x, d), locked(y), _block(entries, d)
-    c = np.empty(0, entries[2].dtype) if c is None else c
+    c, z = (np.empty(0, entries[2].dtype) if a is None else a for a in (c, z))
 
     def part(first: int, last: int) -> tuple[float, np.ndarray]:
         g = np.zeros(d if graded else 0)
-        return float(sweep(*entries, y, x, *loss, first, last, block, valued, c, g)), g
+        return float(sweep(*entries, y, x, *loss, first, last, block, valued, z, c, g)), g
 
     return parts.sums(part, _bounds(entries, d))  # so many parts whatever is asked for: values are the same to the last digit
 
@@ -98,7 +100,7 @@ def take(entries: Entries, order: np.ndarray) -> Entries:
 def ready(entries: Entries) -> None:
     """Compile all this for data of a kind, or load it from numba's cache."""
     none, x = (entries[0][:1], entries[1][:0], entries[2][:0]), np.zeros(1, entries[2].dtype)
-    model(none, none[2], x, 1, (0, 0.0), True, True, None)
+    model(none, none[2], x, 1, (0, 0.0), True, True, None, None)
     tdot(none, dot(none, x, 1), 1)
 
 

@@ -44,6 +44,11 @@ def sums(function: Callable[..., Any]) -> Callable[..., Any]:
     return bare(function, fastmath={"reassoc", "contract", "nsz"}, forceinline=True)
 
 
+def vectors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for loops over whole arrays: a division by zero gives an infinity, and is not looked for entry by entry."""
+    return jit(function, error_model="numpy")
+
+
 def _stamped(kernel: Any) -> Any:
     """Have the kept code go out of date with any file of kernels.
 

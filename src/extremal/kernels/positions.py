@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.kernels.jit import jit
+from extremal.kernels.jit import jit, sums
+
+
+@sums
+def product(a, b):
+    """a'b."""
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
 
 
 @jit
-def entries(left, right, rank, rows, cols, out):
-    """out[t] = sum over j < rank of left[i, j] right[k, j] with i = rows[t], k = cols[t]."""
+def entries(left, right, rows, cols, out):
+    """out[t] += left[i]' right[k] with i = rows[t], k = cols[t]."""
     for t in range(rows.size):
-        i, k = rows[t], cols[t]
-        total = 0.0
-        for j in range(rank):
-            total += left[i, j] * right[k, j]
-        out[t] = total
+        out[t] += product(left[rows[t]], right[cols[t]])
 
 
 @jit

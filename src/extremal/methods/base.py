@@ -28,6 +28,7 @@ class Budget:
     max_grads: int | None = None  # component gradients of the method
     max_iter: int | None = None  # iterations
     max_seconds: float | None = None  # on the run's clock
+    warm: bool = field(default=False, compare=False)  # whether the run starts from a point that was given
 
     def horizon(self, facts: Facts) -> int | None:
         """K: the iterations that fit in max_iter and, in the mean, in max_grads."""
@@ -90,6 +91,8 @@ class Method:
     gradient: Gradient[Any]
     step: Step
     move: Move[Any] = field(default_factory=VertexMove)
+    why: str = field(default="", compare=False, repr=False)  # the reasons, of a method that was chosen for the user
+    guarded: bool = field(default=False, compare=False, repr=False)  # whether a run must not end above its starting point
 
     def __post_init__(self):
         check_step("Method", self.step)

@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from extremal.moves.corrective import FullyCorrective
     from extremal.moves.geodesic import GeodesicMove
     from extremal.moves.in_face import InFaceBlended, InFacePairwise
+    from extremal.moves.low_rank import FactorCorrective
+    from extremal.moves.newton import SpikeNewton
+    from extremal.moves.newton_atoms import AtomNewton
     from extremal.moves.sliding import AcceleratedSliding, DoubleSliding, Sliding
     from extremal.moves.vertex import VertexMove
+    from extremal.moves.warm import AnchoredSliding, WarmSliding
 else:
     __getattr__, __dir__ = attach(__name__, {
         "atoms": "Away BlendedPairwise Pairwise",
@@ -21,11 +25,16 @@ else:
         "corrective": "FullyCorrective",
         "geodesic": "GeodesicMove",
         "in_face": "InFaceBlended InFacePairwise",
+        "low_rank": "FactorCorrective",
+        "newton": "SpikeNewton",
+        "newton_atoms": "AtomNewton",
         "sliding": "AcceleratedSliding DoubleSliding Sliding",
         "vertex": "VertexMove",
+        "warm": "AnchoredSliding WarmSliding",
     })  # fmt: skip
 
 __all__ = [
-    "AcceleratedSliding", "Away", "BlendedPairwise", "Consensus", "DoubleSliding", "FullyCorrective", "GeodesicMove",
-    "InFaceBlended", "InFacePairwise", "Move", "Pairwise", "Point", "Sliding", "VertexMove",
+    "AcceleratedSliding", "AnchoredSliding", "AtomNewton", "Away", "BlendedPairwise", "Consensus", "DoubleSliding",
+    "FactorCorrective", "FullyCorrective", "GeodesicMove", "InFaceBlended", "InFacePairwise", "Move", "Pairwise", "Point",
+    "Sliding", "SpikeNewton", "VertexMove", "WarmSliding",
 ]  # fmt: skip

@@ -125,6 +125,22 @@ class Faced(Protocol):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float: ...  # largest t <= 1 with x + t (s - a) in the set
 
 
+@dataclasses.dataclass(frozen=True)
+class Spikes:
+    """The vertices of a set whose vertices have one entry each: low_j e_j and high_j e_j for every j, where these are not 0."""
+
+    low: float | np.ndarray  # for all entries, or for each
+    high: float | np.ndarray
+    origin: bool  # whether 0 is in the set
+
+
+@runtime_checkable
+class Spiked(Protocol):
+    """A set that may be all spikes: l1 balls, simplices. Its best vertices are found by a look at each entry of g."""
+
+    def spikes(self) -> Spikes | None: ...  # None if this one is not, by its parameters
+
+
 @runtime_checkable
 class Warm(Protocol):
     """A set whose oracle iterates, and may start from an earlier answer."""

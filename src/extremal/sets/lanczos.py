@@ -94,21 +94,49 @@ def leading(
                 basis.restart(values, Y)
 
 
+def ritz(apply: Blocks, start: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ritz values of a symmetric A, largest first, and their vectors, over the Krylov space that ``steps`` products span.
+
+    No test and no bound: directions in which A is large, for whoever wants many of them and none exactly. Small matrices are
+    solved exactly, as by `leading`, and have as many as their size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values, X = ritz(lambda V: np.arange(400.0)[:, None] * V, np.ones((400, 1)), 30)
+    >>> X.shape, bool(350 < values[0] < 399), bool(np.allclose(X.T @ X, np.eye(30)))
+    ((400, 30), True, True)
+    """
+    n = len(start)
+    if n <= max(EXACT, steps):
+        return _dense(apply, n)
+    basis = _Basis(apply, start, steps)
+    while not basis.full:
+        basis.grow()
+    values, Y = basis.ritz()
+    return values, basis.vectors(Y)
+
+
 def _exact(apply: Blocks, n: int, k: int, eps: float, terms: float) -> Leading:
-    """The same by a dense eigenproblem: every eigenvalue up to rounding."""
+    """The same as `leading` by a dense eigenproblem: every eigenvalue up to rounding."""
+    values, X = _dense(apply, n)
+    size = float(np.abs(values[[0, -1]]).max())
+    return Leading(values[:k], np.ascontiguousarray(X[:, :k]), 8 * eps * n * k * max(size, terms), 0.0, n)
+
+
+def _dense(apply: Blocks, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """All eigenvalues, largest first, and their vectors."""
     A = np.hstack([apply(np.eye(n, min(16, n - i), -i)) for i in range(0, n, 16)])
     values, X = np.linalg.eigh((A + A.T) / 2)
-    values, X = values[::-1], np.ascontiguousarray(X[:, : -k - 1 : -1])
-    size = float(np.abs(values[[0, -1]]).max())
-    return Leading(values[:k], X, 8 * eps * n * k * max(size, terms), 0.0, n)
+    return values[::-1], X[:, ::-1]
 
 
 class _Basis:
     """An orthonormal basis of a Krylov space, a vector in each row of V, and H = V A V'; the next b rows stand behind it."""
 
-    def __init__(self, apply: Blocks, start: np.ndarray):
+    def __init__(self, apply: Blocks, start: np.ndarray, size: int = BASIS):
         n, self._b = start.shape
-        most = min(max(BASIS, 4 * self._b), n - self._b)
+        most = min(max(size, 4 * self._b), n - self._b)
         self._apply, self._most, self._rng = apply, most, np.random.default_rng(2)
         self._V, self._H = np.empty((most + self._b, n)), np.zeros((most, most))  # of H, the lower triangle
         self._link = np.zeros((self._b, self._b))  # A (last rows) = (a sum of the basis) + link (next rows)

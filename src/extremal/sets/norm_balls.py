@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal.sets.answers import float_of, peak, signs, unit
 from extremal.sets.arguments import number, positive_numbers
-from extremal.sets.base import refuse_non_finite
+from extremal.sets.base import Spikes, refuse_non_finite
 from extremal.sets.bounds import shrunk
 from extremal.sets.norm_base import NormBall, ProjectableBall
 from extremal.vertices import Coordinate, DenseVertex
@@ -60,6 +60,10 @@ class L1Ball(ProjectableBall):
 
     def _nearest(self, y: np.ndarray) -> np.ndarray:
         return np.copysign(shrunk(np.abs(y).reshape(-1), np.ones(y.size), self.radius).reshape(y.shape), y)
+
+    def spikes(self) -> Spikes | None:
+        """-radius e_j and radius e_j, around 0."""
+        return Spikes(-self.radius, self.radius, origin=True) if self.centre is None else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -267,6 +271,11 @@ class WeightedL1Ball(ProjectableBall):
 
     def _nearest(self, y: np.ndarray) -> np.ndarray:
         return np.copysign(shrunk(np.abs(y).reshape(-1), self.weights.reshape(-1), self.radius).reshape(y.shape), y)
+
+    def spikes(self) -> Spikes | None:
+        """-radius/weights_j e_j and radius/weights_j e_j, around 0."""
+        reach = self.radius / self.weights.reshape(-1)
+        return Spikes(-reach, reach, origin=True) if self.centre is None else None
 
 
 def _p_norm(a: np.ndarray, p: float) -> float:

@@ -13,7 +13,7 @@ from extremal.checks import InputError
 from extremal.sets import bounds
 from extremal.sets.answers import float_of
 from extremal.sets.arguments import numbers
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.base import ConvexSet, Spikes, refuse_non_finite
 from extremal.vertices import Coordinate, DenseVertex, Vertex
 
 
@@ -82,6 +82,10 @@ class Simplex(ConvexSet):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0."""
         return bounds.longest_step(x, s.to_array() - a.to_array())
+
+    def spikes(self) -> Spikes:
+        """total e_j."""
+        return Spikes(0.0, self.total, origin=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,6 +159,10 @@ class UnitSimplex(ConvexSet):
         """The largest t <= 1 with x + t (s - a) >= 0, and a sum of total at most."""
         d = (s.to_array() - a.to_array()).reshape(-1)
         return bounds.longest_step(self._with_slack(x), np.append(d, -d.sum()))
+
+    def spikes(self) -> Spikes:
+        """total e_j and 0."""
+        return Spikes(0.0, self.total, origin=True)
 
     def _with_slack(self, x: np.ndarray) -> np.ndarray:
         """x, and what is not spent as one more entry: a point of the simplex of one more dimension."""

@@ -1,0 +1,88 @@
+"""Exact gradients of a sample that grows to all components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.gradients.base import Facts, Steps
+from extremal.objective import Objective
+from extremal.sampling import Sampler
+
+
+@dataclass(frozen=True)
+class GrowingEstimate:
+    """The gradient, value and margins of a sample; of all components in the end."""
+
+    g: np.ndarray  # the gradient of the sample's mean at x
+    exact: bool  # whether the sample is all
+    value: float  # the sample's mean at x
+    z: np.ndarray  # its margins
+    model: Any  # the sample as an objective
+    stage: int = 0  # how often it has grown
+
+
+@dataclass(frozen=True)
+class Growing:
+    """g = grad f_S(x), f_S the mean over a random sample S of the rows, which grows from n / ``parts`` by ``factor`` to all.
+
+    The first steps need no more accuracy than a small sample gives. The sample grows when a step has gained less than what
+    choosing by a sample of m rows is known to cost, (non-zeros of x) / m to leading order. From then on that all rows are
+    in, every gap is a certificate. m component gradients a step; memory: a copy of the sample.
+
+    Parameters
+    ----------
+    parts : int
+        The first sample has n / parts rows, but not less than 1000; 1 is the full gradient from the start.
+    factor : int
+        By which the sample grows, at least 2.
+
+    References
+    ----------
+    Byrd, Chin, Nocedal, Wu (2012), Sample size selection in optimization methods for machine learning, Math. Program. 134.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.Growing()
+    Growing(parts=16, factor=4)
+    """
+
+    parts: int = 16
+    factor: int = 4
+
+    def __post_init__(self):
+        checks.whole("Growing", "parts", self.parts, 1)
+        checks.whole("Growing", "factor", self.factor, 2)
+
+    def facts(self, n: int) -> Facts:
+        """n component gradients a step, in the long run."""
+        return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("look", "sample"))
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> GrowingEstimate:
+        """On the first sample."""
+        return self._at(f, x, 0, sampler, None)
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: GrowingEstimate, sampler: Sampler
+    ) -> GrowingEstimate:
+        """On the same sample, or on a larger one."""
+        new = self._at(f, x, state.stage, sampler, state.model)
+        used = np.count_nonzero(x)
+        if not new.exact and (state.value - new.value <= used / new.model.n or 100 * used > new.model.n):
+            return self._at(f, x, state.stage + 1, sampler, None)
+        return new
+
+    def _at(self, f: Any, x: np.ndarray, stage: int, sampler: Sampler, model: Any) -> GrowingEstimate:
+        size = self._size(f.n, stage)
+        if model is None:
+            model = f if size == f.n else f.sample(np.sort(sampler.fresh(stage, size)))
+        value, g, z = model.look(x)
+        return GrowingEstimate(g, size == f.n, value, z, model, stage)
+
+    def _size(self, n: int, stage: int) -> int:
+        size = max(n // self.parts, 1000) * self.factor**stage
+        return n if 2 * size > n else size

@@ -1,0 +1,121 @@
+"""The losses over arrays of margins: sums of values, derivatives and second derivatives at once, in vector loops.
+
+The same functions one margin at a time, for loops that draw rows, are in extremal.kernels.losses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from extremal.kernels.codes import HUBER, LOGISTIC, NONLINEAR
+from extremal.kernels.elementary import exp_negative, log1p_unit
+from extremal.kernels.jit import sums, vectors
+
+SIZE = 1024  # margins at a time: what is kept of them stays in the nearest cache
+
+
+@vectors
+def terms(loss, parameter, z, y, valued, c, h):
+    """Return sum_i phi(z_i, y_i) if ``valued``; fill c_i = phi'(z_i, y_i) and h_i = phi''(z_i, y_i). Empty ones are left out."""
+    total, room, bits = 0.0, np.empty((3, SIZE)), np.empty(SIZE, np.int64)
+    for first in range(0, z.size, SIZE):
+        last = min(first + SIZE, z.size)
+        m = last - first
+        zs, ys, e = z[first:last], y[first:last], room[1, :m]
+        cs, hs = c[first : min(last, c.size)], h[first : min(last, h.size)]
+        if loss in (LOGISTIC, NONLINEAR):
+            size = room[0, :m]
+            for i in range(m):
+                size[i] = abs(zs[i])
+            exp_negative(size, e, bits[:m])
+        if loss == LOGISTIC:
+            if valued:
+                log1p_unit(e, room[2])
+                total += _hinges(zs, ys, room[2])
+            _logistic(zs, ys, e, cs, hs)
+        elif loss == NONLINEAR:
+            total += _sigmoids(zs, ys, e, valued, cs, hs)
+        elif loss == HUBER:
+            total += _hubers(zs, ys, parameter, valued, cs, hs)
+        else:
+            total += _squares(zs, ys, valued, cs, hs)
+    return total
+
+
+@sums
+def _hinges(z, y, rest):
+    """The sum of log(1 + exp(-y z)) = max(0, -y z) + log(1 + exp(-|z|)), the last of which is given."""
+    total = 0.0
+    for i in range(z.size):
+        total += max(0.0, -y[i] * z[i]) + rest[i]
+    return total
+
+
+@vectors
+def _logistic(z, y, e, c, h):
+    """phi' = -y / (1 + exp(y z)) and phi'' = e / (1 + e)^2 from e = exp(-|z|)."""
+    if c.size > 0:
+        for i in range(z.size):
+            c[i] = -y[i] * (e[i] if y[i] * z[i] > 0.0 else 1.0) / (1.0 + e[i])
+    if h.size > 0:
+        for i in range(z.size):
+            h[i] = e[i] / ((1.0 + e[i]) * (1.0 + e[i]))
+
+
+@vectors
+def _sigmoids(z, y, e, valued, c, h):
+    """(y - q)^2, 2 (y - q) q (1 - q) and 2 q (1 - q) (q (1 - q) - (y - q) (1 - 2q)) with q = 1 / (1 + exp z)."""
+    total = 0.0
+    for i in range(z.size):
+        low, high = e[i] / (1.0 + e[i]), 1.0 / (1.0 + e[i])
+        q, rest = (low if z[i] > 0.0 else high), (high if z[i] > 0.0 else low)
+        r = y[i] - q
+        if valued:
+            total += r * r
+        if c.size > 0:
+            c[i] = 2.0 * r * q * rest
+        if h.size > 0:
+            h[i] = 2.0 * q * rest * (q * rest - r * (rest - q))
+    return total
+
+
+@vectors
+def _hubers(z, y, delta, valued, c, h):
+    total = 0.0
+    for i in range(z.size):
+        r = z[i] - y[i]
+        m = min(abs(r), delta)
+        if valued:
+            total += m * (abs(r) - 0.5 * m)
+        if c.size > 0:
+            c[i] = min(max(r, -delta), delta)
+        if h.size > 0:
+            h[i] = 1.0 if abs(r) <= delta else 0.0
+    return total
+
+
+@vectors
+def _squares(z, y, valued, c, h):
+    total = 0.0
+    for i in range(z.size):
+        r = z[i] - y[i]
+        if valued:
+            total += 0.5 * r * r
+        if c.size > 0:
+            c[i] = r
+        if h.size > 0:
+            h[i] = 1.0
+    return total
+
+
+@vectors
+def line(loss, parameter, z, dz, t, y):
+    """sum_i phi(z_i + t dz_i, y_i)."""
+    total, room, none = 0.0, np.empty(SIZE), np.empty(0)
+    for first in range(0, z.size, SIZE):
+        last = min(first + SIZE, z.size)
+        at = room[: last - first]
+        for i in range(at.size):
+            at[i] = z[first + i] + t * dz[first + i]
+        total += terms(loss, parameter, at, y[first:last], True, none, none)
+    return total

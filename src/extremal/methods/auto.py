@@ -1,0 +1,173 @@
+"""The method for those who do not want to choose one."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from extremal.gradients import Full
+from extremal.manifolds import Euclidean
+from extremal.methods.affine import MostFW
+from extremal.methods.atoms import FullyCorrectiveFW
+from extremal.methods.base import Budget, Card, Method, Recipe
+from extremal.methods.low_rank import LowRankFW
+from extremal.methods.newton import NewtonFW
+from extremal.methods.reduced_sliding import VRSliding
+from extremal.moves import GeodesicMove
+from extremal.moves.newton import spikes_of
+from extremal.objective import LinearModel, Objective
+from extremal.sets import ConvexSet, NuclearBall, Projectable
+from extremal.slices import has_slices
+from extremal.steps import OpenLoop
+
+COLUMNS = 1000  # up to so many, a Hessian of all columns is worth its cost
+ORACLE = 0.3  # seconds of oracle calls for each second of gradients, above which calls are to be saved
+ENTRY = 4e-9  # seconds for an entry of the data in a full gradient, roughly
+SUM = 2000  # components from which on batches are worth their noise
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A method, and why."""
+
+    recipe: Recipe
+    why: str
+
+
+@dataclass(frozen=True)
+class Auto:
+    """The method for the problem at hand: what `minimize` runs if none is named.
+
+    It looks at the objective (linear or not, rows, columns, share of non-zeros, outputs, second derivatives, convexity) and at
+    the set (its kind of vertices, its projection, the measured time of its oracle), and picks
+
+    - `NewtonFW` for a linear model of one output in memory, over an l1 ball or a simplex with any number of columns, over any
+      other set with some hundreds of columns and an oracle that is quick beside a pass over the data;
+    - `LowRankFW` for matrices over a `NuclearBall`;
+    - `VRSliding` for other sums of many components over sets with a cheap projection, and for those that are not linear;
+    - `FullyCorrectiveFW` for the rest: few oracle calls, and full gradients;
+    - `MostFW` for an `AffineCut`, and full gradients along geodesics on a manifold.
+
+    The choice and its reasons are in ``result.why``, and in the log (logger ``extremal``, level INFO). What it picks never
+    returns a point worse than x0.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Logistic(), np.eye(3), np.array([1.0, -1.0, 1.0]))
+    >>> ex.Auto().choose(f, ex.L1Ball(2.0).on(3)).recipe
+    NewtonFW(parts=16)
+    >>> print(ex.minimize(f, ex.L1Ball(2.0)).why)
+    NewtonFW: 3 x 3 rows in memory with second derivatives, and vertices of one entry: Newton steps on the coordinates in use
+    """
+
+    card: ClassVar[Card] = Card(
+        summary="the method for the problem at hand",
+        source="this library",
+        convex=None,
+        nonconvex=None,
+        full_gradients=True,
+        big_batches=True,
+        memory="by choice",
+        note="see what it chose in result.why",
+    )
+
+    def choose(self, f: Objective, C: ConvexSet) -> Choice:
+        """The method for f over C, and why."""
+        for rule in (_special, _newton, _low_rank, _linear, _other):
+            choice = rule(f, C)
+            if choice is not None:
+                return Choice(choice.recipe, f"{name_of(choice.recipe)}: {choice.why}")
+        raise AssertionError("the last rule takes everything")
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """The choice, prepared; it is said in the log."""
+        choice = self.choose(f, C)
+        logging.getLogger("extremal").info("auto: %s", choice.why)
+        return replace(choice.recipe.prepare(f, C, budget), why=choice.why, guarded=True)
+
+
+def name_of(recipe: Any) -> str:
+    """The name of a method."""
+    return type(recipe).__name__ if not isinstance(recipe, Method) else f"{type(recipe.move).__name__} with full gradients"
+
+
+def _special(f: Any, C: ConvexSet) -> Choice | None:
+    """Sets without an oracle of their own, and manifolds."""
+    if C.relaxed is not C:
+        return Choice(MostFW(), "the set is cut by bounds that its oracle does not know")
+    manifold = getattr(f, "manifold", Euclidean())
+    if manifold != Euclidean():
+        return Choice(Method(Full(), OpenLoop(), GeodesicMove(manifold)), f"gradients are tangent vectors of {manifold}")
+    return None
+
+
+def _newton(f: Any, C: ConvexSet) -> Choice | None:
+    """Linear models of one output with second derivatives."""
+    if not has_slices(f):
+        return None
+    n, d = f.data.shape
+    rows = f"{n} x {d} rows in memory with second derivatives"
+    if spikes_of(C) is not None:
+        return Choice(NewtonFW(), f"{rows}, and vertices of one entry: Newton steps on the coordinates in use")
+    if d > COLUMNS:
+        return None
+    seconds, entries = oracle_seconds(f, C), entries_of(f)
+    if 100 * seconds > max(1e-3, ENTRY * entries / ORACLE * 100):
+        return None
+    return Choice(
+        NewtonFW(),
+        f"{rows}, few columns, and an oracle of {1e6 * seconds:.0f} us: Newton steps, their problems solved by the oracle",
+    )
+
+
+def _low_rank(f: Any, C: ConvexSet) -> Choice | None:
+    """Matrices of small nuclear norm."""
+    if not isinstance(C, NuclearBall) or not isinstance(f, LinearModel):
+        return None
+    m, n = f.shape
+    return Choice(
+        LowRankFW(), f"{m} x {n} matrices over a nuclear ball: several singular pairs at once, and the best core between them"
+    )
+
+
+def _linear(f: Any, C: ConvexSet) -> Choice | None:
+    """Other linear models."""
+    if not isinstance(f, LinearModel) or C.matrix_free or getattr(f, "factored", False):
+        return None
+    size = f"{f.n} rows, x of shape {f.shape}"
+    if isinstance(C, Projectable) and f.n >= SUM:
+        return Choice(VRSliding(), f"{size}, and a set with a projection: proximal steps along variance-reduced gradients")
+    return Choice(
+        FullyCorrectiveFW(), f"{size}, and a set known by its oracle only: full gradients, and the best weights of all vertices"
+    )
+
+
+def _other(f: Any, C: ConvexSet) -> Choice | None:
+    """Sums that are not linear models."""
+    if f.n >= SUM and not C.matrix_free:
+        return Choice(VRSliding(), f"{f.n} components that are no linear model: proximal steps along variance-reduced gradients")
+    return Choice(
+        FullyCorrectiveFW(), f"{f.n} components that are no linear model: full gradients, and the best weights of all vertices"
+    )
+
+
+def oracle_seconds(f: Any, C: ConvexSet) -> float:
+    """What a linear minimisation takes: the shorter of two."""
+    g = np.random.default_rng(0).standard_normal(f.shape)
+    times = []
+    for _ in range(2):
+        start = time.perf_counter()
+        C.lmo(g)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def entries_of(f: LinearModel) -> int:
+    """Numbers that a full gradient reads: the non-zeros of sparse rows."""
+    return getattr(f.data, "nnz", math.prod(f.data.shape))

@@ -1,0 +1,162 @@
+"""Variance-reduced sliding: the practical first-order method for large sums."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.gradients import Saga, SagaSarah, Sarah, Svrg
+from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.moves import AnchoredSliding, WarmSliding
+from extremal.moves.prox import Probe
+from extremal.objective import LinearModel, Objective
+from extremal.sets import ConvexSet, Projectable
+from extremal.steps import FullStep
+
+ESTIMATORS = ("auto", "saga", "saga-sarah", "sarah", "svrg")
+ORACLES = ("auto", "lmo", "project")
+TABLE = 2**27  # numbers of a table, at most, that "auto" makes: 1 GiB
+SMALL = 10_000  # entries of a matrix, at most, for which a singular value decomposition in each step is cheap
+
+
+@dataclass(frozen=True)
+class VRSliding:
+    """Sliding with variance-reduced gradients: each is used for a proximal step, and the steps are as long as 1/L.
+
+        g an estimate of grad f(x) by SAGA, Sarah, Saga Sarah or SVRG;   x <- argmin over C of <g, u> + beta/2 |u - x|^2
+
+    beta is the smoothness of a batch, between max_i L_i for b = 1 and L for b = n. For a linear model it is
+
+        L_b = n(b - 1)/(b(n - 1)) L + V,   V = (n - b)/(b(n - 1)) max_i L_i
+
+    Elsewhere it is found on the way, from differences of gradients over batches of b rows, a few times a pass (`Probe`).
+    Accelerated, the move is `AnchoredSliding` with beta = L_b + V and lean = min(1/2, V/(4L)). For the estimators that add
+    differences up (Sarah, Saga Sarah), accelerated or for non-convex f, beta is 1 + sqrt(n)/b times as large.
+
+    The sub-problem is solved by the set's projection where it has a cheap one, otherwise by the oracle over kept atoms, to a
+    tenth of beta |u - x|^2: one LMO a step, and one for each new atom. Component gradients: n at the start, then b a step for
+    SAGA, 2b for Saga Sarah, 2b or n (with probability b/(n + b)) for Sarah, 2b or n (after every n/b steps) for SVRG. Memory: n
+    derivatives for the two with tables, and the atoms.
+
+    Guarantee: plain, with SAGA or SVRG: convex f, n + L/eps component gradients; strongly convex f, (n + L/mu) log(1/eps), over
+    any set. The accelerated form is one that has been proven for SVRG; with the other estimators it has been measured only.
+
+    Parameters
+    ----------
+    gradient : "auto", "saga", "sarah", "saga-sarah" or "svrg"
+        The estimator; "auto" is SAGA, or Sarah where the table would exceed 1 GiB.
+    batch : int, optional
+        b; ceil(sqrt(n)) if left out.
+    accelerated : bool, optional
+        Left out, this is so for convex f.
+    oracle : "auto", "lmo" or "project"
+        "lmo": linear minimisations only. "auto" projects where that is cheap: not where it takes a large decomposition.
+    L : float, optional
+        The smoothness of a batch, if you know better.
+
+    References
+    ----------
+    Defazio, Bach, Lacoste-Julien (2014), arXiv:1407.0202; Allen-Zhu (2017), arXiv:1603.05953; Lan, Zhou (2016), Conditional
+    gradient sliding for convex optimization; Gazagnadou, Gower, Salmon (2019), Optimal mini-batch and step sizes for SAGA,
+    arXiv:1902.00071.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((400, 10))
+    >>> f = ex.LinearModel(ex.Squared(), A, A @ np.array([0.7, 0.3] + [0] * 8) + 0.1 * rng.standard_normal(400))
+    >>> r = ex.minimize(f, ex.Simplex(), method=ex.VRSliding(), tol=1e-8)
+    >>> r.converged, r.x.round(1)[:3]
+    (True, array([0.7, 0.3, 0. ]))
+    """
+
+    gradient: str = "auto"
+    batch: int | None = None
+    accelerated: bool | None = None
+    oracle: str = "auto"
+    L: float | None = None
+
+    card: ClassVar[Card] = Card(
+        summary="proximal steps of length 1/L along variance-reduced gradients",
+        source="sliding (Lan, Zhou 2016) with SAGA (Defazio et al. 2014), SVRG, Sarah or Saga Sarah",
+        convex=("n + L/eps", "n/b + L/(b eps)"),
+        nonconvex=None,
+        full_gradients=False,
+        big_batches=False,
+        memory="n",
+        needs=(),
+        note="plain form with SAGA or SVRG; LMOs: one a step, and one for each new atom. Strongly convex f: "
+        "(n + L/mu) log(1/eps) component gradients",
+        correction="not a row of the paper's table",
+    )
+
+    def __post_init__(self):
+        check_parts("VRSliding", None, self.batch, L=self.L)
+        checks.one_of("gradient", self.gradient, ESTIMATORS)
+        checks.one_of("oracle", self.oracle, ORACLES)
+        if self.accelerated is not None:
+            checks.flag("VRSliding", "accelerated", self.accelerated)
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """Batch, estimator, beta and the way to solve sub-problems."""
+        b = math.ceil(math.sqrt(f.n)) if self.batch is None else checks.whole("VRSliding", "batch", self.batch, 1, f.n)
+        fast = f.convex if self.accelerated is None else self.accelerated
+        name, onto = self._estimator(f), self._onto(f, C)
+        beta, lean = self._weight(f, b, fast, name in ("sarah", "saga-sarah"))
+        epoch = max(1, f.n // b)
+        move = AnchoredSliding(beta, lean, epoch, onto=onto) if fast else WarmSliding(beta, onto=onto)
+        return Method(_gradient(name, f.n, b, epoch), FullStep(), move).prepare(f, C, budget)
+
+    def _estimator(self, f: Objective) -> str:
+        if self.gradient != "auto":
+            return self.gradient
+        return "saga" if f.n * math.prod(f.deriv_shape) <= TABLE else "sarah"
+
+    def _onto(self, f: Objective, C: ConvexSet) -> ConvexSet | None:
+        """The set, if sub-problems are to be solved by its projection."""
+        if self.oracle == "project" and not isinstance(C, Projectable):
+            raise InputError(f'`VRSliding(oracle="project")`: {C} has no projection; "lmo" does without')
+        if self.oracle == "lmo" or not isinstance(C, Projectable):
+            return None
+        cheap = not C.matrix_free or (math.prod(f.shape) <= SMALL and not getattr(f, "factored", False))
+        return C if cheap or self.oracle == "project" else None
+
+    def _weight(self, f: Objective, b: int, fast: bool, recursive: bool) -> tuple[float | Probe, float]:
+        """beta and lean."""
+        n, grows = f.n, recursive and (fast or not f.convex)
+        factor = 1.0 + math.sqrt(n) / b if grows and b < n else 1.0
+        if self.L is not None:
+            return factor * self.L, min(0.5, 2 / b) if b < n else 0.0
+        if isinstance(f, LinearModel):
+            L, largest = f.smoothness, float(f.row_smoothness.max())
+            noise = (n - b) / (b * max(1, n - 1)) * largest  # V
+            smooth = n * (b - 1) / (b * max(1, n - 1)) * L + noise  # L_b
+            beta = max(factor * (smooth + noise if fast else smooth), L, 1e-300)
+            return beta, min(0.5, noise / max(4 * L, 1e-300))
+        lean = min(0.5, 2 / b) if b < n else 0.0
+        return Probe(b, max(1, n // (4 * b)), least=_known(f), factor=factor * (1 + 2 * lean if fast else 1.0)), lean
+
+
+def _known(f: Objective) -> float:
+    """The objective's L, 0 if it does not say."""
+    try:
+        return float(f.smoothness)
+    except InputError:
+        return 0.0
+
+
+def _gradient(name: str, n: int, b: int, epoch: int) -> Any:
+    """The estimator, with the parameters that its theory suggests."""
+    match name:
+        case "saga":
+            return Saga(b)
+        case "sarah":
+            return Sarah(b, p=b / (n + b))
+        case "saga-sarah":
+            return SagaSarah(b, lam=b / (2 * n))
+        case _:
+            return Svrg(b, epoch + 1)

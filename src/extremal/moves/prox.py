@@ -1,0 +1,162 @@
+"""The proximal sub-problem of a sliding step: by linear minimisations over kept atoms, or by a projection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.active import ActiveSet, rebuild
+from extremal.checks import InputError, NonFiniteError
+from extremal.hull import Hull, displacement, settle
+from extremal.iterates import freeze, inner, toward
+from extremal.moves.base import Oracle
+from extremal.objective import Objective
+from extremal.sets.base import ConvexSet, Projectable
+
+ROUNDING = 4  # gaps below so many units in the last place of the largest product are rounding
+DOUBLINGS = 100  # of an estimate of beta, in one step
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How sub-problems are solved, and how well.
+
+        u = argmin over the set of q(u) = <g, u> + beta/2 |u - centre|^2,   to
+        max over s in the set of <grad q(u), u - s> <= accuracy beta |u - centre|^2
+
+    By atoms: from the centre's own atoms, pairwise steps between those that are known, which are exact on the quadratic and
+    need their inner products only, then the oracle: it either finds the gap small enough, or answers with one atom more.
+    So a step costs one LMO, and one for each atom that is new. By projection: u = project(centre - g / beta).
+
+    References
+    ----------
+    Wolfe (1976), Finding the nearest point in a polytope; Lacoste-Julien, Jaggi (2015), arXiv:1511.05932.
+    """
+
+    accuracy: float
+    onto: ConvexSet | None
+    limit: int
+
+    def __call__(self, C: Oracle, g: Any, centre: Any, hull: Hull | None, beta: float) -> tuple[Any, Hull | None]:
+        """u, and its atoms if there are any; ``hull`` are those of the centre, None if it has none yet."""
+        if not checks.all_finite(g):
+            raise NonFiniteError("the gradient estimate has a NaN or an infinite entry")
+        if self.onto is None:
+            return self._by_atoms(C, g, centre, hull, beta)
+        nearest = self.onto.project(centre - g / beta)  # type: ignore[attr-defined]
+        return freeze(nearest.astype(centre.dtype, copy=False)), None
+
+    def _by_atoms(self, C: Oracle, g: Any, centre: Any, hull: Hull | None, beta: float) -> tuple[Any, Hull]:
+        asked = 0
+        if hull is None:
+            asked, s = 1, C.lmo(g)
+            hull = Hull.at(centre, s)
+            hull = hull if hull.atoms.find(s) is not None else hull.with_atom(s)
+        first = hull.atoms.dots(g).astype(np.float64)
+        weights, slopes = hull.atoms.weights.copy(), first.copy()
+        floor = ROUNDING * float(np.finfo(centre.dtype).eps) * float(np.abs(first).max())
+        made = settle(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
+        while asked < self.limit:
+            change = weights - hull.atoms.weights
+            slope = g + beta * displacement(centre, hull.atoms, change) if change.any() else g
+            s, asked = C.lmo(slope), asked + 1
+            gap, there = float(weights @ slopes), s.dot(slope)
+            if gap - there <= max(self.accuracy * float(change @ (slopes - first)), floor):
+                break
+            if hull.atoms.find(s) is None:
+                hull = hull.with_atom(s)
+                first, slopes, weights = np.append(first, s.dot(g)), np.append(slopes, there), np.append(weights, 0.0)
+            elif not made:
+                break  # known, and the weights are as good as they get: what is left is rounding, or an inexact oracle's
+            made = settle(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
+        new = hull.with_weights(weights)
+        return rebuild(centre, new.atoms), new
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A weight of the proximal term that follows what some rows show of the curvature.
+
+        beta = factor * L,   L >= |grad f_S(u) - grad f_S(x)| / |u - x|   at the steps that are tested, S a random batch
+
+    Where a test fails, L is doubled (or becomes the ratio, if that is more) and the step is made again. Between tests L may fall
+    by half in a pass. 2b component gradients a test. The first L is the ratio on the way to the first vertex.
+
+    Parameters
+    ----------
+    batch : int
+        Rows of a test: as many as the estimator's batch, whose smoothness is wanted.
+    every : int
+        Iterations from test to test; the first three are all tested.
+    least : float
+        L is never below.
+    factor : float
+        What the estimator needs beyond it.
+
+    References
+    ----------
+    Schmidt, Le Roux, Bach (2017), Minimizing finite sums with the stochastic average gradient, arXiv:1309.2388, section 4.6.
+
+    Examples
+    --------
+    >>> Probe(batch=10, every=25)
+    Probe(batch=10, every=25, least=0.0, factor=1.0)
+    """
+
+    batch: int
+    every: int
+    least: float = 0.0
+    factor: float = 1.0
+
+    def due(self, k: int) -> bool:
+        """Whether step k is tested."""
+        return k < 3 or k % self.every == 0
+
+    def first(self, f: Objective, C: Oracle, x: Any, g: Any) -> float:
+        """L on the first hundredth of the way to a vertex."""
+        return max(self.ratio(0, f, x, toward(x, C.lmo(g), 0.01)), self.least, 1e-300)
+
+    def lowered(self, L: float, n: int) -> float:
+        """L as it may be after ``every`` more iterations."""
+        return max(L * 0.5 ** min(1.0, self.every * self.batch / n), self.least)
+
+    def ratio(self, k: int, f: Objective, x: Any, u: Any) -> float:
+        """|grad f_S(u) - grad f_S(x)| / |u - x| for the batch S of step k; 0 for steps that rounding would spoil."""
+        step = u - x
+        length2 = inner(step, step)
+        if length2 <= float(np.finfo(x.dtype).eps) * inner(x, x):
+            return 0.0
+        idx = np.random.default_rng((k, self.batch)).choice(f.n, self.batch, replace=False)
+        change = f.combine(f.derivs(u, idx) - f.derivs(x, idx), idx)
+        return float(np.sqrt(inner(change, change) / length2))
+
+
+def solver(call: str, accuracy: float, onto: Any, limit: int) -> Solver:
+    """The checked solver of a move."""
+    if onto is not None and not (isinstance(onto, ConvexSet) and isinstance(onto, Projectable)):
+        raise InputError(f"`{call}(onto=...)` must be a set with a projection such as L1Ball(20.0), or None, got {onto!r}")
+    return Solver(checks.within(call, "accuracy", accuracy, 0, 1), onto, checks.whole(call, "limit", limit, 1))
+
+
+def check_weight(call: str, beta: Any) -> None:
+    """Refuse what is neither a positive number nor a `Probe`."""
+    if not isinstance(beta, Probe):
+        checks.positive(call, "beta", beta)
+
+
+def check_place(call: str, onto: ConvexSet | None, f: Objective, C: ConvexSet) -> None:
+    """Refuse a projection onto another set, or of matrices that are never formed."""
+    if onto is not None and onto.on(f.shape) != C:
+        raise InputError(f"`{call}(onto=...)` must be the set of the run, {C}, got {onto}")
+    if onto is not None and C.matrix_free and getattr(f, "factored", False):
+        raise InputError(f"`{call}(onto=...)`: matrices in factors are not projected; leave it out for steps by the oracle alone")
+
+
+def hull_of(hull: Hull | None, active: ActiveSet | None) -> Hull | None:
+    """The hull of the atoms that a point has, made anew for atoms that came from outside."""
+    if active is None or (hull is not None and hull.atoms is active):
+        return hull
+    return Hull.of(active)

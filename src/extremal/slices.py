@@ -1,0 +1,184 @@
+"""A linear model seen on some of its coordinates: products with these columns, and their Hessian."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, singledispatch
+from typing import Any, Protocol
+
+import numpy as np
+
+from extremal.data import CSR, Dense
+from extremal.kernels import parts
+from extremal.kernels.views import locked
+from extremal.losses import Curved
+from extremal.objective import LinearModel, Objective
+
+MANY = 400  # columns from which on a Hessian of sparse rows is not formed
+
+
+class Slice(Protocol):
+    """f on the coordinates W: margins of steps along them, and the second derivatives."""
+
+    @property
+    def f(self) -> Any: ...  # what it is a slice of
+    @property
+    def W(self) -> np.ndarray: ...  # the coordinates, increasing
+    def of(self, f: Any) -> Slice: ...  # the same coordinates of another objective, or of one that counts on
+    def dot(self, d: np.ndarray) -> np.ndarray: ...  # A_W d, for one number per coordinate of W
+    def hessian(self, z: np.ndarray) -> Any: ...  # (1/n) A_W' diag phi''(z) A_W: an array, or its products
+
+
+@singledispatch
+def sliced(f: Objective, W: np.ndarray) -> Slice:
+    """f on the coordinates W."""
+    raise TypeError(f"{type(f).__name__} has no columns")
+
+
+def ready(f: Any) -> None:
+    """Compile what the columns of f need, so that no run's clock pays for it."""
+    part = sliced(f.sample(np.zeros(1, np.intp)), np.zeros(1, np.intp))
+    z = part.dot(np.zeros(1, f.dtype))
+    part.hessian(z)
+    f.sample(np.zeros(1, np.intp)).between(z, z).value(1.0)
+
+
+def has_slices(f: Any) -> bool:
+    """Whether f is a linear model with its data in memory and a loss that knows its second derivative.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> has_slices(ex.LinearModel(ex.Logistic(), np.eye(2), np.array([1.0, -1.0])))
+    True
+    """
+    return isinstance(f, LinearModel) and isinstance(f.data, (CSR, Dense)) and isinstance(f.loss, Curved) and not f.deriv_shape
+
+
+@sliced.register
+def _(f: LinearModel, W: np.ndarray) -> Slice:
+    return _OfRows(f, W) if isinstance(f.data, CSR) else _OfArray(f, W)
+
+
+@dataclass(frozen=True)
+class _Linear:
+    f: LinearModel
+    W: np.ndarray
+
+    def of(self, f: Any) -> Slice:
+        """The same coordinates of another objective."""
+        return self if f is self.f else sliced(f, self.W)
+
+    def hessian(self, z: np.ndarray) -> Any:
+        """(1/n) A_W' diag phi''(z) A_W; with |phi''| for phi'' if that is not positive semidefinite."""
+        h = self.f.second_at(z)
+        if self.f.convex or not (h < 0).any():
+            return self.gram(h)
+        up, down = (self.gram(part) for part in (np.maximum(h, 0), np.maximum(-h, 0)))
+        return up - down if isinstance(up, np.ndarray) and _definite(up - down) else _plus(up, down)
+
+    def gram(self, h: np.ndarray) -> Any:
+        """(1/n) A_W' diag h A_W, for h >= 0."""
+        raise NotImplementedError
+
+
+class _OfRows(_Linear):
+    """Sparse rows: the entries of the columns W are copied once."""
+
+    @cached_property
+    def _entries(self) -> tuple[np.ndarray, ...]:
+        entries, (n, d) = self.f.data._entries, self.f.data.shape  # type: ignore[attr-defined]
+        if len(self.W) == d:
+            return entries
+        place = np.full(d, -1, np.int32)
+        place[self.W] = np.arange(len(self.W), dtype=np.int32)
+        starts = np.empty(n + 1, entries[0].dtype)
+        columns, values = (np.empty(len(entries[1]) + 1, a.dtype) for a in entries[1:])
+        used = _kernels().compact(*entries, place, starts, columns, values)
+        return locked(starts), locked(columns[:used]), locked(values[:used])
+
+    def dot(self, d: np.ndarray) -> np.ndarray:
+        """A_W d: costs the entries of these columns."""
+        from extremal.kernels import full
+
+        return full.dot(self._entries, d, len(self.W))  # type: ignore[arg-type]
+
+    def gram(self, h: np.ndarray) -> Any:
+        """Row by row: the sum over rows of the squared number of their entries in W; products only for many columns."""
+        k, h, kernel, entries = len(self.W), locked(h), _kernels().gram, self._entries
+        if k > MANY:
+            return _Products(entries, h, k)
+
+        def part(first: int, last: int) -> tuple[float, np.ndarray]:
+            out = np.zeros((k, k))
+            kernel(*entries, h, first, last, out)
+            return 0.0, out
+
+        many = parts.count(len(entries[1]), k * k)
+        low = parts.sums(part, [self.f.n * i // many for i in range(many + 1)])[1] / self.f.n
+        return low + np.tril(low, -1).T
+
+
+@dataclass(frozen=True)
+class _Products:
+    """A Hessian of sparse columns by its products: twice the entries each."""
+
+    entries: Any
+    h: np.ndarray
+    k: int
+
+    def __matmul__(self, u: np.ndarray) -> np.ndarray:
+        from extremal.kernels import full
+
+        return full.tdot(self.entries, self.h * full.dot(self.entries, u, self.k), self.k) / len(self.h)
+
+    def diagonal(self) -> np.ndarray:
+        """Its diagonal."""
+        out = np.zeros(self.k)
+        _kernels().diagonal(*self.entries, self.h, out)
+        return out / len(self.h)
+
+
+class _OfArray(_Linear):
+    """A dense array: the columns W are copied, block by block as they are needed."""
+
+    @cached_property
+    def _whole(self) -> bool:
+        return len(self.W) == self.f.data.shape[1]
+
+    def dot(self, d: np.ndarray) -> np.ndarray:
+        """A_W d."""
+        x = np.zeros(self.f.data.shape[1], self.f.dtype)
+        x[self.W] = d
+        return self.f.data.dot(x)
+
+    def gram(self, h: np.ndarray) -> np.ndarray:
+        """By blocks of rows, as products of matrices: n |W|^2 multiplications."""
+        root, total, data = np.sqrt(h).astype(self.f.dtype, copy=False), np.zeros((len(self.W),) * 2), self.f.data
+        size = max(1, 2**18 // len(self.W))
+        for start in range(0, self.f.n, size):
+            rows = slice(start, min(start + size, self.f.n))
+            block = data.part(rows)._A  # type: ignore[attr-defined]
+            block = (block if self._whole else block[:, self.W]) * root[rows, None]
+            total += block.T @ block
+        return total / self.f.n
+
+
+def _definite(H: np.ndarray) -> bool:
+    """Whether H is positive definite, by a Cholesky factor."""
+    try:
+        np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _plus(a: Any, b: Any) -> Any:
+    """The sum of two Hessians of one kind."""
+    return a + b if isinstance(a, np.ndarray) else _Products(a.entries, locked(a.h + b.h), a.k)
+
+
+def _kernels() -> Any:
+    from extremal.kernels import newton  # numba: imported when first needed
+
+    return newton

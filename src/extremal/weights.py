@@ -1,0 +1,156 @@
+"""Quadratic functions of weights that are not negative and sum to 1: an active-set method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+RIDGE = 1e-13  # added to the diagonal, relative to its mean, so that there is a Cholesky factor
+NOTHING = 1e-15  # a weight of this size is rounding
+ROUNDS = 50  # of the active-set method, at most
+FORCING = 0.1  # share of the residual that conjugate gradients leave
+LONGEST = 100  # iterations of these, at most
+
+
+@dataclass(frozen=True)
+class Look:
+    """Weights, and what a quadratic function is there."""
+
+    w: np.ndarray
+    value: float
+    slopes: np.ndarray  # the derivatives in w
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """q(w) = g'd + d'Hd / 2 with d = u - x, u = sum_a w_a scale_a e_{place_a}, over weights w >= 0 of sum 1.
+
+    Written from x on, so that what is won near x is not lost in rounding. Each weight belongs to one coordinate of u, so that an l1 ball (two signs a coordinate, and 0) needs no larger matrix than
+    its coordinates. H is an array, or anything with ``H @ u`` and ``H.diagonal()``.
+    """
+
+    H: Any  # k x k, positive semidefinite
+    g: np.ndarray  # k
+    x: np.ndarray  # k
+    place: np.ndarray  # the coordinate that each weight is for
+    scale: np.ndarray  # and how much of it there is for a weight of 1; 0 for the origin
+
+    def point(self, w: np.ndarray) -> np.ndarray:
+        """u."""
+        return np.bincount(self.place, w * self.scale, len(self.x))
+
+    def look(self, w: np.ndarray) -> Look:
+        """q(w) and its derivatives: one product with H."""
+        d = self.point(w) - self.x
+        Hd = self.H @ d
+        return Look(w, float(d @ (0.5 * Hd + self.g)), self.scale * (Hd + self.g)[self.place])
+
+    def minimise(self, w: np.ndarray, tol: float, rounds: int = ROUNDS) -> np.ndarray:
+        """Weights at which no unit of weight can be moved for a gain of more than ``tol``, or the best after some rounds.
+
+        Each round minimises q over the weights in use and those that promise most, and drops the ones that this would make
+        negative. For m of them that is a Cholesky factor of their part of H, O(m^3 / 3), if H is an array; conjugate
+        gradients with the diagonal as preconditioner if not. No round increases q.
+
+        References
+        ----------
+        Wolfe (1976), Finding the nearest point in a polytope; Lawson, Hanson (1974), Solving least squares problems; More,
+        Toraldo (1991), On the solution of large quadratic programming problems with bound constraints.
+        """
+        here = self.look(np.where(w > NOTHING, w, 0.0))
+        for _ in range(rounds):
+            used = here.w > 0
+            if float(here.slopes[used].max()) - float(here.slopes.min()) <= tol:
+                break
+            new = self._round(here, used)
+            fewer = np.count_nonzero(new.w) < np.count_nonzero(used)
+            if not (new.value < here.value or (fewer and new.value <= here.value + 1e-14 * abs(here.value))):
+                break
+            here = new
+        return here.w
+
+    def _round(self, here: Look, used: np.ndarray) -> Look:
+        promise = np.where(used, 0.0, float(here.w @ here.slopes) - here.slopes)
+        free = used | (promise > max(0.0, 0.1 * float(promise.max())))
+        while True:
+            idx = np.flatnonzero(free)
+            step = self._newton(here, idx)
+            wrong = (step < 0) & (here.w[idx] <= 0)
+            if not wrong.any():
+                return self._take(here, idx, step)
+            free[idx[wrong]] = False
+
+    def _newton(self, here: Look, idx: np.ndarray) -> np.ndarray:
+        """The change of these weights, of sum 0, that minimises q if their signs are left aside."""
+        return self._factored(here, idx) if isinstance(self.H, np.ndarray) else self._conjugate(idx, here.slopes[idx])
+
+    def _factored(self, here: Look, idx: np.ndarray) -> np.ndarray:
+        """Weight goes to and from the largest one, the others are free: a system of one fewer."""
+        from scipy.linalg.lapack import dposv  # imported when first needed: it takes long
+
+        base = int(here.w[idx].argmax())
+        others = np.delete(idx, base)
+        if len(others) == 0:
+            return np.zeros(1)
+        (at, scale), (b, weight) = ((self.place[i], self.scale[i]) for i in (others, idx[base]))
+        across = scale * (self.H[at, b] * weight)
+        M = self.H[at[:, None], at] * scale * scale[:, None] - across - across[:, None] + self.H[b, b] * weight * weight
+        diagonal, ridge = M.diagonal().copy(), max(RIDGE * float(M.diagonal().mean()), 1e-300)
+        while True:
+            M.flat[:: len(others) + 1] = diagonal + ridge
+            _, step, info = dposv(M, here.slopes[idx[base]] - here.slopes[others])
+            if info == 0 and np.isfinite(step).all():
+                return np.insert(step, base, -float(step.sum()))
+            ridge *= 100.0
+
+    def _conjugate(self, idx: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        at, scale, size = self.place[idx], self.scale[idx], len(self.x)
+        diagonal = self.H.diagonal()[at] * scale * scale
+        inverse = 1.0 / np.maximum(diagonal, max(1e-6 * float(diagonal.mean()), 1e-300))
+
+        def level(r: np.ndarray) -> np.ndarray:
+            """The preconditioned residual, of sum 0."""
+            return inverse * (r - float(inverse @ r) / float(inverse.sum()))
+
+        step, r = np.zeros(len(idx)), slopes.copy()
+        z = level(r)
+        p, rz = -z, float(r @ z)
+        target = FORCING**2 * rz
+        for _ in range(LONGEST):
+            if rz <= target:
+                break
+            Mp = scale * (self.H @ np.bincount(at, p * scale, size))[at]
+            bend = float(p @ Mp)
+            if not bend > 0:
+                break
+            alpha = rz / bend
+            step += alpha * p
+            r += alpha * Mp
+            z = level(r)
+            rz, before = float(r @ z), rz
+            p = -z + (rz / before) * p
+        return step
+
+    def _take(self, here: Look, idx: np.ndarray, step: np.ndarray) -> Look:
+        """All of the step if no weight becomes negative; else all of it without those that do, or to where the first one does."""
+        w = here.w
+        down = np.flatnonzero(step < 0)
+        limits = w[idx[down]] / -step[down]
+        far = self.look(_weights(w, idx, w[idx] + step))
+        if len(down) == 0 or float(limits.min()) >= 1:
+            return far
+        stop = float(limits.min())
+        if far.value < here.value + (stop - 0.5 * stop * stop) * float(here.slopes[idx] @ step):  # q where the first one does
+            return far
+        edge = w[idx] + stop * step
+        edge[down[limits <= stop]] = 0.0
+        return self.look(_weights(w, idx, edge))
+
+
+def _weights(w: np.ndarray, idx: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """w with others in some places: none negative, of sum 1."""
+    new = w.copy()
+    new[idx] = np.maximum(values, 0.0)
+    return new / new.sum()
