@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -149,6 +149,13 @@ class _CountedSlice:
 
     def dot(self, d: np.ndarray) -> np.ndarray:
         return self.inner.dot(d)
+
+    def solve(self, place: Any, scale: Any, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any:
+        found = self.inner.solve(place, scale, w, x, z, tol)
+        if found is not None:
+            self.f.calls.grads += found[1] * self.f.n
+            self.f.calls.values += found[2] * self.f.n
+        return found
 
     def hessian(self, z: np.ndarray) -> np.ndarray:
         """Every row has been looked at: as much as n component gradients."""

@@ -16,6 +16,8 @@ from extremal.vertices import Coordinate, LowRank, RankOne, SparseVertex, Vertex
 NOTHING = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and its atom is dropped
 STEPS = 100  # pairwise steps between two questions to the oracle, at least
 PER_ATOM = 20  # and so many more for each atom
+ATTEMPTS = 4  # at that many pairwise steps
+RIDGE = 1e-14  # added to the diagonal, relative to the trace, where atoms may depend on each other
 
 
 @dataclass(frozen=True)
@@ -66,15 +68,45 @@ class Hull:
 
 def settle(
     hull: Hull, first: np.ndarray, beta: float, share: float, floor: float, weights: np.ndarray, slopes: np.ndarray
-) -> int:
-    """Weights that nearly minimise <first, w> + beta/2 |V(w - centre)|^2, in place, from where they are; how many steps.
+) -> bool:
+    """Weights that nearly minimise <first, w> + beta/2 |V(w - centre)|^2, in place, from where they are.
 
-    ``first`` holds <g, v_i>, ``slopes`` the slopes at ``weights``, and the centre is the hull's point.
+    ``first`` holds <g, v_i>, ``slopes`` the slopes at ``weights``, and the centre is the hull's point. Pairwise steps, and, if
+    these zigzag, steps to the minimum over the affine hull of the atoms in use. Says whether no move of weight between two
+    atoms promises more than max(share beta |V(w - centre)|^2, floor).
+
+    References
+    ----------
+    Wolfe (1976), Finding the nearest point in a polytope.
     """
     from extremal.kernels import pairwise  # numba: imported when first used
 
     limit = STEPS + PER_ATOM * len(weights)
-    return pairwise.settle(hull.gram, hull.atoms.weights, first, beta, share, floor, limit, weights, slopes)
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            _to_affine_minimum(hull, first, beta, weights, slopes)
+        steps = pairwise.settle(hull.gram, hull.atoms.weights, first, beta, share, floor, limit, weights, slopes)
+        if steps < limit:
+            return True
+    return False
+
+
+def _to_affine_minimum(hull: Hull, first: np.ndarray, beta: float, weights: np.ndarray, slopes: np.ndarray) -> None:
+    """To the minimum over the affine hull of the atoms in use, or to where the first weights vanish and on from there; O(k^3)."""
+    for _ in range(len(weights)):
+        used = np.flatnonzero(weights > 0)
+        M = beta * hull.gram[np.ix_(used, used)]
+        M.flat[:: len(used) + 1] += max(RIDGE * float(M.trace()), 1e-300)
+        solved = np.linalg.solve(M, np.stack([slopes[used], np.ones(len(used))], axis=1))
+        change = solved[:, 1] * float(solved[:, 0].sum() / solved[:, 1].sum()) - solved[:, 0]
+        down = change < 0
+        stop = float(np.min(weights[used[down]] / -change[down], initial=1.0))
+        new = weights[used] + stop * change
+        new[new <= NOTHING] = 0.0
+        weights[used] = new / new.sum()
+        slopes[:] = first + beta * (hull.gram @ (weights - hull.atoms.weights))
+        if stop == 1:
+            return
 
 
 @singledispatch

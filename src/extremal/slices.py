@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
 from typing import Any, Protocol
@@ -11,10 +12,13 @@ import numpy as np
 from extremal.data import CSR, Dense
 from extremal.kernels import parts
 from extremal.kernels.views import locked
-from extremal.losses import Curved
+from extremal.losses import Curved, compiled
 from extremal.objective import LinearModel, Objective
 
 MANY = 400  # columns from which on a Hessian of sparse rows is not formed
+FEW = 64  # columns up to which the master problem is solved by compiled steps
+SMALL = 2**20  # entries of dense columns, up to which these go to compiled loops; matrix products are faster from there on
+STEPS = 20  # of these, at most
 
 
 class Slice(Protocol):
@@ -26,6 +30,7 @@ class Slice(Protocol):
     def W(self) -> np.ndarray: ...  # the coordinates, increasing
     def of(self, f: Any) -> Slice: ...  # the same coordinates of another objective, or of one that counts on
     def dot(self, d: np.ndarray) -> np.ndarray: ...  # A_W d, for one number per coordinate of W
+    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any: ...
     def hessian(self, z: np.ndarray) -> Any: ...  # (1/n) A_W' diag phi''(z) A_W: an array, or its products
 
 
@@ -61,13 +66,37 @@ def _(f: LinearModel, W: np.ndarray) -> Slice:
 
 
 @dataclass(frozen=True)
-class _Linear:
+class _Linear(ABC):
     f: LinearModel
     W: np.ndarray
 
     def of(self, f: Any) -> Slice:
         """The same coordinates of another objective."""
         return self if f is self.f else sliced(f, self.W)
+
+    @property
+    def _rows(self) -> tuple[np.ndarray, ...] | None:
+        """The columns W as sparse rows, for compiled loops."""
+        return None
+
+    def solve(
+        self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float
+    ) -> tuple[np.ndarray, int, int] | None:
+        """Newton steps over the weights w of the vertices scale_a e_{place_a}, until the gap over these is ``tol``.
+
+        Answers the new point on W, how many gradients and Hessians it took, and how many values. None if there are too many
+        columns, or if the loss is not one of this library's: then it is up to the caller to make such steps.
+        """
+        code, rows = compiled(self.f.loss), self._rows if len(self.W) <= FEW else None
+        if code is None or rows is None:
+            return None
+        from extremal.kernels import master
+
+        x, w, z = x.copy(), w.copy(), z.astype(np.float64)
+        steps, grads, values = master.master(
+            *rows, locked(self.f.y), *code, self.f.convex, locked(place), locked(scale), w, x, z, float(tol), STEPS
+        )
+        return (x, grads, values) if steps else None
 
     def hessian(self, z: np.ndarray) -> Any:
         """(1/n) A_W' diag phi''(z) A_W; with |phi''| for phi'' if that is not positive semidefinite."""
@@ -77,9 +106,13 @@ class _Linear:
         up, down = (self.gram(part) for part in (np.maximum(h, 0), np.maximum(-h, 0)))
         return up - down if isinstance(up, np.ndarray) and _definite(up - down) else _plus(up, down)
 
+    @abstractmethod
     def gram(self, h: np.ndarray) -> Any:
         """(1/n) A_W' diag h A_W, for h >= 0."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def dot(self, d: np.ndarray) -> np.ndarray:
+        """A_W d."""
 
 
 class _OfRows(_Linear):
@@ -96,6 +129,10 @@ class _OfRows(_Linear):
         columns, values = (np.empty(len(entries[1]) + 1, a.dtype) for a in entries[1:])
         used = _kernels().compact(*entries, place, starts, columns, values)
         return locked(starts), locked(columns[:used]), locked(values[:used])
+
+    @property
+    def _rows(self) -> tuple[np.ndarray, ...] | None:
+        return self._entries
 
     def dot(self, d: np.ndarray) -> np.ndarray:
         """A_W d: costs the entries of these columns."""
@@ -141,6 +178,15 @@ class _Products:
 
 class _OfArray(_Linear):
     """A dense array: the columns W are copied, block by block as they are needed."""
+
+    @cached_property
+    def _rows(self) -> tuple[np.ndarray, ...] | None:
+        (n, _), k = self.f.data.shape, len(self.W)
+        if n * k > SMALL:
+            return None
+        starts, columns = np.arange(0, n * k + 1, k, dtype=np.int32), np.tile(np.arange(k, dtype=np.int32), n)
+        values = np.ascontiguousarray(self.f.data.part(slice(0, n))._A[:, self.W])  # type: ignore[attr-defined]
+        return locked(starts), locked(columns), locked(values.reshape(-1))
 
     @cached_property
     def _whole(self) -> bool:

@@ -27,8 +27,9 @@ class Look:
 class Quadratic:
     """q(w) = g'd + d'Hd / 2 with d = u - x, u = sum_a w_a scale_a e_{place_a}, over weights w >= 0 of sum 1.
 
-    Written from x on, so that what is won near x is not lost in rounding. Each weight belongs to one coordinate of u, so that an l1 ball (two signs a coordinate, and 0) needs no larger matrix than
-    its coordinates. H is an array, or anything with ``H @ u`` and ``H.diagonal()``.
+    Written from x on, so that what is won near x is not lost in rounding. Each weight belongs to one coordinate of u, so that an
+    l1 ball (two signs a coordinate, and 0) needs no larger matrix than its coordinates. H is an array, or anything with
+    ``H @ u`` and ``H.diagonal()``.
     """
 
     H: Any  # k x k, positive semidefinite
@@ -88,7 +89,7 @@ class Quadratic:
 
     def _factored(self, here: Look, idx: np.ndarray) -> np.ndarray:
         """Weight goes to and from the largest one, the others are free: a system of one fewer."""
-        from scipy.linalg.lapack import dposv  # imported when first needed: it takes long
+        from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue] # imported when first needed: it takes long
 
         base = int(here.w[idx].argmax())
         others = np.delete(idx, base)

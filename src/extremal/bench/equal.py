@@ -24,7 +24,7 @@ from extremal.result import Record, Result
 from extremal.sets import L1Ball
 
 GROWTH, TIMES = 4, 4  # a run that has time left goes on with so many times its gradients, so many times at most
-STOP = 1e-12  # a gap that ends a run of the solver: there is nothing left to gain
+STOP = 1e-12  # a gap from which on no longer run is tried: there is nothing left to gain
 WARM = 2  # passes of a first run, for what is compiled or kept at the first call
 CLOSE = 0.1  # a run at equal time may spend so much less or more than its share, or it is made again
 
@@ -168,13 +168,13 @@ def solver(case: Case, method: Recipe | str | None, seeds: int) -> Solver:
 
     Unlike the others it may not exceed a budget by the last update; and it is given the budget of gradients, not of time.
     """
-    minimize(case.f, case.C, method, tol=0, atol=STOP, max_grads=WARM * case.f.n)
+    minimize(case.f, case.C, method, tol=0, atol=0, max_grads=WARM * case.f.n)
     found = [_both(case, method, seed) for seed in range(seeds)]
     return Solver([a for a, _, _ in found], [b for _, b, _ in found], found[0][2])
 
 
 def _both(case: Case, method: Recipe | str | None, seed: int) -> tuple[Ran, Ran, str]:
-    options = {"seed": seed, "tol": 0, "atol": STOP}
+    options = {"seed": seed, "tol": 0, "atol": 0}
     _, setup, _ = timed(case, method, max_grads=case.grads, **options)
     rows, unit = _rows(case, method, case.grads, options)
     within = _last(case, rows, lambda row: row["grads"] <= case.grads, setup, unit)
@@ -191,7 +191,7 @@ def _both(case: Case, method: Recipe | str | None, seed: int) -> tuple[Ran, Ran,
 def _rows(case: Case, method: Recipe | str | None, grads: int, options: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
     r, _, unit = timed(case, method, max_grads=grads, every=0.5, what=("value", "gap"), **options)
     columns = ("grads", "cpu", "value", "gap")
-    said = {"method": type(r.method).__name__ if r.method is None else f"{r.method.gradient} {r.method.move}"}
+    said = {"method": r.why or f"{type(r.method.gradient).__name__} and {type(r.method.move).__name__}"}
     return [dict(zip(columns, row, strict=True)) | said for row in zip(*(r.trace[c] for c in columns), strict=True)], unit
 
 

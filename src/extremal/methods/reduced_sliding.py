@@ -135,7 +135,7 @@ class VRSliding:
             L, largest = f.smoothness, float(f.row_smoothness.max())
             noise = (n - b) / (b * max(1, n - 1)) * largest  # V
             smooth = n * (b - 1) / (b * max(1, n - 1)) * L + noise  # L_b
-            beta = max(factor * (smooth + noise if fast else smooth), L, 1e-300)
+            beta = max(factor * (smooth + noise), L, 1e-300)
             return beta, min(0.5, noise / max(4 * L, 1e-300))
         lean = min(0.5, 2 / b) if b < n else 0.0
         return Probe(b, max(1, n // (4 * b)), least=_known(f), factor=factor * (1 + 2 * lean if fast else 1.0)), lean

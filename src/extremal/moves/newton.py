@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,16 @@ from extremal.iterates import freeze
 from extremal.moves.base import FlatMove, Point
 from extremal.objective import Objective, Segment
 from extremal.sets.base import ConvexSet, Spikes
-from extremal.slices import Slice, has_slices, sliced
+from extremal.slices import FEW, Slice, has_slices, sliced
 from extremal.steps import Step
 from extremal.weights import Quadratic
 
 AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this share of what it was
 SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
 UNSEEN = 1e-10  # share of f, below which a decrease may be lost in rounding
+MASTER = 1e-3  # share of the gap that may be left over the coordinates in use before the others are looked at again
+SHORT = 10_000  # rows up to which a look at all coordinates takes longer than a step on some of them
+OUTWARD = 0.5  # share of f that a step away from the origin has to promise
 INNER = 0.01  # share of the gap that the quadratic problem may leave
 GROWTH, SAMPLED = (2, 50), (1, 20)  # coordinates that may come in at once: times those in use, or so many; while g is a sample's
 
@@ -30,7 +33,7 @@ class Memory:
     """What a step leaves to the next."""
 
     part: Slice  # the objective on the coordinates W
-    H: Any  # its Hessian, at that point or not far from it
+    H: Any  # its Hessian, at that point or not far from it; None if there are so few coordinates that it is not kept
     gap: float  # the gap before the step
     x: np.ndarray  # where, on W
     g: np.ndarray  # the gradient there, on W
@@ -102,22 +105,35 @@ class SpikeNewton(FlatMove):
         at = At.of(f, C, point.x, estimate)
         spikes = spikes_of(C.inner)
         assert spikes is not None
-        memory = self._model(at, point.memory, spikes, GROWTH if estimate.exact else SAMPLED)
-        W = memory.part.W
-        q, w = over_weights(memory.H, at.g[W], at.x[W], spikes, W)
-        new = q.minimise(w, INNER * at.gap)
-        d = q.point(new) - at.x[W]
-        t = at.search(memory.part, memory.H, d, room(w, new))
-        x = at.x.copy()
-        x[W] += t * d
+        far = at.outward(spikes)
+        if far > 1:
+            x, memory = far * at.x, point.memory
+        else:
+            memory = self._model(at, point.memory, spikes, GROWTH if estimate.exact else SAMPLED)
+            x = self._step(at, memory, spikes)
         x = freeze(x.astype(point.x.dtype).reshape(point.x.shape))
         return NewtonPoint(x, x, memory=memory)
+
+    def _step(self, at: At, memory: Memory, spikes: Spikes) -> np.ndarray:
+        """x after a Newton step on the model's coordinates; after several, by compiled loops, if these are few."""
+        W, x = memory.part.W, at.x.copy()
+        q, w = over_weights(memory, at.g[W], x[W], spikes, W)
+        found = memory.part.solve(q.place, q.scale, w, x[W], at.z, MASTER * at.gap) if memory.H is None else None
+        if found is not None:
+            x[W] = found[0]
+            return x
+        if memory.H is None:
+            q = replace(q, H=memory.part.hessian(at.z))
+        new = q.minimise(w, INNER * at.gap)
+        d = q.point(new) - x[W]
+        x[W] += at.search(memory.part, q.H, d, room(w, new)) * d
+        return x
 
     def _model(self, at: At, memory: Memory | None, spikes: Spikes, growth: tuple[int, int]) -> Memory:
         """The quadratic model of the last step if it is still good, or a new one."""
         promise = at.here - least(spikes, at.g)  # of the best vertex at each coordinate
         used = np.flatnonzero(at.x)
-        if memory is not None and at.gap <= AGAIN * memory.gap:
+        if memory is not None and memory.H is not None and at.gap <= AGAIN * memory.gap:
             wanted = np.union1d(used, np.flatnonzero(promise > 0.25 * at.gap))
             if np.isin(wanted, memory.part.W, assume_unique=True).all():
                 return memory.again(at)
@@ -127,7 +143,8 @@ class SpikeNewton(FlatMove):
             part = memory.part  # its columns have been copied already
         else:
             part = sliced(at.f, W)
-        return Memory.new(part, at)
+        short = at.exact and len(at.z) <= SHORT and len(part.W) <= FEW
+        return Memory(part, None, at.gap, at.x[part.W], at.g[part.W]) if short else Memory.new(part, at)
 
 
 @dataclass(frozen=True)
@@ -141,6 +158,7 @@ class At:
     value: float  # f(x)
     here: float  # <g, x>
     gap: float
+    exact: bool  # whether f is all of it
 
     @classmethod
     def of(cls, f: Any, C: Any, x: np.ndarray, estimate: Any) -> At:
@@ -150,7 +168,27 @@ class At:
         value = estimate.value if hasattr(estimate, "value") else f.between(z, z).value(0.0)
         flat, g = (a.reshape(-1).astype(np.float64, copy=False) for a in (x, estimate.g))
         here = float(g @ flat)
-        return cls(f, flat, g, z, value, here, here - C.lmo(estimate.g).dot(estimate.g))
+        return cls(f, flat, g, z, value, here, here - C.lmo(estimate.g).dot(estimate.g), estimate.exact)
+
+    def outward(self, spikes: Spikes) -> float:
+        """How many times farther out x may go for f to fall, as it does without end on separable data; 1 if it does not.
+
+        Margins grow with x: no product with the data is needed.
+        """
+        if not spikes.origin or not self.here < -OUTWARD * self.value:
+            return 1.0
+        scale = np.where(self.x > 0, spikes.high, spikes.low)
+        size = float((self.x[self.x != 0] / np.broadcast_to(scale, self.x.shape)[self.x != 0]).sum())
+        if not 0 < size < 0.9:
+            return 1.0
+        line, t, best = self.f.between(self.z, self.z), 1.0 / size - 1.0, (self.value, 0.0)
+        for _ in range(12):
+            now = line.value(t)
+            if now > best[0] and best[1] > 0:
+                break
+            best = min(best, (now, t))
+            t /= 2
+        return 1.0 + best[1] if best[0] < 0.5 * self.value else 1.0
 
     def search(self, part: Slice, H: Any, d: np.ndarray, most: float) -> float:
         """How far to go along d, on the coordinates of ``part``: at most ``most``, and not at all if f does not fall there."""
@@ -198,7 +236,7 @@ def coordinates(promise: np.ndarray, used: np.ndarray, threshold: float, most: i
     return np.sort(np.concatenate([used, others]))
 
 
-def over_weights(H: Any, g: np.ndarray, x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[Quadratic, np.ndarray]:
+def over_weights(memory: Memory, g: np.ndarray, x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[Quadratic, np.ndarray]:
     """The quadratic model as a function of the vertices' weights, and the weights of x."""
     places, scales, weights = [], [], []
     for reach, part in ((spikes.high, np.maximum(x, 0.0)), (spikes.low, np.minimum(x, 0.0))):
@@ -212,7 +250,7 @@ def over_weights(H: Any, g: np.ndarray, x: np.ndarray, spikes: Spikes, W: np.nda
         scales.append(np.zeros(1))
         weights.append(np.array([max(0.0, 1.0 - sum(float(w.sum()) for w in weights))]))
     w = np.concatenate(weights)
-    return Quadratic(H, g, x, np.concatenate(places), np.concatenate(scales)), w / w.sum()
+    return Quadratic(memory.H, g, x, np.concatenate(places), np.concatenate(scales)), w / w.sum()
 
 
 def room(w: np.ndarray, new: np.ndarray) -> float:

@@ -84,9 +84,9 @@ class AtomNewton(AtomMove):
         start = super().start(x0)
         return AtomsMemoryPoint(start.x, start.query, active=start.active)
 
-    def advance(self, k: int, f: Any, C: Any, point: AtomsMemoryPoint, estimate: Estimate, step: Step) -> AtomsMemoryPoint:
+    def advance(self, k: int, f: Any, C: Any, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsMemoryPoint:
         """One Newton step."""
-        at, old = At.of(f, C, point.x, estimate), point.memory
+        at, old = At.of(f, C, point.x, estimate), getattr(point, "memory", None)
         if old is not None and at.gap <= AGAIN * old.gap:
             memory = old.again(at)
         else:

@@ -15,6 +15,7 @@ from extremal.iterates import freeze, inner, toward
 from extremal.moves.base import Oracle
 from extremal.objective import Objective
 from extremal.sets.base import ConvexSet, Projectable
+from extremal.vertices import Vertex
 
 ROUNDING = 4  # gaps below so many units in the last place of the largest product are rounding
 DOUBLINGS = 100  # of an estimate of beta, in one step
@@ -50,15 +51,11 @@ class Solver:
         return freeze(nearest.astype(centre.dtype, copy=False)), None
 
     def _by_atoms(self, C: Oracle, g: Any, centre: Any, hull: Hull | None, beta: float) -> tuple[Any, Hull]:
-        asked = 0
-        if hull is None:
-            asked, s = 1, C.lmo(g)
-            hull = Hull.at(centre, s)
-            hull = hull if hull.atoms.find(s) is not None else hull.with_atom(s)
+        hull, asked = (opened(C, g, centre), 1) if hull is None else (hull, 0)
         first = hull.atoms.dots(g).astype(np.float64)
         weights, slopes = hull.atoms.weights.copy(), first.copy()
         floor = ROUNDING * float(np.finfo(centre.dtype).eps) * float(np.abs(first).max())
-        made = settle(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
+        settle(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
         while asked < self.limit:
             change = weights - hull.atoms.weights
             slope = g + beta * displacement(centre, hull.atoms, change) if change.any() else g
@@ -66,12 +63,11 @@ class Solver:
             gap, there = float(weights @ slopes), s.dot(slope)
             if gap - there <= max(self.accuracy * float(change @ (slopes - first)), floor):
                 break
-            if hull.atoms.find(s) is None:
-                hull = hull.with_atom(s)
-                first, slopes, weights = np.append(first, s.dot(g)), np.append(slopes, there), np.append(weights, 0.0)
-            elif not made:
-                break  # known, and the weights are as good as they get: what is left is rounding, or an inexact oracle's
-            made = settle(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
+            if hull.atoms.find(s) is not None:
+                break  # the weights are as good as they get: what is left is rounding
+            hull = hull.with_atom(s)
+            first, slopes, weights = np.append(first, s.dot(g)), np.append(slopes, there), np.append(weights, 0.0)
+            settle(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
         new = hull.with_weights(weights)
         return rebuild(centre, new.atoms), new
 
@@ -115,9 +111,9 @@ class Probe:
         """Whether step k is tested."""
         return k < 3 or k % self.every == 0
 
-    def first(self, f: Objective, C: Oracle, x: Any, g: Any) -> float:
+    def first(self, f: Objective, x: Any, s: Vertex) -> float:
         """L on the first hundredth of the way to a vertex."""
-        return max(self.ratio(0, f, x, toward(x, C.lmo(g), 0.01)), self.least, 1e-300)
+        return max(self.ratio(0, f, x, toward(x, s, 0.01)), self.least, 1e-300)
 
     def lowered(self, L: float, n: int) -> float:
         """L as it may be after ``every`` more iterations."""
@@ -132,6 +128,13 @@ class Probe:
         idx = np.random.default_rng((k, self.batch)).choice(f.n, self.batch, replace=False)
         change = f.combine(f.derivs(u, idx) - f.derivs(x, idx), idx)
         return float(np.sqrt(inner(change, change) / length2))
+
+
+def opened(C: Oracle, g: Any, x: Any) -> Hull:
+    """A point as an atom, and the vertex that g asks for, in this order."""
+    s = C.lmo(g)
+    hull = Hull.at(x, s)
+    return hull if hull.atoms.find(s) is not None else hull.with_atom(s)
 
 
 def solver(call: str, accuracy: float, onto: Any, limit: int) -> Solver:

@@ -14,7 +14,7 @@ from extremal.gradients.base import Estimate, Gradient, phase_of
 from extremal.hull import Hull
 from extremal.iterates import blend, inner
 from extremal.moves.base import Flat, Oracle, Point
-from extremal.moves.prox import DOUBLINGS, Probe, Solver, check_place, check_weight, hull_of, solver
+from extremal.moves.prox import DOUBLINGS, Probe, Solver, check_place, check_weight, hull_of, opened, solver
 from extremal.objective import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps import Direction, Step, take
@@ -72,8 +72,10 @@ class _Proximal(Flat):
         prox, hull = Solver(self.accuracy, self.onto, self.limit), hull_of(point.hull, point.active)
         if not isinstance(self.beta, Probe):
             return *prox(C, g, centre, hull, tau * self.beta), 0.0
-        probe, x = self.beta, point.query
-        L, due = point.L or probe.first(f, C, x, g), probe.due(k)
+        probe, x, L, due = self.beta, point.query, point.L, self.beta.due(k)
+        if L == 0:
+            hull = opened(C, g, centre) if hull is None and self.onto is None else hull
+            L = probe.first(f, x, C.lmo(g) if hull is None else hull.atoms.vertices[-1])
         L = probe.lowered(L, f.n) if due and k else L
         u, new = prox(C, g, centre, hull, tau * probe.factor * L)
         for _ in range(DOUBLINGS if due else 0):
