@@ -238,14 +238,14 @@ def large(name=None):
     method = {
         "FrankWolfe": ex.FrankWolfe(step=ex.LineSearch()),
         "SarahFW": ex.SarahFW(batch=100_000),
-        "LowRankFW": ex.LowRankFW(),
+        "LowRankFW": ex.LowRankFW(width=10),
     }[name]
     C = NuclearBall(200_000.0, tol=1e-2)
     f.ready()
     before, times = peak(), []
     for state in ex.iterate(f, C, method):
         times.append(time.process_time())
-        if state.k == (4 if name == "LowRankFW" else 20):
+        if state.k == (3 if name == "LowRankFW" else 20):
             break
     value = f.value(state.x)
     per_step = np.diff(times)

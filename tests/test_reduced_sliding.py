@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-ROWS = rng(3).standard_normal((200, DIM))
+ROWS = rng(3).standard_normal((120, DIM))
 
 
 def strong(dtype=np.float64) -> ex.LinearModel:
@@ -46,7 +47,7 @@ def strong(dtype=np.float64) -> ex.LinearModel:
     return ex.LinearModel(ex.Squared(), ROWS.astype(dtype), y.astype(dtype))
 
 
-def outputs(n: int = 200, d: int = 5, k: int = 3) -> ex.LinearModel:
+def outputs(n: int = 100, d: int = 5, k: int = 3) -> ex.LinearModel:
     A = rng(5).standard_normal((n, d))
     return ex.LinearModel(
         ex.MultiTask(ex.Squared(), k), A, A @ rng(6).standard_normal((d, k)) + 0.2 * rng(7).standard_normal((n, k))
@@ -159,9 +160,9 @@ def rows_of(f):
 
 
 def test_plain_saga_by_hand():
-    """x <- project(x - g / L_b), g = mean over the batch of (new - old) + mean of the table."""
+    """x <- project(x - g / (L_b + V)), g = mean over the batch of (new - old) + mean of the table."""
     f, C, b = model(ex.Logistic()), ex.L1Ball(2.0), 6
-    beta, sampler, grads = constants(f, b)[1], ex.Sampler(N, 3), rows_of(f)
+    beta, sampler, grads = sum(constants(f, b)[1:]), ex.Sampler(N, 3), rows_of(f)
     x, every = np.zeros(DIM), np.arange(N)
     table = grads(x, every)
     g = table.mean(axis=0)
@@ -185,12 +186,12 @@ def test_accelerated_saga_by_hand():
     table = grads(q, np.arange(N))
     g, t, before = table.mean(axis=0), 0, 0.0
     taus = set()
-    for state in itertools.islice(ex.iterate(f, C, method=ex.VRSliding("saga", batch=b), seed=3), 100):
+    for state in itertools.islice(ex.iterate(f, C, method=ex.VRSliding("saga", batch=b, accelerated=True), seed=3), 100):
         np.testing.assert_allclose(state.x, y, atol=1e-11)
         np.testing.assert_allclose(state.point.query, q, atol=1e-11)
         tau = 2 / (t + 4)
         taus.add(tau)
-        z = project(C, z - g / (tau * beta))
+        z = project(C, z - g / max(tau * beta, noise / 2))
         y = tau * z + lean * w + (1 - tau - lean) * y
         if (state.k + 1) % m == 0:
             far = float(np.linalg.norm(y - w))
@@ -210,10 +211,39 @@ def test_beta_is_the_smoothness_of_a_batch(b, accelerated):
     f = model(ex.Logistic())
     L, smooth, noise = constants(f, b)
     move = ex.VRSliding("svrg", batch=b, accelerated=accelerated).prepare(f, ex.L1Ball(2.0).on(DIM), Budget()).move
-    assert move.beta == pytest.approx(smooth + accelerated * noise, rel=1e-6)
-    assert move.beta == pytest.approx({1: f.row_smoothness.max() * (1 + accelerated), N: L}.get(b, move.beta), rel=1e-6)
+    assert move.beta == pytest.approx(smooth + noise, rel=1e-6)
+    assert move.beta == pytest.approx({1: 2 * f.row_smoothness.max(), N: L}.get(b, move.beta), rel=1e-6)
     if accelerated:
         assert move.lean == pytest.approx(min(0.5, noise / (4 * L)), rel=1e-6)
+        assert move.least == pytest.approx(noise / 2, rel=1e-6)
+
+
+def test_what_is_left_open_follows_the_rows():
+    """Acceleration where a batch tells of the other rows; no table where it was asked for and they have little in common."""
+    alike = ex.LinearModel(ex.Squared(), 1 + 0.1 * rng().standard_normal((100, 5)), np.ones(100))
+    apart = ex.LinearModel(ex.Squared(), np.eye(100), np.ones(100))
+    free = separable(ex.Logistic())
+    parts = lambda f, **o: ex.VRSliding(**o).prepare(f, ex.L1Ball(1.0).on(f.shape), Budget())  # noqa: E731
+    for f, options, move, gradient in (
+        (alike, {}, ex.AnchoredSliding, ex.Saga),
+        (apart, {}, ex.WarmSliding, ex.Saga),
+        (free, {}, ex.WarmSliding, ex.Saga),
+        (alike, {"accelerated": True}, ex.AnchoredSliding, ex.Saga),
+        (apart, {"accelerated": True}, ex.AnchoredSliding, ex.Svrg),
+        (free, {"accelerated": True}, ex.AnchoredSliding, ex.Svrg),
+    ):
+        method = parts(f, **options)
+        assert (type(method.move), type(method.gradient)) == (move, gradient)
+
+
+@EVERY_ESTIMATOR
+@BOTH_FORMS
+def test_rows_that_have_nothing_in_common(gradient, accelerated):
+    """Orthogonal rows, where steps of 1/L_b are too long for a table: it must not diverge."""
+    y = rng().standard_normal(64)
+    f, C = ex.LinearModel(ex.Squared(), np.eye(64), y), ex.L2Ball(100.0)
+    r = run(f, C, ex.VRSliding(gradient, batch=8, accelerated=accelerated), 100)
+    assert r.value <= (1e-2 if accelerated else 1e-5) * f.value(np.zeros(64))
 
 
 def test_non_convex_sums_get_no_longer_steps_than_1_over_L():
@@ -228,22 +258,33 @@ def test_non_convex_sums_get_no_longer_steps_than_1_over_L():
 # convergence
 
 
+@functools.cache
+def least_value(C) -> float:
+    """f* of `strong`, by projected gradients where there is a projection."""
+    f = strong()
+    if C == POLYTOPE:
+        return ex.minimize(f, C, ex.AwayFW(), tol=1e-11).value
+    x, C = C.on(DIM).start(), C.on(DIM)
+    for _ in range(2000):
+        x = C.project(x - f.grad(x) / f.smoothness)
+    return f.value(x)
+
+
 @EVERY_ESTIMATOR
 @BOTH_FORMS
 @pytest.mark.parametrize("C", VECTOR_SETS, ids=repr)
 def test_every_estimator_over_every_set(gradient, accelerated, C):
-    f, C = strong(), C.on(DIM)
-    start = f.value(C.start()) if C is not POLYTOPE else f.value(np.zeros(DIM))
-    fast = ex.minimize(f, C, ex.AwayFW(), tol=1e-11, max_grads=3000 * f.n)
+    f, best = strong(), least_value(C)
+    scale = f.value(np.zeros(DIM))
     r = run(f, C, ex.VRSliding(gradient, accelerated=accelerated, oracle="lmo"))
-    assert r.value - fast.value <= 1e-5 * (start - fast.value)
+    assert -1e-12 <= r.value - best <= (1e-4 if accelerated else 1e-5) * scale
     assert C.contains(r.x, 1e-12)
     assert r.calls.lmos >= r.n_iter
     if hasattr(C, "project"):
         exact = run(f, C, ex.VRSliding(gradient, accelerated=accelerated, oracle="project"))
         assert exact.calls.lmos == 0
-        assert exact.calls.grads == r.calls.grads
-        assert exact.value == pytest.approx(r.value, abs=1e-6 * (start - fast.value))
+        assert exact.calls.grads == r.calls.grads or exact.gap == 0 or r.gap == 0
+        assert exact.value == pytest.approx(r.value, abs=(1e-5 if accelerated else 1e-6) * scale)
 
 
 @EVERY_ESTIMATOR
@@ -272,10 +313,10 @@ def test_strongly_convex_sums_converge_geometrically(gradient, oracle, C):
 
 
 def test_acceleration_helps_where_the_problem_is_ill_conditioned():
-    A = rng(1).standard_normal((400, 20)) * np.geomspace(1.0, 1e-2, 20)
-    f = ex.LinearModel(ex.Squared(), A, A @ np.geomspace(1, 50.0, 20))
-    plain, fast = (run(f, ex.L2Ball(200.0), ex.VRSliding(accelerated=a), 60).value for a in (False, True))
-    assert fast <= plain / 3
+    A = (1 + rng(1).standard_normal((400, 10))) * np.geomspace(1.0, 0.1, 10)
+    f = ex.LinearModel(ex.Squared(), A, A @ np.geomspace(1.0, 10.0, 10))  # f* = 0
+    plain, fast = (run(f, ex.L2Ball(1000.0), ex.VRSliding("saga", accelerated=a), 60).value for a in (False, True))
+    assert fast <= 1e-6 * plain
 
 
 @EVERY_ESTIMATOR
@@ -284,7 +325,7 @@ def test_any_sum_without_constants(gradient, accelerated):
     """beta is found on the way, whatever the units of f are: the answers are those of the linear model."""
     f, C = strong(), ex.L1Ball(1.5)
     best = ex.minimize(f, C, ex.PairwiseFW(), tol=1e-12).value
-    for unit in (1e-6, 1.0, 1e6):
+    for unit, oracle in ((1e-6, "lmo"), (1e6, "project")):
         h = ex.Separable(
             f.n,
             DIM,
@@ -292,10 +333,9 @@ def test_any_sum_without_constants(gradient, accelerated):
             value=lambda x, idx, unit=unit: unit * f.values(x, idx),
             convex=True,
         )
-        for oracle in ("lmo", "project"):
-            r = run(h, C, ex.VRSliding(gradient, accelerated=accelerated, oracle=oracle))
-            assert isinstance(r.method.move.beta, Probe)
-            assert -1e-12 <= r.value / unit - best <= 1e-4 * best
+        r = run(h, C, ex.VRSliding(gradient, accelerated=accelerated, oracle=oracle))
+        assert isinstance(r.method.move.beta, Probe)
+        assert -1e-12 <= r.value / unit - best <= 1e-4 * best
 
 
 def test_a_known_smoothness_is_a_lower_bound_of_what_is_found():
@@ -312,10 +352,10 @@ def test_non_convex_sums(gradient, make):
     loss, C = ex.NonlinearLeastSquares(), ex.L1Ball(5.0)
     f = make(loss)
     for oracle in ("lmo", "project"):
-        r = run(f, C, ex.VRSliding(gradient, oracle=oracle), 300)
+        r = run(f, C, ex.VRSliding(gradient, oracle=oracle), 150)
         first = gap(C, np.zeros(DIM), full(loss, np.zeros(DIM))[1])
         assert r.value < full(loss, np.zeros(DIM))[0]
-        assert r.gap <= 0.02 * first
+        assert r.gap <= 0.05 * first
 
 
 @EVERY_ESTIMATOR
@@ -340,23 +380,26 @@ def test_sparse_rows_and_shuffled_ones():
 # matrices in factors
 
 
-def completion():
-    left, right = rng(1).standard_normal((12, 2)), rng(2).standard_normal((9, 2))
-    at = np.flatnonzero(rng(3).random(108) < 0.6)
-    rows, cols = np.divmod(at, 9)
-    y = (left @ right.T)[rows, cols]
-    return ex.LinearModel(ex.Squared(), ex.Entries(rows, cols, (12, 9)), y)
+def completion() -> ex.LinearModel:
+    at = np.flatnonzero(rng(3).random(48) < 0.7)
+    rows, cols = np.divmod(at, 6)
+    y = (rng(1).standard_normal((8, 2)) @ rng(2).standard_normal((2, 6)))[rows, cols]
+    return ex.LinearModel(ex.Squared(), ex.Entries(rows, cols, (8, 6)), y)
 
 
 @BOTH_FORMS
 def test_matrices_in_factors(accelerated):
-    f, C = completion(), ex.NuclearBall(8.0)
-    r = run(f, C, ex.VRSliding(accelerated=accelerated), 60)
-    assert isinstance(r.x, FactoredMatrix)
-    assert r.method.move.onto is None
-    assert C.contains(r.x)
-    best = ex.minimize(f, C, ex.FullyCorrectiveFW(), tol=1e-6, max_iter=300)
-    assert r.value - best.value <= 1e-2 * (f.value(np.zeros((12, 9))) - best.value)
+    """The same steps as on arrays, without ever forming the matrix."""
+    f, C, zero = completion(), ex.NuclearBall(4.0), np.zeros((8, 6))
+    method = ex.VRSliding("saga", accelerated=accelerated, oracle="lmo")
+    assert ex.VRSliding().prepare(f, C.on((8, 6)), Budget()).move.onto is None
+    one, two = (itertools.islice(ex.iterate(f, C, method=method, x0=x0), 15) for x0 in (None, zero))
+    for a, b in zip(one, two, strict=True):
+        assert isinstance(a.x, FactoredMatrix)
+        assert isinstance(b.x, np.ndarray)
+        assert C.contains(a.x)
+        np.testing.assert_allclose(np.asarray(a.x), b.x, atol=0.05)  # sub-problems are solved to a tenth
+    assert f.value(a.x) < 0.8 * f.value(zero)
 
 
 # counts, memory, starts
@@ -408,14 +451,15 @@ def test_costs_are_those_of_the_docstring(gradient, accelerated):
 
 
 def test_tests_of_the_curvature_cost_what_they_say():
-    """2b component gradients for each, at the steps that are due."""
+    """Two gradients of each of its rows, at the steps that are due."""
     f, b = separable(ex.Logistic()), 5
     probe = ex.VRSliding("saga", batch=b).prepare(f, ex.L1Ball(2.0).on(DIM), Budget()).move.beta
     assert (probe.batch, probe.every) == (b, N // (4 * b))
+    rows = 10  # of a test, at least
     extra = []
     for state in itertools.islice(ex.iterate(f, ex.L1Ball(2.0), method=ex.VRSliding("saga", batch=b, oracle="project")), 40):
         extra.append(state.calls.grads - N - b * state.k)
-    made = np.diff(extra) / (2 * b)
+    made = np.diff(extra) / (2 * rows)
     assert (made == np.round(made)).all()
     assert all((made[k] >= 1) == probe.due(k) for k in range(len(made)))
 
@@ -428,7 +472,9 @@ def test_atoms_are_handed_back_and_taken_up_again():
     again = run(f, C, method, 3, x0=r.atoms)
     assert again.value <= r.value + 1e-9
     np.testing.assert_allclose(again.atoms.x, again.x, atol=1e-14)
-    assert run(f, C, ex.VRSliding(oracle="lmo"), 3, x0=r.atoms).atoms is None  # those of z are not the iterate's
+    assert (
+        run(f, C, ex.VRSliding(accelerated=True, oracle="lmo"), 3, x0=r.atoms).atoms is None
+    )  # those of z are not the iterate's
     assert run(f, C, ex.VRSliding(accelerated=False), 3, x0=r.atoms).atoms is None  # a projection keeps none
 
 
@@ -446,7 +492,7 @@ def test_the_estimator_follows_the_memory():
     call = lambda x, idx: np.zeros((len(idx), 2**14))  # noqa: E731
     large = ex.Separable(2**14, 2**14, grad=call, value=call, convex=True, smoothness=1.0)
     method = ex.VRSliding().prepare(large, C.on(2**14), Budget())
-    assert isinstance(method.gradient, ex.Sarah)
+    assert isinstance(method.gradient, ex.Svrg)
     assert method.gradient.batch == math.ceil(math.sqrt(2**14))
 
 
@@ -514,7 +560,7 @@ def test_bad_arguments_are_refused_by_name():
             ex.VRSliding(**options)
     with pytest.raises(ex.InputError, match=rf"`VRSliding\(batch=...\)` must be a whole number between 1 and {N}"):
         ex.minimize(f, ex.L1Ball(2.0), ex.VRSliding(batch=N + 1))
-    with pytest.raises(ex.InputError, match='oracle="project".*Polytope.*has no projection; "lmo"'):
+    with pytest.raises(ex.InputError, match=r'oracle="project".*Polytope.*has no projection; "lmo"'):
         ex.minimize(f, POLYTOPE, ex.VRSliding(oracle="project"))
     with pytest.raises(ex.InputError, match=r"`WarmSliding\(onto=...\)`: matrices in factors are not projected"):
         ex.minimize(completion(), ex.NuclearBall(1.0), ex.VRSliding(accelerated=False, oracle="project"))
@@ -542,6 +588,7 @@ def test_bad_anchors_are_refused_by_name():
     for options, said in (
         ({"lean": 0.6}, r"`AnchoredSliding\(lean=...\)` must be a number in \(0, 0.5\]"),
         ({"lean": -0.1}, r"`AnchoredSliding\(lean=...\)` must be a finite number of at least 0"),
+        ({"least": -1.0}, r"`AnchoredSliding\(least=...\)` must be a finite number of at least 0"),
         ({"epoch": 0}, r"`AnchoredSliding\(epoch=...\)` must be a whole number of at least 1"),
     ):
         with pytest.raises(ex.InputError, match=said):

@@ -64,6 +64,10 @@ class CountedObjective:
         self.calls.values += self.n
         return self._linear.look(x)
 
+    def tail(self, z: np.ndarray) -> float:
+        self.calls.values += self.n
+        return self._linear.tail(z)
+
     def sample(self, rows: np.ndarray) -> CountedObjective:
         return CountedObjective(self._linear.sample(rows), self.calls)
 

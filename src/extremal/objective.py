@@ -255,6 +255,12 @@ class LinearModel:
         """phi''(z_i, y_i): second derivatives at given margins, of losses that know them."""
         return second_of(self.loss, z, self.y)
 
+    def tail(self, z: np.ndarray) -> float:
+        """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""
+        c, h = derivs_of(self.loss, z, self.y).astype(np.float64), self.second_at(z).astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return float(np.where(c == 0, 0.0, np.square(c) / h).mean())
+
     def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """f(x), its gradient and the margins A x, in one pass over sparse rows."""
         code = compiled(self.loss)

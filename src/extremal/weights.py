@@ -92,18 +92,24 @@ class Quadratic:
         from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue] # imported when first needed: it takes long
 
         base = int(here.w[idx].argmax())
-        others = np.delete(idx, base)
+        others = np.concatenate([idx[:base], idx[base + 1 :]])
         if len(others) == 0:
             return np.zeros(1)
         (at, scale), (b, weight) = ((self.place[i], self.scale[i]) for i in (others, idx[base]))
         across = scale * (self.H[at, b] * weight)
-        M = self.H[at[:, None], at] * scale * scale[:, None] - across - across[:, None] + self.H[b, b] * weight * weight
-        diagonal, ridge = M.diagonal().copy(), max(RIDGE * float(M.diagonal().mean()), 1e-300)
+        M = self.H[at[:, None], at]
+        M *= scale
+        M *= scale[:, None]
+        M -= across
+        M -= across[:, None]
+        M += self.H[b, b] * weight * weight
+        diagonal = M.diagonal().copy()
+        ridge = max(RIDGE * float(diagonal.sum()) / len(others), 1e-300)
         while True:
             M.flat[:: len(others) + 1] = diagonal + ridge
             _, step, info = dposv(M, here.slopes[idx[base]] - here.slopes[others])
             if info == 0 and np.isfinite(step).all():
-                return np.insert(step, base, -float(step.sum()))
+                return np.concatenate([step[:base], [-float(step.sum())], step[base:]])
             ridge *= 100.0
 
     def _conjugate(self, idx: np.ndarray, slopes: np.ndarray) -> np.ndarray:

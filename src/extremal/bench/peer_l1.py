@@ -125,7 +125,7 @@ def snapml(A: Any, y: np.ndarray) -> Fit:
     """snapml: coordinate descent in float32, closed source; the setting is its tolerance."""
     make = importlib.import_module("snapml").LogisticRegression
     rows, n = sp.csr_matrix(A).astype(np.float32), len(y)
-    options = {"penalty": "l1", "fit_intercept": False, "n_jobs": 1, "max_iter": 100_000}
+    options = {"penalty": "l1", "dual": False, "fit_intercept": False, "n_jobs": 1, "max_iter": 100_000}
 
     def fit(lam: float, tol: float) -> np.ndarray:
         return np.asarray(make(regularizer=n * lam, tol=tol, **options).fit(rows, y).coef_, dtype=np.float64).ravel()
@@ -220,7 +220,7 @@ def measured(given: Given, name: str, repeats: int, most: float) -> Iterator[dic
     make, settings, package = PEERS[name]
     fit = make(given.A, given.y)
     fit(given.lam, settings[len(settings) // 3])  # compiled and warm: a loose setting leaves much out
-    version = importlib.import_module(package).__version__
+    version = getattr(importlib.import_module(package), "__version__", "")  # snapml says none
     tried = sweep(given, fit, settings, most)
     for precision in PRECISIONS:
         said = {"problem": given.name, "peer": name, "version": version, "precision": precision}

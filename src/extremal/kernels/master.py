@@ -16,7 +16,7 @@ from extremal.kernels.rows import dot_range, tdot_range
 from extremal.kernels.terms import line, terms
 
 RIDGE, NOTHING, ROUNDS = 1e-13, 1e-15, 50  # as in extremal.weights
-SUFFICIENT, UNSEEN, INNER = 1e-4, 1e-10, 0.01  # as in extremal.moves.newton
+SUFFICIENT, UNSEEN, INNER, EARLY, TAIL = 1e-4, 1e-10, 0.01, 10, 1.5  # as in extremal.moves.newton
 
 
 @sums
@@ -105,7 +105,9 @@ def direction(H, place, scale, slopes, w, idx, m, M, step):
             across = H[place[p], place[b]] * scale[p] * scale[b]
             for q in range(r + 1):
                 o = idx[others[q]]
-                M[r, q] = H[place[p], place[o]] * scale[p] * scale[o] - across - H[place[o], place[b]] * scale[o] * scale[b] + corner
+                M[r, q] = (
+                    H[place[p], place[o]] * scale[p] * scale[o] - across - H[place[o], place[b]] * scale[o] * scale[b] + corner
+                )
             M[r, r] += ridge
         if cholesky(M, size):
             break
@@ -132,7 +134,7 @@ def settle(w, idx, m, values, out):
 
 
 @vectors
-def weights(H, g, x, place, scale, start, tol):
+def weights(H, g, x, place, scale, start, tol, rounds):
     """The best weights of a quadratic function, by the active-set method of extremal.weights."""
     size, k = start.size, x.size
     w, new = np.empty(size), np.empty(size)
@@ -142,7 +144,7 @@ def weights(H, g, x, place, scale, start, tol):
     M, idx, step, values = np.empty((size, size)), np.empty(size, np.int64), np.empty(size), np.empty(size)
     free = np.empty(size, np.bool_)
     value = look(H, g, x, place, scale, w, d, slopes)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         top, low, level, used = -np.inf, np.inf, 0.0, 0
         for a in range(size):
             low = min(low, slopes[a])
@@ -204,7 +206,7 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
     Returns how many steps were made, how many gradients and Hessians were computed, and how many times the value.
     """
     n, k = y.size, x.size
-    c, h, dz, none = np.empty(n), np.empty(n), np.empty(n), np.empty(0)
+    c, h, dz = np.empty(n), np.empty(n), np.empty(n)
     steps, grads, values = 0, 0, 0
     while True:
         value = terms(loss, parameter, z, y, True, c, h) / n
@@ -223,7 +225,15 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
             break
         H = hessian(indptr, indices, data, h, k, convex)
         grads += 1
-        new = weights(H, g, x, place, scale, w, INNER * gap)
+        if convex:
+            tail = 0.0
+            for i in range(n):
+                tail += c[i] * c[i] / h[i] if h[i] > 0.0 else np.inf if c[i] != 0.0 else 0.0
+            if tail / n <= TAIL * value:
+                for j in range(k):
+                    for t in range(k):
+                        H[j, t] -= 0.9 * g[j] * g[t] * n / tail
+        new = weights(H, g, x, place, scale, w, INNER * gap, ROUNDS if gap < value else EARLY)
         d = -x
         for a in range(w.size):
             d[place[a]] += new[a] * scale[a]

@@ -10,20 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extremal.gradients import Full
 from extremal.manifolds import Euclidean
-from extremal.methods.affine import MostFW
-from extremal.methods.atoms import FullyCorrectiveFW
 from extremal.methods.base import Budget, Card, Method, Recipe
-from extremal.methods.low_rank import LowRankFW
-from extremal.methods.newton import NewtonFW
-from extremal.methods.reduced_sliding import VRSliding
-from extremal.moves import GeodesicMove
-from extremal.moves.newton import spikes_of
 from extremal.objective import LinearModel, Objective
-from extremal.sets import ConvexSet, NuclearBall, Projectable
+from extremal.sets import ConvexSet, Projectable
 from extremal.slices import has_slices
-from extremal.steps import OpenLoop
 
 COLUMNS = 1000  # up to so many, a Hessian of all columns is worth its cost
 ORACLE = 0.3  # seconds of oracle calls for each second of gradients, above which calls are to be saved
@@ -100,9 +91,15 @@ def name_of(recipe: Any) -> str:
 def _special(f: Any, C: ConvexSet) -> Choice | None:
     """Sets without an oracle of their own, and manifolds."""
     if C.relaxed is not C:
+        from extremal.methods.affine import MostFW  # here and below: methods are imported by those who need them
+
         return Choice(MostFW(), "the set is cut by bounds that its oracle does not know")
     manifold = getattr(f, "manifold", Euclidean())
     if manifold != Euclidean():
+        from extremal.gradients import Full
+        from extremal.moves import GeodesicMove
+        from extremal.steps import OpenLoop
+
         return Choice(Method(Full(), OpenLoop(), GeodesicMove(manifold)), f"gradients are tangent vectors of {manifold}")
     return None
 
@@ -111,6 +108,9 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     """Linear models of one output with second derivatives."""
     if not has_slices(f):
         return None
+    from extremal.methods.newton import NewtonFW
+    from extremal.moves.newton import spikes_of
+
     n, d = f.data.shape
     rows = f"{n} x {d} rows in memory with second derivatives"
     if spikes_of(C) is not None:
@@ -128,8 +128,10 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
 
 def _low_rank(f: Any, C: ConvexSet) -> Choice | None:
     """Matrices of small nuclear norm."""
-    if not isinstance(C, NuclearBall) or not isinstance(f, LinearModel):
+    if type(C).__name__ != "NuclearBall" or not isinstance(f, LinearModel):
         return None
+    from extremal.methods.low_rank import LowRankFW
+
     m, n = f.shape
     return Choice(
         LowRankFW(), f"{m} x {n} matrices over a nuclear ball: several singular pairs at once, and the best core between them"
@@ -140,6 +142,9 @@ def _linear(f: Any, C: ConvexSet) -> Choice | None:
     """Other linear models."""
     if not isinstance(f, LinearModel) or C.matrix_free or getattr(f, "factored", False):
         return None
+    from extremal.methods.atoms import FullyCorrectiveFW
+    from extremal.methods.reduced_sliding import VRSliding
+
     size = f"{f.n} rows, x of shape {f.shape}"
     if isinstance(C, Projectable) and f.n >= SUM:
         return Choice(VRSliding(), f"{size}, and a set with a projection: proximal steps along variance-reduced gradients")
@@ -150,6 +155,9 @@ def _linear(f: Any, C: ConvexSet) -> Choice | None:
 
 def _other(f: Any, C: ConvexSet) -> Choice | None:
     """Sums that are not linear models."""
+    from extremal.methods.atoms import FullyCorrectiveFW
+    from extremal.methods.reduced_sliding import VRSliding
+
     if f.n >= SUM and not C.matrix_free:
         return Choice(VRSliding(), f"{f.n} components that are no linear model: proximal steps along variance-reduced gradients")
     return Choice(

@@ -11,7 +11,7 @@ from extremal.checks import InputError
 from extremal.gradients import Saga, SagaSarah, Sarah, Svrg
 from extremal.methods.base import Budget, Card, Method, check_parts
 from extremal.moves import AnchoredSliding, WarmSliding
-from extremal.moves.prox import Probe
+from extremal.moves.prox import Probe, shares
 from extremal.objective import LinearModel, Objective
 from extremal.sets import ConvexSet, Projectable
 from extremal.steps import FullStep
@@ -28,13 +28,13 @@ class VRSliding:
 
         g an estimate of grad f(x) by SAGA, Sarah, Saga Sarah or SVRG;   x <- argmin over C of <g, u> + beta/2 |u - x|^2
 
-    beta is the smoothness of a batch, between max_i L_i for b = 1 and L for b = n. For a linear model it is
+    For a linear model beta = L_b + V, the smoothness of a batch and its noise, between 2 max_i L_i for b = 1 and L for b = n:
 
         L_b = n(b - 1)/(b(n - 1)) L + V,   V = (n - b)/(b(n - 1)) max_i L_i
 
-    Elsewhere it is found on the way, from differences of gradients over batches of b rows, a few times a pass (`Probe`).
-    Accelerated, the move is `AnchoredSliding` with beta = L_b + V and lean = min(1/2, V/(4L)). For the estimators that add
-    differences up (Sarah, Saga Sarah), accelerated or for non-convex f, beta is 1 + sqrt(n)/b times as large.
+    Elsewhere it is found on the way, from differences of gradients of some rows, a few times a pass (`Probe`). Accelerated, the
+    move is `AnchoredSliding` with lean = min(1/2, V/(4L)). For the estimators that add differences up (Sarah, Saga Sarah),
+    accelerated or for non-convex f, beta is 1 + sqrt(n)/b times as large.
 
     The sub-problem is solved by the set's projection where it has a cheap one, otherwise by the oracle over kept atoms, to a
     tenth of beta |u - x|^2: one LMO a step, and one for each new atom. Component gradients: n at the start, then b a step for
@@ -47,15 +47,16 @@ class VRSliding:
     Parameters
     ----------
     gradient : "auto", "saga", "sarah", "saga-sarah" or "svrg"
-        The estimator; "auto" is SAGA, or Sarah where the table would exceed 1 GiB.
+        The estimator; "auto" is SAGA, but SVRG where the table would exceed 1 GiB, or where acceleration was asked for and
+        V is above L/2 or not known: rows with little in common make a table stale.
     batch : int, optional
         b; ceil(sqrt(n)) if left out.
     accelerated : bool, optional
-        Left out, this is so for convex f.
+        Left out, this is so for convex linear models with V <= L/2: rows that share directions.
     oracle : "auto", "lmo" or "project"
         "lmo": linear minimisations only. "auto" projects where that is cheap: not where it takes a large decomposition.
     L : float, optional
-        The smoothness of a batch, if you know better.
+        beta, if you know better.
 
     References
     ----------
@@ -104,17 +105,32 @@ class VRSliding:
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """Batch, estimator, beta and the way to solve sub-problems."""
         b = math.ceil(math.sqrt(f.n)) if self.batch is None else checks.whole("VRSliding", "batch", self.batch, 1, f.n)
-        fast = f.convex if self.accelerated is None else self.accelerated
-        name, onto = self._estimator(f), self._onto(f, C)
-        beta, lean = self._weight(f, b, fast, name in ("sarah", "saga-sarah"))
-        epoch = max(1, f.n // b)
-        move = AnchoredSliding(beta, lean, epoch, onto=onto) if fast else WarmSliding(beta, onto=onto)
+        known = Smoothness.of(f, b) if isinstance(f, LinearModel) and self.L is None else None
+        calm = known is not None and known.noise <= known.L / 2
+        fast = f.convex and calm if self.accelerated is None else self.accelerated
+        name, onto, epoch = self._estimator(f, calm or not fast), self._onto(f, C), max(1, f.n // b)
+        recursive = name in ("sarah", "saga-sarah")
+        factor = 1.0 + math.sqrt(f.n) / b if recursive and (fast or not f.convex) and b < f.n else 1.0
+        beta = self._beta(f, b, known, factor)
+        if fast:
+            lean = (0.25 if b < f.n else 0.0) if known is None else min(0.5, known.noise / max(4 * known.L, 1e-300))
+            least = 0.0 if known is None else known.noise * (factor if recursive else 0.5)
+            move = AnchoredSliding(beta, lean, epoch, onto=onto, least=least)
+        else:
+            move = WarmSliding(beta, onto=onto)
         return Method(_gradient(name, f.n, b, epoch), FullStep(), move).prepare(f, C, budget)
 
-    def _estimator(self, f: Objective) -> str:
+    def _estimator(self, f: Objective, safe: bool) -> str:
         if self.gradient != "auto":
             return self.gradient
-        return "saga" if f.n * math.prod(f.deriv_shape) <= TABLE else "sarah"
+        return "saga" if safe and f.n * math.prod(f.deriv_shape) <= TABLE else "svrg"
+
+    def _beta(self, f: Objective, b: int, known: Smoothness | None, factor: float) -> float | Probe:
+        if self.L is not None:
+            return factor * self.L
+        if known is not None:
+            return max(factor * (known.batch + known.noise), known.L, 1e-300)
+        return Probe(b, max(1, f.n // (4 * b)), least=_known(f), factor=factor)
 
     def _onto(self, f: Objective, C: ConvexSet) -> ConvexSet | None:
         """The set, if sub-problems are to be solved by its projection."""
@@ -125,20 +141,21 @@ class VRSliding:
         cheap = not C.matrix_free or (math.prod(f.shape) <= SMALL and not getattr(f, "factored", False))
         return C if cheap or self.oracle == "project" else None
 
-    def _weight(self, f: Objective, b: int, fast: bool, recursive: bool) -> tuple[float | Probe, float]:
-        """beta and lean."""
-        n, grows = f.n, recursive and (fast or not f.convex)
-        factor = 1.0 + math.sqrt(n) / b if grows and b < n else 1.0
-        if self.L is not None:
-            return factor * self.L, min(0.5, 2 / b) if b < n else 0.0
-        if isinstance(f, LinearModel):
-            L, largest = f.smoothness, float(f.row_smoothness.max())
-            noise = (n - b) / (b * max(1, n - 1)) * largest  # V
-            smooth = n * (b - 1) / (b * max(1, n - 1)) * L + noise  # L_b
-            beta = max(factor * (smooth + noise), L, 1e-300)
-            return beta, min(0.5, noise / max(4 * L, 1e-300))
-        lean = min(0.5, 2 / b) if b < n else 0.0
-        return Probe(b, max(1, n // (4 * b)), least=_known(f), factor=factor * (1 + 2 * lean if fast else 1.0)), lean
+
+@dataclass(frozen=True)
+class Smoothness:
+    """What the steps of a linear model may not exceed."""
+
+    L: float  # of f
+    batch: float  # L_b, in the mean over batches of b rows
+    noise: float  # V, the part of it that single rows add
+
+    @classmethod
+    def of(cls, f: LinearModel, b: int) -> Smoothness:
+        """From L and the largest of the rows' own."""
+        shared, single = shares(f.n, b)
+        L, noise = f.smoothness, single * float(f.row_smoothness.max())
+        return cls(L, shared * L + noise, noise)
 
 
 def _known(f: Objective) -> float:

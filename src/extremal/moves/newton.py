@@ -16,7 +16,7 @@ from extremal.objective import Objective, Segment
 from extremal.sets.base import ConvexSet, Spikes
 from extremal.slices import FEW, Slice, has_slices, sliced
 from extremal.steps import Step
-from extremal.weights import Quadratic
+from extremal.weights import ROUNDS, Quadratic
 
 AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this share of what it was
 SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
@@ -24,6 +24,8 @@ UNSEEN = 1e-10  # share of f, below which a decrease may be lost in rounding
 MASTER = 1e-3  # share of the gap that may be left over the coordinates in use before the others are looked at again
 SHORT = 10_000  # rows up to which a look at all coordinates takes longer than a step on some of them
 OUTWARD = 0.5  # share of f that a step away from the origin has to promise
+TAIL = 1.5  # so many times f at most is the mean of phi'^2 / phi'' where f is like a sum of exponentials
+EARLY = 10  # rounds that the quadratic problem may take while the gap is larger than f
 INNER = 0.01  # share of the gap that the quadratic problem may leave
 GROWTH, SAMPLED = (2, 50), (1, 20)  # coordinates that may come in at once: times those in use, or so many; while g is a sample's
 
@@ -37,18 +39,23 @@ class Memory:
     gap: float  # the gap before the step
     x: np.ndarray  # where, on W
     g: np.ndarray  # the gradient there, on W
+    value: float  # f there
+
+    def fits(self, at: At) -> bool:
+        """Whether the last step was so good that its Hessian will do once more: the gap has fallen, and f has kept its scale."""
+        return self.H is not None and at.gap <= AGAIN * self.gap and at.value > 0.5 * self.value
 
     def again(self, at: At) -> Memory:
         """The model at a new point, its Hessian corrected by the change of the gradient (BFGS) if that is of the same sample."""
         part = self.part.of(at.f)
         x, g = at.x[part.W], at.g[part.W]
         H = bfgs(self.H, x - self.x, g - self.g) if part is self.part and isinstance(self.H, np.ndarray) else self.H
-        return Memory(part, H, at.gap, x, g)
+        return Memory(part, H, at.gap, x, g, at.value)
 
     @classmethod
     def new(cls, part: Slice, at: At) -> Memory:
         """With the Hessian there."""
-        return cls(part, part.hessian(at.z), at.gap, at.x[part.W], at.g[part.W])
+        return cls(part, part.hessian(at.z), at.gap, at.x[part.W], at.g[part.W], at.value)
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,8 @@ class SpikeNewton(FlatMove):
             return x
         if memory.H is None:
             q = replace(q, H=memory.part.hessian(at.z))
-        new = q.minimise(w, INNER * at.gap)
+        q = replace(q, H=at.tailed(q.H, W))
+        new = q.minimise(w, INNER * at.gap, ROUNDS if at.gap < at.value else EARLY)
         d = q.point(new) - x[W]
         x[W] += at.search(memory.part, q.H, d, room(w, new)) * d
         return x
@@ -133,7 +141,7 @@ class SpikeNewton(FlatMove):
         """The quadratic model of the last step if it is still good, or a new one."""
         promise = at.here - least(spikes, at.g)  # of the best vertex at each coordinate
         used = np.flatnonzero(at.x)
-        if memory is not None and memory.H is not None and at.gap <= AGAIN * memory.gap:
+        if memory is not None and memory.fits(at):
             wanted = np.union1d(used, np.flatnonzero(promise > 0.25 * at.gap))
             if np.isin(wanted, memory.part.W, assume_unique=True).all():
                 return memory.again(at)
@@ -144,7 +152,7 @@ class SpikeNewton(FlatMove):
         else:
             part = sliced(at.f, W)
         short = at.exact and len(at.z) <= SHORT and len(part.W) <= FEW
-        return Memory(part, None, at.gap, at.x[part.W], at.g[part.W]) if short else Memory.new(part, at)
+        return Memory(part, None, at.gap, at.x[part.W], at.g[part.W], at.value) if short else Memory.new(part, at)
 
 
 @dataclass(frozen=True)
@@ -189,6 +197,17 @@ class At:
             best = min(best, (now, t))
             t /= 2
         return 1.0 + best[1] if best[0] < 0.5 * self.value else 1.0
+
+    def tailed(self, H: Any, W: np.ndarray) -> Any:
+        """The Hessian for Newton steps on log f, times f, where f is like a sum of exponentials; otherwise H itself.
+
+        That is H - 0.9 g g' / E with E = mean of phi'^2 / phi'', positive semidefinite by Cauchy and Schwarz. On separable data
+        E is about f, and a step on f itself moves margins by 1 only. Near a solution <g, u - x> vanishes, and so does the change.
+        """
+        if not (self.f.convex and self.here < -OUTWARD * self.value and isinstance(H, np.ndarray)):
+            return H
+        E = self.f.tail(self.z)
+        return H - np.outer(0.9 / E * self.g[W], self.g[W]) if E <= TAIL * self.value else H
 
     def search(self, part: Slice, H: Any, d: np.ndarray, most: float) -> float:
         """How far to go along d, on the coordinates of ``part``: at most ``most``, and not at all if f does not fall there."""

@@ -11,7 +11,7 @@ from extremal import checks
 from extremal.active import ActiveSet, rebuild
 from extremal.gradients.base import Estimate, Gradient
 from extremal.moves.atoms import AtomMove, AtomsPoint
-from extremal.moves.newton import AGAIN, At, Memory, check_columns, room
+from extremal.moves.newton import At, Memory, check_columns, room
 from extremal.objective import Objective
 from extremal.sets.base import ConvexSet
 from extremal.slices import sliced
@@ -87,7 +87,7 @@ class AtomNewton(AtomMove):
     def advance(self, k: int, f: Any, C: Any, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsMemoryPoint:
         """One Newton step."""
         at, old = At.of(f, C, point.x, estimate), getattr(point, "memory", None)
-        if old is not None and at.gap <= AGAIN * old.gap:
+        if old is not None and old.fits(at):
             memory = old.again(at)
         else:
             memory = Memory.new(sliced(at.f, np.arange(at.x.size)) if old is None else old.part.of(at.f), at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from extremal.vertices import Vertex
 
 ROUNDING = 4  # gaps below so many units in the last place of the largest product are rounding
 DOUBLINGS = 100  # of an estimate of beta, in one step
+ROWS = 10  # of a test of the curvature, at least
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Solver:
             raise NonFiniteError("the gradient estimate has a NaN or an infinite entry")
         if self.onto is None:
             return self._by_atoms(C, g, centre, hull, beta)
+        beta = max(beta, float(np.abs(g).max()) / float(np.finfo(g.dtype).max) ** 0.25)  # g / beta may not overflow
         nearest = self.onto.project(centre - g / beta)  # type: ignore[attr-defined]
         return freeze(nearest.astype(centre.dtype, copy=False)), None
 
@@ -74,17 +77,19 @@ class Solver:
 
 @dataclass(frozen=True)
 class Probe:
-    """A weight of the proximal term that follows what some rows show of the curvature.
+    """A weight of the proximal term that follows what some rows show of the curvature between x and the next point u.
 
-        beta = factor * L,   L >= |grad f_S(u) - grad f_S(x)| / |u - x|   at the steps that are tested, S a random batch
+        beta = factor * L,   L >= n(b - 1)/(b(n - 1)) |mean_i d_i| / |u - x| + 2V,   d_i = grad f_i(u) - grad f_i(x),
+        V = (n - b)/(b(n - 1)) mean_i |d_i|^2 / mean_i |<d_i, u - x>|,   means over random rows
 
-    Where a test fails, L is doubled (or becomes the ratio, if that is more) and the step is made again. Between tests L may fall
-    by half in a pass. 2b component gradients a test. The first L is the ratio on the way to the first vertex.
+    Where a test finds L too small, L is doubled (or becomes what was found, if that is more) and the step is made again. From
+    test to test L may fall, by half in a pass. A test costs two gradients of each of max(b, 10) rows. The first L is found
+    on the way to the first vertex.
 
     Parameters
     ----------
     batch : int
-        Rows of a test: as many as the estimator's batch, whose smoothness is wanted.
+        b, the rows of the estimator's batches.
     every : int
         Iterations from test to test; the first three are all tested.
     least : float
@@ -112,22 +117,32 @@ class Probe:
         return k < 3 or k % self.every == 0
 
     def first(self, f: Objective, x: Any, s: Vertex) -> float:
-        """L on the first hundredth of the way to a vertex."""
-        return max(self.ratio(0, f, x, toward(x, s, 0.01)), self.least, 1e-300)
+        """L on the first hundredth of the way to a vertex; if some rows show nothing, all are looked at."""
+        u = toward(x, s, 0.01)
+        return max(self.seen(0, f, x, u) or self.seen(0, f, x, u, f.n), self.least, 1e-300)
 
     def lowered(self, L: float, n: int) -> float:
         """L as it may be after ``every`` more iterations."""
         return max(L * 0.5 ** min(1.0, self.every * self.batch / n), self.least)
 
-    def ratio(self, k: int, f: Objective, x: Any, u: Any) -> float:
-        """|grad f_S(u) - grad f_S(x)| / |u - x| for the batch S of step k; 0 for steps that rounding would spoil."""
-        step = u - x
+    def seen(self, k: int, f: Objective, x: Any, u: Any, rows: int = 0) -> float:
+        """What the rows of step k ask for, at least so many; 0 for steps that rounding would spoil."""
+        step, n, b = u - x, f.n, self.batch
         length2 = inner(step, step)
         if length2 <= float(np.finfo(x.dtype).eps) * inner(x, x):
             return 0.0
-        idx = np.random.default_rng((k, self.batch)).choice(f.n, self.batch, replace=False)
-        change = f.combine(f.derivs(u, idx) - f.derivs(x, idx), idx)
-        return float(np.sqrt(inner(change, change) / length2))
+        idx = np.random.default_rng((k, b)).choice(n, min(n, max(b, rows, ROWS)), replace=False)
+        c = f.derivs(u, idx) - f.derivs(x, idx)
+        mean = f.combine(c, idx)
+        each = [f.combine(c[i : i + 1], idx[i : i + 1]) for i in range(len(idx))]
+        along, size2 = sum(abs(inner(step, d)) for d in each), sum(inner(d, d) for d in each)
+        shared, single = shares(n, b)
+        return shared * math.sqrt(inner(mean, mean) / length2) + 2 * single * (size2 / along if along else 0.0)
+
+
+def shares(n: int, b: int) -> tuple[float, float]:
+    """How much of the sum's smoothness and how much of the rows' own there is in that of a batch of b distinct rows, of n."""
+    return (1.0, 0.0) if b == n else (n * (b - 1) / (b * (n - 1)), (n - b) / (b * (n - 1)))
 
 
 def opened(C: Oracle, g: Any, x: Any) -> Hull:

@@ -47,6 +47,7 @@ class _Proximal(Flat):
     accuracy: float
     onto: ConvexSet | None
     limit: int
+    least: float = 0.0
 
     def __post_init__(self):
         check_weight(type(self).__name__, self.beta)
@@ -71,7 +72,7 @@ class _Proximal(Flat):
         """The proximal step of weight tau beta, its atoms, and L; ``to`` says where the iterate goes with it, for tests."""
         prox, hull = Solver(self.accuracy, self.onto, self.limit), hull_of(point.hull, point.active)
         if not isinstance(self.beta, Probe):
-            return *prox(C, g, centre, hull, tau * self.beta), 0.0
+            return *prox(C, g, centre, hull, max(tau * self.beta, self.least)), 0.0
         probe, x, L, due = self.beta, point.query, point.L, self.beta.due(k)
         if L == 0:
             hull = opened(C, g, centre) if hull is None and self.onto is None else hull
@@ -79,7 +80,7 @@ class _Proximal(Flat):
         L = probe.lowered(L, f.n) if due and k else L
         u, new = prox(C, g, centre, hull, tau * probe.factor * L)
         for _ in range(DOUBLINGS if due else 0):
-            seen = probe.ratio(k, f, x, to(u))
+            seen = probe.seen(k, f, x, to(u))
             if seen <= L:
                 break
             L = max(2 * L, seen)
@@ -148,7 +149,7 @@ class AnchoredSliding(_Proximal):
     """Proximal steps inside Nesterov's sequences, with some weight on an anchor, which keeps the noise of estimates down.
 
         q = tau z + lean w + (1 - tau - lean) y,   g an estimate of grad f(q),   tau = 2 / (t + 4)
-        z <- argmin over the set of <g, u> + tau beta/2 |u - z|^2  (to a gap of accuracy tau beta |u - z|^2)
+        z <- argmin over the set of <g, u> + tau beta/2 |u - z|^2  (as for `WarmSliding`)
         y <- tau z + lean w + (1 - tau - lean) y;   w <- y at the end of each epoch
 
     t is 0 at first, and grows by 1 after epochs in which the iterate went more than 1 - tau times as far as in the one before. So
@@ -165,6 +166,8 @@ class AnchoredSliding(_Proximal):
         Weight of the anchor, from 0 (exact gradients) to 1/2 (batches of one row).
     epoch : int
         Iterations of an epoch: about as many as batches in a pass.
+    least : float
+        tau beta, if that is a number, is never below: a table of gradients needs this where rows have little in common.
 
     References
     ----------
@@ -188,12 +191,14 @@ class AnchoredSliding(_Proximal):
     accuracy: float = 0.1
     onto: ConvexSet | None = None
     limit: int = 1000
+    least: float = 0.0
 
     def __post_init__(self):
         super().__post_init__()
         if checks.at_least("AnchoredSliding", "lean", self.lean, 0) > 0.5:
             checks.within("AnchoredSliding", "lean", self.lean, 0, 0.5)
         checks.whole("AnchoredSliding", "epoch", self.epoch, 1)
+        checks.at_least("AnchoredSliding", "least", self.least, 0)
 
     def start(self, x0: np.ndarray) -> AnchoredPoint:
         """x^0, three times."""
