@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize as scipy_minimize
 
 import extremal as ex
+from extremal import slices
 from extremal.kernels.elementary import exp_negative, log1p_unit
 from extremal.kernels.terms import line, terms
 from extremal.losses import compiled
@@ -338,6 +339,19 @@ def test_a_sample_counts_its_rows():
     r = ex.minimize(f, ex.L1Ball(1.0), ex.NewtonFW(parts=4), max_iter=1, tol=0, atol=0)
     assert r.calls.grads in (3 * 2000, 3 * 2000 + 8000)  # and all rows, if the sample had no more to say
     assert r.calls.certificate in (0, 8000)
+
+
+def test_every_product_with_a_hessian_counts(monkeypatch):
+    f, asked = problem(ex.Logistic(), n=12_000, sparse=True), []
+    monkeypatch.setattr("extremal.slices.MANY", 3)
+    matmul = slices._Products.__matmul__
+    monkeypatch.setattr(slices._Products, "__matmul__", lambda self, u: asked.append(1) or matmul(self, u))
+    r = ex.minimize(f, ex.L1Ball(1.0), ex.NewtonFW(parts=1), tol=1e-8)
+    assert r.converged
+    assert len(asked) > 5
+    gradients, hessians = r.n_iter + 1, r.calls.grads // f.n - (r.n_iter + 1) - len(asked)
+    assert 1 <= hessians <= r.n_iter
+    assert r.calls.grads == (gradients + hessians + len(asked)) * f.n
 
 
 def test_separable_data_go_to_the_boundary():

@@ -133,6 +133,12 @@ class _CountedRestriction:
         self.calls.grads += self.n
         return self.inner.slopes(w)
 
+    def hessian(self, w: np.ndarray) -> np.ndarray | None:
+        """Every row has been looked at, if there is one."""
+        H = self.inner.hessian(w)
+        self.calls.grads += 0 if H is None else self.n
+        return H
+
 
 @sliced.register
 def _(f: CountedObjective, W: np.ndarray) -> Slice:
@@ -161,10 +167,24 @@ class _CountedSlice:
             self.f.calls.values += found[2] * self.f.n
         return found
 
-    def hessian(self, z: np.ndarray) -> np.ndarray:
-        """Every row has been looked at: as much as n component gradients."""
+    def hessian(self, z: np.ndarray) -> Any:
+        """Every row is looked at, once or in every product: as much as n component gradients."""
         self.f.calls.grads += self.f.n
-        return self.inner.hessian(z)
+        H = self.inner.hessian(z)
+        return H if isinstance(H, np.ndarray) else _CountedProducts(H, self.f)
+
+
+@dataclass(frozen=True)
+class _CountedProducts:
+    inner: Any
+    f: CountedObjective
+
+    def __matmul__(self, u: np.ndarray) -> np.ndarray:
+        self.f.calls.grads += self.f.n
+        return self.inner @ u
+
+    def diagonal(self) -> np.ndarray:
+        return self.inner.diagonal()
 
 
 class CountedSet:

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from extremal.active import ActiveSet
-from extremal.losses import Loss
+from extremal.losses import Curved, Loss
+from extremal.margins import second_of
 from extremal.objective import LinearModel, Objective
 
 
@@ -21,6 +22,7 @@ class Restriction(Protocol):
     def images(self) -> dict[Hashable, np.ndarray]: ...  # what is worth keeping of each atom, by its key
     def value(self, w: np.ndarray) -> float: ...
     def slopes(self, w: np.ndarray) -> np.ndarray: ...  # dh/dw_i = <grad f(x), v_i>
+    def hessian(self, w: np.ndarray) -> np.ndarray | None: ...  # positive semidefinite; None if f does not know it
 
 
 @singledispatch
@@ -42,6 +44,9 @@ class _ByPoints:
 
     def slopes(self, w: np.ndarray) -> np.ndarray:
         return self.atoms.dots(self.f.grad(self._at(w)))
+
+    def hessian(self, w: np.ndarray) -> None:
+        return None
 
     def _at(self, w: np.ndarray) -> np.ndarray:
         return self.atoms.sum(w).astype(self.f.dtype, copy=False)
@@ -69,6 +74,12 @@ class _ByMargins:
     def slopes(self, w: np.ndarray) -> np.ndarray:
         c = self.loss.deriv(self._margins(w), self.y)
         return (self.Z.reshape(len(w), -1) @ c.reshape(-1)).astype(np.float64) / len(c)
+
+    def hessian(self, w: np.ndarray) -> np.ndarray | None:
+        if not isinstance(self.loss, Curved) or self.Z.ndim > 2:
+            return None
+        h = np.abs(second_of(self.loss, self._margins(w), self.y))
+        return ((self.Z * h) @ self.Z.T).astype(np.float64) / len(h)
 
     def _margins(self, w: np.ndarray) -> np.ndarray:
         return np.tensordot(w.astype(self.Z.dtype, copy=False), self.Z, 1)

@@ -79,7 +79,7 @@ class Quadratic:
             idx = np.flatnonzero(free)
             step = self._newton(here, idx)
             wrong = (step < 0) & (here.w[idx] <= 0)
-            if not wrong.any():
+            if not (wrong.any() and isinstance(self.H, np.ndarray)):
                 return self._take(here, idx, step)
             free[idx[wrong]] = False
 
@@ -143,7 +143,7 @@ class Quadratic:
     def _take(self, here: Look, idx: np.ndarray, step: np.ndarray) -> Look:
         """All of the step if no weight becomes negative; else all of it without those that do, or to where the first one does."""
         w = here.w
-        down = np.flatnonzero(step < 0)
+        down = np.flatnonzero((step < 0) & (w[idx] > 0))
         limits = w[idx[down]] / -step[down]
         far = self.look(_weights(w, idx, w[idx] + step))
         if len(down) == 0 or float(limits.min()) >= 1:
@@ -151,7 +151,7 @@ class Quadratic:
         stop = float(limits.min())
         if far.value < here.value + (stop - 0.5 * stop * stop) * float(here.slopes[idx] @ step):  # q where the first one does
             return far
-        edge = w[idx] + stop * step
+        edge = np.maximum(w[idx] + stop * step, 0.0)
         edge[down[limits <= stop]] = 0.0
         return self.look(_weights(w, idx, edge))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,8 +19,10 @@ from extremal.objective import Objective
 from extremal.restricted import Restriction, restrict
 from extremal.sets.bounds import shrunk
 from extremal.steps import Step
+from extremal.weights import Quadratic
 
 MEMORY = 10  # values back that a step of the inner method may not exceed
+NEWTON = 20  # steps of that kind, at most
 SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
 
 
@@ -36,9 +39,10 @@ class FullyCorrective(AtomMove):
 
         s = lmo(g),   x <- argmin of f over the convex hull of s and the atoms,   atoms of weight zero are dropped
 
-    One LMO a step, few steps. The inner problem, over the simplex of weights, is solved by projected gradients with spectral
-    steps (Barzilai, Borwein) until no pair of atoms promises more than a share ``tol`` of the gap. For a linear model it works
-    on the atoms' margins (k n numbers for k atoms); each inner iteration counts as n component gradients all the same. There
+    One LMO a step, few steps. The inner problem, over the simplex of weights, is solved until no pair of atoms promises more
+    than a share ``tol`` of the gap: by Newton steps for a linear model of one output whose loss has second derivatives, where
+    these do not help by projected gradients with spectral steps (Barzilai, Borwein). For a linear model it works on the atoms'
+    margins (k n numbers for k atoms); each inner gradient and Hessian counts as n component gradients all the same. There
     is no step to choose: the step rule is not asked. With a stochastic estimator g picks the vertex, and f the weights.
 
     Parameters
@@ -77,11 +81,32 @@ class FullyCorrective(AtomMove):
         images = point.images if isinstance(point, CorrectivePoint) else {}
         h = restrict(f, atoms, images)
         gap = max(view.here - s.dot(estimate.g), view.spread, 0.0)
-        weights = minimise(h, atoms.weights, self.tol * gap, self.limit)
+        weights = newton(h, atoms.weights, self.tol * gap)
+        weights = minimise(h, weights, self.tol * gap, self.limit)
         kept = atoms.with_weights(weights)
         x = rebuild(point.x, kept)
         images = {v.key: h.images[v.key] for v in kept.vertices} if h.images else {}
         return CorrectivePoint(x, x, active=kept, images=images)
+
+
+def newton(h: Restriction, w: np.ndarray, tol: float) -> np.ndarray:
+    """The same by Newton steps, where f knows its second derivatives and as long as they help; w itself if it does not."""
+    value = math.nan
+    for _ in range(NEWTON):
+        slopes = h.slopes(w)
+        if not np.isfinite(slopes).all() or float(slopes[w > 0].max() - slopes.min()) <= tol:
+            break
+        H = h.hessian(w)
+        if H is None:
+            break
+        q = Quadratic(H, slopes, w, np.arange(len(w)), np.ones(len(w)))
+        d = q.minimise(w, 0.1 * tol) - w
+        value = h.value(w) if math.isnan(value) else value
+        new, then = _search(h, w, d, float(slopes @ d), value)
+        if new is None or not then < value:
+            break
+        w, value = new, then
+    return w
 
 
 def minimise(h: Restriction, w: np.ndarray, tol: float, limit: int) -> np.ndarray:

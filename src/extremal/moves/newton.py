@@ -132,7 +132,9 @@ class SpikeNewton(FlatMove):
         if memory.H is None:
             q = replace(q, H=memory.part.hessian(at.z))
         q = replace(q, H=at.tailed(q.H, W))
-        new = q.minimise(w, INNER * at.gap, ROUNDS if at.gap < at.value else EARLY)
+        exact = isinstance(q.H, np.ndarray)
+        inner, rounds = (INNER, ROUNDS if at.gap < at.value else EARLY) if exact else (10 * INNER, EARLY)
+        new = q.minimise(w, inner * at.gap, rounds)
         d = q.point(new) - x[W]
         x[W] += at.search(memory.part, q.H, d, room(w, new)) * d
         return x
