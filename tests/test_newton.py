@@ -264,8 +264,9 @@ def test_armijo_shortens_and_lengthens():
 SETS = (
     ex.L1Ball(1.5), ex.L1Ball(100.0), ex.L1Ball(0.01), ex.Simplex(2.0), ex.UnitSimplex(0.5), ex.UnitSimplex(50.0),
     ex.WeightedL1Ball(2.0, weights=np.linspace(0.5, 3, 12)), ex.L2Ball(0.7), ex.LinfBall(0.3), ex.Box(-0.1, 0.4),
-    ex.GroupBall(1.0, np.arange(12) // 3), ex.KSupportBall(1.0, 3), ex.OwlBall(1.0, np.linspace(2, 1, 12)), ex.L1Ball(1.0, centre=np.ones(12)),
-    ex.CappedSimplex(3.0), ex.LpBall(1.0, 3.0), ex.Polytope(np.vstack([np.eye(12), -np.eye(12), np.ones((1, 12))]), np.full(25, 0.4)),
+    ex.GroupBall(1.0, np.arange(12) // 3), ex.KSupportBall(1.0, 3), ex.OwlBall(1.0, np.linspace(2, 1, 12)),
+    ex.L1Ball(1.0, centre=np.ones(12)), ex.CappedSimplex(3.0), ex.LpBall(1.0, 3.0),
+    ex.Polytope(np.vstack([np.eye(12), -np.eye(12), np.ones((1, 12))]), np.full(25, 0.4)),
 )  # fmt: skip
 
 

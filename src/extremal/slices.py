@@ -74,10 +74,9 @@ class _Linear(ABC):
         """The same coordinates of another objective."""
         return self if f is self.f else sliced(f, self.W)
 
-    @property
+    @abstractmethod
     def _rows(self) -> tuple[np.ndarray, ...] | None:
-        """The columns W as sparse rows, for compiled loops."""
-        return None
+        """The columns W as sparse rows, for compiled loops; None if there are too many."""
 
     def solve(
         self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float
@@ -87,7 +86,7 @@ class _Linear(ABC):
         Answers the new point on W, how many gradients and Hessians it took, and how many values. None if there are too many
         columns, or if the loss is not one of this library's: then it is up to the caller to make such steps.
         """
-        code, rows = compiled(self.f.loss), self._rows if len(self.W) <= FEW else None
+        code, rows = compiled(self.f.loss), self._rows() if len(self.W) <= FEW else None
         if code is None or rows is None:
             return None
         from extremal.kernels import master
@@ -130,7 +129,6 @@ class _OfRows(_Linear):
         used = _kernels().compact(*entries, place, starts, columns, values)
         return locked(starts), locked(columns[:used]), locked(values[:used])
 
-    @property
     def _rows(self) -> tuple[np.ndarray, ...] | None:
         return self._entries
 
@@ -179,11 +177,12 @@ class _Products:
 class _OfArray(_Linear):
     """A dense array: the columns W are copied, block by block as they are needed."""
 
-    @cached_property
     def _rows(self) -> tuple[np.ndarray, ...] | None:
-        (n, _), k = self.f.data.shape, len(self.W)
-        if n * k > SMALL:
-            return None
+        return None if self.f.n * len(self.W) > SMALL else self._listed
+
+    @cached_property
+    def _listed(self) -> tuple[np.ndarray, ...]:
+        n, k = self.f.n, len(self.W)
         starts, columns = np.arange(0, n * k + 1, k, dtype=np.int32), np.tile(np.arange(k, dtype=np.int32), n)
         values = np.ascontiguousarray(self.f.data.part(slice(0, n))._A[:, self.W])  # type: ignore[attr-defined]
         return locked(starts), locked(columns), locked(values.reshape(-1))

@@ -27,7 +27,10 @@ CODES = "Exit codes: 0 measured; 1 a part failed; 2 a mistake in the input; 3 a 
 @one_line()
 def bench(
     parts: Annotated[
-        list[str] | None, typer.Argument(metavar="[PART]...", help=f"{', '.join(PARTS)}; all but peers if left out.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[PART]...", help=f"{', '.join(PARTS)}; all but practical and those that come from the network if left out."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="About a minute; not for the history.")] = False,
     full: Annotated[bool, typer.Option("--full", help="More repeats, and ten million rows if they fit.")] = False,
