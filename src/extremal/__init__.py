@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     )
     from extremal.multi_losses import Multinomial, MultiTask
     from extremal.objective import LinearModel
-    from extremal.path import path
+    from extremal.paths import path
     from extremal.result import Calls, Certificate, Record, Result, Status, Trace
     from extremal.sampling import Sampler
     from extremal.separable import Separable
@@ -205,7 +205,7 @@ else:
         ),
         "multi_losses": "Multinomial MultiTask",
         "objective": "LinearModel",
-        "path": "path",
+        "paths": "path",
         "result": "Calls Certificate Record Result Status Trace",
         "sampling": "Sampler",
         "separable": "Separable",

@@ -1,0 +1,170 @@
+"""The method for those who do not choose one, and paths: what is picked and why, certificates, and never worse than x0."""
+
+import logging
+
+import cases
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from test_newton import problem
+
+import extremal as ex
+from extremal.paths import ahead, inside
+
+RNG = np.random.default_rng(0)
+
+
+def choice(f, C):
+    return ex.Auto().choose(f, C.on(f.shape))
+
+
+# what is picked
+
+
+def test_newton_steps_where_they_can_be_made():
+    f = problem(ex.Logistic())
+    for C in (ex.L1Ball(1.0), ex.Simplex(), ex.UnitSimplex(), ex.L2Ball(1.0), ex.Box(0, 1), ex.GroupBall(1.0, np.arange(12) // 3)):
+        assert isinstance(choice(f, C).recipe, ex.NewtonFW), C
+
+
+def test_many_columns_without_spikes_are_left_to_other_methods():
+    wide = ex.LinearModel(ex.Squared(), sp.random_array((50, 3000), density=0.01, rng=0), np.ones(50))
+    assert isinstance(choice(wide, ex.L1Ball(1.0)).recipe, ex.NewtonFW)
+    assert isinstance(choice(wide, ex.L2Ball(1.0)).recipe, ex.FullyCorrectiveFW)
+
+
+def test_a_slow_oracle_is_not_asked_in_inner_loops():
+    class Slow(ex.L2Ball):
+        def lmo(self, g):
+            import time
+
+            time.sleep(0.02)
+            return super().lmo(g)
+
+    assert isinstance(choice(problem(ex.Logistic()), Slow(1.0)).recipe, ex.FullyCorrectiveFW)
+
+
+def test_matrices_manifolds_cuts_and_sums():
+    entries = ex.LinearModel(ex.Squared(), ex.Entries([0, 1, 1], [2, 0, 1], (2, 3)), np.array([1.0, 2.0, -1.0]))
+    assert isinstance(choice(entries, ex.NuclearBall(1.0)).recipe, ex.LowRankFW)
+    outputs = ex.LinearModel(ex.Multinomial(3), RNG.standard_normal((3000, 4)), RNG.integers(0, 3, 3000))
+    assert isinstance(choice(outputs, ex.L1Ball(1.0)).recipe, ex.VRSliding)
+    assert isinstance(choice(cases.separable(ex.Squared()), ex.L1Ball(1.0)).recipe, ex.FullyCorrectiveFW)
+    cut = ex.AffineCut(ex.Simplex(), np.ones((1, 12)), upper=1.5)
+    assert isinstance(choice(problem(ex.Squared()), cut).recipe, ex.MostFW)
+    mean = ex.KarcherMean([np.eye(2), 2 * np.eye(2)])
+    r = ex.minimize(mean, ex.LoewnerInterval(np.eye(2), 3 * np.eye(2)), max_iter=20)
+    assert "SPD" in r.why
+
+
+def test_the_reasons_are_in_the_result_and_in_the_log(caplog):
+    f = problem(ex.Logistic())
+    with caplog.at_level(logging.INFO, "extremal"):
+        r = ex.minimize(f, ex.L1Ball(1.0))
+    assert r.why.startswith("NewtonFW: 400 x 12 rows in memory")
+    assert r.why in repr(r)
+    assert any(r.why in record.getMessage() for record in caplog.records)
+    assert ex.minimize(f, ex.L1Ball(1.0), "newton-fw").why == ""
+
+
+def test_auto_is_a_name_and_the_default():
+    f = problem(ex.Logistic())
+    a, b = (ex.minimize(f, ex.L1Ball(1.0), method=method) for method in ("auto", None))
+    assert a.method == b.method
+    np.testing.assert_array_equal(a.x, b.x)
+    assert a.converged
+    assert a.gap <= 1e-4 * a.value + 1e-10
+
+
+# certificates, and never worse than x0
+
+
+@pytest.mark.parametrize("loss", [ex.Logistic(), ex.NonlinearLeastSquares(), ex.Huber(0.5)], ids=repr)
+@pytest.mark.parametrize("budget", [{"max_iter": 1}, {"max_iter": 3}, {"max_grads": 4000}, {}])
+def test_never_worse_than_where_it_started(loss, budget):
+    for seed in range(3):
+        f = problem(loss, n=3000, d=60, seed=seed, sparse=True)
+        C = ex.L1Ball(50.0)
+        for x0 in (None, 0.3 * np.eye(60)[seed], ex.minimize(f, C, tol=1e-9).x):
+            start = f.value(np.zeros(60) if x0 is None else x0)
+            r = ex.minimize(f, C, x0=x0, seed=seed, **budget)
+            assert r.value <= start
+            value, g = f.value_and_grad(r.x)
+            assert r.value == pytest.approx(value, rel=1e-13)
+            assert r.gap == pytest.approx(g @ r.x - C.lmo(g).dot(g), abs=1e-13)
+
+
+def test_the_start_is_returned_if_the_run_ends_above_it():
+    """A sample that misleads: after one step on it f is larger than at the start."""
+    A = np.zeros((4000, 2))
+    A[:, 0], A[::50, 1] = 1.0, 1.0
+    f = ex.LinearModel(ex.Squared(), A, np.where(A[:, 1] > 0, -100.0, 0.1))
+    method = ex.Method(ex.Growing(parts=4), ex.FullStep(), ex.SpikeNewton())
+    unguarded = [ex.minimize(f, ex.L1Ball(200.0), method, max_iter=1, seed=s).value for s in range(8)]
+    guarded = [ex.minimize(f, ex.L1Ball(200.0), max_iter=1, seed=s).value for s in range(8)]
+    assert all(a <= b for a, b in zip(guarded, unguarded, strict=True))
+    assert all(value <= f.value(np.zeros(2)) for value in guarded)
+
+
+# paths
+
+
+@pytest.mark.parametrize("make", [ex.L1Ball, ex.Simplex, ex.L2Ball, lambda r: ex.GroupBall(r, np.arange(12) // 3)])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_paths_are_the_solutions_one_by_one(make, sparse):
+    f, radii = problem(ex.Logistic(), n=2000, sparse=sparse), [0.2, 3.0, 0.7, 1.5, 0.7]
+    results = ex.path(f, [make(r) for r in radii], tol=1e-8)
+    for radius, r in zip(radii, results, strict=True):
+        alone = ex.minimize(f, make(radius), tol=1e-8)
+        assert r.converged
+        assert make(radius).on(12).contains(r.x)
+        assert r.value == pytest.approx(alone.value, rel=2e-8)
+
+
+def test_paths_of_other_methods_and_matrices():
+    f = problem(ex.Logistic(), n=300)
+    for method in ("pairwise-fw", "sarah-fw", "fully-corrective-fw"):
+        results = ex.path(f, [ex.L1Ball(r) for r in (0.5, 1.0, 2.0)], method, tol=1e-2)
+        assert [r.converged for r in results] == [True] * 3
+    known = RNG.random((12, 9)) < 0.6
+    M = RNG.standard_normal((12, 2)) @ RNG.standard_normal((2, 9))
+    g = ex.MatrixCompletion(*np.nonzero(known), M[known], centre=None, validation=0).objective
+    values = [r.value for r in ex.path(g, [ex.NuclearBall(r) for r in (2.0, 5.0, 10.0)])]
+    assert values[0] > values[1] > values[2]
+
+
+def test_a_path_costs_less_than_its_solutions_alone():
+    f = problem(ex.Logistic(), n=20_000, d=40, sparse=True)
+    sets = [ex.L1Ball(r) for r in np.geomspace(0.5, 8, 12)]
+    together = sum(r.calls.total_grads for r in ex.path(f, sets))
+    alone = sum(ex.minimize(f, C, ex.NewtonFW(parts=1)).calls.total_grads for C in sets)
+    assert together < 0.8 * alone
+
+
+def test_what_paths_refuse():
+    f = problem(ex.Logistic())
+    assert ex.path(f, []) == []
+    with pytest.raises(ex.InputError, match="sets"):
+        ex.path(f, [1.0])
+    with pytest.raises(ex.InputError, match="path.*tol"):
+        ex.path(f, [ex.L1Ball(1.0)], tol=-1)
+    with pytest.raises(ex.InputError, match="path.*max_iter"):
+        ex.path(f, [ex.L1Ball(1.0)], max_iter=-1)
+
+
+def test_inside_and_ahead():
+    C = ex.L1Ball(1.0).on(2)
+    x = np.array([0.2, 0.3])
+    assert inside(C, x) is x
+    near = inside(C, np.array([2.0, 0.0]))
+    assert C.contains(near)
+    assert near[0] > 0.999
+
+    class State:
+        def __init__(self, x):
+            self.x = np.array(x)
+
+    seen = [(4.0, State([4.0, 1.0])), (3.0, State([3.0, 0.5])), (2.0, State([2.0, 0.2]))]
+    np.testing.assert_allclose(ahead(1.0, seen), [1.0, 0.1])
+    np.testing.assert_allclose(ahead(1.0, seen[1:]), [1.0, 0.0])  # a sign that would change
+    np.testing.assert_array_equal(ahead(1.0, seen[2:]), seen[2][1].x)
