@@ -20,7 +20,7 @@ ORDER = [  # each module may import those before it only
     "lazy", "checks", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active", "hull",
     "manifolds", "data", "entries", "losses", "multi_losses", "margins", "smoothness", "objective", "separable", "restricted",
     "weights", "slices", "completion", "sampling", "sets", "spd", "gradients", "steps", "moves", "result", "methods", "counting",
-    "bursts", "solver", "driver", "paths", "many", "outputs", "libsvm", "files", "downloads", "datasets", "catalogue",
+    "bursts", "solver", "clock", "driver", "paths", "many", "outputs", "libsvm", "files", "downloads", "datasets", "catalogue",
     "experiments", "bench", "cli",
 ]  # fmt: skip
 PUBLIC = {name: getattr(ex, name) for name in ex.__all__}

@@ -23,7 +23,14 @@ def choice(f, C):
 
 def test_newton_steps_where_they_can_be_made():
     f = problem(ex.Logistic())
-    for C in (ex.L1Ball(1.0), ex.Simplex(), ex.UnitSimplex(), ex.L2Ball(1.0), ex.Box(0, 1), ex.GroupBall(1.0, np.arange(12) // 3)):
+    for C in (
+        ex.L1Ball(1.0),
+        ex.Simplex(),
+        ex.UnitSimplex(),
+        ex.L2Ball(1.0),
+        ex.Box(0, 1),
+        ex.GroupBall(1.0, np.arange(12) // 3),
+    ):
         assert isinstance(choice(f, C).recipe, ex.NewtonFW), C
 
 
@@ -146,9 +153,9 @@ def test_what_paths_refuse():
     assert ex.path(f, []) == []
     with pytest.raises(ex.InputError, match="sets"):
         ex.path(f, [1.0])
-    with pytest.raises(ex.InputError, match="path.*tol"):
+    with pytest.raises(ex.InputError, match=r"path.*tol"):
         ex.path(f, [ex.L1Ball(1.0)], tol=-1)
-    with pytest.raises(ex.InputError, match="path.*max_iter"):
+    with pytest.raises(ex.InputError, match=r"path.*max_iter"):
         ex.path(f, [ex.L1Ball(1.0)], max_iter=-1)
 
 
@@ -168,3 +175,84 @@ def test_inside_and_ahead():
     np.testing.assert_allclose(ahead(1.0, seen), [1.0, 0.1])
     np.testing.assert_allclose(ahead(1.0, seen[1:]), [1.0, 0.0])  # a sign that would change
     np.testing.assert_array_equal(ahead(1.0, seen[2:]), seen[2][1].x)
+
+
+# what a reader of the code would try
+
+
+def test_a_run_that_can_go_no_further_stops():
+    f = problem(ex.Logistic(), n=3000)
+    for C in (ex.L1Ball(1.0), ex.LinfBall(0.1), ex.L2Ball(0.2)):
+        r = ex.minimize(f, C, tol=0, atol=0)
+        assert r.status in ("stalled", "gap")
+        assert r.calls.grads < 100 * f.n
+        assert r.gap < 1e-9
+
+
+@pytest.mark.parametrize("C", [ex.LinfBall(4.0), ex.L2Ball(10.0), ex.L1Ball(50.0)], ids=repr)
+def test_single_precision_reaches_the_default_tolerance(C):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((200, 10))
+        y = np.sign(A[:, 0] - A[:, 1] + rng.standard_normal(200))
+        assert ex.minimize(ex.LinearModel(ex.Logistic(), A.astype(np.float32), y), C).converged
+
+
+def test_a_cut_is_not_left_for_a_better_value_outside():
+    C = ex.AffineCut(ex.Simplex(), np.array([[1.0, 0, 0]]), upper=0.1)
+    r = ex.minimize(ex.LinearModel(ex.Squared(), np.eye(3), np.full(3, 1 / 3)), C, max_grads=30_000)
+    assert C.on(3).contains(r.x, 2e-2)
+
+
+def test_the_choice_does_not_depend_on_the_time_of_day():
+    f = problem(ex.Logistic(), n=60, d=6)
+    for C in (ex.LinfBall(1.0), ex.Box(-1, 1), ex.L2Ball(1.0), ex.GroupBall(1.0, np.arange(6) // 2)):
+        assert isinstance(choice(f, C).recipe, ex.NewtonFW)
+
+
+class Naive:
+    """A loss whose second derivative overflows."""
+
+    labels, convex, curvature = None, True, 0.25
+
+    def value(self, z, y):
+        return np.logaddexp(0, -y * z)
+
+    def deriv(self, z, y):
+        return -y / (1 + np.exp(np.clip(y * z, -700, 700)))
+
+    def second(self, z, y):
+        with np.errstate(all="ignore"):
+            e = np.exp(-y * z)
+            return e / (1 + e) ** 2
+
+
+def test_second_derivatives_that_are_not_finite_are_named():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((300, 4))
+    f = ex.LinearModel(Naive(), A, np.sign(A[:, 0] + rng.standard_normal(300)))
+    r = ex.minimize(f, ex.L1Ball(2000.0), x0=np.array([1000.0, -900.0, 50.0, 50.0]), max_seconds=5)
+    assert r.status == "non_finite"
+    assert ex.minimize(f, ex.L1Ball(2.0)).converged
+
+
+def test_flat_losses_and_wide_simplices():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((100, 12))
+    flat = ex.LinearModel(ex.Huber(1e-3), 1e8 * A, 1e8 * A[:, 0])
+    assert ex.minimize(flat, ex.L1Ball(1e4), max_iter=50).value <= flat.value(np.zeros(12))
+    wide = ex.LinearModel(ex.Squared(), rng.standard_normal((60, 2500)).astype(np.float32), rng.standard_normal(60))
+    r = ex.minimize(wide, ex.Simplex(), max_iter=60)
+    assert r.converged
+    assert np.count_nonzero(r.x) < 100
+
+
+def test_paths_over_simplices_are_warm():
+    f = problem(ex.Logistic(), n=20_000, d=12)
+    sets = [ex.Simplex(r) for r in np.geomspace(0.5, 4, 8)]
+    together = sum(r.calls.total_grads for r in ex.path(f, sets))
+    assert together < 0.9 * sum(ex.minimize(f, C, ex.NewtonFW(parts=1)).calls.total_grads for C in sets)
+    with pytest.raises(ex.InputError, match="sets"):
+        ex.path(f, ex.L1Ball(1.0))
+    with pytest.raises(ex.InputError, match=r"f=\.\.\."):
+        ex.path("x", [ex.L1Ball(1.0)])

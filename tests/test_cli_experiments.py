@@ -49,9 +49,8 @@ def test_compare_as_in_the_readme(here):
     assert {row["seed"] for row in rows} == {"0", "1"}
     said = report_of(here / "comparison" / "index.html")
     assert said["figures"][0]["problems"][0]["n"] == 200
-    by = {(r["method"], r["seed"], r["passes"]): r["value"] for r in rows}
-    auto = {key[1:]: value for key, value in by.items() if key[0] == "auto"}
-    assert auto == {key[1:]: value for key, value in by.items() if key[0] == "sarah-fw"}  # what minimize takes today
+    last = {row["method"]: float(row["value"]) for row in rows}  # of each method: rows come in the order of passes
+    assert last["auto"] <= min(last.values())
     for word in ("mine.svm", "f_min", "Negiar et al.", "Algorithm 1", "comparison/index.html"):
         assert word in result.stdout
 

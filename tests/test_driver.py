@@ -12,7 +12,7 @@ import pytest
 from cases import DIM, METHODS, N, full, gap, model, slides
 
 import extremal as ex
-from extremal.driver import _Clock
+from extremal.clock import Clock
 from extremal.gradients import Facts
 
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS, ids=repr)
@@ -272,7 +272,7 @@ def test_recording_and_callbacks_are_off_the_clock():
     watching = ex.Record(1, watch=lambda row: time.sleep(0.05))
     r = ex.minimize(nearest(), C, method="frank-wolfe", max_iter=3, record=watching, callback=lambda s: time.sleep(0.05))
     assert r.seconds < 0.05
-    clock = _Clock()
+    clock = Clock()
     with clock.paused():  # it stands still, so that seconds never fall from row to row
         before = clock.seconds
         time.sleep(0.01)

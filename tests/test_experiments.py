@@ -103,7 +103,7 @@ def test_figures_that_cannot_be(figure, change, word):
 def test_methods_by_beginnings_and_parameters():
     assert full_name("negiar") == "negiar-sfw"
     assert full_name("auto") == "auto"
-    assert recipe("auto", batch=3) == ex.SarahFW(batch=3)
+    assert recipe("auto", batch=3) == ex.Auto()
     assert recipe("sarah-fw", batch=7) == ex.SarahFW(batch=7)
     assert recipe("saga-sarah-fw:start=cold:batch=5", batch=7) == ex.SagaSarahFW(batch=5, start="cold")
     assert recipe("frank-wolfe", batch=7) == ex.FrankWolfe()  # which has no batches

@@ -401,7 +401,7 @@ def test_damaged_sparse_npz(here):
 @pytest.fixture
 def result():
     A, y = sparse_sample()
-    return ex.minimize(ex.LinearModel(ex.Logistic(), A, y), ex.L1Ball(2.0), max_iter=5, tol=0)
+    return ex.minimize(ex.LinearModel(ex.Logistic(), A, y), ex.L1Ball(2.0), "sarah-fw", max_iter=5, tol=0)
 
 
 ABOUT = {"loss": "logistic", "set": "l1:2", "method": "sarah-fw"}

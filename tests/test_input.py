@@ -294,9 +294,7 @@ def test_what_to_record(what):
 
 
 def test_numbers_of_numpy_are_numbers():
-    assert (
-        run(tol=np.float32(1e-3), atol=np.float64(0), seed=np.int64(3), max_iter=np.int32(2), max_grads=np.int64(10**6)).n_iter
-        == 2
-    )
+    budget = {"max_iter": np.int32(2), "max_grads": np.int64(10**6)}
+    assert run(method="sarah-fw", tol=np.float32(1e-3), atol=np.float64(0), seed=np.int64(3), **budget).n_iter == 2
     assert ex.L1Ball(np.float32(2)).radius == 2
     assert ex.SarahFW(batch=np.int64(3), p=np.float32(0.5)).batch == 3

@@ -313,7 +313,7 @@ def test_f_never_increases_once_all_rows_are_in(loss, C):
         max_iter=25,
         callback=lambda s: values.append(s.estimate.value) if s.exact else None,
     )
-    assert len(values) > 10
+    assert len(values) > 2
     assert all(b <= a * (1 + 1e-14) for a, b in itertools.pairwise(values))
 
 

@@ -400,7 +400,7 @@ def test_data_that_are_no_rows_of_features():
 # runs: the same trajectory as that of the plain sum
 
 SETS = (ex.L1Ball(4.0), ex.L2Ball(3.0), ex.Simplex(2.0), ex.Box(-0.5, 1.0))
-FEEDS = [g for g in (*GRADIENTS, *SPECIAL_GRADIENTS[:2]) if not linear_only(g)]
+FEEDS = [g for g in (*GRADIENTS, *SPECIAL_GRADIENTS[:3]) if not linear_only(g) and not isinstance(g, ex.Growing)]
 FEEDS.append(ex.Penalised(ex.Storm(5), G=np.ones((1, D * K)), upper=0.5))
 
 

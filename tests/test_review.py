@@ -187,7 +187,10 @@ def test_mistakes_that_had_no_clear_word(make, names):
         (lambda: ex.Sag(5, rho=0.5), r"`Sag\(rho"),
         (lambda: ex.minimize(model(ex.Squared()), C, ex.SVFW(epoch=0), max_iter=1), r"`SVFW\(epoch"),
         (lambda: ex.minimize(model(ex.Squared()), C, ex.SpiderFW(epoch=0), max_iter=1), r"`SpiderFW\(epoch"),
-        (lambda: ex.minimize(ex.KarcherMean([np.eye(2)]), ex.LoewnerInterval(np.eye(2), 2 * np.eye(2))), "tangent vectors"),
+        (
+            lambda: ex.minimize(ex.KarcherMean([np.eye(2)]), ex.LoewnerInterval(np.eye(2), 2 * np.eye(2)), "sarah-fw"),
+            "tangent vectors",
+        ),
     ],
 )
 def test_constants_of_methods_are_named_by_the_method(make, word):

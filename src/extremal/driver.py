@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +14,7 @@ from extremal import checks
 from extremal.active import ActiveSet
 from extremal.bursts import Reach
 from extremal.checks import InputError, NonFiniteError
+from extremal.clock import Clock
 from extremal.iterates import answer, wide
 from extremal.methods import Budget, Method, Recipe
 from extremal.objective import Objective
@@ -119,10 +119,11 @@ class _Run:
     def __init__(self, f, C, tol, atol, budget, callback, record):
         self.f, self.C, self.tol, self.atol, self.budget, self.callback = f, C, tol, atol, budget, callback
         self.recorder = _Recorder(f, C, record)
-        self.clock = _Clock()
+        self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
         self.best: Certificate | None = None  # the best one: smallest value, or smallest gap if f is not convex
         self.gap_due = 10 * f.n  # component gradients at which an exact gap is due
+        self.seen, self.same = None, 0  # the last point, and how often it has stayed the same
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
 
     def drive(self, states: Generator[State, Reach | None], method: Method) -> tuple[Result, State]:
@@ -163,11 +164,19 @@ class _Run:
             return Status.MAX_GRADS
         if budget.max_seconds is not None and self.clock.seconds >= budget.max_seconds:
             return Status.MAX_SECONDS
+        if self._stalled(state):
+            return Status.STALLED
         if self.callback is not None:
             with self.clock.paused():
                 if self.callback(state):
                     return Status.CALLBACK
         return None
+
+    def _stalled(self, state: State) -> bool:
+        """Whether exact gradients have left the point as it was, three times in a row."""
+        self.same = self.same + 1 if state.exact and state.x is self.seen else 0
+        self.seen = state.x
+        return self.same >= 3
 
     def _on_the_clock(self) -> AbstractContextManager[None]:
         """Certificates are part of a run that may stop by them; with tol = atol = 0 they are there for emergencies only."""
@@ -255,36 +264,6 @@ class _Run:
         )
 
 
-class _Clock:
-    """Seconds since the start, and seconds of the processors, without what was spent paused."""
-
-    def __init__(self):
-        self._start = self._now()
-        self._paused_at: tuple[float, float] | None = None
-
-    @staticmethod
-    def _now() -> tuple[float, float]:
-        return time.perf_counter(), time.process_time()
-
-    @property
-    def seconds(self) -> float:
-        return (time.perf_counter() if self._paused_at is None else self._paused_at[0]) - self._start[0]
-
-    @property
-    def cpu(self) -> float:
-        return (time.process_time() if self._paused_at is None else self._paused_at[1]) - self._start[1]
-
-    @contextmanager
-    def paused(self):
-        self._paused_at = self._now()
-        try:
-            yield
-        finally:
-            spent = (now - then for now, then in zip(self._now(), self._paused_at, strict=True))
-            self._start = tuple(start + more for start, more in zip(self._start, spent, strict=True))
-            self._paused_at = None
-
-
 class _Recorder:
     """Fills the trace: off the count (it asks the bare objective and set) and off the clock."""
 
@@ -297,14 +276,14 @@ class _Recorder:
         """Whether it is time for a row."""
         return self.record is not None and state.calls.grads >= self.next
 
-    def see(self, state: State, clock: _Clock) -> None:
+    def see(self, state: State, clock: Clock) -> None:
         """Add a row."""
         assert self.record is not None
         every = self.record.every * self.f.n
         self.next = (state.calls.grads // every + 1) * every
         self._add(self._row(state, clock) | self._measure(state, self.record.what))
 
-    def certified(self, state: State, certificate: Certificate, clock: _Clock) -> None:
+    def certified(self, state: State, certificate: Certificate, clock: Clock) -> None:
         """Add a certificate as a row: it is there anyway."""
         with clock.paused():
             row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
@@ -314,7 +293,7 @@ class _Recorder:
         if self.trace.append(row) and self.record is not None and self.record.watch is not None:
             self.record.watch(row)
 
-    def _row(self, state: State, clock: _Clock) -> dict[str, Any]:
+    def _row(self, state: State, clock: Clock) -> dict[str, Any]:
         calls = state.calls
         return {
             "iter": state.k,

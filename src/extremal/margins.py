@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.checks import InputError
+from extremal.checks import InputError, NonFiniteError
 from extremal.kernels.views import locked
 from extremal.losses import Curved, Loss, compiled
 
@@ -47,10 +47,18 @@ def second_of(loss: Loss, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         raise InputError(f"{loss!r} has no second derivative: give it a method second(z, y)")
     code = compiled(loss)
     if code is None:
-        return each_of(loss.second, z, y)
+        return _checked_second(loss, z, y)
     h = np.empty_like(z)
     _kernels().terms(*code, locked(z), locked(y), False, h[:0], h)
     return h
+
+
+def _checked_second(loss: Curved, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """phi'' of a loss of the user's own."""
+    h = np.asarray(each_of(lambda z, y: np.broadcast_to(loss.second(z, y), z.shape), z, y))
+    if not np.isfinite(h).all():
+        raise NonFiniteError(f"{type(loss).__name__}.second(z, y) has a NaN or an infinity")
+    return np.maximum(h, 0) if loss.convex else h
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from extremal.iterates import freeze
 from extremal.methods import Recipe
 from extremal.objective import Objective
 from extremal.result import Result
-from extremal.sets import ConvexSet
+from extremal.sets import ConvexSet, Projectable
 from extremal.solver import Setup, State, prepare
 
 
@@ -63,6 +63,10 @@ def path(
     """
     tol, atol = checks.at_least("path", "tol", tol, 0), checks.at_least("path", "atol", atol, 0)
     budget = check_budget("path", max_grads, max_iter, max_seconds)
+    if isinstance(sets, ConvexSet) or not isinstance(sets, Iterable):
+        raise InputError(f"`path(sets=...)` must be several sets, [L1Ball(1.0), L1Ball(2.0)] say, got {sets!r}")
+    if isinstance(f, type) or not hasattr(f, "derivs"):
+        raise InputError(f"`path(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
     sets = list(sets)
     for C in sets:
         if not isinstance(C, ConvexSet):
@@ -89,9 +93,11 @@ def ahead(size: float, seen: list[tuple[float, State]]) -> Any:
 
 
 def inside(C: ConvexSet, x: Any) -> Any:
-    """x if it is in the set, else the last point of the set on the way to it from ``C.start()``, to a millionth."""
+    """x if it is in the set, else its projection; or the last point of the set on the way to it from ``C.start()``."""
     if C.contains(x):
         return x
+    if isinstance(C, Projectable) and isinstance(x, np.ndarray):
+        return C.project(x)
     start, low, high = C.start(), 0.0, 1.0
     while high - low > 1e-6:
         middle = (low + high) / 2

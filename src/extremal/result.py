@@ -30,6 +30,7 @@ class Status(enum.StrEnum):
     CALLBACK = "callback"
     INTERRUPTED = "interrupted"
     NON_FINITE = "non_finite"
+    STALLED = "stalled"
 
     @property
     def sentence(self) -> str:
@@ -44,6 +45,7 @@ _SENTENCES = {
     Status.MAX_SECONDS: "the time is up",
     Status.CALLBACK: "the callback asked to stop",
     Status.INTERRUPTED: "interrupted; this is the best certified point so far",
+    Status.STALLED: "no step changes the point any more: this is as far as the numbers' precision goes",
     Status.NON_FINITE: "the objective gave a NaN or an infinity; this is the best certified point before it",
 }
 

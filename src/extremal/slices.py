@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, singledispatch
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from extremal.kernels.views import locked
 from extremal.losses import Curved, compiled
 from extremal.objective import LinearModel, Objective
 
+WIDE = 1500  # the same for dense rows
 MANY = 400  # columns from which on a Hessian of sparse rows is not formed
 FEW = 64  # columns up to which the master problem is solved by compiled steps
 SMALL = 2**20  # entries of dense columns, up to which these go to compiled loops; matrix products are faster from there on
@@ -174,6 +175,27 @@ class _Products:
         return out / len(self.h)
 
 
+@dataclass(frozen=True)
+class _Whole:
+    """A Hessian of dense columns by its products: two products with all of A each."""
+
+    part: Any
+    h: np.ndarray
+
+    def __matmul__(self, u: np.ndarray) -> np.ndarray:
+        f = self.part.f
+        c = self.h * self.part.dot(u.astype(f.dtype, copy=False))
+        return f.data.tdot(c)[self.part.W].astype(np.float64) / f.n
+
+    def diagonal(self) -> np.ndarray:
+        """Its diagonal, by blocks."""
+        data, n, total = self.part.f.data, self.part.f.n, np.zeros(len(self.part.W))
+        for start in range(0, n, 1024):
+            rows = slice(start, min(start + 1024, n))
+            total += self.h[rows] @ np.square(data.part(rows)._A[:, self.part.W])
+        return total / n
+
+
 class _OfArray(_Linear):
     """A dense array: the columns W are copied, block by block as they are needed."""
 
@@ -198,7 +220,9 @@ class _OfArray(_Linear):
         return self.f.data.dot(x)
 
     def gram(self, h: np.ndarray) -> np.ndarray:
-        """By blocks of rows, as products of matrices: n |W|^2 multiplications."""
+        """By blocks of rows, as products of matrices: n |W|^2 multiplications; products only for many columns."""
+        if len(self.W) > WIDE:
+            return _Whole(self, h)
         root, total, data = np.sqrt(h).astype(self.f.dtype, copy=False), np.zeros((len(self.W),) * 2), self.f.data
         size = max(1, 2**18 // len(self.W))
         for start in range(0, self.f.n, size):
@@ -220,7 +244,7 @@ def _definite(H: np.ndarray) -> bool:
 
 def _plus(a: Any, b: Any) -> Any:
     """The sum of two Hessians of one kind."""
-    return a + b if isinstance(a, np.ndarray) else _Products(a.entries, locked(a.h + b.h), a.k)
+    return a + b if isinstance(a, np.ndarray) else replace(a, h=locked(a.h + b.h))
 
 
 def _kernels() -> Any:

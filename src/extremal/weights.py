@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from extremal.checks import NonFiniteError
+
 RIDGE = 1e-13  # added to the diagonal, relative to its mean, so that there is a Cholesky factor
+FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: no step is longer than its inverse
+TRIES = 30  # at a larger ridge, for matrices that are not quite positive semidefinite
 NOTHING = 1e-15  # a weight of this size is rounding
 ROUNDS = 50  # of the active-set method, at most
 FORCING = 0.1  # share of the residual that conjugate gradients leave
@@ -104,13 +108,15 @@ class Quadratic:
         M -= across[:, None]
         M += self.H[b, b] * weight * weight
         diagonal = M.diagonal().copy()
-        ridge = max(RIDGE * float(diagonal.sum()) / len(others), 1e-300)
-        while True:
+        right = here.slopes[idx[base]] - here.slopes[others]
+        ridge = max(RIDGE * float(diagonal.sum()) / len(others), FLAT * float(np.abs(right).max()), 1e-300)
+        for _ in range(TRIES):
             M.flat[:: len(others) + 1] = diagonal + ridge
-            _, step, info = dposv(M, here.slopes[idx[base]] - here.slopes[others])
+            _, step, info = dposv(M, right)
             if info == 0 and np.isfinite(step).all():
                 return np.concatenate([step[:base], [-float(step.sum())], step[base:]])
             ridge *= 100.0
+        raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
 
     def _conjugate(self, idx: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         at, scale, size = self.place[idx], self.scale[idx], len(self.x)

@@ -31,7 +31,7 @@ def full_name(text: str) -> str:
     ('negiar-sfw', 'sarah-fw:batch=10')
     """
     name, colon, rest = text.strip().partition(":")
-    known = (*METHODS, AUTO)
+    known = tuple(METHODS)
     begun = [full for full in known if full.startswith(name)] if name else []
     full = name if name in known else begun[0] if len(begun) == 1 else checks.one_of("method", name, known)
     return full + colon + rest

@@ -15,8 +15,8 @@ from extremal.kernels.newton import gram
 from extremal.kernels.rows import dot_range, tdot_range
 from extremal.kernels.terms import line, terms
 
-RIDGE, NOTHING, ROUNDS = 1e-13, 1e-15, 50  # as in extremal.weights
-SUFFICIENT, UNSEEN, INNER, EARLY, TAIL = 1e-4, 1e-10, 0.01, 10, 1.5  # as in extremal.moves.newton
+RIDGE, FLAT, TRIES, NOTHING, ROUNDS = 1e-13, 1e-10, 30, 1e-15, 50  # as in extremal.weights
+SUFFICIENT, UNSEEN, INNER, EARLY, TAIL, OUTWARD = 1e-4, 1e-10, 0.01, 10, 1.5, 0.5  # as in extremal.moves.newton
 
 
 @sums
@@ -97,9 +97,14 @@ def direction(H, place, scale, slopes, w, idx, m, M, step):
     for r in range(size):
         p = idx[others[r]]
         mean += H[place[p], place[p]] * scale[p] * scale[p] - 2.0 * H[place[p], place[b]] * scale[p] * scale[b] + corner
-    ridge = max(RIDGE * mean / max(size, 1), 1e-300)
     right = np.empty(size)
-    while True:
+    most = 0.0
+    for r in range(size):
+        right[r] = slopes[b] - slopes[idx[others[r]]]
+        most = max(most, abs(right[r]))
+    ridge = max(RIDGE * mean / max(size, 1), FLAT * most, 1e-300)
+    found = False
+    for _ in range(TRIES):
         for r in range(size):
             p = idx[others[r]]
             across = H[place[p], place[b]] * scale[p] * scale[b]
@@ -110,10 +115,12 @@ def direction(H, place, scale, slopes, w, idx, m, M, step):
                 )
             M[r, r] += ridge
         if cholesky(M, size):
+            found = True
             break
         ridge *= 100.0
-    for r in range(size):
-        right[r] = slopes[b] - slopes[idx[others[r]]]
+    if not found:
+        step[:m] = 0.0
+        return
     solve(M, size, right)
     total = 0.0
     for r in range(size):
@@ -229,7 +236,7 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
             tail = 0.0
             for i in range(n):
                 tail += c[i] * c[i] / h[i] if h[i] > 0.0 else np.inf if c[i] != 0.0 else 0.0
-            if tail / n <= TAIL * value:
+            if 0.0 < tail / n <= TAIL * value and here < -OUTWARD * value:
                 for j in range(k):
                     for t in range(k):
                         H[j, t] -= 0.9 * g[j] * g[t] * n / tail

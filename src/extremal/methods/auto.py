@@ -17,7 +17,8 @@ from extremal.sets import ConvexSet, Projectable
 from extremal.slices import has_slices
 
 COLUMNS = 1000  # up to so many, a Hessian of all columns is worth its cost
-ORACLE = 0.3  # seconds of oracle calls for each second of gradients, above which calls are to be saved
+QUICK = 2e-3  # seconds that an oracle may take in any case: a choice must not depend on how busy the machine is
+ORACLE = 3.0  # so many times a full gradient an oracle may take, at most
 ENTRY = 4e-9  # seconds for an entry of the data in a full gradient, roughly
 SUM = 2000  # components from which on batches are worth their noise
 
@@ -40,12 +41,12 @@ class Auto:
     - `NewtonFW` for a linear model of one output in memory, over an l1 ball or a simplex with any number of columns, over any
       other set with some hundreds of columns and an oracle that is quick beside a pass over the data;
     - `LowRankFW` for matrices over a `NuclearBall`;
-    - `VRSliding` for other sums of many components over sets with a cheap projection, and for those that are not linear;
+    - `VRSliding` for linear models of several outputs over sets with a projection, and for long sums that are not linear;
     - `FullyCorrectiveFW` for the rest: few oracle calls, and full gradients;
     - `MostFW` for an `AffineCut`, and full gradients along geodesics on a manifold.
 
-    The choice and its reasons are in ``result.why``, and in the log (logger ``extremal``, level INFO). What it picks never
-    returns a point worse than x0.
+    Guarantee: that of the method that it picks; and never a point worse than x0. The choice and its reasons are in
+    ``result.why``, and in the log (logger ``extremal``, level INFO).
 
     Examples
     --------
@@ -80,7 +81,7 @@ class Auto:
         """The choice, prepared; it is said in the log."""
         choice = self.choose(f, C)
         logging.getLogger("extremal").info("auto: %s", choice.why)
-        return replace(choice.recipe.prepare(f, C, budget), why=choice.why, guarded=True)
+        return replace(choice.recipe.prepare(f, C, budget), why=choice.why, guarded=C.relaxed is C)
 
 
 def name_of(recipe: Any) -> str:
@@ -118,7 +119,7 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     if d > COLUMNS:
         return None
     seconds, entries = oracle_seconds(f, C), entries_of(f)
-    if 100 * seconds > max(1e-3, ENTRY * entries / ORACLE * 100):
+    if seconds > max(QUICK, ORACLE * ENTRY * entries):
         return None
     return Choice(
         NewtonFW(),
@@ -140,29 +141,26 @@ def _low_rank(f: Any, C: ConvexSet) -> Choice | None:
 
 def _linear(f: Any, C: ConvexSet) -> Choice | None:
     """Other linear models."""
-    if not isinstance(f, LinearModel) or C.matrix_free or getattr(f, "factored", False):
+    if not isinstance(f, LinearModel) or f.factored:
         return None
     from extremal.methods.atoms import FullyCorrectiveFW
     from extremal.methods.reduced_sliding import VRSliding
 
     size = f"{f.n} rows, x of shape {f.shape}"
-    if isinstance(C, Projectable) and f.n >= SUM:
+    if isinstance(C, Projectable) and (f.deriv_shape or not has_slices(f)):
         return Choice(VRSliding(), f"{size}, and a set with a projection: proximal steps along variance-reduced gradients")
-    return Choice(
-        FullyCorrectiveFW(), f"{size}, and a set known by its oracle only: full gradients, and the best weights of all vertices"
-    )
+    return Choice(FullyCorrectiveFW(), f"{size}: full gradients, few calls of the oracle, and the best weights of all vertices")
 
 
 def _other(f: Any, C: ConvexSet) -> Choice | None:
-    """Sums that are not linear models."""
+    """Sums that are not linear models, and matrices in factors."""
     from extremal.methods.atoms import FullyCorrectiveFW
     from extremal.methods.reduced_sliding import VRSliding
 
+    what = f"{f.n} observed entries" if isinstance(f, LinearModel) else f"{f.n} components that are no linear model"
     if f.n >= SUM and not C.matrix_free:
-        return Choice(VRSliding(), f"{f.n} components that are no linear model: proximal steps along variance-reduced gradients")
-    return Choice(
-        FullyCorrectiveFW(), f"{f.n} components that are no linear model: full gradients, and the best weights of all vertices"
-    )
+        return Choice(VRSliding(), f"{what}: proximal steps along variance-reduced gradients")
+    return Choice(FullyCorrectiveFW(), f"{what}: full gradients, and the best weights of all vertices")
 
 
 def oracle_seconds(f: Any, C: ConvexSet) -> float:

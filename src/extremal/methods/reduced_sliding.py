@@ -83,7 +83,7 @@ class VRSliding:
 
     card: ClassVar[Card] = Card(
         summary="proximal steps of length 1/L along variance-reduced gradients",
-        source="sliding (Lan, Zhou 2016) with SAGA (Defazio et al. 2014), SVRG, Sarah or Saga Sarah",
+        source="Lan, Zhou 2016; Defazio et al. 2014",
         convex=("n + L/eps", "n/b + L/(b eps)"),
         nonconvex=None,
         full_gradients=False,

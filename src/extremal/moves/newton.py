@@ -20,9 +20,10 @@ from extremal.weights import ROUNDS, Quadratic
 
 AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this share of what it was
 SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
-UNSEEN = 1e-10  # share of f, below which a decrease may be lost in rounding
+UNSEEN = {8: (1e-15, 1e-10), 4: (1e-7, 1e-5)}  # shares of f: its rounding, and what a decrease may be to be lost in it; by bytes
 MASTER = 1e-3  # share of the gap that may be left over the coordinates in use before the others are looked at again
 SHORT = 10_000  # rows up to which a look at all coordinates takes longer than a step on some of them
+WIDE = 400  # entries of a starting point that are not zero, beyond which a vertex is the better start
 OUTWARD = 0.5  # share of f that a step away from the origin has to promise
 TAIL = 1.5  # so many times f at most is the mean of phi'^2 / phi'' where f is like a sum of exponentials
 EARLY = 10  # rounds that the quadratic problem may take while the gap is larger than f
@@ -74,7 +75,7 @@ class SpikeNewton(FlatMove):
 
     W holds the coordinates in use, and those of the vertices that promise most. The quadratic problem is over weights of the
     vertices at W, and is solved by an active-set method: coordinates that do not help are dropped for good. A Hessian is kept
-    as long as every step brings the gap down twentyfold. f never increases. For losses that are not convex |phi''| takes the
+    as long as every step brings the gap down fivefold. f never increases. For losses that are not convex |phi''| takes the
     place of phi''. There is no step to choose: the step rule is not asked.
 
     One LMO a step, one product with the columns W for t, and for a new Hessian the sum over rows of their squared entries in
@@ -103,6 +104,11 @@ class SpikeNewton(FlatMove):
         if spikes_of(C) is None:
             raise InputError(f"SpikeNewton needs a set whose vertices have one entry each, L1Ball or Simplex say, got {C}")
 
+    def first(self, C: Any) -> Any:
+        """The set's own starting point; a vertex if that has many entries which are not zero."""
+        start = C.start()
+        return C.lmo(np.zeros_like(start)).to_array() if np.count_nonzero(start) > WIDE else start
+
     def start(self, x0: np.ndarray) -> NewtonPoint:
         """x^0."""
         return NewtonPoint(x0, x0)
@@ -119,6 +125,7 @@ class SpikeNewton(FlatMove):
             memory = self._model(at, point.memory, spikes, GROWTH if estimate.exact else SAMPLED)
             x = self._step(at, memory, spikes)
         x = freeze(x.astype(point.x.dtype).reshape(point.x.shape))
+        x = point.x if np.array_equal(x, point.x) else x  # the same: there is nothing more to be won
         return NewtonPoint(x, x, memory=memory)
 
     def _step(self, at: At, memory: Memory, spikes: Spikes) -> np.ndarray:
@@ -209,7 +216,7 @@ class At:
         if not (self.f.convex and self.here < -OUTWARD * self.value and isinstance(H, np.ndarray)):
             return H
         E = self.f.tail(self.z)
-        return H - np.outer(0.9 / E * self.g[W], self.g[W]) if E <= TAIL * self.value else H
+        return H - np.outer(0.9 / E * self.g[W], self.g[W]) if 0 < E <= TAIL * self.value else H
 
     def search(self, part: Slice, H: Any, d: np.ndarray, most: float) -> float:
         """How far to go along d, on the coordinates of ``part``: at most ``most``, and not at all if f does not fall there."""
@@ -217,7 +224,7 @@ class At:
         if not slope < 0:
             return 0.0
         line = self.f.between(self.z, part.dot(d.astype(self.f.dtype, copy=False)))
-        return armijo(line, self.value, slope, 0.5 * float(d @ (H @ d)), most)
+        return armijo(line, self.value, slope, 0.5 * float(d @ (H @ d)), most, UNSEEN[self.f.dtype.itemsize])
 
 
 def bfgs(H: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -280,11 +287,13 @@ def room(w: np.ndarray, new: np.ndarray) -> float:
     return float((w[down] / (w[down] - new[down])).min()) if down.any() else math.inf
 
 
-def armijo(line: Segment, value: float, slope: float, bend: float, most: float) -> float:
+def armijo(
+    line: Segment, value: float, slope: float, bend: float, most: float, rounding: tuple[float, float] = UNSEEN[8]
+) -> float:
     """t = 1 if f falls enough there, else 1/2, 1/4, ...; or 2, 4, ... up to ``most`` while f falls more than the model says."""
-    t, tiny = min(1.0, most), 1e-15 * abs(value)
+    t, tiny = min(1.0, most), rounding[0] * abs(value)
     now = line.value(t)
-    if -slope <= UNSEEN * abs(value) and now <= value + 10 * tiny:  # values say no more, slopes do
+    if -slope <= rounding[1] * abs(value) and now <= value + 10 * tiny:  # values say no more, slopes do
         return t if abs(line.slope(t)) <= -0.9 * slope else 0.0
     while not now <= value + SUFFICIENT * t * slope + tiny:
         t /= 2
