@@ -219,7 +219,7 @@ class _OfArray(_Linear):
         x[self.W] = d
         return self.f.data.dot(x)
 
-    def gram(self, h: np.ndarray) -> np.ndarray:
+    def gram(self, h: np.ndarray) -> Any:
         """By blocks of rows, as products of matrices: n |W|^2 multiplications; products only for many columns."""
         if len(self.W) > WIDE:
             return _Whole(self, h)

@@ -62,7 +62,7 @@ class LowRankFW:
 
     card: ClassVar[Card] = Card(
         summary="corrections over the factors of a matrix",
-        source="Laue 2012; Zhang, Yu, Schuurmans 2012",
+        source="Laue 2012; Zhang et al. 2012",
         convex=("n/eps", "1/eps"),
         nonconvex=("n/eps^2", "1/eps^2"),
         full_gradients=True,

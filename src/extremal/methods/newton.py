@@ -56,7 +56,7 @@ class NewtonFW:
 
     card: ClassVar[Card] = Card(
         summary="Newton steps over the vertices in use",
-        source="Liu, Cevher, Tran-Dinh 2022; Carderera, Pokutta 2020",
+        source="Liu, Cevher, Tran-Dinh 2022",
         convex=None,
         nonconvex=None,
         full_gradients=True,
