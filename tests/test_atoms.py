@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
+from extremal import restricted
 from extremal.counting import CountedSet
 from extremal.moves.corrective import minimise, project
 from extremal.vertices import stack
@@ -399,11 +400,13 @@ def test_projection_on_weights():
 
 
 def test_corrective_steps_count_what_they_ask(monkeypatch):
-    """Every slope over the hull is n component gradients."""
+    """Every slope over the hull, and every Hessian, is n component gradients."""
     f, asked = model(ex.Squared()), []
     loss = type(f.loss)
     deriv = loss.deriv
     monkeypatch.setattr(loss, "deriv", lambda self, z, y: asked.append(len(z)) or deriv(self, z, y))
+    second = restricted.second_of
+    monkeypatch.setattr(restricted, "second_of", lambda loss, z, y: asked.append(len(z)) or second(loss, z, y))
     r = ex.minimize(f, ex.L1Ball(2.0), ex.FullyCorrectiveFW(), tol=0, atol=0, max_iter=5)
     assert sum(asked) == r.calls.grads + r.calls.certificate
 

@@ -167,10 +167,10 @@ class _CountedSlice:
             self.f.calls.values += found[2] * self.f.n
         return found
 
-    def hessian(self, z: np.ndarray) -> Any:
+    def hessian(self, z: np.ndarray, far: bool = False) -> Any:
         """Every row is looked at, once or in every product: as much as n component gradients."""
         self.f.calls.grads += self.f.n
-        H = self.inner.hessian(z)
+        H = self.inner.hessian(z, far)
         return H if isinstance(H, np.ndarray) else _CountedProducts(H, self.f)
 
 

@@ -13,12 +13,14 @@ from extremal.data import CSR, Dense
 from extremal.kernels import parts
 from extremal.kernels.views import locked
 from extremal.losses import Curved, compiled
+from extremal.margins import derivs_of
 from extremal.objective import LinearModel, Objective
 
 WIDE = 1500  # the same for dense rows
 MANY = 400  # columns from which on a Hessian of sparse rows is not formed
 FEW = 64  # columns up to which the master problem is solved by compiled steps
 SMALL = 2**20  # entries of dense columns, up to which these go to compiled loops; matrix products are faster from there on
+FAR = 20.0  # phi'^2 / phi'' of rows that are far out
 STEPS = 20  # of these, at most
 
 
@@ -32,7 +34,7 @@ class Slice(Protocol):
     def of(self, f: Any) -> Slice: ...  # the same coordinates of another objective, or of one that counts on
     def dot(self, d: np.ndarray) -> np.ndarray: ...  # A_W d, for one number per coordinate of W
     def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any: ...
-    def hessian(self, z: np.ndarray) -> Any: ...  # (1/n) A_W' diag phi''(z) A_W: an array, or its products
+    def hessian(self, z: np.ndarray, far: bool = False) -> Any: ...  # (1/n) A_W' diag phi''(z) A_W: an array, or its products
 
 
 @singledispatch
@@ -98,9 +100,16 @@ class _Linear(ABC):
         )
         return (x, grads, values) if steps else None
 
-    def hessian(self, z: np.ndarray) -> Any:
-        """(1/n) A_W' diag phi''(z) A_W; with |phi''| for phi'' if that is not positive semidefinite."""
+    def hessian(self, z: np.ndarray, far: bool = False) -> Any:
+        """(1/n) A_W' diag phi''(z) A_W; with |phi''| for phi'' if that is not positive semidefinite.
+
+        ``far`` from a solution, rows that are far out on a line of their loss (phi'' vanishes, phi' does not) are given some
+        curvature, phi'^2 / 20: they would leave the steps without a bound that they will have to turn around for.
+        """
         h = self.f.second_at(z)
+        if far and self.f.convex:
+            c = derivs_of(self.f.loss, z, self.f.y)
+            h = np.maximum(h, np.minimum(np.square(c) / FAR, self.f.loss.curvature).astype(h.dtype))
         if self.f.convex or not (h < 0).any():
             return self.gram(h)
         up, down = (self.gram(part) for part in (np.maximum(h, 0), np.maximum(-h, 0)))

@@ -15,7 +15,6 @@ TRIES = 30  # at a larger ridge, for matrices that are not quite positive semide
 NOTHING = 1e-15  # a weight of this size is rounding
 ROUNDS = 50  # of the active-set method, at most
 FORCING = 0.1  # share of the residual that conjugate gradients leave
-LONGEST = 100  # iterations of these, at most
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,7 @@ class Quadratic:
     x: np.ndarray  # k
     place: np.ndarray  # the coordinate that each weight is for
     scale: np.ndarray  # and how much of it there is for a weight of 1; 0 for the origin
+    longest: int = 100  # iterations of conjugate gradients, at most
 
     def point(self, w: np.ndarray) -> np.ndarray:
         """u."""
@@ -131,7 +131,7 @@ class Quadratic:
         z = level(r)
         p, rz = -z, float(r @ z)
         target = FORCING**2 * rz
-        for _ in range(LONGEST):
+        for _ in range(self.longest):
             if rz <= target:
                 break
             Mp = scale * (self.H @ np.bincount(at, p * scale, size))[at]
@@ -147,19 +147,24 @@ class Quadratic:
         return step
 
     def _take(self, here: Look, idx: np.ndarray, step: np.ndarray) -> Look:
-        """All of the step if no weight becomes negative; else all of it without those that do, or to where the first one does."""
+        """All of the step, or a half, a quarter, ... of it, without the weights that become negative; or to where the first does.
+
+        The first of these that is lower than the last, which is on the edge and needs no look: q is a parabola up to there.
+        """
         w = here.w
         down = np.flatnonzero((step < 0) & (w[idx] > 0))
-        limits = w[idx[down]] / -step[down]
-        far = self.look(_weights(w, idx, w[idx] + step))
-        if len(down) == 0 or float(limits.min()) >= 1:
-            return far
-        stop = float(limits.min())
-        if far.value < here.value + (stop - 0.5 * stop * stop) * float(here.slopes[idx] @ step):  # q where the first one does
-            return far
-        edge = np.maximum(w[idx] + stop * step, 0.0)
-        edge[down[limits <= stop]] = 0.0
-        return self.look(_weights(w, idx, edge))
+        stop = float((w[idx[down]] / -step[down]).min()) if len(down) else 1.0
+        edge = here.value + (min(stop, 1.0) - 0.5 * min(stop, 1.0) ** 2) * float(here.slopes[idx] @ step)
+        t = 1.0
+        while t > stop:
+            new = self.look(_weights(w, idx, w[idx] + t * step))
+            if new.value < edge:
+                return new
+            t = 0.5 * t if t > 0.01 else 0.0
+        last = w[idx] + min(stop, 1.0) * step
+        if stop < 1.0:
+            last[down[w[idx[down]] / -step[down] <= stop]] = 0.0
+        return self.look(_weights(w, idx, last))
 
 
 def _weights(w: np.ndarray, idx: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ WIDE = 400  # entries of a starting point that are not zero, beyond which a vert
 OUTWARD = 0.5  # share of f that a step away from the origin has to promise
 TAIL = 1.5  # so many times f at most is the mean of phi'^2 / phi'' where f is like a sum of exponentials
 EARLY = 10  # rounds that the quadratic problem may take while the gap is larger than f
+FAR_ROUNDS, FAR_LONGEST = 4, 15  # the same of problems that are solved by products with the Hessian, and iterations of a round
 INNER = 0.01  # share of the gap that the quadratic problem may leave
 GROWTH, SAMPLED = (2, 50), (1, 20)  # coordinates that may come in at once: times those in use, or so many; while g is a sample's
 
@@ -56,7 +57,7 @@ class Memory:
     @classmethod
     def new(cls, part: Slice, at: At) -> Memory:
         """With the Hessian there."""
-        return cls(part, part.hessian(at.z), at.gap, at.x[part.W], at.g[part.W], at.value)
+        return cls(part, part.hessian(at.z, at.far), at.gap, at.x[part.W], at.g[part.W], at.value)
 
 
 @dataclass(frozen=True)
@@ -137,10 +138,12 @@ class SpikeNewton(FlatMove):
             x[W] = found[0]
             return x
         if memory.H is None:
-            q = replace(q, H=memory.part.hessian(at.z))
+            q = replace(q, H=memory.part.hessian(at.z, at.far))
         q = replace(q, H=at.tailed(q.H, W))
-        exact = isinstance(q.H, np.ndarray)
-        inner, rounds = (INNER, ROUNDS if at.gap < at.value else EARLY) if exact else (10 * INNER, EARLY)
+        inner, rounds = INNER, EARLY if at.far else ROUNDS
+        if not isinstance(q.H, np.ndarray):
+            inner, rounds = 10 * INNER, FAR_ROUNDS if at.far else EARLY
+            q = replace(q, longest=FAR_LONGEST if at.far else q.longest)
         new = q.minimise(w, inner * at.gap, rounds)
         d = q.point(new) - x[W]
         x[W] += at.search(memory.part, q.H, d, room(w, new)) * d
@@ -186,6 +189,11 @@ class At:
         flat, g = (a.reshape(-1).astype(np.float64, copy=False) for a in (x, estimate.g))
         here = float(g @ flat)
         return cls(f, flat, g, z, value, here, here - C.lmo(estimate.g).dot(estimate.g), estimate.exact)
+
+    @property
+    def far(self) -> bool:
+        """Whether the solution is not near: f may be lower by as much as itself."""
+        return self.gap > self.value
 
     def outward(self, spikes: Spikes) -> float:
         """How many times farther out x may go for f to fall, as it does without end on separable data; 1 if it does not.
@@ -300,6 +308,12 @@ def armijo(
         if t < 1e-12:
             return 0.0
         now = line.value(t)
+    while value - now < 0.7 * -t * (
+        slope + t * bend
+    ):  # it falls less than the model says: perhaps it would not have to go so far
+        if not (then := line.value(0.5 * t)) < now:
+            break
+        t, now = 0.5 * t, then
     if t == 1.0 and value - now > 1.1 * -(slope + bend):
         while t < most:
             further = min(2 * t, most)
