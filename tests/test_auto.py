@@ -64,6 +64,14 @@ def test_matrices_manifolds_cuts_and_sums():
     assert "SPD" in r.why
 
 
+def test_memory_is_looked_at(monkeypatch):
+    wide = ex.LinearModel(ex.Squared(), sp.random_array((50, 3000), density=0.01, rng=0), np.ones(50))
+    monkeypatch.setattr("extremal.methods.auto.available_memory", lambda: 50_000)
+    found = choice(wide, ex.L2Ball(1.0))
+    assert isinstance(found.recipe, ex.PairwiseFW)
+    assert "memory" in found.why
+
+
 def test_the_reasons_are_in_the_result_and_in_the_log(caplog):
     f = problem(ex.Logistic())
     with caplog.at_level(logging.INFO, "extremal"):

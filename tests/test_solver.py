@@ -76,6 +76,8 @@ def test_dense_sparse_and_separable_go_the_same_way(method, C):
         if run[0].point.active is not None:  # after a line search two atoms promise the same, and a last bit decides
             assert full(ex.Logistic(), other[-1].x)[0] == pytest.approx(full(ex.Logistic(), run[-1].x)[0], abs=1e-3)
         together = 41 if run[0].point.active is None else 2
+        if isinstance(method, ex.FullyCorrectiveFW):  # its inner steps are Newton's where f knows its second derivatives
+            together = 1
         for a, b in zip(run[:together], other[:together], strict=True):
             np.testing.assert_allclose(a.x, b.x, atol=1e-8)
 

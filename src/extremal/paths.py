@@ -56,7 +56,7 @@ def path(
     >>> A = rng.standard_normal((200, 10))
     >>> f = ex.LinearModel(ex.Squared(), A, A @ np.array([2.0, -1.0] + [0] * 8) + rng.standard_normal(200))
     >>> results = ex.path(f, [ex.L1Ball(r) for r in (0.5, 1.0, 2.0, 4.0)])
-    >>> [np.count_nonzero(r.x) for r in results]
+    >>> [int(np.count_nonzero(r.x)) for r in results]
     [1, 1, 2, 10]
     >>> all(r.converged for r in results)
     True

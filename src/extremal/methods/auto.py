@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from extremal.gradients.table import available_memory
 from extremal.manifolds import Euclidean
 from extremal.methods.base import Budget, Card, Method, Recipe
 from extremal.objective import LinearModel, Objective
@@ -36,13 +37,14 @@ class Auto:
     """The method for the problem at hand: what `minimize` runs if none is named.
 
     It looks at the objective (linear or not, rows, columns, share of non-zeros, outputs, second derivatives, convexity) and at
-    the set (its kind of vertices, its projection, the measured time of its oracle), and picks
+    the set (its kind of vertices, its projection, the measured time of its oracle), at the free memory, and picks
 
     - `NewtonFW` for a linear model of one output in memory, over an l1 ball or a simplex with any number of columns, over any
       other set with some hundreds of columns and an oracle that is quick beside a pass over the data;
     - `LowRankFW` for matrices over a `NuclearBall`;
     - `VRSliding` for linear models of several outputs over sets with a projection, and for long sums that are not linear;
-    - `FullyCorrectiveFW` for the rest: few oracle calls, and full gradients;
+    - `FullyCorrectiveFW` for the rest: few oracle calls, and full gradients; `PairwiseFW` if its vertices' margins do not fit in
+      memory;
     - `MostFW` for an `AffineCut`, and full gradients along geodesics on a manifold.
 
     Guarantee: that of the method that it picks; and never a point worse than x0. The choice and its reasons are in
@@ -149,6 +151,12 @@ def _linear(f: Any, C: ConvexSet) -> Choice | None:
     size = f"{f.n} rows, x of shape {f.shape}"
     if isinstance(C, Projectable) and (f.deriv_shape or not has_slices(f)):
         return Choice(VRSliding(), f"{size}, and a set with a projection: proximal steps along variance-reduced gradients")
+    if not fits(f):
+        from extremal.methods.atoms import PairwiseFW
+
+        return Choice(
+            PairwiseFW(), f"{size}: full gradients and pairwise steps, as the margins of many vertices would not fit in memory"
+        )
     return Choice(FullyCorrectiveFW(), f"{size}: full gradients, few calls of the oracle, and the best weights of all vertices")
 
 
@@ -161,6 +169,12 @@ def _other(f: Any, C: ConvexSet) -> Choice | None:
     if f.n >= SUM and not C.matrix_free:
         return Choice(VRSliding(), f"{what}: proximal steps along variance-reduced gradients")
     return Choice(FullyCorrectiveFW(), f"{what}: full gradients, and the best weights of all vertices")
+
+
+def fits(f: LinearModel) -> bool:
+    """Whether the margins of a hundred vertices fit in half of the free memory."""
+    free = available_memory()
+    return free is None or 100 * f.n * math.prod(f.deriv_shape) * f.dtype.itemsize <= free / 2
 
 
 def oracle_seconds(f: Any, C: ConvexSet) -> float:
