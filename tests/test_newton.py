@@ -9,10 +9,12 @@ import scipy.sparse as sp
 from scipy.optimize import minimize as scipy_minimize
 
 import extremal as ex
-from extremal import slices
+from extremal import slices, weights
+from extremal.kernels import master
 from extremal.kernels.elementary import exp_negative, log1p_unit
 from extremal.kernels.terms import line, terms
 from extremal.losses import compiled
+from extremal.moves import newton
 from extremal.moves.newton import armijo, bfgs, coordinates, least
 from extremal.sets.base import Spikes
 from extremal.slices import has_slices, sliced
@@ -138,6 +140,14 @@ def test_rounds_never_increase_the_function():
         values.append(q.look(w).value)
         w = q.minimise(w, 0.0, rounds=1)
     assert all(b <= a + 1e-14 * abs(a) for a, b in itertools.pairwise(values))
+
+
+def test_the_compiled_forms_have_the_same_constants():
+    for name in ("RIDGE", "FLAT", "TRIES", "NOTHING", "ROUNDS"):
+        assert getattr(master, name) == getattr(weights, name)
+    for name in ("SUFFICIENT", "INNER", "EARLY", "TAIL", "OUTWARD"):
+        assert getattr(master, name) == getattr(newton, name)
+    assert newton.UNSEEN[8][1] == master.UNSEEN
 
 
 # slices

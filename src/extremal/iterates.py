@@ -6,6 +6,7 @@ arrays, and matrices in factors for objectives and sets that never need the whol
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
@@ -35,6 +36,17 @@ def freeze(a: Any) -> Any:
     if isinstance(a, np.ndarray):
         a.flags.writeable = False
     return a
+
+
+def farthest(holds: Callable[[float], bool], precision: float) -> float:
+    """The largest t in [0, 1] for which ``holds`` does, by bisection; 0 if it holds nowhere that it was tried."""
+    if holds(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    while high - low > precision:
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 @singledispatch

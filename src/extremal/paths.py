@@ -12,12 +12,12 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.driver import check_budget, drive
-from extremal.iterates import freeze
+from extremal.iterates import farthest, freeze
 from extremal.methods import Recipe
 from extremal.objective import Objective
 from extremal.result import Result
 from extremal.sets import ConvexSet, Projectable
-from extremal.solver import Setup, State, prepare
+from extremal.solver import Setup, State, check_objective, prepare
 
 
 def path(
@@ -65,8 +65,7 @@ def path(
     budget = check_budget("path", max_grads, max_iter, max_seconds)
     if isinstance(sets, ConvexSet) or not isinstance(sets, Iterable):
         raise InputError(f"`path(sets=...)` must be several sets, [L1Ball(1.0), L1Ball(2.0)] say, got {sets!r}")
-    if isinstance(f, type) or not hasattr(f, "derivs"):
-        raise InputError(f"`path(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
+    check_objective("path", f)
     sets = list(sets)
     for C in sets:
         if not isinstance(C, ConvexSet):
@@ -98,11 +97,8 @@ def inside(C: ConvexSet, x: Any) -> Any:
         return x
     if isinstance(C, Projectable) and isinstance(x, np.ndarray):
         return C.project(x)
-    start, low, high = C.start(), 0.0, 1.0
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if C.contains(start + middle * (x - start)) else (low, middle)
-    return start + low * (x - start)
+    start = C.start()
+    return start + farthest(lambda t: C.contains(start + t * (x - start)), 1e-6) * (x - start)
 
 
 def _resumed(setup: Setup, last: State) -> Setup:

@@ -21,6 +21,7 @@ MANY = 400  # columns from which on a Hessian of sparse rows is not formed
 FEW = 64  # columns up to which the master problem is solved by compiled steps
 SMALL = 2**20  # entries of dense columns, up to which these go to compiled loops; matrix products are faster from there on
 FAR = 20.0  # phi'^2 / phi'' of rows that are far out
+SHORT = 10_000  # rows up to which a look at all coordinates takes longer than a step on some of them
 STEPS = 20  # of these, at most
 
 
@@ -45,10 +46,13 @@ def sliced(f: Objective, W: np.ndarray) -> Slice:
 
 def ready(f: Any) -> None:
     """Compile what the columns of f need, so that no run's clock pays for it."""
-    part = sliced(f.sample(np.zeros(1, np.intp)), np.zeros(1, np.intp))
+    row = f.sample(np.zeros(1, np.intp))
+    part = sliced(row, np.zeros(1, np.intp))
     z = part.dot(np.zeros(1, f.dtype))
     part.hessian(z)
-    f.sample(np.zeros(1, np.intp)).between(z, z).value(1.0)
+    row.between(z, z).value(1.0)
+    if f.n <= SHORT:
+        part.solve(np.zeros(1, np.intp), np.ones(1), np.ones(1), np.zeros(1), z, 1.0)
 
 
 def has_slices(f: Any) -> bool:

@@ -169,12 +169,17 @@ def loop(setup: Setup) -> Generator[State, Reach | None]:
         point, k = new, k + 1
 
 
+def check_objective(call: str, f: Any) -> None:
+    """Refuse what is no objective."""
+    if isinstance(f, type) or not hasattr(f, "derivs"):
+        raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
+
+
 def prepare(
     call: str, f: Objective, C: ConvexSet, method: Any, x0: Any, seed: int, budget: Budget, in_bursts: bool = False
 ) -> Setup:
     """Fit set, method and starting point to the objective, refusing what does not fit."""
-    if isinstance(f, type) or not hasattr(f, "derivs"):
-        raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
+    check_objective(call, f)
     if not isinstance(C, ConvexSet):
         raise InputError(f"`{call}(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
     checks.whole(call, "seed", seed, 0)

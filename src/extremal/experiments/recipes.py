@@ -15,7 +15,6 @@ from extremal.objective import Objective
 from extremal.sets import ConvexSet
 from extremal.steps import Anytime, InverseSqrt, LineSearch, OpenLoop, Scaled, ShortStep, SmallBatch, Step, TwoPhase
 
-AUTO = "auto"  # what `minimize` picks where no method is named
 STEPS: dict[str, Callable[[], Step]] = {  # those that need no numbers
     "open-loop": OpenLoop, "short": ShortStep, "line-search": LineSearch, "two-phase": TwoPhase, "anytime": Anytime,
     "inverse-sqrt": InverseSqrt, "small-batch": SmallBatch,

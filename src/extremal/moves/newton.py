@@ -14,7 +14,7 @@ from extremal.iterates import freeze
 from extremal.moves.base import FlatMove, Point
 from extremal.objective import Objective, Segment
 from extremal.sets.base import ConvexSet, Spikes
-from extremal.slices import FEW, Slice, has_slices, sliced
+from extremal.slices import FEW, SHORT, Slice, has_slices, sliced
 from extremal.steps import Step
 from extremal.weights import ROUNDS, Quadratic
 
@@ -22,7 +22,6 @@ AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this
 SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
 UNSEEN = {8: (1e-15, 1e-10), 4: (1e-7, 1e-5)}  # shares of f: its rounding, and what a decrease may be to be lost in it; by bytes
 MASTER = 1e-3  # share of the gap that may be left over the coordinates in use before the others are looked at again
-SHORT = 10_000  # rows up to which a look at all coordinates takes longer than a step on some of them
 WIDE = 400  # entries of a starting point that are not zero, beyond which a vertex is the better start
 OUTWARD = 0.5  # share of f that a step away from the origin has to promise
 TAIL = 1.5  # so many times f at most is the mean of phi'^2 / phi'' where f is like a sum of exponentials
@@ -72,11 +71,11 @@ class SpikeNewton(FlatMove):
     """A Newton step over the part of the set that some coordinates W span, for l1 balls and simplices.
 
         u = argmin over C, u_j = 0 for j outside W, of <g, u - x> + (u - x)' H (u - x) / 2
-        x <- x + t (u - x),   H = (1/n) A_W' diag |phi''(A x)| A_W,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
+        x <- x + t (u - x),   H = (1/n) A_W' diag phi''(A x) A_W,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
 
     W holds the coordinates in use, and those of the vertices that promise most. The quadratic problem is over weights of the
     vertices at W, and is solved by an active-set method: coordinates that do not help are dropped for good. A Hessian is kept
-    as long as every step brings the gap down fivefold. f never increases. For losses that are not convex |phi''| takes the
+    as long as every step brings the gap down fivefold. f never increases. Where H is not positive definite |phi''| takes the
     place of phi''. There is no step to choose: the step rule is not asked.
 
     One LMO a step, one product with the columns W for t, and for a new Hessian the sum over rows of their squared entries in

@@ -10,7 +10,7 @@ import numpy as np
 from extremal import checks
 from extremal.active import ActiveSet, rebuild
 from extremal.gradients.base import Estimate, Gradient
-from extremal.iterates import freeze
+from extremal.iterates import farthest, freeze
 from extremal.moves.atoms import AtomMove, AtomsPoint
 from extremal.moves.newton import At, Memory, check_columns, room
 from extremal.objective import Objective
@@ -33,12 +33,12 @@ class AtomNewton(AtomMove):
     """A Newton step over any set with a linear minimisation oracle, for linear models with few columns.
 
         u = argmin over C of <g, u - x> + (u - x)' H (u - x) / 2,   x <- x + t (u - x)
-        H = (1/n) A' diag |phi''(A x)| A,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
+        H = (1/n) A' diag phi''(A x) A,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
 
     The quadratic problem is solved by fully corrective Frank-Wolfe steps: the oracle's answer to the model's gradient joins the
     atoms, and the best weights of all atoms are found by an active-set method, until the model's gap is a share ``tol`` of the
     gap of f. No data are read meanwhile, so that a pass over the data is paid back by many oracle calls. A Hessian is kept as
-    long as every step brings the gap down fivefold. f never increases. For losses that are not convex |phi''| takes the place
+    long as every step brings the gap down fivefold. f never increases. Where H is not positive definite |phi''| takes the place
     of phi''. There is no step to choose: the step rule is not asked.
 
     At most ``limit`` + 1 LMOs a step; a Hessian costs the sum over rows of their squared entries, and counts as n component
@@ -107,16 +107,10 @@ class AtomNewton(AtomMove):
         Where the solution is not at the boundary, vertices alone would take as many as there are dimensions, and one more.
         """
         d = np.linalg.lstsq(H + 1e-12 * np.trace(H) / len(H) * np.eye(len(H)), -at.g, rcond=None)[0]
-        low, high = 0.0, 1.0
-        for _ in range(12):
-            middle = 1.0 if low == 0.0 and high == 1.0 and _ == 0 else (low + high) / 2
-            inside = C.contains((at.x + middle * d).reshape(shape), 0.0)
-            low, high = (middle, high) if inside else (low, middle)
-            if low == 1.0:
-                break
-        if not np.isfinite(d).all() or low == 0.0:
+        if not np.isfinite(d).all():
             return atoms
-        return atoms.with_atom(DenseVertex(freeze((at.x + low * d).reshape(shape))))
+        t = farthest(lambda t: C.contains((at.x + t * d).reshape(shape), 0.0), 2.0**-11)
+        return atoms if t == 0 else atoms.with_atom(DenseVertex(freeze((at.x + t * d).reshape(shape))))
 
     def _minimise(
         self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...]
