@@ -7,6 +7,7 @@ set also gets its formula in `truth`, or in `minimum`, `project` and `corners`: 
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -36,6 +37,7 @@ DATA = (
 )
 SPECIAL_DATA = (ex.Entries([0, 1], [1, 0], (2, 3)),)  # x is a matrix, see test_entries.py
 LOSSES = (ex.Logistic(), ex.NonlinearLeastSquares(), ex.Squared(), ex.Huber(), ex.Huber(0.3))
+SPECIAL_LOSSES = (ex.Quantile(0.8, 0.5), ex.Quantile(0.5, 2.0), ex.Poisson(3.0))
 MULTI_LOSSES = (ex.Multinomial(3), ex.MultiTask(ex.Squared(), 2))  # of several margins a row, see test_outputs.py
 SETS = (
     ex.L1Ball(2.0),
@@ -170,6 +172,7 @@ SPECIAL_MOVES = (
     ex.FactorCorrective(),
     ex.SpikeNewton(),
     ex.AtomNewton(),
+    ex.BoxNewton(),
 )
 SPECIAL_METHODS = (
     ex.DMFW(batch=5),
@@ -182,7 +185,10 @@ SPECIAL_METHODS = (
     ex.Auto(),
 )
 SPECIAL_SETS = (ex.LoewnerInterval(np.eye(2), 3 * np.eye(2)), ex.AffineCut(ex.Simplex(), np.ones((1, 3)), upper=0.5))
-SPECIAL_OBJECTIVES = (ex.KarcherMean([np.eye(2), 2 * np.eye(2)]),)
+SPECIAL_OBJECTIVES = (
+    ex.KarcherMean([np.eye(2), 2 * np.eye(2)]),
+    ex.InterceptModel(ex.Squared(), MATRIX, MATRIX[:, 0]),
+)
 
 
 def targets(loss) -> np.ndarray:
@@ -250,6 +256,15 @@ def truth(loss):
         case ex.Huber(delta=t):
             line = lambda r: np.where(np.abs(r) <= t, r**2 / 2, t * (np.abs(r) - t / 2))  # noqa: E731
             return lambda z, y: line(z - y), lambda z, y: np.clip(z - y, -t, t)
+        case ex.Quantile(q=q, width=w):
+            slope = lambda z, y: np.where(y - z > q * w, q, np.where(y - z < (q - 1) * w, q - 1, (y - z) / w))  # noqa: E731
+            height = lambda s, r: np.maximum(q * (r - w * s), (q - 1) * (r - w * s)) + w * s**2 / 2  # noqa: E731
+            return lambda z, y: height(slope(z, y), y - z), lambda z, y: -slope(z, y)
+        case ex.Poisson(cap=c):
+            e, t = math.exp(c), lambda z: np.maximum(z - c, 0)
+            mean = lambda z: np.where(z <= c, np.exp(z), e * (1 + t(z) + t(z) ** 2 / 2))  # noqa: E731
+            rest = lambda y: y * np.log(np.where(y > 0, y, 1.0)) - y  # noqa: E731
+            return lambda z, y: mean(z) - y * z + rest(y), lambda z, y: np.where(z <= c, np.exp(z), e * (1 + t(z))) - y
     raise KeyError(loss)
 
 

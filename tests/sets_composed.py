@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from set_case import SetCase
 
 import extremal as ex
+from extremal.sets.columns import Columns
 from extremal.sets.composed import MinkowskiSum, ScaledSet, ShiftedSet
 from extremal.sets.images import LinearImage, Symmetrised
 from extremal.sets.oracle import Oracle
@@ -290,6 +291,28 @@ PRODUCTS = (
         lambda g: float(g[:3].min()) + box_min(LOWER, UPPER, g[3:]),
         lambda rng: np.concatenate([weights(3, rng), in_box(LOWER, UPPER, 4, rng)]),
         math.sqrt(2 + 4 + 25 + 9),
+    ),
+)
+
+COLUMNS = (
+    SetCase(
+        Columns(ex.Simplex()).on((4, 3)),
+        lambda g: float(g.min(axis=0).sum()),
+        lambda rng: rows_of(partial(weights, 4), 3, rng).T.copy(),
+        math.sqrt(6),
+        scaled=lambda c: Columns(ex.Simplex(c)).on((4, 3)),
+    ),
+    SetCase(
+        Columns(ex.Box(LOWER, UPPER)).on((4, 3)),
+        lambda g: sum(box_min(LOWER, UPPER, column) for column in g.T),
+        lambda rng: in_box(LOWER, UPPER, (3, 4), rng).T.copy(),
+        math.sqrt(3 * (4 + 25 + 9)),
+    ),
+    SetCase(
+        Columns(ex.L2Ball(2.0, shape=2)).on((2, 3)),
+        lambda g: -2 * sum(math.hypot(*column) for column in g.T),
+        lambda rng: rows_of(partial(in_l2, 2.0, 2), 3, rng).T.copy(),
+        4 * math.sqrt(3),
     ),
 )
 

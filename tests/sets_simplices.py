@@ -10,6 +10,7 @@ import numpy as np
 from set_case import SetCase
 
 import extremal as ex
+from extremal.sets.bounded_l1 import BoundedL1Ball
 from extremal.sets.boxes import BudgetBox, CappedSimplex, Hypersimplex
 from extremal.sets.chains import Monotone
 from extremal.sets.simplices import UnitSimplex
@@ -138,6 +139,49 @@ def boxes() -> Iterator[SetCase]:
         )
 
 
+def bounded_l1_corners(radius: float, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Feasible points, all extreme ones among them: entries at a bound, or at 0, but one that uses up the radius."""
+    ends = np.array([np.clip(b, lower, upper) for b in (lower, np.zeros(len(lower)), upper)]).clip(-radius, radius)
+    V = np.array(list(itertools.product(*ends.T)))
+    found = [V]
+    for j, sign in itertools.product(range(len(lower)), (-1.0, 1.0)):
+        W = V.copy()
+        W[:, j] = 0.0
+        W[:, j] = sign * (radius - np.abs(W).sum(axis=1))
+        found.append(W[(sign * W[:, j] >= 0) & (W[:, j] >= lower[j]) & (W[:, j] <= upper[j])])
+    V = np.vstack(found)
+    return np.unique(V[np.abs(V).sum(axis=1) <= radius * (1 + 1e-12)].round(14), axis=0)
+
+
+def bounded_l1_point(rng: np.random.Generator, radius: float, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """From the point of least magnitudes toward a random one between the bounds, as far as the radius allows."""
+    m, x = np.clip(0.0, lower, upper), rng.uniform(np.maximum(lower, -radius), np.minimum(upper, radius))
+    more, left = np.abs(x).sum() - np.abs(m).sum(), radius - np.abs(m).sum()
+    return m + (x - m) * min(1.0, rng.random() ** 0.2 * left / more if more > 0 else 1.0)
+
+
+def bounded_l1_balls() -> Iterator[SetCase]:
+    low, high = np.array([0.0, -0.5, -INF, 0.25, -2.0]), np.array([INF, 0.5, INF, 0.75, -0.5])
+    for radius, lower, upper, exact in (
+        (2.0, low, high, False),
+        (0.75, low, high, False),  # a single point
+        (100.0, low[[1, 3, 4]], high[[1, 3, 4]], False),  # bounds that leave some of the radius
+        (1.5, np.full(4, -INF), np.full(4, INF), True),  # the l1 ball
+        (1.5, np.zeros(4), np.full(4, INF), True),  # the simplex with its inside
+        (1.5, np.array([0.0, -INF, 0.0, -2.0]), np.array([INF, 0.0, 0.0, 1.5]), True),  # signs
+        (0.3, np.full(4, -0.1), np.full(4, 0.2), False),
+        (3.0, np.array([0.5]), np.array([1.0]), False),
+    ):
+        V = bounded_l1_corners(radius, lower, upper)
+        for shape in ((4,), (2, 2)) if len(lower) == 4 else (lower.shape,):
+            yield case(
+                lambda c, r=radius, lo=lower, up=upper, s=shape: BoundedL1Ball(c * r, c * lo.reshape(s), c * up.reshape(s)),
+                V,
+                lambda rng, r=radius, lo=lower, up=upper, s=shape: bounded_l1_point(rng, r, lo, up).reshape(s),
+                exact,
+            )
+
+
 def chains() -> Iterator[SetCase]:
     for lower, upper, up, shape in (
         (0.0, 1.0, True, (6,)),
@@ -157,4 +201,12 @@ def chains() -> Iterator[SetCase]:
         )
 
 
-CASES: tuple[SetCase, ...] = (*simplices(), *capped(), *hypersimplices(), *budget_boxes(), *boxes(), *chains())
+CASES: tuple[SetCase, ...] = (
+    *simplices(),
+    *capped(),
+    *hypersimplices(),
+    *budget_boxes(),
+    *boxes(),
+    *chains(),
+    *bounded_l1_balls(),
+)

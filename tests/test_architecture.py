@@ -18,16 +18,16 @@ SOURCE = Path(ex.__file__).parent
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each module may import those before it only
     "lazy", "checks", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active", "hull",
-    "manifolds", "data", "entries", "losses", "multi_losses", "margins", "smoothness", "objective", "separable", "restricted",
-    "weights", "slices", "completion", "sampling", "sets", "spd", "gradients", "steps", "moves", "result", "methods", "counting",
+    "manifolds", "data", "entries", "losses", "glm_losses", "multi_losses", "weighted", "margins", "smoothness", "objective", "intercepts", "separable", "restricted",
+    "weights", "boxed", "output_slices", "slices", "completion", "sampling", "sets", "rounding", "spd", "gradients", "steps", "moves", "result", "methods", "counting",
     "bursts", "solver", "clock", "driver", "paths", "many", "outputs", "libsvm", "files", "downloads", "datasets", "catalogue",
-    "experiments", "bench", "cli",
+    "sklearn", "experiments", "bench", "cli",
 ]  # fmt: skip
 PUBLIC = {name: getattr(ex, name) for name in ex.__all__}
 CLASSES = {name: item for name, item in PUBLIC.items() if inspect.isclass(item)}
 CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
     data.Data: cases.DATA + cases.SPECIAL_DATA,
-    losses.Loss: cases.LOSSES + cases.MULTI_LOSSES,
+    losses.Loss: cases.LOSSES + cases.SPECIAL_LOSSES + cases.MULTI_LOSSES,
     objective.Objective: (cases.model(ex.Squared()), cases.separable(ex.Squared()), *cases.SPECIAL_OBJECTIVES),
     vertices.Vertex: cases.VERTICES + cases.MATRIX_VERTICES,
     gradients.Gradient: cases.GRADIENTS + cases.SPECIAL_GRADIENTS,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import LOSSES, truth
+from cases import LOSSES, SPECIAL_LOSSES, truth
 
 import extremal as ex
 
 Z = np.linspace(-8.0, 8.0, 4001)
 
 
-@pytest.fixture(params=LOSSES, ids=repr)
+@pytest.fixture(params=LOSSES + SPECIAL_LOSSES, ids=repr)
 def loss(request):
     return request.param
 
 
 def each_target(loss) -> tuple[float, ...]:
-    return loss.labels or (-1.3, 0.0, 2.0)
+    return loss.labels or ((-1.3, 0.0, 2.0) if getattr(loss, "least", None) is None else (0.0, 0.7, 3.0))
 
 
 def second_differences(loss, y: float, h: float = 1e-4) -> np.ndarray:
@@ -38,7 +38,7 @@ def test_deriv_is_the_derivative_of_value(loss):
     for y in each_target(loss):
         target = np.full_like(Z, y)
         slope = (loss.value(Z + h, target) - loss.value(Z - h, target)) / (2 * h)
-        np.testing.assert_allclose(loss.deriv(Z, target), slope, atol=1e-5 if isinstance(loss, ex.Huber) else 1e-8)
+        np.testing.assert_allclose(loss.deriv(Z, target), slope, atol=1e-5 if isinstance(loss, (ex.Huber, ex.Quantile)) else 1e-8)
 
 
 def test_curvature_bounds_the_second_difference_and_is_nearly_attained(loss):

@@ -186,7 +186,8 @@ def test_many_columns_go_by_products(monkeypatch):
 def test_which_objectives_have_slices():
     assert has_slices(problem(ex.Huber()))
     assert not has_slices(cases.separable(ex.Squared()))
-    assert not has_slices(ex.LinearModel(ex.Multinomial(3), np.eye(3), np.array([0, 1, 2])))
+    assert has_slices(ex.LinearModel(ex.Multinomial(3), np.eye(3), np.array([0, 1, 2])))
+    assert not has_slices(ex.LinearModel(ex.Squared(), ex.Entries([0, 1], [1, 0], (2, 2)), np.array([1.0, 2.0])))
 
 
 def test_look_is_one_pass_of_three():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from extremal.driver import minimize
     from extremal.entries import Entries
     from extremal.factored import FactoredMatrix
+    from extremal.glm_losses import Poisson, Quantile
     from extremal.gradients import (
         Full,
         Growing,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         metropolis,
         ring,
     )
+    from extremal.intercepts import InterceptModel
     from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
     from extremal.losses import Huber, Logistic, NonlinearLeastSquares, Squared
     from extremal.manifolds import SPD, Euclidean
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
         AtomNewton,
         Away,
         BlendedPairwise,
+        BoxNewton,
         Consensus,
         DoubleSliding,
         FactorCorrective,
@@ -114,9 +117,11 @@ if TYPE_CHECKING:
     from extremal.sets import (
         AffineCut,
         Birkhoff,
+        BoundedL1Ball,
         Box,
         BudgetBox,
         CappedSimplex,
+        Columns,
         ConvexHull,
         ConvexSet,
         ElasticBall,
@@ -191,6 +196,8 @@ else:
             "Substitute Svrg Tracking ZerothOrder complete metropolis ring"
         ),
         "laws": "Doubling EpochLength EpochTolerance PowerLaw Telescoping",
+        "glm_losses": "Poisson Quantile",
+        "intercepts": "InterceptModel",
         "losses": "Huber Logistic NonlinearLeastSquares Squared",
         "manifolds": "SPD Euclidean",
         "many": "ManyResult least_squares_many",
@@ -200,8 +207,9 @@ else:
             "NewtonFW OneSampleSFW OnlineFW PairwiseFW RiemannianSFW SagaFW SagaSarahFW SarahFW SpiderFW SpiderRFW VRSliding"
         ),
         "moves": (
-            "AcceleratedSliding AnchoredSliding AtomNewton Away BlendedPairwise Consensus DoubleSliding FactorCorrective "
-            "FullyCorrective GeodesicMove InFaceBlended InFacePairwise Pairwise Sliding SpikeNewton VertexMove WarmSliding"
+            "AcceleratedSliding AnchoredSliding AtomNewton Away BlendedPairwise BoxNewton Consensus DoubleSliding "
+            "FactorCorrective FullyCorrective GeodesicMove InFaceBlended InFacePairwise Pairwise Sliding SpikeNewton "
+            "VertexMove WarmSliding"
         ),
         "multi_losses": "Multinomial MultiTask",
         "objective": "LinearModel",
@@ -210,11 +218,11 @@ else:
         "sampling": "Sampler",
         "separable": "Separable",
         "sets": (
-            "AffineCut Birkhoff Box BudgetBox CappedSimplex ConvexHull ConvexSet ElasticBall FacedProduct FacedRows Fantope "
-            "GroupBall Hypersimplex IntegerHull KNormBall KSparseBall KSupportBall L1Ball L2Ball LatentGroupBall LinearImage "
-            "LinfBall LoewnerInterval LpBall Matchings MaxNormBall MinkowskiSum Monotone NuclearBall Oracle OwlBall "
-            "PathPolytope Polytope Product Rows ScaledSet ShiftedSet Simplex SpanningTrees Spectrahedron SpectralBall "
-            "Symmetrised TransportPolytope UnitSimplex WeightedL1Ball"
+            "AffineCut Birkhoff BoundedL1Ball Box BudgetBox CappedSimplex Columns ConvexHull ConvexSet ElasticBall "
+            "FacedProduct FacedRows Fantope GroupBall Hypersimplex IntegerHull KNormBall KSparseBall KSupportBall L1Ball "
+            "L2Ball LatentGroupBall LinearImage LinfBall LoewnerInterval LpBall Matchings MaxNormBall MinkowskiSum Monotone "
+            "NuclearBall Oracle OwlBall PathPolytope Polytope Product Rows ScaledSet ShiftedSet Simplex SpanningTrees "
+            "Spectrahedron SpectralBall Symmetrised TransportPolytope UnitSimplex WeightedL1Ball"
         ),
         "solver": "State iterate",
         "spd": "KarcherMean",
@@ -230,22 +238,22 @@ __version__ = "0.1.0"
 __all__ = [
     "CGS", "CSR", "DMFW", "FCGS", "FZCGS", "FZFW", "NCGS", "NCGSVR", "SCGS", "SFW", "SPD", "STORC", "SVFW", "SVRF", "SVRFW",
     "AcceleratedSliding", "ActiveSet", "AffineCut", "AnchoredSliding", "Anytime", "AtomNewton", "Auto", "Away", "AwayFW",
-    "Birkhoff", "BlendedPairwise", "BlendedPairwiseFW", "Box", "BudgetBox", "Calls", "CappedSimplex", "Certificate",
-    "Combination", "Consensus", "ConvexHull", "ConvexSet", "Coordinate", "CoptMomentumSFW", "Decay", "Dense", "DenseVertex",
-    "DoubleSliding", "Doubling", "ElasticBall", "Entries", "EpochHarmonic", "EpochLength", "EpochOpenLoop", "EpochTolerance",
-    "Euclidean", "FacedProduct", "FacedRows", "FactorCorrective", "FactoredMatrix", "Fantope", "FrankWolfe", "Full", "FullStep",
-    "FullyCorrective", "FullyCorrectiveFW", "GeodesicMove", "GroupBall", "Growing", "Huber", "Hypersimplex", "InFaceBlended",
-    "InFaceFW", "InFacePairwise", "InputError", "IntegerHull", "InverseSqrt", "KNormBall", "KSparseBall", "KSupportBall",
-    "KarcherMean", "L1Ball", "L2Ball", "LargeTableWarning", "LatentGroupBall", "LineSearch", "LinearImage", "LinearModel",
-    "LinfBall", "LoewnerInterval", "Logistic", "LowRank", "LowRankFW", "LpBall", "LuFreundSFW", "LuFreundStep", "ManyResult",
-    "Matchings", "MatrixCompletion", "MaxNormBall", "Method", "MiniBatch", "MinkowskiSum", "Momentum", "MomentumSFW",
-    "Monotone", "MostFW", "MultiTask", "Multinomial", "NegiarSFW", "NewtonFW", "NonFiniteError", "NonlinearLeastSquares",
-    "NuclearBall", "OneSampleSFW", "OnlineFW", "OpenLoop", "Oracle", "OwlBall", "Pairwise", "PairwiseFW", "PathPolytope",
-    "Penalised", "Polytope", "Pool", "PowerLaw", "Product", "RankOne", "Record", "Result", "RiemannianSFW", "Rows", "Sag",
-    "Saga", "SagaFW", "SagaSarah", "SagaSarahFW", "Sampler", "Sarah", "SarahFW", "Scaled", "ScaledSet", "Separable",
-    "ShiftedSet", "ShortStep", "Simplex", "Sliding", "SmallBatch", "SpanningTrees", "SparseVertex", "Spectrahedron",
-    "SpectralBall", "Spider", "SpiderFW", "SpiderRFW", "SpikeNewton", "Squared", "State", "Status", "Storm", "Substitute",
-    "Svrg", "Symmetrised", "Telescoping", "Trace", "Tracking", "TransportPolytope", "TwoPhase", "UnitSimplex", "VRSliding",
-    "VertexMove", "WarmSliding", "WeightedL1Ball", "ZerothOrder", "complete", "iterate", "least_squares_many", "metropolis",
-    "minimize", "path", "ring",
+    "Birkhoff", "BlendedPairwise", "BlendedPairwiseFW", "BoundedL1Ball", "Box", "BoxNewton", "BudgetBox", "Calls",
+    "CappedSimplex", "Certificate", "Columns", "Combination", "Consensus", "ConvexHull", "ConvexSet", "Coordinate",
+    "CoptMomentumSFW", "Decay", "Dense", "DenseVertex", "DoubleSliding", "Doubling", "ElasticBall", "Entries", "EpochHarmonic",
+    "EpochLength", "EpochOpenLoop", "EpochTolerance", "Euclidean", "FacedProduct", "FacedRows", "FactorCorrective",
+    "FactoredMatrix", "Fantope", "FrankWolfe", "Full", "FullStep", "FullyCorrective", "FullyCorrectiveFW", "GeodesicMove",
+    "GroupBall", "Growing", "Huber", "Hypersimplex", "InFaceBlended", "InFaceFW", "InFacePairwise", "InputError", "IntegerHull",
+    "InterceptModel", "InverseSqrt", "KNormBall", "KSparseBall", "KSupportBall", "KarcherMean", "L1Ball", "L2Ball",
+    "LargeTableWarning", "LatentGroupBall", "LineSearch", "LinearImage", "LinearModel", "LinfBall", "LoewnerInterval", "Logistic",
+    "LowRank", "LowRankFW", "LpBall", "LuFreundSFW", "LuFreundStep", "ManyResult", "Matchings", "MatrixCompletion", "MaxNormBall",
+    "Method", "MiniBatch", "MinkowskiSum", "Momentum", "MomentumSFW", "Monotone", "MostFW", "MultiTask", "Multinomial",
+    "NegiarSFW", "NewtonFW", "NonFiniteError", "NonlinearLeastSquares", "NuclearBall", "OneSampleSFW", "OnlineFW", "OpenLoop",
+    "Oracle", "OwlBall", "Pairwise", "PairwiseFW", "PathPolytope", "Penalised", "Poisson", "Polytope", "Pool", "PowerLaw",
+    "Product", "Quantile", "RankOne", "Record", "Result", "RiemannianSFW", "Rows", "Sag", "Saga", "SagaFW", "SagaSarah",
+    "SagaSarahFW", "Sampler", "Sarah", "SarahFW", "Scaled", "ScaledSet", "Separable", "ShiftedSet", "ShortStep", "Simplex",
+    "Sliding", "SmallBatch", "SpanningTrees", "SparseVertex", "Spectrahedron", "SpectralBall", "Spider", "SpiderFW", "SpiderRFW",
+    "SpikeNewton", "Squared", "State", "Status", "Storm", "Substitute", "Svrg", "Symmetrised", "Telescoping", "Trace", "Tracking",
+    "TransportPolytope", "TwoPhase", "UnitSimplex", "VRSliding", "VertexMove", "WarmSliding", "WeightedL1Ball", "ZerothOrder",
+    "complete", "iterate", "least_squares_many", "metropolis", "minimize", "path", "ring",
 ]  # fmt: skip

@@ -52,6 +52,13 @@ class MultiLoss(Loss, Protocol):
     def target_shape(self) -> tuple[int, ...]: ...  # shape of one row's target: () for a number, (k,) for one per output
 
 
+@runtime_checkable
+class BentMulti(MultiLoss, Protocol):
+    """A loss of several margins with second derivatives, diag(D_i) - P_i P_i' for every row."""
+
+    def bends(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...  # D and P, (b, k); P may be 0
+
+
 def expit(u: np.ndarray) -> np.ndarray:
     """1 / (1 + exp(-u)), elementwise."""
     from scipy.special import expit as ufunc  # imported by the first loss that is evaluated: it takes long
@@ -87,6 +94,42 @@ class Logistic:
     def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """1 / ((1 + exp(z)) (1 + exp(-z)))."""
         return expit(z) * expit(-z)
+
+
+@dataclass(frozen=True)
+class SignedLogistic(Logistic):
+    """Logistic loss of a row of weight |y| and label sign(y).
+
+        phi(z, y) = |y| log(1 + exp(-sign(y) z)),   phi' = -y / (1 + exp(sign(y) z))
+
+    The compiled loops of `Logistic` are those of this loss for any y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SignedLogistic(2.0).value(np.zeros(2), np.array([1.0, -2.0])).round(4)
+    array([0.6931, 1.3863])
+    """
+
+    heaviest: float = 1.0
+    labels = None  # type: ignore[assignment]
+
+    @property
+    def curvature(self) -> float:  # type: ignore[override]
+        """A quarter of the largest weight."""
+        return 0.25 * self.heaviest
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """|y| log(1 + exp(-sign(y) z))."""
+        return np.maximum(0.0, -y * z) + np.abs(y) * np.log1p(np.exp(-np.abs(z)))
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """-y / (1 + exp(sign(y) z))."""
+        return np.abs(y) * super().deriv(z, np.sign(y))
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """|y| / ((1 + exp(z)) (1 + exp(-z)))."""
+        return np.abs(y) * super().second(z, y)
 
 
 @dataclass(frozen=True)
@@ -204,7 +247,7 @@ LOSSES: dict[str, Callable[[], Loss]] = {  # names on the command line
 }
 
 
-_COMPILED = {Logistic: LOGISTIC, NonlinearLeastSquares: NONLINEAR, Squared: SQUARED, Huber: HUBER}
+_COMPILED = {Logistic: LOGISTIC, SignedLogistic: LOGISTIC, NonlinearLeastSquares: NONLINEAR, Squared: SQUARED, Huber: HUBER}
 
 
 def compiled(loss: Loss) -> tuple[int, float] | None:
@@ -225,6 +268,9 @@ def check_targets(loss: Loss, y: np.ndarray, n: int, dtype: np.dtype) -> np.ndar
     if y.dtype.kind not in "biuf":
         raise InputError(f"`LinearModel(y=...)` must hold numbers, got dtype {y.dtype}; {_how_to_map(loss)}")
     y = checks.finite("LinearModel", "y", y.astype(dtype))
+    least = getattr(loss, "least", None)
+    if least is not None and not (y >= least).all():
+        raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets from {least:g} on, got {y.min():g}")
     if loss.labels is None or (known := np.isin(y, loss.labels)).all():
         return y
     seen = _some(np.unique(y if len(loss.labels) == 2 else y[~known]))

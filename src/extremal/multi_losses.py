@@ -5,14 +5,39 @@ Values are one number a row, derivatives one row of k; both keep the float type 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.losses import Loss, MultiLoss
+from extremal.losses import Curved, Loss, MultiLoss
+
+
+@dataclass(frozen=True)
+class Bends:
+    """Second derivatives of a loss of k margins, row by row: diag(D_i) - P_i P_i'."""
+
+    D: np.ndarray  # (n, k)
+    P: np.ndarray | None  # (n, k), or nothing
+
+    def dot(self, Z: np.ndarray) -> np.ndarray:
+        """The product with a row of Z for every row."""
+        out = self.D * Z
+        return out if self.P is None else out - self.P * (self.P * Z).sum(axis=1, keepdims=True)
+
+    @cached_property
+    def total(self) -> np.ndarray:
+        """The sum of all, k x k."""
+        whole = np.diag(self.D.sum(axis=0, dtype=np.float64))
+        return whole if self.P is None else whole - (self.P.T @ self.P).astype(np.float64)
+
+    def follow(self, C: np.ndarray) -> np.ndarray:
+        """The change of the intercepts that makes up for the derivatives C: minus the inverse of the total times their sum."""
+        return -np.linalg.pinv(self.total, rcond=1e-12, hermitian=True) @ C.sum(axis=0, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -83,6 +108,14 @@ class Multinomial:
         p[own] = -p.sum(axis=0)
         return np.ascontiguousarray(p.T)
 
+    def bends(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """diag(p) - p p'."""
+        p = _below_top(z)
+        np.exp(p, out=p)
+        p /= p.sum(axis=0)
+        p = np.ascontiguousarray(p.T)
+        return p, p
+
 
 @dataclass(frozen=True)
 class MultiTask:
@@ -144,6 +177,14 @@ class MultiTask:
     def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """loss'(z_j, y_j) for every output j."""
         return self.loss.deriv(z, y)
+
+    @property
+    def bends(self) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, None]]:
+        """diag(loss''(z_j, y_j)), of an inner loss that knows its second derivative."""
+        if not isinstance(self.loss, Curved):
+            raise AttributeError(f"{self.loss!r} has no second derivative")
+        second = self.loss.second
+        return lambda z, y: (second(z, y), None)
 
 
 def _check_elementwise(loss: Any) -> None:

@@ -20,8 +20,10 @@ from extremal.data import CSR, Data, Dense, as_data
 from extremal.kernels import parts
 from extremal.losses import Loss, MultiLoss, check_targets, compiled
 from extremal.margins import CHUNK, Along, derivs_of, mean_of, second_of
+from extremal.multi_losses import Bends
 from extremal.smoothness import lambda_max
 from extremal.vertices import Chord, Vertex
+from extremal.weighted import with_weights
 
 Rows = np.ndarray | None  # indices of components; None means all of them
 BLOCK = 2**17  # numbers of a block of a dense matrix: 1 MiB, which stays in the cache, and for which BLAS starts no threads
@@ -80,6 +82,8 @@ class LinearModel:
         One row per component. float32 stays float32, and so does x then.
     y : array of shape (n,), or (n, k) for `MultiTask`
         Targets; the loss says which it takes.
+    weights : array of shape (n,), optional
+        Non-negative weights of the rows: f(x) = sum_i w_i phi(<a_i, x>, y_i) / sum_i w_i. A row of weight 2 is a row twice.
 
     Examples
     --------
@@ -91,16 +95,19 @@ class LinearModel:
     0.5
     """
 
+    separate: bool = True  # whether each component is known by its own row alone
     blocks: bool = False  # batches may be blocks of consecutive rows, see `shuffled`
     order: np.ndarray | None = None  # which row of the model that was shuffled each row has been
 
-    def __init__(self, loss: Loss, A: Any, y: Any):
+    def __init__(self, loss: Loss, A: Any, y: Any, weights: Any = None):
         if isinstance(loss, type) or not hasattr(loss, "deriv"):
             raise InputError(f"`LinearModel(loss=...)` must be a loss such as Logistic(), got {loss!r}")
         self.loss: Loss = loss
         self.data: Data = as_data(A)
         self.deriv_shape: tuple[int, ...] = _outputs(loss, self.data)
         self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0], self.data.dtype)
+        if weights is not None:
+            self.loss, self.y = with_weights(loss, self.y, weights)
 
     @property
     def n(self) -> int:
@@ -238,6 +245,10 @@ class LinearModel:
         """<a_i, s> for i in idx: one entry a row if s is a coordinate."""
         return self.data.dot_vertex(s, idx)
 
+    def value_at(self, z: np.ndarray) -> float:
+        """The mean of phi(z_i, y_i): the value at given margins."""
+        return mean_of(self.loss.value, z, self.y)
+
     def derivs_at(self, z: np.ndarray, idx: Rows = None) -> np.ndarray:
         """phi'(z_i, y_i) for i in idx: derivatives at given margins, which need not be those of any x."""
         return self.loss.deriv(z, self.y if idx is None else self.y[idx])
@@ -255,9 +266,16 @@ class LinearModel:
         """phi''(z_i, y_i): second derivatives at given margins, of losses that know them."""
         return second_of(self.loss, z, self.y)
 
+    def bends_at(self, z: np.ndarray) -> Any:
+        """Second derivatives at given margins of several outputs, see `extremal.multi_losses.Bends`."""
+        return Bends(*self.loss.bends(z, self.y))  # type: ignore[attr-defined]
+
     def tail(self, z: np.ndarray) -> float:
         """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""
-        c, h = derivs_of(self.loss, z, self.y).astype(np.float64), self.second_at(z).astype(np.float64)
+        return self._tail(z)
+
+    def _tail(self, z: np.ndarray) -> float:
+        c, h = (a.astype(np.float64) for a in (derivs_of(self.loss, z, self.y), second_of(self.loss, z, self.y)))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return float(np.where(c == 0, 0.0, np.square(c) / h).mean())
 

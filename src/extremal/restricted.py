@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from extremal.active import ActiveSet
-from extremal.losses import Curved, Loss
-from extremal.margins import second_of
+from extremal.losses import Curved
 from extremal.objective import LinearModel, Objective
 
 
@@ -56,30 +55,33 @@ class _ByPoints:
 def _(f: LinearModel, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
     keys = [v.key for v in atoms.vertices]
     rows = [images[key] if key in images else f.vertex_margins(v) for key, v in zip(keys, atoms.vertices, strict=True)]
-    return _ByMargins(f.loss, f.y, np.stack(rows), dict(zip(keys, rows, strict=True)))
+    return _ByMargins(f, np.stack(rows), dict(zip(keys, rows, strict=True)))
 
 
 @dataclass(frozen=True)
 class _ByMargins:
     """A linear model, from the margins of every atom: no product with the data, k n numbers of memory for k atoms."""
 
-    loss: Loss
-    y: np.ndarray
+    f: LinearModel
     Z: np.ndarray  # the atoms' margins, one atom a row
     images: dict[Hashable, np.ndarray]
 
     def value(self, w: np.ndarray) -> float:
-        return float(self.loss.value(self._margins(w), self.y).mean(dtype=np.float64))
+        return self.f.value_at(self._margins(w))
 
     def slopes(self, w: np.ndarray) -> np.ndarray:
-        c = self.loss.deriv(self._margins(w), self.y)
+        c = self.f.derivs_at(self._margins(w))
         return (self.Z.reshape(len(w), -1) @ c.reshape(-1)).astype(np.float64) / len(c)
 
     def hessian(self, w: np.ndarray) -> np.ndarray | None:
-        if not isinstance(self.loss, Curved) or self.Z.ndim > 2:
+        if not isinstance(self.f.loss, Curved) or self.Z.ndim > 2:
             return None
-        h = np.abs(second_of(self.loss, self._margins(w), self.y))
-        return ((self.Z * h) @ self.Z.T).astype(np.float64) / len(h)
+        h = np.abs(self.f.second_at(self._margins(w)))
+        H, total = ((self.Z * h) @ self.Z.T).astype(np.float64), float(h.sum(dtype=np.float64))
+        if not self.f.separate and total > 0:
+            v = (self.Z @ h).astype(np.float64)
+            H -= np.outer(v / total, v)
+        return H / len(h)
 
     def _margins(self, w: np.ndarray) -> np.ndarray:
         return np.tensordot(w.astype(self.Z.dtype, copy=False), self.Z, 1)

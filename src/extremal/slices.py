@@ -12,9 +12,9 @@ import numpy as np
 from extremal.data import CSR, Dense
 from extremal.kernels import parts
 from extremal.kernels.views import locked
-from extremal.losses import Curved, compiled
-from extremal.margins import derivs_of
+from extremal.losses import BentMulti, Curved, compiled
 from extremal.objective import LinearModel, Objective
+from extremal.output_slices import OutputSlice
 
 WIDE = 1500  # the same for dense rows
 MANY = 400  # columns from which on a Hessian of sparse rows is not formed
@@ -46,6 +46,8 @@ def sliced(f: Objective, W: np.ndarray) -> Slice:
 
 def ready(f: Any) -> None:
     """Compile what the columns of f need, so that no run's clock pays for it."""
+    if f.deriv_shape:
+        return
     row = f.sample(np.zeros(1, np.intp))
     part = sliced(row, np.zeros(1, np.intp))
     z = part.dot(np.zeros(1, f.dtype))
@@ -64,11 +66,14 @@ def has_slices(f: Any) -> bool:
     >>> has_slices(ex.LinearModel(ex.Logistic(), np.eye(2), np.array([1.0, -1.0])))
     True
     """
-    return isinstance(f, LinearModel) and isinstance(f.data, (CSR, Dense)) and isinstance(f.loss, Curved) and not f.deriv_shape
+    bent = BentMulti if getattr(f, "deriv_shape", ()) else Curved
+    return isinstance(f, LinearModel) and isinstance(f.data, (CSR, Dense)) and isinstance(f.loss, bent)
 
 
 @sliced.register
 def _(f: LinearModel, W: np.ndarray) -> Slice:
+    if f.deriv_shape:
+        return OutputSlice(f, W)
     return _OfRows(f, W) if isinstance(f.data, CSR) else _OfArray(f, W)
 
 
@@ -94,7 +99,7 @@ class _Linear(ABC):
         columns, or if the loss is not one of this library's: then it is up to the caller to make such steps.
         """
         code, rows = compiled(self.f.loss), self._rows() if len(self.W) <= FEW else None
-        if code is None or rows is None:
+        if code is None or rows is None or not self.f.separate:
             return None
         from extremal.kernels import master
 
@@ -112,12 +117,22 @@ class _Linear(ABC):
         """
         h = self.f.second_at(z)
         if far and self.f.convex:
-            c = derivs_of(self.f.loss, z, self.f.y)
+            c = self.f.derivs_at(z)
             h = np.maximum(h, np.minimum(np.square(c) / FAR, self.f.loss.curvature).astype(h.dtype))
+        if not self.f.separate:
+            return self._without_level(h)
         if self.f.convex or not (h < 0).any():
             return self.gram(h)
         up, down = (self.gram(part) for part in (np.maximum(h, 0), np.maximum(-h, 0)))
         return up - down if isinstance(up, np.ndarray) and _definite(up - down) else _plus(up, down)
+
+    def _without_level(self, h: np.ndarray) -> Any:
+        """(1/n) (A' D A - A'D1 1'DA / 1'D1) on W, D = diag h: what is left to x where an intercept follows it."""
+        H, total = self.gram(h), float(h.sum(dtype=np.float64))
+        if not total > 0:
+            return H
+        v = self.f.data.tdot(h)[self.W].astype(np.float64) / np.sqrt(total * self.f.n)
+        return H - np.outer(v, v) if isinstance(H, np.ndarray) else _Less(H, v)
 
     @abstractmethod
     def gram(self, h: np.ndarray) -> Any:
@@ -244,6 +259,22 @@ class _OfArray(_Linear):
             block = (block if self._whole else block[:, self.W]) * root[rows, None]
             total += block.T @ block
         return total / self.f.n
+
+
+@dataclass(frozen=True)
+class _Less:
+    """A Hessian by its products, less v v'."""
+
+    whole: Any
+    v: np.ndarray
+
+    def __matmul__(self, u: np.ndarray) -> np.ndarray:
+        return self.whole @ u - self.v * float(self.v @ u)
+
+    def diagonal(self) -> np.ndarray:
+        """Its diagonal, which rounding may not make negative."""
+        whole = self.whole.diagonal()
+        return np.maximum(whole - np.square(self.v), 1e-12 * whole)
 
 
 def _definite(H: np.ndarray) -> bool:

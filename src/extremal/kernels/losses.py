@@ -22,7 +22,7 @@ def expit(u):
 def deriv(loss, parameter, z, y):
     """phi'(z, y)."""
     if loss == LOGISTIC:
-        return -y * expit(-y * z)
+        return -y * expit(-z if y > 0.0 else z)  # |y| is the weight of the row
     if loss == NONLINEAR:
         q = expit(-z)
         return 2.0 * (y - q) * q * expit(z)
@@ -36,7 +36,7 @@ def deriv(loss, parameter, z, y):
 def value(loss, parameter, z, y):
     """phi(z, y)."""
     if loss == LOGISTIC:
-        return max(0.0, -y * z) + math.log1p(math.exp(-abs(z)))
+        return max(0.0, -y * z) + abs(y) * math.log1p(math.exp(-abs(z)))
     if loss == NONLINEAR:
         return (y - expit(-z)) ** 2
     r = abs(z - y)

@@ -44,22 +44,22 @@ def terms(loss, parameter, z, y, valued, c, h):
 
 @sums
 def _hinges(z, y, rest):
-    """The sum of log(1 + exp(-y z)) = max(0, -y z) + log(1 + exp(-|z|)), the last of which is given."""
+    """The sum of |y| log(1 + exp(-sign(y) z)) = max(0, -y z) + |y| log(1 + exp(-|z|)), the last log of which is given."""
     total = 0.0
     for i in range(z.size):
-        total += max(0.0, -y[i] * z[i]) + rest[i]
+        total += max(0.0, -y[i] * z[i]) + abs(y[i]) * rest[i]
     return total
 
 
 @vectors
 def _logistic(z, y, e, c, h):
-    """phi' = -y / (1 + exp(y z)) and phi'' = e / (1 + e)^2 from e = exp(-|z|)."""
+    """phi' = -y / (1 + exp(sign(y) z)) and phi'' = |y| e / (1 + e)^2 from e = exp(-|z|); |y| is the weight of the row."""
     if c.size > 0:
         for i in range(z.size):
             c[i] = -y[i] * (e[i] if y[i] * z[i] > 0.0 else 1.0) / (1.0 + e[i])
     if h.size > 0:
         for i in range(z.size):
-            h[i] = e[i] / ((1.0 + e[i]) * (1.0 + e[i]))
+            h[i] = abs(y[i]) * e[i] / ((1.0 + e[i]) * (1.0 + e[i]))
 
 
 @vectors

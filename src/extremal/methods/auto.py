@@ -15,6 +15,7 @@ from extremal.manifolds import Euclidean
 from extremal.methods.base import Budget, Card, Method, Recipe
 from extremal.objective import LinearModel, Objective
 from extremal.sets import ConvexSet, Projectable
+from extremal.sets.base import Bounded
 from extremal.slices import has_slices
 
 COLUMNS = 1000  # up to so many, a Hessian of all columns is worth its cost
@@ -39,10 +40,11 @@ class Auto:
     It looks at the objective (linear or not, rows, columns, share of non-zeros, outputs, second derivatives, convexity) and at
     the set (its kind of vertices, its projection, the measured time of its oracle), at the free memory, and picks
 
-    - `NewtonFW` for a linear model of one output in memory, over an l1 ball or a simplex with any number of columns, over any
-      other set with some hundreds of columns and an oracle that is quick beside a pass over the data;
+    - `NewtonFW` for a linear model in memory whose loss has second derivatives: over an l1 ball, a simplex or a box with any
+      number of coordinates, over any other set with some hundreds of them and an oracle that is quick beside a pass over them;
     - `LowRankFW` for matrices over a `NuclearBall`;
-    - `VRSliding` for linear models of several outputs over sets with a projection, and for long sums that are not linear;
+    - `VRSliding` for linear models of several outputs that this leaves, over sets with a projection, and for long sums that are
+      not linear;
     - `FullyCorrectiveFW` for the rest: few oracle calls, and full gradients; `PairwiseFW` if its vertices' margins do not fit in
       memory;
     - `MostFW` for an `AffineCut`, and full gradients along geodesics on a manifold.
@@ -108,16 +110,18 @@ def _special(f: Any, C: ConvexSet) -> Choice | None:
 
 
 def _newton(f: Any, C: ConvexSet) -> Choice | None:
-    """Linear models of one output with second derivatives."""
-    if not has_slices(f):
+    """Linear models with second derivatives."""
+    if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall"):
         return None
     from extremal.methods.newton import NewtonFW
     from extremal.moves.newton import spikes_of
 
-    n, d = f.data.shape
-    rows = f"{n} x {d} rows in memory with second derivatives"
+    d = math.prod(f.shape)
+    rows = f"{' x '.join(map(str, f.data.shape))} rows in memory with second derivatives"
     if spikes_of(C) is not None:
         return Choice(NewtonFW(), f"{rows}, and vertices of one entry: Newton steps on the coordinates in use")
+    if isinstance(C, Bounded):
+        return Choice(NewtonFW(), f"{rows}, and bounds: Newton steps on the coordinates between them")
     if d > COLUMNS:
         return None
     seconds, entries = oracle_seconds(f, C), entries_of(f)
@@ -149,7 +153,7 @@ def _linear(f: Any, C: ConvexSet) -> Choice | None:
     from extremal.methods.reduced_sliding import VRSliding
 
     size = f"{f.n} rows, x of shape {f.shape}"
-    if isinstance(C, Projectable) and (f.deriv_shape or not has_slices(f)):
+    if f.separate and isinstance(C, Projectable) and (f.deriv_shape or not has_slices(f)):
         return Choice(VRSliding(), f"{size}, and a set with a projection: proximal steps along variance-reduced gradients")
     if not fits(f):
         from extremal.methods.atoms import PairwiseFW

@@ -8,10 +8,11 @@ from typing import ClassVar
 from extremal import checks
 from extremal.gradients import Growing
 from extremal.methods.base import Budget, Card, Method
-from extremal.moves import AtomNewton, SpikeNewton
+from extremal.moves import AtomNewton, BoxNewton, SpikeNewton
 from extremal.moves.newton import spikes_of
 from extremal.objective import Objective
 from extremal.sets import ConvexSet
+from extremal.sets.base import Bounded
 from extremal.slices import has_slices, ready
 from extremal.steps import FullStep
 
@@ -23,10 +24,11 @@ class NewtonFW:
         u = argmin of <g, u - x> + (u - x)' H (u - x) / 2  over the hull of vertices,   x <- x + t (u - x)
 
     Few iterations, each a full gradient (n component gradients) and at times a Hessian (n more), with a certificate whenever all
-    rows are in. Over l1 balls and simplices the Hessian is that of the coordinates in use (the move `SpikeNewton`, any d); over
-    other sets that of all d columns, with the quadratic problem solved by linear minimisations (`AtomNewton`, some hundreds of
-    columns). The first steps read a sample of the rows that grows to all (`Growing`). For linear models of one output with rows
-    in memory and a loss that has second derivatives. f never increases once all rows are in, convex or not.
+    rows are in. Over l1 balls and simplices the Hessian is that of the coordinates in use (the move `SpikeNewton`, any d), over
+    boxes that of those between the bounds (`BoxNewton`, any d); over other sets that of all d columns, with the quadratic
+    problem solved by linear minimisations (`AtomNewton`, some hundreds of columns). The first steps read a sample of the rows
+    that grows to all (`Growing`). For linear models of one or several outputs with rows in memory and a loss that has second
+    derivatives. f never increases once all rows are in, convex or not.
 
     Guarantee: where f is strongly convex on the face of the solution and the face has been found, quadratic convergence.
 
@@ -70,7 +72,7 @@ class NewtonFW:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """The move by the set."""
-        move = SpikeNewton() if spikes_of(C) is not None else AtomNewton()
+        move = SpikeNewton() if spikes_of(C) is not None else BoxNewton() if isinstance(C, Bounded) else AtomNewton()
         if has_slices(f):
             ready(f)
         parts = 1 if budget.warm else self.parts  # a good starting point would be lost on a sample

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from extremal.moves.low_rank import FactorCorrective
     from extremal.moves.newton import SpikeNewton
     from extremal.moves.newton_atoms import AtomNewton
+    from extremal.moves.newton_box import BoxNewton
     from extremal.moves.sliding import AcceleratedSliding, DoubleSliding, Sliding
     from extremal.moves.vertex import VertexMove
     from extremal.moves.warm import AnchoredSliding, WarmSliding
@@ -28,13 +29,14 @@ else:
         "low_rank": "FactorCorrective",
         "newton": "SpikeNewton",
         "newton_atoms": "AtomNewton",
+        "newton_box": "BoxNewton",
         "sliding": "AcceleratedSliding DoubleSliding Sliding",
         "vertex": "VertexMove",
         "warm": "AnchoredSliding WarmSliding",
     })  # fmt: skip
 
 __all__ = [
-    "AcceleratedSliding", "AnchoredSliding", "AtomNewton", "Away", "BlendedPairwise", "Consensus", "DoubleSliding",
+    "AcceleratedSliding", "AnchoredSliding", "AtomNewton", "Away", "BlendedPairwise", "BoxNewton", "Consensus", "DoubleSliding",
     "FactorCorrective", "FullyCorrective", "GeodesicMove", "InFaceBlended", "InFacePairwise", "Move", "Pairwise", "Point",
     "Sliding", "SpikeNewton", "VertexMove", "WarmSliding",
 ]  # fmt: skip

@@ -220,7 +220,7 @@ class At:
         That is H - 0.9 g g' / E with E = mean of phi'^2 / phi'', positive semidefinite by Cauchy and Schwarz. On separable data
         E is about f, and a step on f itself moves margins by 1 only. Near a solution <g, u - x> vanishes, and so does the change.
         """
-        if not (self.f.convex and self.here < -OUTWARD * self.value and isinstance(H, np.ndarray)):
+        if self.f.deriv_shape or not (self.f.convex and self.here < -OUTWARD * self.value and isinstance(H, np.ndarray)):
             return H
         E = self.f.tail(self.z)
         return H - np.outer(0.9 / E * self.g[W], self.g[W]) if 0 < E <= TAIL * self.value else H
@@ -246,13 +246,16 @@ def bfgs(H: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
 def check_columns(call: str, f: Any) -> None:
     """Refuse an objective that has no Hessian by columns."""
     if not has_slices(f):
-        what = "a LinearModel of one output with rows in memory and a loss that has second derivatives"
+        what = "a LinearModel with rows in memory and a loss that has second derivatives"
         raise InputError(f"{call} needs {what}, got {type(f).__name__}")
 
 
 def spikes_of(C: Any) -> Spikes | None:
     """The vertices of a set that is all spikes."""
-    return C.spikes() if hasattr(C, "spikes") else None  # as isinstance(C, Spiked) would, which takes longer
+    spikes = C.spikes() if hasattr(C, "spikes") else None  # as isinstance(C, Spiked) would, which takes longer
+    if spikes is None or not (np.ndim(spikes.low) > 1 or np.ndim(spikes.high) > 1):
+        return spikes
+    return replace(spikes, low=np.ravel(spikes.low), high=np.ravel(spikes.high))
 
 
 def least(spikes: Spikes, g: np.ndarray) -> np.ndarray:

@@ -7,8 +7,10 @@ from extremal.sets.parse import SETS, named, parse
 
 if TYPE_CHECKING:
     from extremal.sets.base import ConvexSet, Faced, Projectable, Warm
+    from extremal.sets.bounded_l1 import BoundedL1Ball
     from extremal.sets.boxes import BudgetBox, CappedSimplex, Hypersimplex
     from extremal.sets.chains import Monotone
+    from extremal.sets.columns import Columns
     from extremal.sets.composed import MinkowskiSum, ScaledSet, ShiftedSet
     from extremal.sets.cuts import AffineCut
     from extremal.sets.graphs import Matchings, SpanningTrees
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = attach(__name__, {
         "base": "ConvexSet Faced Projectable Warm",
+        "bounded_l1": "BoundedL1Ball",
         "boxes": "BudgetBox CappedSimplex Hypersimplex",
         "chains": "Monotone",
+        "columns": "Columns",
         "composed": "MinkowskiSum ScaledSet ShiftedSet",
         "cuts": "AffineCut",
         "graphs": "Matchings SpanningTrees",
@@ -53,10 +57,10 @@ else:
     })  # fmt: skip
 
 __all__ = [
-    "SETS", "AffineCut", "Birkhoff", "Box", "BudgetBox", "CappedSimplex", "ConvexHull", "ConvexSet", "ElasticBall", "Faced",
-    "FacedProduct", "FacedRows", "Fantope", "GroupBall", "Hypersimplex", "IntegerHull", "KNormBall", "KSparseBall",
-    "KSupportBall", "L1Ball", "L2Ball", "LatentGroupBall", "LinearImage", "LinfBall", "LoewnerInterval", "LpBall", "Matchings",
-    "MaxNormBall", "MinkowskiSum", "Monotone", "NuclearBall", "Oracle", "OwlBall", "PathPolytope", "Polytope", "Product",
-    "Projectable", "Rows", "ScaledSet", "ShiftedSet", "Simplex", "SpanningTrees", "Spectrahedron", "SpectralBall",
+    "SETS", "AffineCut", "Birkhoff", "BoundedL1Ball", "Box", "BudgetBox", "CappedSimplex", "Columns", "ConvexHull", "ConvexSet",
+    "ElasticBall", "Faced", "FacedProduct", "FacedRows", "Fantope", "GroupBall", "Hypersimplex", "IntegerHull", "KNormBall",
+    "KSparseBall", "KSupportBall", "L1Ball", "L2Ball", "LatentGroupBall", "LinearImage", "LinfBall", "LoewnerInterval", "LpBall",
+    "Matchings", "MaxNormBall", "MinkowskiSum", "Monotone", "NuclearBall", "Oracle", "OwlBall", "PathPolytope", "Polytope",
+    "Product", "Projectable", "Rows", "ScaledSet", "ShiftedSet", "Simplex", "SpanningTrees", "Spectrahedron", "SpectralBall",
     "Symmetrised", "TransportPolytope", "UnitSimplex", "Warm", "WeightedL1Ball", "named", "parse",
 ]  # fmt: skip

@@ -142,6 +142,13 @@ class Spiked(Protocol):
 
 
 @runtime_checkable
+class Bounded(Protocol):
+    """A set that is all bounds: a box."""
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # the lowest and the highest corner, or numbers for every entry
+
+
+@runtime_checkable
 class Warm(Protocol):
     """A set whose oracle iterates, and may start from an earlier answer."""
 

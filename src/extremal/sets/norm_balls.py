@@ -159,6 +159,11 @@ class LinfBall(ProjectableBall):
     def _nearest(self, y: np.ndarray) -> np.ndarray:
         return np.clip(y, -self.radius, self.radius)
 
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """centre - radius and centre + radius."""
+        centre = np.asarray(0.0 if self.centre is None else self.centre)
+        return centre - self.radius, centre + self.radius
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LpBall(NormBall):

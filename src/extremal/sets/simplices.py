@@ -234,5 +234,9 @@ class Box(ConvexSet):
         """The largest t <= 1 with lower <= x + t (s - a) <= upper."""
         return bounds.longest_step(x, s.to_array() - a.to_array(), self.lower, self.upper)
 
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """lower and upper."""
+        return self.lower, self.upper
+
     def _corner(self, up: np.ndarray, g: np.ndarray) -> DenseVertex:
         return DenseVertex(np.where(up, self.upper, self.lower).astype(float_of(g), copy=False))

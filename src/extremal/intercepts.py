@@ -1,0 +1,218 @@
+"""Linear models with an intercept that no set constrains: it is projected out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.losses import BentMulti, MultiLoss
+from extremal.margins import Along, derivs_of, mean_of, second_of
+from extremal.multi_losses import Multinomial, MultiTask
+from extremal.objective import LinearModel, Rows, Segment
+from extremal.weighted import Weighted
+
+TRIES = 100  # looks at all margins, at most, for an intercept
+LONGEST = 8.0  # no Newton step for an intercept is longer, in multiples of what has been seen of it
+EXACT = 8 * np.finfo(np.float64).eps  # share of the mean |phi'| that the mean of phi' may be
+
+
+class InterceptModel(LinearModel):
+    """A linear model with an intercept outside of the constraint.
+
+        f(x) = min over b of (1/n) sum_i phi(<a_i, x> + b, y_i),   grad f(x) = (1/n) A' c,   c_i = phi'(<a_i, x> + b(x), y_i)
+
+    b(x) is found to rounding by Newton steps on the margins, without a look at the data: some O(n). As f is the least over b,
+    its gradient needs no derivative of b, it is convex if phi is, and a Frank-Wolfe gap of f bounds what is left to win in x
+    and b together. Second derivatives lose what the intercept takes over:
+
+        H = (1/n) (A' D A - A'D1 1'DA / 1'D1),   D = diag phi''
+
+    It is no finite sum, since b depends on all rows: methods that draw batches refuse it. Convex losses only.
+
+    Parameters
+    ----------
+    loss, A, y, weights
+        As for `LinearModel`. With several outputs there is one intercept for each.
+
+    References
+    ----------
+    Golub, Pereyra (1973), The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+    separate, SIAM J. Numer. Anal. 10 (variable projection).
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> A, y = np.array([[0.0], [1.0], [2.0]]), np.array([5.0, 6.0, 7.0])
+    >>> f = ex.InterceptModel(ex.Squared(), A, y)
+    >>> r = ex.minimize(f, ex.Box(0.0, 0.5))
+    >>> r.x, f.intercept(r.x)
+    (array([0.5]), 5.5)
+    """
+
+    separate = False
+    _last: tuple[np.ndarray, Any] | None = None  # margins, and their intercept: it is asked for several times in a step
+
+    def __init__(self, loss: Any, A: Any, y: Any, weights: Any = None):
+        super().__init__(loss, A, y, weights)
+        if not self.loss.convex:
+            raise InputError(f"`InterceptModel(loss=...)` must be convex, got {loss!r}; append a column of ones to A instead")
+        inner = _inner(self.loss)
+        if isinstance(inner, MultiLoss) and not isinstance(inner, (Multinomial, MultiTask)):
+            raise InputError(f"`InterceptModel(loss=...)` of several outputs must be Multinomial or MultiTask, got {loss!r}")
+
+    def intercept(self, x: np.ndarray) -> Any:
+        """b(x), the best intercept for x: a float, or one for each output."""
+        return self.level(self.data.dot(x))
+
+    def level(self, z: np.ndarray) -> Any:
+        """The best intercept for given margins."""
+        if self._last is not None and self._last[0] is z:
+            return self._last[1]
+        near = 0.0 if self._last is None else self._last[1]
+        b = _levels(self.loss, z, self.y, near) if self.deriv_shape else _level(self.loss, z, self.y, float(near))
+        self._last = z, b
+        return b
+
+    def lifted(self, z: np.ndarray) -> np.ndarray:
+        """The margins with their intercept."""
+        return (z + self.level(z)).astype(z.dtype, copy=False)
+
+    def _with(self, data: Any, y: np.ndarray) -> LinearModel:
+        new = super()._with(data, y)
+        new.__dict__.pop("_last", None)
+        return new
+
+    def _pass(self, x: np.ndarray, value: bool = False, grad: bool = False) -> tuple[float, np.ndarray]:
+        z = self.lifted(self.data.dot(x))
+        mean = mean_of(self.loss.value, z, self.y) if value else 0.0
+        return mean, self.combine(derivs_of(self.loss, z, self.y)) if grad else z
+
+    def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """f(x), its gradient and the margins A x, without the intercept."""
+        z = self.data.dot(x)
+        at = self.lifted(z)
+        return mean_of(self.loss.value, at, self.y), self.combine(derivs_of(self.loss, at, self.y)), z
+
+    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+        """c_i for all i."""
+        return self.derivs_at(self.data.dot(x), idx)
+
+    def derivs_at(self, z: np.ndarray, idx: Rows = None) -> np.ndarray:
+        """phi' at given margins of all rows, lifted by their intercept."""
+        _refuse_batches(idx)
+        return derivs_of(self.loss, self.lifted(z), self.y)
+
+    def value_at(self, z: np.ndarray) -> float:
+        """The least mean of phi(z_i + b, y_i) over b."""
+        return mean_of(self.loss.value, self.lifted(z), self.y)
+
+    def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+        """The terms of f(x), at its intercept."""
+        _refuse_batches(idx)
+        return self.loss.value(self.lifted(self.data.dot(x)), self.y)
+
+    def between(self, z: np.ndarray, dz: np.ndarray) -> Segment:
+        """t -> mean of phi(z + b + t (dz + db)): not less than f, and equal at t = 0 up to second derivatives.
+
+        The intercept moves on a line, to where Newton's step would take it. So f falls by what this says, or more.
+        """
+        at = self.lifted(z)
+        if self.deriv_shape:
+            bends = self.bends_at(z) if isinstance(self.loss, BentMulti) else None
+            move = 0.0 if bends is None else bends.follow(bends.dot(dz))
+            return Along(self.loss, self.y, at, (dz + move).astype(dz.dtype, copy=False))
+        h = second_of(self.loss, at, self.y).astype(np.float64)
+        total = float(h.sum())
+        move = -float(h @ dz) / total if total > 0 else 0.0
+        return Along(self.loss, self.y, at, (dz + move).astype(dz.dtype, copy=False))
+
+    def second_at(self, z: np.ndarray) -> np.ndarray:
+        """phi'' at given margins, lifted by their intercept."""
+        return second_of(self.loss, self.lifted(z), self.y)
+
+    def bends_at(self, z: np.ndarray) -> Any:
+        """D and P at given margins, lifted by their intercepts."""
+        return super().bends_at(self.lifted(z))
+
+    def tail(self, z: np.ndarray) -> float:
+        """As of `LinearModel`, at the intercept of the margins."""
+        return super()._tail(self.lifted(z))
+
+
+def _refuse_batches(idx: Rows) -> None:
+    if idx is not None:
+        raise InputError("an InterceptModel has no batches, its intercept depends on all rows; use a method of full gradients")
+
+
+def _inner(loss: Any) -> Any:
+    return loss.loss if isinstance(loss, Weighted) else loss
+
+
+def _level(loss: Any, z: np.ndarray, y: np.ndarray, near: float) -> float:
+    """The zero of the mean of phi'(z + b, y), which increases in b: Newton steps, halving where these leave what is left."""
+    z = z.astype(np.float64, copy=False)
+    low, high, b, reach = -np.inf, np.inf, near, 1.0 + abs(near)
+    for _ in range(TRIES):
+        c = derivs_of(loss, z + b, y)
+        total, size = float(c.sum(dtype=np.float64)), float(np.abs(c).sum(dtype=np.float64))
+        if abs(total) <= EXACT * size:
+            break
+        low, high = (b, high) if total < 0 else (low, b)
+        bend = _bend(loss, z + b, y)
+        step = -total / bend if bend > 0 else np.copysign(np.inf, -total)
+        longest = LONGEST * reach
+        new = b + float(np.clip(step, -longest, longest))
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if new in (low, high, b):
+            break
+        reach, b = max(reach, abs(new - b)), new
+    return b
+
+
+def _bend(loss: Any, z: np.ndarray, y: np.ndarray) -> float:
+    """The sum of phi'', by differences for losses that do not know it."""
+    if hasattr(loss, "second"):
+        return float(second_of(loss, z, y).sum(dtype=np.float64))
+    h = 1e-5
+    return float((derivs_of(loss, z + h, y) - derivs_of(loss, z - h, y)).sum(dtype=np.float64)) / (2 * h)
+
+
+def _levels(loss: Any, z: np.ndarray, y: np.ndarray, near: Any) -> np.ndarray:
+    """One intercept for each output."""
+    inner, w = _inner(loss), y[:, -1].astype(np.float64) if isinstance(loss, Weighted) else np.ones(len(z))
+    start = np.broadcast_to(np.asarray(near, np.float64), z.shape[1:]).copy()
+    if isinstance(inner, Multinomial):
+        return _softmax_levels(loss, z.astype(np.float64, copy=False), y, w, start)
+    return np.array([_task_level(inner.loss, z[:, j], y[:, j], w, start[j]) for j in range(z.shape[1])])
+
+
+def _task_level(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: float) -> float:
+    from extremal.weighted import WeightedCurved
+
+    return _level(WeightedCurved(loss, 1.0), z, np.column_stack([y, w]), near)
+
+
+def _softmax_levels(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Damped Newton steps for the intercepts of all classes, of sum 0."""
+    value = mean_of(loss.value, z + b, y)
+    for _ in range(TRIES):
+        c = derivs_of(loss, z + b, y).astype(np.float64)
+        g = c.mean(axis=0)
+        if np.abs(g).max() <= EXACT * max(np.abs(c).mean(), 1e-300):
+            break
+        e = np.exp(z + b - (z + b).max(axis=1, keepdims=True))
+        p = e / e.sum(axis=1, keepdims=True)
+        H = np.diag((w @ p) / len(z)) - (p * w[:, None]).T @ p / len(z)
+        step = np.linalg.lstsq(H + 1e-14 * np.trace(H) * np.eye(len(b)) + 1.0 / len(b) ** 2 * np.trace(H), -g, rcond=None)[0]
+        step -= step.mean()
+        step *= min(1.0, LONGEST / max(np.abs(step).max(), 1e-300))
+        t, slope = 1.0, float(g @ step)
+        while (new := mean_of(loss.value, z + b + t * step, y)) > value + 1e-4 * t * slope + 1e-15 * abs(value) and t > 1e-6:
+            t /= 2
+        if t <= 1e-6 or (t == 1.0 and np.abs(step).max() <= EXACT * (1 + np.abs(b).max())):
+            break
+        b, value = b + t * step, min(new, value)
+    return b - b.mean()
