@@ -111,7 +111,7 @@ def test_the_gap_certifies_coefficients_and_intercept_together(loss, y, C):
     wide = ex.minimize(
         joint, ex.Product(C.on(DIM), ex.Box(-20.0, 20.0, shape=1)), ex.FullyCorrectiveFW(), tol=1e-5, max_iter=3000
     )
-    assert r.value - r.gap <= wide.value
+    assert r.value - r.gap <= wide.value + 1e-12
     assert r.value <= wide.value + 1e-12
 
 
@@ -207,7 +207,7 @@ def test_newton_steps_between_bounds_certify_every_loss(loss, y, C):
 
 def test_many_sparse_columns_go_by_products():
     rng = np.random.default_rng(0)
-    M = sp.random_array((600, 900), density=0.02, rng=rng, format="csr")
+    M = sp.csr_array(rng.standard_normal((600, 900)) * (rng.random((600, 900)) < 0.02))
     y = np.where(M @ np.maximum(rng.standard_normal(900), 0) + 0.1 * rng.standard_normal(600) > 0.1, 1.0, -1.0)
     f = ex.InterceptModel(ex.Logistic(), M, y)
     r = ex.minimize(f, ex.Box(0.0, 2.0), tol=1e-6)

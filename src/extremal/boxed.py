@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import NonFiniteError
-from extremal.weights import FLAT, FORCING, RIDGE, TRIES
+from extremal.weights import FLAT, FORCING, RIDGE, TRIES, shortest, singular
 
 ROUNDS = 100  # of the active-set method, at most
 
@@ -92,9 +92,9 @@ class BoxQuadratic:
         ridge = max(RIDGE * float(diagonal.sum()) / len(idx), FLAT * float(np.abs(right).max()) / self._width(idx), 1e-300)
         for _ in range(TRIES):
             M.flat[:: len(idx) + 1] = diagonal + ridge
-            _, step, info = dposv(M, right)
+            factor, step, info = dposv(M, right)
             if info == 0 and np.isfinite(step).all():
-                return step
+                return shortest(M, right, ridge) if singular(factor) else step
             ridge *= 100.0
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.losses import BentMulti, MultiLoss
-from extremal.margins import Along, derivs_of, mean_of, second_of
+from extremal.losses import BentMulti, MultiLoss, compiled
+from extremal.margins import Along, bent_of, derivs_of, mean_of, second_of
 from extremal.multi_losses import Multinomial, MultiTask
 from extremal.objective import LinearModel, Rows, Segment
-from extremal.weighted import Weighted
+from extremal.weighted import WeightedCurved, unweighted, weights_of
 
 TRIES = 100  # looks at all margins, at most, for an intercept
 LONGEST = 8.0  # no Newton step for an intercept is longer, in multiples of what has been seen of it
@@ -58,7 +58,7 @@ class InterceptModel(LinearModel):
         super().__init__(loss, A, y, weights)
         if not self.loss.convex:
             raise InputError(f"`InterceptModel(loss=...)` must be convex, got {loss!r}; append a column of ones to A instead")
-        inner = _inner(self.loss)
+        inner = unweighted(self.loss)
         if isinstance(inner, MultiLoss) and not isinstance(inner, (Multinomial, MultiTask)):
             raise InputError(f"`InterceptModel(loss=...)` of several outputs must be Multinomial or MultiTask, got {loss!r}")
 
@@ -86,14 +86,19 @@ class InterceptModel(LinearModel):
 
     def _pass(self, x: np.ndarray, value: bool = False, grad: bool = False) -> tuple[float, np.ndarray]:
         z = self.lifted(self.data.dot(x))
-        mean = mean_of(self.loss.value, z, self.y) if value else 0.0
-        return mean, self.combine(derivs_of(self.loss, z, self.y)) if grad else z
+        return self._at(z) if grad else (mean_of(self.loss.value, z, self.y), z)
 
     def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """f(x), its gradient and the margins A x, without the intercept."""
         z = self.data.dot(x)
-        at = self.lifted(z)
-        return mean_of(self.loss.value, at, self.y), self.combine(derivs_of(self.loss, at, self.y)), z
+        return *self._at(self.lifted(z)), z
+
+    def _at(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """The mean and its gradient, at margins that have been lifted."""
+        if compiled(self.loss) is None:
+            return mean_of(self.loss.value, z, self.y), self.combine(derivs_of(self.loss, z, self.y))
+        total, c, _ = bent_of(self.loss, z, self.y, valued=True)
+        return total / self.n, self.combine(c.astype(z.dtype, copy=False))
 
     def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
         """c_i for all i."""
@@ -146,21 +151,16 @@ def _refuse_batches(idx: Rows) -> None:
         raise InputError("an InterceptModel has no batches, its intercept depends on all rows; use a method of full gradients")
 
 
-def _inner(loss: Any) -> Any:
-    return loss.loss if isinstance(loss, Weighted) else loss
-
-
 def _level(loss: Any, z: np.ndarray, y: np.ndarray, near: float) -> float:
     """The zero of the mean of phi'(z + b, y), which increases in b: Newton steps, halving where these leave what is left."""
-    z = z.astype(np.float64, copy=False)
+    z, bent = z.astype(np.float64, copy=False), bent_of if hasattr(loss, "second") else _differences
     low, high, b, reach = -np.inf, np.inf, near, 1.0 + abs(near)
     for _ in range(TRIES):
-        c = derivs_of(loss, z + b, y)
-        total, size = float(c.sum(dtype=np.float64)), float(np.abs(c).sum(dtype=np.float64))
+        _, c, h = bent(loss, z + b, y)
+        total, size, bend = (float(a.sum(dtype=np.float64)) for a in (c, np.abs(c), h))
         if abs(total) <= EXACT * size:
             break
         low, high = (b, high) if total < 0 else (low, b)
-        bend = _bend(loss, z + b, y)
         step = -total / bend if bend > 0 else np.copysign(np.inf, -total)
         longest = LONGEST * reach
         new = b + float(np.clip(step, -longest, longest))
@@ -172,17 +172,16 @@ def _level(loss: Any, z: np.ndarray, y: np.ndarray, near: float) -> float:
     return b
 
 
-def _bend(loss: Any, z: np.ndarray, y: np.ndarray) -> float:
-    """The sum of phi'', by differences for losses that do not know it."""
-    if hasattr(loss, "second"):
-        return float(second_of(loss, z, y).sum(dtype=np.float64))
-    h = 1e-5
-    return float((derivs_of(loss, z + h, y) - derivs_of(loss, z - h, y)).sum(dtype=np.float64)) / (2 * h)
+def _differences(loss: Any, z: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """phi' and phi'' of a loss that knows its first derivative only."""
+    step = 1e-5
+    return 0.0, derivs_of(loss, z, y), (derivs_of(loss, z + step, y) - derivs_of(loss, z - step, y)) / (2 * step)
 
 
 def _levels(loss: Any, z: np.ndarray, y: np.ndarray, near: Any) -> np.ndarray:
     """One intercept for each output."""
-    inner, w = _inner(loss), y[:, -1].astype(np.float64) if isinstance(loss, Weighted) else np.ones(len(z))
+    inner, w = unweighted(loss), weights_of(loss, y)
+    w = np.ones(len(z)) if w is None else w.astype(np.float64)
     start = np.broadcast_to(np.asarray(near, np.float64), z.shape[1:]).copy()
     if isinstance(inner, Multinomial):
         return _softmax_levels(loss, z.astype(np.float64, copy=False), y, w, start)
@@ -190,29 +189,45 @@ def _levels(loss: Any, z: np.ndarray, y: np.ndarray, near: Any) -> np.ndarray:
 
 
 def _task_level(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: float) -> float:
-    from extremal.weighted import WeightedCurved
-
     return _level(WeightedCurved(loss, 1.0), z, np.column_stack([y, w]), near)
 
 
 def _softmax_levels(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Damped Newton steps for the intercepts of all classes, of sum 0."""
+    """The intercepts of all classes, of sum 0: damped Newton steps, from the last ones or from 0 where these lead nowhere."""
+    for start in (b, np.zeros_like(b)):
+        found, done = _softmax_steps(loss, z, y, w, start)
+        if done:
+            break
+    return found - found.mean()
+
+
+def _softmax_steps(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
     value = mean_of(loss.value, z + b, y)
     for _ in range(TRIES):
         c = derivs_of(loss, z + b, y).astype(np.float64)
         g = c.mean(axis=0)
         if np.abs(g).max() <= EXACT * max(np.abs(c).mean(), 1e-300):
-            break
-        e = np.exp(z + b - (z + b).max(axis=1, keepdims=True))
-        p = e / e.sum(axis=1, keepdims=True)
-        H = np.diag((w @ p) / len(z)) - (p * w[:, None]).T @ p / len(z)
-        step = np.linalg.lstsq(H + 1e-14 * np.trace(H) * np.eye(len(b)) + 1.0 / len(b) ** 2 * np.trace(H), -g, rcond=None)[0]
-        step -= step.mean()
-        step *= min(1.0, LONGEST / max(np.abs(step).max(), 1e-300))
+            return b, True
+        step = _softmax_step(z + b, w, g)
         t, slope = 1.0, float(g @ step)
         while (new := mean_of(loss.value, z + b + t * step, y)) > value + 1e-4 * t * slope + 1e-15 * abs(value) and t > 1e-6:
             t /= 2
-        if t <= 1e-6 or (t == 1.0 and np.abs(step).max() <= EXACT * (1 + np.abs(b).max())):
-            break
+        if t <= 1e-6:
+            return b, np.abs(g).max() <= 1e-8 * np.abs(c).mean()
+        if np.abs(step).max() <= EXACT * (1 + np.abs(b).max()):
+            return b, True
         b, value = b + t * step, min(new, value)
-    return b - b.mean()
+    return b, False
+
+
+def _softmax_step(z: np.ndarray, w: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Newton's, of sum 0. Diagonal entries are minus the sums of the others, which keeps their digits where p is nearly 1."""
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    p = e / e.sum(axis=1, keepdims=True)
+    H = -(p * w[:, None]).T @ p / len(z)
+    np.fill_diagonal(H, 0.0)
+    np.fill_diagonal(H, -H.sum(axis=1))
+    trace = max(float(np.trace(H)), 1e-300)
+    step = np.linalg.lstsq(H + trace / len(g) ** 2, -g, rcond=None)[0]
+    step -= step.mean()
+    return step * min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-300))

@@ -23,7 +23,7 @@ from extremal.margins import CHUNK, Along, derivs_of, mean_of, second_of
 from extremal.multi_losses import Bends
 from extremal.smoothness import lambda_max
 from extremal.vertices import Chord, Vertex
-from extremal.weighted import with_weights
+from extremal.weighted import unweighted, weights_of, with_weights
 
 Rows = np.ndarray | None  # indices of components; None means all of them
 BLOCK = 2**17  # numbers of a block of a dense matrix: 1 MiB, which stays in the cache, and for which BLAS starts no threads
@@ -304,17 +304,24 @@ class LinearModel:
 
     @property
     def smoothness(self) -> float:
-        """L = curvature * lambda_max(A'A) / n for any number of outputs, by a dense eigenvalue or Lanczos; computed once."""
-        return self.loss.curvature * self._lambda_max / self.n
+        """L = curvature * lambda_max(A' diag(w) A) / n for any number of outputs, by an eigenvalue or Lanczos; computed once."""
+        return unweighted(self.loss).curvature * self._lambda_max / self.n
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The weights of the rows, of mean 1; None if there are none."""
+        return weights_of(self.loss, self.y)
 
     @cached_property
     def _lambda_max(self) -> float:
-        return self.data.lambda_max() if isinstance(self.data, _Known) else lambda_max(self.data)
+        known = isinstance(self.data, _Known) and self.weights is None
+        return self.data.lambda_max() if known else lambda_max(self.data, self.weights)  # type: ignore[attr-defined]
 
     @cached_property
     def row_smoothness(self) -> np.ndarray:
         """L_i = curvature * |a_i|^2; the paper's Lt is the root of the mean of their squares."""
-        return self.loss.curvature * self.data.row_norms2().astype(np.float64)
+        rows = unweighted(self.loss).curvature * self.data.row_norms2().astype(np.float64)
+        return rows if self.weights is None else rows * self.weights
 
 
 @runtime_checkable

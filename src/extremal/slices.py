@@ -51,6 +51,8 @@ def ready(f: Any) -> None:
     row = f.sample(np.zeros(1, np.intp))
     part = sliced(row, np.zeros(1, np.intp))
     z = part.dot(np.zeros(1, f.dtype))
+    if not f.separate:
+        row._last = z, 0.0  # one row alone has no best intercept
     part.hessian(z)
     row.between(z, z).value(1.0)
     if f.n <= SHORT:

@@ -7,19 +7,20 @@ import numpy as np
 from extremal.data import Data
 
 
-def lambda_max(A: Data) -> float:
-    """Largest eigenvalue of A'A, to a relative 1e-6 and never below it by more."""
+def lambda_max(A: Data, weights: np.ndarray | None = None) -> float:
+    """Largest eigenvalue of A'A, or of A' diag(weights) A, to a relative 1e-6 and never below it by more."""
     d = A.shape[1]
     if not A.row_norms2().any():
         return 0.0
+    w = 1.0 if weights is None else weights.astype(A.dtype, copy=False)
     if d <= 64:
-        columns = [A.tdot(A.dot(e)).astype(np.float64) for e in np.eye(d, dtype=A.dtype)]
+        columns = [A.tdot(w * A.dot(e)).astype(np.float64) for e in np.eye(d, dtype=A.dtype)]
         return max(0.0, float(np.linalg.eigvalsh(np.array(columns))[-1]))
 
     from scipy.sparse.linalg import LinearOperator, eigsh  # imported when first needed: it takes long
 
     def gram(v: np.ndarray) -> np.ndarray:
-        return A.tdot(A.dot(v.reshape(-1).astype(A.dtype))).astype(np.float64)
+        return A.tdot(w * A.dot(v.reshape(-1).astype(A.dtype))).astype(np.float64)
 
     operator = LinearOperator((d, d), matvec=gram, dtype=np.float64)  # pyright: ignore
     v0 = np.random.default_rng(0).standard_normal(d)

@@ -111,3 +111,13 @@ def with_weights(loss: Loss, y: np.ndarray, weights: Any, call: str = "LinearMod
         return SignedLogistic(heaviest), (y * w).astype(y.dtype)
     kind = WeightedMulti if isinstance(loss, MultiLoss) else WeightedCurved if isinstance(loss, Curved) else Weighted
     return kind(loss, heaviest), np.column_stack([y, w.astype(y.dtype)])
+
+
+def unweighted(loss: Any) -> Any:
+    """The loss of a row of weight 1."""
+    return Logistic() if type(loss) is SignedLogistic else loss.loss if isinstance(loss, Weighted) else loss
+
+
+def weights_of(loss: Any, y: np.ndarray) -> np.ndarray | None:
+    """The weights that targets carry; None if they carry none."""
+    return np.abs(y) if type(loss) is SignedLogistic else y[:, -1] if isinstance(loss, Weighted) else None

@@ -14,6 +14,8 @@ FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: 
 TRIES = 30  # at a larger ridge, for matrices that are not quite positive semidefinite
 NOTHING = 1e-15  # a weight of this size is rounding
 ROUNDS = 50  # of the active-set method, at most
+SINGULAR = 1e-10  # the smallest pivot, as a share of the largest, from which on solutions of a system are not told apart
+ROUNDING = 1e-9  # share of a slope that may be rounding
 FORCING = 0.1  # share of the residual that conjugate gradients leave
 
 
@@ -112,8 +114,9 @@ class Quadratic:
         ridge = max(RIDGE * float(diagonal.sum()) / len(others), FLAT * float(np.abs(right).max()), 1e-300)
         for _ in range(TRIES):
             M.flat[:: len(others) + 1] = diagonal + ridge
-            _, step, info = dposv(M, right)
+            factor, step, info = dposv(M, right)
             if info == 0 and np.isfinite(step).all():
+                step = shortest(M, right, ridge) if singular(factor) else step
                 return np.concatenate([step[:base], [-float(step.sum())], step[base:]])
             ridge *= 100.0
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
@@ -165,6 +168,24 @@ class Quadratic:
         if stop < 1.0:
             last[down[w[idx[down]] / -step[down] <= stop]] = 0.0
         return self.look(_weights(w, idx, last))
+
+
+def singular(factor: np.ndarray) -> bool:
+    """Whether solutions of a system are not told apart, by the pivots of its Cholesky factor."""
+    pivots = np.square(factor.diagonal())
+    return bool(pivots.min() <= SINGULAR * pivots.max())
+
+
+def shortest(M: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:
+    """Of many solutions of M u = right the shortest: rounding must not choose among them.
+
+    Where there is no curvature but a slope, u is as long as the ridge allows.
+    """
+    values, vectors = np.linalg.eigh(M)
+    along = vectors.T @ right
+    flat = values <= 1e-3 * SINGULAR * values[-1] + 2 * ridge
+    nothing = flat & (np.abs(along) <= ROUNDING * float(np.linalg.norm(right)))
+    return vectors @ np.where(nothing, 0.0, along / np.where(flat, ridge, values))
 
 
 def _weights(w: np.ndarray, idx: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -18,6 +19,8 @@ from extremal.sets.base import ConvexSet
 from extremal.steps import Step
 from extremal.vertices import Vertex, least
 
+ORTHOGONAL = 1e-9  # share of |x| |g| that <g, x> may be by rounding
+
 Lmo = Callable[..., Vertex]  # the oracle: of g, or of g and the point x where the set is on a manifold
 
 
@@ -33,7 +36,7 @@ class Oracle(Protocol):
 def frank_wolfe_gap(lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
     """max over s of <g, x - s>, or a proven bound on it where the oracle is not exact; negative by rounding only."""
     here, there = inner(x, g), least(lmo(g), g)
-    if here - there < -1e-4 * (abs(here) + abs(there)):
+    if here - there < -1e-4 * (abs(here) + abs(there)) - ORTHOGONAL * math.sqrt(float(inner(x, x)) * float(inner(g, g))):
         raise InputError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
     return max(0.0, here - there)
 

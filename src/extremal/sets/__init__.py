@@ -59,8 +59,8 @@ else:
 __all__ = [
     "SETS", "AffineCut", "Birkhoff", "BoundedL1Ball", "Box", "BudgetBox", "CappedSimplex", "Columns", "ConvexHull", "ConvexSet",
     "ElasticBall", "Faced", "FacedProduct", "FacedRows", "Fantope", "GroupBall", "Hypersimplex", "IntegerHull", "KNormBall",
-    "KSparseBall", "KSupportBall", "L1Ball", "L2Ball", "LatentGroupBall", "LinearImage", "LinfBall", "LoewnerInterval", "LpBall",
-    "Matchings", "MaxNormBall", "MinkowskiSum", "Monotone", "NuclearBall", "Oracle", "OwlBall", "PathPolytope", "Polytope",
-    "Product", "Projectable", "Rows", "ScaledSet", "ShiftedSet", "Simplex", "SpanningTrees", "Spectrahedron", "SpectralBall",
-    "Symmetrised", "TransportPolytope", "UnitSimplex", "Warm", "WeightedL1Ball", "named", "parse",
+    "KSparseBall", "KSupportBall", "L1Ball", "L2Ball", "LatentGroupBall", "LinearImage", "LinfBall", "LoewnerInterval",
+    "LpBall", "Matchings", "MaxNormBall", "MinkowskiSum", "Monotone", "NuclearBall", "Oracle", "OwlBall", "PathPolytope",
+    "Polytope", "Product", "Projectable", "Rows", "ScaledSet", "ShiftedSet", "Simplex", "SpanningTrees", "Spectrahedron",
+    "SpectralBall", "Symmetrised", "TransportPolytope", "UnitSimplex", "Warm", "WeightedL1Ball", "named", "parse",
 ]  # fmt: skip

@@ -1,0 +1,47 @@
+"""What all rules of rounding share: the two tables by kind of set, and bounds that a float type can hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from extremal.sets.base import ConvexSet
+
+FAR = 1e-3  # a constraint that is broken by more than this part of its size is not a matter of rounding
+Pairs = Iterator[tuple[float, float]]  # by how much a constraint is broken, and the size of its numbers
+
+
+@singledispatch
+def settled(C: ConvexSet, x: Any) -> Any:
+    """The rule for a kind of set; x itself without one. ``extremal.rows`` has the one for polytopes."""
+    return x
+
+
+@singledispatch
+def broken(C: ConvexSet, x: Any) -> Pairs:
+    """By how much constraints are broken, each with the size of its numbers; by membership if nothing else is known."""
+    tolerance = next((tol for tol in (1e-13, 1e-11, 1e-9, 1e-7, 1e-5) if C.contains(x, tol)), 1.0)
+    yield 0.0 if tolerance == 1e-13 else tolerance * C.diameter, C.diameter
+
+
+def inside(lower: Any, upper: Any, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """The bounds in a float type, rounded inward; to the nearest number where none is between them."""
+    lower, upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
+    lo, up = lower.astype(dtype), upper.astype(dtype)
+    lo = np.where(lo < lower, np.nextafter(lo, dtype.type(np.inf)), lo)
+    up = np.where(up > upper, np.nextafter(up, dtype.type(-np.inf)), up)
+    crossed = lo > up
+    return np.where(crossed, lower.astype(dtype), lo), np.where(crossed, lower.astype(dtype), up)
+
+
+def out_of(x: np.ndarray, lower: Any, upper: Any, most: float = math.inf) -> Pairs:
+    """How far entries are beyond their bounds."""
+    lo, up = (np.asarray(b, np.float64) for b in inside(lower, upper, x.dtype))
+    wide = x.astype(np.float64)
+    ends = np.abs(np.concatenate([lo.reshape(-1), up.reshape(-1), wide.reshape(-1)]))
+    size = min(most, float(np.max(ends, where=np.isfinite(ends), initial=0.0)))
+    yield max(0.0, float((lo - wide).max()), float((wide - up).max())), size

@@ -1,0 +1,82 @@
+"""Norms: points shrink by ulps until their norm, as computed, is at most the radius."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from extremal.rounding.base import FAR, Pairs, broken, inside, settled
+from extremal.rounding.totals import summed, within
+from extremal.sets.norm_balls import L1Ball, L2Ball, LinfBall, WeightedL1Ball
+from extremal.sets.norm_base import NormBall
+from extremal.sets.nuclear import NuclearBall, SpectralBall
+
+
+@settled.register
+def _(C: LinfBall, x: np.ndarray) -> np.ndarray:
+    if C.centre is not None:
+        return _shrunk(C, x)
+    return np.clip(x, *inside(-C.radius, C.radius, x.dtype))
+
+
+@settled.register
+def _(C: L1Ball, x: np.ndarray) -> np.ndarray:
+    return _shrunk(C, x) if C.centre is not None else within(x, C.radius, np.zeros(()), np.asarray(C.radius))
+
+
+def _shrunk(C: Any, x: Any) -> Any:
+    """x, or the nearest point on the way to the centre whose norm fits: with some ulps to spare, for other ways to sum up."""
+    eps, size = float(np.finfo(x.dtype).eps), math.prod(x.shape)
+    spare = 1 - (4 + math.log2(size)) * eps
+    most = float(inside(0.0, C.radius, x.dtype)[1]) * spare
+    centre = getattr(C, "centre", None)
+
+    def norms(y: Any) -> list[float]:
+        away = y if centre is None else y.astype(np.float64) - centre
+        return [C.norm(away), *(_plain(C, y) if centre is None else ())]
+
+    first = max(norms(x))
+    factor, ulps = 1.0 if first <= most else most / first, 0
+    while factor * (1 - ulps * eps) > 1 - 10 * FAR:
+        c = factor * (1 - ulps * eps)
+        y = (
+            x
+            if c == 1
+            else x * (x.dtype.type(c) if isinstance(x, np.ndarray) else c)
+            if centre is None
+            else (c * (x - centre) + centre).astype(x.dtype)
+        )
+        if max(norms(y)) <= most:
+            return y
+        ulps = 2 * ulps + 1
+    return x
+
+
+def _plain(C: Any, x: Any) -> Iterator[float]:
+    """The norm as numpy computes it in x's own float type."""
+    if isinstance(C, L2Ball):
+        flat = x.reshape(-1)
+        yield from (float(np.linalg.norm(flat)), float(np.sqrt((flat * flat).sum())))
+    elif isinstance(C, WeightedL1Ball):
+        yield float((C.weights.astype(x.dtype) * np.abs(x)).sum())
+    elif isinstance(C, (NuclearBall, SpectralBall)) and x.dtype == np.float32 and isinstance(x, np.ndarray):
+        yield float(np.linalg.norm(x, "nuc" if isinstance(C, NuclearBall) else 2))
+
+
+@settled.register(NormBall)
+@settled.register(NuclearBall)
+@settled.register(SpectralBall)
+def _(C: Any, x: Any) -> Any:
+    return _shrunk(C, x)
+
+
+@broken.register(NormBall)
+@broken.register(NuclearBall)
+@broken.register(SpectralBall)
+def _(C: Any, x: Any) -> Pairs:
+    centre = getattr(C, "centre", None)
+    norm = summed(np.abs(x)) if isinstance(C, L1Ball) and centre is None else C.norm(x if centre is None else x - centre)
+    yield max(0.0, norm - C.radius), C.radius

@@ -1,0 +1,159 @@
+"""Polytopes: a point moves toward an inner one until every inequality holds, however it is summed up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal.rounding.base import FAR, Pairs, broken, inside, out_of, settled
+from extremal.rounding.totals import sum_to, summed, unit
+from extremal.sets.images import LinearImage
+from extremal.sets.polytopes import Polytope
+
+DENSE = 4_000_000  # entries; equations of more are left as they are
+
+
+@settled.register
+def _(C: Polytope, x: np.ndarray) -> np.ndarray:
+    """On the bounds, next to the equations, and then inside the inequalities; entries at a bound stay there if they can."""
+    lo, up = inside(C.bounds[:, 0], C.bounds[:, 1], x.dtype)
+    y = _finished(C, _on_equations(C, np.clip(x, lo, up), lo, up), lo, up)
+    over = _excess(C, y)
+    if not (over > 0).any():
+        return y
+    for fixed in ((y == lo) | (y == up), lo == up):
+        inner = _inner(C, np.where(fixed, y, lo), np.where(fixed, y, up))
+        if inner is not None:
+            bad = over > 0
+            t = float((over[bad] / (over[bad] - np.minimum(_excess(C, inner)[bad], 0.0))).max())
+            while t < 10 * FAR:
+                z = _finished(C, np.clip((y + t * (inner - y)).astype(x.dtype), lo, up), lo, up)
+                if not (_excess(C, z) > 0).any():
+                    return z
+                t = 2 * t + float(np.finfo(x.dtype).eps)
+    return y
+
+
+@broken.register
+def _(C: Polytope, x: np.ndarray) -> Pairs:
+    yield from out_of(x, C.bounds[:, 0], C.bounds[:, 1])
+    wide, size = x.astype(np.float64), C._program.size
+    for A, b, equations in ((C.A_ub, C.b_ub, False), (C.A_eq, C.b_eq, True)):
+        if A is None:
+            continue
+        near = np.arange(len(b)) if equations else np.flatnonzero(A @ wide - b + _rounding(A, wide) > 0)
+        for i in near:
+            row, where = _row(A, int(i))
+            total = _total_of(C) if equations else None
+            right = b[i] if total is None else row[0] * float(x.dtype.type(total))
+            off = summed(np.append(row * wide[where], -right))
+            scale = float(np.abs(row).max(initial=0.0)) * size + abs(float(b[i]))
+            yield abs(off) if equations else max(0.0, off), scale
+
+
+def _row(A: Any, i: int) -> tuple[np.ndarray, Any]:
+    """The entries of a row, and where they are."""
+    if not sp.issparse(A):
+        return A[i], slice(None)
+    cut = slice(A.indptr[i], A.indptr[i + 1])
+    return A.data[cut], A.indices[cut]
+
+
+def _rounding(A: Any, x: np.ndarray) -> np.ndarray:
+    """The most that rounding can make of A x, in any order of summation."""
+    count = np.diff(A.indptr) if sp.issparse(A) else (A != 0).sum(axis=1)
+    return (count + 1) * float(np.finfo(np.float64).eps) * (abs(A) @ np.abs(x))
+
+
+def _excess(C: Polytope, x: np.ndarray) -> np.ndarray:
+    """A_ub x - b_ub, and what rounding can add."""
+    wide = x.astype(np.float64)
+    return np.zeros(0) if C.A_ub is None else C.A_ub @ wide - C.b_ub + _rounding(C.A_ub, wide)
+
+
+def _on_equations(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+    """x with the smallest changes that bring it nearer to the equations, as long as they do."""
+    if C.A_eq is None or C.A_eq.shape[0] * x.size > DENSE:
+        return x
+    A = np.asarray(C.A_eq.toarray() if sp.issparse(C.A_eq) else C.A_eq)
+    off = C.b_eq - A @ x.astype(np.float64)
+    for _ in range(5):
+        free = (x > lo) & (x < up)
+        if not off.any() or not free.any():
+            break
+        y = x.astype(np.float64)
+        y[free] += np.linalg.lstsq(A[:, free], off, rcond=None)[0]
+        y = np.clip(y.astype(x.dtype), lo, up)
+        rest = C.b_eq - A @ y.astype(np.float64)
+        if not np.abs(rest).max() < np.abs(off).max():
+            break
+        x, off = y, rest
+    return x
+
+
+def _finished(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+    """x with equations that hold exactly, if a known total or rounding to a coarser grid can make them so."""
+    if C.A_eq is None:
+        return x
+    total = _total_of(C)
+    if total is not None:
+        return sum_to(x, lo, up, total)
+    scale = unit(float(np.abs(x).max()), x.dtype)
+    for grid in (0.0, *(scale * 2.0**bits for bits in ((4, 8, 12) if x.dtype == np.float64 else (2, 4)))):
+        y = x if grid == 0 else np.where((x == lo) | (x == up), x, np.clip((np.round(x / grid) * grid).astype(x.dtype), lo, up))
+        if not (C.A_eq @ y.astype(np.float64) - C.b_eq).any():
+            return y
+    return x
+
+
+def _total_of(C: Polytope) -> float | None:
+    """The total, if the only equation is that all entries sum to one."""
+    if C.A_eq is None or C.A_eq.shape[0] > 1:
+        return None
+    row = _row(C.A_eq, 0)[0]
+    return float(C.b_eq[0]) if len(row) == len(C.bounds) and (row == 1).all() else None
+
+
+def _inner(C: Polytope, lower: np.ndarray, upper: np.ndarray) -> np.ndarray | None:
+    """The point between bounds that is farthest from all inequalities, each divided by its norm; None if one is met by all."""
+    from scipy.optimize import linprog
+
+    A: Any = sp.csr_array(C.A_ub)
+    norms = np.maximum(np.sqrt(np.asarray((A * A).sum(axis=1)).reshape(-1)), 1e-300)
+    rows = sp.hstack([sp.diags_array(1 / norms) @ A, np.ones((A.shape[0], 1))])
+    equations = None if C.A_eq is None else sp.hstack([sp.csr_array(C.A_eq), np.zeros((C.A_eq.shape[0], 1))])
+    size = C._program.size
+    ends = np.column_stack([np.append(lower, 0.0), np.append(upper, size)])
+    found = linprog(np.append(np.zeros(len(lower)), -1.0), rows, C.b_ub / norms, equations, C.b_eq, ends, method="highs")
+    return found.x[:-1] if found.status == 0 and found.x[-1] > 1e-9 * size else None
+
+
+# {p - q : (p, q) in a polytope}: an l1 ball cut by inequalities, of which p = max(x, 0) and q = max(-x, 0) tell all
+
+
+def is_split(C: LinearImage) -> bool:
+    """Whether the image is p - q, p and q not negative."""
+    d = C.A.shape[0]
+    if not (isinstance(C.C, Polytope) and sp.issparse(C.A) and C.A.shape == (d, 2 * d) and C.A.nnz == 2 * d):
+        return False
+    same = np.array_equal(C.A.indices, np.tile(np.arange(d), 2)) and np.array_equal(C.A.data, np.repeat([1.0, -1.0], d))
+    return same and bool((C.C.bounds[:, 0] >= 0).all())
+
+
+def _split(x: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.maximum(x, 0), np.maximum(-x, 0)])
+
+
+@settled.register
+def _(C: LinearImage, x: np.ndarray) -> np.ndarray:
+    if not is_split(C):
+        return x
+    z = settled(C.C, _split(x))
+    return z[: x.size] - z[x.size :]
+
+
+@broken.register
+def _(C: LinearImage, x: np.ndarray) -> Pairs:
+    yield from broken(C.C, _split(x)) if is_split(C) else broken.dispatch(object)(C, x)

@@ -1,0 +1,108 @@
+"""What estimators say of their fit: how good it is, what it cost, and a warning where the tolerance was not reached."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight
+
+from extremal import checks
+from extremal.checks import InputError
+
+HINTS = {
+    "unbounded": "the loss goes on falling as coefficients grow (separable classes, for one), so that there is no best fit: "
+    "give a bound, by radius= or in constraint=",
+    "max_iter": "raise max_iter, or accept a larger tol",
+    "max_grads": "raise max_iter, or accept a larger tol",
+    "stalled": "this is as far as the precision of the numbers goes: use float64, scale the data, or accept a larger tol",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Certificate:
+    """How good a fit is: f is at most ``gap`` above its minimum over the set, and the coefficients are in the set.
+
+    Examples
+    --------
+    >>> Certificate(0.5, 1e-9, "Simplex(total=1)", 0.0, 4.0, "newton")
+    Certificate(f = 0.5, at most 1e-09 above the minimum (2e-09 of f)
+      over Simplex(total=1), violated by 0
+      by newton, in 4 passes over the rows)
+    """
+
+    value: float  # f at the answer
+    gap: float  # its Frank-Wolfe gap
+    set: str  # the set, as it reads
+    violation: float  # how far the answer is from it
+    passes: float  # component gradients over rows
+    method: str  # what found it
+
+    @property
+    def relative_gap(self) -> float:
+        """gap / |f|; infinite if f is 0 and the gap is not."""
+        return 0.0 if self.gap == 0 else float(np.divide(self.gap, abs(self.value))) if self.value else np.inf
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(f = {self.value:.10g}, at most {self.gap:.3g} above the minimum ({self.relative_gap:.3g} of f)\n"
+            f"  over {self.set}, violated by {self.violation:g}\n"
+            f"  by {self.method}, in {self.passes:.3g} passes over the rows)"
+        )
+
+    @classmethod
+    def of(cls, model: Any, rows: int, method: str) -> Certificate:
+        """Of a fitted estimator."""
+        passes = model.n_grads_ / rows
+        return cls(model.objective_, model.dual_gap_, str(model.constraint_), model.constraint_violation_, passes, method)
+
+
+def report(model: Any) -> None:
+    """Warn if the tolerance was not reached, and write a line if the estimator is verbose."""
+    name = type(model).__name__
+    if model.verbose:
+        sys.stdout.write(f"{name}: {model.certificate_!r}\n")
+    if model.status_ == "tol":
+        return
+    c, hint = model.certificate_, HINTS.get(model.status_, "accept a larger tol")
+    warnings.warn(
+        f"{name} ended ({model.status_}) with a certified gap of {c.gap:.2g}, {c.relative_gap:.2g} of the objective, which is "
+        f"more than tol={model.tol:g} allows; {hint}",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def check_options(model: Any) -> None:
+    """Refuse options of the run that make no sense."""
+    name = type(model).__name__
+    checks.positive(name, "tol", model.tol)
+    checks.whole(name, "max_iter", model.max_iter, 1)
+    checks.flag(name, "warm_start", model.warm_start)
+    if isinstance(model.verbose, str) or not 0 <= model.verbose:
+        raise InputError(f"`{name}(verbose=...)` must be a whole number of at least 0, got {model.verbose!r}")
+
+
+def read_weights(model: Any, sample_weight: Any, X: Any) -> np.ndarray | None:
+    """Sample weights in float64, refusing negative ones and those that are all zero; None if none were given."""
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if not (weights >= 0).all() or not weights.any():
+        least = f"a least of {weights.min():g} and a largest of {weights.max():g}"
+        raise InputError(f"`{type(model).__name__}.fit(sample_weight=...)` must be non-negative and not all zero, got {least}")
+    return weights
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed: 0 for None, a whole number as it is, a draw from a generator."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,230 @@
+"""From data and a constraint to a certified fit: what every estimator of this package calls."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.data import CSR, Dense
+from extremal.driver import minimize
+from extremal.gradients import Full, Growing
+from extremal.intercepts import InterceptModel
+from extremal.losses import Logistic, Loss
+from extremal.methods import Budget, as_recipe
+from extremal.multi_losses import Multinomial
+from extremal.objective import LinearModel
+from extremal.paths import inside
+from extremal.result import Record, Result, Trace
+from extremal.rounding import settle, violation
+from extremal.sets import Box, ConvexSet, Product
+from extremal.sklearn.constraints import read_constraint
+from extremal.weighted import unweighted
+
+FIRST_REACH = 100.0  # where a constraint has no bound of its own: so many times the size that a coefficient is likely to have
+GROWTH = 30.0  # by which that is multiplied while the solution touches it
+GROWTHS = 4  # so often at most
+SMALL = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds
+POLISH = 6  # iterations for that, at most
+NOTHING = {8: 1e-9, 4: 1e-5}  # share of the loss without features that a gap may be by rounding alone, by bytes of a number
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to fit: what estimators are told by their parameters."""
+
+    name: str = "fit"  # of the estimator, for messages
+    intercept: bool = True
+    solver: Any = "auto"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    seed: int = 0
+    verbose: int = 0
+
+    def checked(self) -> Options:
+        """The same, or an error that says which parameter is wrong."""
+        checks.at_least(self.name, "tol", self.tol, 0)
+        checks.whole(self.name, "max_iter", self.max_iter, 1)
+        checks.flag(self.name, "fit_intercept", self.intercept)
+        return self
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted linear model, and how good it is."""
+
+    coef: np.ndarray  # (d,) or (d, k), in the set without exception
+    intercept: Any  # a float, or (k,)
+    value: float  # f there
+    gap: float  # its Frank-Wolfe gap: no coefficients and intercept are better by more
+    violation: float  # of the constraint, 0 but for equations that no rounded numbers solve
+    status: str  # "tol"; "unbounded" if the loss goes on falling beyond every bound that was tried; or what ended the run
+    n_iter: int
+    n_grads: int
+    n: int  # rows
+    C: ConvexSet
+    trace: Trace
+    method: str
+
+
+def model_of(loss: Loss, X: Any, y: Any, weights: Any, intercept: bool) -> LinearModel:
+    """The objective: with an intercept outside of the constraint, or without."""
+    return (InterceptModel if intercept else LinearModel)(loss, X, y, weights)
+
+
+def solve(loss: Loss, X: Any, y: Any, plan: Any, options: Options, weights: Any = None, start: Any = None) -> Fit:
+    """Minimise the mean loss over the constraint and an intercept, round so that the constraint holds exactly, and certify.
+
+    ``plan`` is what `read_constraint` answers, ``start`` the coefficients of an earlier fit.
+    """
+    f = model_of(loss, X, y, weights, options.intercept)
+    atol = NOTHING[f.dtype.itemsize] * abs(f.value(np.zeros(f.shape, f.dtype)))
+    if plan.fraction is not None:
+        plan = plan.with_norm(plan.norm(_free(f, plan, options, atol)))
+    if plan.bounded:
+        return _certified(f, plan.set(), options, atol, start)
+    return _growing(f, plan, options, atol, start)
+
+
+def _growing(f: LinearModel, plan: Any, options: Options, atol: float, start: Any) -> Fit:
+    """Over a set without bounds: between bounds that no solution touches, or that have grown so often that there is none."""
+    reach, grads, fit = FIRST_REACH * sizes(f), 0, None
+    for _ in range(GROWTHS):
+        fit = _certified(f, plan.set(reach), options, atol, start)
+        grads += fit.n_grads
+        if isinstance(unweighted(f.loss), (Logistic, Multinomial)) and fit.value <= atol:
+            break  # all rows are told apart: farther out is better without end
+        if not plan.at_reach(fit.coef, reach):
+            return replace(fit, n_grads=grads)
+        reach, start = GROWTH * reach, fit.coef
+    assert fit is not None
+    return replace(fit, n_grads=grads, status="unbounded")
+
+
+def _free(f: LinearModel, plan: Any, options: Options, atol: float) -> np.ndarray:
+    """The solution without a constraint, of which a radius is to be a fraction."""
+    fit = _growing(
+        f, read_constraint(None, None, f.shape), replace(options, solver="auto", tol=min(options.tol, 1e-4)), atol, None
+    )
+    if fit.status == "unbounded":
+        raise InputError(
+            f"`{options.name}(radius={plan.fraction:.0%})` is a fraction of the norm of the unconstrained solution, but there is "
+            "none: the loss goes on falling (separable classes, for one); give the radius as a number"
+        )
+    return fit.coef
+
+
+def sizes(f: LinearModel) -> np.ndarray:
+    """How large coefficients are likely to be: the spread of the targets over that of each feature."""
+    (n, d), w = f.data.shape, f.weights
+    spread = np.sqrt(column_norms2(f.data, w) / n)
+    targets = f.y if w is None else f.y / w if f.y.ndim == 1 else f.y[:, :-1]
+    size = 1.0 + float(np.abs(targets.astype(np.float64)).max()) / 3.0
+    each = size / np.where(spread > 0, spread, 1.0)
+    return each if f.shape == (d,) else np.broadcast_to(each[:, None], f.shape).copy()
+
+
+def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, start: Any) -> Fit:
+    """The run, its answer made exact, and the certificate of that."""
+    C = C.on(f.shape)
+    x0 = None if start is None else inside(C, np.asarray(start, f.dtype))
+    r, x = _run(f, C, options, atol, x0)
+    x = settle(C, np.ascontiguousarray(x, f.dtype))
+    exact = x.astype(np.float64)
+    value, g = f.value_and_grad(exact)
+    gap = max(0.0, float(np.vdot(g, exact)) - C.lmo(g).dot(g))
+    if isinstance(C, Box):  # entry by entry: large bounds do not swallow small gaps
+        gap = float(np.maximum(g * (exact - C.lmo(g).to_array()), 0.0).sum())
+    level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
+    met = gap <= 1.01 * options.tol * abs(value) + atol
+    status, grads = "tol" if met else str(r.status), r.calls.total_grads + f.n
+    why = (r.why or _named(options)).partition(":")[0]
+    return Fit(x, level, value, gap, violation(C, x), status, max(1, r.n_iter), grads, f.n, C, r.trace, why)
+
+
+def _named(options: Options) -> str:
+    solver = options.solver
+    return solver if isinstance(solver, str) else type(solver).__name__
+
+
+def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> tuple[Result, np.ndarray]:
+    """By the default method, or by the one that was asked for; that may need an intercept which is a coefficient too."""
+    method = None if options.solver in (None, "auto") else as_recipe(options.name, options.solver)
+    kept = {"tol": options.tol, "atol": atol, "max_iter": options.max_iter, "seed": options.seed, "record": _watch(options)}
+    if method is None or not isinstance(f, InterceptModel) or _reads_all(method, f, C):
+        r = minimize(f, C, method, x0=x0, **kept)
+        if method is None and r.converged and f.n * math.prod(f.shape) <= SMALL:
+            more = minimize(f, C, x0=r.x, **kept | {"tol": 1e-15, "atol": 0.0, "max_iter": POLISH, "record": None})
+            r = replace(more, trace=r.trace, n_iter=r.n_iter + more.n_iter) if more.value <= r.value else r
+        return r, np.asarray(r.x)
+    if len(f.shape) > 1:
+        raise InputError(
+            f"`{options.name}(solver={options.solver!r})` draws batches, and takes no intercepts of several classes: "
+            'say fit_intercept=False, or solver="auto"'
+        )
+    joint, both = _joint(f, C)
+    r = minimize(joint, both, method, x0=None if x0 is None else np.append(x0, 0.0).astype(f.dtype), **kept)
+    return r, np.asarray(r.x)[:-1]
+
+
+def _reads_all(method: Any, f: LinearModel, C: ConvexSet) -> bool:
+    """Whether a method takes full gradients only."""
+    try:
+        return isinstance(method.prepare(f, C, Budget(max_iter=1)).gradient, (Full, Growing))
+    except InputError:
+        return False
+
+
+def _joint(f: LinearModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
+    """The problem with the intercept as one more coefficient, in units of a bound that holds for the best one."""
+    z = f.data.dot(C.start().astype(f.dtype))
+    far = float(np.abs(z).max()) + C.diameter * math.sqrt(float(f.data.row_norms2().max()))
+    level = float(f.intercept(np.zeros(f.shape, f.dtype)))  # type: ignore[attr-defined]
+    unit = 1.0 + abs(level) + min(far, 10.0 * (1.0 + abs(level)))
+    new = LinearModel.__new__(LinearModel)
+    new.__dict__.update({k: v for k, v in f.__dict__.items() if not k.startswith("_") and k != "row_smoothness"})
+    new.data = with_column(f.data, unit)
+    return new, Product(C, Box(-1.0, 1.0, shape=(1,)))
+
+
+def column_norms2(data: Any, weights: np.ndarray | None) -> np.ndarray:
+    """The squared norms of all columns, in float64; of weighted rows."""
+    n, d = data.shape
+    w = np.ones(n) if weights is None else weights.astype(np.float64)
+    if not isinstance(data, Dense):
+        starts, columns, values = data._entries
+        return np.bincount(columns, np.square(values, dtype=np.float64) * np.repeat(w, np.diff(starts)), d)
+    total = np.zeros(d)
+    for start in range(0, n, 4096):
+        rows = slice(start, min(start + 4096, n))
+        total += w[rows] @ np.square(data.part(rows)._A, dtype=np.float64)
+    return total
+
+
+def with_column(data: Any, value: float) -> Any:
+    """A copy of the data with one column more, of one value."""
+    n, d = data.shape
+    if isinstance(data, Dense):
+        return Dense(np.column_stack([data._A, np.full(n, value, data.dtype)]))
+    from scipy import sparse
+
+    starts, columns, values = data._entries
+    rows = sparse.csr_array((values, columns, starts), shape=(n, d))
+    return CSR(sparse.hstack([rows, np.full((n, 1), value, data.dtype)], format="csr"))
+
+
+def _watch(options: Options) -> Record | None:
+    """Progress on standard error, a line a pass."""
+    if not options.verbose:
+        return None
+
+    def show(row: dict[str, Any]) -> None:
+        text = f"passes {row['passes']:8.1f}   objective {row['value']:.10g}   gap {row['gap']:.2e}   {row['seconds']:.2f} s"
+        sys.stderr.write(f"[{options.name}] {text}\n")
+
+    return Record(every=1.0, watch=show)

@@ -1,0 +1,287 @@
+"""Linear regression and generalised linear models under a constraint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.glm_losses import Poisson, Quantile
+from extremal.losses import Huber, Logistic, Loss, MultiLoss, Squared, expit
+from extremal.sklearn.fitting import solve
+from extremal.sklearn.shared import ConstrainedModel, streams
+from extremal.sklearn.streams import Stream
+
+LOSSES = ("squared", "huber", "quantile")
+MEANS = {Logistic: expit, Poisson: np.exp}  # the mean of y, from the margin; the margin itself for other losses
+
+
+class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
+    """What regressors share."""
+
+    coef_: np.ndarray
+    intercept_: float
+
+    def _loss(self, y: np.ndarray) -> Loss:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            float32 stays float32; C-ordered arrays are not copied.
+        y : array of shape (n_samples,)
+            Targets.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the rows: a row of weight 2 is a row twice.
+
+        Returns
+        -------
+        self
+        """
+        options = self._options()
+        X, y = self._validated(X, y, y_numeric=True)
+        data, weights, kept = self._used(X, sample_weight)
+        y = (y if kept is None else y[kept]).astype(np.float64, copy=False)
+        shape = (data.shape[1],)
+        fit = solve(self._loss(y), data, y, self._plan(shape), options, weights, self._earlier(shape))
+        self.coef_, self.intercept_ = fit.coef, float(fit.intercept)
+        self._take([fit])
+        return self
+
+    @available_if(streams)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
+
+        Returns
+        -------
+        self
+        """
+        options, first = self._options(), not hasattr(self, "stream_")
+        X, y = self._validated(X, y, reset=first, y_numeric=True)
+        data, weights, kept = self._used(X, sample_weight)
+        y = (y if kept is None else y[kept]).astype(np.float64, copy=False)
+        if first:
+            shape = (data.shape[1],)
+            self.stream_ = Stream.new(self._plan(shape), shape, data.dtype, (), options.name)
+            self.stream_loss_ = self._loss(y)
+        self.stream_ = self.stream_.after(self.stream_loss_, data, y, weights, options.intercept)
+        self.coef_, self.intercept_ = self.stream_.coef, float(self.stream_.level)
+        self._streamed([self.stream_])
+        return self
+
+    def _margins(self, X: Any) -> np.ndarray:
+        return np.asarray(self._rows(X) @ self.coef_) + self.coef_.dtype.type(self.intercept_)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """<x, w> + b for every row x."""
+        return self._margins(X)
+
+
+class ConstrainedLinearRegression(ConstrainedRegressor):
+    """Linear regression whose coefficients lie in a set, without exception.
+
+        min over w in C, and b, of  f(w, b) = sum_i s_i phi(<x_i, w> + b, y_i) / sum_i s_i
+
+    phi is half the squared error, Huber's loss, or the smoothed loss of a quantile; s are the sample weights. The intercept b is
+    outside of the constraint, and the constraint holds exactly in floating point. ``dual_gap_`` is the Frank-Wolfe gap at the
+    answer: no w in C and b have an f that is lower by more.
+
+    The default solver makes Newton steps on the coefficients in use: a few passes over the data, and n k^2 for k coefficients
+    off their bounds. Cones such as "nonneg" have no bounds of their own; bounds are laid around the solution, and moved out
+    as long as it touches them.
+
+    Parameters
+    ----------
+    constraint : str, ConvexSet, dict, pair (A, b), or a list of these
+        "nonneg", "l1:10", "simplex", "box:0,1", "monotone", {"income": ">=0"}, (A, b) for A w <= b, ...; None for none.
+    radius : float or str, optional
+        The radius of a constraint that is named without one, "l1" say; "30%" is that share of the norm of the unconstrained
+        solution.
+    loss : "squared", "huber" or "quantile"
+        The loss.
+    delta : float
+        Huber's loss: residuals beyond this many units of y pull with constant force.
+    quantile : float
+        Which quantile, in (0, 1).
+    width : float
+        The corner of the quantile's loss is rounded over this share of the standard deviation of y.
+    fit_intercept : bool
+        Whether there is an intercept.
+    solver : str or method of extremal
+        "auto", or any method: "pairwise-fw", ``extremal.SarahFW(batch=100)``. Methods that draw batches are for a tol of 1e-2.
+    tol : float
+        Stop when the certified gap is at most tol times the objective.
+    max_iter : int
+        Iterations of the solver, at most.
+    warm_start : bool
+        Begin at the coefficients of the last fit.
+    random_state : int, RandomState or None
+        For methods that draw; the default draws rows for its first steps, with a fixed seed if this is None.
+    verbose : int
+        1 writes a line a pass.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    intercept_ : float
+    dual_gap_, objective_, constraint_violation_ : float
+        What is certified, f at the answer, and by how much the constraint is broken: 0.
+    certificate_ : object
+        All this in words.
+    status_ : str
+        "tol" if the tolerance was reached.
+    n_iter_, n_grads_ : int
+        Iterations, and component gradients (n_grads_ / n_samples are passes over the data).
+    constraint_ : ConvexSet
+        The set that was used.
+    trace_ : extremal.Trace
+        Values and gaps on the way.
+
+    References
+    ----------
+    Bertsekas (1982), Projected Newton methods for optimization problems with simple constraints; Jaggi (2013), Revisiting
+    Frank-Wolfe (the gap); Huber (1964), Robust estimation of a location parameter; Koenker, Bassett (1978), Regression quantiles.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from extremal.sklearn import ConstrainedLinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 3))
+    >>> y = X @ [1.0, -0.5, 2.0] + 4 + 0.1 * rng.standard_normal(200)
+    >>> model = ConstrainedLinearRegression("nonneg").fit(X, y)
+    >>> model.coef_.round(1), round(model.intercept_, 1), model.constraint_violation_
+    (array([1., 0., 2.]), 4.0, 0.0)
+    >>> bool(model.dual_gap_ <= 1e-6 * model.objective_)
+    True
+    >>> ConstrainedLinearRegression("l1", radius="50%").fit(X, y).coef_.round(1)
+    array([0.4, 0. , 1.4])
+    """
+
+    def __init__(
+        self,
+        constraint: Any = "nonneg",
+        *,
+        radius: Any = None,
+        loss: str = "squared",
+        delta: float = 1.35,
+        quantile: float = 0.5,
+        width: float = 1e-2,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.constraint = constraint
+        self.radius = radius
+        self.loss = loss
+        self.delta = delta
+        self.quantile = quantile
+        self.width = width
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self, y: np.ndarray) -> Loss:
+        kind = checks.one_of("`ConstrainedLinearRegression(loss=...)`", self.loss, LOSSES)
+        if kind == "squared":
+            return Squared()
+        if kind == "huber":
+            return Huber(checks.positive("ConstrainedLinearRegression", "delta", self.delta))
+        width = checks.positive("ConstrainedLinearRegression", "width", self.width)
+        q = checks.within("ConstrainedLinearRegression", "quantile", self.quantile, 0, 1)
+        return Quantile(q, width * (float(np.std(y)) or 1.0))
+
+
+class ConstrainedGLM(ConstrainedRegressor):
+    """A generalised linear model with any loss, any constraint and any solver of this library.
+
+        min over w in C, and b, of  sum_i s_i phi(<x_i, w> + b, y_i) / sum_i s_i
+
+    ``predict`` gives the mean of y: exp of the margin for "poisson", the probability of 1 for "logistic", the margin itself for
+    the others and for losses of your own.
+
+    Parameters
+    ----------
+    loss : "squared", "poisson", "logistic", "huber", "quantile", or a loss of extremal
+        "logistic" takes targets in {0, 1} (or {-1, 1}). An object brings its own parameters: ``extremal.Huber(0.5)``.
+    constraint, radius, fit_intercept, solver, tol, max_iter, warm_start, random_state, verbose
+        As for `ConstrainedLinearRegression`; its attributes are here too.
+
+    References
+    ----------
+    Nelder, Wedderburn (1972), Generalized linear models, J. R. Stat. Soc. A 135.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from extremal.sklearn import ConstrainedGLM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((500, 3))
+    >>> y = rng.poisson(np.exp(X @ [1.0, -1.0, 0.5] + 0.3))
+    >>> model = ConstrainedGLM("poisson", "box:-0.5,2").fit(X, y)
+    >>> model.coef_.round(1), model.status_
+    (array([ 1.1, -0.5,  0.7]), 'tol')
+    """
+
+    def __init__(
+        self,
+        loss: Any = "squared",
+        constraint: Any = "nonneg",
+        solver: Any = "auto",
+        *,
+        radius: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.loss = loss
+        self.constraint = constraint
+        self.solver = solver
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self, y: np.ndarray) -> Loss:
+        named = {"squared": Squared, "poisson": Poisson, "huber": Huber, "logistic": Logistic}
+        if isinstance(self.loss, str):
+            name = checks.one_of("`ConstrainedGLM(loss=...)`", self.loss, (*named, "quantile"))
+            return named[name]() if name != "quantile" else Quantile(0.5, 1e-2 * (float(np.std(y)) or 1.0))
+        if isinstance(self.loss, type) or not hasattr(self.loss, "deriv") or isinstance(self.loss, MultiLoss):
+            raise InputError(
+                f"`ConstrainedGLM(loss=...)` must be a name or a loss of one margin such as Huber(), got {self.loss!r}"
+            )
+        return self.loss
+
+    def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
+        X, y = super()._validated(X, y, reset, **how)
+        if isinstance(self._loss(np.ones(1)), Logistic) and np.isin(y, (0, 1)).all():
+            y = np.where(y > 0, 1.0, -1.0)
+        return X, y
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The mean of y for every row."""
+        z = self._margins(X)
+        mean = MEANS.get(type(self._loss(np.ones(1))))
+        return z if mean is None else mean(z)

@@ -1,0 +1,78 @@
+"""Fitting batch by batch, for data that are seen once: Frank-Wolfe steps along averaged gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.data import Data
+from extremal.intercepts import InterceptModel
+from extremal.losses import Loss
+from extremal.objective import LinearModel
+from extremal.rounding import settle, violation
+from extremal.sets import ConvexSet
+
+CHUNK = 64  # rows of a step, about
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Where a fit to a stream of rows stands.
+
+        d <- (1 - rho_k) d + rho_k grad f_k(x),   x <- x + eta_k (lmo(d) - x),   rho_k = 4 / (k + 8)^(2/3), eta_k = 2 / (k + 8)
+
+    f_k is the mean over some 64 rows; the intercept follows the best one for them at the rate rho_k. x is feasible after every
+    step. There is no certificate: a gap takes a look at all rows.
+
+    References
+    ----------
+    Mokhtari, Hassani, Karbasi (2020), Stochastic conditional gradient methods, JMLR 21.
+    """
+
+    C: ConvexSet
+    x: np.ndarray
+    d: np.ndarray
+    level: Any
+    k: int = 0  # steps
+    seen: int = 0  # rows
+
+    @classmethod
+    def new(cls, plan: Any, shape: tuple[int, ...], dtype: Any, outputs: tuple[int, ...], name: str) -> Stream:
+        """Before the first batch."""
+        if not plan.bounded or plan.fraction is not None:
+            raise InputError(f"`{name}.partial_fit` needs a bounded set with a radius that is a number, got constraint {plan}")
+        C = plan.set().on(shape)
+        x = np.ascontiguousarray(C.start(), dtype)
+        return cls(C, x, np.zeros(shape), np.zeros(outputs)[()])
+
+    @property
+    def coef(self) -> np.ndarray:
+        """x, rounded so that the constraint holds exactly."""
+        return settle(self.C, self.x)
+
+    @property
+    def violation(self) -> float:
+        """Of the coefficients."""
+        return violation(self.C, self.coef)
+
+    def after(self, loss: Loss, data: Data, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
+        """After a batch, in several steps."""
+        now, n = self, data.shape[0]
+        for rows in np.array_split(np.arange(n), max(1, n // CHUNK)):
+            part = data.take(rows)  # type: ignore[attr-defined]
+            now = now._step(loss, part, y[rows], None if weights is None else weights[rows], intercept)
+        return now
+
+    def _step(self, loss: Loss, data: Data, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
+        f = LinearModel(loss, data, y, weights)
+        rho, eta = min(1.0, 4.0 / (self.k + 8) ** (2 / 3)), 2.0 / (self.k + 8)
+        z, level = f.margins(self.x), self.level
+        if intercept:
+            level = level + rho * np.clip(InterceptModel(loss, data, y, weights).level(z) - level, -3.0, 3.0)
+        c = f.derivs_at((z + level).astype(z.dtype, copy=False))
+        d = (1 - rho) * self.d + rho * f.combine(c)
+        x = self.x + eta * (self.C.lmo(d).to_array().astype(self.x.dtype) - self.x)
+        return replace(self, x=x, d=d, level=level, k=self.k + 1, seen=self.seen + f.n)
