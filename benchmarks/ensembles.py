@@ -28,7 +28,7 @@ import numpy as np
 SIZES = {"tall": (2_400_000, 256), "wide": (1_000_000, 1000), "small": (20_000, 100), "targets": (5000, 60)}
 SOLVERS = {
     "tall": ("estimator", "estimator weighted", "estimator intercept", "products"),
-    "wide": ("estimator", "estimator newton", "estimator weighted", "products"),
+    "wide": ("estimator", "estimator weighted", "estimator newton", "products"),
     "small": ("estimator", "estimator newton", "slsqp", "products", "nnls"),
     "targets": ("estimator", "nnls one by one"),
 }
@@ -67,7 +67,7 @@ def certify(A, y, w):
 def by_estimator(A, y, kind=""):
     from extremal.sklearn import SimplexRegression
 
-    options = {kind: {"solver": kind} for kind in ("newton", "active_set")} | {"intercept": {"fit_intercept": True}}.get(kind, {})
+    options = {"solver": kind} if kind in ("newton", "active_set") else {"fit_intercept": kind == "intercept"}
     weights = np.random.default_rng(1).random(len(y), np.float32) + np.float32(0.5) if kind == "weighted" else None
     return SimplexRegression(**options).fit(A, y, sample_weight=weights)
 

@@ -46,7 +46,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
     fit_intercept : bool
         Whether a constant is added, outside of the constraint.
     solver : "auto", "active_set" or "newton"
-        "auto" takes the active-set method for small problems and for up to 800 columns for each target (2000 at most; fewer
+        "auto" takes the active-set method for small problems and for up to 1000 columns for each target (2000 at most; fewer
         if X is sparse), and "newton" otherwise, and where the former does not reach ``tol``.
     tol : float
         Relative accuracy: the fit ends when the certified gap is at most tol f.

@@ -20,7 +20,7 @@ from extremal.sets import ConvexSet, Simplex
 
 COLUMNS = 2000  # up to so many the active-set method keeps a matrix of their products
 SMALL = 10**8  # rows times columns squared, up to which an orthogonal factorisation costs next to nothing
-PASSES = 800  # columns for each target, up to which products of the columns cost less than a run for every target
+PASSES = 1000  # columns for each target, up to which products of the columns cost less than a run for every target
 BLOCK = 2**18  # numbers of a block of rows
 ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean of y^2 that a gap may be by rounding, by bytes of a coefficient
 LEAST = 1e-14  # of an eigenvalue of the products, relative to the largest: what is below is rounding
