@@ -14,6 +14,7 @@ FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: 
 TRIES = 30  # at a larger ridge, for matrices that are not quite positive semidefinite
 NOTHING = 1e-15  # a weight of this size is rounding
 ROUNDS = 50  # of the active-set method, at most
+DECOMPOSED = 64  # unknowns up to which an eigenvalue decomposition costs little beside the rest
 SINGULAR = 1e-10  # the smallest pivot, as a share of the largest, from which on solutions of a system are not told apart
 ROUNDING = 1e-9  # share of a slope that may be rounding
 FORCING = 0.1  # share of the residual that conjugate gradients leave
@@ -171,9 +172,9 @@ class Quadratic:
 
 
 def singular(factor: np.ndarray) -> bool:
-    """Whether solutions of a system are not told apart, by the pivots of its Cholesky factor."""
+    """Whether solutions of a system are not told apart, by the pivots of its Cholesky factor; of one that is small."""
     pivots = np.square(factor.diagonal())
-    return bool(pivots.min() <= SINGULAR * pivots.max())
+    return len(pivots) <= DECOMPOSED and bool(pivots.min() <= SINGULAR * pivots.max())
 
 
 def shortest(M: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:

@@ -83,7 +83,7 @@ def solve(loss: Loss, X: Any, y: Any, plan: Any, options: Options, weights: Any 
     ``plan`` is what `read_constraint` answers, ``start`` the coefficients of an earlier fit.
     """
     f = model_of(loss, X, y, weights, options.intercept)
-    atol = NOTHING[f.dtype.itemsize] * abs(f.value(np.zeros(f.shape, f.dtype)))
+    atol = NOTHING[f.dtype.itemsize] * abs(f.value_at(np.zeros((f.n, *f.deriv_shape), f.dtype)))
     if plan.fraction is not None:
         plan = plan.with_norm(plan.norm(_free(f, plan, options, atol)))
     if plan.bounded:
