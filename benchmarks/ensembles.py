@@ -6,9 +6,9 @@
     python benchmarks/ensembles.py targets      a thousand targets on 5000 rows x 60 members
 
 One thread, CPU time. Every fit is a process of its own: data are made in place by blocks, loops are compiled by a first fit of
-some rows, then the clock starts; "beyond the data" is the peak of resident memory above what was resident then. Ratios are those to
-SimplexRegression on the same data in the same call; errors are (f - f*) / f* in float64, f* the best of the run's certified
-answers, and "off" is how far the sum of the weights is from one.
+some rows, then the clock starts; "beyond the data" is the peak of resident memory above what was resident then. Ratios are to
+the first line on the same data; errors are (f - f_1) / f_1 in float64, f_1 that of the first line, which is certified, and "off"
+is how far the sum of the weights is from one.
 """
 
 import os

@@ -212,8 +212,10 @@ def test_data_frames(tmp_path):
 def test_polars_frames():
     pl = pytest.importorskip("polars")
     X, y = problem()
-    model = SimplexRegression().fit(pl.DataFrame(X, schema=[f"m{j}" for j in range(8)]), pl.Series(y))
-    assert model.feature_names_in_[0] == "m0"
+    frame = pl.DataFrame(X, schema=[f"m{j}" for j in range(8)])
+    model, other = SimplexRegression().fit(frame, pl.Series(y)), LinearRegression().fit(frame, y)
+    if hasattr(other, "feature_names_in_"):  # scikit-learn 1.6 does not see the names of frames of polars 2
+        assert model.feature_names_in_[0] == "m0"
     np.testing.assert_array_equal(model.coef_, SimplexRegression().fit(X, y).coef_)
 
 
