@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
+from extremal.iterates import freeze
 from extremal.losses import BentMulti, MultiLoss, compiled
 from extremal.margins import Along, bent_of, derivs_of, mean_of, second_of
 from extremal.multi_losses import Multinomial, MultiTask
@@ -52,7 +53,7 @@ class InterceptModel(LinearModel):
     """
 
     separate = False
-    _last: tuple[np.ndarray, Any] | None = None  # margins, and their intercept: it is asked for several times in a step
+    _last: tuple[np.ndarray | None, Any] | None = None  # margins, and their intercept: it is asked for several times in a step
 
     def __init__(self, loss: Any, A: Any, y: Any, weights: Any = None):
         super().__init__(loss, A, y, weights)
@@ -68,12 +69,16 @@ class InterceptModel(LinearModel):
 
     def level(self, z: np.ndarray) -> Any:
         """The best intercept for given margins."""
-        if self._last is not None and self._last[0] is z:
-            return self._last[1]
-        near = 0.0 if self._last is None else self._last[1]
+        last = self._last
+        if last is not None and last[0] is z:
+            return last[1]
+        near = 0.0 if last is None else last[1]
         b = _levels(self.loss, z, self.y, near) if self.deriv_shape else _level(self.loss, z, self.y, float(near))
-        self._last = z, b
+        self._last = (z if not z.flags.writeable else None), b  # margins that may yet change are no key
         return b
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: item for name, item in self.__dict__.items() if name != "_last"}
 
     def lifted(self, z: np.ndarray) -> np.ndarray:
         """The margins with their intercept."""
@@ -90,7 +95,7 @@ class InterceptModel(LinearModel):
 
     def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """f(x), its gradient and the margins A x, without the intercept."""
-        z = self.data.dot(x)
+        z = freeze(self.data.dot(x))
         return *self._at(self.lifted(z)), z
 
     def _at(self, z: np.ndarray) -> tuple[float, np.ndarray]:

@@ -35,9 +35,14 @@ class Bends:
         whole = np.diag(self.D.sum(axis=0, dtype=np.float64))
         return whole if self.P is None else whole - (self.P.T @ self.P).astype(np.float64)
 
+    @cached_property
+    def inverse(self) -> np.ndarray:
+        """The pseudoinverse of the total."""
+        return np.linalg.pinv(self.total, rcond=1e-12, hermitian=True)
+
     def follow(self, C: np.ndarray) -> np.ndarray:
         """The change of the intercepts that makes up for the derivatives C: minus the inverse of the total times their sum."""
-        return -np.linalg.pinv(self.total, rcond=1e-12, hermitian=True) @ C.sum(axis=0, dtype=np.float64)
+        return -self.inverse @ C.sum(axis=0, dtype=np.float64)
 
 
 @dataclass(frozen=True)

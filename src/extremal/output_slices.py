@@ -47,12 +47,12 @@ class OutputSlice:
         for rows, B in self._blocks():
             self._add(H, V, B, Bends(bends.D[rows], None if bends.P is None else bends.P[rows]))
         if not self.f.separate:
-            H -= V @ np.linalg.pinv(bends.total, rcond=1e-12, hermitian=True) @ V.T
+            H -= V @ bends.inverse @ V.T
         return H / self.f.n
 
     def _add(self, H: np.ndarray, V: np.ndarray, B: np.ndarray, bends: Bends) -> None:
         """The sums over a block of rows: of the Hessian, and of its part between coefficients and intercepts."""
-        for c, (idx, place) in enumerate(self._by_output):
+        for c, idx, place in self._by_output:
             own = B[:, place]
             bent = own * bends.D[:, c, None]
             H[np.ix_(idx, idx)] += bent.T @ own
@@ -76,10 +76,11 @@ class OutputSlice:
         return np.searchsorted(self._features, self.W // self.outputs)
 
     @cached_property
-    def _by_output(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each output its coordinates in W, and where their features are."""
-        mine = [np.flatnonzero(self.W % self.outputs == c) for c in range(self.outputs)]
-        return [(idx, self._place[idx]) for idx in mine]
+    def _by_output(self) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """For each output in use its coordinates in W, and where their features are."""
+        own = self.W % self.outputs
+        mine = [(int(c), np.flatnonzero(own == c)) for c in np.unique(own)]
+        return [(c, idx, self._place[idx]) for c, idx in mine]
 
     def _blocks(self) -> Any:
         """Blocks of rows, and their entries in the features of W, dense."""

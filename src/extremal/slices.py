@@ -52,6 +52,7 @@ def ready(f: Any) -> None:
     part = sliced(row, np.zeros(1, np.intp))
     z = part.dot(np.zeros(1, f.dtype))
     if not f.separate:
+        z.setflags(write=False)
         row._last = z, 0.0  # one row alone has no best intercept
     part.hessian(z)
     row.between(z, z).value(1.0)

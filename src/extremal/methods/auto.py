@@ -21,6 +21,7 @@ from extremal.slices import has_slices
 COLUMNS = 500  # up to so many, a Hessian of all columns is worth its cost if there are many rows
 TALL = 10  # so many rows for each column
 FEW = 200  # columns, up to which it is in any case
+OUTPUTS = 1000  # coordinates, for models of several outputs: other methods have no second derivatives of these
 QUICK = 2e-3  # seconds that an oracle may take in any case: a choice must not depend on how busy the machine is
 ORACLE = 3.0  # so many times a full gradient an oracle may take, at most
 ENTRY = 4e-9  # seconds for an entry of the data in a full gradient, roughly
@@ -124,7 +125,7 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
         return Choice(NewtonFW(), f"{rows}, and vertices of one entry: Newton steps on the coordinates in use")
     if isinstance(C, Bounded):
         return Choice(NewtonFW(), f"{rows}, and bounds: Newton steps on the coordinates between them")
-    if d > (COLUMNS if f.n >= TALL * d else FEW):
+    if d > (OUTPUTS if f.deriv_shape else COLUMNS if f.n >= TALL * d else FEW):
         return None
     seconds, entries = oracle_seconds(f, C), entries_of(f)
     if seconds > max(QUICK, ORACLE * ENTRY * entries):

@@ -36,9 +36,15 @@ class Oracle(Protocol):
 def frank_wolfe_gap(lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
     """max over s of <g, x - s>, or a proven bound on it where the oracle is not exact; negative by rounding only."""
     here, there = inner(x, g), least(lmo(g), g)
-    if here - there < -1e-4 * (abs(here) + abs(there)) - ORTHOGONAL * math.sqrt(float(inner(x, x)) * float(inner(g, g))):
+    if here - there < -1e-4 * (abs(here) + abs(there)) and there - here > ORTHOGONAL * _size(x) * _size(g):
         raise InputError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
     return max(0.0, here - there)
+
+
+def _size(a: np.ndarray) -> float:
+    """|a|, or infinity where its square is."""
+    with np.errstate(over="ignore"):
+        return math.sqrt(float(inner(a, a)))
 
 
 def check_place(manifold: Manifold, f: Any) -> None:

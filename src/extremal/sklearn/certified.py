@@ -42,6 +42,8 @@ class Certificate:
     violation: float  # how far the answer is from it
     passes: float  # component gradients over rows
     method: str  # what found it
+    convex: bool = True  # otherwise the gap is 0 at stationary points, and bounds nothing
+    bounded: bool = True  # whether there is a minimum
 
     @property
     def relative_gap(self) -> float:
@@ -49,17 +51,22 @@ class Certificate:
         return 0.0 if self.gap == 0 else float(np.divide(self.gap, abs(self.value))) if self.value else np.inf
 
     def __repr__(self) -> str:
+        known = f"at most {self.gap:.3g} above the minimum ({self.relative_gap:.3g} of f)"
+        if not self.bounded:
+            known = "still falling at the bounds that were tried: there is no minimum"
+        elif not self.convex:
+            known = f"stationary up to a gap of {self.gap:.3g}; f is not convex, and may be lower elsewhere"
         return (
-            f"Certificate(f = {self.value:.10g}, at most {self.gap:.3g} above the minimum ({self.relative_gap:.3g} of f)\n"
+            f"Certificate(f = {self.value:.10g}, {known}\n"
             f"  over {self.set}, violated by {self.violation:g}\n"
             f"  by {self.method}, in {self.passes:.3g} passes over the rows)"
         )
 
     @classmethod
-    def of(cls, model: Any, rows: int, method: str) -> Certificate:
+    def of(cls, model: Any, rows: int, method: str, convex: bool = True) -> Certificate:
         """Of a fitted estimator."""
-        passes = model.n_grads_ / rows
-        return cls(model.objective_, model.dual_gap_, str(model.constraint_), model.constraint_violation_, passes, method)
+        found = model.objective_, model.dual_gap_, str(model.constraint_), model.constraint_violation_, model.n_grads_ / rows
+        return cls(*found, method, convex, model.status_ != "unbounded")
 
 
 def report(model: Any) -> None:

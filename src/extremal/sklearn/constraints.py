@@ -92,6 +92,8 @@ def _piece(part: Any, radius: Any, features: Features) -> Piece:
     if isinstance(part, str):
         return in_words(part, radius, features)
     if isinstance(part, ConvexSet):
+        if part.relaxed is not part:
+            raise refused(part, "its bounds are met in the limit only; say them by inequalities (A, b) beside the other set")
         try:
             return of_set(part.on(features.shape), str(part))
         except InputError as error:

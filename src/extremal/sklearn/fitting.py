@@ -13,6 +13,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data import CSR, Dense
 from extremal.driver import minimize
+from extremal.glm_losses import Poisson
 from extremal.gradients import Full, Growing
 from extremal.intercepts import InterceptModel
 from extremal.losses import Logistic, Loss
@@ -20,7 +21,7 @@ from extremal.methods import Budget, as_recipe
 from extremal.multi_losses import Multinomial
 from extremal.objective import LinearModel
 from extremal.paths import inside
-from extremal.result import Record, Result, Trace
+from extremal.result import Record, Result, Status, Trace
 from extremal.rounding import settle, violation
 from extremal.sets import Box, ConvexSet, Product
 from extremal.sklearn.constraints import read_constraint
@@ -30,8 +31,12 @@ FIRST_REACH = 100.0  # where a constraint has no bound of its own: so many times
 GROWTH = 30.0  # by which that is multiplied while the solution touches it
 GROWTHS = 4  # so often at most
 SMALL = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds
+WAIT = 10  # iterations without a lower value, after which a run ends
 POLISH = 6  # iterations for that, at most
-NOTHING = {8: 1e-9, 4: 1e-5}  # share of the loss without features that a gap may be by rounding alone, by bytes of a number
+SEEN = 1000  # rows that tell whether a column is nearly constant
+OFFSET = 1e3  # so many times its standard deviation its mean is then
+NOTHING = {8: 1e-12, 4: 1e-5}  # share of the loss without features that a gap may be by rounding alone, by bytes of a number
+FAR = {8: 1e-9, 4: 1e-4}  # the same over bounds that are far out
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ class Fit:
     C: ConvexSet
     trace: Trace
     method: str
+    convex: bool = True
 
 
 def model_of(loss: Loss, X: Any, y: Any, weights: Any, intercept: bool) -> LinearModel:
@@ -82,18 +88,37 @@ def solve(loss: Loss, X: Any, y: Any, plan: Any, options: Options, weights: Any 
 
     ``plan`` is what `read_constraint` answers, ``start`` the coefficients of an earlier fit.
     """
-    f = model_of(loss, X, y, weights, options.intercept)
-    atol = NOTHING[f.dtype.itemsize] * abs(f.value_at(np.zeros((f.n, *f.deriv_shape), f.dtype)))
+    f, offset = centred(model_of(loss, X, y, weights, options.intercept))
+    size, null, spent = f.dtype.itemsize, abs(f.value_at(np.zeros((f.n, *f.deriv_shape), f.dtype))), 0
     if plan.fraction is not None:
-        plan = plan.with_norm(plan.norm(_free(f, plan, options, atol)))
+        free = _free(f, plan, options, FAR[size] * null)
+        plan, spent = plan.with_norm(plan.norm(free.coef)), free.n_grads
     if plan.bounded:
-        return _certified(f, plan.set(), options, atol, start)
-    return _growing(f, plan, options, atol, start)
+        fit = _certified(f, plan.set(), options, NOTHING[size] * null, start)
+    else:
+        fit = _growing(f, plan, options, FAR[size] * null, start)
+    level = fit.intercept if offset is None else fit.intercept - offset @ fit.coef.astype(np.float64)
+    return replace(fit, n_grads=fit.n_grads + spent, intercept=level)
+
+
+def centred(f: LinearModel) -> tuple[LinearModel, np.ndarray | None]:
+    """The same model with columns that are nearly constant shifted by their means, a copy, and by how much; or f itself.
+
+    An intercept makes up for the shift. Products with columns like 10^6 + noise would lose the digits that count.
+    """
+    if f.separate or not isinstance(f.data, Dense):
+        return f, None
+    some = f.data.part(slice(0, SEEN))._A.astype(np.float64)
+    offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(f.dtype)
+    if not offset.any():
+        return f, None
+    return f._with(Dense(f.data._A - offset), f.y), offset.astype(np.float64)
 
 
 def _growing(f: LinearModel, plan: Any, options: Options, atol: float, start: Any) -> Fit:
     """Over a set without bounds: between bounds that no solution touches, or that have grown so often that there is none."""
     reach, grads, fit = FIRST_REACH * sizes(f), 0, None
+    start = np.zeros(f.shape, f.dtype) if start is None else start  # the bounds' own middle may be far out
     for _ in range(GROWTHS):
         fit = _certified(f, plan.set(reach), options, atol, start)
         grads += fit.n_grads
@@ -106,7 +131,7 @@ def _growing(f: LinearModel, plan: Any, options: Options, atol: float, start: An
     return replace(fit, n_grads=grads, status="unbounded")
 
 
-def _free(f: LinearModel, plan: Any, options: Options, atol: float) -> np.ndarray:
+def _free(f: LinearModel, plan: Any, options: Options, atol: float) -> Fit:
     """The solution without a constraint, of which a radius is to be a fraction."""
     fit = _growing(
         f, read_constraint(None, None, f.shape), replace(options, solver="auto", tol=min(options.tol, 1e-4)), atol, None
@@ -116,35 +141,48 @@ def _free(f: LinearModel, plan: Any, options: Options, atol: float) -> np.ndarra
             f"`{options.name}(radius={plan.fraction:.0%})` is a fraction of the norm of the unconstrained solution, but there is "
             "none: the loss goes on falling (separable classes, for one); give the radius as a number"
         )
-    return fit.coef
+    return fit
 
 
 def sizes(f: LinearModel) -> np.ndarray:
-    """How large coefficients are likely to be: the spread of the targets over that of each feature."""
-    (n, d), w = f.data.shape, f.weights
-    spread = np.sqrt(column_norms2(f.data, w) / n)
-    targets = f.y if w is None else f.y / w if f.y.ndim == 1 else f.y[:, :-1]
-    size = 1.0 + float(np.abs(targets.astype(np.float64)).max()) / 3.0
-    each = size / np.where(spread > 0, spread, 1.0)
-    return each if f.shape == (d,) else np.broadcast_to(each[:, None], f.shape).copy()
+    """How large coefficients are likely to be: the spread of the targets, as margins have it, over that of each feature."""
+    means, squares = column_moments(f.data, f.weights)
+    spread = np.sqrt(np.maximum(squares - np.square(means), 1e-12 * squares) if not f.separate else squares)
+    each = _spread(f) / np.where(spread > 0, spread, 1.0)
+    return each if len(f.shape) == 1 else np.broadcast_to(each[:, None], f.shape).copy()
+
+
+def _spread(f: LinearModel) -> float:
+    """How far margins are likely to go: of a log-odds some units, of a log-mean its own, of a mean that of the targets."""
+    loss, w = unweighted(f.loss), f.weights
+    y = f.y if w is None or isinstance(loss, Logistic) else f.y[:, :-1]
+    y = y.reshape(f.n, -1).astype(np.float64)
+    if isinstance(loss, (Logistic, Multinomial)):
+        return 3.0
+    if isinstance(loss, Poisson):
+        return 1.0 + float(np.log1p(y.max()))
+    y = y if f.separate else y - np.average(y, axis=0, weights=w)
+    return float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max())) or 1.0
 
 
 def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, start: Any) -> Fit:
     """The run, its answer made exact, and the certificate of that."""
     C = C.on(f.shape)
     x0 = None if start is None else inside(C, np.asarray(start, f.dtype))
-    r, x = _run(f, C, options, atol, x0)
+    r, x, grads = _run(f, C, options, atol, x0)
     x = settle(C, np.ascontiguousarray(x, f.dtype))
     exact = x.astype(np.float64)
     value, g = f.value_and_grad(exact)
-    gap = max(0.0, float(np.vdot(g, exact)) - C.lmo(g).dot(g))
+    s = C.lmo(g)
     if isinstance(C, Box):  # entry by entry: large bounds do not swallow small gaps
-        gap = float(np.maximum(g * (exact - C.lmo(g).to_array()), 0.0).sum())
+        gap = float(np.maximum(g * (exact - s.to_array()), 0.0).sum())
+    else:
+        gap = max(0.0, float(np.vdot(g, exact)) - s.dot(g))
     level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
     met = gap <= 1.01 * options.tol * abs(value) + atol
-    status, grads = "tol" if met else str(r.status), r.calls.total_grads + f.n
+    status = "tol" if met else "stalled" if r.status in (Status.CALLBACK, Status.GAP) else str(r.status)
     why = (r.why or _named(options)).partition(":")[0]
-    return Fit(x, level, value, gap, violation(C, x), status, max(1, r.n_iter), grads, f.n, C, r.trace, why)
+    return Fit(x, level, value, gap, violation(C, x), status, max(1, r.n_iter), grads + f.n, f.n, C, r.trace, why, f.convex)
 
 
 def _named(options: Options) -> str:
@@ -152,16 +190,18 @@ def _named(options: Options) -> str:
     return solver if isinstance(solver, str) else type(solver).__name__
 
 
-def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> tuple[Result, np.ndarray]:
-    """By the default method, or by the one that was asked for; that may need an intercept which is a coefficient too."""
+def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> tuple[Result, np.ndarray, int]:
+    """By the default method, or by the one that was asked for; that may need an intercept which is a coefficient too.
+
+    Answers the result, its coefficients and the component gradients of all.
+    """
     method = None if options.solver in (None, "auto") else as_recipe(options.name, options.solver)
     kept = {"tol": options.tol, "atol": atol, "max_iter": options.max_iter, "seed": options.seed, "record": _watch(options)}
-    if method is None or not isinstance(f, InterceptModel) or _reads_all(method, f, C):
+    if method is None:
+        return _by_default(f, C, kept, x0)
+    if not isinstance(f, InterceptModel) or _reads_all(method, f, C):
         r = minimize(f, C, method, x0=x0, **kept)
-        if method is None and r.converged and f.n * math.prod(f.shape) <= SMALL:
-            more = minimize(f, C, x0=r.x, **kept | {"tol": 1e-15, "atol": 0.0, "max_iter": POLISH, "record": None})
-            r = replace(more, trace=r.trace, n_iter=r.n_iter + more.n_iter) if more.value <= r.value else r
-        return r, np.asarray(r.x)
+        return r, np.asarray(r.x), r.calls.total_grads
     if len(f.shape) > 1:
         raise InputError(
             f"`{options.name}(solver={options.solver!r})` draws batches, and takes no intercepts of several classes: "
@@ -169,7 +209,36 @@ def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -
         )
     joint, both = _joint(f, C)
     r = minimize(joint, both, method, x0=None if x0 is None else np.append(x0, 0.0).astype(f.dtype), **kept)
-    return r, np.asarray(r.x)[:-1]
+    return r, np.asarray(r.x)[:-1], r.calls.total_grads
+
+
+def _by_default(f: LinearModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> tuple[Result, np.ndarray, int]:
+    """The default method, until f falls no more; small problems go on to rounding."""
+    r = minimize(f, C, x0=x0, callback=Patience(f.dtype), bursts=True, **kept)
+    grads = r.calls.total_grads
+    left = kept["max_iter"] - r.n_iter
+    if r.converged and left > 0 and f.n * math.prod(f.shape) <= SMALL:
+        more = minimize(f, C, x0=r.x, **kept | {"tol": 1e-15, "atol": 0.0, "max_iter": min(POLISH, left), "record": None})
+        grads += more.calls.total_grads
+        r = replace(more, trace=r.trace, n_iter=r.n_iter + more.n_iter, status=r.status) if more.value <= r.value else r
+    return r, np.asarray(r.x), grads
+
+
+class Patience:
+    """A callback that ends a run whose value has not fallen by more than rounding in some iterations."""
+
+    def __init__(self, dtype: np.dtype):
+        self.least, self.since, self.rounding = math.inf, 0, 0.0 if dtype == np.float64 else 1e-9
+
+    def __call__(self, state: Any) -> bool:
+        """Whether to stop."""
+        estimate = state.estimate
+        value = getattr(estimate, "value", None)
+        if value is None or not estimate.exact:
+            return False
+        fallen = value < self.least - self.rounding * abs(self.least) if math.isfinite(self.least) else True
+        self.least, self.since = min(self.least, value), 0 if fallen else self.since + 1
+        return self.since >= WAIT
 
 
 def _reads_all(method: Any, f: LinearModel, C: ConvexSet) -> bool:
@@ -192,18 +261,21 @@ def _joint(f: LinearModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
     return new, Product(C, Box(-1.0, 1.0, shape=(1,)))
 
 
-def column_norms2(data: Any, weights: np.ndarray | None) -> np.ndarray:
-    """The squared norms of all columns, in float64; of weighted rows."""
+def column_moments(data: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The means of all columns and of their squares, in float64; of weighted rows."""
     n, d = data.shape
-    w = np.ones(n) if weights is None else weights.astype(np.float64)
+    w = np.full(n, 1.0 / n) if weights is None else weights.astype(np.float64) / n
     if not isinstance(data, Dense):
         starts, columns, values = data._entries
-        return np.bincount(columns, np.square(values, dtype=np.float64) * np.repeat(w, np.diff(starts)), d)
-    total = np.zeros(d)
+        values, each = values.astype(np.float64), np.repeat(w, np.diff(starts))
+        return np.bincount(columns, values * each, d), np.bincount(columns, np.square(values) * each, d)
+    means, squares = np.zeros(d), np.zeros(d)
     for start in range(0, n, 4096):
         rows = slice(start, min(start + 4096, n))
-        total += w[rows] @ np.square(data.part(rows)._A, dtype=np.float64)
-    return total
+        block = data.part(rows)._A.astype(np.float64)
+        means += w[rows] @ block
+        squares += w[rows] @ np.square(block)
+    return means, squares
 
 
 def with_column(data: Any, value: float) -> Any:

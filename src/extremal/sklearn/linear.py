@@ -26,7 +26,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
     coef_: np.ndarray
     intercept_: float
 
-    def _loss(self, y: np.ndarray) -> Loss:
+    def _loss(self, y: np.ndarray, weights: np.ndarray | None) -> Loss:
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -50,7 +50,8 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
         data, weights, kept = self._used(X, sample_weight)
         y = (y if kept is None else y[kept]).astype(np.float64, copy=False)
         shape = (data.shape[1],)
-        fit = solve(self._loss(y), data, y, self._plan(shape), options, weights, self._earlier(shape))
+        fit = solve(self._loss(y, weights), data, y, self._plan(shape), options, weights, self._earlier(shape))
+        self._end_streams()
         self.coef_, self.intercept_ = fit.coef, float(fit.intercept)
         self._take([fit])
         return self
@@ -64,13 +65,14 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
         self
         """
         options, first = self._options(), not hasattr(self, "stream_")
-        X, y = self._validated(X, y, reset=first, y_numeric=True)
+        X, y = self._validated(X, y, reset=first and not hasattr(self, "coef_"), y_numeric=True)
         data, weights, kept = self._used(X, sample_weight)
         y = (y if kept is None else y[kept]).astype(np.float64, copy=False)
         if first:
             shape = (data.shape[1],)
-            self.stream_ = Stream.new(self._plan(shape), shape, data.dtype, (), options.name)
-            self.stream_loss_ = self._loss(y)
+            new = Stream.new(self._plan(shape), shape, data.dtype, (), options.name)
+            self.stream_ = new.at(self.coef_, self.intercept_) if hasattr(self, "coef_") else new
+            self.stream_loss_ = self._loss(y, weights)
         self.stream_ = self.stream_.after(self.stream_loss_, data, y, weights, options.intercept)
         self.coef_, self.intercept_ = self.stream_.coef, float(self.stream_.level)
         self._streamed([self.stream_])
@@ -196,7 +198,7 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self, y: np.ndarray) -> Loss:
+    def _loss(self, y: np.ndarray, weights: np.ndarray | None) -> Loss:
         kind = checks.one_of("`ConstrainedLinearRegression(loss=...)`", self.loss, LOSSES)
         if kind == "squared":
             return Squared()
@@ -204,7 +206,7 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
             return Huber(checks.positive("ConstrainedLinearRegression", "delta", self.delta))
         width = checks.positive("ConstrainedLinearRegression", "width", self.width)
         q = checks.within("ConstrainedLinearRegression", "quantile", self.quantile, 0, 1)
-        return Quantile(q, width * (float(np.std(y)) or 1.0))
+        return Quantile(q, width * spread(y, weights))
 
 
 class ConstrainedGLM(ConstrainedRegressor):
@@ -263,11 +265,11 @@ class ConstrainedGLM(ConstrainedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self, y: np.ndarray) -> Loss:
+    def _loss(self, y: np.ndarray, weights: np.ndarray | None = None) -> Loss:
         named = {"squared": Squared, "poisson": Poisson, "huber": Huber, "logistic": Logistic}
         if isinstance(self.loss, str):
             name = checks.one_of("`ConstrainedGLM(loss=...)`", self.loss, (*named, "quantile"))
-            return named[name]() if name != "quantile" else Quantile(0.5, 1e-2 * (float(np.std(y)) or 1.0))
+            return named[name]() if name != "quantile" else Quantile(0.5, 1e-2 * spread(y, weights))
         if isinstance(self.loss, type) or not hasattr(self.loss, "deriv") or isinstance(self.loss, MultiLoss):
             raise InputError(
                 f"`ConstrainedGLM(loss=...)` must be a name or a loss of one margin such as Huber(), got {self.loss!r}"
@@ -285,3 +287,8 @@ class ConstrainedGLM(ConstrainedRegressor):
         z = self._margins(X)
         mean = MEANS.get(type(self._loss(np.ones(1))))
         return z if mean is None else mean(z)
+
+
+def spread(y: np.ndarray, weights: np.ndarray | None) -> float:
+    """The standard deviation of y, of weighted rows; 1 if that is 0."""
+    return float(np.sqrt(np.average(np.square(y - np.average(y, weights=weights)), weights=weights))) or 1.0

@@ -124,6 +124,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         ]
         self.coef_ = np.stack([fit.coef for fit in fits])
         self.intercept_ = np.array([fit.intercept for fit in fits], self.coef_.dtype)
+        self._end_streams()
         self._take(fits)
         return self
 
@@ -143,14 +144,16 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self
         """
         options, first = self._options(), not hasattr(self, "streams_")
-        X, y = self._validated(X, y, reset=first)
+        X, y = self._validated(X, y, reset=first and not hasattr(self, "coef_"))
         data, weights, kept = self._used(X, sample_weight)
         codes = self._known_classes(classes, y if kept is None else y[kept])
-        weights = self._weights(y, codes, weights)
+        weights = self._weights(codes, weights)
         rows, d = (1 if len(self.classes_) == 2 else len(self.classes_)), data.shape[1]
         if first:
             plan = self._plan((d,))
-            self.streams_ = [Stream.new(plan, (d,), data.dtype, (), options.name) for _ in range(rows)]
+            new = Stream.new(plan, (d,), data.dtype, (), options.name)
+            fitted = hasattr(self, "coef_")
+            self.streams_ = [new.at(self.coef_[i], self.intercept_[i]) if fitted else new for i in range(rows)]
         self.streams_ = [
             stream.after(Logistic(), data, sign(codes, i, rows), weights, options.intercept)
             for i, stream in enumerate(self.streams_)

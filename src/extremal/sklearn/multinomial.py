@@ -112,6 +112,7 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
         fit = solve(Multinomial(shape[1]), data, codes, self._plan(shape), options, weights, start)
         self.coef_ = np.ascontiguousarray(fit.coef.T)
         self.intercept_ = np.broadcast_to(fit.intercept, shape[1:]).astype(self.coef_.dtype)
+        self._end_streams()
         self._take([fit])
         return self
 
@@ -131,13 +132,14 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
         self
         """
         options, first = self._options(), not hasattr(self, "stream_")
-        X, y = self._validated(X, y, reset=first)
+        X, y = self._validated(X, y, reset=first and not hasattr(self, "coef_"))
         data, weights, kept = self._used(X, sample_weight)
         codes = self._known_classes(classes, y if kept is None else y[kept])
-        weights = self._weights(y, codes, weights)
+        weights = self._weights(codes, weights)
         shape = data.shape[1], len(self.classes_)
         if first:
-            self.stream_ = Stream.new(self._plan(shape), shape, data.dtype, shape[1:], options.name)
+            new = Stream.new(self._plan(shape), shape, data.dtype, shape[1:], options.name)
+            self.stream_ = new.at(self.coef_.T, self.intercept_) if hasattr(self, "coef_") else new
         self.stream_ = self.stream_.after(Multinomial(shape[1]), data, codes, weights, options.intercept)
         self.coef_ = np.ascontiguousarray(self.stream_.coef.T)
         self.intercept_ = np.broadcast_to(self.stream_.level, shape[1:]).astype(self.coef_.dtype)

@@ -80,7 +80,7 @@ def read_rows(model: PathClassifier, X: Any, y: Any, sample_weight: Any) -> Rows
     model._labels(y, None if given is None else given[given > 0], None if given is None else np.flatnonzero(given))
     classes = model.classes_
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)  # rows without a weight may be of no class
-    weights = model._weights(y, codes, given)
+    weights = model._weights(codes, given)
     if weights is not None and len(np.unique(codes[weights > 0])) < len(classes):
         raise InputError(
             f"`{type(model).__name__}(class_weight=...)` must be positive for all classes, got {model.class_weight!r}"

@@ -22,7 +22,9 @@ SPARSE = ["csr", "csc", "coo"]
 
 
 def streams(model: Any) -> bool:
-    """Whether ``partial_fit`` makes sense: the set is bounded, and its radius known beforehand."""
+    """Whether ``partial_fit`` makes sense: the set is bounded, its radius known beforehand, and so are the classes' weights."""
+    if isinstance(getattr(model, "class_weight", None), str):
+        return False
     if not (model.constraint is None or isinstance(model.constraint, str)):
         return True
     try:
@@ -94,15 +96,22 @@ class ConstrainedModel(BaseEstimator):
         self.constraint_violation_ = float(max(fit.violation for fit in fits))
         self.n_grads_, self.n_iter_ = sum(fit.n_grads for fit in fits), longest.n_iter
         self.status_, self.constraint_, self.trace_ = worst, longest.C, longest.trace
-        self.certificate_ = Certificate.of(self, longest.n, longest.method)
+        self.certificate_ = Certificate.of(self, longest.n, longest.method, longest.convex)
         report(self)
 
     def _streamed(self, streams: list[Stream]) -> None:
         """The attributes after a batch: no certificate, which only all rows can give."""
+        for name in ("certificate_", "trace_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         self.objective_ = self.dual_gap_ = float("nan")
         self.n_iter_, self.n_grads_ = max(s.k for s in streams), sum(s.seen for s in streams)
         self.status_, self.constraint_ = "partial", streams[0].C
         self.constraint_violation_ = float(max(s.violation for s in streams))
+
+    def _end_streams(self) -> None:
+        """A fit begins anew: batches that come after it go on from its coefficients."""
+        for name in ("stream_", "streams_", "stream_loss_"):
+            self.__dict__.pop(name, None)
 
 
 class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
@@ -125,16 +134,20 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
                 f"{type(self).__name__} needs rows of at least two classes (with a positive weight), the data has one class: "
                 f"{self.classes_[0]!r}"
             )
-        return codes, self._weights(y, codes, sample_weight)
+        return codes, self._weights(codes, sample_weight)
 
-    def _weights(self, y: np.ndarray, codes: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray | None:
+    def _weights(self, codes: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray | None:
+        """Weights of rows with those of their classes; rows of no weight count for nothing."""
         if self.class_weight is None:
             return sample_weight
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            total = np.bincount(codes, sample_weight)  # as if rows of weight 2 were there twice
-            each = total.sum() / (len(total) * total)
+            total = np.bincount(codes, sample_weight, len(self.classes_))  # as if rows of weight 2 were there twice
+            each = total.sum() / (len(total) * np.where(total > 0, total, 1.0))
         else:
-            each = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            each = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        if not (np.isfinite(each) & (each > 0)).all():
+            name = type(self).__name__
+            raise InputError(f"`{name}(class_weight=...)` must be positive; to leave a class out, leave its rows out; got {each}")
         return each[codes] * (1.0 if sample_weight is None else sample_weight)
 
     def decision_function(self, X: Any) -> np.ndarray:

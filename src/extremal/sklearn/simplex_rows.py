@@ -92,7 +92,8 @@ class Rows:
     def slack(self) -> np.ndarray:
         """What rounding may do to the gap of each target."""
         s = np.ones(self.count) if self.weights is None else self.weights
-        squares = np.einsum("i,it,it->t", s, self.y, self.y, dtype=np.float64) / self.weight
+        about = np.average(self.y, axis=0, weights=s)  # offsets that the columns share, or an intercept takes, are no size
+        squares = np.einsum("i,it,it->t", s, self.y - about, self.y - about, dtype=np.float64) / self.weight
         return ROUNDING[self.X.dtype.itemsize] * squares
 
     def blocks(self, least: int = 1, dtype: Any = np.float64) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:

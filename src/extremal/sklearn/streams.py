@@ -12,10 +12,12 @@ from extremal.data import Data
 from extremal.intercepts import InterceptModel
 from extremal.losses import Loss
 from extremal.objective import LinearModel
+from extremal.paths import inside
 from extremal.rounding import settle, violation
 from extremal.sets import ConvexSet
 
 CHUNK = 64  # rows of a step, about
+FITTED = 50  # steps that a fit in memory counts for
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Stream:
     level: Any
     k: int = 0  # steps
     seen: int = 0  # rows
+    weight: float = 0.0  # the mean weight of these
 
     @classmethod
     def new(cls, plan: Any, shape: tuple[int, ...], dtype: Any, outputs: tuple[int, ...], name: str) -> Stream:
@@ -47,6 +50,11 @@ class Stream:
         C = plan.set().on(shape)
         x = np.ascontiguousarray(C.start(), dtype)
         return cls(C, x, np.zeros(shape), np.zeros(outputs)[()])
+
+    def at(self, x: np.ndarray, level: Any) -> Stream:
+        """The same, begun at the coefficients and intercept of a fit: as if some steps had been made."""
+        x = inside(self.C, np.ascontiguousarray(x, self.x.dtype))
+        return replace(self, x=x, level=np.asarray(level, np.float64)[()], k=FITTED)
 
     @property
     def coef(self) -> np.ndarray:
@@ -68,11 +76,14 @@ class Stream:
 
     def _step(self, loss: Loss, data: Data, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
         f = LinearModel(loss, data, y, weights)
-        rho, eta = min(1.0, 4.0 / (self.k + 8) ** (2 / 3)), 2.0 / (self.k + 8)
+        here = 1.0 if weights is None else float(weights.mean())
+        mean = (self.weight * self.seen + here * f.n) / (self.seen + f.n)
+        share = min(1.0, here / mean)  # rows of little weight move little
+        rho, eta = share * min(1.0, 4.0 / (self.k + 8) ** (2 / 3)), share * 2.0 / (self.k + 8)
         z, level = f.margins(self.x), self.level
         if intercept:
             level = level + rho * np.clip(InterceptModel(loss, data, y, weights).level(z) - level, -3.0, 3.0)
         c = f.derivs_at((z + level).astype(z.dtype, copy=False))
         d = (1 - rho) * self.d + rho * f.combine(c)
         x = self.x + eta * (self.C.lmo(d).to_array().astype(self.x.dtype) - self.x)
-        return replace(self, x=x, d=d, level=level, k=self.k + 1, seen=self.seen + f.n)
+        return replace(self, x=x, d=d, level=level, k=self.k + 1, seen=self.seen + f.n, weight=mean)
