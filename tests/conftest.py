@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 
 import pytest
@@ -15,6 +16,7 @@ from extremal import datasets, downloads
 
 settings.register_profile("extremal", derandomize=True, deadline=None, max_examples=60, database=None)
 settings.load_profile("extremal")
+sys.setrecursionlimit(20_000)  # hypothesis chains the settings of a test with a thousand parameters, one for each
 
 
 @pytest.fixture(scope="session")

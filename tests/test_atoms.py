@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal import restricted
 from extremal.counting import CountedSet
 from extremal.moves.corrective import minimise, project
 from extremal.vertices import stack

@@ -87,19 +87,19 @@ class BoxQuadratic:
             return self._conjugate(idx, slopes[idx])
         from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue] # imported when first needed: it takes long
 
-        M, right = self.H[np.ix_(idx, idx)], -slopes[idx]
-        diagonal = M.diagonal().copy()
-        ridge = max(RIDGE * float(diagonal.sum()) / len(idx), FLAT * float(np.abs(right).max()) / self._width(idx), 1e-300)
+        M = self.H[np.ix_(idx, idx)]
+        unit = 1.0 / np.sqrt(np.maximum(M.diagonal(), 1e-200))  # of each coordinate, so that a ridge is the same for all
+        unit = np.where(M.diagonal() > 1e-200, unit, 1.0)
+        M, right = M * unit * unit[:, None], -slopes[idx] * unit
+        diagonal, width = M.diagonal().copy(), max(float(((self.upper - self.lower)[idx] / unit).max()), 1e-300)
+        ridge = max(RIDGE, FLAT * float(np.abs(right).max()) / width)
         for _ in range(TRIES):
             M.flat[:: len(idx) + 1] = diagonal + ridge
             factor, step, info = dposv(M, right)
             if info == 0 and np.isfinite(step).all():
-                return shortest(M, right, ridge) if singular(factor) else step
+                return unit * (shortest(M, right, ridge) if singular(factor, ridge) else step)
             ridge *= 100.0
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
-
-    def _width(self, idx: np.ndarray) -> float:
-        return max(float((self.upper[idx] - self.lower[idx]).max()), 1e-300)
 
     def _conjugate(self, idx: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         diagonal = self.H.diagonal()[idx]

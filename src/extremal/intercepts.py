@@ -8,14 +8,17 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.iterates import freeze
-from extremal.losses import BentMulti, MultiLoss, compiled
+from extremal.losses import BentMulti, Logistic, MultiLoss, compiled
 from extremal.margins import Along, bent_of, derivs_of, mean_of, second_of
 from extremal.multi_losses import Multinomial, MultiTask
 from extremal.objective import LinearModel, Rows, Segment
 from extremal.weighted import WeightedCurved, unweighted, weights_of
 
+TURNS, SWEEPS = 6, 3  # of Newton steps and of looks at class by class for several intercepts; of these, sweeps over all classes
+FLAT = 1e-14  # curvature of which Newton steps make nothing
 TRIES = 100  # looks at all margins, at most, for an intercept
 LONGEST = 8.0  # no Newton step for an intercept is longer, in multiples of what has been seen of it
+LITTLE = 1e-10  # share of the value that a step may promise where the next one is the last
 EXACT = 8 * np.finfo(np.float64).eps  # share of the mean |phi'| that the mean of phi' may be
 
 
@@ -198,30 +201,45 @@ def _task_level(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: fl
 
 
 def _softmax_levels(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The intercepts of all classes, of sum 0: damped Newton steps, from the last ones or from 0 where these lead nowhere."""
-    for start in (b, np.zeros_like(b)):
-        found, done = _softmax_steps(loss, z, y, w, start)
+    """The intercepts of all classes, of sum 0: damped Newton steps; where these lead nowhere, class by class, and again."""
+    for _ in range(TURNS):
+        b, done = _softmax_steps(loss, z, y, w, b)
         if done:
             break
-    return found - found.mean()
+        b = _class_by_class(z, y[:, 0] if y.ndim > 1 else y, w, b)
+    return b - b.mean()
+
+
+def _class_by_class(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The best intercept of each class in turn, given the others: that of a logistic loss, which bisection finds anywhere."""
+    b, one = b.copy(), WeightedCurved(Logistic(), 1.0)
+    for _ in range(SWEEPS):
+        for j in range(len(b)):
+            others = np.delete(z + b, j, axis=1)
+            top = others.max(axis=1)
+            m = z[:, j] - top - np.log(np.exp(others - top[:, None]).sum(axis=1))
+            b[j] = _level(one, m, np.column_stack([np.where(labels == j, 1.0, -1.0), w]), float(b[j]))
+    return b
 
 
 def _softmax_steps(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
-    value = mean_of(loss.value, z + b, y)
+    """Until a step promises next to nothing, and one step more; each as long as those before it allow."""
+    value, longest, last = mean_of(loss.value, z + b, y), LONGEST * (1.0 + float(np.abs(b).max())), False
     for _ in range(TRIES):
-        c = derivs_of(loss, z + b, y).astype(np.float64)
-        g = c.mean(axis=0)
-        if np.abs(g).max() <= EXACT * max(np.abs(c).mean(), 1e-300):
-            return b, True
+        g = derivs_of(loss, z + b, y).mean(axis=0, dtype=np.float64)
         step = _softmax_step(z + b, w, g)
+        if not np.isfinite(step).all():
+            return b, False
+        step *= min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
         t, slope = 1.0, float(g @ step)
-        while (new := mean_of(loss.value, z + b + t * step, y)) > value + 1e-4 * t * slope + 1e-15 * abs(value) and t > 1e-6:
-            t /= 2
+        if last or -slope <= 1e-30:
+            return (b + step if -slope <= LITTLE * value else b), True
+        last, new = -slope <= LITTLE * value, value
+        while not last and (new := mean_of(loss.value, z + b + t * step, y)) > value + 1e-4 * t * slope and t > 1e-6:
+            t /= 4
         if t <= 1e-6:
-            return b, np.abs(g).max() <= 1e-8 * np.abs(c).mean()
-        if np.abs(step).max() <= EXACT * (1 + np.abs(b).max()):
-            return b, True
-        b, value = b + t * step, min(new, value)
+            return b, False
+        b, value, longest = b + t * step, new, max(longest, LONGEST * t * float(np.abs(step).max()))
     return b, False
 
 
@@ -232,7 +250,8 @@ def _softmax_step(z: np.ndarray, w: np.ndarray, g: np.ndarray) -> np.ndarray:
     H = -(p * w[:, None]).T @ p / len(z)
     np.fill_diagonal(H, 0.0)
     np.fill_diagonal(H, -H.sum(axis=1))
-    trace = max(float(np.trace(H)), 1e-300)
+    trace = float(np.trace(H))
+    if not trace > FLAT * float(w.mean()):
+        return np.full(len(g), np.nan)
     step = np.linalg.lstsq(H + trace / len(g) ** 2, -g, rcond=None)[0]
-    step -= step.mean()
-    return step * min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-300))
+    return step - step.mean()

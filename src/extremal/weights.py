@@ -117,7 +117,7 @@ class Quadratic:
             M.flat[:: len(others) + 1] = diagonal + ridge
             factor, step, info = dposv(M, right)
             if info == 0 and np.isfinite(step).all():
-                step = shortest(M, right, ridge) if singular(factor) else step
+                step = shortest(M, right, ridge) if singular(factor, ridge) else step
                 return np.concatenate([step[:base], [-float(step.sum())], step[base:]])
             ridge *= 100.0
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
@@ -171,10 +171,10 @@ class Quadratic:
         return self.look(_weights(w, idx, last))
 
 
-def singular(factor: np.ndarray) -> bool:
+def singular(factor: np.ndarray, ridge: float) -> bool:
     """Whether solutions of a system are not told apart, by the pivots of its Cholesky factor; of one that is small."""
     pivots = np.square(factor.diagonal())
-    return len(pivots) <= DECOMPOSED and bool(pivots.min() <= SINGULAR * pivots.max())
+    return len(pivots) <= DECOMPOSED and bool(pivots.min() <= SINGULAR * pivots.max() + 10 * ridge)
 
 
 def shortest(M: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:
@@ -184,9 +184,9 @@ def shortest(M: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:
     """
     values, vectors = np.linalg.eigh(M)
     along = vectors.T @ right
-    flat = values <= 1e-3 * SINGULAR * values[-1] + 2 * ridge
+    flat = values <= SINGULAR * values[-1] + 2 * ridge
     nothing = flat & (np.abs(along) <= ROUNDING * float(np.linalg.norm(right)))
-    return vectors @ np.where(nothing, 0.0, along / np.where(flat, ridge, values))
+    return vectors @ np.where(nothing, 0.0, along / np.maximum(values, ridge))
 
 
 def _weights(w: np.ndarray, idx: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -77,11 +77,13 @@ def report(model: Any) -> None:
     if model.status_ == "tol":
         return
     c, hint = model.certificate_, HINTS.get(model.status_, "accept a larger tol")
+    gap = f"with a certified gap of {c.gap:.2g}, {c.relative_gap:.2g} of the objective, more than tol={model.tol:g} allows"
     warnings.warn(
-        f"{name} ended ({model.status_}) with a certified gap of {c.gap:.2g}, {c.relative_gap:.2g} of the objective, which is "
-        f"more than tol={model.tol:g} allows; {hint}",
+        f"{name} ended ({model.status_}): {hint}"
+        if model.status_ == "unbounded"
+        else f"{name} ended ({model.status_}) {gap}; {hint}",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

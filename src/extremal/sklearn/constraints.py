@@ -53,6 +53,8 @@ def read_constraint(constraint: Any, radius: Any, shape: tuple[int, ...], names:
 It has 'age', 'income'
     """
     features = Features(tuple(shape), None if names is None else tuple(map(str, names)))
+    if isinstance(constraint, str) and not constraint.strip(" &"):
+        raise refused(constraint, "it is empty; None is no constraint")
     several = isinstance(constraint, list) or (isinstance(constraint, tuple) and all(_stands_alone(part) for part in constraint))
     given = list(constraint) if several else [constraint]
     parts = [part for item in given for part in (split(item) if isinstance(item, str) else [item])]

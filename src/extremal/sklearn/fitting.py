@@ -13,10 +13,10 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data import CSR, Dense
 from extremal.driver import minimize
-from extremal.glm_losses import Poisson
+from extremal.glm_losses import Poisson, Quantile
 from extremal.gradients import Full, Growing
 from extremal.intercepts import InterceptModel
-from extremal.losses import Logistic, Loss
+from extremal.losses import Huber, Logistic, Loss, Squared
 from extremal.methods import Budget, as_recipe
 from extremal.multi_losses import Multinomial
 from extremal.objective import LinearModel
@@ -35,6 +35,8 @@ WAIT = 10  # iterations without a lower value, after which a run ends
 POLISH = 6  # iterations for that, at most
 SEEN = 1000  # rows that tell whether a column is nearly constant
 OFFSET = 1e3  # so many times its standard deviation its mean is then
+CONSTANT = 1e-8  # targets that spread less than this share of their size are constant up to rounding
+POSITIVE = (Logistic, Squared, Huber, Quantile, Poisson, Multinomial)  # losses that are never below 0
 NOTHING = {8: 1e-12, 4: 1e-5}  # share of the loss without features that a gap may be by rounding alone, by bytes of a number
 FAR = {8: 1e-9, 4: 1e-4}  # the same over bounds that are far out
 
@@ -89,7 +91,8 @@ def solve(loss: Loss, X: Any, y: Any, plan: Any, options: Options, weights: Any 
     ``plan`` is what `read_constraint` answers, ``start`` the coefficients of an earlier fit.
     """
     f, offset = centred(model_of(loss, X, y, weights, options.intercept))
-    size, null, spent = f.dtype.itemsize, abs(f.value_at(np.zeros((f.n, *f.deriv_shape), f.dtype))), 0
+    zero, size, spent = np.zeros((f.n, *f.deriv_shape), f.dtype), f.dtype.itemsize, 0
+    null = max(abs(f.value_at(zero)), CONSTANT**2 * abs(LinearModel.value_at(f, zero)))
     if plan.fraction is not None:
         free = _free(f, plan, options, FAR[size] * null)
         plan, spent = plan.with_norm(plan.norm(free.coef)), free.n_grads
@@ -161,8 +164,9 @@ def _spread(f: LinearModel) -> float:
         return 3.0
     if isinstance(loss, Poisson):
         return 1.0 + float(np.log1p(y.max()))
+    whole = float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max()))
     y = y if f.separate else y - np.average(y, axis=0, weights=w)
-    return float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max())) or 1.0
+    return max(float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max())), CONSTANT * whole) or 1.0
 
 
 def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, start: Any) -> Fit:
@@ -178,6 +182,7 @@ def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, star
         gap = float(np.maximum(g * (exact - s.to_array()), 0.0).sum())
     else:
         gap = max(0.0, float(np.vdot(g, exact)) - s.dot(g))
+    gap = min(gap, value) if isinstance(unweighted(f.loss), POSITIVE) else gap  # f - f* is at most f
     level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
     met = gap <= 1.01 * options.tol * abs(value) + atol
     status = "tol" if met else "stalled" if r.status in (Status.CALLBACK, Status.GAP) else str(r.status)
