@@ -93,7 +93,7 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
 
     phi is half the squared error, Huber's loss, or the smoothed loss of a quantile; s are the sample weights. The intercept b is
     outside of the constraint, and the constraint holds exactly in floating point. ``dual_gap_`` is the Frank-Wolfe gap at the
-    answer: no w in C and b have an f that is lower by more.
+    answer: no w in C and b have an f that is lower by more (over cones, no w up to the bounds that ``constraint_`` shows).
 
     The default solver makes Newton steps on the coefficients in use: a few passes over the data, and n k^2 for k coefficients
     off their bounds. Cones such as "nonneg" have no bounds of their own; bounds are laid around the solution, and moved out
