@@ -20,8 +20,8 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
 
     s are the sample weights times the class weights. The intercept b is outside of the constraint, and the constraint holds
     exactly in floating point. ``dual_gap_`` is the Frank-Wolfe gap at the answer: no w in C and b have an f that is lower by
-    more (over cones, no w up to the bounds that ``constraint_`` shows). With more than two classes there is one such problem for each class against the rest, every class's coefficients in
-    C; for one joint model see `ConstrainedMultinomialRegression`.
+    more (over cones, no w up to the bounds that ``constraint_`` shows). With more than two classes there is one such problem for
+    each class against the rest, every class's coefficients in C; for one joint model see `ConstrainedMultinomialRegression`.
 
     The default solver makes Newton steps on the coefficients in use, the first of them on samples of the rows: some ten passes
     over the data, and n k^2 for k coefficients in use.
