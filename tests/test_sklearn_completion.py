@@ -260,3 +260,10 @@ def test_wrong_parameters_are_refused(options, message):
 def test_a_matrix_without_entries_is_refused():
     with pytest.raises(ValueError, match="at least one known entry"):
         LowRankCompletion().fit(np.full((3, 3), np.nan))
+
+
+def test_a_pair_that_is_there_twice():
+    """Gradients of equal places cancel: what is left of them is rounding, and no sign of a bad step."""
+    model = LowRankCompletion(90.0, offsets=None).fit(np.array([[0, 0], [0, 0], [1, 1]]), [1.0, 2.0, 3.0])
+    assert model.status_ == "tol"
+    np.testing.assert_allclose(model.predict(np.array([[0, 0], [1, 1]])), [1.5, 3.0], atol=0.05)

@@ -42,9 +42,10 @@ def frank_wolfe_gap(lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
 
 
 def _size(a: np.ndarray) -> float:
-    """|a|, or infinity where its square is."""
+    """|a|, or infinity where its square is; of a matrix by its entries, as they were before equal places cancelled."""
+    values = getattr(a, "values", a)
     with np.errstate(over="ignore"):
-        return math.sqrt(float(inner(a, a)))
+        return math.sqrt(float(inner(values, values)))
 
 
 def check_place(manifold: Manifold, f: Any) -> None:
