@@ -8,7 +8,7 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.iterates import freeze
-from extremal.losses import BentMulti, Logistic, MultiLoss, compiled
+from extremal.losses import Logistic, MultiLoss, compiled
 from extremal.margins import Along, bent_of, derivs_of, mean_of, second_of
 from extremal.multi_losses import Multinomial, MultiTask
 from extremal.objective import LinearModel, Rows, Segment
@@ -133,7 +133,7 @@ class InterceptModel(LinearModel):
         """
         at = self.lifted(z)
         if self.deriv_shape:
-            bends = self.bends_at(z) if isinstance(self.loss, BentMulti) else None
+            bends = self.bends_at(z) if hasattr(self.loss, "bends") else None
             move = 0.0 if bends is None else bends.follow(bends.dot(dz))
             return Along(self.loss, self.y, at, (dz + move).astype(dz.dtype, copy=False))
         h = second_of(self.loss, at, self.y).astype(np.float64)

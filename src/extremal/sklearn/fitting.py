@@ -225,7 +225,8 @@ def _by_default(f: LinearModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> 
     if r.converged and left > 0 and f.n * math.prod(f.shape) <= SMALL:
         more = minimize(f, C, x0=r.x, **kept | {"tol": 1e-15, "atol": 0.0, "max_iter": min(POLISH, left), "record": None})
         grads += more.calls.total_grads
-        r = replace(more, trace=r.trace, n_iter=r.n_iter + more.n_iter, status=r.status) if more.value <= r.value else r
+        if more.value <= r.value and more.gap <= r.gap:
+            r = replace(more, trace=r.trace, n_iter=r.n_iter + more.n_iter, status=r.status)
     return r, np.asarray(r.x), grads
 
 
