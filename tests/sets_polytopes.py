@@ -223,8 +223,8 @@ def corners(A, b, E, e, bounds) -> np.ndarray:
     lower, upper = bounds[:, 0], bounds[:, 1]
     rows = np.vstack([A, -np.eye(d)[np.isfinite(lower)], np.eye(d)[np.isfinite(upper)]])
     sides = np.concatenate([b, -lower[np.isfinite(lower)], upper[np.isfinite(upper)]])
-    found = []
-    for chosen in itertools.combinations(range(len(rows)), d - np.linalg.matrix_rank(E)):
+    found, rank = [], np.linalg.matrix_rank(E) if len(E) else 0
+    for chosen in itertools.combinations(range(len(rows)), d - rank):
         M, m = np.vstack([E, rows[list(chosen)]]), np.append(e, sides[list(chosen)])
         if np.linalg.matrix_rank(M) == d:
             x = np.linalg.lstsq(M, m, rcond=None)[0]

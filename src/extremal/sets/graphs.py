@@ -66,7 +66,8 @@ class SpanningTrees(ConvexSet):
         rank = np.empty(len(g))
         rank[order] = np.arange(1.0, len(g) + 1)
         used, n = self._graph.cheapest(rank), self._graph.size
-        weights = sp.csr_array((rank[used], (self._graph.tails[used], self._graph.heads[used])), shape=(n, n))
+        ends = self._graph.tails[used].astype(np.int32), self._graph.heads[used].astype(np.int32)  # as older scipy wants them
+        weights = sp.csr_array((rank[used], ends), shape=(n, n))
         tree = order[minimum_spanning_tree(weights).data.astype(np.int64) - 1]
         return SparseVertex(np.sort(tree), np.ones(len(tree)), g.shape)
 
