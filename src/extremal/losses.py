@@ -52,7 +52,6 @@ class MultiLoss(Loss, Protocol):
     def target_shape(self) -> tuple[int, ...]: ...  # shape of one row's target: () for a number, (k,) for one per output
 
 
-@runtime_checkable
 class BentMulti(MultiLoss, Protocol):
     """A loss of several margins with second derivatives, diag(D_i) - P_i P_i' for every row."""
 

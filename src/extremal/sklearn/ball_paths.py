@@ -20,6 +20,7 @@ from extremal.paths import path
 from extremal.result import Result
 from extremal.rounding import settle
 from extremal.sets import L1Ball
+from extremal.sklearn.certified import gap_at
 
 DOUBLINGS = 40  # of the radius, at most, in the search for the largest one
 SPAN = 200.0  # the largest radius of a grid, over the smallest
@@ -189,6 +190,6 @@ def certified(f: LinearModel, C: L1Ball, result: Result) -> tuple[np.ndarray, fl
 
 
 def measured(f: LinearModel, C: L1Ball, x: np.ndarray) -> tuple[float, float]:
-    """f(x), and the gap <g, x> + radius |g|_inf."""
+    """f(x), and the gap."""
     value, g = f.value_and_grad(wide(x))
-    return value, max(0.0, float(g.reshape(-1) @ wide(x).reshape(-1)) + C.radius * float(np.abs(g).max()))
+    return value, gap_at(C, wide(x), g)

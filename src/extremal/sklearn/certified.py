@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.sets.base import Bounded
 
 HINTS = {
     "unbounded": "the loss goes on falling as coefficients grow (separable classes, for one), so that there is no best fit: "
@@ -67,6 +68,21 @@ class Certificate:
         """Of a fitted estimator."""
         found = model.objective_, model.dual_gap_, str(model.constraint_), model.constraint_violation_, model.n_grads_ / rows
         return cls(*found, method, convex, model.status_ != "unbounded")
+
+
+def gap_at(C: Any, x: np.ndarray, g: np.ndarray) -> float:
+    """max over s in C of <g, x - s>, in float64; entry by entry between bounds, where large ones would swallow small gaps.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> gap_at(ex.L1Ball(2.0), np.array([1.0, 0.0]), np.array([-1.0, 0.5]))
+    1.0
+    """
+    s = C.lmo(g)
+    if isinstance(C, Bounded):
+        return float(np.maximum(g * (x - s.to_array()), 0.0).sum(dtype=np.float64))
+    return max(0.0, float(np.vdot(g, x)) - s.dot(g))
 
 
 def report(model: Any) -> None:

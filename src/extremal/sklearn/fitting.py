@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from extremal import checks
 from extremal.checks import InputError
 from extremal.data import CSR, Dense
 from extremal.driver import minimize
@@ -24,6 +23,7 @@ from extremal.paths import inside
 from extremal.result import Record, Result, Status, Trace
 from extremal.rounding import settle, violation
 from extremal.sets import Box, ConvexSet, Product
+from extremal.sklearn.certified import gap_at
 from extremal.sklearn.constraints import read_constraint
 from extremal.weighted import unweighted
 
@@ -52,13 +52,6 @@ class Options:
     max_iter: int = 1000
     seed: int = 0
     verbose: int = 0
-
-    def checked(self) -> Options:
-        """The same, or an error that says which parameter is wrong."""
-        checks.at_least(self.name, "tol", self.tol, 0)
-        checks.whole(self.name, "max_iter", self.max_iter, 1)
-        checks.flag(self.name, "fit_intercept", self.intercept)
-        return self
 
 
 @dataclass(frozen=True)
@@ -177,11 +170,7 @@ def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, star
     x = settle(C, np.ascontiguousarray(x, f.dtype))
     exact = x.astype(np.float64)
     value, g = f.value_and_grad(exact)
-    s = C.lmo(g)
-    if isinstance(C, Box):  # entry by entry: large bounds do not swallow small gaps
-        gap = float(np.maximum(g * (exact - s.to_array()), 0.0).sum())
-    else:
-        gap = max(0.0, float(np.vdot(g, exact)) - s.dot(g))
+    gap = gap_at(C, exact, g)
     gap = min(gap, value) if isinstance(unweighted(f.loss), POSITIVE) else gap  # f - f* is at most f
     level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
     met = gap <= 1.01 * options.tol * abs(value) + atol

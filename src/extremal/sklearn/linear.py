@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
 
     coef_: np.ndarray
     intercept_: float
-
-    def _loss(self, y: np.ndarray, weights: np.ndarray | None) -> Loss:
-        raise NotImplementedError
+    _loss: Callable[..., Loss]  # of the targets and their weights
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the model.

@@ -11,6 +11,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from extremal import checks
 from extremal.checks import InputError
 from extremal.data import Data, as_data
 from extremal.sklearn.certified import Certificate, check_options, read_weights, report, seed_of
@@ -54,9 +55,10 @@ class ConstrainedModel(BaseEstimator):
 
     def _options(self) -> Options:
         check_options(self)
+        checks.flag(type(self).__name__, "fit_intercept", self.fit_intercept)
         seed = seed_of(self.random_state)
         name = type(self).__name__
-        return Options(name, self.fit_intercept, self.solver, self.tol, self.max_iter, seed, self.verbose).checked()
+        return Options(name, self.fit_intercept, self.solver, self.tol, self.max_iter, seed, self.verbose)
 
     def _plan(self, shape: tuple[int, ...]) -> Any:
         """The constraint, read for coefficients of a shape."""

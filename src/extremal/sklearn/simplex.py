@@ -14,8 +14,8 @@ from extremal.driver import minimize
 from extremal.intercepts import InterceptModel
 from extremal.rounding import settle, violation
 from extremal.sets import ConvexSet, Simplex, UnitSimplex
-from extremal.sklearn.certified import Certificate, check_options, read_weights, report, seed_of
-from extremal.sklearn.simplex_rows import Answer, Rows, by_active_sets, gap_at
+from extremal.sklearn.certified import Certificate, check_options, gap_at, read_weights, report, seed_of
+from extremal.sklearn.simplex_rows import Answer, Rows, by_active_sets
 
 SUMS = {"equal": Simplex, "at_most": UnitSimplex}
 SOLVERS = ("auto", "active_set", "newton")

@@ -16,7 +16,8 @@ from extremal.many import least_squares_many
 from extremal.objective import LinearModel
 from extremal.result import Trace
 from extremal.rounding import settle
-from extremal.sets import ConvexSet, Simplex
+from extremal.sets import Simplex
+from extremal.sklearn.certified import gap_at
 
 COLUMNS = 2000  # up to so many the active-set method keeps a matrix of their products
 SMALL = 10**8  # rows times columns squared, up to which an orthogonal factorisation costs next to nothing
@@ -247,8 +248,3 @@ def _trace(at: Look, t: int, grads: int, n: int) -> Trace:
     row = {"iter": steps, "grads": grads, "passes": grads / n, "lmos": steps + 1, "seconds": np.nan, "cpu": np.nan}
     trace.append(row | {"value": float(at.values[t]), "gap": float(at.gaps[t])})
     return trace
-
-
-def gap_at(C: ConvexSet, x: np.ndarray, g: np.ndarray) -> float:
-    """<g, x - s>, s the oracle's answer."""
-    return max(0.0, float(g @ x) - C.lmo(g).dot(g))

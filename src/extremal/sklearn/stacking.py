@@ -30,8 +30,8 @@ from extremal.driver import minimize
 from extremal.objective import LinearModel
 from extremal.rounding import settle, violation
 from extremal.sets import Simplex
-from extremal.sklearn.certified import Certificate, read_weights, report
-from extremal.sklearn.simplex import SimplexRegression, gap_at
+from extremal.sklearn.certified import Certificate, gap_at, read_weights, report
+from extremal.sklearn.simplex import SimplexRegression
 
 FLOOR = 1e-12  # probability below which -log goes on as a parabola
 FOLDS = 5
