@@ -17,11 +17,11 @@ from extremal import data, gradients, losses, manifolds, methods, moves, objecti
 SOURCE = Path(ex.__file__).parent
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each module may import those before it only
-    "lazy", "checks", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active",
+    "lazy", "checks", "clock", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active",
     "hull", "manifolds", "data", "entries", "losses", "glm_losses", "multi_losses", "weighted", "margins", "smoothness",
     "objective", "intercepts", "separable", "restricted", "weights", "boxed", "output_slices", "slices", "completion",
     "sampling", "sets", "rounding", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "bursts", "solver",
-    "clock", "driver", "paths", "many", "outputs", "libsvm", "files", "downloads", "datasets", "catalogue", "sklearn",
+    "recording", "driver", "paths", "many", "outputs", "libsvm", "files", "downloads", "datasets", "catalogue", "sklearn",
     "experiments", "bench", "cli",
 ]  # fmt: skip
 PUBLIC = {name: getattr(ex, name) for name in ex.__all__}

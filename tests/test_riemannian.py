@@ -296,4 +296,4 @@ def test_wrong_input_is_refused(mean):
         ex.GeodesicMove(M).check(ex.Storm(batch=5), f, C)
     for x, g in ((C.lower / 2, C.lower), (2 * C.upper, -C.upper)):
         with pytest.raises(ex.InputError, match="left the set"):
-            ex.GeodesicMove(M).gap(C.lmo_at, x, g)
+            ex.GeodesicMove(M).gap(C, x, g)

@@ -122,8 +122,8 @@ class ActiveSet:
         return self._shift(1.0, ((t, s), (-t, self.vertices[i])))
 
     def with_weights(self, weights: np.ndarray) -> ActiveSet:
-        """The same atoms with other weights; those of weight zero are dropped."""
-        return self._make(self._stack, weights, self._places)._without(weights > 0)
+        """The same atoms with other weights, divided by their sum; those of weight zero are dropped."""
+        return self._make(self._stack, _normal(weights), self._places)._without(weights > 0)
 
     def with_atom(self, v: Vertex) -> ActiveSet:
         """The same point, with one atom more, of weight zero."""

@@ -29,6 +29,10 @@ class NonFiniteError(ValueError):
     """A NaN or an infinity turned up in a gradient or a value during a run."""
 
 
+class OutsideError(InputError):
+    """An iterate is not in its set: the fault of a move, a step rule or an oracle. `minimize` falls back to a point that is."""
+
+
 def _number(value: Any) -> float:
     """The value as a float; NaN for what is no real number, so that every comparison refuses it."""
     return float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else math.nan

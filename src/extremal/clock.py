@@ -1,9 +1,11 @@
-"""A clock that can be paused."""
+"""A clock that can be paused, and the time by which a run has to end."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class Clock:
@@ -37,3 +39,41 @@ class Clock:
             spent = (now - then for now, then in zip(self._now(), self._paused_at, strict=True))
             self._start = tuple(start + more for start, more in zip(self._start, spent, strict=True))
             self._paused_at = None
+
+
+class TimeUp(Exception):
+    """The time of a run is over in the middle of a step; the driver ends the run at the last state."""
+
+
+_LATE: ContextVar[Callable[[], bool] | None] = ContextVar("extremal_late", default=None)
+
+
+@contextmanager
+def deadline(over: Callable[[], bool] | None) -> Iterator[None]:
+    """Inside, `late` and `check` tell whether time is up by asking ``over``; nothing is ever late with None."""
+    token = _LATE.set(over)
+    try:
+        yield
+    finally:
+        _LATE.reset(token)
+
+
+def late() -> bool:
+    """Whether the time of the run is over: a step that takes long should end with what it has.
+
+    Examples
+    --------
+    >>> with deadline(lambda: True):
+    ...     late()
+    True
+    >>> late()
+    False
+    """
+    over = _LATE.get()
+    return over is not None and over()
+
+
+def check() -> None:
+    """Leave a step that has nothing to show yet, if the time of the run is over."""
+    if late():
+        raise TimeUp

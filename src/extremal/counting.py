@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from extremal.objective import LinearModel, Objective, Rows, Segment
 from extremal.restricted import Restriction, restrict
 from extremal.result import Calls
 from extremal.sets import ConvexSet, Faced
+from extremal.sets.base import Bounded, Spikes, counted
 from extremal.slices import Slice, sliced
 from extremal.vertices import Chord, Vertex
+
+T = TypeVar("T")
 
 
 class CountedObjective:
@@ -203,11 +206,31 @@ class CountedSet:
     @property
     def diameter(self) -> float:
         """The set's."""
-        return self.inner.diameter
+        return self._apart(lambda: self.inner.diameter)
 
     def start(self) -> np.ndarray:
         """The set's own starting point."""
-        return self.inner.start()
+        return self._apart(self.inner.start)
+
+    def contains(self, x: np.ndarray) -> bool:
+        """Whether x is in the set."""
+        return self._apart(lambda: self.inner.contains(x))
+
+    def spikes(self) -> Spikes | None:
+        """The vertices of a set that is all spikes; None of others."""
+        return self.inner.spikes() if hasattr(self.inner, "spikes") else None  # type: ignore[attr-defined]
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds of a box."""
+        return cast(Bounded, self.inner).limits()
+
+    def _apart(self, ask: Callable[[], T]) -> T:
+        """What a set says of itself; where it asks its oracle for it, the calls count as a certificate's."""
+        with counted() as asked:
+            try:
+                return ask()
+            finally:
+                self.calls.certificate_lmos += asked.calls
 
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
         """The oracle, for the method; sets on manifolds are asked at x."""
@@ -232,8 +255,15 @@ class CountedSet:
         """How far x can go in the direction s - a."""
         return cast(Faced, self.inner).max_step(x, s, a)
 
-    def lmo_for_certificate(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
-        """The oracle, for a certificate."""
+    def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float:
+        """The gap at x; a certificate's call, or none if s, the oracle's answer to g, is given."""
+        return self.inner.gap(x, g, self._certify(g) if s is None else s)
+
+    def lmo_at(self, g: np.ndarray, x: np.ndarray) -> Vertex:
+        """The oracle of a set on a manifold, for a certificate."""
+        return self._certify(g, x)
+
+    def _certify(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
         if g is not self._g:
             self.calls.certificate_lmos += 1
             self._lent = True

@@ -13,14 +13,18 @@ import numpy as np
 from extremal import checks
 from extremal.active import ActiveSet
 from extremal.bursts import Reach
-from extremal.checks import InputError, NonFiniteError
-from extremal.clock import Clock
+from extremal.checks import InputError, NonFiniteError, OutsideError
+from extremal.clock import Clock, TimeUp, deadline
 from extremal.iterates import answer, wide
 from extremal.methods import Budget, Method, Recipe
 from extremal.objective import Objective
+from extremal.recording import Recorder
 from extremal.result import Certificate, Record, Result, Status, Trace
 from extremal.sets import ConvexSet
+from extremal.sets.base import Unsure, counted
 from extremal.solver import Setup, State, loop, prepare
+
+CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether the answer is in the set
 
 
 def minimize(
@@ -109,46 +113,58 @@ def drive(
     """Run what has been prepared; the result, and the last state."""
     if budget == Budget():
         budget = Budget(max_grads=1000 * setup.f.n)
-    run = _Run(setup.f.inner, setup.C.inner, tol, atol, budget, callback, record)
-    return run.drive(loop(setup), setup.method)
+    run = _Run(setup, tol, atol, budget, callback, record)
+    with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run in words
+        return run.drive(loop(setup), setup.method)
 
 
 class _Run:
     """The driver: everything around the loop that is not the method's business."""
 
-    def __init__(self, f, C, tol, atol, budget, callback, record):
-        self.f, self.C, self.tol, self.atol, self.budget, self.callback = f, C, tol, atol, budget, callback
-        self.recorder = _Recorder(f, C, record)
+    def __init__(self, setup: Setup, tol: float, atol: float, budget: Budget, callback: Any, record: Any):
+        self.f, self.C, self.whole = setup.f.inner, setup.C, setup.whole
+        self.tol, self.atol, self.budget, self.callback = tol, atol, budget, callback
+        self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
         self.best: Certificate | None = None  # the best one: smallest value, or smallest gap if f is not convex
-        self.gap_due = 10 * f.n  # component gradients at which an exact gap is due
+        self.gap_due = 10 * self.f.n  # component gradients at which an exact gap is due
         self.seen, self.same = None, 0  # the last point, and how often it has stayed the same
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
+        self.tail = 0.0  # seconds that the last certificate took: the final one has to fit in the time, too
 
     def drive(self, states: Generator[State, Reach | None], method: Method) -> tuple[Result, State]:
         """Run to a stop; the last state that was reached is what counts."""
         state, status, first = None, None, None
         try:
             first = state = next(states)
-            while (status := self._stop(state)) is None:
-                state = states.send(self._reach())
+            with deadline(None if self.budget.max_seconds is None else self._over):
+                while (status := self._stop(state)) is None:
+                    state = states.send(self._reach())
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        except NonFiniteError:
+        except TimeUp:
+            status = Status.MAX_SECONDS
+        except OutsideError:
+            status = Status.OUTSIDE
+        except (NonFiniteError, np.linalg.LinAlgError, OverflowError) as error:
             if state is None:
-                raise
+                raise NonFiniteError(f"f cannot be computed at the starting point: {error}") from error
             status = Status.NON_FINITE
-        if state is None or status is None:
+        if state is None or first is None or status is None:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
-        return self._result(state, status, method, first if method.guarded else None), state
+        return self._result(state, status, method, first), state
+
+    def _over(self) -> bool:
+        """Whether time is up, but for what the final certificate takes."""
+        most = self.budget.max_seconds
+        return most is not None and self.clock.seconds + self.tail >= most
 
     def _reach(self) -> Reach:
         """How far the run may go before there is something to see."""
-        b, clock = self.budget, self.clock
+        b = self.budget
         grads = min(self.gap_due, self.recorder.next, math.inf if b.max_grads is None else b.max_grads)
-        late = (lambda: False) if b.max_seconds is None else (lambda: clock.seconds >= b.max_seconds)
-        late = late if self.callback is None else (lambda: True)  # it is called after each compiled call
+        late = self._over if self.callback is None else (lambda: True)  # it is called after each compiled call
         return Reach(grads, math.inf if b.max_iter is None else b.max_iter, late)
 
     def _stop(self, state: State) -> Status | None:
@@ -162,7 +178,7 @@ class _Run:
             return Status.MAX_ITER
         if budget.max_grads is not None and calls.grads >= budget.max_grads:
             return Status.MAX_GRADS
-        if budget.max_seconds is not None and self.clock.seconds >= budget.max_seconds:
+        if self._over():
             return Status.MAX_SECONDS
         if self._stalled(state):
             return Status.STALLED
@@ -213,7 +229,9 @@ class _Run:
         if self.last is not None and self.last.k == state.k:
             return self.last
         with self._on_the_clock():
+            before = self.clock.seconds
             self.last = state.certify()
+            self.tail = self.clock.seconds - before
         self.gap_due = self.value_due = self._later(state)
         if self.best is None or self._better(self.last, self.best):
             self.best = self.last
@@ -224,31 +242,14 @@ class _Run:
     def _better(self, a: Certificate, b: Certificate) -> bool:
         return a.value < b.value if self.f.convex else a.gap < b.gap
 
-    def _guard(self, found: Certificate, first: State) -> Certificate:
-        """The better of a certificate and that of the starting point."""
-        if found.k == 0:
-            return found
-        value = getattr(first.estimate, "value", None) if first.exact else None
-        first.calls.certificate_values += self.f.n if value is None else 0
-        if (self.f.value(wide(first.x)) if value is None else value) >= found.value:
-            return found
-        value, gap = first.measure()
-        first.calls.certificate += self.f.n
-        first.calls.certificate_lmos += 1
-        return Certificate(0, first.x, value, gap, first.point.active)
-
-    def _result(self, state: State, status: Status, method: Method, first: State | None) -> Result:
-        try:
-            found = self._certify(state)
-            self.recorder.certified(state, found, self.clock)  # the last row
-        except NonFiniteError:
-            if self.best is None:
-                raise
-            found, status = self.best, Status.NON_FINITE
-        if status in (Status.INTERRUPTED, Status.NON_FINITE) and self.best is not None:
-            found = self.best
-        if first is not None:
+    def _result(self, state: State, status: Status, method: Method, first: State) -> Result:
+        found, status = self._final(state, status, first)
+        if not self._inside(found):
+            found, status = self._fallback(found, first), Status.OUTSIDE
+        if method.guarded:
             found = self._guard(found, first)
+        if not math.isfinite(found.gap) and status not in (Status.INTERRUPTED, Status.OUTSIDE):
+            status = Status.UNCERTIFIED
         return Result(
             x=answer(found.x),
             value=found.value,
@@ -261,58 +262,69 @@ class _Run:
             trace=self.recorder.trace,
             method=method,
             atoms=found.atoms,
+            set=self.whole,
         )
 
+    def _final(self, state: State, status: Status, first: State) -> tuple[Certificate, Status]:
+        """The certificate of the last state, or the best one after an interruption or an accident."""
+        for attempt in range(2):
+            try:
+                found = self._certify(state)
+                self.recorder.certified(state, found, self.clock)  # the last row
+                break
+            except KeyboardInterrupt:  # a certificate that is there will do; without one this is tried once more
+                status = Status.INTERRUPTED
+                if attempt and self.best is None:
+                    raise
+            except (NonFiniteError, OutsideError, np.linalg.LinAlgError, OverflowError) as error:
+                status = Status.OUTSIDE if isinstance(error, OutsideError) else Status.NON_FINITE
+                if self.best is None and not math.isnan((start := self._start(first)).gap):
+                    return start, status
+                if self.best is None:
+                    raise
+            if self.best is not None:
+                return self.best, status
+        if status in (Status.INTERRUPTED, Status.NON_FINITE, Status.OUTSIDE) and self.best is not None:
+            found = self.best
+        return found, status
 
-class _Recorder:
-    """Fills the trace: off the count (it asks the bare objective and set) and off the clock."""
+    def _inside(self, found: Certificate) -> bool:
+        """Whether a point is in the set; where only its oracle knows, what a moderate number of calls cannot tell counts."""
+        C, calls, x = self.C.inner, self.C.calls, found.x
+        with counted(CHECKS + max(math.prod(x.shape), calls.lmos) // 10) as asked:
+            try:
+                return C.contains(x)
+            except Unsure:
+                return True
+            finally:
+                calls.certificate_lmos += asked.calls
 
-    def __init__(self, f: Objective, C: ConvexSet, record: Record | float | None):
-        self.f, self.C, self.trace = f, C, Trace()
-        self.record = record if record is None or isinstance(record, Record) else Record(every=record)
-        self.next = 0.0 if self.record else math.inf  # component gradients at which the next row is due
+    def _fallback(self, found: Certificate, first: State) -> Certificate:
+        """The best certificate of a point inside; the starting point has been checked."""
+        best = self.best
+        return best if best is not None and best is not found and self._inside(best) else self._start(first)
 
-    def due(self, state: State) -> bool:
-        """Whether it is time for a row."""
-        return self.record is not None and state.calls.grads >= self.next
+    def _start(self, first: State) -> Certificate:
+        """The certificate of the starting point."""
+        if self.last is not None and self.last.k == 0:
+            return self.last
+        value, gap = first.measure()
+        calls = first.calls
+        calls.certificate, calls.certificate_values = calls.certificate + self.f.n, calls.certificate_values + self.f.n
+        calls.certificate_lmos += 1
+        if not math.isfinite(value):
+            raise NonFiniteError(f"the objective's value at the starting point is {value}")
+        return Certificate(0, first.x, value, gap, first.point.active)
 
-    def see(self, state: State, clock: Clock) -> None:
-        """Add a row."""
-        assert self.record is not None
-        every = self.record.every * self.f.n
-        self.next = (state.calls.grads // every + 1) * every
-        self._add(self._row(state, clock) | self._measure(state, self.record.what))
-
-    def certified(self, state: State, certificate: Certificate, clock: Clock) -> None:
-        """Add a certificate as a row: it is there anyway."""
-        with clock.paused():
-            row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
-            self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
-
-    def _add(self, row: dict[str, Any]) -> None:
-        if self.trace.append(row) and self.record is not None and self.record.watch is not None:
-            self.record.watch(row)
-
-    def _row(self, state: State, clock: Clock) -> dict[str, Any]:
-        calls = state.calls
-        return {
-            "iter": state.k,
-            "grads": calls.grads,
-            "passes": calls.grads / self.f.n,
-            "lmos": calls.lmos,
-            "seconds": clock.seconds,
-            "cpu": clock.cpu,
-        }
-
-    def _measure(self, state: State, what: Sequence[str]) -> dict[str, Any]:
-        row: dict[str, Any] = {"value": np.nan, "gap": np.nan}
-        if "gap" in what:
-            row["value"], row["gap"] = state.measure()
-        elif "value" in what:
-            row["value"] = self.f.value(wide(state.x))
-        if "x" in what:
-            row["x"] = state.x
-        return row
+    def _guard(self, found: Certificate, first: State) -> Certificate:
+        """The better of a certificate and that of the starting point."""
+        if found.k == 0:
+            return found
+        value = getattr(first.estimate, "value", None) if first.exact else None
+        first.calls.certificate_values += self.f.n if value is None else 0
+        if (self.f.value(wide(first.x)) if value is None else value) >= found.value:
+            return found
+        return self._start(first)
 
 
 def check_budget(call: str, max_grads: int | None, max_iter: int | None, max_seconds: float | None) -> Budget:

@@ -17,6 +17,7 @@ from extremal.methods import Recipe
 from extremal.objective import Objective
 from extremal.result import Result
 from extremal.sets import ConvexSet, Projectable
+from extremal.sets.base import counted
 from extremal.solver import Setup, State, check_objective, prepare
 
 
@@ -74,8 +75,10 @@ def path(
     results: dict[int, Result] = {}
     seen: list[tuple[float, State]] = []
     for i in sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter):
-        x0 = inside(fitted[i], ahead(fitted[i].diameter, seen)) if seen else None
+        with counted() as asked:
+            x0 = inside(fitted[i], ahead(fitted[i].diameter, seen)) if seen else None
         setup = prepare("path", f, fitted[i], method, x0, seed, budget)
+        setup.C.calls.certificate_lmos += asked.calls
         results[i], last = drive(_resumed(setup, seen[-1][1]) if seen else setup, tol, atol, budget)
         seen = [*seen[-2:], (fitted[i].diameter, last)]
     return [results[i] for i in range(len(sets))]
@@ -122,4 +125,4 @@ def _resumed(setup: Setup, last: State) -> Setup:
 def _all_inside(setup: Setup, last: State) -> bool:
     """Whether every atom of the last run is in the new set."""
     atoms = last.point.active
-    return atoms is not None and all(setup.C.inner.contains(v.to_array()) for v in atoms.vertices)
+    return atoms is not None and all(setup.C.contains(v.to_array()) for v in atoms.vertices)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ class Status(enum.StrEnum):
     INTERRUPTED = "interrupted"
     NON_FINITE = "non_finite"
     STALLED = "stalled"
+    UNCERTIFIED = "uncertified"
+    OUTSIDE = "outside"
 
     @property
     def sentence(self) -> str:
@@ -47,6 +50,8 @@ _SENTENCES = {
     Status.INTERRUPTED: "interrupted; this is the best certified point so far",
     Status.STALLED: "no step changes the point any more: this is as far as the numbers' precision goes",
     Status.NON_FINITE: "the objective gave a NaN or an infinity; this is the best certified point before it",
+    Status.UNCERTIFIED: "no finite gap could be proved at this point: nothing is known of how good it is",
+    Status.OUTSIDE: "a step has left the set, an error of the method; this is the best certified point inside",
 }
 
 
@@ -210,6 +215,18 @@ class Result:
     trace: Trace = field(default_factory=Trace)  # how it went
     method: Any = None  # the method as it was run, every parameter filled in
     atoms: ActiveSet | None = None  # what x is a combination of, if the method keeps it; a later run may start there
+    set: Any = field(default=None, repr=False)  # the set, fitted to x
+
+    @cached_property
+    def violation(self) -> float:
+        """The largest amount by which x breaks a constraint of the set: nothing but rounding, except for an `AffineCut`.
+
+        Computed when first asked for; see `extremal.rounding.violation`. `minimize` has checked before that x is in the set, up
+        to 1e-9 of its size (an `AffineCut` without its bounds).
+        """
+        from extremal.rounding import violation  # imported by those who ask: it brings all kinds of sets
+
+        return violation(self.set, self.x)
 
     @property
     def why(self) -> str:

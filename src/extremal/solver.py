@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from extremal import bursts, checks
 from extremal.active import ActiveSet
 from extremal.bursts import Burst, Reach
 from extremal.checks import InputError, NonFiniteError
-from extremal.counting import CountedObjective, CountedSet, ask
+from extremal.counting import CountedObjective, CountedSet
 from extremal.gradients import Estimate
 from extremal.iterates import freeze, start, wide
 from extremal.methods import Budget, Method, Recipe, as_recipe
@@ -21,7 +20,7 @@ from extremal.moves import Move, Point
 from extremal.objective import LinearModel, Objective
 from extremal.result import Calls, Certificate
 from extremal.sampling import Sampler
-from extremal.sets.base import ConvexSet
+from extremal.sets.base import ConvexSet, counted
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class State:
 
     def gap(self, g: np.ndarray) -> float:
         """max over s of <g, x - s>; a certificate's call, not the method's."""
-        return self.move.gap(self.C.lmo_for_certificate, self.x, g)
+        return self.move.gap(self.C, self.x, g)
 
     def measure(self) -> tuple[float, float]:
         """Value and gap at x, exact, off every count: for progress and records."""
@@ -97,7 +96,7 @@ class State:
 def measure(f: Objective, C: ConvexSet, move: Move[Any], x: np.ndarray) -> tuple[float, float]:
     """Value and gap at x, in float64, off every count; the gap is NaN if the gradient is not finite."""
     value, g = f.value_and_grad(wide(x))
-    return value, move.gap(partial(ask, C), x, g) if checks.all_finite(g) else np.nan
+    return value, move.gap(C, x, g) if checks.all_finite(g) else np.nan
 
 
 def iterate(
@@ -139,7 +138,8 @@ class Setup:
 
     f: CountedObjective  # with gradients that the set can read
     method: Method  # every parameter filled in
-    C: CountedSet  # the set, fitted to the objective
+    C: CountedSet  # the set, fitted to the objective, without the bounds of a cut
+    whole: ConvexSet  # the same with them
     point: Point  # where to begin
     sampler: Sampler  # what will be drawn
     burst: Burst | None  # many iterations at once, if they are wanted and can be made
@@ -187,14 +187,15 @@ def prepare(
     if isinstance(f, LinearModel) and not C.matrix_free:
         f = f.dense()
     f.ready()
-    prepared = as_recipe(call, method).prepare(f, C, replace(budget, warm=x0 is not None))
-    calls = Calls()
-    counted, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
+    with counted() as asked:  # some methods ask for the diameter
+        prepared = as_recipe(call, method).prepare(f, C, replace(budget, warm=x0 is not None))
+    calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
+    counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
     point, sampler = _first_point(call, f, oracle, prepared.move, x0), Sampler(f.n, seed, blocks=getattr(f, "blocks", False))
     if _draws_sets(prepared.gradient):
         sampler.ready()
-    burst = bursts.make(counted, oracle, prepared, sampler) if in_bursts else None
-    return Setup(counted, prepared, oracle, point, sampler, burst)
+    burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts else None
+    return Setup(counting, prepared, oracle, C, point, sampler, burst)
 
 
 def _draws_sets(gradient: Any) -> bool:
@@ -212,18 +213,18 @@ def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x
     x = start(call, given if atoms is None else atoms.point, f.dtype, factored)
     if x.shape != f.shape:
         raise InputError(f"`{call}(x0=...)` must have shape {f.shape}, got {x.shape}")
-    if not C.contains(x):
+    if not oracle.contains(x):
         if x0 is None:
             raise InputError(f"{C} does not contain its own starting point: its oracle, start() and contains() do not agree")
         raise InputError(f"`{call}(x0=...)` must lie in the set {C}; leave it out to start from C.start()")
     if move.atomic and atoms is not None and x0 is not None:
-        _check_atoms(call, f, C, atoms, factored)
+        _check_atoms(call, f, oracle, atoms, factored)
     point = move.start(x)
     return replace(point, active=atoms) if move.atomic and atoms is not None else point
 
 
-def _check_atoms(call: str, f: Objective, C: ConvexSet, atoms: ActiveSet, factored: bool) -> None:
+def _check_atoms(call: str, f: Objective, oracle: CountedSet, atoms: ActiveSet, factored: bool) -> None:
     """Refuse atoms outside of the set: a move may go to each of them, not only to their mean."""
     for i, v in enumerate(atoms.vertices):
-        if not C.contains(start(call, ActiveSet.at(v).point, f.dtype, factored)):
-            raise InputError(f"`{call}(x0=...)` must have all its atoms in the set {C}: atom {i} is not")
+        if not oracle.contains(start(call, ActiveSet.at(v).point, f.dtype, factored)):
+            raise InputError(f"`{call}(x0=...)` must have all its atoms in the set {oracle.inner}: atom {i} is not")

@@ -129,14 +129,16 @@ class SCGS:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """gamma_k, beta_k, tol_k and B_k."""
-        L = smoothness(f, self.L)
+        L, spent = smoothness(f, self.L), 0
         if self.batch is None:
+            spent = 0 if self.sigma is not None else f.n
             ratio = deviation(f, C, self.sigma) / max(L * C.diameter, 1e-300)
             scale = min(f.n, ratio) ** 2  # B_k is n from the start for any ratio above sqrt n
         else:
             scale = checks.whole("SCGS", "batch", self.batch, 1, f.n) / 27
         move = AcceleratedSliding(beta=PowerLaw(4 * L, 3, -1), tol=square_tolerance(L, C))
-        return Method(MiniBatch(PowerLaw(max(scale, 1e-300), 3, 3)), self.step or Decay(3, 3), move).prepare(f, C, budget)
+        gradient = MiniBatch(PowerLaw(max(scale, 1e-300), 3, 3))
+        return Method(gradient, self.step or Decay(3, 3), move, spent=spent).prepare(f, C, budget)
 
 
 @dataclass(frozen=True)

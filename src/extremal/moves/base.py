@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -12,16 +10,18 @@ import numpy as np
 from extremal.active import ActiveSet
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient, Steps
-from extremal.iterates import inner
 from extremal.manifolds import Euclidean, Manifold
 from extremal.objective import Objective
-from extremal.sets.base import ConvexSet
+from extremal.sets.base import ConvexSet, Spikes
 from extremal.steps import Step
-from extremal.vertices import Vertex, least
+from extremal.vertices import Vertex
 
-ORTHOGONAL = 1e-9  # share of |x| |g| that <g, x> may be by rounding
 
-Lmo = Callable[..., Vertex]  # the oracle: of g, or of g and the point x where the set is on a manifold
+class Certifier(Protocol):
+    """What a certificate asks of a set: its gap, and where it is on a manifold its oracle at a point."""
+
+    def gap(self, x: np.ndarray, g: np.ndarray) -> float: ...
+    def lmo_at(self, g: np.ndarray, x: np.ndarray) -> Vertex: ...
 
 
 class Oracle(Protocol):
@@ -31,21 +31,8 @@ class Oracle(Protocol):
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex: ...
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex: ...  # of sets that know their faces
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float: ...  # the same
-
-
-def frank_wolfe_gap(lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
-    """max over s of <g, x - s>, or a proven bound on it where the oracle is not exact; negative by rounding only."""
-    here, there = inner(x, g), least(lmo(g), g)
-    if here - there < -1e-4 * (abs(here) + abs(there)) and there - here > ORTHOGONAL * _size(x) * _size(g):
-        raise InputError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
-    return max(0.0, here - there)
-
-
-def _size(a: np.ndarray) -> float:
-    """|a|, or infinity where its square is; of a matrix by its entries, as they were before equal places cancelled."""
-    values = getattr(a, "values", a)
-    with np.errstate(over="ignore"):
-        return math.sqrt(float(inner(values, values)))
+    def spikes(self) -> Spikes | None: ...  # the vertices of a set that is all spikes
+    def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # of a box
 
 
 def check_place(manifold: Manifold, f: Any) -> None:
@@ -90,7 +77,7 @@ class Move(Protocol[P]):
         """The point after iteration k."""
         ...
 
-    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
+    def gap(self, C: Certifier, x: np.ndarray, g: np.ndarray) -> float:
         """The Frank-Wolfe gap at x for a gradient g: zero at stationary points only."""
         ...
 
@@ -108,9 +95,9 @@ class Flat:
         """Refuse gradients that are tangent vectors of a manifold."""
         check_place(Euclidean(), f)
 
-    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
+    def gap(self, C: Certifier, x: np.ndarray, g: np.ndarray) -> float:
         """max over s of <g, x - s>."""
-        return frank_wolfe_gap(lmo, x, g)
+        return C.gap(x, g)
 
 
 class FlatMove(Flat):

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extremal.checks import InputError
+from extremal.checks import InputError, OutsideError
 from extremal.gradients.base import Estimate, Gradient
 from extremal.iterates import freeze
 from extremal.manifolds import Euclidean, Manifold
-from extremal.moves.base import Lmo, Oracle, Point, check_place
+from extremal.moves.base import Certifier, Oracle, Point, check_place
 from extremal.moves.vertex import VertexMove
 from extremal.objective import Objective, Segment
 from extremal.sets.base import ConvexSet
@@ -88,15 +88,15 @@ class GeodesicMove:
         x = freeze(self.manifold.geodesic(point.x, z.to_array(), eta))  # x^{k+1} = geodesic(x^k, z^k)(eta_k)
         return Point(x, x)
 
-    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
+    def gap(self, C: Certifier, x: np.ndarray, g: np.ndarray) -> float:
         """max over z of <-g, log_x(z)>_x."""
         if self.flat:
-            return VertexMove().gap(lmo, x, g)
-        z = lmo(g, x)
+            return C.gap(x, g)
+        z = C.lmo_at(g, x)
         low = z.low  # the oracle's bound, if it proves one
         gap = -(self.manifold.inner(x, g, self.manifold.log(x, z.to_array())) if low is None else low)
         if gap < -1e-6 * math.sqrt(self.manifold.inner(x, g, g)):
-            raise InputError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
+            raise OutsideError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
         return max(0.0, gap)
 
     def promise(self, point: Point) -> float | None:

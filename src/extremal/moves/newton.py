@@ -116,7 +116,7 @@ class SpikeNewton(FlatMove):
     def advance(self, k: int, f: Any, C: Any, point: NewtonPoint, estimate: Estimate, step: Step) -> NewtonPoint:
         """One Newton step."""
         at = At.of(f, C, point.x, estimate)
-        spikes = spikes_of(C.inner)
+        spikes = spikes_of(C)
         assert spikes is not None
         far = at.outward(spikes)
         if far > 1:
@@ -186,8 +186,8 @@ class At:
         z = estimate.z if hasattr(estimate, "z") else f.margins(x)
         value = estimate.value if hasattr(estimate, "value") else f.between(z, z).value(0.0)
         flat, g = (a.reshape(-1).astype(np.float64, copy=False) for a in (x, estimate.g))
-        here = float(g @ flat)
-        return cls(f, flat, g, z, value, here, here - C.lmo(estimate.g).dot(estimate.g), estimate.exact)
+        gap = C.gap(x, estimate.g, C.lmo(estimate.g))
+        return cls(f, flat, g, z, value, float(g @ flat), gap, estimate.exact)
 
     @property
     def far(self) -> bool:

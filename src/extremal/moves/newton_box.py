@@ -11,7 +11,7 @@ from extremal.boxed import BoxQuadratic
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
 from extremal.iterates import freeze
-from extremal.moves.base import FlatMove, Lmo
+from extremal.moves.base import FlatMove
 from extremal.moves.newton import FAR_LONGEST, INNER, At, Memory, NewtonPoint, check_columns
 from extremal.objective import Objective
 from extremal.sets.base import Bounded, ConvexSet
@@ -61,23 +61,17 @@ class BoxNewton(FlatMove):
 
     def first(self, C: Any) -> Any:
         """The point of the box that is nearest to 0."""
-        lower, upper = C.inner.limits()
+        lower, upper = C.limits()
         return np.clip(np.zeros_like(C.start()), lower, upper)
 
     def start(self, x0: np.ndarray) -> NewtonPoint:
         """x^0."""
         return NewtonPoint(x0, x0)
 
-    def gap(self, lmo: Lmo, x: np.ndarray, g: np.ndarray) -> float:
-        """max over s of <g, x - s>, entry by entry: none is negative, and none is lost beside large bounds."""
-        terms = (np.asarray(x, np.float64) - lmo(g).to_array()) * g
-        return float(np.maximum(terms, 0.0).sum())
-
     def advance(self, k: int, f: Any, C: Any, point: NewtonPoint, estimate: Estimate, step: Step) -> NewtonPoint:
         """One Newton step."""
         at = At.of(f, C, point.x, estimate)
-        lower, upper = (np.broadcast_to(a, point.x.shape).reshape(-1).astype(np.float64) for a in C.inner.limits())
-        at = replace(at, gap=float(np.maximum(np.maximum(at.g * (at.x - lower), at.g * (at.x - upper)), 0.0).sum()))
+        lower, upper = (np.broadcast_to(a, point.x.shape).reshape(-1).astype(np.float64) for a in C.limits())
         memory, x = self._model(at, point.memory, lower, upper), at.x.copy()
         if memory is not None:
             W = memory.part.W

@@ -6,15 +6,19 @@ import dataclasses
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from extremal import checks
-from extremal.checks import InputError, NonFiniteError
-from extremal.vertices import Vertex
+from extremal.checks import InputError, NonFiniteError, OutsideError
+from extremal.vertices import Vertex, dot64, least
 
+BELOW = 1e-4  # share of its two terms by which a gap may be negative; a point that is outside by rounding gets there
+ORTHOGONAL = 1e-9  # share of |x| |g| that <g, x> may be by rounding
 CHECKED = {"lmo", "lmo_from", "contains", "project"}  # methods whose first argument is checked, see `ConvexSet`
 
 
@@ -61,6 +65,32 @@ class ConvexSet(ABC):
     @abstractmethod
     def start(self) -> Any:
         """A feasible point to start from: an array, or a `FactoredMatrix` where that is smaller."""
+
+    def gap(self, x: Any, g: Any, s: Vertex | None = None) -> float:
+        """The Frank-Wolfe gap at x, max over s in the set of <g, x - s>, or a proven upper bound on it.
+
+        For convex f with gradient g at x no point of the set is better than x by more. An oracle that is not exact answers
+        with a bound on what it may have missed, and that bound is used. Between bounds the gap is summed entry by entry, so
+        that large bounds do not swallow small gaps. One oracle call, or none if ``s``, the oracle's answer to g, is given.
+
+        Examples
+        --------
+        >>> import numpy as np, extremal as ex
+        >>> ex.L1Ball(2.0).gap(np.array([1.0, 0.0]), np.array([-1.0, 0.5]))
+        1.0
+        """
+        s = self.lmo(g) if s is None else s
+        if isinstance(x, np.ndarray) and isinstance(g, np.ndarray) and s.low is None:
+            d = x.astype(np.float64)
+            s.add_to(d, -1.0)  # x - s: what the two share is not lost twice
+            if hasattr(self, "limits"):  # as isinstance(self, Bounded) would, which takes longer
+                return float(np.maximum(d * g, 0.0).sum(dtype=np.float64))
+            excess = dot64(d, g)
+        else:
+            excess = dot64(x, g) - least(s, g)
+        if excess < 0:
+            _refuse_outside(x, g, least(s, g), excess)
+        return max(0.0, excess)
 
     @property
     def relaxed(self) -> ConvexSet:
@@ -155,12 +185,53 @@ class Warm(Protocol):
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex: ...
 
 
+class Unsure(Exception):
+    """A question about a set has taken as many calls of its oracle as it may take."""
+
+
+class Asked:
+    """How many times oracles were asked, and may be."""
+
+    def __init__(self, limit: float):
+        self.calls, self.limit = 0, limit
+
+    def count(self, call: Callable[[], Any]) -> Any:
+        """Make a call that counts as one; the calls that it makes of the oracles of parts do not count again."""
+        if self.calls >= self.limit:
+            raise Unsure
+        self.calls += 1
+        token = _ASKED.set(None)
+        try:
+            return call()
+        finally:
+            _ASKED.reset(token)
+
+
+_ASKED: ContextVar[Asked | None] = ContextVar("extremal_asked", default=None)
+
+
+@contextmanager
+def counted(limit: float = math.inf) -> Iterator[Asked]:
+    """Count the calls of oracles inside: a set may ask its own for ``start``, ``diameter`` and ``contains``.
+
+    `Unsure` is raised by the call that would exceed the limit.
+    """
+    asked = Asked(limit)
+    token = _ASKED.set(asked)
+    try:
+        yield asked
+    finally:
+        _ASKED.reset(token)
+
+
 def _checked(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """The method of a set, for arrays of numbers that fit its shape only."""
-    argument = "g" if name.startswith("lmo") else "x"
+    argument, oracle = "g" if name.startswith("lmo") else "x", name.startswith("lmo")
 
     @functools.wraps(method)
     def call(self: ConvexSet, a: Any, *args: Any, **options: Any) -> Any:
+        if oracle and (asked := _ASKED.get()) is not None:
+            return asked.count(lambda: call(self, a, *args, **options))
         if type(a) is not np.ndarray or a.dtype.kind != "f" or a.shape != (self.shape or self._fits):
             a = _fitting(self, name, argument, a)
         if name == "project":
@@ -186,6 +257,20 @@ def _fitting(C: ConvexSet, name: str, argument: str, a: Any) -> Any:
     elif C.shape != a.shape:
         raise InputError(f"{what} must have the shape of the set's points, {C.shape}, got {a.shape}")
     return a
+
+
+def _refuse_outside(x: Any, g: Any, there: float, excess: float) -> None:
+    """Refuse a gap that is negative by more than rounding: x is not in the set, or the oracle's answer is not the best."""
+    here = there + excess
+    if excess < -BELOW * (abs(here) + abs(there)) and -excess > ORTHOGONAL * _size(x) * _size(g):
+        raise OutsideError("the iterate has left the set: the gap is negative; a move, a step rule or an oracle is at fault")
+
+
+def _size(a: Any) -> float:
+    """|a|, or infinity where its square is; of a matrix by its entries, as they were before equal places cancelled."""
+    values = getattr(a, "values", a)
+    with np.errstate(over="ignore"):
+        return math.sqrt(dot64(values, values))
 
 
 def brief(value: Any) -> str:
