@@ -19,7 +19,7 @@ MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sor
 ORDER = [  # each module may import those before it only
     "lazy", "checks", "clock", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active",
     "hull", "manifolds", "data", "entries", "losses", "glm_losses", "multi_losses", "weighted", "margins", "smoothness",
-    "objective", "intercepts", "separable", "restricted", "weights", "boxed", "output_slices", "slices", "completion",
+    "objective", "intercepts", "separable", "restricted", "weights", "boxed", "output_slices", "slices", "secants", "completion",
     "sampling", "sets", "rounding", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "bursts", "solver",
     "recording", "driver", "paths", "many", "outputs", "libsvm", "files", "downloads", "datasets", "catalogue", "sklearn",
     "experiments", "bench", "cli",

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from extremal.checks import NonFiniteError
-from extremal.weights import FLAT, FORCING, RIDGE, TRIES, shortest, singular
+from extremal import clock
+from extremal.weights import FLAT, FORCING, newton_step
 
 ROUNDS = 100  # of the active-set method, at most
 
@@ -59,6 +59,7 @@ class BoxQuadratic:
         u = np.clip(self.x, self.lower, self.upper)
         value, slopes = self.look(u)
         for _ in range(ROUNDS):
+            clock.check()
             if self.gap(u, slopes) <= tol:
                 break
             new = self._round(u, value, slopes)
@@ -85,21 +86,9 @@ class BoxQuadratic:
         """The change of these coordinates that minimises q without bounds."""
         if not isinstance(self.H, np.ndarray):
             return self._conjugate(idx, slopes[idx])
-        from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue] # imported when first needed: it takes long
-
-        M = self.H[np.ix_(idx, idx)]
-        unit = 1.0 / np.sqrt(np.maximum(M.diagonal(), 1e-200))  # of each coordinate, so that a ridge is the same for all
-        unit = np.where(M.diagonal() > 1e-200, unit, 1.0)
-        M, right = M * unit * unit[:, None], -slopes[idx] * unit
-        diagonal, width = M.diagonal().copy(), max(float(((self.upper - self.lower)[idx] / unit).max()), 1e-300)
-        ridge = max(RIDGE, FLAT * float(np.abs(right).max()) / width)
-        for _ in range(TRIES):
-            M.flat[:: len(idx) + 1] = diagonal + ridge
-            factor, step, info = dposv(M, right)
-            if info == 0 and np.isfinite(step).all():
-                return unit * (shortest(M, right, ridge) if singular(factor, ridge) else step)
-            ridge *= 100.0
-        raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
+        right = -slopes[idx]
+        width = np.maximum((self.upper - self.lower)[idx], 1e-300)
+        return newton_step(self.H[np.ix_(idx, idx)], right, FLAT * np.abs(right) / width)
 
     def _conjugate(self, idx: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         diagonal = self.H.diagonal()[idx]

@@ -45,8 +45,6 @@ class MatrixCompletion:
         `Squared` if left out.
     seed : int
         Of the choice of what is held back.
-    dtype : dtype
-        float64 or float32, of the objective.
 
     Attributes
     ----------
@@ -91,9 +89,8 @@ class MatrixCompletion:
         validation: float = 0.1,
         loss: Loss | None = None,
         seed: int = 0,
-        dtype: Any = np.float64,
     ):
-        given = Entries(rows, cols, _sides(rows, cols) if shape is None else shape, dtype).positions
+        given = Entries(rows, cols, _sides(rows, cols) if shape is None else shape).positions
         values, loss = _check_values(values, len(given)), Squared() if loss is None else loss
         self.shape, self.held_back = given.shape, _held_back(len(given), validation, seed)
         kept = np.delete(np.arange(len(given)), self.held_back)
@@ -101,7 +98,7 @@ class MatrixCompletion:
         train = given.take(kept)
         self.mean, self.row_offsets, self.col_offsets = _offsets(train, values[kept], _check_centre(centre, loss))
         centred = values[kept] - self.offsets(train.rows, train.cols)
-        self.objective = LinearModel(loss, Entries(train.rows, train.cols, self.shape, dtype), centred)
+        self.objective = LinearModel(loss, Entries(train.rows, train.cols, self.shape), centred)
         self._held = given.take(self.held_back), values[self.held_back]
 
     @classmethod

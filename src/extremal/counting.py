@@ -13,8 +13,8 @@ from extremal.objective import LinearModel, Objective, Rows, Segment
 from extremal.restricted import Restriction, restrict
 from extremal.result import Calls
 from extremal.sets import ConvexSet, Faced
-from extremal.sets.base import Bounded, Spikes, counted
-from extremal.slices import Slice, sliced
+from extremal.sets.base import Bounded, Spikes, Unsure, counted
+from extremal.slices import Slice, has_slices, sliced
 from extremal.vertices import Chord, Vertex
 
 T = TypeVar("T")
@@ -27,6 +27,7 @@ class CountedObjective:
         self.inner, self.calls = f, calls
         self.n, self.shape, self.dtype = f.n, f.shape, f.dtype
         self.convex, self.deriv_shape = f.convex, f.deriv_shape
+        self.columns = has_slices(f)  # whether it has Hessians by columns
 
     @property
     def smoothness(self) -> float:
@@ -172,8 +173,14 @@ class _CountedSlice:
 
     def hessian(self, z: np.ndarray, far: bool = False) -> Any:
         """Every row is looked at, once or in every product: as much as n component gradients."""
+        return self._counted(self.inner.hessian(z, far))
+
+    def beyond(self, H: Any, g: np.ndarray, z: np.ndarray, dz: np.ndarray) -> Any:
+        """The same."""
+        return self._counted(self.inner.beyond(H, g, z, dz))
+
+    def _counted(self, H: Any) -> Any:
         self.f.calls.grads += self.f.n
-        H = self.inner.hessian(z, far)
         return H if isinstance(H, np.ndarray) else _CountedProducts(H, self.f)
 
 
@@ -215,6 +222,14 @@ class CountedSet:
     def contains(self, x: np.ndarray) -> bool:
         """Whether x is in the set."""
         return self._apart(lambda: self.inner.contains(x))
+
+    def holds(self, x: np.ndarray) -> bool:
+        """Whether x is known to be in the set, without a tolerance and without a call of its oracle."""
+        with counted(0):
+            try:
+                return self.inner.contains(x, 0.0)
+            except Unsure:
+                return False
 
     def spikes(self) -> Spikes | None:
         """The vertices of a set that is all spikes; None of others."""

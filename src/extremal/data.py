@@ -23,7 +23,7 @@ _STRUCTURED = Coordinate, SparseVertex, RankOne, LowRank  # their products need 
 class Data(Protocol):
     """The contract of a data matrix; ``idx`` picks rows, in any order and with repeats, None all of them.
 
-    Products with all rows keep the wider of the two float types: certificates of float32 runs are computed in float64.
+    Products keep the wider of the two float types: iterates are in float64, and float32 rows are read as they are.
     """
 
     @property
@@ -60,23 +60,23 @@ class _Products(ABC):
         """A[idx] v: a column of A for each row of v that is not zero, (A left) right' for matrices of low rank."""
         if isinstance(v, Coordinate):
             one = len(v.shape) == 1
-            return self._column(v.j, idx) * self.dtype.type(v.value) if one else self._coordinate(v, idx)
+            return np.multiply(self._column(v.j, idx), v.value, dtype=np.float64) if one else self._coordinate(v, idx)
         if isinstance(v, SparseVertex):
             return self._sparse(v, idx)
         if isinstance(v, RankOne):
-            return np.multiply.outer(self.dot(self._cast(v.left), idx), self._cast(v.right))
+            return np.multiply.outer(self.dot(_wide(v.left), idx), _wide(v.right))
         if isinstance(v, LowRank):
-            return self.dot(self._cast(v.left), idx) @ self._cast(v.right).T
+            return self.dot(_wide(v.left), idx) @ _wide(v.right).T
         if isinstance(v, Combination) and all(isinstance(term, _STRUCTURED) for _, term in v.terms):
-            return self._cast(np.sum([c * self.dot_vertex(term, idx) for c, term in v.terms], axis=0))
-        return self.dot(self._cast(v.to_array()), idx)
+            return np.sum([c * self.dot_vertex(term, idx) for c, term in v.terms], axis=0)
+        return self.dot(_wide(v.to_array()), idx)
 
     def _coordinate(self, v: Coordinate, idx: np.ndarray | None) -> np.ndarray:
         """value times a column of A, in the column of the output that v is for."""
         row, output = divmod(v.j, v.shape[1])
         column = self._column(row, idx)
-        out = np.zeros((len(column), v.shape[1]), self.dtype)
-        out[:, output] = column * self.dtype.type(v.value)
+        out = np.zeros((len(column), v.shape[1]))
+        out[:, output] = np.multiply(column, v.value, dtype=np.float64)
         return out
 
     def _sparse(self, v: SparseVertex, idx: np.ndarray | None) -> np.ndarray:
@@ -85,13 +85,14 @@ class _Products(ABC):
         rows, outputs = np.divmod(v.indices, k)
         used, place = np.unique(rows, return_inverse=True)
         if not 0 < len(used) <= self._few:
-            return self.dot(self._cast(v.to_array()), idx)
-        values = np.zeros((len(used), k), self.dtype)
+            return self.dot(_wide(v.to_array()), idx)
+        values = np.zeros((len(used), k))
         values[place, outputs] = v.values
         return np.stack([self._column(int(j), idx) for j in used]).T @ values.reshape(len(used), *v.shape[1:])
 
-    def _cast(self, a: np.ndarray) -> np.ndarray:
-        return a.astype(self.dtype, copy=False)
+
+def _wide(a: np.ndarray) -> np.ndarray:
+    return a.astype(np.float64, copy=False)
 
 
 class Dense(_Products):
@@ -246,7 +247,7 @@ class CSR(_Products):
             return self._full.dot(self._entries, x, self.shape[1])
         if idx is None:
             return self._A @ x if x.dtype == self.dtype else np.stack([self.dot(column) for column in x.T], axis=1)
-        out = np.empty((len(idx), *x.shape[1:]), self.dtype)
+        out = np.empty((len(idx), *x.shape[1:]), np.result_type(self.dtype, x.dtype))
         if x.ndim == 1:
             self._rows.dot(*self._entries, x, idx, out)
         else:
@@ -259,7 +260,7 @@ class CSR(_Products):
             return self._full.tdot(self._entries, c, self.shape[1])
         if idx is None:
             return self._A.T @ c if c.dtype == self.dtype else np.stack([self.tdot(column) for column in c.T], axis=1)
-        out = np.zeros((self.shape[1], *c.shape[1:]), self.dtype)
+        out = np.zeros((self.shape[1], *c.shape[1:]), np.result_type(self.dtype, c.dtype))
         if c.ndim == 1:
             self._rows.tdot(*self._entries, c, idx, out)
         else:
@@ -289,7 +290,7 @@ class CSR(_Products):
 
     def ready(self, *outputs: int) -> None:
         """Import numba and compile the products, or load them from its cache."""
-        x = locked(np.zeros((self.shape[1], *outputs), self.dtype))  # as iterates are
+        x = locked(np.zeros((self.shape[1], *outputs)))  # as iterates are
         for none in (np.empty(0, np.int64), locked(np.empty(0, np.int64))):
             self.tdot(self.dot(x, none), none)
             self._column(0, none)

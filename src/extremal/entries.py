@@ -24,7 +24,7 @@ class Entries:
     a set that is ``matrix_free`` (`NuclearBall`) X is a `FactoredMatrix`. Its entries follow the steps: O(n) a step, whatever the
     rank. Over other sets X and what their oracles see are dense. A batch of b costs b r for rank r.
 
-    Memory: 16 bytes a position, and 8 (or 4, in float32) for each number that a method keeps of it.
+    Memory: 16 bytes a position, and 8 for each number that a method keeps of it.
 
     Parameters
     ----------
@@ -32,8 +32,6 @@ class Entries:
         The positions, in any order; repeats are allowed, and count as often as they are there.
     shape : (int, int)
         m and n.
-    dtype : dtype
-        float64 or float32: of the margins, and of X.
 
     Examples
     --------
@@ -48,12 +46,11 @@ class Entries:
 
     factored: bool = True  # X may be in factors, and gradients are known by their products
 
-    def __init__(self, rows: Any, cols: Any, shape: tuple[int, int], dtype: Any = np.float64):
+    def __init__(self, rows: Any, cols: Any, shape: tuple[int, int]):
         m, n = _check_shape(shape)
         rows, cols = check_positions("Entries", rows, cols, (m, n))
         if rows.ndim != 1 or len(rows) == 0:
             raise InputError(f"`Entries(rows=...)` must be a list of at least one row, got shape {rows.shape}")
-        self._dtype = checks.floating("Entries", "dtype", np.dtype(dtype))
         kind = np.int32 if max(m, n) < 2**31 else np.int64
         self.positions = Positions(rows.astype(kind), cols.astype(kind), (m, n))
 
@@ -64,8 +61,8 @@ class Entries:
 
     @property
     def dtype(self) -> np.dtype:
-        """float32 or float64."""
-        return self._dtype
+        """float64."""
+        return np.dtype(np.float64)
 
     def __repr__(self) -> str:
         n, *shape = self.shape

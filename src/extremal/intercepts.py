@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.iterates import freeze
 from extremal.losses import Logistic, MultiLoss, compiled
-from extremal.margins import Along, bent_of, derivs_of, mean_of, second_of
+from extremal.margins import Along, bent_of, derivs_of, mean_of, secant_of, second_of
 from extremal.multi_losses import Multinomial, MultiTask
 from extremal.objective import LinearModel, Rows, Segment
 from extremal.weighted import WeightedCurved, unweighted, weights_of
@@ -75,10 +76,18 @@ class InterceptModel(LinearModel):
         last = self._last
         if last is not None and last[0] is z:
             return last[1]
-        near = 0.0 if last is None else last[1]
-        b = _levels(self.loss, z, self.y, near) if self.deriv_shape else _level(self.loss, z, self.y, float(near))
+        b = self._level(z, self._constant - z.mean(axis=0, dtype=np.float64))
         self._last = (z if not z.flags.writeable else None), b  # margins that may yet change are no key
         return b
+
+    def _level(self, z: np.ndarray, near: Any) -> Any:
+        """The best intercept, found from ``near``: a start that is a function of z alone, so that equal calls answer alike."""
+        return _levels(self.loss, z, self.y, near) if self.deriv_shape else _level(self.loss, z, self.y, float(near))
+
+    @cached_property
+    def _constant(self) -> Any:
+        """The best constant prediction."""
+        return self._level(np.zeros((self.n, *self.deriv_shape)), 0.0)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: item for name, item in self.__dict__.items() if name != "_last"}
@@ -89,7 +98,8 @@ class InterceptModel(LinearModel):
 
     def _with(self, data: Any, y: np.ndarray) -> LinearModel:
         new = super()._with(data, y)
-        new.__dict__.pop("_last", None)
+        for name in ("_last", "_constant"):
+            new.__dict__.pop(name, None)
         return new
 
     def _pass(self, x: np.ndarray, value: bool = False, grad: bool = False) -> tuple[float, np.ndarray]:
@@ -131,15 +141,27 @@ class InterceptModel(LinearModel):
 
         The intercept moves on a line, to where Newton's step would take it. So f falls by what this says, or more.
         """
+        return Along(self.loss, self.y, *self._line(z, dz))
+
+    def _line(self, z: np.ndarray, dz: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The margins with their intercept, and how they move: the intercept as Newton's step would."""
         at = self.lifted(z)
         if self.deriv_shape:
             bends = self.bends_at(z) if hasattr(self.loss, "bends") else None
             move = 0.0 if bends is None else bends.follow(bends.dot(dz))
-            return Along(self.loss, self.y, at, (dz + move).astype(dz.dtype, copy=False))
+            return at, (dz + move).astype(dz.dtype, copy=False)
         h = second_of(self.loss, at, self.y).astype(np.float64)
         total = float(h.sum())
         move = -float(h @ dz) / total if total > 0 else 0.0
-        return Along(self.loss, self.y, at, (dz + move).astype(dz.dtype, copy=False))
+        return at, (dz + move).astype(dz.dtype, copy=False)
+
+    def second_along(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
+        """The mean of phi'' on the way, with the intercept moving on a line."""
+        return secant_of(self.loss, *self._line(z, dz), self.y, self.second_at(z))
+
+    def bends_along(self, z: np.ndarray, dz: np.ndarray) -> Any:
+        """The same of several outputs."""
+        return super().bends_along(*self._line(z, dz))
 
     def second_at(self, z: np.ndarray) -> np.ndarray:
         """phi'' at given margins, lifted by their intercept."""

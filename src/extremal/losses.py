@@ -261,12 +261,12 @@ def compiled(loss: Loss) -> tuple[int, float] | None:
     return None if code is None else (code, float(getattr(loss, "delta", 0.0)))
 
 
-def check_targets(loss: Loss, y: np.ndarray, n: int, dtype: np.dtype) -> np.ndarray:
-    """Return y in the float type of the data, refusing targets that the loss does not take."""
+def check_targets(loss: Loss, y: np.ndarray, n: int) -> np.ndarray:
+    """Return y in float64, refusing targets that the loss does not take."""
     _check_shape(loss, y, n)
     if y.dtype.kind not in "biuf":
         raise InputError(f"`LinearModel(y=...)` must hold numbers, got dtype {y.dtype}; {_how_to_map(loss)}")
-    y = checks.finite("LinearModel", "y", y.astype(dtype))
+    y = checks.finite("LinearModel", "y", y.astype(np.float64))
     least = getattr(loss, "least", None)
     if least is not None and not (y >= least).all():
         raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets from {least:g} on, got {y.min():g}")

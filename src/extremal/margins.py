@@ -12,6 +12,7 @@ from extremal.checks import InputError, NonFiniteError
 from extremal.kernels.views import locked
 from extremal.losses import Curved, Loss, compiled
 
+TOLD = 1e-7  # share of a margin that a change must be for derivatives to tell a difference quotient
 CHUNK = 2**14  # rows whose loss is evaluated at once, at most: its temporaries stay small
 
 
@@ -51,6 +52,13 @@ def second_of(loss: Any, z: np.ndarray, y: np.ndarray) -> np.ndarray:
     h = np.empty_like(z)
     _kernels().terms(*code, locked(z), locked(y), False, h[:0], h)
     return h
+
+
+def secant_of(loss: Any, z: np.ndarray, dz: np.ndarray, y: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """The mean of phi'' between z and z + dz, (phi'(z + dz) - phi'(z)) / dz; h = phi''(z) where dz is too short to tell."""
+    change = derivs_of(loss, z + dz, y) - derivs_of(loss, z, y)
+    told = (np.abs(dz) > TOLD * np.abs(z)) & np.isfinite(change)
+    return np.where(told, change / np.where(told, dz, 1.0), h)
 
 
 def bent_of(loss: Any, z: np.ndarray, y: np.ndarray, valued: bool = False) -> tuple[float, np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from extremal.checks import InputError
 from extremal.data import CSR, Data, Dense, as_data
 from extremal.kernels import parts
 from extremal.losses import Loss, MultiLoss, check_targets, compiled
-from extremal.margins import CHUNK, Along, derivs_of, mean_of, second_of
+from extremal.margins import CHUNK, Along, derivs_of, mean_of, secant_of, second_of
 from extremal.multi_losses import Bends
 from extremal.smoothness import lambda_max
 from extremal.vertices import Chord, Vertex
@@ -79,7 +79,7 @@ class LinearModel:
     loss : Loss or MultiLoss
         `Logistic`, `NonlinearLeastSquares`, `Squared`, `Huber`, `Multinomial`, `MultiTask` or your own.
     A : array or scipy sparse matrix of shape (n, d)
-        One row per component. float32 stays float32, and so does x then.
+        One row per component. float32 rows stay float32, and are read as they are: x and all sums are in float64.
     y : array of shape (n,), or (n, k) for `MultiTask`
         Targets; the loss says which it takes.
     weights : array of shape (n,), optional
@@ -105,7 +105,7 @@ class LinearModel:
         self.loss: Loss = loss
         self.data: Data = as_data(A)
         self.deriv_shape: tuple[int, ...] = _outputs(loss, self.data)
-        self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0], self.data.dtype)
+        self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0])
         if weights is not None:
             self.loss, self.y = with_weights(loss, self.y, weights)
 
@@ -121,8 +121,8 @@ class LinearModel:
 
     @property
     def dtype(self) -> np.dtype:
-        """Float type of the data, and of x."""
-        return self.data.dtype
+        """Float type of x: float64, also for float32 rows, which are read as they are."""
+        return np.dtype(np.float64)
 
     @property
     def convex(self) -> bool:
@@ -266,9 +266,18 @@ class LinearModel:
         """phi''(z_i, y_i): second derivatives at given margins, of losses that know them."""
         return second_of(self.loss, z, self.y)
 
+    def second_along(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
+        """The mean of phi'' on the way from margins z to z + dz."""
+        return secant_of(self.loss, z, dz, self.y, self.second_at(z))
+
     def bends_at(self, z: np.ndarray) -> Any:
         """Second derivatives at given margins of several outputs, see `extremal.multi_losses.Bends`."""
         return Bends(*self.loss.bends(z, self.y))  # type: ignore[attr-defined]
+
+    def bends_along(self, z: np.ndarray, dz: np.ndarray) -> Any:
+        """Their mean on the way from z to z + dz if outputs do not mix, otherwise what they are in the middle."""
+        middle = Bends(*self.loss.bends(z + 0.5 * dz, self.y))  # type: ignore[attr-defined]
+        return middle if middle.P is not None else Bends(secant_of(self.loss, z, dz, self.y, middle.D), None)
 
     def tail(self, z: np.ndarray) -> float:
         """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from extremal import clock
 from extremal.data import CSR
 from extremal.multi_losses import Bends
 from extremal.objective import LinearModel
+from extremal.weights import is_definite
 
 WIDE = 1500  # coordinates from which on a Hessian is not formed
 FORMED = 3e10  # rows times coordinates squared, from which on neither
@@ -39,12 +41,29 @@ class OutputSlice:
         return self.f.data.dot(x)
 
     def hessian(self, z: np.ndarray, far: bool = False) -> Any:
-        """(1/n) sum_i (diag D_i - P_i P_i') x a_i a_i' on W, without what intercepts take over; its products if that is large."""
-        bends, k = self.f.bends_at(z), len(self.W)
+        """(1/n) sum_i (diag D_i - P_i P_i') x a_i a_i' on W, without what intercepts take over; its products if that is large.
+
+        With |D_i| where f is not convex and this is not positive definite.
+        """
+        return self._hessian(self.f.bends_at(z))
+
+    def beyond(self, H: Any, g: np.ndarray, z: np.ndarray, dz: np.ndarray) -> Any:
+        """The same with the mean of the second derivatives on the way from z to z + dz, or what they are in the middle."""
+        return self._hessian(self.f.bends_along(z, dz))
+
+    def _hessian(self, bends: Bends) -> Any:
+        if self.f.convex or not (bends.D < 0).any():
+            return self._sum(bends)
+        H = self._sum(bends)
+        return H if isinstance(H, np.ndarray) and is_definite(H) else self._sum(replace(bends, D=np.abs(bends.D)))
+
+    def _sum(self, bends: Bends) -> Any:
+        k = len(self.W)
         if k > WIDE or self.f.n * float(k) ** 2 > FORMED:
             return OutputProducts(self, bends)
         H, V = np.zeros((k, k)), np.zeros((k, self.outputs))
         for rows, B in self._blocks():
+            clock.check()
             self._add(H, V, B, Bends(bends.D[rows], None if bends.P is None else bends.P[rows]))
         if not self.f.separate:
             H -= V @ bends.inverse @ V.T

@@ -9,12 +9,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from extremal import clock
 from extremal.data import CSR, Dense
+from extremal.entries import Entries
 from extremal.kernels import parts
 from extremal.kernels.views import locked
 from extremal.losses import compiled
 from extremal.objective import LinearModel, Objective
 from extremal.output_slices import OutputSlice
+from extremal.weights import is_definite
 
 WIDE = 1500  # the same for dense rows
 MANY = 400  # columns from which on a Hessian of sparse rows is not formed
@@ -36,6 +39,7 @@ class Slice(Protocol):
     def dot(self, d: np.ndarray) -> np.ndarray: ...  # A_W d, for one number per coordinate of W
     def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any: ...
     def hessian(self, z: np.ndarray, far: bool = False) -> Any: ...  # (1/n) A_W' diag phi''(z) A_W: an array, or its products
+    def beyond(self, H: Any, g: np.ndarray, z: np.ndarray, dz: np.ndarray) -> Any: ...  # its mean on the way to z + dz
 
 
 @singledispatch
@@ -46,7 +50,7 @@ def sliced(f: Objective, W: np.ndarray) -> Slice:
 
 def ready(f: Any) -> None:
     """Compile what the columns of f need, so that no run's clock pays for it."""
-    if f.deriv_shape:
+    if f.deriv_shape or is_entries(f):
         return
     row = f.sample(np.zeros(1, np.intp))
     part = sliced(row, np.zeros(1, np.intp))
@@ -70,13 +74,20 @@ def has_slices(f: Any) -> bool:
     True
     """
     bent = "bends" if getattr(f, "deriv_shape", ()) else "second"  # isinstance of a protocol does not ask a property
-    return isinstance(f, LinearModel) and isinstance(f.data, (CSR, Dense)) and hasattr(f.loss, bent)
+    return isinstance(f, LinearModel) and (isinstance(f.data, (CSR, Dense)) or is_entries(f)) and hasattr(f.loss, bent)
+
+
+def is_entries(f: Any) -> bool:
+    """Whether f is about entries of a matrix that is an array."""
+    return isinstance(getattr(f, "data", None), Entries) and not f.factored
 
 
 @sliced.register
 def _(f: LinearModel, W: np.ndarray) -> Slice:
     if f.deriv_shape:
         return OutputSlice(f, W)
+    if isinstance(f.data, Entries):
+        return _OfEntries(f, W)
     return _OfRows(f, W) if isinstance(f.data, CSR) else _OfArray(f, W)
 
 
@@ -112,6 +123,10 @@ class _Linear(ABC):
         )
         return (x, grads, values) if steps else None
 
+    def beyond(self, H: Any, g: np.ndarray, z: np.ndarray, dz: np.ndarray) -> Any:
+        """The same with the mean of phi'' between the margins z and z + dz: a model of f on all of that way."""
+        return self._hessian(self.f.second_along(z, dz))
+
     def hessian(self, z: np.ndarray, far: bool = False) -> Any:
         """(1/n) A_W' diag phi''(z) A_W; with |phi''| for phi'' if that is not positive semidefinite.
 
@@ -122,12 +137,15 @@ class _Linear(ABC):
         if far and self.f.convex:
             c = self.f.derivs_at(z)
             h = np.maximum(h, np.minimum(np.square(c) / FAR, self.f.loss.curvature).astype(h.dtype))
+        return self._hessian(h)
+
+    def _hessian(self, h: np.ndarray) -> Any:
         if not self.f.separate:
             return self._without_level(h)
         if self.f.convex or not (h < 0).any():
             return self.gram(h)
         up, down = (self.gram(part) for part in (np.maximum(h, 0), np.maximum(-h, 0)))
-        return up - down if isinstance(up, np.ndarray) and _definite(up - down) else _plus(up, down)
+        return up - down if isinstance(up, np.ndarray) and is_definite(up - down) else _plus(up, down)
 
     def _without_level(self, h: np.ndarray) -> Any:
         """(1/n) (A' D A - A'D1 1'DA / 1'D1) on W, D = diag h: what is left to x where an intercept follows it."""
@@ -254,14 +272,35 @@ class _OfArray(_Linear):
         """By blocks of rows, as products of matrices: n |W|^2 multiplications; products only for many columns."""
         if len(self.W) > WIDE:
             return _Whole(self, h)
-        root, total, data = np.sqrt(h).astype(self.f.dtype, copy=False), np.zeros((len(self.W),) * 2), self.f.data
+        data, total = self.f.data, np.zeros((len(self.W),) * 2)
+        root = np.sqrt(h).astype(data.dtype, copy=False)
         size = max(1, 2**18 // len(self.W))
         for start in range(0, self.f.n, size):
+            clock.check()
             rows = slice(start, min(start + size, self.f.n))
             block = data.part(rows)._A  # type: ignore[attr-defined]
             block = (block if self._whole else block[:, self.W]) * root[rows, None]
             total += block.T @ block
         return total / self.f.n
+
+
+class _OfEntries(_Linear):
+    """Entries of a matrix: its Hessian is diagonal."""
+
+    def _rows(self) -> None:
+        return None
+
+    def dot(self, d: np.ndarray) -> np.ndarray:
+        """The step at the positions."""
+        x = np.zeros(self.f.shape)
+        x.reshape(-1)[self.W] = d
+        return self.f.data.dot(x)
+
+    def gram(self, h: np.ndarray) -> np.ndarray:
+        """The sum of h at each position."""
+        at, (m, n) = self.f.data.positions, self.f.shape  # type: ignore[attr-defined]
+        total = np.bincount(at.rows.astype(np.intp) * n + at.cols, h, m * n)[self.W]
+        return np.diag(total / self.f.n)
 
 
 @dataclass(frozen=True)
@@ -278,15 +317,6 @@ class _Less:
         """Its diagonal, which rounding may not make negative."""
         whole = self.whole.diagonal()
         return np.maximum(whole - np.square(self.v), 1e-12 * whole)
-
-
-def _definite(H: np.ndarray) -> bool:
-    """Whether H is positive definite, by a Cholesky factor."""
-    try:
-        np.linalg.cholesky(H)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def _plus(a: Any, b: Any) -> Any:

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from extremal import clock
 from extremal.checks import NonFiniteError
 
-RIDGE = 1e-13  # added to the diagonal, relative to its mean, so that there is a Cholesky factor
+RIDGE = 1e-13  # added to a diagonal of ones, so that there is a Cholesky factor
 FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: no step is longer than its inverse
+LEARN = 1e-10  # share of the curvature that was thought to be there, below which a change of the gradient is rounding
+TINY = 1e-250  # a diagonal entry of this size is no curvature
 TRIES = 30  # at a larger ridge, for matrices that are not quite positive semidefinite
 NOTHING = 1e-15  # a weight of this size is rounding
 ROUNDS = 50  # of the active-set method, at most
@@ -69,6 +72,7 @@ class Quadratic:
         """
         here = self.look(np.where(w > NOTHING, w, 0.0))
         for _ in range(rounds):
+            clock.check()
             used = here.w > 0
             if float(here.slopes[used].max()) - float(here.slopes.min()) <= tol:
                 break
@@ -96,8 +100,6 @@ class Quadratic:
 
     def _factored(self, here: Look, idx: np.ndarray) -> np.ndarray:
         """Weight goes to and from the largest one, the others are free: a system of one fewer."""
-        from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue] # imported when first needed: it takes long
-
         base = int(here.w[idx].argmax())
         others = np.concatenate([idx[:base], idx[base + 1 :]])
         if len(others) == 0:
@@ -110,17 +112,9 @@ class Quadratic:
         M -= across
         M -= across[:, None]
         M += self.H[b, b] * weight * weight
-        diagonal = M.diagonal().copy()
         right = here.slopes[idx[base]] - here.slopes[others]
-        ridge = max(RIDGE * float(diagonal.sum()) / len(others), FLAT * float(np.abs(right).max()), 1e-300)
-        for _ in range(TRIES):
-            M.flat[:: len(others) + 1] = diagonal + ridge
-            factor, step, info = dposv(M, right)
-            if info == 0 and np.isfinite(step).all():
-                step = shortest(M, right, ridge) if singular(factor, ridge) else step
-                return np.concatenate([step[:base], [-float(step.sum())], step[base:]])
-            ridge *= 100.0
-        raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
+        step = newton_step(M, right, FLAT * np.abs(right))
+        return np.concatenate([step[:base], [-float(step.sum())], step[base:]])
 
     def _conjugate(self, idx: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         at, scale, size = self.place[idx], self.scale[idx], len(self.x)
@@ -171,6 +165,31 @@ class Quadratic:
         return self.look(_weights(w, idx, last))
 
 
+def newton_step(M: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarray:
+    """The solution u of M u = right for a positive semidefinite M, which is changed: the shortest of several.
+
+    Rows and columns are scaled to a diagonal of ones, so that unknowns of any units are found alike, and the diagonal is
+    raised by ``floor`` and by a share that grows until there is a Cholesky factor.
+    """
+    from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue] # imported when first needed: it takes long
+
+    diagonal = M.diagonal() + floor
+    if not np.isfinite(diagonal).all():
+        raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
+    unit = 1.0 / np.sqrt(np.where(diagonal > TINY, diagonal, 1.0))
+    M *= unit
+    M *= unit[:, None]
+    right, ridge, raised = right * unit, RIDGE, floor * unit * unit
+    ones = M.diagonal() + raised
+    for _ in range(TRIES):
+        M.flat[:: len(M) + 1] = ones + ridge
+        factor, step, info = dposv(M, right)
+        if info == 0 and np.isfinite(step).all():
+            return unit * (shortest(M, right, ridge) if singular(factor, ridge) else step)
+        ridge *= 100.0
+    raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
+
+
 def singular(factor: np.ndarray, ridge: float) -> bool:
     """Whether solutions of a system are not told apart, by the pivots of its Cholesky factor; of one that is small."""
     pivots = np.square(factor.diagonal())
@@ -187,6 +206,40 @@ def shortest(M: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:
     flat = values <= SINGULAR * values[-1] + 2 * ridge
     nothing = flat & (np.abs(along) <= ROUNDING * float(np.linalg.norm(right)))
     return vectors @ np.where(nothing, 0.0, along / np.maximum(values, ridge))
+
+
+def bfgs(H: np.ndarray, s: np.ndarray, y: np.ndarray, least: float = 1e-3) -> np.ndarray:
+    """The positive semidefinite matrix near H that maps the step s to the change y of the gradient; H if there is none."""
+    Hs, sy = H @ s, float(s @ y)
+    sHs = float(s @ Hs)
+    if not (sHs > 0 and sy > least * sHs):
+        return H
+    return H + np.outer(y / sy, y) - np.outer(Hs / sHs, Hs)
+
+
+def learn(H: np.ndarray, s: np.ndarray, y: np.ndarray, first: bool = False) -> np.ndarray:
+    """The same for an H that knows nothing but such changes: also where there is far less curvature than it says.
+
+    The first change scales all of it. Where there is none, or less, a fifth of what H says is left along s.
+    """
+    Hs, sy = H @ s, float(s @ y)
+    sHs = float(s @ Hs)
+    if not 0 < sHs < np.inf or not np.isfinite(sy):
+        return H
+    if first and sy > 0:
+        H, Hs, sHs = H * (sy / sHs), Hs * (sy / sHs), sy
+    if sy < LEARN * sHs:
+        y, sy = 0.2 * Hs, 0.2 * sHs
+    return H + np.outer(y / sy, y) - np.outer(Hs / sHs, Hs)
+
+
+def is_definite(H: np.ndarray) -> bool:
+    """Whether H is positive definite, by a Cholesky factor."""
+    try:
+        np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _weights(w: np.ndarray, idx: np.ndarray, values: np.ndarray) -> np.ndarray:

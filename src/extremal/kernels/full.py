@@ -57,7 +57,7 @@ def model(
     What is not asked for is zero, or empty.
     """
     x, y, block = _point(x, d), locked(y), _block(entries, d)
-    c, z = (np.empty(0, entries[2].dtype) if a is None else a for a in (c, z))
+    c, z = (np.empty(0) if a is None else a for a in (c, z))
 
     def part(first: int, last: int) -> tuple[float, np.ndarray]:
         g = np.zeros(d if graded else 0)
@@ -99,8 +99,8 @@ def take(entries: Entries, order: np.ndarray) -> Entries:
 
 def ready(entries: Entries) -> None:
     """Compile all this for data of a kind, or load it from numba's cache."""
-    none, x = (entries[0][:1], entries[1][:0], entries[2][:0]), np.zeros(1, entries[2].dtype)
-    model(none, none[2], x, 1, (0, 0.0), True, True, None, None)
+    none, x = (entries[0][:1], entries[1][:0], entries[2][:0]), np.zeros(1)
+    model(none, x[:0], x, 1, (0, 0.0), True, True, None, None)
     tdot(none, dot(none, x, 1), 1)
 
 

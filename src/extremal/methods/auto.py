@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
-from extremal.gradients.table import available_memory
 from extremal.manifolds import Euclidean
 from extremal.methods.base import Budget, Card, Method, Recipe
 from extremal.objective import LinearModel, Objective
@@ -18,14 +14,12 @@ from extremal.sets import ConvexSet, Projectable
 from extremal.sets.base import Bounded
 from extremal.slices import has_slices
 
-COLUMNS = 500  # up to so many, a Hessian of all columns is worth its cost if there are many rows
-TALL = 10  # so many rows for each column
-FEW = 200  # columns, up to which it is in any case
-OUTPUTS = 1000  # coordinates, for models of several outputs: other methods have no second derivatives of these
-QUICK = 2e-3  # seconds that an oracle may take in any case: a choice must not depend on how busy the machine is
-ORACLE = 3.0  # so many times a full gradient an oracle may take, at most
-ENTRY = 4e-9  # seconds for an entry of the data in a full gradient, roughly
+COORDINATES = 1000  # up to so many, a Hessian of all of them is worth its cost
+WORK = 2e10  # unless it takes more multiplications than this: then
+FEW = 200  # up to so many
+LEARNT = 500  # coordinates up to which a Hessian can be learnt from gradients
 SUM = 2000  # components from which on batches are worth their noise
+MARGINS = 2**29  # margins of a hundred vertices that may be kept, 4 GiB
 
 
 @dataclass(frozen=True)
@@ -40,14 +34,15 @@ class Choice:
 class Auto:
     """The method for the problem at hand: what `minimize` runs if none is named.
 
-    It looks at the objective (linear or not, rows, columns, share of non-zeros, outputs, second derivatives, convexity) and at
-    the set (its kind of vertices, its projection, the measured time of its oracle), at the free memory, and picks
+    It looks at the objective (linear or not, rows, columns, outputs, second derivatives) and at the set (its kind of vertices,
+    its projection), never at a clock or at the machine: the choice follows from the problem alone. It picks
 
     - `NewtonFW` for a linear model in memory whose loss has second derivatives: over an l1 ball, a simplex or a box with any
-      number of coordinates, over any other set with some hundreds of them and an oracle that is quick beside a pass over them;
+      number of coordinates, over any other set with up to a thousand; and for any other sum with up to 500 coordinates, with
+      second derivatives that are learnt from gradients;
     - `LowRankFW` for matrices over a `NuclearBall`;
-    - `VRSliding` for linear models of several outputs that this leaves, over sets with a projection, and for long sums that are
-      not linear;
+    - `VRSliding` for linear models of several outputs that this leaves, over sets with a projection, and for sums of many
+      coordinates that are not linear;
     - `FullyCorrectiveFW` for the rest: few oracle calls, and full gradients; `PairwiseFW` if its vertices' margins do not fit in
       memory;
     - `MostFW` for an `AffineCut`, and full gradients along geodesics on a manifold.
@@ -78,7 +73,7 @@ class Auto:
 
     def choose(self, f: Objective, C: ConvexSet) -> Choice:
         """The method for f over C, and why."""
-        for rule in (_special, _newton, _low_rank, _linear, _other):
+        for rule in (_special, _newton, _low_rank, _learnt, _linear, _other):
             choice = rule(f, C)
             if choice is not None:
                 return Choice(choice.recipe, f"{name_of(choice.recipe)}: {choice.why}")
@@ -125,15 +120,18 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
         return Choice(NewtonFW(), f"{rows}, and vertices of one entry: Newton steps on the coordinates in use")
     if isinstance(C, Bounded):
         return Choice(NewtonFW(), f"{rows}, and bounds: Newton steps on the coordinates between them")
-    if d > (OUTPUTS if f.deriv_shape else COLUMNS if f.n >= TALL * d else FEW):
+    if d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW):
         return None
-    seconds, entries = oracle_seconds(f, C), entries_of(f)
-    if seconds > max(QUICK, ORACLE * ENTRY * entries):
+    return Choice(NewtonFW(), f"{rows}, and few columns: Newton steps, their problems solved by the oracle")
+
+
+def _learnt(f: Any, C: ConvexSet) -> Choice | None:
+    """Few coordinates, and no second derivatives."""
+    if math.prod(f.shape) > LEARNT or (C.matrix_free and getattr(f, "factored", False)):
         return None
-    return Choice(
-        NewtonFW(),
-        f"{rows}, few columns, and an oracle of {1e6 * seconds:.0f} us: Newton steps, their problems solved by the oracle",
-    )
+    from extremal.methods.newton import NewtonFW
+
+    return Choice(NewtonFW(), f"{math.prod(f.shape)} coordinates: Newton steps, with second derivatives learnt from gradients")
 
 
 def _low_rank(f: Any, C: ConvexSet) -> Choice | None:
@@ -179,22 +177,5 @@ def _other(f: Any, C: ConvexSet) -> Choice | None:
 
 
 def fits(f: LinearModel) -> bool:
-    """Whether the margins of a hundred vertices fit in half of the free memory."""
-    free = available_memory()
-    return free is None or 100 * f.n * math.prod(f.deriv_shape) * f.dtype.itemsize <= free / 2
-
-
-def oracle_seconds(f: Any, C: ConvexSet) -> float:
-    """What a linear minimisation takes: the shorter of two."""
-    g = np.random.default_rng(0).standard_normal(f.shape)
-    times = []
-    for _ in range(2):
-        start = time.perf_counter()
-        C.lmo(g)
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def entries_of(f: LinearModel) -> int:
-    """Numbers that a full gradient reads: the non-zeros of sparse rows."""
-    return getattr(f.data, "nnz", math.prod(f.data.shape))
+    """Whether the margins of a hundred vertices are few enough to be kept."""
+    return 100 * f.n * math.prod(f.deriv_shape) <= MARGINS

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from extremal import checks
-from extremal.gradients import Growing
+from extremal.gradients import Full, Growing
 from extremal.methods.base import Budget, Card, Method
 from extremal.moves import AtomNewton, BoxNewton, SpikeNewton
 from extremal.moves.newton import spikes_of
 from extremal.objective import Objective
 from extremal.sets import ConvexSet
 from extremal.sets.base import Bounded
-from extremal.slices import has_slices, ready
+from extremal.slices import has_slices, is_entries, ready
 from extremal.steps import FullStep
 
 
@@ -73,7 +73,8 @@ class NewtonFW:
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """The move by the set."""
         move = SpikeNewton() if spikes_of(C) is not None else BoxNewton() if isinstance(C, Bounded) else AtomNewton()
-        if has_slices(f):
-            ready(f)
-        parts = 1 if budget.warm else self.parts  # a good starting point would be lost on a sample
+        if not has_slices(f):
+            return Method(Full(), FullStep(), move).prepare(f, C, budget)
+        ready(f)
+        parts = 1 if budget.warm or is_entries(f) else self.parts  # a good starting point would be lost on a sample
         return Method(Growing(parts), FullStep(), move).prepare(f, C, budget)

@@ -10,53 +10,20 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
-from extremal.iterates import freeze
 from extremal.moves.base import FlatMove, Point
-from extremal.objective import Objective, Segment
+from extremal.moves.newton_model import At, Memory
+from extremal.objective import Objective
 from extremal.sets.base import ConvexSet, Spikes
-from extremal.slices import FEW, SHORT, Slice, has_slices, sliced
+from extremal.slices import FEW, SHORT, sliced
 from extremal.steps import Step
 from extremal.weights import ROUNDS, Quadratic
 
-AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this share of what it was
-SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
-UNSEEN = {8: (1e-15, 1e-10), 4: (1e-7, 1e-5)}  # shares of f: its rounding, and what a decrease may be to be lost in it; by bytes
 MASTER = 1e-3  # share of the gap that may be left over the coordinates in use before the others are looked at again
 WIDE = 400  # entries of a starting point that are not zero, beyond which a vertex is the better start
-OUTWARD = 0.5  # share of f that a step away from the origin has to promise
-TAIL = 1.5  # so many times f at most is the mean of phi'^2 / phi'' where f is like a sum of exponentials
 EARLY = 10  # rounds that the quadratic problem may take while the gap is larger than f
 FAR_ROUNDS, FAR_LONGEST = 4, 15  # the same of problems that are solved by products with the Hessian, and iterations of a round
 INNER = 0.01  # share of the gap that the quadratic problem may leave
 GROWTH, SAMPLED = (2, 50), (1, 20)  # coordinates that may come in at once: times those in use, or so many; while g is a sample's
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What a step leaves to the next."""
-
-    part: Slice  # the objective on the coordinates W
-    H: Any  # its Hessian, at that point or not far from it; None if there are so few coordinates that it is not kept
-    gap: float  # the gap before the step
-    x: np.ndarray  # where, on W
-    g: np.ndarray  # the gradient there, on W
-    value: float  # f there
-
-    def fits(self, at: At) -> bool:
-        """Whether the last step was so good that its Hessian will do once more: the gap has fallen, and f has kept its scale."""
-        return self.H is not None and at.gap <= AGAIN * self.gap and at.value > 0.5 * self.value
-
-    def again(self, at: At) -> Memory:
-        """The model at a new point, its Hessian corrected by the change of the gradient (BFGS) if that is of the same sample."""
-        part = self.part.of(at.f)
-        x, g = at.x[part.W], at.g[part.W]
-        H = bfgs(self.H, x - self.x, g - self.g) if part is self.part and isinstance(self.H, np.ndarray) else self.H
-        return Memory(part, H, at.gap, x, g, at.value)
-
-    @classmethod
-    def new(cls, part: Slice, at: At) -> Memory:
-        """With the Hessian there."""
-        return cls(part, part.hessian(at.z, at.far), at.gap, at.x[part.W], at.g[part.W], at.value)
 
 
 @dataclass(frozen=True)
@@ -98,9 +65,9 @@ class SpikeNewton(FlatMove):
     """
 
     def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
-        """Refuse an objective without columns, and a set with other vertices."""
+        """Refuse matrices in factors, and a set with other vertices."""
         super().check(gradient, f, C)
-        check_columns("SpikeNewton", f)
+        check_dense("SpikeNewton", f, C)
         if spikes_of(C) is None:
             raise InputError(f"SpikeNewton needs a set whose vertices have one entry each, L1Ball or Simplex say, got {C}")
 
@@ -124,8 +91,7 @@ class SpikeNewton(FlatMove):
         else:
             memory = self._model(at, point.memory, spikes, GROWTH if estimate.exact else SAMPLED)
             x = self._step(at, memory, spikes)
-        x = freeze(x.astype(point.x.dtype).reshape(point.x.shape))
-        x = point.x if np.array_equal(x, point.x) else x  # the same: there is nothing more to be won
+        x = at.moved(point.x, x)
         return NewtonPoint(x, x, memory=memory)
 
     def _step(self, at: At, memory: Memory, spikes: Spikes) -> np.ndarray:
@@ -143,13 +109,20 @@ class SpikeNewton(FlatMove):
         if not isinstance(q.H, np.ndarray):
             inner, rounds = 10 * INNER, FAR_ROUNDS if at.far else EARLY
             q = replace(q, longest=FAR_LONGEST if at.far else q.longest)
-        new = q.minimise(w, inner * at.gap, rounds)
-        d = q.point(new) - x[W]
-        x[W] += at.search(memory.part, q.H, d, room(w, new)) * d
+
+        def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
+            new = replace(q, H=H).minimise(w, inner * at.gap, rounds)
+            return q.point(new) - x[W], new, room(w, new)
+
+        t, new = at.descend(memory.part, q.H, solve)
+        if t > 0:
+            x[W] = q.point(between(w, new, t))
         return x
 
     def _model(self, at: At, memory: Memory | None, spikes: Spikes, growth: tuple[int, int]) -> Memory:
         """The quadratic model of the last step if it is still good, or a new one."""
+        if at.learns:
+            return Memory.new(sliced(at.f, np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
         promise = at.here - least(spikes, at.g)  # of the best vertex at each coordinate
         used = np.flatnonzero(at.x)
         if memory is not None and memory.fits(at):
@@ -166,88 +139,10 @@ class SpikeNewton(FlatMove):
         return Memory(part, None, at.gap, at.x[part.W], at.g[part.W], at.value) if short else Memory.new(part, at)
 
 
-@dataclass(frozen=True)
-class At:
-    """What a Newton step knows of where it is."""
-
-    f: Any  # the objective, or the sample of it whose gradient g is
-    x: np.ndarray  # flat, in float64
-    g: np.ndarray
-    z: np.ndarray  # the margins
-    value: float  # f(x)
-    here: float  # <g, x>
-    gap: float
-    exact: bool  # whether f is all of it
-
-    @classmethod
-    def of(cls, f: Any, C: Any, x: np.ndarray, estimate: Any) -> At:
-        """From the estimate, and what it does not know from f; one LMO."""
-        f = getattr(estimate, "model", f)
-        z = estimate.z if hasattr(estimate, "z") else f.margins(x)
-        value = estimate.value if hasattr(estimate, "value") else f.between(z, z).value(0.0)
-        flat, g = (a.reshape(-1).astype(np.float64, copy=False) for a in (x, estimate.g))
-        gap = C.gap(x, estimate.g, C.lmo(estimate.g))
-        return cls(f, flat, g, z, value, float(g @ flat), gap, estimate.exact)
-
-    @property
-    def far(self) -> bool:
-        """Whether the solution is not near: f may be lower by as much as itself."""
-        return self.gap > self.value
-
-    def outward(self, spikes: Spikes) -> float:
-        """How many times farther out x may go for f to fall, as it does without end on separable data; 1 if it does not.
-
-        Margins grow with x: no product with the data is needed.
-        """
-        if not spikes.origin or not self.here < -OUTWARD * self.value:
-            return 1.0
-        scale = np.where(self.x > 0, spikes.high, spikes.low)
-        size = float((self.x[self.x != 0] / np.broadcast_to(scale, self.x.shape)[self.x != 0]).sum())
-        if not 0 < size < 0.9:
-            return 1.0
-        line, t, best = self.f.between(self.z, self.z), 1.0 / size - 1.0, (self.value, 0.0)
-        for _ in range(12):
-            now = line.value(t)
-            if now > best[0] and best[1] > 0:
-                break
-            best = min(best, (now, t))
-            t /= 2
-        return 1.0 + best[1] if best[0] < 0.5 * self.value else 1.0
-
-    def tailed(self, H: Any, W: np.ndarray) -> Any:
-        """The Hessian for Newton steps on log f, times f, where f is like a sum of exponentials; otherwise H itself.
-
-        That is H - 0.9 g g' / E with E = mean of phi'^2 / phi'', positive semidefinite by Cauchy and Schwarz. On separable data
-        E is about f, and a step on f itself moves margins by 1 only. Near a solution <g, u - x> vanishes, and so does the change.
-        """
-        if self.f.deriv_shape or not (self.f.convex and self.here < -OUTWARD * self.value and isinstance(H, np.ndarray)):
-            return H
-        E = self.f.tail(self.z)
-        return H - np.outer(0.9 / E * self.g[W], self.g[W]) if 0 < E <= TAIL * self.value else H
-
-    def search(self, part: Slice, H: Any, d: np.ndarray, most: float) -> float:
-        """How far to go along d, on the coordinates of ``part``: at most ``most``, and not at all if f does not fall there."""
-        slope = float(self.g[part.W] @ d)
-        if not slope < 0:
-            return 0.0
-        line = self.f.between(self.z, part.dot(d.astype(self.f.dtype, copy=False)))
-        return armijo(line, self.value, slope, 0.5 * float(d @ (H @ d)), most, UNSEEN[self.f.dtype.itemsize])
-
-
-def bfgs(H: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The positive semidefinite matrix near H that maps the step s to the change y of the gradient; H if there is none."""
-    Hs, sy = H @ s, float(s @ y)
-    sHs = float(s @ Hs)
-    if not (sHs > 0 and sy > 1e-3 * sHs):
-        return H
-    return H + np.outer(y / sy, y) - np.outer(Hs / sHs, Hs)
-
-
-def check_columns(call: str, f: Any) -> None:
-    """Refuse an objective that has no Hessian by columns."""
-    if not has_slices(f):
-        what = "a LinearModel with rows in memory and a loss that has second derivatives"
-        raise InputError(f"{call} needs {what}, got {type(f).__name__}")
+def check_dense(call: str, f: Any, C: ConvexSet) -> None:
+    """Refuse iterates that are no arrays."""
+    if C.matrix_free and getattr(f, "factored", False):
+        raise InputError(f"{call} needs iterates that are arrays, got matrices in factors over {C}: LowRankFW takes these")
 
 
 def spikes_of(C: Any) -> Spikes | None:
@@ -291,35 +186,13 @@ def over_weights(memory: Memory, g: np.ndarray, x: np.ndarray, spikes: Spikes, W
     return Quadratic(memory.H, g, x, np.concatenate(places), np.concatenate(scales)), w / w.sum()
 
 
+def between(w: np.ndarray, new: np.ndarray, t: float) -> np.ndarray:
+    """w + t (new - w) as weights: not negative, of sum 1 up to rounding also for large t."""
+    weights = np.maximum(w + t * (new - w), 0.0)
+    return weights / weights.sum()
+
+
 def room(w: np.ndarray, new: np.ndarray) -> float:
     """How far w + t (new - w) stays non-negative."""
     down = new < w
     return float((w[down] / (w[down] - new[down])).min()) if down.any() else math.inf
-
-
-def armijo(
-    line: Segment, value: float, slope: float, bend: float, most: float, rounding: tuple[float, float] = UNSEEN[8]
-) -> float:
-    """t = 1 if f falls enough there, else 1/2, 1/4, ...; or 2, 4, ... up to ``most`` while f falls more than the model says."""
-    t, tiny = min(1.0, most), rounding[0] * abs(value)
-    now = line.value(t)
-    if -slope <= rounding[1] * abs(value) and now <= value + 10 * tiny:  # values say no more, slopes do
-        return t if abs(line.slope(t)) <= -0.9 * slope else 0.0
-    while not now <= value + SUFFICIENT * t * slope + tiny:
-        t /= 2
-        if t < 1e-12:
-            return 0.0
-        now = line.value(t)
-    while value - now < 0.7 * -t * (
-        slope + t * bend
-    ):  # it falls less than the model says: perhaps it would not have to go so far
-        if not (then := line.value(0.5 * t)) < now:
-            break
-        t, now = 0.5 * t, then
-    if t == 1.0 and value - now > 1.1 * -(slope + bend):
-        while t < most:
-            further = min(2 * t, most)
-            if not (then := line.value(further)) < now:
-                break
-            t, now = further, then
-    return t

@@ -9,16 +9,18 @@ import numpy as np
 
 from extremal import checks
 from extremal.active import ActiveSet, rebuild
+from extremal.clock import late
 from extremal.gradients.base import Estimate, Gradient
 from extremal.iterates import farthest, freeze
 from extremal.moves.atoms import AtomMove, AtomsPoint
-from extremal.moves.newton import At, Memory, check_columns, room
+from extremal.moves.newton import between, check_dense, room
+from extremal.moves.newton_model import At, Memory
 from extremal.objective import Objective
 from extremal.sets.base import ConvexSet
 from extremal.slices import sliced
 from extremal.steps import Step
 from extremal.vertices import DenseVertex
-from extremal.weights import Quadratic
+from extremal.weights import Quadratic, newton_step
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,9 @@ class AtomNewton(AtomMove):
         checks.fix(self, tol=tol, limit=checks.whole("AtomNewton", "limit", self.limit, 1))
 
     def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
-        """Refuse an objective without columns."""
+        """Refuse matrices in factors."""
         super().check(gradient, f, C)
-        check_columns("AtomNewton", f)
+        check_dense("AtomNewton", f, C)
 
     def first(self, C: Any) -> Any:
         """The set's own starting point: far out, where vertices are, losses may be flat."""
@@ -88,45 +90,59 @@ class AtomNewton(AtomMove):
 
     def advance(self, k: int, f: Any, C: Any, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsMemoryPoint:
         """One Newton step."""
-        at, old = At.of(f, C, point.x, estimate), getattr(point, "memory", None)
-        if old is not None and old.fits(at):
-            memory = old.again(at)
-        else:
-            memory = Memory.new(sliced(at.f, np.arange(at.x.size)) if old is None else old.part.of(at.f), at)
-        atoms, new, u = self._minimise(memory.H, at, C, point.atoms, point.x.shape)
-        t = at.search(memory.part, memory.H, u - at.x, room(atoms.weights, new))
-        if t == 0:
-            return AtomsMemoryPoint(point.x, point.query, active=point.atoms, memory=memory)
-        kept = atoms.with_weights(np.maximum(atoms.weights + t * (new - atoms.weights), 0.0))
-        x = rebuild(point.x, kept)
-        return AtomsMemoryPoint(x, x, active=kept, memory=memory)
+        at = At.of(f, C, point.x, estimate)
+        memory, shape = self._model(at, getattr(point, "memory", None)), point.x.shape
 
-    def _with_inner(self, H: np.ndarray, at: At, C: ConvexSet, atoms: ActiveSet, shape: tuple[int, ...]) -> ActiveSet:
+        def solve(H: Any) -> tuple[np.ndarray, Any, float]:
+            atoms, new, u = self._minimise(H, at, C, point.atoms, shape)
+            return u - at.x, (atoms, new), room(atoms.weights, new)
+
+        t, kept = at.descend(memory.part, memory.H, solve)
+        if t > 0:
+            atoms, new = kept
+            atoms = atoms.with_weights(between(atoms.weights, new, t))
+        else:  # the model led nowhere
+            eta = at.ahead()
+            atoms = point.atoms.toward(at.s, eta).dropping(0.0) if eta > 0 else point.atoms
+        x = point.x if atoms is point.atoms else rebuild(point.x, atoms)
+        return AtomsMemoryPoint(x, x, active=atoms, memory=memory)
+
+    def _model(self, at: At, old: Memory | None) -> Memory:
+        """The quadratic model of the last step if it is still good, or a new one."""
+        if old is not None and at.learns:
+            return old.learnt(at)
+        if old is not None and old.fits(at):
+            return old.again(at)
+        return Memory.new(sliced(at.f, np.arange(at.x.size)) if old is None else old.part.of(at.f), at)
+
+    def _inner(self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...]) -> ActiveSet:
         """With one atom more: the farthest point of the set on the way to where the model is least without the set.
 
-        Where the solution is not at the boundary, vertices alone would take as many as there are dimensions, and one more.
+        Where the solution is not at the boundary, vertices alone would take as many as there are dimensions, and one more. Sets
+        that know their points by their oracle only have none.
         """
-        d = np.linalg.lstsq(H + 1e-12 * np.trace(H) / len(H) * np.eye(len(H)), -at.g, rcond=None)[0]
-        if not np.isfinite(d).all():
-            return atoms
-        t = farthest(lambda t: C.contains((at.x + t * d).reshape(shape), 0.0), 2.0**-11)
+        d = newton_step(H.copy(), -at.g, np.zeros_like(at.g))
+        t = farthest(lambda t: C.holds((at.x + t * d).reshape(shape)), 2.0**-11) if np.isfinite(d).all() else 0.0
         return atoms if t == 0 else atoms.with_atom(DenseVertex(freeze((at.x + t * d).reshape(shape))))
 
     def _minimise(
         self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...]
     ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
         """The atoms, with those that came in, at their old weights; their new weights; the model's minimiser."""
-        atoms = self._with_inner(H, at, C.inner, atoms, shape)
+        atoms = self._inner(H, at, C, atoms, shape)
         V = np.stack([v.to_array().reshape(-1) for v in atoms.vertices]).astype(np.float64)
         HV, w = V @ H, atoms.weights
+        M = HV @ V.T
         for _ in range(self.limit):
-            q = Quadratic(V @ HV.T, V @ at.g, atoms.weights, np.arange(len(w)), np.ones(len(w)))
+            q = Quadratic(M, V @ at.g, atoms.weights, np.arange(len(w)), np.ones(len(w)))
             w = q.minimise(w, 0.1 * self.tol * at.gap)
-            slope = at.g + (w - atoms.weights) @ HV
-            s = C.lmo(slope.reshape(shape))
-            if float(slope @ (w @ V)) - s.dot(slope.reshape(shape)) <= self.tol * at.gap or atoms.find(s) is not None:
+            slope = (at.g + (w - atoms.weights) @ HV).reshape(shape)
+            s = C.lmo(slope)
+            if C.gap((w @ V).reshape(shape), slope, s) <= self.tol * at.gap or atoms.find(s) is not None or late():
                 break
             row = s.to_array().reshape(1, -1).astype(np.float64)
+            across = row @ HV.T
             V, HV, w = np.vstack([V, row]), np.vstack([HV, row @ H]), np.append(w, 0.0)
+            M = np.block([[M, across.T], [across, row @ HV[-1:].T]])
             atoms = atoms.with_atom(s)
         return atoms, w, w @ V

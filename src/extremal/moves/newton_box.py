@@ -10,9 +10,9 @@ import numpy as np
 from extremal.boxed import BoxQuadratic
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
-from extremal.iterates import freeze
 from extremal.moves.base import FlatMove
-from extremal.moves.newton import FAR_LONGEST, INNER, At, Memory, NewtonPoint, check_columns
+from extremal.moves.newton import FAR_LONGEST, INNER, NewtonPoint, check_dense
+from extremal.moves.newton_model import At, Memory
 from extremal.objective import Objective
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.slices import sliced
@@ -53,9 +53,9 @@ class BoxNewton(FlatMove):
     """
 
     def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
-        """Refuse an objective without columns, and a set that is no box."""
+        """Refuse matrices in factors, and a set that is no box."""
         super().check(gradient, f, C)
-        check_columns("BoxNewton", f)
+        check_dense("BoxNewton", f, C)
         if not isinstance(C, Bounded):
             raise InputError(f"BoxNewton needs a set of bounds, Box or LinfBall, got {C}")
 
@@ -78,15 +78,23 @@ class BoxNewton(FlatMove):
             q = BoxQuadratic(at.tailed(memory.H, W), at.g[W], x[W], lower[W], upper[W])
             if not isinstance(q.H, np.ndarray) and at.far:
                 q = replace(q, longest=FAR_LONGEST)
-            d = q.minimise(INNER * (1 if isinstance(q.H, np.ndarray) else 10) * at.gap) - x[W]
-            x[W] += at.search(memory.part, q.H, d, room(x[W], d, lower[W], upper[W])) * d
-            x = np.clip(x, lower, upper)
-        x = freeze(x.astype(point.x.dtype).reshape(point.x.shape))
-        x = point.x if np.array_equal(x, point.x) else x  # the same: there is nothing more to be won
+            inner = INNER * (1 if isinstance(q.H, np.ndarray) else 10) * at.gap
+
+            def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
+                d = replace(q, H=H).minimise(inner) - x[W]
+                return d, d, room(x[W], d, lower[W], upper[W])
+
+            t, d = at.descend(memory.part, q.H, solve)
+            if t > 0:
+                x[W] += t * d
+                x = np.clip(x, lower, upper)
+        x = at.moved(point.x, x)
         return NewtonPoint(x, x, memory=memory)
 
     def _model(self, at: At, memory: Memory | None, lower: np.ndarray, upper: np.ndarray) -> Memory | None:
         """The quadratic model of the last step if it is still good, or a new one; None if nothing can move."""
+        if at.learns:
+            return Memory.new(sliced(at.f, np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
         held = ((at.x <= lower) & (at.g >= 0)) | ((at.x >= upper) & (at.g <= 0))
         W = np.flatnonzero(~held)
         if len(W) == 0:

@@ -156,7 +156,7 @@ class Polytope(ConvexSet):
         return self.lmo_from(g, None)
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
-        """The same, from the basis of ``near`` if that is the last answer and highspy is installed."""
+        """The same, from the basis of ``near`` if that is an earlier answer and highspy is installed."""
         refuse_non_finite(self, float(np.abs(g).max()))
         return self._program.ask(g, near)
 

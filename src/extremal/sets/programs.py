@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,9 @@ class Program:
     """min <g, x> over {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper}, for one g after the other.
 
     Rows are divided by their largest entry and x by a power of two near the polytope's size, so that HiGHS's absolute
-    tolerances are relative ones. With the package highspy one model is kept, and a program can start from the last basis;
-    without it each program is a call of scipy. Copies and pickles leave the model behind.
+    tolerances are relative ones. With the package highspy one model is kept, and a program can start from the basis of an earlier answer;
+    without it each program is a call of scipy. An answer follows from g and that basis alone, whoever else has asked meanwhile.
+    Copies and pickles leave the model behind.
     """
 
     def __init__(self, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: np.ndarray):
@@ -44,7 +47,7 @@ class Program:
         self._renew()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_model", "_last")}
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_model", "_bases")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -62,15 +65,27 @@ class Program:
         self.unit = power(self.size)
 
     def ask(self, g: np.ndarray, near: Vertex | None = None) -> Vertex:
-        """A vertex with the least <g, x>; from its basis, if ``near`` is the last answer and HiGHS holds it."""
+        """A vertex with the least <g, x>; from the basis of ``near``, if that is an answer of this program's."""
         cost = _cost(g, COSTS)
         with self._lock:
             if self._model is None:
                 self._model = _model(self)
-            warm = near is not None and near is self._last
-            y = self._kept(self._model, cost, warm) if isinstance(self._model, _Highs) else None
-            self._last = found = vertex(self._tidy(self._cold(cost) if y is None else y), g.shape)
+            model = self._model if isinstance(self._model, _Highs) else None
+            y = None if model is None else self._kept(model, cost, self._basis(near))
+            found = vertex(self._tidy(self._cold(cost) if y is None else y), g.shape)
+            if model is not None and y is not None:
+                self._keep(found, model.basis)
             return found
+
+    def _basis(self, near: Vertex | None) -> Any:
+        """The basis that led to an answer; None of others."""
+        owner, basis = self._bases.get(id(near), (lambda: None, None))
+        return basis if near is not None and owner() is near else None
+
+    def _keep(self, found: Vertex, basis: Any) -> None:
+        """Keep the basis of an answer as long as somebody keeps the answer."""
+        key, bases = id(found), self._bases
+        bases[key] = weakref.ref(found, lambda _: bases.pop(key, None)), basis
 
     def _cold(self, cost: np.ndarray) -> np.ndarray:
         """An optimal vertex, from nothing; with HiGHS's own tolerances where it gets stuck with tighter ones."""
@@ -123,7 +138,7 @@ class Program:
     def _renew(self) -> None:
         self._lock = threading.Lock()
         self._model: _Highs | bool | None = None  # False without highspy
-        self._last: Vertex | None = None
+        self._bases: dict[int, tuple[Callable[[], Any], Any]] = {}  # of answers that somebody keeps
 
     def _ray(self) -> np.ndarray | None:
         """A direction in which the polyhedron has no end, or None.
@@ -148,9 +163,9 @@ class Program:
         null = v[s <= 1e-10]
         return None if not len(null) else np.bincount(free, null[0], len(self.lower))
 
-    def _kept(self, model: _Highs, cost: np.ndarray, warm: bool) -> np.ndarray | None:
+    def _kept(self, model: _Highs, cost: np.ndarray, basis: Any) -> np.ndarray | None:
         """The kept model's answer, from a new factorisation if updates of the old one have lost too much."""
-        y = model.solve(cost, warm)
+        y = model.solve(cost, basis)
         return y if y is None or self._off(y) <= TOLERANCE else model.refresh()
 
     def _off(self, y: np.ndarray) -> float:
@@ -195,13 +210,19 @@ class _Highs:
             self._highs.setOptionValue(name, value)
         self._highs.passModel(_lp(module, program))
 
-    def solve(self, cost: np.ndarray, warm: bool) -> np.ndarray | None:
-        """The vertex, or None if HiGHS did not end with one."""
-        if not warm:
-            self._highs.clearSolver()
-        self._highs.setOptionValue("simplex_strategy", 4 if warm else 1)  # the last basis is feasible: primal; else dual
+    def solve(self, cost: np.ndarray, basis: Any) -> np.ndarray | None:
+        """The vertex, from a basis if there is one; None if HiGHS did not end with one."""
+        self._highs.clearSolver()  # nothing of what others have asked is left
+        if basis is not None:
+            self._highs.setBasis(basis)
+        self._highs.setOptionValue("simplex_strategy", 1 if basis is None else 4)  # a basis is feasible: primal; else dual
         self._highs.changeColsCost(len(cost), self._costs, cost)
         return self._run()
+
+    @property
+    def basis(self) -> Any:
+        """The basis of the last answer."""
+        return self._highs.getBasis()
 
     def refresh(self) -> np.ndarray | None:
         """The same from a new factorisation of the last basis."""
