@@ -171,17 +171,18 @@ class _CountedSlice:
             self.f.calls.values += found[2] * self.f.n
         return found
 
-    def hessian(self, z: np.ndarray, far: bool = False) -> Any:
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any:
         """Every row is looked at, once or in every product: as much as n component gradients."""
-        return self._counted(self.inner.hessian(z, far))
-
-    def beyond(self, H: Any, g: np.ndarray, z: np.ndarray, dz: np.ndarray) -> Any:
-        """The same."""
-        return self._counted(self.inner.beyond(H, g, z, dz))
-
-    def _counted(self, H: Any) -> Any:
         self.f.calls.grads += self.f.n
+        H = self.inner.hessian(z, far, width)
         return H if isinstance(H, np.ndarray) else _CountedProducts(H, self.f)
+
+
+    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None:
+        """The same, if there is a factor."""
+        B = self.inner.root(z, far, width)
+        self.f.calls.grads += 0 if B is None else self.f.n
+        return B
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from extremal.sets import ConvexSet
 from extremal.sets.base import Unsure, counted
 from extremal.solver import Setup, State, loop, prepare
 
+ROUNDED = 0.25  # share of the tolerance that a change of the gap by rounding must be for the tolerance to be out of reach
+LARGE = 10**7  # entries of a point up to which its rounding is looked at
 CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether the answer is in the set
 
 
@@ -111,9 +113,9 @@ def drive(
     setup: Setup, tol: float, atol: float, budget: Budget, callback: Any = None, record: Any = None
 ) -> tuple[Result, State]:
     """Run what has been prepared; the result, and the last state."""
-    if budget == Budget():
-        budget = Budget(max_grads=1000 * setup.f.n)
-    run = _Run(setup, tol, atol, budget, callback, record)
+    unlimited = budget == Budget()
+    run = _Run(setup, tol, atol, Budget(max_grads=1000 * setup.f.n) if unlimited else budget, callback, record)
+    run.unlimited = unlimited
     with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run in words
         return run.drive(loop(setup), setup.method)
 
@@ -124,10 +126,12 @@ class _Run:
     def __init__(self, setup: Setup, tol: float, atol: float, budget: Budget, callback: Any, record: Any):
         self.f, self.C, self.whole = setup.f.inner, setup.C, setup.whole
         self.tol, self.atol, self.budget, self.callback = tol, atol, budget, callback
+        self.unlimited = False  # whether the budget is the one of runs without any
         self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
         self.best: Certificate | None = None  # the best one: smallest value, or smallest gap if f is not convex
+        self.tight: Certificate | None = None  # the one of the smallest gap
         self.gap_due = 10 * self.f.n  # component gradients at which an exact gap is due
         self.seen, self.same = None, 0  # the last point, and how often it has stayed the same
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
@@ -235,6 +239,8 @@ class _Run:
         self.gap_due = self.value_due = self._later(state)
         if self.best is None or self._better(self.last, self.best):
             self.best = self.last
+        if self.tight is None or self.last.gap < self.tight.gap:
+            self.tight = self.last
         if self.recorder.record is None:
             self.recorder.certified(state, self.last, self.clock)
         return self.last
@@ -248,6 +254,8 @@ class _Run:
             found, status = self._fallback(found, first), Status.OUTSIDE
         if method.guarded:
             found = self._guard(found, first)
+        if (status is Status.STALLED or (status is Status.MAX_GRADS and self.unlimited)) and self._at_rounding(found):
+            status = Status.PRECISION
         if not math.isfinite(found.gap) and status not in (Status.INTERRUPTED, Status.OUTSIDE):
             status = Status.UNCERTIFIED
         return Result(
@@ -299,10 +307,27 @@ class _Run:
             finally:
                 calls.certificate_lmos += asked.calls
 
+    def _at_rounding(self, found: Certificate) -> bool:
+        """Whether changing x in its last digits changes the gap by as much as the tolerance; two gradients and oracle calls."""
+        wanted, calls, rng = self.tol * abs(found.value) + self.atol, self.C.calls, np.random.default_rng(0)
+        if found.meets(self.tol, self.atol) or math.prod(found.x.shape) > LARGE:
+            return False
+        for _ in range(2):
+            x = np.asarray(wide(found.x)) * (1.0 + np.finfo(np.float64).eps * rng.choice((-1.0, 1.0), found.x.shape))
+            g = self.f.grad(x)
+            calls.certificate += self.f.n
+            if not checks.all_finite(g) or abs(self.C.gap(found.x, g) - found.gap) >= ROUNDED * wanted:
+                return True
+        return False
+
     def _fallback(self, found: Certificate, first: State) -> Certificate:
         """The best certificate of a point inside; the starting point has been checked."""
         best = self.best
         return best if best is not None and best is not found and self._inside(best) else self._start(first)
+
+    def _as_good(self, a: Certificate, b: Certificate) -> bool:
+        """Whether a has the smaller gap, at a value that rounding does not tell from b's."""
+        return a.gap < b.gap and a.value <= b.value + 1e-12 * abs(b.value)
 
     def _start(self, first: State) -> Certificate:
         """The certificate of the starting point."""
@@ -320,6 +345,8 @@ class _Run:
         """The better of a certificate and that of the starting point."""
         if found.k == 0:
             return found
+        if self.tight is not None and not found.meets(self.tol, self.atol) and self._as_good(self.tight, found):
+            found = self.tight
         value = getattr(first.estimate, "value", None) if first.exact else None
         first.calls.certificate_values += self.f.n if value is None else 0
         if (self.f.value(wide(first.x)) if value is None else value) >= found.value:

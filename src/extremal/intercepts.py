@@ -10,7 +10,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.iterates import freeze
 from extremal.losses import Logistic, MultiLoss, compiled
-from extremal.margins import Along, bent_of, derivs_of, mean_of, secant_of, second_of
+from extremal.margins import Along, bent_of, derivs_of, mean_of, second_of
 from extremal.multi_losses import Multinomial, MultiTask
 from extremal.objective import LinearModel, Rows, Segment
 from extremal.weighted import WeightedCurved, unweighted, weights_of
@@ -141,35 +141,23 @@ class InterceptModel(LinearModel):
 
         The intercept moves on a line, to where Newton's step would take it. So f falls by what this says, or more.
         """
-        return Along(self.loss, self.y, *self._line(z, dz))
-
-    def _line(self, z: np.ndarray, dz: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The margins with their intercept, and how they move: the intercept as Newton's step would."""
         at = self.lifted(z)
         if self.deriv_shape:
             bends = self.bends_at(z) if hasattr(self.loss, "bends") else None
             move = 0.0 if bends is None else bends.follow(bends.dot(dz))
-            return at, (dz + move).astype(dz.dtype, copy=False)
+            return Along(self.loss, self.y, at, (dz + move).astype(dz.dtype, copy=False))
         h = second_of(self.loss, at, self.y).astype(np.float64)
         total = float(h.sum())
         move = -float(h @ dz) / total if total > 0 else 0.0
-        return at, (dz + move).astype(dz.dtype, copy=False)
+        return Along(self.loss, self.y, at, (dz + move).astype(dz.dtype, copy=False))
 
-    def second_along(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
-        """The mean of phi'' on the way, with the intercept moving on a line."""
-        return secant_of(self.loss, *self._line(z, dz), self.y, self.second_at(z))
-
-    def bends_along(self, z: np.ndarray, dz: np.ndarray) -> Any:
-        """The same of several outputs."""
-        return super().bends_along(*self._line(z, dz))
-
-    def second_at(self, z: np.ndarray) -> np.ndarray:
+    def second_at(self, z: np.ndarray, width: float = 0.0) -> np.ndarray:
         """phi'' at given margins, lifted by their intercept."""
-        return second_of(self.loss, self.lifted(z), self.y)
+        return super().second_at(self.lifted(z), width)
 
-    def bends_at(self, z: np.ndarray) -> Any:
+    def bends_at(self, z: np.ndarray, width: float = 0.0) -> Any:
         """D and P at given margins, lifted by their intercepts."""
-        return super().bends_at(self.lifted(z))
+        return super().bends_at(self.lifted(z), width)
 
     def tail(self, z: np.ndarray) -> float:
         """As of `LinearModel`, at the intercept of the margins."""

@@ -12,7 +12,7 @@ from extremal.checks import InputError, NonFiniteError
 from extremal.kernels.views import locked
 from extremal.losses import Curved, Loss, compiled
 
-TOLD = 1e-7  # share of a margin that a change must be for derivatives to tell a difference quotient
+TOLD = 1e-8  # share of a margin that a change must be for derivatives to tell a difference quotient
 CHUNK = 2**14  # rows whose loss is evaluated at once, at most: its temporaries stay small
 
 
@@ -54,11 +54,10 @@ def second_of(loss: Any, z: np.ndarray, y: np.ndarray) -> np.ndarray:
     return h
 
 
-def secant_of(loss: Any, z: np.ndarray, dz: np.ndarray, y: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """The mean of phi'' between z and z + dz, (phi'(z + dz) - phi'(z)) / dz; h = phi''(z) where dz is too short to tell."""
-    change = derivs_of(loss, z + dz, y) - derivs_of(loss, z, y)
-    told = (np.abs(dz) > TOLD * np.abs(z)) & np.isfinite(change)
-    return np.where(told, change / np.where(told, dz, 1.0), h)
+def mean_second_of(loss: Any, z: np.ndarray, width: float, y: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """The mean of phi'' from z - width to z + width, by phi' at both ends; h = phi''(z) where that is too near to tell."""
+    change = derivs_of(loss, z + width, y) - derivs_of(loss, z - width, y)
+    return np.where((width > TOLD * np.abs(z)) & np.isfinite(change), change / (2.0 * width), h)
 
 
 def bent_of(loss: Any, z: np.ndarray, y: np.ndarray, valued: bool = False) -> tuple[float, np.ndarray, np.ndarray]:

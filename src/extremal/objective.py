@@ -19,7 +19,7 @@ from extremal.checks import InputError
 from extremal.data import CSR, Data, Dense, as_data
 from extremal.kernels import parts
 from extremal.losses import Loss, MultiLoss, check_targets, compiled
-from extremal.margins import CHUNK, Along, derivs_of, mean_of, secant_of, second_of
+from extremal.margins import CHUNK, Along, derivs_of, mean_of, mean_second_of, second_of
 from extremal.multi_losses import Bends
 from extremal.smoothness import lambda_max
 from extremal.vertices import Chord, Vertex
@@ -262,22 +262,20 @@ class LinearModel:
         """f along a line of margins, t -> mean of phi(z + t dz)."""
         return Along(self.loss, self.y, z, dz)
 
-    def second_at(self, z: np.ndarray) -> np.ndarray:
-        """phi''(z_i, y_i): second derivatives at given margins, of losses that know them."""
-        return second_of(self.loss, z, self.y)
+    def second_at(self, z: np.ndarray, width: float = 0.0) -> np.ndarray:
+        """phi''(z_i, y_i): second derivatives at given margins, of losses that know them; their mean within a width of these."""
+        h = second_of(self.loss, z, self.y)
+        return mean_second_of(self.loss, z, width, self.y, h) if width > 0 else h
 
-    def second_along(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
-        """The mean of phi'' on the way from margins z to z + dz."""
-        return secant_of(self.loss, z, dz, self.y, self.second_at(z))
+    def bends_at(self, z: np.ndarray, width: float = 0.0) -> Any:
+        """Second derivatives at given margins of several outputs, see `extremal.multi_losses.Bends`.
 
-    def bends_at(self, z: np.ndarray) -> Any:
-        """Second derivatives at given margins of several outputs, see `extremal.multi_losses.Bends`."""
-        return Bends(*self.loss.bends(z, self.y))  # type: ignore[attr-defined]
-
-    def bends_along(self, z: np.ndarray, dz: np.ndarray) -> Any:
-        """Their mean on the way from z to z + dz if outputs do not mix, otherwise what they are in the middle."""
-        middle = Bends(*self.loss.bends(z + 0.5 * dz, self.y))  # type: ignore[attr-defined]
-        return middle if middle.P is not None else Bends(secant_of(self.loss, z, dz, self.y, middle.D), None)
+        Their mean within a width of these, if outputs do not mix.
+        """
+        bends = Bends(*self.loss.bends(z, self.y))  # type: ignore[attr-defined]
+        if width == 0 or bends.P is not None:
+            return bends
+        return Bends(mean_second_of(self.loss, z, width, self.y, bends.D), None)
 
     def tail(self, z: np.ndarray) -> float:
         """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""

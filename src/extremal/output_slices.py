@@ -30,6 +30,10 @@ class OutputSlice:
         """The same coordinates of another objective."""
         return self if f is self.f else OutputSlice(f, self.W)
 
+    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> None:
+        """There is no factor of the Hessian."""
+        return
+
     def solve(self, place: Any, scale: Any, w: Any, x: Any, z: Any, tol: float) -> None:
         """There are no compiled steps for several outputs."""
         return
@@ -40,18 +44,12 @@ class OutputSlice:
         x.reshape(-1)[self.W] = d
         return self.f.data.dot(x)
 
-    def hessian(self, z: np.ndarray, far: bool = False) -> Any:
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any:
         """(1/n) sum_i (diag D_i - P_i P_i') x a_i a_i' on W, without what intercepts take over; its products if that is large.
 
         With |D_i| where f is not convex and this is not positive definite.
         """
-        return self._hessian(self.f.bends_at(z))
-
-    def beyond(self, H: Any, g: np.ndarray, z: np.ndarray, dz: np.ndarray) -> Any:
-        """The same with the mean of the second derivatives on the way from z to z + dz, or what they are in the middle."""
-        return self._hessian(self.f.bends_along(z, dz))
-
-    def _hessian(self, bends: Bends) -> Any:
+        bends = self.f.bends_at(z, width)
         if self.f.convex or not (bends.D < 0).any():
             return self._sum(bends)
         H = self._sum(bends)

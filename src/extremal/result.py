@@ -32,6 +32,7 @@ class Status(enum.StrEnum):
     INTERRUPTED = "interrupted"
     NON_FINITE = "non_finite"
     STALLED = "stalled"
+    PRECISION = "precision"
     UNCERTIFIED = "uncertified"
     OUTSIDE = "outside"
 
@@ -48,7 +49,8 @@ _SENTENCES = {
     Status.MAX_SECONDS: "the time is up",
     Status.CALLBACK: "the callback asked to stop",
     Status.INTERRUPTED: "interrupted; this is the best certified point so far",
-    Status.STALLED: "no step changes the point any more: this is as far as the numbers' precision goes",
+    Status.STALLED: "no step of the method leads farther from this point",
+    Status.PRECISION: "float64 goes no farther: changing x in its last digits changes the gap by as much as the tolerance",
     Status.NON_FINITE: "the objective gave a NaN or an infinity; this is the best certified point before it",
     Status.UNCERTIFIED: "no finite gap could be proved at this point: nothing is known of how good it is",
     Status.OUTSIDE: "a step has left the set, an error of the method; this is the best certified point inside",

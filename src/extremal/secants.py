@@ -10,7 +10,6 @@ import numpy as np
 from extremal.objective import Objective, Segment
 from extremal.slices import Slice, sliced
 from extremal.vertices import Chord, DenseVertex, Vertex
-from extremal.weights import learn
 
 ROWS = 2**22  # numbers of component gradients that are held at once
 
@@ -76,15 +75,15 @@ class _All:
         """d."""
         return d
 
+    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> None:
+        """There is no factor of the Hessian."""
+        return
+
     def solve(self, place: Any, scale: Any, w: Any, x: Any, z: Any, tol: float) -> None:
         """There are no compiled steps."""
         return
 
-    def beyond(self, H: np.ndarray, g: np.ndarray, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
-        """H, corrected by the gradient at the end of the way."""
-        return learn(H, dz, self.f.grad(z + dz) - g)
-
-    def hessian(self, z: np.ndarray, far: bool = False) -> np.ndarray:
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray:
         """The guess, with some curvature in every direction."""
         H = self.f.guess(z)
         H.flat[:: len(H) + 1] *= 1.0 + 1e-6

@@ -17,6 +17,7 @@ from extremal.kernels.views import locked
 from extremal.losses import compiled
 from extremal.objective import LinearModel, Objective
 from extremal.output_slices import OutputSlice
+from extremal.weighted import unweighted
 from extremal.weights import is_definite
 
 WIDE = 1500  # the same for dense rows
@@ -26,6 +27,7 @@ SMALL = 2**20  # entries of dense columns, up to which these go to compiled loop
 FAR = 20.0  # phi'^2 / phi'' of rows that are far out
 SHORT = 10_000  # rows up to which a look at all coordinates takes longer than a step on some of them
 STEPS = 20  # of these, at most
+ROOTED = 2e9  # rows times columns squared, up to which a factor of the Hessian is computed
 
 
 class Slice(Protocol):
@@ -38,8 +40,8 @@ class Slice(Protocol):
     def of(self, f: Any) -> Slice: ...  # the same coordinates of another objective, or of one that counts on
     def dot(self, d: np.ndarray) -> np.ndarray: ...  # A_W d, for one number per coordinate of W
     def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any: ...
-    def hessian(self, z: np.ndarray, far: bool = False) -> Any: ...  # (1/n) A_W' diag phi''(z) A_W: an array, or its products
-    def beyond(self, H: Any, g: np.ndarray, z: np.ndarray, dz: np.ndarray) -> Any: ...  # its mean on the way to z + dz
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any: ...  # (1/n) A_W' diag phi''(z) A_W
+    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None: ...  # B with B'B = that
 
 
 @singledispatch
@@ -123,23 +125,14 @@ class _Linear(ABC):
         )
         return (x, grads, values) if steps else None
 
-    def beyond(self, H: Any, g: np.ndarray, z: np.ndarray, dz: np.ndarray) -> Any:
-        """The same with the mean of phi'' between the margins z and z + dz: a model of f on all of that way."""
-        return self._hessian(self.f.second_along(z, dz))
-
-    def hessian(self, z: np.ndarray, far: bool = False) -> Any:
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any:
         """(1/n) A_W' diag phi''(z) A_W; with |phi''| for phi'' if that is not positive semidefinite.
 
         ``far`` from a solution, rows that are far out on a line of their loss (phi'' vanishes, phi' does not) are given some
-        curvature, phi'^2 / 20: they would leave the steps without a bound that they will have to turn around for.
+        curvature, phi'^2 / 20, if the loss is of size one: they would leave the steps without a bound that they will have to turn around for. With a
+        ``width``, phi'' is its mean within that of z: a model of f for steps that change margins by about as much.
         """
-        h = self.f.second_at(z)
-        if far and self.f.convex:
-            c = self.f.derivs_at(z)
-            h = np.maximum(h, np.minimum(np.square(c) / FAR, self.f.loss.curvature).astype(h.dtype))
-        return self._hessian(h)
-
-    def _hessian(self, h: np.ndarray) -> Any:
+        h = self._second(z, far, width)
         if not self.f.separate:
             return self._without_level(h)
         if self.f.convex or not (h < 0).any():
@@ -147,12 +140,42 @@ class _Linear(ABC):
         up, down = (self.gram(part) for part in (np.maximum(h, 0), np.maximum(-h, 0)))
         return up - down if isinstance(up, np.ndarray) and is_definite(up - down) else _plus(up, down)
 
+    def _second(self, z: np.ndarray, far: bool, width: float) -> np.ndarray:
+        h = self.f.second_at(z, width)
+        if not (far and self.f.convex and unweighted(self.f.loss).curvature <= 1):
+            return h
+        return np.maximum(h, np.minimum(np.square(self.f.derivs_at(z)) / FAR, self.f.loss.curvature))
+
+    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None:
+        """B with B'B = the Hessian, by QR factorisations of blocks of rows; None if it has none, or if that takes too long."""
+        h, k = self._second(z, far, width), len(self.W)
+        if (h < 0).any() or self.f.n * float(k) ** 2 > ROOTED:
+            return None
+        total, R = float(h.sum()), np.zeros((0, k))
+        mean = self.f.data.tdot(h)[self.W] / total if not self.f.separate and total > 0 else 0.0
+        size = max(4 * k, 256)
+        for start in range(0, self.f.n, size):
+            clock.check()
+            rows = slice(start, min(start + size, self.f.n))
+            R = np.vstack([R, (self._block(rows) - mean) * np.sqrt(h[rows, None] / self.f.n)])
+            R = np.linalg.qr(R, mode="r") if len(R) > 2 * k else R
+        return R
+
+    @abstractmethod
+    def _block(self, rows: slice) -> np.ndarray:
+        """Some rows of the columns W, dense."""
+
     def _without_level(self, h: np.ndarray) -> Any:
         """(1/n) (A' D A - A'D1 1'DA / 1'D1) on W, D = diag h: what is left to x where an intercept follows it."""
-        H, total = self.gram(h), float(h.sum(dtype=np.float64))
+        total = float(h.sum(dtype=np.float64))
         if not total > 0:
-            return H
-        v = self.f.data.tdot(h)[self.W].astype(np.float64) / np.sqrt(total * self.f.n)
+            return self.gram(h)
+        sums = self.f.data.tdot(h)[self.W].astype(np.float64)
+        return self._about(h, sums / total, sums / np.sqrt(total * self.f.n))
+
+    def _about(self, h: np.ndarray, mean: np.ndarray, v: np.ndarray) -> Any:
+        """(1/n) (A_W - 1 mean')' diag h (A_W - 1 mean') = the gram of h less v v'."""
+        H = self.gram(h)
         return H - np.outer(v, v) if isinstance(H, np.ndarray) else _Less(H, v)
 
     @abstractmethod
@@ -181,6 +204,9 @@ class _OfRows(_Linear):
 
     def _rows(self) -> tuple[np.ndarray, ...] | None:
         return self._entries
+
+    def _block(self, rows: slice) -> np.ndarray:
+        return self.f.data._A[rows].toarray()[:, self.W]  # type: ignore[attr-defined]
 
     def dot(self, d: np.ndarray) -> np.ndarray:
         """A_W d: costs the entries of these columns."""
@@ -258,6 +284,9 @@ class _OfArray(_Linear):
         values = np.ascontiguousarray(self.f.data.part(slice(0, n))._A[:, self.W])  # type: ignore[attr-defined]
         return locked(starts), locked(columns), locked(values.reshape(-1))
 
+    def _block(self, rows: slice) -> np.ndarray:
+        return self.f.data.part(rows)._A[:, self.W]  # type: ignore[attr-defined]
+
     @cached_property
     def _whole(self) -> bool:
         return len(self.W) == self.f.data.shape[1]
@@ -268,7 +297,11 @@ class _OfArray(_Linear):
         x[self.W] = d
         return self.f.data.dot(x)
 
-    def gram(self, h: np.ndarray) -> Any:
+    def _about(self, h: np.ndarray, mean: np.ndarray, v: np.ndarray) -> Any:
+        """The same from columns without their mean, where differences do not cancel."""
+        return super()._about(h, mean, v) if len(self.W) > WIDE else self.gram(h, mean)
+
+    def gram(self, h: np.ndarray, mean: Any = None) -> Any:
         """By blocks of rows, as products of matrices: n |W|^2 multiplications; products only for many columns."""
         if len(self.W) > WIDE:
             return _Whole(self, h)
@@ -279,7 +312,8 @@ class _OfArray(_Linear):
             clock.check()
             rows = slice(start, min(start + size, self.f.n))
             block = data.part(rows)._A  # type: ignore[attr-defined]
-            block = (block if self._whole else block[:, self.W]) * root[rows, None]
+            block = block if self._whole else block[:, self.W]
+            block = (block if mean is None else block - mean) * root[rows, None]
             total += block.T @ block
         return total / self.f.n
 
@@ -289,6 +323,14 @@ class _OfEntries(_Linear):
 
     def _rows(self) -> None:
         return None
+
+    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None:
+        """The roots of the diagonal."""
+        h = self._second(z, far, width)
+        return None if (h < 0).any() else np.sqrt(self.gram(h))
+
+    def _block(self, rows: slice) -> np.ndarray:
+        raise AssertionError("entries have no rows")
 
     def dot(self, d: np.ndarray) -> np.ndarray:
         """The step at the positions."""

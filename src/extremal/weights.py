@@ -14,8 +14,9 @@ RIDGE = 1e-13  # added to a diagonal of ones, so that there is a Cholesky factor
 FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: no step is longer than its inverse
 LEARN = 1e-10  # share of the curvature that was thought to be there, below which a change of the gradient is rounding
 TINY = 1e-250  # a diagonal entry of this size is no curvature
+UNIT = 4 * np.finfo(np.float64).eps  # rounding of a sum, as a share of the sum of its magnitudes
 TRIES = 30  # at a larger ridge, for matrices that are not quite positive semidefinite
-NOTHING = 1e-15  # a weight of this size is rounding
+NOTHING = 1e-25  # a weight of this size is rounding, also beside one that is nearly 1
 ROUNDS = 50  # of the active-set method, at most
 DECOMPOSED = 64  # unknowns up to which an eigenvalue decomposition costs little beside the rest
 SINGULAR = 1e-10  # the smallest pivot, as a share of the largest, from which on solutions of a system are not told apart
@@ -30,6 +31,19 @@ class Look:
     w: np.ndarray
     value: float
     slopes: np.ndarray  # the derivatives in w
+    noise: float  # what rounding may make of the value
+
+    @property
+    def spread(self) -> float:
+        """The largest gain that moving a unit of weight promises."""
+        return float(self.slopes[self.w > 0].max()) - float(self.slopes.min())
+
+    def follows(self, last: Look) -> bool:
+        """Whether it is better than the last one: lower, or of equal value up to rounding with less left to be gained."""
+        if self.value < last.value:
+            return True
+        fewer = np.count_nonzero(self.w) < np.count_nonzero(last.w)
+        return self.value <= last.value + self.noise and (fewer or self.spread < 0.5 * last.spread)
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,7 @@ class Quadratic:
     place: np.ndarray  # the coordinate that each weight is for
     scale: np.ndarray  # and how much of it there is for a weight of 1; 0 for the origin
     longest: int = 100  # iterations of conjugate gradients, at most
+    root: np.ndarray | None = None  # k x r with H = root root', if it is known: differences keep twice as many digits then
 
     def point(self, w: np.ndarray) -> np.ndarray:
         """u."""
@@ -55,8 +70,15 @@ class Quadratic:
     def look(self, w: np.ndarray) -> Look:
         """q(w) and its derivatives: one product with H."""
         d = self.point(w) - self.x
-        Hd = self.H @ d
-        return Look(w, float(d @ (0.5 * Hd + self.g)), self.scale * (Hd + self.g)[self.place])
+        if self.root is None:
+            Hd = self.H @ d
+            return Look(w, float(d @ (0.5 * Hd + self.g)), self.scale * (Hd + self.g)[self.place], self._noise(d, Hd))
+        r = d @ self.root
+        slopes = self.root @ r + self.g
+        return Look(w, float(d @ self.g) + 0.5 * float(r @ r), self.scale * slopes[self.place], self._noise(d, slopes - self.g))
+
+    def _noise(self, d: np.ndarray, Hd: np.ndarray) -> float:
+        return UNIT * (float(np.abs(d) @ (np.abs(self.g) + np.abs(Hd))) + float(np.abs(self.x) @ np.abs(self.g + Hd)))
 
     def minimise(self, w: np.ndarray, tol: float, rounds: int = ROUNDS) -> np.ndarray:
         """Weights at which no unit of weight can be moved for a gain of more than ``tol``, or the best after some rounds.
@@ -73,12 +95,10 @@ class Quadratic:
         here = self.look(np.where(w > NOTHING, w, 0.0))
         for _ in range(rounds):
             clock.check()
-            used = here.w > 0
-            if float(here.slopes[used].max()) - float(here.slopes.min()) <= tol:
+            if here.spread <= tol:
                 break
-            new = self._round(here, used)
-            fewer = np.count_nonzero(new.w) < np.count_nonzero(used)
-            if not (new.value < here.value or (fewer and new.value <= here.value + 1e-14 * abs(here.value))):
+            new = self._round(here, here.w > 0)
+            if not new.follows(here):
                 break
             here = new
         return here.w
@@ -90,13 +110,17 @@ class Quadratic:
             idx = np.flatnonzero(free)
             step = self._newton(here, idx)
             wrong = (step < 0) & (here.w[idx] <= 0)
-            if not (wrong.any() and isinstance(self.H, np.ndarray)):
+            if not (wrong.any() and self._formed):
                 return self._take(here, idx, step)
             free[idx[wrong]] = False
 
     def _newton(self, here: Look, idx: np.ndarray) -> np.ndarray:
         """The change of these weights, of sum 0, that minimises q if their signs are left aside."""
-        return self._factored(here, idx) if isinstance(self.H, np.ndarray) else self._conjugate(idx, here.slopes[idx])
+        return self._factored(here, idx) if self._formed else self._conjugate(idx, here.slopes[idx])
+
+    @property
+    def _formed(self) -> bool:
+        return self.root is not None or isinstance(self.H, np.ndarray)
 
     def _factored(self, here: Look, idx: np.ndarray) -> np.ndarray:
         """Weight goes to and from the largest one, the others are free: a system of one fewer."""
@@ -105,6 +129,10 @@ class Quadratic:
         if len(others) == 0:
             return np.zeros(1)
         (at, scale), (b, weight) = ((self.place[i], self.scale[i]) for i in (others, idx[base]))
+        right = here.slopes[idx[base]] - here.slopes[others]
+        if self.root is not None:
+            step = root_step(scale[:, None] * self.root[at] - weight * self.root[b], right, FLAT * np.abs(right))
+            return np.concatenate([step[:base], [-float(step.sum())], step[base:]])
         across = scale * (self.H[at, b] * weight)
         M = self.H[at[:, None], at]
         M *= scale
@@ -112,7 +140,6 @@ class Quadratic:
         M -= across
         M -= across[:, None]
         M += self.H[b, b] * weight * weight
-        right = here.slopes[idx[base]] - here.slopes[others]
         step = newton_step(M, right, FLAT * np.abs(right))
         return np.concatenate([step[:base], [-float(step.sum())], step[base:]])
 
@@ -188,6 +215,20 @@ def newton_step(M: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarr
             return unit * (shortest(M, right, ridge) if singular(factor, ridge) else step)
         ridge *= 100.0
     raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
+
+
+def root_step(F: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarray:
+    """The solution u of (F F' + diag floor) u = right, by a QR factorisation of F': what is small in F F' is not lost in it."""
+    from scipy.linalg.lapack import dtrtrs  # pyright: ignore[reportAttributeAccessIssue] # imported when first needed: it takes long
+
+    diagonal = np.einsum("ij,ij->i", F, F) + floor
+    if not np.isfinite(diagonal).all():
+        raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
+    unit = 1.0 / np.sqrt(np.where(diagonal > TINY, diagonal, 1.0))
+    extra = np.diag(np.sqrt(floor * unit * unit + RIDGE**2))
+    T = np.linalg.qr(np.vstack([(F * unit[:, None]).T, extra]), mode="r")
+    T.flat[:: len(T) + 1] = np.where(T.diagonal() == 0, RIDGE, T.diagonal())
+    return unit * dtrtrs(T, dtrtrs(T, right * unit, trans=1)[0])[0]
 
 
 def singular(factor: np.ndarray, ridge: float) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
 from extremal.moves.base import FlatMove, Point
-from extremal.moves.newton_model import At, Memory
+from extremal.moves.newton_model import At, Memory, Root
 from extremal.objective import Objective
 from extremal.sets.base import ConvexSet, Spikes
 from extremal.slices import FEW, SHORT, sliced
@@ -90,18 +90,18 @@ class SpikeNewton(FlatMove):
             x, memory = far * at.x, point.memory
         else:
             memory = self._model(at, point.memory, spikes, GROWTH if estimate.exact else SAMPLED)
-            x = self._step(at, memory, spikes)
-        x = at.moved(point.x, x)
+            x, memory = self._step(at, memory, spikes)
+        x = point.x if memory is not None and memory.tired else at.moved(point.x, x)
         return NewtonPoint(x, x, memory=memory)
 
-    def _step(self, at: At, memory: Memory, spikes: Spikes) -> np.ndarray:
+    def _step(self, at: At, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
         """x after a Newton step on the model's coordinates; after several, by compiled loops, if these are few."""
         W, x = memory.part.W, at.x.copy()
         q, w = over_weights(memory, at.g[W], x[W], spikes, W)
         found = memory.part.solve(q.place, q.scale, w, x[W], at.z, MASTER * at.gap) if memory.H is None else None
         if found is not None:
             x[W] = found[0]
-            return x
+            return x, memory
         if memory.H is None:
             q = replace(q, H=memory.part.hessian(at.z, at.far))
         q = replace(q, H=at.tailed(q.H, W))
@@ -111,13 +111,16 @@ class SpikeNewton(FlatMove):
             q = replace(q, longest=FAR_LONGEST if at.far else q.longest)
 
         def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
-            new = replace(q, H=H).minimise(w, inner * at.gap, rounds)
+            root = H.B.T if isinstance(H, Root) else None
+            new = replace(q, H=H, root=root).minimise(w, inner * at.gap, rounds)
             return q.point(new) - x[W], new, room(w, new)
 
-        t, new = at.descend(memory.part, q.H, solve)
-        if t > 0:
-            x[W] = q.point(between(w, new, t))
-        return x
+        found = at.descend(memory, q.H, solve)
+        if found.t == 0 and isinstance(q.H, np.ndarray) and (B := memory.part.root(at.z)) is not None:  # is rounding at fault?
+            found = at.descend(memory, Root(B), solve)
+        if found.t > 0:
+            x[W] = q.point(between(w, found.kept, found.t))
+        return x, memory.after(found)
 
     def _model(self, at: At, memory: Memory | None, spikes: Spikes, growth: tuple[int, int]) -> Memory:
         """The quadratic model of the last step if it is still good, or a new one."""
@@ -135,8 +138,8 @@ class SpikeNewton(FlatMove):
             part = memory.part  # its columns have been copied already
         else:
             part = sliced(at.f, W)
-        short = at.exact and len(at.z) <= SHORT and len(part.W) <= FEW
-        return Memory(part, None, at.gap, at.x[part.W], at.g[part.W], at.value) if short else Memory.new(part, at)
+        short = at.exact and len(at.z) <= SHORT and len(part.W) <= FEW and (memory is None or memory.width == 0)
+        return Memory.of(part, None, at, memory) if short else Memory.new(part, at, memory)
 
 
 def check_dense(call: str, f: Any, C: ConvexSet) -> None:

@@ -8,19 +8,22 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.active import ActiveSet, rebuild
+from extremal.active import ActiveSet
 from extremal.clock import late
 from extremal.gradients.base import Estimate, Gradient
-from extremal.iterates import farthest, freeze
+from extremal.iterates import farthest, freeze, toward
 from extremal.moves.atoms import AtomMove, AtomsPoint
-from extremal.moves.newton import between, check_dense, room
-from extremal.moves.newton_model import At, Memory
+from extremal.moves.newton import check_dense
+from extremal.moves.newton_model import At, Memory, Root
 from extremal.objective import Objective
 from extremal.sets.base import ConvexSet
 from extremal.slices import sliced
 from extremal.steps import Step
 from extremal.vertices import DenseVertex
-from extremal.weights import Quadratic, newton_step
+from extremal.weights import Quadratic, newton_step, root_step
+
+LEAST = 1e-4  # share of the gap to which a quadratic problem is solved where the gap is far larger than f
+MANY = 100  # atoms, and three for each coordinate, that are kept
 
 
 @dataclass(frozen=True)
@@ -92,20 +95,26 @@ class AtomNewton(AtomMove):
         """One Newton step."""
         at = At.of(f, C, point.x, estimate)
         memory, shape = self._model(at, getattr(point, "memory", None)), point.x.shape
+        if memory.tired:
+            return AtomsMemoryPoint(point.x, point.query, active=point.atoms, memory=memory)
 
         def solve(H: Any) -> tuple[np.ndarray, Any, float]:
-            atoms, new, u = self._minimise(H, at, C, point.atoms, shape)
-            return u - at.x, (atoms, new), room(atoms.weights, new)
+            atoms, shares, d = self._minimise(H, at, C, point.atoms, shape)
+            return d, (atoms, shares, d), 1.0 / shares.sum() if shares.any() else 1.0
 
-        t, kept = at.descend(memory.part, memory.H, solve)
-        if t > 0:
-            atoms, new = kept
-            atoms = atoms.with_weights(between(atoms.weights, new, t))
+        found = at.descend(memory, memory.H, solve)
+        if found.t > 0:
+            atoms, shares, d = found.kept
+            shares = found.t * shares
+            x, atoms = at.x + found.t * d, atoms.with_weights(max(0.0, 1.0 - float(shares.sum())) * atoms.weights + shares)
         else:  # the model led nowhere
             eta = at.ahead()
             atoms = point.atoms.toward(at.s, eta).dropping(0.0) if eta > 0 else point.atoms
-        x = point.x if atoms is point.atoms else rebuild(point.x, atoms)
-        return AtomsMemoryPoint(x, x, active=atoms, memory=memory)
+            x = at.x if eta == 0 else toward(point.x, at.s, eta)
+        x = freeze(x.reshape(shape).astype(point.x.dtype, copy=False))
+        x = point.x if np.array_equal(x, point.x) else x  # the same: there is nothing more to be won
+        atoms = atoms if len(atoms) <= MANY + 3 * x.size else ActiveSet.at(DenseVertex(x))
+        return AtomsMemoryPoint(x, x, active=atoms, memory=memory.after(found))
 
     def _model(self, at: At, old: Memory | None) -> Memory:
         """The quadratic model of the last step if it is still good, or a new one."""
@@ -113,7 +122,7 @@ class AtomNewton(AtomMove):
             return old.learnt(at)
         if old is not None and old.fits(at):
             return old.again(at)
-        return Memory.new(sliced(at.f, np.arange(at.x.size)) if old is None else old.part.of(at.f), at)
+        return Memory.new(sliced(at.f, np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old, rooted=True)
 
     def _inner(self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...]) -> ActiveSet:
         """With one atom more: the farthest point of the set on the way to where the model is least without the set.
@@ -121,28 +130,34 @@ class AtomNewton(AtomMove):
         Where the solution is not at the boundary, vertices alone would take as many as there are dimensions, and one more. Sets
         that know their points by their oracle only have none.
         """
-        d = newton_step(H.copy(), -at.g, np.zeros_like(at.g))
+        nothing = np.zeros_like(at.g)
+        d = root_step(H.B.T, -at.g, nothing) if isinstance(H, Root) else newton_step(H.copy(), -at.g, nothing)
         t = farthest(lambda t: C.holds((at.x + t * d).reshape(shape)), 2.0**-11) if np.isfinite(d).all() else 0.0
         return atoms if t == 0 else atoms.with_atom(DenseVertex(freeze((at.x + t * d).reshape(shape))))
 
     def _minimise(
         self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...]
     ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
-        """The atoms, with those that came in, at their old weights; their new weights; the model's minimiser."""
+        """The atoms, with those that came in; their shares of the step d = sum_a share_a (v_a - x), u = x + d; and d.
+
+        x itself is an atom of weight one at first, and the others are known by their distance from it: so small steps keep
+        their digits, however large the set is.
+        """
         atoms = self._inner(H, at, C, atoms, shape)
-        V = np.stack([v.to_array().reshape(-1) for v in atoms.vertices]).astype(np.float64)
-        HV, w = V @ H, atoms.weights
-        M = HV @ V.T
+        D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
+        w, enough = np.zeros(len(D)), self.tol * min(at.gap, max(abs(at.value), LEAST * at.gap))
+        w[0] = 1.0
         for _ in range(self.limit):
-            q = Quadratic(M, V @ at.g, atoms.weights, np.arange(len(w)), np.ones(len(w)))
-            w = q.minimise(w, 0.1 * self.tol * at.gap)
-            slope = (at.g + (w - atoms.weights) @ HV).reshape(shape)
+            first, places, ones = np.eye(1, len(w))[0], np.arange(len(w)), np.ones(len(w))
+            BD = D @ H.B.T if isinstance(H, Root) else None
+            M = D @ H @ D.T if BD is None else np.empty((0, 0))
+            q = Quadratic(M, D @ at.g, first, places, ones, root=BD)
+            w = q.minimise(w, 0.1 * enough)
+            d = w @ D
+            slope = (at.g + H @ d).reshape(shape)
             s = C.lmo(slope)
-            if C.gap((w @ V).reshape(shape), slope, s) <= self.tol * at.gap or atoms.find(s) is not None or late():
+            if C.gap((at.x + d).reshape(shape), slope, s) <= enough or atoms.find(s) is not None or late():
                 break
-            row = s.to_array().reshape(1, -1).astype(np.float64)
-            across = row @ HV.T
-            V, HV, w = np.vstack([V, row]), np.vstack([HV, row @ H]), np.append(w, 0.0)
-            M = np.block([[M, across.T], [across, row @ HV[-1:].T]])
+            D, w = np.vstack([D, s.to_array().reshape(1, -1) - at.x]), np.append(w, 0.0)
             atoms = atoms.with_atom(s)
-        return atoms, w, w @ V
+        return atoms, w[1:], d

@@ -84,11 +84,12 @@ class BoxNewton(FlatMove):
                 d = replace(q, H=H).minimise(inner) - x[W]
                 return d, d, room(x[W], d, lower[W], upper[W])
 
-            t, d = at.descend(memory.part, q.H, solve)
-            if t > 0:
-                x[W] += t * d
+            found = at.descend(memory, q.H, solve)
+            if found.t > 0:
+                x[W] += found.t * found.kept
                 x = np.clip(x, lower, upper)
-        x = at.moved(point.x, x)
+            memory = memory.after(found)
+        x = point.x if memory is not None and memory.tired else at.moved(point.x, x)
         return NewtonPoint(x, x, memory=memory)
 
     def _model(self, at: At, memory: Memory | None, lower: np.ndarray, upper: np.ndarray) -> Memory | None:
@@ -103,8 +104,8 @@ class BoxNewton(FlatMove):
         if known and memory is not None and memory.fits(at):
             return memory.again(at)
         if known and memory is not None and memory.part.f is at.f and len(memory.part.W) <= 1.5 * len(W):
-            return Memory.new(memory.part, at)
-        return Memory.new(sliced(at.f, W), at)
+            return Memory.new(memory.part, at, memory)
+        return Memory.new(sliced(at.f, W), at, memory)
 
 
 def room(x: np.ndarray, d: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:

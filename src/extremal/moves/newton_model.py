@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,32 @@ from extremal.weights import bfgs, learn
 AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this share of what it was
 SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
 UNSEEN = 1e-15, 1e-10  # shares of f: its rounding, and what a decrease may be to be lost in it
+BLIND = 1e-13  # share of f that a step may promise to be lost in the rounding of values and slopes
+PROGRESS, IDLE = 0.9, 6  # share of the smallest gap that is progress; steps without any, after which none is expected
+PROBE = 1e-3  # share of the way to the best vertex on which the first guess of a Hessian is measured
 OUTWARD = 0.5  # share of f that a step away from the origin has to promise
 TAIL = 1.5  # so many times f at most is the mean of phi'^2 / phi'' where f is like a sum of exponentials
 MODELS = 8  # quadratic models that a step may try, at most
 GOOD = 0.3  # share of a step from which on its model is good enough
 HALVINGS = 40  # of the part of a step in which the slope vanishes
-BETTER = 0.1  # share of the decrease so far by which another model has to be better for a further one to be tried
+BETTER = 0.1  # share of the decrease so far by which a model has to be better for another one to be tried
+SHORT = 1e-3  # share of a step that a width must be to matter
+
+
+@dataclass(frozen=True)
+class Root:
+    """A Hessian as B'B."""
+
+    B: np.ndarray
+
+    def __matmul__(self, d: np.ndarray) -> np.ndarray:
+        return (self.B @ d) @ self.B
+
+
+def hessian(part: Slice, at: At, far: bool, width: float, rooted: bool) -> Any:
+    """The Hessian on the coordinates of ``part``."""
+    B = part.root(at.z, far, width) if rooted else None
+    return part.hessian(at.z, far, width) if B is None else Root(B)
 
 
 @dataclass(frozen=True)
@@ -38,27 +59,65 @@ class Memory:
     g: np.ndarray  # the gradient there, on W
     value: float  # f there
     first: bool = True  # whether H is as it was made
+    width: float = 0.0  # within which of the margins H is the mean second derivative
+    least: float = math.inf  # the smallest gap so far
+    idle: int = 0  # steps that have brought down neither the gap nor f
+    scale: float = 0.0  # the largest |f| so far: what f is made of may be as large
+
+    @classmethod
+    def of(cls, part: Slice, H: Any, at: At, old: Memory | None, first: bool = True, width: float = 0.0) -> Memory:
+        """A model at a point, after the one of the last step."""
+        scale = abs(at.value) if old is None else max(abs(at.value), old.scale)
+        memory = cls(part, H, at.gap, at.x[part.W], at.g[part.W], at.value, first, width, at.gap, 0, scale)
+        if old is None or at.gap < PROGRESS * old.least or at.value < old.value - UNSEEN[0] * abs(old.value):
+            return memory
+        return replace(memory, least=min(old.least, at.gap), idle=old.idle + 1)
+
+    @classmethod
+    def new(cls, part: Slice, at: At, old: Memory | None = None, rooted: bool = False) -> Memory:
+        """With the Hessian there; as a product of factors, if that is wanted and there are some."""
+        width = 0.0 if old is None else old.width
+        H = hessian(part, at, at.far, width, rooted)
+        return cls.of(part, at.scaled(H) if at.learns else H, at, old, width=width)
 
     def fits(self, at: At) -> bool:
         """Whether the last step was so good that its Hessian will do once more: the gap has fallen, and f has kept its scale."""
-        return self.H is not None and at.gap <= AGAIN * self.gap and at.value > 0.5 * self.value
+        return self.H is not None and self.width == 0 and at.gap <= AGAIN * self.gap and at.value > 0.5 * self.value
 
     def again(self, at: At) -> Memory:
         """The model at a new point, its Hessian corrected by the change of the gradient (BFGS) if that is of the same sample."""
-        part = self.part.of(at.f)
-        x, g = at.x[part.W], at.g[part.W]
-        H = bfgs(self.H, x - self.x, g - self.g) if part is self.part and isinstance(self.H, np.ndarray) else self.H
-        return Memory(part, H, at.gap, x, g, at.value)
+        part, H = self.part.of(at.f), self.H
+        if part is self.part and isinstance(H, np.ndarray):
+            H = bfgs(H, at.x[part.W] - self.x, at.g[part.W] - self.g)
+        return self.of(part, H, at, self)
 
     def learnt(self, at: At) -> Memory:
         """The model at a new point, of an f without second derivatives: corrected as far as gradients tell."""
-        x, g = at.x[self.part.W], at.g[self.part.W]
-        return Memory(self.part.of(at.f), learn(self.H, x - self.x, g - self.g, self.first), at.gap, x, g, at.value, first=False)
+        W = self.part.W
+        H = learn(self.H, at.x[W] - self.x, at.g[W] - self.g, self.first)
+        return self.of(self.part.of(at.f), H, at, self, first=False)
 
-    @classmethod
-    def new(cls, part: Slice, at: At) -> Memory:
-        """With the Hessian there."""
-        return cls(part, part.hessian(at.z, at.far), at.gap, at.x[part.W], at.g[part.W], at.value)
+    def after(self, step: Descent) -> Memory:
+        """With what a step has taught."""
+        return replace(self, width=step.width, H=self.H if step.H is None else step.H, first=self.first and step.H is None)
+
+    @property
+    def tired(self) -> bool:
+        """Whether steps have led nowhere for so long that the next ones will not, either: rounding is all that changes."""
+        return self.idle >= IDLE
+
+
+@dataclass(frozen=True)
+class Descent:
+    """A step that was found."""
+
+    t: float  # the share of it to be taken; 0 if f does not fall there
+    kept: Any  # what the solution of its model is kept as
+    value: float  # f there
+    size: float  # root mean square of the change of the margins at t = 1
+    dz: np.ndarray | None = None  # that change
+    width: float = 0.0  # of the model for the next step
+    H: Any = None  # what was learnt on the way
 
 
 @dataclass(frozen=True)
@@ -89,6 +148,13 @@ class At:
     def learns(self) -> bool:
         """Whether the Hessian is learnt from gradients."""
         return isinstance(self.f, Secants)
+
+    def scaled(self, H: np.ndarray) -> np.ndarray:
+        """A guess of the Hessian, with the curvature that gradients tell on the way to the best vertex; one more of these."""
+        d = PROBE * (self.f.vertex_margins(self.s) - self.z)
+        bend, guess = float(d @ (self.f.grad(self.z + d) - self.g)), float(d @ (H @ d))
+        bend = bend if 0 < bend < math.inf else PROBE**2 * self.gap  # as if f were least at the vertex
+        return H * (bend / guess) if 0 < guess < math.inf else np.eye(len(H)) * (bend / max(float(d @ d), 1e-300))
 
     @property
     def far(self) -> bool:
@@ -151,43 +217,77 @@ class At:
             low = 1.0
         return low if low > 0 and line.value(low) < self.value else 0.0
 
-    def descend(self, part: Slice, H: Any, solve: Callable[[Any], tuple[np.ndarray, Any, float]]) -> tuple[float, Any]:
+    def descend(self, memory: Memory, H: Any, solve: Callable[[Any], tuple[np.ndarray, Any, float]]) -> Descent:
         """How far to go, and by which solution of a quadratic model: that of H, or a better one where H is no good there.
 
-        ``solve`` answers for a Hessian the step d on the coordinates of ``part``, whatever else belongs to it, and how many
-        times d may be taken. Where f falls on a small part of a step only, second derivatives at x say little of f on the way,
-        as on the lines of a loss or where it grows exponentially. Their mean on that part of the way makes the next model, and
-        the step that brings f down most is taken. A share of 0 means that no step does.
+        ``solve`` answers for a Hessian the step d on the coordinates of the model, whatever else belongs to it, and how many
+        times d may be taken. Where f falls on a small part of a step only, second derivatives at x say little of f on the way:
+        a loss of lines has none but at its corners. Their mean within a width of the margins makes another model, whose steps
+        have about that length; the width grows as long as f falls the more. The next step begins with a smaller one.
         """
-        best, value = (0.0, None), self.value
+        best, part, width = self._attempt(memory, H, solve), memory.part, memory.width
+        if self.learns and best.t < GOOD:
+            return self._learn(memory, best, solve)
+        if best.t >= GOOD or not isinstance(H, (np.ndarray, Root)):
+            return replace(best, width=0.25 * width if width > SHORT * best.size else 0.0)
+        width = max(2 * max(best.t, 1e-6) * best.size, 4 * width)
         for _ in range(MODELS):
-            d, kept, most = solve(H)
-            t, dz = self._search(part, H, d, most)
-            now = self.f.between(self.z, dz).value(t) if t > 0 else self.value
-            if t >= GOOD and best[0] == 0:
-                return t, kept
-            gain, before = value - now, self.value - value
-            if t > 0 and (gain > 0 or best[0] == 0):
-                best, value = (t, kept), now
-            if t >= GOOD or (best[0] > 0 and gain <= BETTER * before) or not isinstance(H, np.ndarray):
+            if not 0 < width < np.inf:
                 break
-            H = part.beyond(H, self.g[part.W], self.z, (t or 1.0) * dz)
+            wider = hessian(part, self, False, width, isinstance(H, Root))
+            found = replace(self._attempt(memory, wider, solve), width=0.5 * width)
+            if not found.value < best.value - BETTER * (self.value - best.value):
+                best = found if found.value < best.value else best
+                break
+            best, width = found, 8 * width
         return best
 
-    def _search(self, part: Slice, H: Any, d: np.ndarray, most: float) -> tuple[float, np.ndarray]:
+    def _learn(self, memory: Memory, best: Descent, solve: Callable[[Any], tuple[np.ndarray, Any, float]]) -> Descent:
+        """The same for a Hessian that is learnt: from the gradient where the step ends."""
+        H = memory.H
+        for _ in range(MODELS):
+            if best.t >= GOOD or best.dz is None:
+                break
+            dz = (best.t or 1e-3) * best.dz
+            H = learn(H, dz, self.f.grad(self.z + dz) - self.g)
+            found = replace(self._attempt(memory, H, solve), H=H)
+            if not found.value < best.value:
+                break
+            best = found
+        return best
+
+    def _attempt(self, memory: Memory, H: Any, solve: Callable[[Any], tuple[np.ndarray, Any, float]]) -> Descent:
+        """The step of one model."""
+        d, kept, most = solve(H)
+        t, dz = self._search(memory, H, d, most)
+        value = self.f.between(self.z, dz).value(t) if t > 0 else self.value
+        size = math.sqrt(float(np.vdot(dz, dz)) / max(dz.size, 1))
+        return Descent(t, kept, value if t > 0 else self.value, size, dz)
+
+    def _search(self, memory: Memory, H: Any, d: np.ndarray, most: float) -> tuple[float, np.ndarray]:
         """How far to go along d: at most ``most``, and not at all if f does not fall there; and the margins of d."""
-        slope, dz = float(self.g[part.W] @ d), part.dot(d)
-        if not slope < 0:
-            return 0.0, dz
-        return armijo(self.f.between(self.z, dz), self.value, slope, 0.5 * float(d @ (H @ d)), most), dz
+        slope, bend, dz = float(self.g[memory.part.W] @ d), 0.5 * float(d @ (H @ d)), memory.part.dot(d)
+        line = self.f.between(self.z, dz)
+        t = armijo(line, self.value, slope, bend, most, memory.scale) if slope < 0 else 0.0
+        if t == 0 and abs(slope) + bend <= BLIND * memory.scale and d.any():  # values and slopes are rounding: the model is not
+            t = min(1.0, most)
+            t = t if line.value(t) <= self.value + UNSEEN[0] * memory.scale else 0.0
+        return t, dz
 
 
-def armijo(line: Segment, value: float, slope: float, bend: float, most: float) -> float:
-    """t = 1 if f falls enough there, else 1/2, 1/4, ...; or 2, 4, ... up to ``most`` while f falls more than the model says."""
-    t, tiny = min(1.0, most), UNSEEN[0] * abs(value)
-    now = line.value(t)
-    if -slope <= UNSEEN[1] * abs(value) and now <= value + 10 * tiny:  # values say no more, slopes do
-        return t if abs(line.slope(t)) <= -0.9 * slope else 0.0
+def armijo(line: Segment, value: float, slope: float, bend: float, most: float, scale: float = 0.0) -> float:
+    """t = 1 if f falls enough there, else 1/2, 1/4, ...; or 2, 4, ... up to ``most`` while f falls more than the model says.
+
+    Where f, or numbers of size ``scale`` that it is made of, hide the decrease in their rounding, slopes tell instead of values.
+    """
+    t, scale = min(1.0, most), max(abs(value), scale)
+    tiny, now = UNSEEN[0] * abs(value), line.value(t)
+    if -slope <= UNSEEN[1] * scale and now <= value + 10 * UNSEEN[0] * scale:
+        for _ in range(HALVINGS):
+            if abs(line.slope(t)) <= -0.9 * slope:
+                return t
+            t /= 2
+        return 0.0
     while not now <= value + SUFFICIENT * t * slope + tiny:
         t /= 2
         if t < 1e-12:
