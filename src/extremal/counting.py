@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from extremal.active import ActiveSet
+from extremal.clock import check
 from extremal.objective import LinearModel, Objective, Rows, Segment
 from extremal.restricted import Restriction, restrict
 from extremal.result import Calls
@@ -33,28 +34,33 @@ class CountedObjective:
     def smoothness(self) -> float:
         return self.inner.smoothness
 
+    def _count(self, grads: int = 0, values: int = 0) -> None:
+        """Count component gradients and values that are about to be made; if the time of the run is over, none are."""
+        check()
+        self.calls.grads += grads
+        self.calls.values += values
+
     def value(self, x: np.ndarray) -> float:
-        self.calls.values += self.n
+        self._count(values=self.n)
         return self.inner.value(x)
 
     def grad(self, x: np.ndarray) -> np.ndarray:
-        self.calls.grads += self.n
+        self._count(grads=self.n)
         return self.inner.grad(x)
 
     def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        self.calls.grads += self.n
-        self.calls.values += self.n
+        self._count(grads=self.n, values=self.n)
         return self.inner.value_and_grad(x)
 
     def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
-        self.calls.grads += self.n if idx is None else len(idx)
+        self._count(grads=self.n if idx is None else len(idx))
         return self.inner.derivs(x, idx)
 
     def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray:
         return self.inner.combine(c, idx)
 
     def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
-        self.calls.values += self.n if idx is None else len(idx)
+        self._count(values=self.n if idx is None else len(idx))
         return self.inner.values(x, idx)
 
     def margins(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
@@ -64,12 +70,11 @@ class CountedObjective:
         return self._linear.vertex_margins(s, idx)
 
     def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        self.calls.grads += self.n
-        self.calls.values += self.n
+        self._count(grads=self.n, values=self.n)
         return self._linear.look(x)
 
     def tail(self, z: np.ndarray) -> float:
-        self.calls.values += self.n
+        self._count(values=self.n)
         return self._linear.tail(z)
 
     def sample(self, rows: np.ndarray) -> CountedObjective:
@@ -79,7 +84,7 @@ class CountedObjective:
         return _CountedSegment(self._linear.between(z, dz), self.n, self.calls)
 
     def derivs_at(self, z: np.ndarray, idx: Rows = None) -> np.ndarray:
-        self.calls.grads += len(z)
+        self._count(grads=len(z))
         return self._linear.derivs_at(z, idx)
 
     @property
@@ -104,6 +109,7 @@ class _CountedSegment:
         return self.inner.grads_per_slope
 
     def value(self, t: float) -> float:
+        check()
         self.calls.values += self.n
         return self.inner.value(t)
 
@@ -130,15 +136,18 @@ class _CountedRestriction:
         return self.inner.images
 
     def value(self, w: np.ndarray) -> float:
+        check()
         self.calls.values += self.n
         return self.inner.value(w)
 
     def slopes(self, w: np.ndarray) -> np.ndarray:
+        check()
         self.calls.grads += self.n
         return self.inner.slopes(w)
 
     def hessian(self, w: np.ndarray) -> np.ndarray | None:
         """Every row has been looked at, if there is one."""
+        check()
         H = self.inner.hessian(w)
         self.calls.grads += 0 if H is None else self.n
         return H
@@ -250,6 +259,7 @@ class CountedSet:
 
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
         """The oracle, for the method; sets on manifolds are asked at x."""
+        check()
         self.calls.lmos += 1
         self.calls.certificate_lmos -= self._lent and g is self._g
         self._lent = False

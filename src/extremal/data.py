@@ -15,6 +15,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.kernels.views import locked
+from extremal.lazy import imported
 from extremal.vertices import Combination, Coordinate, LowRank, RankOne, SparseVertex, Vertex
 
 _STRUCTURED = Coordinate, SparseVertex, RankOne, LowRank  # their products need no product with a dense array of their size
@@ -205,8 +206,7 @@ class CSR(_Products):
     """
 
     def __init__(self, A: Any):
-        from scipy.sparse import csr_array  # imported when first needed: it takes long
-
+        csr_array = imported("scipy.sparse").csr_array  # when first needed: it takes long
         A = _check(A if checks.is_sparse(A) else checks.array("CSR", "A", A))
         dtype = checks.floating("CSR", "A", A.dtype)
         try:

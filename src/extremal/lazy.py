@@ -6,10 +6,46 @@ and in the table that `attach` takes. A test holds the two against each other.
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import Any
+
+
+def imported(module: str) -> ModuleType:
+    """A module, imported if it is not yet. Ctrl-C waits until then: packages that are half imported may be broken for good.
+
+    Examples
+    --------
+    >>> imported("extremal.lazy").__name__
+    'extremal.lazy'
+    """
+    found = sys.modules.get(module)
+    if found is not None and not getattr(getattr(found, "__spec__", None), "_initializing", False):
+        return found
+    with unbroken():
+        return import_module(module)
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """Let Ctrl-C wait until what is inside is done. Threads other than the main one never see it anyway."""
+    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    if not callable(handler):
+        yield
+        return
+    caught: list[tuple[Any, ...]] = []
+    signal.signal(signal.SIGINT, lambda *arguments: caught.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if caught:
+            handler(*caught[0])
 
 
 def attach(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -22,9 +58,9 @@ def attach(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any]
 
     def get(name: str) -> Any:
         if name in home:
-            value = getattr(import_module(f"{package}.{home[name]}"), name)
+            value = getattr(imported(f"{package}.{home[name]}"), name)
         elif name in homes:
-            value = import_module(f"{package}.{name}")
+            value = imported(f"{package}.{name}")
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         setattr(sys.modules[package], name, value)  # the next one to ask finds it without us
@@ -50,7 +86,7 @@ class Named(Mapping[str, Any]):
         self._package, self._names = package, names
 
     def __getitem__(self, name: str) -> Any:
-        return getattr(import_module(self._package), self._names[name])
+        return getattr(imported(self._package), self._names[name])
 
     def __contains__(self, name: object) -> bool:
         return name in self._names

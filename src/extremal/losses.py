@@ -17,6 +17,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.kernels.codes import HUBER, LOGISTIC, NONLINEAR, SQUARED
+from extremal.lazy import imported
 
 
 class Loss(Protocol):
@@ -60,9 +61,7 @@ class BentMulti(MultiLoss, Protocol):
 
 def expit(u: np.ndarray) -> np.ndarray:
     """1 / (1 + exp(-u)), elementwise."""
-    from scipy.special import expit as ufunc  # imported by the first loss that is evaluated: it takes long
-
-    return ufunc(u)
+    return imported("scipy.special").expit(u)  # by the first loss that is evaluated: it takes long
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from extremal import clock
 from extremal.checks import NonFiniteError
+from extremal.lazy import imported
 
 RIDGE = 1e-13  # added to a diagonal of ones, so that there is a Cholesky factor
 FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: no step is longer than its inverse
@@ -198,8 +199,6 @@ def newton_step(M: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarr
     Rows and columns are scaled to a diagonal of ones, so that unknowns of any units are found alike, and the diagonal is
     raised by ``floor`` and by a share that grows until there is a Cholesky factor.
     """
-    from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue] # imported when first needed: it takes long
-
     diagonal = M.diagonal() + floor
     if not np.isfinite(diagonal).all():
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
@@ -210,7 +209,7 @@ def newton_step(M: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarr
     ones = M.diagonal() + raised
     for _ in range(TRIES):
         M.flat[:: len(M) + 1] = ones + ridge
-        factor, step, info = dposv(M, right)
+        factor, step, info = _lapack().dposv(M, right)
         if info == 0 and np.isfinite(step).all():
             return unit * (shortest(M, right, ridge) if singular(factor, ridge) else step)
         ridge *= 100.0
@@ -219,8 +218,6 @@ def newton_step(M: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarr
 
 def root_step(F: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarray:
     """The solution u of (F F' + diag floor) u = right, by a QR factorisation of F': what is small in F F' is not lost in it."""
-    from scipy.linalg.lapack import dtrtrs  # pyright: ignore[reportAttributeAccessIssue] # imported when first needed: it takes long
-
     diagonal = np.einsum("ij,ij->i", F, F) + floor
     if not np.isfinite(diagonal).all():
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
@@ -228,7 +225,12 @@ def root_step(F: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarray
     extra = np.diag(np.sqrt(floor * unit * unit + RIDGE**2))
     T = np.linalg.qr(np.vstack([(F * unit[:, None]).T, extra]), mode="r")
     T.flat[:: len(T) + 1] = np.where(T.diagonal() == 0, RIDGE, T.diagonal())
-    return unit * dtrtrs(T, dtrtrs(T, right * unit, trans=1)[0])[0]
+    solve = _lapack().dtrtrs
+    return unit * solve(T, solve(T, right * unit, trans=1)[0])[0]
+
+
+def _lapack() -> Any:
+    return imported("scipy.linalg.lapack")  # when first needed: it takes long
 
 
 def singular(factor: np.ndarray, ridge: float) -> bool:

@@ -15,8 +15,8 @@ from extremal.kernels.newton import gram
 from extremal.kernels.rows import dot_range, tdot_range
 from extremal.kernels.terms import line, terms
 
-RIDGE, FLAT, TRIES, NOTHING, ROUNDS = 1e-13, 1e-10, 30, 1e-15, 50  # as in extremal.weights
-SUFFICIENT, UNSEEN, INNER, EARLY, TAIL, OUTWARD = 1e-4, 1e-10, 0.01, 10, 1.5, 0.5  # as in extremal.moves.newton
+RIDGE, FLAT, TRIES, NOTHING, ROUNDS = 1e-13, 1e-10, 30, 1e-25, 50  # as in extremal.weights
+SUFFICIENT, UNSEEN, INNER, EARLY, TAIL, OUTWARD = 1e-4, 1e-10, 0.01, 10, 1.5, 0.5  # as in extremal.moves.newton and newton_model
 
 
 @sums

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from extremal import checks
 from extremal.checks import NonFiniteError
+from extremal.lazy import imported
 from extremal.objective import Segment
 from extremal.steps.base import Direction, Plan
 
@@ -96,7 +97,7 @@ class LineSearch:
 
 
 def _root(slope: Callable[[float], float], tol: float) -> float:
-    from scipy.optimize import brentq  # imported by the first line search: it takes long
+    brentq = imported("scipy.optimize").brentq  # by the first line search: it takes long
 
     asked = [slope]  # brentq's own function refers to itself: what it refers to would live until the collector runs
     try:
