@@ -27,8 +27,9 @@ class NewtonFW:
     rows are in. Over l1 balls and simplices the Hessian is that of the coordinates in use (the move `SpikeNewton`, any d), over
     boxes that of those between the bounds (`BoxNewton`, any d); over other sets that of all d columns, with the quadratic
     problem solved by linear minimisations (`AtomNewton`, some hundreds of columns). The first steps read a sample of the rows
-    that grows to all (`Growing`). For linear models of one or several outputs with rows in memory and a loss that has second
-    derivatives. f never increases once all rows are in, convex or not.
+    that grows to all (`Growing`), for linear models of one or several outputs with rows in memory and a loss that has second
+    derivatives. For other sums full gradients are read, and the Hessian of all coordinates is learnt from them (BFGS). f never
+    increases once all rows are in, convex or not.
 
     Guarantee: where f is strongly convex on the face of the solution and the face has been found, quadratic convergence.
 

@@ -35,7 +35,7 @@ class AtomsMemoryPoint(AtomsPoint):
 
 @dataclass(frozen=True)
 class AtomNewton(AtomMove):
-    """A Newton step over any set with a linear minimisation oracle, for linear models with few columns.
+    """A Newton step over any set with a linear minimisation oracle, for sums of few coordinates.
 
         u = argmin over C of <g, u - x> + (u - x)' H (u - x) / 2,   x <- x + t (u - x)
         H = (1/n) A' diag phi''(A x) A,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
@@ -46,7 +46,10 @@ class AtomNewton(AtomMove):
     long as every step brings the gap down fivefold. f never increases. Where H is not positive definite |phi''| takes the place
     of phi''. There is no step to choose: the step rule is not asked.
 
-    At most ``limit`` + 1 LMOs a step; a Hessian costs the sum over rows of their squared entries, and counts as n component
+    Objectives that are no linear models, and losses without second derivatives, have a Hessian that is learnt from gradients:
+    the mean of g_i g_i' over the components, scaled, and corrected by every change of the gradient (BFGS).
+
+    At most ``limit`` + 1 LMOs for each model that a step tries; a Hessian costs n d^2 multiplications and counts as n component
     gradients; memory d^2.
 
     Parameters
