@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 .PHONY: demo reproduce test lint bench clean
 
-demo: $(VENV)/demo.stamp  ## the main job on embedded data
+demo: $(VENV)/demo.stamp  ## a model under a constraint, and methods side by side
 	$(BIN)/extremal demo
 
 reproduce: $(VENV)/figures.stamp  ## the paper's figures, quickly: fig1 in a minute

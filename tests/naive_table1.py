@@ -192,7 +192,8 @@ def plain_sliding(estimate, x0, R, beta, eta):
 def accelerated_sliding(estimate, x0, R, gamma, beta, eta, length=None):
     """Lan-Zhou: z = (1-gamma) y + gamma x, x <- CndG(g(z), x), y <- (1-gamma) y + gamma x; yields y and g at the next z.
 
-    With epochs (STORC) all sequences start anew from y after each; gamma, beta, eta are given (t, k, N_t).
+    With epochs (STORC) all sequences start anew from y after each; gamma, beta, eta are given (t, k, N_t). Epoch 0 is the
+    vertex of the first gradient (Hazan-Luo, Algorithm 2: w_0 = argmin <grad f(x), w>).
     """
     x = y = z = np.array(x0, float)
     lmos = 0
@@ -201,7 +202,7 @@ def accelerated_sliding(estimate, x0, R, gamma, beta, eta, length=None):
     for j in count(1):
         yield y, g, lmos
         t, k, n_t = next(where)
-        x, calls = cndg(g, x, beta(t, k, n_t), eta(t, k, n_t), R)
+        x, calls = (lmo(g, R), 1) if length and t == 0 else cndg(g, x, beta(t, k, n_t), eta(t, k, n_t), R)
         lmos += calls
         y = (1 - gamma(k)) * y + gamma(k) * x
         if k == n_t:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,16 +17,24 @@ from test_experiments import libsvm
 
 from extremal import datasets
 from extremal.cli import experiments
+from extremal.experiments import FIGURES, pictures
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def drawing(tmp_path, monkeypatch):
     """A folder with a data file, and neither real data nor a network."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EXTREMAL_DATA", raising=False)
     monkeypatch.setattr(datasets, "user_dir", lambda: tmp_path / "no data")
     libsvm(tmp_path / "mine.svm")
     return tmp_path
+
+
+@pytest.fixture
+def here(drawing, monkeypatch):
+    """The same without pictures, which take longer than all the runs."""
+    monkeypatch.setattr(pictures, "draw", lambda *_: [])
+    return drawing
 
 
 SMALL = ("--passes", 4, "--seeds", 2, "--cache", "kept", "--workers", 1, "--no-tune", "--offline")
@@ -37,7 +46,8 @@ def report_of(page):
     return json.loads(re.search(r"<script[^>]*application/json[^>]*>(.*?)</script>", text, re.S)[1].replace("\\u003c", "<"))
 
 
-def test_compare_as_in_the_readme(here):
+def test_compare_as_in_the_readme(drawing):
+    here = drawing
     result = run("compare", "--data", "mine.svm", "--set", "l1:5", "--methods", "sarah-fw,negiar,auto", *SMALL)
     assert result.exit_code == 0, result.output
     made = {path.name for path in (here / "comparison").iterdir()}
@@ -53,6 +63,35 @@ def test_compare_as_in_the_readme(here):
     assert last["auto"] <= min(last.values())
     for word in ("mine.svm", "f_min", "Negiar et al.", "Algorithm 1", "comparison/index.html"):
         assert word in result.stdout
+
+
+def test_compare_by_default(here):
+    """`auto` beside the paper's methods, each with its own batch; a thing that is named twice is shown once."""
+    twice = ("--data", "mine.svm", "--set", "l1:5", "--set", "l1:5")
+    result = run("compare", *twice, *SMALL)
+    assert result.exit_code == 0, result.output
+    (problem,) = report_of(here / "comparison" / "index.html")["figures"][0]["problems"]
+    assert {c["method"]: c["batch"] for c in problem["curves"]} == {
+        "auto": None, "sarah-fw": 15, "saga-sarah-fw": 15, "negiar-sfw": 1
+    }  # fmt: skip
+    lines = (here / "comparison" / "compare.csv").read_text().splitlines()
+    assert len(set(lines)) == len(lines)  # also where auto ends before its budget
+    assert len([line for line in lines if ",auto,own," in line]) < 2 * 51
+    assert "each method's own batch" in (here / "comparison" / "ledger.md").read_text()
+
+
+def test_compare_with_one_batch_for_all(here):
+    methods = "svrf,negiar,negiar-sfw,frank-wolfe,vr-sliding"
+    result = run("compare", "--data", "mine.svm", "--set", "l1:5", "--methods", methods, "--batch", "n/20", *SMALL)
+    assert result.exit_code == 0, result.output
+    said = report_of(here / "comparison" / "index.html")
+    (problem,) = said["figures"][0]["problems"]
+    assert [(c["method"], c["batch"]) for c in problem["curves"]] == [
+        ("svrf", None), ("negiar-sfw", 10), ("frank-wolfe", None), ("vr-sliding", 10)
+    ]  # fmt: skip
+    assert "vr-sliding (projects)" in result.stdout
+    assert [item["label"] for item in said["methods"]][-1] == "vr-sliding (projects)"
+    assert "theory" not in {c["steps"] for c in problem["curves"]}
 
 
 def test_compare_over_sets_and_with_parameters(here):
@@ -114,7 +153,7 @@ def test_options_that_do_not_apply(here):
 
 def test_a_figure_of_the_paper_on_other_data(here):
     result = run(
-        "reproduce", "fig4", "--data", "mine.svm", "--quick", "--passes", 3, "--cache", "kept", "--workers", 2, "--offline"
+        "reproduce", "fig4", "--data", "mine.svm", "--quick", "--passes", 3, "--cache", "kept", "--workers", 1, "--offline"
     )
     assert result.exit_code == 0, result.output
     said = report_of(here / "reproduction" / "index.html")
@@ -129,8 +168,10 @@ def test_targets_in_their_order():
     assert experiments._targets(["all"], known) == known
 
 
-def test_a_figure_on_stand_ins_says_so(here):
-    result = run("reproduce", "fig5", "--quick", "--passes", 2, "--cache", "kept", "--workers", 2, "--offline")
+def test_a_figure_on_stand_ins_says_so(here, monkeypatch):
+    small = replace(FIGURES["fig5"], problems=FIGURES["fig5"].problems[1:3])  # the smaller two sets
+    monkeypatch.setitem(FIGURES, "fig5", small)
+    result = run("reproduce", "fig5", "--quick", "--passes", 2, "--cache", "kept", "--workers", 1, "--offline")
     assert result.exit_code == 0, result.output
     assert "stand-in" in result.stdout
     said = report_of(here / "reproduction" / "index.html")
@@ -140,12 +181,14 @@ def test_a_figure_on_stand_ins_says_so(here):
     row, well = said["ledger"]
     assert row["verdict"] in ("holds", "holds in part", "does not hold here")
     assert row["command"] == well["command"] == "extremal reproduce fig5 --quick --passes 2.0"
-    assert "not w8a" in row["on"]
+    assert "not mushrooms" in row["on"]
     rows = list(csv.DictReader((here / "reproduction" / "fig5.csv").read_text().splitlines()))
     assert {row["origin"] for row in rows} == {"stand-in"}
     least = {row["data"]: float(row["f_min"]) for row in rows}
     assert all(float(row["value"]) >= least[row["data"]] for row in rows)
-    assert len(rows) == 4 * 8 * 2 * 2 * 26  # problems x methods x steps x seeds x points
+    curves = {tuple(row[key] for key in ("data", "method", "steps", "seed")) for row in rows}
+    assert len(curves) == 2 * 8 * 2 * 2  # problems x methods x steps x seeds
+    assert len(curves) * 20 < len(rows) == len({tuple(row.values()) for row in rows}) <= len(curves) * 26  # points, each once
 
 
 def test_table2_without_data(here):
@@ -172,7 +215,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here):
     kept = {path: path.stat().st_mtime_ns for path in (here / "kept").rglob("*.npz")}
     assert 3 <= len(kept) < 121
     assert not (here / "comparison" / "index.html").exists()
-    result = run(*words[:-2], "--passes", "60")
+    result = run(*words, "--workers", "1")
     assert result.exit_code == 0, result.output
     assert len(list((here / "kept").rglob("*.npz"))) == 121  # 3 methods x 40 seeds, and the minimum
     assert {path: path.stat().st_mtime_ns for path in kept} == kept

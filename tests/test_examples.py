@@ -47,14 +47,8 @@ def test_example(name, example, tmp_path, capsys):
     picture = (tmp_path / f"{name}.png").read_bytes()
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     assert 3000 < len(picture) < 80_000
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_unconstrained_tools_are_told_apart(name, example):
-    """The contest is not blind: in every example some tool is outside the constraint, or above the minimum."""
-    contest = example(name).main(["--small"])
-    judged = [row for row in contest.rows[:-1] if not row.skipped]
-    assert any(row.violation > 1e-6 or contest.above(row) > 1e-4 for row in judged)
+    # the contest is not blind: some tool is outside the constraint, or above the minimum
+    assert any(row.violation > 1e-6 or contest.above(row) > 1e-4 for row in rivals)
 
 
 def test_a_rival_that_fails_is_a_row(example):

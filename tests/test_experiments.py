@@ -3,14 +3,33 @@
 import csv
 import json
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import extremal as ex
 from extremal.checks import InputError
-from extremal.experiments import FIGURES, Figure, Problem, ledger, pictures, plan, rates, report, sources, spec, tasks
+from extremal.experiments import (
+    FIGURES,
+    Figure,
+    Problem,
+    colours,
+    ledger,
+    pictures,
+    plan,
+    progress,
+    rates,
+    report,
+    reproduce,
+    sources,
+    spec,
+    studies,
+    tasks,
+)
 from extremal.experiments.plan import Curve, Panel, Work
 from extremal.experiments.recipes import Tuned, full_name, recipe
 from extremal.experiments.store import Store
@@ -74,7 +93,7 @@ def test_the_figures_are_the_papers():
     assert len({figure.factors for figure in FIGURES.values()}) == 1
 
 
-def test_quick_is_smaller_and_keeps_the_theory():
+def test_quick_is_smaller():
     quick = spec.quick(FIGURES["fig1"])
     assert quick.passes < 100
     assert quick.seeds == 2
@@ -173,6 +192,27 @@ def test_a_run_is_what_minimize_does(file):
         assert got["gap"][j] == pytest.approx(g @ x + 3 * np.abs(g).max(), rel=1e-8, abs=1e-12)
 
 
+def test_a_run_says_its_batch_and_whether_it_projects(file):
+    n = 200
+    for method, batch, want, projects in (
+        ("sarah-fw", None, math.ceil(math.sqrt(n)), False),
+        ("sarah-fw", 7, 7, False),
+        ("frank-wolfe", 7, 0, False),  # which has no batches
+        ("svrf", None, 0, False),  # theory's grow
+        ("most-fw", 7, 7, False),  # an estimator inside another one
+        ("vr-sliding:oracle=project", 7, 7, True),
+        ("vr-sliding:oracle=lmo", 7, 7, False),
+    ):
+        got = run_of(file, method=method, batch=batch, passes=2.0, rows=2).execute()
+        assert (int(got["batch"]), bool(got["projects"])) == (want, projects), method
+
+
+def test_p_passes_are_p_minus_1_steps_of_frank_wolfe_and_the_settings_say_so(file, figure, panels):
+    got = run_of(file, method="frank-wolfe", passes=5.0, rows=5).execute()
+    assert (got["passes"][-1], got["lmos"][-1]) == (5, 4)
+    assert "P passes are P - 1 steps of Frank-Wolfe" in report.settings([(figure, panels)])["passes"]
+
+
 def test_runs_are_the_same_to_the_last_bit(file, tmp_path):
     from extremal.experiments.pool import run_all
 
@@ -250,9 +290,9 @@ def test_the_best_trial_is_taken(figure, tmp_path):
 def test_panels_hold_what_was_run(figure, panels):
     for panel, problem in zip(panels, figure.problems, strict=True):
         assert panel.problem == problem
-        assert [(c.method, c.steps) for c in panel.curves] == [(m, s) for m in figure.methods for s in ("theory", "tuned")]
+        assert [(c.method, c.steps) for c in panel.curves] == [(m, s) for m in figure.methods for s in ("own", "tuned")]
         for curve in panel.curves:
-            assert curve.factor == 1.0 if curve.steps == "theory" else curve.factor in figure.factors
+            assert curve.factor == 1.0 if curve.steps == "own" else curve.factor in figure.factors
             assert len(curve.runs) == 2
             assert curve.batch == 2
             assert curve.edge == (curve.steps == "tuned")  # of two trials, each is at an end
@@ -275,7 +315,7 @@ def test_the_minimum_is_the_minimum(panels, file):
 def test_without_trials_there_is_no_tuned_curve(figure, tmp_path):
     alone = replace(figure, factors=(), problems=figure.problems[:1])
     (panel,) = plan.Comparison(alone, Work(Store(tmp_path / "kept"))).panels()
-    assert {curve.steps for curve in panel.curves} == {"theory"}
+    assert {curve.steps for curve in panel.curves} == {"own"}
 
 
 # what is said of them
@@ -288,26 +328,26 @@ def made_up(excesses, minimum=0.25, gap=1e-12, convex=True):
     for (method, steps), excess in excesses.items():
         value = np.array([1.0, minimum + excess])
         run = {"passes": np.arange(2.0), "lmos": np.arange(2.0), "cpu": np.arange(2.0), "value": value, "gap": value}
-        curves.append(Curve(method, steps, 1.0, False, 1, (run,)))
+        curves.append(Curve(method, steps, 1.0, False, 1, False, (run,)))
     return Panel(Problem("made up"), source, convex, minimum, gap, "by hand", tuple(curves))
 
 
 def test_ranks():
     panels = [
-        made_up({("a", "theory"): 0.1, ("b", "theory"): 0.2, ("c", "theory"): 0.3}),
-        made_up({("a", "theory"): 1e-14, ("b", "theory"): 1e-13, ("c", "theory"): 0.3}),  # both below what is certified
+        made_up({("a", "own"): 0.1, ("b", "own"): 0.2, ("c", "own"): 0.3}),
+        made_up({("a", "own"): 1e-14, ("b", "own"): 1e-13, ("c", "own"): 0.3}),  # both below what is certified
     ]
-    assert report.ranks(panels, "theory") == {"a": [1, 1.5], "b": [2, 1.5], "c": [3, 3]}
+    assert report.ranks(panels, "own") == {"a": [1, 1.5], "b": [2, 1.5], "c": [3, 3]}
     assert report.ranks(panels, "tuned") == {}
-    rows = report.overview(panels, "theory")
+    rows = report.overview(panels, "own")
     assert [row["method"] for row in rows] == ["a", "b", "c"]
     assert (rows[0]["median"], rows[0]["first"], rows[0]["problems"]) == (1.25, 2, 2)
-    same = [made_up({(m, "theory"): 0.1 for m in "abc"})]
-    assert [row["first"] for row in report.overview(same, "theory")] == [1, 1, 1]  # all of them, and not none
+    same = [made_up({(m, "own"): 0.1 for m in "abc"})]
+    assert [row["first"] for row in report.overview(same, "own")] == [1, 1, 1]  # all of them, and not none
 
 
 def test_nothing_is_below_the_floor(panels):
-    below = made_up({("sarah-fw", "theory"): -1e-13})
+    below = made_up({("sarah-fw", "own"): -1e-13})
     assert below.excess(below.curves[0]) == below.floor == 1e-12
     for panel in (*panels, below):
         for curve in panel.curves:
@@ -320,9 +360,11 @@ def test_the_csv_has_every_number(figure, panels, tmp_path):
     report.write_csv(path, figure, panels)
     with open(path, newline="") as lines:
         rows = list(csv.DictReader(lines))
-    assert len(rows) == sum(len(run["value"]) for panel in panels for curve in panel.curves for run in curve.runs)
+    assert len({tuple(row.values()) for row in rows}) == len(rows)  # no row twice, where a run stays at a point
+    runs = [run for panel in panels for curve in panel.curves for run in curve.runs]
+    assert len(rows) == sum(len(set(zip(*(run[name] for name in tasks.COLUMNS), strict=True))) for run in runs)
     panel, curve = panels[1], panels[1].curves[3]
-    want = [v for run in curve.runs for v in run["value"].tolist()]
+    want = [v for run in curve.runs for v in dict.fromkeys(run["value"].tolist())]
     mine = [r for r in rows if (r["loss"], r["method"], r["steps"]) == (panel.problem.loss, curve.method, curve.steps)]
     assert [float(r["value"]) for r in mine] == want  # to the last bit
     assert {float(r["f_min"]) for r in mine} == {panel.minimum}
@@ -342,7 +384,8 @@ def test_the_report_is_plain_data(figure, panels):
 
 
 def test_the_pictures(figure, panels, tmp_path):
-    made = pictures.draw(figure, panels, tmp_path)
+    alone = [made_up({("sarah-fw", "own"): 0.1})]  # one small plot in each file
+    made = pictures.draw(figure, alone, tmp_path)
     assert sorted(path.name for path in made) == sorted(
         f"mine-{x}.{s}" for x in ("passes", "lmos", "cpu") for s in ("png", "pdf")
     )
@@ -351,6 +394,33 @@ def test_the_pictures(figure, panels, tmp_path):
     axes = drawn.get_axes()
     assert len(axes) == 2 * 2 * 2  # steps x (suboptimality, gap) x problems
     assert axes[0].get_lines()[0].get_xdata()[-1] == np.median([run["lmos"][-1] for run in panels[0].curves[0].runs])
+
+
+def test_a_method_has_one_colour_in_pictures_and_page():
+    """Also where figures have other methods, in another order."""
+    lists = ("svrf", "sarah-fw", "auto"), ("auto", "saga-sarah-fw", "sarah-fw", "svrf", "momentum-sfw")
+    made = [[made_up({(m, s): 0.1 for m in methods for s in ("own", "tuned")})] for methods in lists]
+    shown = [(Figure(m[0], "t", (Problem("x"),), m), panels) for m, panels in zip(lists, made, strict=True)]
+    page = {item["name"]: item["colour"][0] for item in report.report("title", shown, quick=False)["methods"]}
+    assert len(set(page.values())) == len(page) == 5
+    looks = colours.colours(m for methods in lists for m in methods)
+    for figure, panels in shown:
+        for axes in pictures.picture_of(figure, panels, "passes", looks).get_axes():
+            drawn = {line.get_label(): line.get_color() for line in axes.get_lines()}
+            assert drawn == {report.label(m): page[m] for m in figure.methods}
+
+
+def test_methods_that_project_are_marked():
+    """In the table, in the legend and on the page, and no others."""
+    panel = made_up({("vr-sliding", "own"): 0.1, ("svrf", "own"): 0.2})
+    panel = replace(panel, curves=(replace(panel.curves[0], projects=True), panel.curves[1]))
+    figure = Figure("mine", "t", (panel.problem,), ("vr-sliding", "svrf"), factors=())
+    names = ["vr-sliding (projects)", "svrf"]
+    assert [row[0] for row in reproduce.ends([panel])[1]][:2] == names
+    assert [text.get_text() for text in pictures.picture_of(figure, [panel], "passes").legends[0].get_texts()] == names
+    said = report.report("title", [(figure, [panel])], quick=False)
+    assert [item["label"] for item in said["methods"]] == names
+    assert any("projections" in sentence for sentence in said["summary"])
 
 
 # verdicts
@@ -372,9 +442,7 @@ def verdict(rows, word):
 def test_superior_or_comparable(figure, ours, want, counts):
     """Two problems, both algorithms, a best baseline that ends at 0.1."""
     panels = [
-        made_up(
-            {("sarah-fw", "theory"): a, ("saga-sarah-fw", "theory"): b, ("negiar-sfw", "theory"): 0.1, ("svrf", "theory"): 5.0}
-        )
+        made_up({("sarah-fw", "own"): a, ("saga-sarah-fw", "own"): b, ("negiar-sfw", "own"): 0.1, ("svrf", "own"): 5.0})
         for a, b in (ours[:2], ours[2:])
     ]
     row = ledger.judge([(replace(figure, factors=()), panels)], [], options=" --quick")[0]
@@ -385,8 +453,8 @@ def test_superior_or_comparable(figure, ours, want, counts):
 
 
 def test_without_baselines_nothing_is_compared(figure):
-    alone = made_up({("sarah-fw", "theory"): 0.1})
-    others = made_up({("negiar-sfw", "theory"): 0.1})
+    alone = made_up({("sarah-fw", "own"): 0.1})
+    others = made_up({("negiar-sfw", "own"): 0.1})
     assert [row["claim"][:15] for row in ledger.judge([(figure, [alone])], [])] == ["The algorithms "]
     assert ledger.judge([(figure, [others])], []) == []
 
@@ -413,19 +481,58 @@ def test_rates_are_judged_by_their_intervals():
         return verdict(ledger.judge([], [found]), "Convex, b = 1: O(sqrt(n)/eps component")[0]
 
     assert said((0.5, 1.0), (0.3, 0.7)) == "holds"
-    assert said((0.5, (1.0, 0.3)), (0.5, (1.0, 0.3))) == "holds in part"  # from 0.85 to 1.15
+    assert said((0.5, (1.0, 0.3)), (0.5, (1.0, 0.3))) == "holds in part; 2 of 4 undecided"  # from 0.85 to 1.15
     assert said((0.58, (1.0, 0.3)), (0.58, (1.0, 0.3))) == "undecided"  # a little above, within the slack or not
     assert said(((-2.0, 0.9), 1.0), (0.5, (-9.0, 3.0))) == "holds"  # wide, but better for certain
     assert said((0.5, 1.0), (0.7, 1.0)) == "holds in part"
     assert said((0.7, 1.3), (0.8, 1.5)) == "does not hold here"
-    assert said((0.7, 1.3), (0.58, (1.0, 0.9))) == "does not hold here"
+    assert said((0.7, 1.3), (0.58, (1.0, 0.9))) == "does not hold here; 2 of 4 undecided"
+    assert said((0.7, 1.0), (0.58, (1.0, 0.9))) == "holds in part; 2 of 4 undecided"
     assert said((math.nan, math.nan), (math.nan, math.nan)) == "undecided"
 
 
 def test_large_batches_are_refuted_by_a_short_step_that_does_without():
-    for n, want in ((0.4, "does not hold here"), (1.0, "holds")):
-        found = finding({(8, f"{m}:step=small-batch"): (n, 2.0) for m in spec.OURS})
-        assert verdict(ledger.judge([], [found]), "large batches are required")[0] == want
+    """Slow runs do not prove that nothing faster exists, and the card has a proof that something does."""
+    for one, two, want in (
+        (0.4, 0.4, "does not hold here"),
+        (0.4, 1.0, "does not hold here"),
+        (1.0, 1.0, "refuted by proof; not seen here"),
+        ((0.6, 0.3), 1.0, "refuted by proof; undecided here"),
+    ):
+        found = finding({(8, f"{m}:step=small-batch"): (n, 2.0) for m, n in zip(spec.OURS, (one, two), strict=True)})
+        said, measured = verdict(ledger.judge([], [found]), "large batches are required")
+        assert said == want
+        assert "n + sqrt(n)/eps^2 SFO for non-convex f with the step SmallBatch" in measured
+
+
+def printed(title):
+    """The rows of the table under a heading of docs/reproduction.md, as lists of cells."""
+    text = (
+        (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
+    )
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
+
+
+def test_the_verdicts_that_are_printed_are_those_of_the_rules():
+    """The numbers in docs/reproduction.md, judged again."""
+    names = {report.label(m): m for grid in rates.GRIDS.values() for m in grid.methods}
+    claimed = {(rate.grid, rate.text): rate for rate in rates.RATES}
+    numbers, ends, cost = {}, {}, {}
+    for grid, text, method, *exponents in printed("Rates over n and eps"):
+        rate = claimed[grid, text]
+        found = [[float(v) for v in re.findall(r"-?\d+\.\d+", cell)] for cell in exponents]
+        pair = [rates.Exponent(*three, c) for three, c in zip(found, (rate.claimed_n, rate.claimed_eps), strict=True)]
+        numbers[rate, names[method]] = rates.Fit(*pair, {})
+    for problem, one, two, _, ratio, *per_step in printed("No full gradient"):
+        key = Problem(*problem.split(", "))
+        ends[key], cost[key] = [float(one), float(two), float(one) * float(ratio)], [*map(float, per_step), 2.0]
+    found = [Finding("rates", "", numbers, {}), Finding("starts", "", {"ends": ends, "cost": cost, "passes": 100.0}, {})]
+    said = {row[0]: (row[1].strip("*"), row[3]) for row in printed("Verdicts")}
+    judged = ledger.judge([], found)
+    assert len(judged) == 11
+    for row in judged:
+        assert said[f"{row['claim']} ({row['where']})"] == (row["verdict"], row["rule"])
 
 
 def test_batches_are_judged():
@@ -444,12 +551,49 @@ def test_starts_are_judged():
     for third, want in (([0.1, 0.19, 0.2], "holds"), ([0.1, 0.1, 0.3], "holds in part"), ([0.3, 0.3, 0.1], "does not hold here")):
         ends = {p: [0.1, 0.1, end] for p, end in zip(problems, third, strict=True)}
         cost = {p: [3.9, 2.0, 2.0] for p in problems}
-        rows = ledger.judge([], [Finding("starts", "data", {"ends": ends, "cost": cost}, {})])
-        assert verdict(rows, "matches Algorithm 1")[0] == want
+        rows = ledger.judge([], [Finding("starts", "data", {"ends": ends, "cost": cost, "passes": 100.0}, {})])
+        said, measured = verdict(rows, "matches Algorithm 1")
+        assert said == want
+        assert ("c, logistic, l1:2000: 3" in measured) == (want == "holds in part")
+        assert ("exp(-N/16n)" in measured) == (want != "holds")
         assert verdict(rows, "fewer component gradients")[0] == "holds"
     cost = {p: [1.9, 2.0, 2.0] for p in problems}
-    rows = ledger.judge([], [Finding("starts", "data", {"ends": ends, "cost": cost}, {})])
+    rows = ledger.judge([], [Finding("starts", "data", {"ends": ends, "cost": cost, "passes": 100.0}, {})])
     assert verdict(rows, "fewer component gradients")[0] == "does not hold here"
+
+
+def test_the_study_of_starts_reads_every_convex_problem_of_the_figures(monkeypatch):
+    look = studies.Look(Work(None))
+    monkeypatch.setattr(Work, "find", lambda self, data: sources.Source(data, "real", data, 100, 3, 300, "0"))
+    wanted = {p for figure in FIGURES.values() for p in figure.problems if p.loss == "logistic"}
+    assert set(look.convex()) == wanted
+    assert {p.set for p in wanted} == {"l1:2000", "l1:200", "l1:20", "l1:2"}
+    shown = plan.Comparison(FIGURES["fig5"], look.work).first_tasks()
+    runs = [
+        run for (p, m), held in studies._start_runs(look, False).items() for run in held if (p.set, m) == ("l1:2", "sarah-fw")
+    ]
+    assert set(runs) <= set(shown)  # no run is made twice
+
+
+@pytest.mark.parametrize("method", spec.OURS)
+@pytest.mark.parametrize("batch", [1, 10])
+def test_the_transient_is_what_the_steps_leave(method, batch):
+    """The product of the factors 1 - eta of the constant steps, for the iterations that the budget pays for."""
+    f = ex.LinearModel(ex.Logistic(), np.eye(1000)[:, :3], np.sign(np.arange(1000) % 2 - 0.5))
+    K_d = recipe(method, batch).prepare(f, ex.L1Ball(1.0), Budget(max_grads=101 * f.n)).step  # one pass for the first gradient
+    assert np.log(spec.transient(method, 100)) == pytest.approx(-K_d.horizon / 2 / K_d.d, rel=0.02)
+
+
+def test_short_runs_say_that_they_lie_inside_the_transient(figure, panels):
+    (said,) = report.inside(20)
+    assert "20 passes lie inside the transient" in said
+    assert "8 % for Algorithm 1" in said
+    assert "29 % for Algorithm 2" in said
+    assert report.inside(100) == []
+    assert report.inside(8)[0] in report.report("title", [(figure, panels)], quick=True)["caution"]  # of eight passes
+    assert not any("transient" in said for said in report.cautions([made_up({("negiar-sfw", "own"): 0.1})], 8))
+    study = {"caution": report.inside(20)}
+    assert report.report("title", [], quick=True, studies=[study, study])["caution"] == report.inside(20)
 
 
 def test_memory_is_judged():
@@ -545,8 +689,8 @@ def test_the_radius_makes_the_bound_say_something(file):
 
 
 def test_a_convergence_claim_needs_every_start_to_be_left_below(figure):
-    good = made_up({("sarah-fw", "theory"): 0.1, ("saga-sarah-fw", "theory"): 0.1, ("negiar-sfw", "theory"): 0.1})
-    bad = made_up({("sarah-fw", "theory"): 5.0, ("saga-sarah-fw", "theory"): 0.1, ("negiar-sfw", "theory"): 0.1})  # started at 1
+    good = made_up({("sarah-fw", "own"): 0.1, ("saga-sarah-fw", "own"): 0.1, ("negiar-sfw", "own"): 0.1})
+    bad = made_up({("sarah-fw", "own"): 5.0, ("saga-sarah-fw", "own"): 0.1, ("negiar-sfw", "own"): 0.1})  # started at 1
     alone = replace(figure, factors=())
     assert verdict(ledger.judge([(alone, [good])], []), "perform well")[0] == "holds"
     said, measured = verdict(ledger.judge([(alone, [good, bad])], []), "perform well")
@@ -591,11 +735,22 @@ def test_studies_on_data_of_ones_own(name, file, tmp_path):
     from extremal.experiments.studies import run_studies
 
     with open(tmp_path / "said", "w") as said:
-        (found,) = run_studies([name], Work(Store(tmp_path / "kept"), workers=2), Console(file=said), quick=True, data=str(file))
+        (found,) = run_studies([name], Work(Store(tmp_path / "kept")), Console(file=said), quick=True, data=str(file))
     rows = ledger.judge([], [found])
     assert rows
     assert all(row["verdict"] in ("holds", "holds in part", "does not hold here", "undecided") for row in rows)
     assert all("mine.svm" in row["on"] for row in rows)
+
+
+def test_progress_without_a_terminal_stays_off_stdout(monkeypatch, capsys):
+    from rich.console import Console
+
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
+    with progress.shown(Console(force_terminal=False), "fig1", total=2.0) as seen:
+        seen(SimpleNamespace(cost=1.0), fresh=True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("fig1: 1 runs, 50 %")
 
 
 def test_the_memory_of_a_table_is_seen(tmp_path):

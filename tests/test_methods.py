@@ -35,7 +35,7 @@ def svrf(t):
 
 
 def storc(t):
-    return ceil(2 ** ((t + 1) / 2 + 2))
+    return 1 if t == 0 else ceil(2 ** (t / 2 + 2))
 
 
 def scgs_batch(k):

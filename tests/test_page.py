@@ -20,6 +20,7 @@ import pytest
 pytest.importorskip("plotly", reason="plotly is not installed")
 
 from extremal.checks import InputError
+from extremal.experiments.colours import OTHERS, STRONG
 from extremal.experiments.page import page, write_page
 from extremal.experiments.report import CSV_COLUMNS
 
@@ -41,18 +42,18 @@ def problem(data: str, origin: str, convex: bool, rng: np.random.Generator) -> d
     f_min, f_max, gap = 0.25, 0.75, 1e-6
     curves = []
     for method, _, _ in METHODS:
-        for steps in ("theory", "tuned"):
+        for steps in ("own", "tuned"):
             runs = []
             for seed in range(SEEDS):
                 passes = np.linspace(0, 22, ROWS)
-                fall = np.exp(-passes * rng.uniform(0.1, 0.4)) if steps == "theory" else 10 ** (-passes / 2.5) - 1e-8
+                fall = np.exp(-passes * rng.uniform(0.1, 0.4)) if steps == "own" else 10 ** (-passes / 2.5) - 1e-8
                 lmos = (passes * rng.integers(2, 9)).astype(int).tolist()
                 runs.append({
                     "seed": seed, "passes": passes.tolist(), "lmos": lmos, "cpu": (passes * rng.uniform(0.1, 0.2)).tolist(),
                     "value": (f_min + (f_max - f_min) * fall).tolist(), "gap": np.abs(3 * fall).tolist(),
                 })  # fmt: skip
-            factor = 1.0 if steps == "theory" else 0.125
-            edge = method == "svrf" and (steps == "theory" or data == "a8a")  # which means nothing where nothing was tuned
+            factor = 1.0 if steps == "own" else 0.125
+            edge = method == "svrf" and (steps == "own" or data == "a8a")  # which means nothing where nothing was tuned
             curves.append({"method": method, "steps": steps, "factor": factor, "edge": edge, "batch": 7, "runs": runs})
     return {
         "key": f"{data}-key", "data": data, "origin": origin, "origin_text": f"where {data} is from", "n": 1234, "d": 56,
@@ -64,7 +65,7 @@ def problem(data: str, origin: str, convex: bool, rng: np.random.Generator) -> d
 def make_report() -> dict:
     rng = np.random.default_rng(0)
     first = [problem("a8a", "real", True, rng), problem('w8a, "odd"', "stand-in", True, rng)]
-    broken = first[0]["curves"][2]["runs"]  # frank-wolfe in theory: one seed of three ends in NaN, all of them at the last row
+    broken = first[0]["curves"][2]["runs"]  # frank-wolfe, own steps: one seed of three ends in NaN, all of them at the last row
     broken[1]["value"][8:] = [float("nan")] * (ROWS - 8)
     for run in broken:
         run["value"][-1] = float("nan")
@@ -83,7 +84,7 @@ def make_report() -> dict:
             {"name": "fig1", "title": "Figure 1: convex", "caption": "What it shows.", "problems": first},
             {"name": "fig2", "title": "Figure 2: non-convex", "caption": "", "problems": [problem("mine", "file", False, rng)]},
         ],
-        "overview": {"theory": ranks, "tuned": ranks[::-1]},
+        "overview": {"own": ranks, "tuned": ranks[::-1]},
         "studies": [{"name": "batch", "title": "Batches", "text": "Why.", "plots": [plot],
                      "tables": [{"title": "t", "columns": ["b", "what"], "rows": [[16, "x"], [None, "y"]]}]}],
         "ledger": [{"claim": f"claim {i}", "where": "4", "rule": f"{i} < 5 & <so on>", "measured": "m" * (i < 4), "verdict": v,
@@ -321,8 +322,8 @@ def panel(figure: dict, number: int = 0) -> str:
 def test_panels_show_medians_over_the_seeds(opened, report):
     for figure in report["figures"]:
         for i, held in enumerate(figure["problems"]):
-            assert opened.shows(panel(figure, i), expected(held, "theory"), "theory")
-    broken = opened.lines(panel(report["figures"][0]))["frank-wolfe", "theory"][1]
+            assert opened.shows(panel(figure, i), expected(held, "own"), "own")
+    broken = opened.lines(panel(report["figures"][0]))["frank-wolfe", "own"][1]
     assert np.isfinite(broken[:-1]).all()  # two seeds of three are left
     assert np.isnan(broken[-1])
 
@@ -333,14 +334,14 @@ def test_axes_steps_and_bands_change_what_is_plotted(show, report):
     for x, y in [("cpu", "excess"), ("passes", "value"), ("passes", "gap")]:
         opened.choose("fig1", "x", x)
         opened.choose("fig1", "y", y)
-        opened.until(lambda: opened.shows(where, expected(held, "theory", x, y), "theory"), f"{y} against {x}")  # noqa: B023
+        opened.until(lambda: opened.shows(where, expected(held, "own", x, y), "own"), f"{y} against {x}")  # noqa: B023
     opened.choose("fig1", "steps", "tuned")
     opened.until(lambda: opened.shows(where, expected(held, "tuned", y="gap"), "tuned"), "tuned steps")
     opened.choose("fig1", "steps", "both")
     opened.until(lambda: len(opened.lines(where)) == 6, "both")
     dashes = {(t["meta"]["steps"], t["line"]["dash"]) for t in opened.plot(where)["data"] if t["meta"]["role"] == "line"}
-    assert dashes == {("theory", "dash"), ("tuned", "solid")}
-    assert opened.shows(panel(report["figures"][1]), expected(report["figures"][1]["problems"][0], "theory"), "theory")
+    assert dashes == {("own", "dash"), ("tuned", "solid")}
+    assert opened.shows(panel(report["figures"][1]), expected(report["figures"][1]["problems"][0], "own"), "own")
 
 
 @pytest.mark.parametrize(("band", "quantiles"), [("quartiles", (0.25, 0.75)), ("range", (0, 1)), ("none", None)])
@@ -348,7 +349,7 @@ def test_bands(band, quantiles, show, report):
     opened, figure = show(report), report["figures"][0]
     opened.choose("fig1", "y", "gap")
     opened.choose("fig1", "band", band)
-    curves = {c["method"]: c for c in figure["problems"][1]["curves"] if c["steps"] == "theory"}
+    curves = {c["method"]: c for c in figure["problems"][1]["curves"] if c["steps"] == "own"}
     opened.until(lambda: len(opened.lines(panel(figure, 1), "band")) == (3 if quantiles else 0), band)
     for (method, _), (_, y) in opened.lines(panel(figure, 1), "band").items():
         low, high = np.quantile(column(curves[method], "gap"), quantiles, axis=1)
@@ -366,7 +367,7 @@ def test_scales(show, report):
     opened.choose("fig1", "log_y", False)
     opened.choose("fig1", "log_x", True)
     opened.until(lambda: scales() == ("log", "linear"), "the other scales")
-    assert opened.lines(where)["sarah-fw", "theory"][0].min() > 0  # a log axis has no place for the start
+    assert opened.lines(where)["sarah-fw", "own"][0].min() > 0  # a log axis has no place for the start
     opened.choose("fig1", "x", "lmos")
     opened.choose("fig1", "y", "excess")
     opened.until(lambda: scales() == ("log", "log"), "the usual scales of new axes")
@@ -380,11 +381,11 @@ def test_hiding_a_method_hides_it_in_every_panel(show, report):
     opened.keyboard.press("Enter")
     for figure in report["figures"]:
         for i, held in enumerate(figure["problems"]):
-            curves = expected(held, "theory", hidden=("svrf",))
-            opened.until(lambda: opened.shows(panel(figure, i), curves, "theory"), "hiding")  # noqa: B023
+            curves = expected(held, "own", hidden=("svrf",))
+            opened.until(lambda: opened.shows(panel(figure, i), curves, "own"), "hiding")  # noqa: B023
     assert [c.get_attribute("aria-pressed") for c in opened.locator(".chip[data-method=svrf]").all()] == ["false", "false"]
     opened.locator("#fig2 .chip[data-method=sarah-fw]").click(modifiers=["Shift"])
-    opened.until(lambda: list(opened.lines(panel(report["figures"][0]))) == [("sarah-fw", "theory")], "leaving one alone")
+    opened.until(lambda: list(opened.lines(panel(report["figures"][0]))) == [("sarah-fw", "own")], "leaving one alone")
     opened.locator("#fig2 .chip.all").click()
     opened.until(lambda: len(opened.lines(panel(report["figures"][0]))) == 3, "showing all")
 
@@ -454,7 +455,7 @@ def test_a_constant_at_the_end_of_the_grid_is_marked(show, report):
 
 def test_non_convex_problems_show_their_gap_as_well(show, report):
     opened, held = show(report), report["figures"][1]["problems"][0]
-    assert opened.shows("#fig2 .second .panel", expected(held, "theory", y="gap"), "theory")
+    assert opened.shows("#fig2 .second .panel", expected(held, "own", y="gap"), "own")
     assert "best f known" in opened.locator("#fig2 .facts").inner_text()
     assert "best value known" in opened.locator("#fig2 .hint").inner_text()
     assert opened.locator("#fig1 .second").count() == 0
@@ -539,7 +540,7 @@ def test_a_plot_is_saved_with_its_legend(opened, report, tmp_path):
     download.value.save_as(tmp_path / "plot.svg")
     text = (tmp_path / "plot.svg").read_text(encoding="utf-8")
     assert text.startswith("<svg")
-    for part in ("Frank-Wolfe, as in theory", "SVRF <& co>, as in theory", "(stand-in, not the real data)"):
+    for part in ("Frank-Wolfe, own steps", "SVRF <& co>, own steps", "(stand-in, not the real data)"):
         assert part in html.unescape(text)
 
 
@@ -560,7 +561,7 @@ def test_overview_says_where_each_method_ends(opened, report):
     heads = opened.locator("#overview .heat").first.locator("th[scope=col]").all_inner_texts()
     assert heads == ["method", "a8a", 'w8a, "odd"*', "mine°"]
     problems = [held for figure in report["figures"] for held in figure["problems"]]
-    for kind, heat in zip(("theory", "tuned"), opened.locator("#overview .heat").all(), strict=True):
+    for kind, heat in zip(("own", "tuned"), opened.locator("#overview .heat").all(), strict=True):
         names = [row["method"] for row in report["overview"][kind]]
         for name, row in zip(names, heat.locator("tbody tr").all(), strict=True):
             ends = [np.log10(expected(held, kind)[name][1][-1]) for held in problems]
@@ -608,6 +609,16 @@ def test_the_ledger_says_when_a_claim_holds_and_on_which_data(show, report):
     assert len(set(tags)) == 5  # told apart by their frames too, not by colour alone
 
 
+def test_a_verdict_may_say_what_is_left_open(show, report):
+    for row, verdict in zip(
+        report["ledger"], ("holds in part; 2 of 4 undecided", "refuted by proof; undecided here"), strict=False
+    ):
+        row["verdict"] = verdict
+    counts = show(report).locator("#ledger .counts .verdict").all_inner_texts()
+    assert counts[0] == "◐ holds in part; 2 of 4 undecided: 1"
+    assert "✗ refuted by proof; undecided here: 1" in counts
+
+
 def test_notices(show, report):
     def notices() -> list[str]:
         return show(report).locator(".notice").all_inner_texts()
@@ -643,6 +654,15 @@ def test_empty_sections_vanish(show, report):
     assert nothing.locator("main section").count() == 0
 
 
+def test_colours_are_those_of_the_report(show, report):
+    """The pictures take theirs from the same place; a method without one gets the next of the palette."""
+    report["methods"][1]["colour"] = ["#123456", "#fedcba"]
+    opened, where = show(report, color_scheme="light"), panel(report["figures"][0])
+    opened.lines(where)
+    drawn = {t["meta"]["method"]: t["line"]["color"] for t in opened.plot(where)["data"] if t["meta"]["role"] == "line"}
+    assert drawn == {"sarah-fw": STRONG[0][0], "frank-wolfe": "#123456", "svrf": OTHERS[1][0]}
+
+
 def test_text_stays_text(opened, report):
     assert opened.locator("h1").inner_text() == report["title"]
     assert opened.title() == report["title"]
@@ -650,7 +670,7 @@ def test_text_stays_text(opened, report):
     assert "SVRF <& co>" in opened.locator("#fig1 .chips").inner_text()
     where = panel(report["figures"][0])
     opened.lines(where)
-    assert "SVRF &lt;&amp; co&gt;, as in theory" in [t["name"] for t in opened.plot(where)["data"] if "name" in t]
+    assert "SVRF &lt;&amp; co&gt;, own steps" in [t["name"] for t in opened.plot(where)["data"] if "name" in t]
 
 
 def test_light_and_dark(show, report):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -236,11 +237,12 @@ def test_steps_that_need_a_constant_of_the_estimator_say_so(gradient):
     assert r.method.step == ex.TwoPhase(20.0, 3)
 
 
-def test_storc_moves_in_its_first_epoch():
-    states = ex.iterate(model(ex.Logistic()), C, ex.STORC(batch=3))
-    first = next(states)
-    later = next(state for state in states if state.k == first.estimate.phase.length)
-    assert np.abs(later.x - first.x).max() > 0.1
+@pytest.mark.parametrize("method", [ex.SVRF(batch=3), ex.STORC(batch=3)], ids=repr)
+def test_epochs_begin_at_the_vertex_of_the_first_gradient(method):
+    first, second, *_, later = itertools.islice(ex.iterate(model(ex.Logistic()), C, method), 9)
+    np.testing.assert_array_equal(second.x, C.lmo(first.g).to_array())
+    assert (second.estimate.phase.epoch, second.exact) == (1, True)
+    assert np.abs(later.x - second.x).max() > 0.1
 
 
 def test_a_sub_problem_that_is_cut_short_says_so():

@@ -113,14 +113,6 @@ def test_the_stand_ins_of_breast_cancer():
             assert np.bincount(X[y == label, j].astype(int), minlength=11)[1:].tolist() == [int(k) for k in part.split()]
 
 
-def test_the_sets_of_scikit_learn():
-    for (X, y), shape in ((standins.breast_cancer(), (569, 30)), (standins.digits(), (1797, 64))):
-        assert X.shape == shape
-        assert np.abs(X.mean(axis=0)).max() < 1e-12
-        assert np.all(np.isclose(X.std(axis=0), 1) | (X.std(axis=0) == 0))
-        assert set(np.unique(y)) == {-1.0, 1.0}
-
-
 # ---- beside the real files
 
 

@@ -164,7 +164,7 @@ def constants(loss):
 
 
 def storc_length(t):
-    return math.ceil(2 ** ((t + 1) / 2 + 2) - 1e-9)  # epochs are counted from 0 here
+    return 1 if t == 0 else math.ceil(2 ** (t / 2 + 2) - 1e-9)
 
 
 def sliding_cases(loss, K):
@@ -176,7 +176,7 @@ def sliding_cases(loss, K):
         return L * d**2 / (k * (k + 1))
 
     def storc_eta(t, k, n_t):
-        return 2 * L * d**2 / 2 ** (t + 1) / (n_t * k)
+        return 2 * L * d**2 / 2**t / (n_t * k)
 
     storc = table1.svrg(f, fresh(lambda j: min(N, 3 * in_storc(j)[1]), late=1), storc_length)
     scgs = table1.fresh(f, fresh(lambda j: min(N, math.ceil((j + 3) ** 3 / 27 * 2 - 1e-9))))

@@ -71,7 +71,8 @@ def minimize(
     tol, atol : float
         Stop when gap <= tol * |f(x)| + atol. Zero both to run until a budget is spent.
     max_grads : int, optional
-        Stop at the first iterate at which the method has asked for this many component gradients.
+        Stop at the first iterate at which the method has asked for this many component gradients, those of the estimate at it
+        included: P n are P - 1 iterations of `FrankWolfe`.
     max_iter : int, optional
         Stop after this many iterations.
     max_seconds : float, optional

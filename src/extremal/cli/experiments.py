@@ -58,7 +58,6 @@ def reproduce(
         raise InputError(f"--seeds and --passes are for figures, and not for {', '.join(studies)}: name the figures to run")
     figures = [_figure(FIGURES[name], quick, data, seeds, passes) for name in chosen if name in FIGURES]
     work, console = _work(workers, cache, offline), Console()
-    experiments.check_extras()
     with _going_on():
         done = experiments.run_figures(figures, work, console, out)
         findings = run_studies(studies, work, console, quick, data)
@@ -75,11 +74,13 @@ def compare(
     set_: Annotated[list[str], typer.Option("--set", metavar="SET", help="l1:5, simplex, ...; may be repeated.")],
     methods: Annotated[
         str, typer.Option(metavar="LIST", help="Names with commas; parameters after colons: sarah-fw:batch=10,negiar.")
-    ] = "sarah-fw,saga-sarah-fw,negiar-sfw",
+    ] = "auto,sarah-fw,saga-sarah-fw,negiar-sfw",
     loss: Annotated[str, typer.Option(metavar="LOSS", help="See: extremal losses.")] = "logistic",
     passes: Annotated[float, typer.Option(help="Budget of each run, in full gradients.")] = 50.0,
     seeds: Annotated[int, typer.Option(metavar="N", help="Runs of each curve.")] = 3,
-    batch: Annotated[str, typer.Option(metavar="B", help="A number, n/100 or sqrt.")] = "n/100",
+    batch: Annotated[
+        str | None, typer.Option(metavar="B", help="A number, n/100 or sqrt, for all methods; each method's own if left out.")
+    ] = None,
     tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Also show tuned steps, the best of the paper's trials.")] = True,
     out: Out = Path("comparison"),
     workers: Workers = None,
@@ -98,7 +99,6 @@ def compare(
     title, factors = f"{loss} over {', '.join(set_)}", FACTORS if tune else ()
     figure = Figure("compare", title, problems, names, passes=passes, seeds=seeds, batch=batch, factors=factors)
     work, console = _work(workers, cache, offline), Console()
-    experiments.check_extras()
     with _going_on():
         done = experiments.run_figures([figure], work, console, out)
     experiments.write("A comparison of methods", done, out, console)
@@ -134,9 +134,11 @@ def _targets(named: list[str], known: list[str]) -> list[str]:
 
 
 def _work(workers: int | None, cache: Path | None, offline: bool) -> Work:
+    from extremal.experiments.extras import check_extra
     from extremal.experiments.plan import Work
     from extremal.experiments.store import Store
 
+    check_extra("figures")
     if workers is not None:
         checks.whole("reproduce", "workers", workers, 1)
     return Work(Store(cache or _cache()), workers or _cores(), None if offline else fetch_shown)
@@ -147,10 +149,8 @@ def _cores() -> int:
 
 
 def _cache() -> Path:
-    try:
-        from platformdirs import user_cache_path
-    except ImportError:
-        raise InputError("the figures need platformdirs: pip install 'extremal[figures]'") from None
+    from platformdirs import user_cache_path
+
     return user_cache_path("extremal") / "runs"
 
 

@@ -51,7 +51,7 @@ def losses(as_json: AsJson = False) -> None:
 def demo(
     out: Annotated[Path, typer.Option(metavar="PICTURE.png", help="Where the picture goes.")] = Path("extremal-demo.png"),
 ) -> None:
-    """Solve a few problems by every method, print a table and save a picture."""
+    """Fit a model under a constraint with its certificate, run methods side by side, save a picture."""
     from rich.console import Console
 
     from extremal.experiments.demo import run

@@ -27,8 +27,6 @@ from extremal.result import Result, Status
 from extremal.sets import parse
 from extremal.solver import State
 
-LINE_EVERY = 2.0  # seconds between lines of progress where there is no terminal
-
 
 @one_line()
 def solve(
@@ -148,13 +146,13 @@ def _show(s: dict[str, Any], as_json: bool) -> None:
 
 @contextmanager
 def _progress(passes: float, quiet: bool) -> Iterator[Callable[[State], None] | None]:
-    """A callback that shows how far the run is, on stderr: a bar on a terminal, elsewhere a line now and then."""
+    """A callback that shows how far the run is: a bar on stderr if that is a terminal, elsewhere nothing."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield None if quiet else _Watch(LINE_EVERY, lambda k, text: typer.echo(f"{k:.1f} of {passes:g} passes{text}", err=True))
+        yield None
         return
     columns = BarColumn(), TextColumn("{task.completed:.1f} of {task.total:g} passes{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as bar:

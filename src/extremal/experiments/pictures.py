@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from extremal.experiments.colours import Colour, colours, is_ours
 from extremal.experiments.plan import Curve, Panel
-from extremal.experiments.report import label
-from extremal.experiments.spec import OURS, Figure
+from extremal.experiments.report import labels
+from extremal.experiments.spec import Figure
 from extremal.outputs import whole
 
 X_AXES = {"passes": "full gradients (component gradients / n)", "lmos": "LMO calls", "cpu": "CPU seconds"}
 Y_AXES = {"relative": "(f - f_min) / (f_max - f_min)", "gap": "Frank-Wolfe gap"}
-STEPS = {"theory": "steps as in theory", "tuned": "tuned steps"}
-COLOURS = ("#0072b2", "#56b4e9", "#009e73", "#e69f00", "#999999", "#b07aa1", "#d55e00", "#000000")
+STEPS = {"own": "own steps", "tuned": "tuned steps"}
 
 
-def draw(figure: Figure, panels: Sequence[Panel], folder: Path) -> list[Path]:
-    """Save the figure against each x-axis; the files that were made."""
+def draw(figure: Figure, panels: Sequence[Panel], folder: Path, looks: Mapping[str, Colour] | None = None) -> list[Path]:
+    """Save the figure against each x-axis; the files that were made. ``looks``: the colours, where other figures have some."""
     made = []
     for x in X_AXES:
-        picture = picture_of(figure, panels, x)
+        picture = picture_of(figure, panels, x, looks)
         for suffix in ("png", "pdf"):
             path = folder / f"{figure.name}-{x}.{suffix}"
             with whole(path) as temporary:
@@ -32,10 +32,12 @@ def draw(figure: Figure, panels: Sequence[Panel], folder: Path) -> list[Path]:
     return made
 
 
-def picture_of(figure: Figure, panels: Sequence[Panel], x: str) -> Any:
+def picture_of(figure: Figure, panels: Sequence[Panel], x: str, looks: Mapping[str, Colour] | None = None) -> Any:
     """A matplotlib figure: relative suboptimality, and the gap too where f is not convex."""
     from matplotlib.figure import Figure as Picture
 
+    names = labels(panels)
+    looks = colours(names) if looks is None else looks
     steps = [s for s in STEPS if any(curve.steps == s for panel in panels for curve in panel.curves)]
     kinds = ["relative"] if all(panel.convex for panel in panels) else ["relative", "gap"]
     rows = [(s, kind) for s in steps for kind in kinds]
@@ -43,7 +45,9 @@ def picture_of(figure: Figure, panels: Sequence[Panel], x: str) -> Any:
     grid = picture.subplots(len(rows), len(panels), squeeze=False)
     for (s, kind), line in zip(rows, grid, strict=True):
         for panel, axes in zip(panels, line, strict=True):
-            _panel(axes, panel, s, kind, x)
+            _panel(axes, panel)
+            for curve in (curve for curve in panel.curves if curve.steps == s):
+                _curve(axes, panel, curve, kind, x, names[curve.method], looks[curve.method][0])
         line[0].set_ylabel(f"{STEPS[s]}\n{Y_AXES[kind]}")
     for axes in grid[-1]:
         axes.set_xlabel(X_AXES[x])
@@ -53,14 +57,14 @@ def picture_of(figure: Figure, panels: Sequence[Panel], x: str) -> Any:
     return picture
 
 
-def _panel(axes: Any, panel: Panel, steps: str, kind: str, x: str) -> None:
-    curves = [curve for curve in panel.curves if curve.steps == steps]
-    for colour, curve in zip(COLOURS * (1 + len(curves) // len(COLOURS)), curves, strict=False):
-        across = np.median([run[x] for run in curve.runs], axis=0)
-        low, middle, high = np.quantile(_heights(panel, curve, kind), (0.0, 0.5, 1.0), axis=0)
-        width = 2.0 if curve.method in OURS else 1.1
-        axes.plot(across, middle, label=label(curve.method), color=colour, linewidth=width)
-        axes.fill_between(across, low, high, color=colour, alpha=0.15, linewidth=0)
+def _curve(axes: Any, panel: Panel, curve: Curve, kind: str, x: str, name: str, colour: str) -> None:
+    across = np.median([run[x] for run in curve.runs], axis=0)
+    low, middle, high = np.quantile(_heights(panel, curve, kind), (0.0, 0.5, 1.0), axis=0)
+    axes.plot(across, middle, label=name, color=colour, linewidth=2.0 if is_ours(curve.method) else 1.1)
+    axes.fill_between(across, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _panel(axes: Any, panel: Panel) -> None:
     axes.set_yscale("log")
     axes.grid(alpha=0.25)
     name = panel.source.name if panel.source.origin != "stand-in" else f"stand-in for {panel.source.name}"

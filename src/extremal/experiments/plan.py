@@ -22,10 +22,11 @@ class Curve:
     """The runs of a method on a problem, one for each seed."""
 
     method: str
-    steps: str  # "theory": the method's own; "tuned": times the best of the trials
+    steps: str  # "own": the method's; "tuned": times the best of the trials
     factor: float
     edge: bool  # whether that factor is the first or the last of the trials
-    batch: int
+    batch: int | None  # None if it changes from step to step, or if there is none
+    projects: bool  # whether its steps are projections onto the set
     runs: tuple[dict[str, np.ndarray], ...]
 
     @property
@@ -109,7 +110,8 @@ class Comparison:
     def __init__(self, figure: Figure, work: Work):
         self.figure, self.work = figure, work
         self.sources = {problem.data: work.find(problem.data) for problem in figure.problems}
-        self._all = [(problem, full_name(method)) for problem in figure.problems for method in figure.methods]
+        self.methods = list(dict.fromkeys(map(full_name, figure.methods)))
+        self._all = [(problem, method) for problem in figure.problems for method in self.methods]
 
     def first_tasks(self) -> list[Any]:
         """Minima, trials and runs with the methods' own steps."""
@@ -170,12 +172,13 @@ class Comparison:
         return Panel(problem, self.sources[problem.data], convex, min(value, lowest), float(found["gap"]), how, tuple(curves))
 
     def _curves(self, problem: Problem, method: str, results: Results) -> list[Curve]:
-        factors, batch = self.figure.factors, self.figure.batch_size(self.sources[problem.data].n)
-        choices = {"theory": 1.0} | ({"tuned": self.best_factor(problem, method, results)} if factors else {})
+        factors = self.figure.factors
+        choices = {"own": 1.0} | ({"tuned": self.best_factor(problem, method, results)} if factors else {})
         made = []
         for steps, factor in choices.items():
             runs = tuple(results[run] for run in self._shown(problem, method, factor))
-            made.append(Curve(method, steps, factor, steps == "tuned" and factor in (factors[0], factors[-1]), batch, runs))
+            edge = steps == "tuned" and factor in (factors[0], factors[-1])
+            made.append(Curve(method, steps, factor, edge, int(runs[0]["batch"]) or None, bool(runs[0]["projects"]), runs))
         return made
 
 

@@ -1,4 +1,4 @@
-"""How far a comparison is and how long it will take: a bar on a terminal, elsewhere a line now and then."""
+"""How far a comparison is and how long it will take: a bar on a terminal, elsewhere a line on stderr now and then."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def shown(console: Console, what: str, total: float) -> Iterator[Any]:
     """A callable (task, fresh) that shows the progress on ``console``."""
     pace = Pace(total)
     if not console.is_terminal:
-        yield _Lines(console, what, pace)
+        yield _Lines(what, pace)
         return
     columns = TextColumn(what), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as bar:
@@ -73,8 +73,10 @@ def shown(console: Console, what: str, total: float) -> Iterator[Any]:
 
 
 class _Lines:
-    def __init__(self, console: Console, what: str, pace: Pace):
-        self.console, self.what, self.pace, self.due = console, what, pace, time.monotonic() + LINE_EVERY
+    """On stderr, for logs of long runs: what a command prints on stdout does not depend on how long it takes."""
+
+    def __init__(self, what: str, pace: Pace):
+        self.console, self.what, self.pace, self.due = Console(stderr=True), what, pace, time.monotonic() + LINE_EVERY
 
     def __call__(self, task: Any, fresh: bool) -> None:
         self.pace.done(task.cost, fresh)

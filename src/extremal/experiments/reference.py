@@ -15,7 +15,6 @@ from extremal.driver import minimize
 from extremal.experiments.interior import Curved, descend, polish
 from extremal.experiments.lifts import Lift, lift
 from extremal.experiments.working_set import Sparse, by_columns
-from extremal.iterates import inner
 from extremal.losses import Logistic, NonlinearLeastSquares
 from extremal.methods import BlendedPairwiseFW
 from extremal.objective import LinearModel, Objective
@@ -39,7 +38,7 @@ class Reference:
     """
 
     value: float  # f(x)
-    gap: float  # the exact Frank-Wolfe gap at x, in float64
+    gap: float  # the Frank-Wolfe gap at x or a proven bound on it, in float64
     x: np.ndarray = field(repr=False)  # the point, feasible
     how: str  # the method, and what it took
     convex: bool  # whether f is: without it the gap proves stationarity only
@@ -113,7 +112,7 @@ def _refuse_huge(f: LinearModel, C: ConvexSet) -> None:
     if size > HUGE:
         raise InputError(f"`reference(C=...)` must have points of size {HUGE:g} at most, got {C}")
     with np.errstate(over="ignore"):
-        rows = min(math.sqrt(f.data.row_norms2().max()), float(np.finfo(f.dtype).max))
+        rows = min(math.sqrt(f.data.row_norms2().max()), float(np.finfo(f.data.dtype).max))  # float32 squares may overflow
     sizes = {"rows": rows, "targets": float(np.abs(f.y).max()), "margins on C": rows * size}
     for name, found in sizes.items():
         if found > HUGE:
@@ -133,7 +132,7 @@ def _by_columns(f: LinearModel, C: Sparse) -> Reference:
     def solve(f: LinearModel, C: Sparse) -> tuple[np.ndarray, int]:
         return _solved(f, C, cast(Lift, lift(C, f.shape[0])))[:2]
 
-    few = by_columns(f, C, solve, lambda x, value, g: _gap(C, x, g) <= _enough(value), DIMENSION)
+    few = by_columns(f, C, solve, lambda x, value, g: C.gap(x, g) <= _enough(value), DIMENSION)
     rounds = f"{few.rounds} round{'s' if few.rounds > 1 else ''}"
     how = f"interior point on {few.columns} of {f.shape[0]} columns, {rounds}, {few.steps} Newton steps"
     return _told(f, C, few.x, how, 1)
@@ -142,12 +141,12 @@ def _by_columns(f: LinearModel, C: Sparse) -> Reference:
 def _told(f: LinearModel, C: ConvexSet, x: np.ndarray, how: str, starts: int) -> Reference:
     """With the gap over the whole set."""
     value, g = f.value_and_grad(x)
-    return Reference(value, _gap(C, x, g), x, how, f.convex, starts)
+    return Reference(value, C.gap(x, g), x, how, f.convex, starts)
 
 
 def _solved(f: LinearModel, C: ConvexSet, lifted: Lift) -> tuple[np.ndarray, int, int]:
     """The best of the descents, polished if its gap is not small enough; how many Newton steps and starts it took."""
-    curved, gap = Curved(f), partial(_gap, C)
+    curved, gap = Curved(f), C.gap
     starts = [(None, 1.0)] if f.convex else list(_starts(f, C, lifted))
     found = [descend(curved, lifted, gap, _enough, w, weight) for w, weight in starts]
     x = min((lifted.feasible(d.x) for d in found), key=f.value)
@@ -155,11 +154,6 @@ def _solved(f: LinearModel, C: ConvexSet, lifted: Lift) -> tuple[np.ndarray, int
     if gap(x, g) > _enough(value):
         x = polish(curved, x, gap, partial(C.contains, tol=0.0))
     return x, sum(d.steps for d in found), len(starts)
-
-
-def _gap(C: ConvexSet, x: np.ndarray, g: np.ndarray) -> float:
-    """max over s of <g, x - s>; negative by rounding only."""
-    return max(0.0, inner(x, g) - C.lmo(g).dot(g))
 
 
 def _enough(value: float) -> float:
@@ -189,7 +183,7 @@ def _mixture(C: ConvexSet, rng: np.random.Generator, d: int, k: int) -> np.ndarr
 def _logistic(f: LinearModel, C: ConvexSet, lifted: Lift) -> np.ndarray:
     """Nearly the logistic regression: q = 1 / (1 + exp(z)) fits y = 1 by small margins, so the labels are 1 - 2 y."""
     model = LinearModel(Logistic(), f.data, 1.0 - 2.0 * f.y)
-    found = descend(Curved(model), lifted, partial(_gap, C), lambda value: max(1e-11, 1e-4 * value))
+    found = descend(Curved(model), lifted, C.gap, lambda value: max(1e-11, 1e-4 * value))
     return lifted.feasible(found.x)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import datetime
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import rankdata
 
+from extremal.experiments.colours import colours, is_ours
 from extremal.experiments.plan import Curve, Panel
-from extremal.experiments.spec import METHODS, OURS, TUNING_SEED, Figure
+from extremal.experiments.spec import INSIDE, METHODS, OURS, TUNING_SEED, Figure, transient
 from extremal.experiments.store import code
+from extremal.experiments.tasks import COLUMNS
 from extremal.methods import METHODS as ALL
 from extremal.outputs import whole
 
@@ -27,6 +30,11 @@ CSV_COLUMNS = (
     "figure", "data", "origin", "loss", "set", "method", "steps", "factor", "batch", "seed", "passes", "lmos", "cpu", "value",
     "gap", "f_min", "f_min_gap",
 )  # fmt: skip
+PASSES = (
+    "component gradients / n, those at the iterate that is shown included: a point of a curve is an iterate with its gradient, "
+    "so that P passes are P - 1 steps of Frank-Wolfe"
+)
+PROJECTS = " (projects)"
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "matplotlib", "plotly")
 
 
@@ -40,6 +48,13 @@ def label(method: str) -> str:
     """
     name, *settings = method.split(":")
     return ", ".join([METHODS.get(name, name), *settings])
+
+
+def labels(panels: Sequence[Panel]) -> dict[str, str]:
+    """The names of all curves, in their order; those of methods that project on any of the problems say so."""
+    curves = [curve for panel in panels for curve in panel.curves]
+    projecting = {curve.method for curve in curves if curve.projects}
+    return {m: label(m) + PROJECTS * (m in projecting) for m in dict.fromkeys(curve.method for curve in curves)}
 
 
 def ranks(panels: Sequence[Panel], steps: str) -> dict[str, list[float]]:
@@ -86,15 +101,9 @@ def _page_panel(panel: Panel) -> dict[str, Any]:
 
 
 def _page_curve(curve: Curve) -> dict[str, Any]:
-    runs = [{"seed": seed} | {name: _short(name, column) for name, column in run.items()} for seed, run in enumerate(curve.runs)]
-    return {
-        "method": curve.method,
-        "steps": curve.steps,
-        "factor": curve.factor,
-        "edge": curve.edge,
-        "batch": curve.batch,
-        "runs": runs,
-    }
+    runs = [{"seed": seed} | {name: _short(name, run[name]) for name in COLUMNS} for seed, run in enumerate(curve.runs)]
+    held = {name: getattr(curve, name) for name in ("method", "steps", "factor", "edge", "batch", "projects")}
+    return held | {"runs": runs}
 
 
 def _short(name: str, column: np.ndarray) -> list[float | None]:
@@ -106,17 +115,28 @@ def _short(name: str, column: np.ndarray) -> list[float | None]:
 def report(title: str, shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: bool, **more: Any) -> dict[str, Any]:
     """Everything that the page shows."""
     panels = [panel for _, found in shown for panel in found]
-    methods = dict.fromkeys(curve.method for panel in panels for curve in panel.curves)
-    steps = [s for s in ("theory", "tuned") if any(curve.steps == s for panel in panels for curve in panel.curves)]
+    steps = [s for s in ("own", "tuned") if any(curve.steps == s for panel in panels for curve in panel.curves)]
     return {
         "title": title, "generated": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "quick": quick,
-        "summary": _summary(shown, quick), "caution": cautions(panels),
-        "methods": [{"name": m, "label": label(m), "source": _card(m), "ours": m.split(":")[0] in OURS} for m in methods],
+        "summary": _summary(shown, quick), "caution": _cautions(shown, more.get("studies", ())),
+        "methods": _methods(panels),
         "figures": [page_figure(figure, found) for figure, found in shown],
         "overview": {s: overview(panels, s) for s in steps} if len(panels) > 1 else {},
         "studies": [], "ledger": [], "table2": None,
         "settings": settings(shown), "versions": versions(), "machine": machine(),
     } | more  # fmt: skip
+
+
+def _cautions(shown: Sequence[tuple[Figure, Sequence[Panel]]], studies: Sequence[dict[str, Any]]) -> list[str]:
+    """Those of the figures and of the studies, each once."""
+    panels, passes = [panel for _, found in shown for panel in found], max((figure.passes for figure, _ in shown), default=np.inf)
+    return list(dict.fromkeys([*cautions(panels, passes), *(said for study in studies for said in study["caution"])]))
+
+
+def _methods(panels: Sequence[Panel]) -> list[dict[str, Any]]:
+    names = labels(panels)
+    looks = colours(names)
+    return [{"name": m, "label": text, "source": _card(m), "ours": is_ours(m), "colour": looks[m]} for m, text in names.items()]
 
 
 def _card(method: str) -> str:
@@ -131,6 +151,11 @@ def _summary(shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: bool) -> li
         "f_min comes from a certified solve by a method of another kind, which each panel names, with its exact Frank-Wolfe gap; "
         "nothing is drawn below it. f_max is the largest value at a point of any curve of the panel.",
     ]
+    if any(curve.projects for _, panels in shown for panel in panels for curve in panel.curves):
+        said.append(
+            "Methods that are marked with (projects) solve their steps by projections onto the set, which are not among the LMO "
+            "calls; the others ask its oracle alone."
+        )
     if quick and shown:
         figure = shown[0][0]
         size = f"{figure.passes:g} passes, {figure.seeds} seeds and {len(figure.factors)} trials of the tuning"
@@ -138,8 +163,8 @@ def _summary(shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: bool) -> li
     return said
 
 
-def cautions(panels: Sequence[Panel]) -> list[str]:
-    """What a reader has to know before the numbers."""
+def cautions(panels: Sequence[Panel], passes: float) -> list[str]:
+    """What a reader has to know before the numbers of runs of so many passes."""
     said = []
     stand_ins = sorted({panel.source.name for panel in panels if panel.source.origin == "stand-in"})
     if stand_ins:
@@ -147,12 +172,25 @@ def cautions(panels: Sequence[Panel]) -> list[str]:
     loose = [panel.problem.key for panel in panels if panel.convex and panel.gap > 1e-6 * max(1.0, abs(panel.minimum))]
     if loose:
         said.append(f"The minimum is known only roughly (see its gap): {'; '.join(loose)}.")
-    if panels and max(panel.curves[0].runs[0]["passes"][-1] for panel in panels) < 10:
+    if passes < 10:
         said.append("A few passes say little about where methods end.")
+    if any(panel.convex and curve.method in OURS for panel in panels for curve in panel.curves):
+        said += inside(passes)
     edges = sum(curve.edge for panel in panels for curve in panel.curves)
     if edges:
         said.append(f"{edges} curves are tuned to an end of the grid of trials, which the tables mark: one beyond may be better.")
     return said
+
+
+def inside(passes: float) -> list[str]:
+    """A sentence on runs of the two algorithms that end inside their transient; none on longer ones."""
+    if transient(OURS[1], passes) <= INSIDE:
+        return []
+    left = " and ".join(f"{100 * transient(method, passes):.0f} % for {label(method)}" for method in OURS)
+    return [
+        f"{passes:g} passes lie inside the transient of the two algorithms: of the error at the start their constant steps "
+        f"leave {left}, so that where they end says little about their rates."
+    ]
 
 
 def settings(shown: Sequence[tuple[Figure, Sequence[Panel]]]) -> dict[str, Any]:
@@ -163,12 +201,13 @@ def settings(shown: Sequence[tuple[Figure, Sequence[Panel]]]) -> dict[str, Any]:
         found["trials of the tuning"] = [float(f"{factor:.3g}") for factor in factors]
         found["tuned"] = "the method's own step times the constant whose trial ended lowest, the same trials for every method"
         found["seed of the trials"] = TUNING_SEED
-    return found | {"start": "the set's own, 0 for balls", "seeds": "0, 1, 2, ..."}
+    return found | {"start": "the set's own, 0 for balls", "seeds": "0, 1, 2, ...", "passes": PASSES}
 
 
 def _caption(figure: Figure) -> str:
     trials = f"; tuned: the best of {len(figure.factors)} constants before the step" if figure.factors else ""
-    runs = f"{figure.passes:g} full gradients a run, batch {figure.batch}, {figure.seeds} seeds"
+    batch = "each method's own batch" if figure.batch is None else f"batch {figure.batch} where a method has one"
+    runs = f"{figure.passes:g} full gradients a run, {batch}, {figure.seeds} seeds"
     return f"{runs}, {figure.rows} points a curve{trials}."
 
 
@@ -197,7 +236,7 @@ def _processor() -> str:
 
 
 def write_csv(path: Path, figure: Figure, panels: Sequence[Panel]) -> None:
-    """All runs of a figure, a row for each point, numbers to the last bit."""
+    """All runs of a figure, a row for each point, numbers to the last bit; one that stays for a while has one row."""
     with whole(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(CSV_COLUMNS)
@@ -207,24 +246,17 @@ def write_csv(path: Path, figure: Figure, panels: Sequence[Panel]) -> None:
 
 
 def _csv_rows(figure: Figure, panel: Panel, curve: Curve) -> list[list[Any]]:
-    p = panel.problem
-    head = [
-        figure.name,
-        panel.source.name,
-        panel.source.origin,
-        p.loss,
-        p.set,
-        curve.method,
-        curve.steps,
-        repr(curve.factor),
-        curve.batch,
-    ]
+    p, source = panel.problem, panel.source
+    of_curve = [curve.method, curve.steps, repr(curve.factor), "" if curve.batch is None else curve.batch]
+    head = [figure.name, source.name, source.origin, p.loss, p.set, *of_curve]
     tail = [repr(panel.minimum), repr(panel.gap)]
-    return [
-        [*head, seed, *(repr(float(run[name][i])) for name in ("passes", "lmos", "cpu", "value", "gap")), *tail]
-        for seed, run in enumerate(curve.runs)
-        for i in range(len(run["value"]))
-    ]
+    return [[*head, seed, *point, *tail] for seed, run in enumerate(curve.runs) for point in _points(run)]
+
+
+def _points(run: dict[str, np.ndarray]) -> Iterator[tuple[str, ...]]:
+    """The points of a run, each once."""
+    points = zip(*(map(repr, run[name].tolist()) for name in COLUMNS), strict=True)
+    return (point for point, _ in itertools.groupby(points))
 
 
 def write_json(path: Path, item: Any) -> None:

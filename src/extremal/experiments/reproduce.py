@@ -10,6 +10,7 @@ from rich.console import Console
 
 from extremal.checks import InputError
 from extremal.experiments import pictures, report
+from extremal.experiments.colours import colours
 from extremal.experiments.markdown import write_ledger
 from extremal.experiments.page import write_page
 from extremal.experiments.plan import Comparison, Panel, Work, compared
@@ -25,13 +26,14 @@ def run_figures(figures: Sequence[Figure], work: Work, console: Console, out: Pa
     comparisons = compared(figures, work)
     folder(out)
     _say_what_is_shown(comparisons, console)
+    looks = colours(method for comparison in comparisons for method in comparison.methods)
     done = []
     for comparison in comparisons:
         figure = comparison.figure
         with shown(console, figure.name, comparison.cost) as seen:
             found = comparison.panels(seen)
         report.write_csv(out / f"{figure.name}.csv", figure, found)
-        pictures.draw(figure, found, out)
+        pictures.draw(figure, found, out, looks)
         report.print_table(console, figure.title, *ends(found))
         done.append((figure, found))
     return done
@@ -61,15 +63,6 @@ def folder(out: Path) -> Path:
     return out
 
 
-def check_extras() -> None:
-    """Say what to install before the runs, not after them."""
-    for module, extra in (("matplotlib", "matplotlib"), ("plotly", "plotly"), ("pooch", "pooch"), ("sklearn", "scikit-learn")):
-        try:
-            __import__(module)
-        except ImportError:
-            raise InputError(f"the figures need {extra}: pip install 'extremal[figures]'") from None
-
-
 def _say_what_is_shown(comparisons: Sequence[Comparison], console: Console) -> None:
     for trouble in comparisons[0].work.troubles if comparisons else ():
         console.print(trouble, soft_wrap=True, highlight=False)
@@ -81,8 +74,7 @@ def ends(panels: Sequence[Panel]) -> tuple[list[str], list[list[str]]]:
     """Where each method ended: columns and rows of f - f_min, median over the seeds, own steps / tuned (its constant)."""
     several = len({panel.problem.set for panel in panels}) > 1
     columns = ["f - f_min at the end", *(_heading(panel, several) for panel in panels)]
-    methods = dict.fromkeys(curve.method for curve in panels[0].curves)
-    rows = [[report.label(method), *(_end(panel, method) for panel in panels)] for method in methods]
+    rows = [[name, *(_end(panel, method) for panel in panels)] for method, name in report.labels(panels).items()]
     rows.append(["f_min", *(f"{panel.minimum:.9g}" for panel in panels)])
     rows.append(["its gap", *(f"{panel.gap:.0e}" for panel in panels)])
     rows.append(["f at the start", *(f"{panel.curves[0].start:.4g}" for panel in panels)])

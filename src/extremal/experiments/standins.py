@@ -1,4 +1,4 @@
-"""Data that need no download: generated ones in place of the real sets where those are not here, and two of scikit-learn's.
+"""Data that need no download: generated ones in place of the real sets where those are not here.
 
 A stand-in has the size of the real set and resembles it in what a first-order method notices; each generator says in what.
 It is not the set: results on it are results on it only, and `describe` says so. The numbers below were measured on the
@@ -63,24 +63,6 @@ def describe(name: str) -> str:
     """
     entry = CATALOGUE[checks.one_of("data set", name, CATALOGUE)]
     return f"generated: {entry.n} x {entry.d}, {_MAKERS[name][1]}; not {name}"
-
-
-def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
-    """scikit-learn's breast cancer set, columns standardised: 569 x 30, labels -1 and 1."""
-    return _bundled("load_breast_cancer", positive=lambda y: y == 1)
-
-
-def digits() -> tuple[np.ndarray, np.ndarray]:
-    """scikit-learn's digits, even against odd, columns standardised: 1797 x 64, labels -1 and 1."""
-    return _bundled("load_digits", positive=lambda y: y % 2 == 0)
-
-
-def _bundled(loader: str, positive: Any) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn import datasets
-
-    X, y = getattr(datasets, loader)(return_X_y=True)
-    spread = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), np.where(positive(y), 1.0, -1.0)
 
 
 def _census(n: int, positives: int, part: int = 0) -> Pair:

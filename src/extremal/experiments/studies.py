@@ -17,9 +17,10 @@ from extremal.experiments.plan import Work
 from extremal.experiments.pool import Results, run_all
 from extremal.experiments.progress import shown
 from extremal.experiments.rates import GRIDS, LOGISTIC, NONCONVEX, RATES, Fit, Rate, radius
-from extremal.experiments.report import label, print_table
+from extremal.experiments.report import inside, label, print_table
 from extremal.experiments.sources import Source
 from extremal.experiments.spec import FIGURES, OURS, Problem, batch_size
+from extremal.experiments.spec import quick as quickly
 from extremal.experiments.tasks import Minimum, Run
 
 SUBJECT = "a9a"  # the data that rates, batches and memory are measured on, if no other are named
@@ -41,10 +42,10 @@ class Look:
         """That many random rows of the subject, or as many as it has."""
         return self.work.find(self.data or SUBJECT, rows=min(rows, self.subject.n), draw=draw)
 
-    def problems(self, *figures: str) -> dict[Problem, Source]:
-        """The problems of figures, on their own data or on the user's."""
+    def convex(self) -> dict[Problem, Source]:
+        """The convex problems of all figures, on their own data or on the user's."""
         found = {}
-        for problem in (problem for name in figures for problem in FIGURES[name].problems):
+        for problem in (p for figure in FIGURES.values() for p in figure.problems if p.loss == LOGISTIC):
             data = self.data or problem.data
             found[Problem(data, problem.loss, problem.set)] = self.work.find(data)
         return found
@@ -85,11 +86,19 @@ def run_studies(
 
 
 def _finding(
-    name: str, title: str, on: str, text: str, table: tuple[Any, Any], numbers: Any, plots: Sequence[Any] = ()
+    name: str,
+    title: str,
+    on: str,
+    text: str,
+    table: tuple[Any, Any],
+    numbers: Any,
+    plots: Sequence[Any] = (),
+    caution: Sequence[str] = (),
 ) -> Finding:
     columns, rows = table
     tables = [{"title": title, "columns": list(columns), "rows": rows}]
-    return Finding(name, on, numbers, {"name": name, "title": title, "text": text, "tables": tables, "plots": list(plots)})
+    page = {"name": name, "title": title, "text": text, "tables": tables, "plots": list(plots), "caution": list(caution)}
+    return Finding(name, on, numbers, page)
 
 
 # rates
@@ -185,25 +194,27 @@ STARTS = ("sarah-fw", "saga-sarah-fw", "saga-sarah-fw:start=cold")
 
 
 def _start_runs(look: Look, quick: bool) -> dict[tuple[Problem, str], list[Run]]:
-    passes, seeds, rows = (20.0, 2, 25) if quick else (100.0, 5, 50)  # those of the figures, so that no run is made twice
+    figure = quickly(FIGURES["fig1"]) if quick else FIGURES["fig1"]  # so that no run of a figure is made twice
     return {
         (p, method): [
-            Run(source, p.loss, p.set, method, batch_size("n/100", source.n), 1.0, seed, passes, rows) for seed in range(seeds)
+            Run(source, p.loss, p.set, method, figure.batch_size(source.n), 1.0, seed, figure.passes, figure.rows)
+            for seed in range(figure.seeds)
         ]
-        for p, source in look.problems("fig1", "fig4").items()
+        for p, source in look.convex().items()
         for method in STARTS
     }
 
 
 def _start_tasks(look: Look, quick: bool) -> list[Any]:
-    minima = [Minimum(source, p.loss, p.set) for p, source in look.problems("fig1", "fig4").items()]
+    minima = [Minimum(source, p.loss, p.set) for p, source in look.convex().items()]
     return [*(run for held in _start_runs(look, quick).values() for run in held), *minima]
 
 
 def _starts(look: Look, quick: bool, results: Results) -> Finding:
+    made = _start_runs(look, quick)
     ends: dict[Problem, list[float]] = {}
     cost: dict[Problem, list[float]] = {}
-    for (p, _), runs in _start_runs(look, quick).items():
+    for (p, _), runs in made.items():
         least = results[Minimum(runs[0].source, p.loss, p.set)]
         ends.setdefault(p, []).append(float(np.median([_error(p.loss, results[run], least) for run in runs])))
         cost.setdefault(p, []).append(float(np.mean([_per_step(run, results[run]) for run in runs])))
@@ -211,13 +222,15 @@ def _starts(look: Look, quick: bool, results: Results) -> Finding:
         [p.key, *(f"{end:.1e}" for end in three), f"{three[2] / three[0]:.2f}", *(f"{each:.2f}" for each in cost[p][:2])]
         for p, three in ends.items()
     ]
+    passes = next(iter(made.values()))[0].passes
     columns = ("problem", "Alg. 1", "Alg. 2", "Alg. 2, no full gradient", "last / first", "gradients / b, Alg. 1", "Alg. 2")
     text = (
-        "f - f_min at the end, median over the seeds. Algorithm 2 starts with one full gradient, or without any (start=cold). "
-        "The last columns are component gradients for each iteration, over the batch size."
+        f"f - f_min at the end of {passes:g} passes, median over the seeds. Algorithm 2 starts with one full gradient, or "
+        "without any (start=cold). The last columns are component gradients for each iteration, over the batch size."
     )
-    on = ", ".join(dict.fromkeys(source.text for source in look.problems("fig1", "fig4").values()))
-    return _finding("starts", "No full gradient", on, text, (columns, rows), {"ends": ends, "cost": cost})
+    on = ", ".join(dict.fromkeys(source.text for source in look.convex().values()))
+    numbers = {"ends": ends, "cost": cost, "passes": passes}
+    return _finding("starts", "No full gradient", on, text, (columns, rows), numbers, caution=inside(passes))
 
 
 def _per_step(run: Run, made: dict[str, np.ndarray]) -> float:

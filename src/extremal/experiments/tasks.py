@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Run:
     loss: str
     set: str
     method: str  # with its parameters
-    batch: int
+    batch: int | None  # None: the method's own
     factor: float  # the method's own step times this
     seed: int
     passes: float  # the budget, in full gradients
@@ -47,19 +48,30 @@ class Run:
     @property
     def cost(self) -> float:
         """Some seconds a million non-zeros, and some for each iteration."""
-        iterations = self.passes * self.source.n / self.batch
+        iterations = self.passes * self.source.n / (self.batch or math.sqrt(self.source.n))
         return 1e-8 * self.passes * self.source.nnz + 6e-5 * iterations
 
     def execute(self) -> dict[str, np.ndarray]:
-        """The curve on an even grid of component gradients: at each place the first iterate that has spent as much."""
+        """The curve on an even grid of component gradients: at each place the first iterate that has spent as much.
+
+        With it the batch, 0 where it changes or there is none, and whether the steps were projections.
+        """
         f, C = objective(self.source, self.loss), parse(self.set)
-        method = Tuned(recipe(self.method, min(self.batch, f.n)), self.factor)
+        method = Tuned(recipe(self.method, None if self.batch is None else min(self.batch, f.n)), self.factor)
         record = Record(every=self.passes / self.rows)
         r = minimize(f, C, method, seed=self.seed, tol=0, atol=0, max_grads=max(1, round(self.passes * f.n)), record=record)
         grid = np.linspace(0, self.passes, self.rows + 1)
         at = np.searchsorted(r.trace.passes, grid * (1 - 1e-12))  # the first iterate that has spent that much
         at = np.minimum(at, len(r.trace) - 1)
-        return {column: np.asarray(r.trace[column], dtype=np.float64)[at] for column in COLUMNS}
+        curve = {column: np.asarray(r.trace[column], dtype=np.float64)[at] for column in COLUMNS}
+        return curve | {"batch": np.asarray(_batch(r.method.gradient)), "projects": np.asarray(r.method.move.projects)}
+
+
+def _batch(gradient: Any) -> int:
+    """The batch of an estimator, or of the one that it wraps; 0 if it is none or not always the same."""
+    inner = getattr(gradient, "gradient", None)
+    batch = getattr(gradient, "batch", 0) if inner is None else _batch(inner)
+    return batch if isinstance(batch, int) else 0
 
 
 @dataclass(frozen=True)

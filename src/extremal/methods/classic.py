@@ -19,8 +19,9 @@ class FrankWolfe:
 
         s = lmo(grad f(x)),   x <- x + eta_k (s - x)
 
-    n component gradients and one LMO an iteration, no memory. For convex f, f(x_k) - f* <= 2 L D^2 / (k + 2) with the
-    default step; for non-convex f, the smallest gap falls like 1/sqrt k.
+    n component gradients and one LMO an iteration, no memory. A run of P n component gradients makes P - 1 iterations: the last
+    gradient is the one at the point that is returned, and its certificate. For convex f, f(x_k) - f* <= 2 L D^2 / (k + 2) with
+    the default step; for non-convex f, the smallest gap falls like 1/sqrt k.
 
     Guarantee, as the paper's Table 1 has it: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2
     component gradients, 1/eps^2 LMOs.

@@ -145,7 +145,7 @@ class SCGS:
 class STORC:
     """Stochastic variance-reduced conditional gradient sliding: the SVRG estimator inside accelerated sliding.
 
-        epoch t = 1, 2, ... has N_t = ceil(2^(t/2 + 2)) iterations k = 1, 2, ..., from x = y = w; w = x0 at first
+        epoch 0 is one step w = lmo(grad f(x0)); epoch t = 1, 2, ... has N_t = ceil(2^(t/2 + 2)) iterations, from x = y = w
         gamma_k = 2/(k+1),  beta_k = 3L/k,  tol_{t,k} = 2 L D_t^2 / (N_t k),  D_t^2 = D^2 / 2^t,  batches of 900 N_t
 
     The parameters of the authors' case grad f(x*) = 0, from memory, as are those of their two other cases. n component
@@ -196,12 +196,11 @@ class STORC:
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """N_t, gamma_k, beta_k, tol_{t,k}."""
-        L = smoothness(f, self.L)
+        L, epochs = smoothness(f, self.L), Doubling(4, math.sqrt(2))
         batch = EpochLength(900) if self.batch is None else PowerLaw(checks.whole("STORC", "batch", self.batch, 1, f.n), 1, 1)
-        move = AcceleratedSliding(beta=PowerLaw(3 * L, 1, -1), tol=EpochTolerance(L * diameter(C) ** 2))
-        return Method(Svrg(batch, Doubling(4 * math.sqrt(2), math.sqrt(2), first=None)), self.step or Decay(2, 2), move).prepare(
-            f, C, budget
-        )
+        tol = EpochTolerance(2 * L * diameter(C) ** 2)
+        move = AcceleratedSliding(beta=PowerLaw(3 * L, 1, -1), tol=tol, from_vertex=True)
+        return Method(Svrg(batch, epochs), self.step or Decay(2, 2), move).prepare(f, C, budget)
 
 
 def smoothness(f: Objective, L: float | None) -> float:

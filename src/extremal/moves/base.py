@@ -61,6 +61,11 @@ class Move(Protocol[P]):
     atomic: ClassVar[bool]  # whether its points keep an active set
     one_vertex: ClassVar[bool]  # whether each step goes to one vertex, which estimators may follow
 
+    @property
+    def projects(self) -> bool:
+        """Whether its steps use the set's projection, and not its oracle alone."""
+        ...
+
     def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
         """Refuse an estimator, an objective or a set that it cannot go with."""
         ...
@@ -90,6 +95,11 @@ class Flat:
     """What every move in flat space shares."""
 
     one_vertex: ClassVar[bool] = False
+
+    @property
+    def projects(self) -> bool:
+        """Moves do without, if they do not say otherwise."""
+        return False
 
     def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
         """Refuse gradients that are tangent vectors of a manifold."""

@@ -56,6 +56,11 @@ class GeodesicMove:
 
     manifold: Manifold = field(default_factory=Euclidean)
 
+    @property
+    def projects(self) -> bool:
+        """Never."""
+        return False
+
     def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
         """Refuse gradients of another place, a set without an oracle here, an estimator that transports nothing."""
         check_place(self.manifold, f)

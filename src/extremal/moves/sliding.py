@@ -115,6 +115,8 @@ class AcceleratedSliding(FlatMove):
         As for `Sliding`.
     limit : int
         LMOs that one sub-problem may take.
+    from_vertex : bool
+        The first x is the oracle's answer to the first gradient, without a proximal term.
 
     References
     ----------
@@ -130,9 +132,11 @@ class AcceleratedSliding(FlatMove):
     beta: Law
     tol: Law
     limit: int = 100_000
+    from_vertex: bool = False
 
     def __post_init__(self):
         _check("AcceleratedSliding", self)
+        checks.flag("AcceleratedSliding", "from_vertex", self.from_vertex)
 
     def start(self, x0: np.ndarray) -> ProxPoint:
         """x_0 = y_0 = z_1."""
@@ -142,7 +146,10 @@ class AcceleratedSliding(FlatMove):
         """x_k, y_k and z_{k+1}."""
         phase = phase_of(estimate)
         j = k if phase is None else phase.k
-        x, _ = proximal(C, estimate.g, point.prox, at(self.beta, j, phase), at(self.tol, k, phase), self.limit)
+        if self.from_vertex and k == 0:
+            x = toward(point.prox, C.lmo(estimate.g), 1.0)
+        else:
+            x, _ = proximal(C, estimate.g, point.prox, at(self.beta, j, phase), at(self.tol, k, phase), self.limit)
         y = blend(point.x, x, _gamma(step, j, f, point.x, x, estimate))  # y_k
         if phase is not None and phase.k + 1 == phase.length:
             return ProxPoint(y, y, prox=y)

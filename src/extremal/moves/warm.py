@@ -53,6 +53,11 @@ class _Proximal(Flat):
         check_weight(type(self).__name__, self.beta)
         solver(type(self).__name__, self.accuracy, self.onto, self.limit)
 
+    @property
+    def projects(self) -> bool:
+        """Whether sub-problems are solved by the set's projection."""
+        return self.onto is not None
+
     def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
         """Refuse gradients on a manifold, and a projection that is not the set's."""
         super().check(gradient, f, C)

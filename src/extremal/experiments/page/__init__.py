@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from extremal.checks import InputError
+from extremal.experiments.colours import OTHERS, STRONG
 from extremal.outputs import whole
 
 SCRIPTS = ("data.js", "plots.js", "view.js", "page.js")  # in this order: each may use those before it as it is read
@@ -29,7 +30,7 @@ def write_page(path: Path, report: dict[str, Any]) -> None:
     A problem may have a ``floor``, the least difference to f_min that means something; left out, it is the gap of f_min. A tuned
     curve may have an ``edge``: true if its factor is the first or the last of the grid of trials. A row of the ledger may have a
     ``rule``, when the claim holds, and ``on``, the data on which it was measured. A figure may say what its controls show at
-    first: ``view``, with any of x (passes, lmos, cpu), y (relative, excess, value, gap), log_x, log_y, steps (theory, tuned,
+    first: ``view``, with any of x (passes, lmos, cpu), y (relative, excess, value, gap), log_x, log_y, steps (own, tuned,
     both) and band (quartiles, range, none).
     """
     with whole(path) as temporary:
@@ -53,8 +54,9 @@ def _resource(name: str) -> str:
 
 
 def _drawing() -> str:
-    """The page's own script: its files, in one scope that is none of plotly's."""
-    return '(() => {\n"use strict";\n\n' + "\n".join(map(_resource, SCRIPTS)) + "})();\n"
+    """The page's own script: the colours and its files, in one scope that is none of plotly's."""
+    palette = f"const STRONG = {json.dumps(STRONG)}, COLOURS = {json.dumps(OTHERS)}; // light, dark\n\n"
+    return '(() => {\n"use strict";\n\n' + palette + "\n".join(map(_resource, SCRIPTS)) + "})();\n"
 
 
 def _plotly() -> str:

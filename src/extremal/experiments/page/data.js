@@ -36,14 +36,8 @@ function extent(values) {
   return [low, high];
 }
 
-// ---- methods: a colour [light, dark] and a marker each, on the whole page. The first eight colours (two of ours, six others)
-// are far apart for colour-blind readers too: at least 15 in CIELAB for each of the three kinds, and 3:1 against the ground
+// ---- methods: a colour [light, dark] and a marker each, on the whole page; colours are the report's, or the next of the palette
 
-const STRONG = [["#0b4fd0", "#5a98ff"], ["#b92800", "#f5602c"], ["#5c6b00", "#c6d64a"]]; // for those that are ours
-const COLOURS = [
-  ["#2a3038", "#f0f4ea"], ["#008457", "#22e090"], ["#b683a9", "#c78391"], ["#d77e03", "#ffd60a"], ["#1a99ee", "#aae6fe"],
-  ["#7b1fa2", "#c23aac"], ["#767600", "#cfcf52"], ["#8b6a4f", "#c9a88b"], ["#7b8794", "#9aa6b3"], ["#117a8b", "#5fc9d8"],
-];
 const SYMBOLS = {
   circle: "M4 0A4 4 0 1 1-4 0A4 4 0 1 1 4 0Z",
   square: "M-3.5-3.5H3.5V3.5H-3.5Z",
@@ -65,7 +59,7 @@ function addMethod(item) {
   const looks = item.ours && ours < STRONG.length
     ? { colour: STRONG[ours], symbol: cycle([circle, square], ours) }
     : { colour: cycle(COLOURS, others), symbol: cycle(rest, others) };
-  methods.set(item.name, { ...item, ...looks });
+  methods.set(item.name, { ...looks, ...item });
 }
 
 function method(name) {
@@ -164,7 +158,8 @@ function csv(figure) {
     const held = { ...problem, ...curve, figure: figure.name, seed: run.seed };
     const fixed = (keys) => keys.map((key) => quoted(held[key])), before = fixed(TIDY), after = fixed(MINIMUM);
     const row = (i) => [...before, ...TRACE.map((key) => quoted(run[key][i])), ...after].join(",");
-    run.passes.forEach((_, i) => lines.push(row(i)));
+    const stays = (i) => i > 0 && TRACE.every((key) => run[key][i] === run[key][i - 1]); // one row for a point that stays
+    run.passes.forEach((_, i) => { if (!stays(i)) lines.push(row(i)); });
   };
   for (const problem of figure.problems) {
     for (const curve of problem.curves) curve.runs.forEach((run) => add(problem, curve, run));

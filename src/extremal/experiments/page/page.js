@@ -3,8 +3,8 @@
 // ---- the overview: ranks, and where each method ends
 
 function overview() {
-  const kinds = ["theory", "tuned"].filter((kind) => report.overview?.[kind]?.length);
-  const part = (kind) => [el("h3", {}, kind === "tuned" ? "Tuned steps" : "Steps as in theory"),
+  const kinds = ["own", "tuned"].filter((kind) => report.overview?.[kind]?.length);
+  const part = (kind) => [el("h3", {}, kind === "tuned" ? "Tuned steps" : "Own steps"),
     el("div", { class: "ranks" }, ranks(report.overview[kind], kind), heat(report.overview[kind], kind))];
   return kinds.length ? section("overview", "Who wins where", el("p", { class: "note" },
     "Methods are ranked on every problem by where they end. The coloured tables have log₁₀ of the final relative suboptimality, ",
@@ -101,11 +101,12 @@ function studyPlot(item) {
 
 const VERDICTS = {
   holds: ["✓", "yes"], "holds in part": ["◐", "part"], "does not hold here": ["✗", "no"], undecided: ["?", "unsure"],
-  "not measured": ["○", "open"],
+  "refuted by proof": ["✗", "no"], "not measured": ["○", "open"],
 };
+const word = (verdict) => verdict.split(";")[0]; // after it stands what is left open
 
 function verdict(name, count = "") {
-  const [sign, kind] = VERDICTS[name] ?? ["○", "open"];
+  const [sign, kind] = VERDICTS[word(name)] ?? ["○", "open"];
   return el("span", { class: `verdict ${kind}` }, el("span", { "aria-hidden": "true" }, `${sign} `), name + count);
 }
 
@@ -121,8 +122,9 @@ function claim(item) {
 
 function ledger() {
   const items = list("ledger"), count = (name) => items.filter((item) => item.verdict === name).length;
-  const rows = items.map(claim);
-  const counts = Object.keys(VERDICTS).filter(count).map((name) => verdict(name, `: ${count(name)}`));
+  const rows = items.map(claim), said = [...new Set(items.map((item) => item.verdict))];
+  const sorted = Object.keys(VERDICTS).flatMap((kind) => said.filter((name) => word(name) === kind));
+  const counts = sorted.map((name) => verdict(name, `: ${count(name)}`));
   return rows.length ? section("ledger", "The paper's claims, and what was measured", el("p", { class: "counts" }, counts),
     table(["claim", "where", "measured", "verdict", "command"], rows, "claims and verdicts", "ledger")) : null;
 }
@@ -174,8 +176,8 @@ const READING = [
     + "least difference to f_min that means something; nothing is drawn below it. On a non-convex problem f_min is the best "
     + "value known, and the floor bounds nothing.",
   "A run that ended in NaN counts as worse than any number, so a median breaks off where half of the runs have.",
-  "Tuned steps are the theory's times a factor, which the hover text and the tables give. Where it lies at the end of the grid "
-    + "of trials, they say so: a better one may lie beyond.",
+  "Own steps are those of each method's theory or public code. Tuned steps are these times a factor, which the hover text and "
+    + "the tables give. Where it lies at the end of the grid of trials, they say so: a better one may lie beyond.",
   "The buttons with the methods' names hide and show them on the whole page; with Shift, one is left alone. "
     + "Drag in a plot to zoom, double-click to go back.",
 ];

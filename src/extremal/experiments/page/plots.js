@@ -19,7 +19,7 @@ const faint = (hex, alpha) => `rgba(${[1, 3, 5].map((i) => parseInt(hex.slice(i,
 
 // ---- plots of curves
 
-const STEPS = { theory: "as in theory", tuned: "tuned", both: "both" };
+const STEPS = { own: "own", tuned: "tuned", both: "both" };
 
 /** Text for plotly, which reads some markup in its labels. */
 function plain(text) {
@@ -56,9 +56,9 @@ function bandTrace(rows, colour, meta, alpha) {
 function lineTrace(curve, rows, view, colours) {
   const { label, ours, colour, symbol } = method(curve.method), color = colours.pick(colour);
   const steps = curve.steps === "tuned" && finite(curve.factor) ? `tuned, × ${number(curve.factor)}` : STEPS[curve.steps];
-  const dash = view.steps === "both" && curve.steps === "theory" ? "dash" : "solid";
+  const dash = view.steps === "both" && curve.steps === "own" ? "dash" : "solid";
   return {
-    type: "scatter", mode: "lines+markers", name: plain(`${label}, ${steps}`),
+    type: "scatter", mode: "lines+markers", name: plain(`${label}, ${curve.steps === "own" ? "own steps" : steps}`),
     hovertemplate: hover(label, steps + (atEdge(curve) ? ", end of the grid" : ""), view, rows),
     x: rows.map((row) => row.x), y: rows.map((row) => row.y), customdata: rows.map((row) => row.band ?? []),
     line: { color, width: ours ? 2.4 : 1.5, dash }, marker: { color, symbol, size: ours ? 7 : 6, maxdisplayed: 6 },

@@ -160,7 +160,7 @@ const STATIONARY = "A small gap says that the point is nearly stationary, not th
 function hintFor(figure, view) {
   const rough = figure.problems.some((problem) => !problem.convex), gap = view.y === "gap";
   return [
-    `y: ${Y[view.y].hint}.`, view.steps === "both" && "Dashed: steps as in theory.",
+    `y: ${Y[view.y].hint}.`, view.steps === "both" && "Dashed: own steps.",
     rough && gap && STATIONARY,
     rough && !gap && "Non-convex: f_min is the best value known, not a proven minimum; the Frank-Wolfe gap is drawn below as "
       + "well.",
@@ -195,7 +195,7 @@ function setHidden(names) {
 }
 
 function figureSection(figure) {
-  const steps = curvesOf(figure).every((curve) => curve.steps === "tuned") ? "tuned" : "theory";
+  const steps = curvesOf(figure).every((curve) => curve.steps === "tuned") ? "tuned" : "own";
   const view = { x: "passes", y: "relative", log_x: false, log_y: true, steps, band: "quartiles", ...figure.view };
   const grid = (problems, only) => el("div", { class: problems.length === 1 ? "grid single" : "grid" },
     problems.map((problem) => panel(figure, problem, view, only)));

@@ -1,0 +1,19 @@
+"""What has to be installed for what, said before any work is done."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from extremal.checks import InputError
+
+EXTRAS = {  # modules, and the packages that have them
+    "demo": {"sklearn": "scikit-learn", "pandas": "pandas", "matplotlib": "matplotlib"},
+    "figures": {"matplotlib": "matplotlib", "plotly": "plotly", "pooch": "pooch", "platformdirs": "platformdirs"},
+}
+
+
+def check_extra(extra: str) -> None:
+    """Refuse to begin without the packages of an extra, with one line that says what to install."""
+    missing = [package for module, package in EXTRAS[extra].items() if find_spec(module) is None]
+    if missing:
+        raise InputError(f"this needs {', '.join(missing)}: pip install 'extremal[{extra}]'")
