@@ -18,10 +18,13 @@ SOURCE = Path(ex.__file__).parent
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each module may import those before it only
     "lazy", "checks", "clock", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active",
-    "hull", "manifolds", "data", "entries", "losses", "glm_losses", "multi_losses", "weighted", "margins", "smoothness",
+    "hull", "manifolds", "data", "entries", "losses", "glm_losses", "multi_losses", "named_losses", "weighted",
+    "margins", "smoothness",
     "objective", "intercepts", "separable", "restricted", "weights", "boxed", "output_slices", "slices", "secants", "completion",
-    "sampling", "sets", "rounding", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "bursts", "solver",
-    "recording", "driver", "paths", "many", "outputs", "libsvm", "files", "downloads", "datasets", "catalogue", "sklearn",
+    "sampling", "sets", "constraints", "reach",
+    "rounding", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "bursts", "solver",
+    "recording", "driver", "paths", "many", "outputs", "libsvm", "reading", "array_files", "files", "models",
+    "downloads", "datasets", "catalogue", "sklearn",
     "experiments", "bench", "cli",
 ]  # fmt: skip
 PUBLIC = {name: getattr(ex, name) for name in ex.__all__}

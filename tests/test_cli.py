@@ -16,11 +16,11 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import extremal as ex
-from extremal import cli, files
-from extremal.cli import solving
+from extremal import cli, models
+from extremal.cli import progress, solving
 from extremal.kernels.jit import KEPT
-from extremal.losses import LOSSES
 from extremal.methods import METHODS
+from extremal.named_losses import FORMS
 from extremal.sets import SETS
 
 PLAIN = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None, "GITHUB_ACTIONS": None}  # not a terminal, whatever the surroundings say
@@ -50,7 +50,8 @@ def run(*args):
 
 
 def solve(*args):
-    return run("solve", "data", "--set", "l1:2", *args)
+    """By the method of `direct`, unless another is named."""
+    return run("solve", "data", "--set", "l1:2", *([] if "--method" in args else ["--method", "sarah-fw"]), *args)
 
 
 def refused(result, *words):
@@ -163,7 +164,7 @@ def test_every_format(data, form):
     else:
         np.save("d.npy", np.column_stack([A, y]))
     target = {"csv": ["--target", "label"], "npz": ["--target", "y.npy"], "npy": []}[form]
-    said = json.loads(run("solve", f"d.{form}", "--set", "l1:2", "--json", *target).stdout)
+    said = json.loads(run("solve", f"d.{form}", "--set", "l1:2", "--method", "sarah-fw", "--json", *target).stdout)
     assert said["value"] == pytest.approx(direct()[1].value, rel=1e-9)
 
 
@@ -172,12 +173,12 @@ def test_positive_maps_numbers_and_text(data):
     expected = json.loads(solve("--json").stdout)["value"]
     for labels, positive in ((np.where(y > 0, 2, 1), "2"), (np.where(y > 0, 2.0, 5.0), "2"), (y, "+1")):
         np.savez("d.npz", A=sp.csr_array(A).toarray(), y=labels)
-        said = json.loads(run("solve", "d.npz", "--set", "l1:2", "--json", "--positive", positive).stdout)
+        said = json.loads(run("solve", "d.npz", "--set", "l1:2", "--method", "sarah-fw", "--json", "--positive", positive).stdout)
         assert said["value"] == pytest.approx(expected, rel=1e-9)
     names = np.where(y > 0, "yes", "no")
     text = "".join(",".join(map(str, row)) + f",{name}\n" for row, name in zip(A.tolist(), names, strict=True))
     Path("d.csv").write_text(text)
-    said = json.loads(run("solve", "d.csv", "--set", "l1:2", "--json", "--positive", "yes").stdout)
+    said = json.loads(run("solve", "d.csv", "--set", "l1:2", "--method", "sarah-fw", "--json", "--positive", "yes").stdout)
     assert said["value"] == pytest.approx(expected, rel=1e-9)
 
 
@@ -200,6 +201,178 @@ def test_a_spent_budget_is_printed_and_saved_with_code_3(data):
         assert not held["converged"]
 
 
+# ---- models in words
+
+
+def table(path="t.csv", n=80, seed=0, header=True, order=(0, 1, 2)):
+    """Rows with names and a price; the columns in some order."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, 3)).round(3)
+    y = (A @ [2.0, -1.0, 0.5] + 3 + 0.1 * rng.standard_normal(n)).round(3)
+    names = np.array(["income", "debt", "age"])
+    head = ",".join([*names[list(order)], "price"]) + "\n" if header else ""
+    rows = np.column_stack([A[:, list(order)], y])
+    Path(path).write_text(head + "".join(",".join(map(str, row)) + "\n" for row in rows.tolist()))
+    return A, y
+
+
+def solved(*args):
+    result = run("solve", "t.csv", "--json", *args)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_auto_is_the_default_and_says_what_it_chose(data):
+    said = json.loads(run("solve", "data", "--set", "l1:2", "--json").stdout)
+    _, r = direct("auto")
+    assert (said["value"], said["method"], said["why"]) == (r.value, "auto", r.why)
+    assert said["x"] == r.x.tolist()
+    text = run("solve", "data", "--set", "l1:2").stdout
+    assert "Logistic() of 60 rows x 8 features, no intercept" in text
+    assert "l1:2: L1Ball(radius=2.0, shape=(8,))" in text
+    assert r.why in text
+
+
+@pytest.mark.parametrize(
+    ("words", "constraint"),
+    [
+        ("nonneg", "nonneg"), ("positive", "nonneg"), ("l1:3 & nonneg", "l1:3 & nonneg"), ("income <= 1 & age >= 0", None),
+        ("l1:50%", "l1:50%"), ("l1", "l1:10"), ("groups:1;income,debt;age", None), ("monotone", None), ("free", None),
+        ("[0, 1]", None), ("simplex", None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("loss", ["squared", "huber", "quantile:0.9"])
+def test_words_mean_what_they_mean_to_estimators(data, words, constraint, loss):
+    from extremal.sklearn import ConstrainedGLM
+
+    A, y = table()
+    said = solved("--set", words, "--loss", loss, "--intercept", "--tol", 1e-7)
+    pandas = pytest.importorskip("pandas")
+    model = ConstrainedGLM(loss, constraint or words, tol=1e-7).fit(pandas.DataFrame(A, columns=["income", "debt", "age"]), y)
+    assert said["value"] == pytest.approx(model.objective_, rel=1e-5)
+    np.testing.assert_allclose(said["x"], model.coef_, atol=2e-2)
+    if loss != "quantile:0.9":  # of which several are best
+        assert said["intercept"] == pytest.approx(model.intercept_, abs=2e-2)
+    assert (said["features"], said["target"]) == (["income", "debt", "age"], "price")
+
+
+def test_counts(data):
+    A, _ = table()
+    y = np.random.default_rng(1).poisson(np.exp(0.3 * A[:, 0]))
+    np.savez("c.npz", X=A, y=y)
+    result = run("solve", "c.npz", "--set", "box:-1,1", "--loss", "poisson", "--intercept", "--out", "m.npz", "--json")
+    assert result.exit_code == 0
+    said = json.loads(result.stdout)
+    mean = np.exp(A @ said["x"] + said["intercept"])
+    assert mean.mean() == pytest.approx(y.mean(), rel=1e-3)
+    assert predicted("m.npz", "c.npz")["mean"] == pytest.approx(mean, rel=1e-12)
+
+
+def test_a_loss_without_a_minimum_says_so(data):
+    np.savez("c.npz", X=np.array([[-1.0], [1.0]]), y=np.array([-1.0, 1.0]))
+    result = run("solve", "c.npz", "--set", "nonneg", "--json")
+    assert result.exit_code == 3
+    said = json.loads(result.stdout)
+    assert (said["status"], said["converged"]) == ("unbounded", False)
+    assert "goes on falling" in said["sentence"]
+    refused(run("solve", "c.npz", "--set", "l1:30%"), "--set l1:30%", "goes on falling")
+
+
+# ---- predictions
+
+
+def predicted(*args):
+    result = run("predict", *args)
+    assert result.exit_code == 0, result.output
+    rows = [line.split(",") for line in result.stdout.splitlines()]
+    columns = {name: column for name, *column in zip(*rows, strict=True)}
+    return {name: column if name == "class" else [float(v) for v in column] for name, column in columns.items()}
+
+
+def test_columns_go_by_name_whatever_their_order(data):
+    A, _ = table()
+    said = solved("--set", "nonneg", "--loss", "squared", "--intercept", "--out", "m.npz")
+    expected = A @ said["x"] + said["intercept"]
+    table("other.csv", order=(2, 0, 1))
+    assert predicted("m.npz", "other.csv")["value"] == pytest.approx(expected, rel=1e-12)
+    np.save("A.npy", A)
+    np.savez("A.npz", A=A)
+    for name in ("A.npy", "A.npz"):
+        assert predicted("m.npz", name)["value"] == pytest.approx(expected, rel=1e-12)
+    table("bare.csv", header=False)
+    refused(run("predict", "m.npz", "bare.csv"), "bare.csv: expected 3 columns", "got 4; name the column that is no feature by")
+    assert predicted("m.npz", "bare.csv", "--target", "3")["value"] == pytest.approx(expected, rel=1e-12)
+    assert run("predict", "m.npz", "A.npy", "--out", "p.csv").stdout == ""
+    assert len(Path("p.csv").read_text().splitlines()) == 81
+    assert json.loads(run("predict", "m.npz", "A.npy", "--json").stdout)["value"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_classes_and_probabilities_are_those_of_the_estimators(data):
+    from extremal.sklearn import ConstrainedMultinomialRegression
+
+    A, _ = table(n=120)
+    y = np.array(["c", "a", "b"])[np.where(A[:, 0] > 0.5, 0, np.where(A[:, 1] > 0, 1, 2))]
+    rows = [["u", "v", "w", "kind"], *([*a, k] for a, k in zip(A.tolist(), y, strict=True))]
+    Path("k.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+    args = ("--loss", "multinomial", "--intercept", "--tol", 1e-5, "--passes", 1000, "--out", "m.npz")
+    result = run("solve", "k.csv", "--set", "groups:5", *args, "--json")
+    assert result.exit_code == 0, result.output
+    said = predicted("m.npz", "k.csv")
+    model = ConstrainedMultinomialRegression("groups:5", tol=1e-5).fit(A, y)
+    assert list(said) == ["class", "probability of a", "probability of b", "probability of c"]
+    shares = np.column_stack([said[f"probability of {k}"] for k in "abc"])
+    np.testing.assert_allclose(shares, model.predict_proba(A), atol=2e-2)
+    assert np.mean(said["class"] == model.predict(A)) > 0.97
+
+
+def test_two_classes_keep_their_labels(data):
+    for positive, expected in ((["--positive", "-1"], {"-1", "1.0"}), ([], {"-1.0", "1.0"})):
+        assert run("solve", "data", "--set", "l1:2", "--out", "m.npz", *positive).exit_code == 0
+        result = run("predict", "m.npz", "data")
+        head, *rows = result.stdout.splitlines()
+        assert {row.split(",")[0] for row in rows} == expected
+        assert set(head.split(",")[1:]) == {f"probability of {label}" for label in expected}
+    _, y = problem()
+    right = [row.split(",")[0] for row in rows] == np.array([str(v) for v in y])
+    assert right.mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["m.npz", "other.csv"], ["other.csv: has no column 'income' (2 more", "its columns are 'a, b, c, d'"]),
+        (["m.npz", "wide"], ["wide: expected 3 features as in the model, got 8"]),
+        (["m.npz", "m.npz"], ["m.npz: expected an array A or X"]),
+        (["other.csv", "t.csv"], ["other.csv: the file is truncated or damaged"]),
+        (["no.npz", "t.csv"], ["no.npz: this is no model"]),
+        (["odd.npz", "t.csv"], ["odd.npz: this is no model that can be used"]),
+        (["gone.npz", "t.csv"], ["gone.npz: cannot be read"]),
+        (["m.npz", "gone.csv"], ["gone.csv: cannot be read"]),
+        (["m.npz", "t.csv", "--out", "gone/p.csv"], ["there is no directory gone"]),
+    ],
+)
+def test_what_does_not_fit_is_one_line(data, args, words):
+    table()
+    solved("--set", "nonneg", "--loss", "squared", "--out", "m.npz")
+    Path("other.csv").write_text("a,b,c,d\n1,2,3,4\n")
+    data.rename("wide")
+    np.savez("no.npz", A=np.eye(3))
+    np.savez("odd.npz", x=np.array([1.0, np.nan]), loss="squared")
+    refused(run("predict", *args), *words)
+
+
+def test_features_that_no_memory_can_hold(data, monkeypatch):
+    Path("wide").write_text("1 1:1\n-1 2147483647:1\n")
+    monkeypatch.setattr(solving, "available_memory", lambda: 10**9)
+    refused(run("solve", "wide", "--set", "l1:1"), "wide: 2147483647 features are more than the memory can hold")
+    monkeypatch.setattr(solving, "available_memory", lambda: None)  # where the system does not say
+    assert run("solve", "data", "--set", "l1:2").exit_code == 0
+
+
+def test_methods_that_draw_batches_take_no_intercept(data):
+    refused(solve("--intercept"), "batch")
+
+
 # ---- mistakes
 
 
@@ -209,7 +382,7 @@ def test_a_spent_budget_is_printed_and_saved_with_code_3(data):
         (["--method", "sara-fw"], ["unknown method 'sara-fw'", "did you mean 'sarah-fw'?"]),
         (["--loss", "logistik"], ["unknown loss 'logistik'", "did you mean 'logistic'?"]),
         (["--set", "l11:2"], ["unknown set 'l11'", "did you mean 'l1'?"]),
-        (["--set", "l1"], ["cannot read the set 'l1': write l1:RADIUS"]),
+        (["--set", "lp:2"], ["cannot read the set 'lp:2': write lp:RADIUS,P"]),
         (["--set", "l1:x"], ["cannot read the set 'l1:x'"]),
         (["--set", "l1:0"], ["radius", "positive", "got 0"]),
         (["--set", "l1:-1"], ["radius", "positive", "got -1"]),
@@ -240,7 +413,7 @@ def test_a_wrong_option_is_one_line(data, args, words):
 @pytest.mark.parametrize("out", ["gone/model.npz", ".", os.devnull])
 def test_out_is_refused_before_the_run(data, monkeypatch, out):
     monkeypatch.setattr(solving, "minimize", lambda *_, **__: pytest.fail("the run was made"))
-    monkeypatch.setattr(solving, "load", lambda *_: pytest.fail("the file was read"))
+    monkeypatch.setattr(solving, "read", lambda *_: pytest.fail("the file was read"))
     refused(solve("--out", out), "cannot be written")
     assert os.listdir() == ["data"]
 
@@ -280,14 +453,18 @@ def test_nan_in_arrays_is_one_line(data, where, positive):
 
 
 @pytest.mark.parametrize(
-    ("error", "words"), [(OSError(28, "No space left on device"), "No space left"), (MemoryError(), "not enough memory")]
+    ("error", "words"),
+    [
+        (OSError(28, "No space left on device"), "model.npz: cannot be written (No space left"),
+        (MemoryError(), "not enough memory"),
+    ],
 )
 def test_trouble_while_saving_does_not_cost_the_answer(data, monkeypatch, error, words):
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr(files.np, "savez", fails)
-    result = solve("--out", "model.npz", "--json")
+    monkeypatch.setattr(models.Path, "write_bytes", fails)
+    result = solve("--out", "model.npz", "--json", "--quiet")
     assert result.exit_code == 2
     assert json.loads(result.stdout)["value"] == direct()[1].value
     assert result.stderr.startswith("error: ")
@@ -327,7 +504,7 @@ def test_options_of_the_wrong_type_end_with_code_2(data, value):
 
 def test_progress_is_for_terminals_however_long_a_run_takes(data, monkeypatch):
     hours = itertools.count(0, 3600)
-    monkeypatch.setattr(solving, "time", types.SimpleNamespace(monotonic=lambda: next(hours)))
+    monkeypatch.setattr(progress, "time", types.SimpleNamespace(monotonic=lambda: next(hours)))
     for quiet in ((), ("--quiet",)):
         shown = solve("--json", "--tol", 0, *quiet)
         assert shown.stderr == ""
@@ -336,15 +513,15 @@ def test_progress_is_for_terminals_however_long_a_run_takes(data, monkeypatch):
 
 def test_measuring_for_progress_is_rare(monkeypatch):
     now, measured = [0.0], []
-    monkeypatch.setattr(solving.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
 
     def slow(state):
         measured.append(now[0])
         now[0] += 1.0
         return ""
 
-    monkeypatch.setattr(solving, "_measure", slow)
-    watch = solving._Watch(0.1, lambda passes, text: None)
+    monkeypatch.setattr(progress, "_measure", slow)
+    watch = progress._Watch(0.1, lambda passes, text: None)
     state = types.SimpleNamespace(calls=types.SimpleNamespace(grads=1), f=types.SimpleNamespace(n=1))
     while now[0] < 100:
         watch(state)
@@ -413,7 +590,23 @@ def test_a_terminal_gets_a_bar_and_stdout_stays_clean(data, on_a_terminal):
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
 def test_ctrl_c_in_mid_run_gives_the_best_certified_point(data, on_a_terminal):
     start, seen = on_a_terminal
-    process = start("solve", "data", "--set", "l1:2", "--passes", 1e8, "--tol", 0, "--atol", 0, "--json", "--out", "model.npz")
+    process = start(
+        "solve",
+        "data",
+        "--set",
+        "l1:2",
+        "--method",
+        "sarah-fw",
+        "--passes",
+        1e8,
+        "--tol",
+        0,
+        "--atol",
+        0,
+        "--json",
+        "--out",
+        "model.npz",
+    )
     assert b"of 1e+08 passes, value" in seen(b"passes, value")  # it is running
     process.send_signal(signal.SIGINT)
     stdout, _ = process.communicate(timeout=60)
@@ -430,7 +623,7 @@ def test_ctrl_c_in_mid_run_gives_the_best_certified_point(data, on_a_terminal):
     assert ex.L1Ball(2.0).contains(x)
     assert f.value(x) == pytest.approx(value, rel=1e-12)
     assert x @ g + 2.0 * np.abs(g).max() == pytest.approx(gap, rel=1e-6, abs=1e-12)
-    assert value < f.value(np.zeros(8))
+    assert value <= f.value(np.zeros(8))  # on a slow machine the start is all that there was time for
     assert sorted(os.listdir()) == ["data", "model.npz"]
 
 
@@ -468,7 +661,10 @@ def test_ctrl_c_before_the_first_state_is_one_line(data, monkeypatch):
 # ---- lists, the demonstration, help
 
 
-@pytest.mark.parametrize(("command", "names"), [("sets", SETS), ("losses", LOSSES)])
+WORDS = [*SETS, "groups", "nonneg", "bounds", "relations", "&"]
+
+
+@pytest.mark.parametrize(("command", "names"), [("sets", WORDS), ("losses", FORMS)])
 def test_lists(command, names):
     rows = json.loads(run(command, "--json").stdout)
     assert [row["name"] for row in rows] == list(names)
@@ -534,7 +730,7 @@ def test_version_and_help():
 def test_the_installed_command(data):
     """As users run it: a process of its own, the exit code seen from outside, no traceback."""
     command = [sys.executable, "-c", CHILD, "solve", "data", "--set"]
-    good = subprocess.run([*command, "l1:2", "--tol", "0.05", "--json"], capture_output=True, text=True, timeout=60)
+    good = subprocess.run([*command, "l1:2", "--tol", "0.05", "--json", "--quiet"], capture_output=True, text=True, timeout=60)
     assert (good.returncode, heard(good.stderr)) == (0, "")
     assert json.loads(good.stdout)["converged"] is True
     bad = subprocess.run([*command, "l3:2"], capture_output=True, text=True, timeout=60)

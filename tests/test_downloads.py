@@ -17,6 +17,7 @@ from server import BODY, TINY, cut, cut_without_length, good, ignores_range, nam
 from extremal import datasets, downloads
 from extremal.checks import InputError
 from extremal.datasets import CATALOGUE, DownloadError
+from extremal.outputs import is_open, locked
 
 pytestmark = pytest.mark.usefixtures("user", "waits")
 
@@ -331,12 +332,12 @@ def test_one_that_fails_does_not_touch_what_another_has_begun(server, user):
 
 def test_a_lock_on_a_file_that_was_renamed_is_none(tmp_path):
     part = tmp_path / "x.part"
-    handle = downloads._lock(part)
+    handle = locked(part, os.O_RDWR | os.O_CREAT)
     if handle is None:
         pytest.skip("no file locks here")
-    assert downloads._lock(part) is None  # held
+    assert locked(part, os.O_RDWR | os.O_CREAT) is None  # held
     part.rename(tmp_path / "x")
-    assert not downloads._same(handle, part)
+    assert not is_open(handle, part)
     with downloads._held(part) as ours:  # another file of that name
         assert ours
         part.write_bytes(b"1")
@@ -355,10 +356,10 @@ def test_a_part_that_is_renamed_before_its_lock_is_left_alone(tmp_path, monkeypa
         return flock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    handle = downloads._lock(part)
+    handle = locked(part, os.O_RDWR | os.O_CREAT)
     assert handle is not None
-    assert downloads._same(handle, part)
-    assert not downloads._same(handle, tmp_path / "x")
+    assert is_open(handle, part)
+    assert not is_open(handle, tmp_path / "x")
     assert len(calls) == 2
     os.close(handle)
 

@@ -227,6 +227,9 @@ def test_an_open_shape_is_asked_for(C):
         ("hypersimplex:3", ex.Hypersimplex(3)),
         ("budget-box:-1,1,0", ex.BudgetBox(-1.0, 1.0, 0.0)),
         ("monotone:0,1", ex.Monotone(0.0, 1.0)),
+        ("nuclear:3", ex.NuclearBall(3.0)),
+        ("l1", ex.L1Ball(10.0)),
+        ("spectral", ex.SpectralBall(10.0)),
     ],
 )
 def test_sets_by_a_short_string(text, wanted):
@@ -242,7 +245,7 @@ def test_sets_by_a_short_string(text, wanted):
         ("capped-simplex", "write capped-simplex:CAP or capped-simplex:CAP,TOTAL"),
         ("symplex", "did you mean 'simplex'?"),
         ("", "unknown set"),
-        ("l1", "write l1:RADIUS"),
+        ("lp", "write lp:RADIUS,P"),
         ("l1:", "write l1:RADIUS"),
         ("l1:abc", "write l1:RADIUS"),
         ("l1:1,2", "write l1:RADIUS"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, linprog
 
 import extremal as ex
+from extremal.constraints import read_constraint
 from extremal.rounding import settle, violation
-from extremal.sklearn.constraints import read_constraint
 
 INF = math.inf
 NAMES = ["age", "income", "debt", "tenure"]
@@ -48,6 +49,10 @@ def least(g, lower, upper, A=None, b=None, A_eq=None, b_eq=None, l1=None) -> flo
     [
         ("l1:10", None, ex.L1Ball(10.0)),
         ("l1", 10, ex.L1Ball(10.0)),
+        ("l1", None, ex.L1Ball(10.0)),
+        ("linf", None, ex.LinfBall(10.0)),
+        ("l1 & positive", None, ex.UnitSimplex(10.0)),
+        ("groups;size=2", None, ex.GroupBall(10.0, [[0, 1], [2, 3]])),
         ("L1: 10", None, ex.L1Ball(10.0)),
         ("l2:3", None, ex.L2Ball(3.0)),
         ("linf", 0.5, ex.LinfBall(0.5)),
@@ -332,7 +337,8 @@ def test_coefficients_of_several_outputs():
     [
         ("l3:1", None, "no constraint of that name"),
         ("simlex", None, r"no constraint of that name; did you mean 'simplex'\?"),
-        ("l1", None, "write l1:RADIUS or give radius="),
+        ("l1:", None, "write l1:RADIUS or give radius="),
+        ("lp:3", None, "write lp:RADIUS,P or give radius="),
         ("l1:10", 5, "`radius` must be left out, or meet one constraint in words .* no part of it is without one"),
         ("l1 & l2", 5, "more than one part of it is without one"),
         ("nonneg", 5, "no part of it is without one"),
@@ -352,7 +358,6 @@ def test_coefficients_of_several_outputs():
         ("monotone:1", None, "write monotone or monotone:LOWER,UPPER"),
         ("monotone:1,0", None, "the bounds must be in order"),
         ("groups:5", None, "groups of features are missing"),
-        ("groups;size=2", None, "a radius is missing"),
         ("groups:5;size=3", None, "4 features cannot be cut into groups of 3"),
         ("groups:5;0-1;1-3", None, "must not overlap.*exactly one group"),
         ("groups:5;0-1", None, "but 2 is in none.*exactly one group"),
@@ -405,6 +410,55 @@ def test_what_cannot_be_is_refused_with_the_reason(constraint, radius, message):
     with pytest.raises(ex.InputError, match=message) as caught:
         read(constraint, radius)
     assert "`constraint" in str(caught.value) or "`radius`" in str(caught.value)
+
+
+SIGNS = {"nonneg": ("positive", "nonnegative", "pos"), "nonpos": ("negative", "nonpositive", "neg")}
+ORDERS = {"monotone": ("increasing", "nondecreasing"), "monotone-decreasing": ("decreasing", "nonincreasing")}
+OPPOSITE = {"nonneg": "nonpos", "nonpos": "nonneg", "monotone": "monotone-decreasing", "monotone-decreasing": "monotone"}
+
+
+@pytest.mark.parametrize(("meant", "word"), [(m, w) for m, words in (SIGNS | ORDERS).items() for w in words])
+def test_words_for_the_same_are_understood(meant, word):
+    for written in (word, word.upper(), re.sub("^non", "non-", word), re.sub("^non", "non_", word)):
+        np.testing.assert_array_equal(corners(written), corners(meant))
+
+
+def corners(constraint) -> np.ndarray:
+    C = read(constraint).set(5.0)
+    return np.array([C.lmo(g).to_array() for g in (np.ones(4), -np.ones(4), np.arange(4) - 1.5, 1.5 - np.arange(4))])
+
+
+def misspelt(word):
+    """The word with a letter missing, doubled or swapped, or another in its place."""
+    for i in range(len(word)):
+        yield from (
+            word[:i] + word[i + 1 :],
+            word[:i] + word[i] + word[i:],
+            word[:i] + word[i + 1 : i + 2] + word[i] + word[i + 2 :],
+        )
+        yield from (word[:i] + c + word[i + 1 :] for c in "aeopsx")
+
+
+@pytest.mark.parametrize(("meant", "word"), [(m, w) for m, words in (SIGNS | ORDERS).items() for w in (m, *words)])
+def test_the_opposite_is_never_proposed(meant, word):
+    proposed = 0
+    for text in set(misspelt(word)):
+        try:
+            read(text)
+        except ex.InputError as error:
+            hint = str(error).partition("did you mean")[2].partition("?")[0]
+            assert hint.strip(" '") != OPPOSITE[meant], text
+            proposed += hint.strip(" '") == meant
+        else:  # the mistake is a word too
+            assert not np.array_equal(corners(text), corners(OPPOSITE[meant])), text
+    assert proposed or len(word) < 6
+
+
+@pytest.mark.parametrize("text", ["npos", "nneg", "onnegative", "nnegative"])
+def test_what_may_mean_both_is_left_open(text):
+    with pytest.raises(ex.InputError, match="no constraint of that name") as caught:
+        read(text)
+    assert "did you mean" not in str(caught.value)
 
 
 @pytest.mark.parametrize("constraint", ["age <= income", "monotone", (ROWS, 1.0), "l1:2 & sum == 1"])

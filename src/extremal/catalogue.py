@@ -12,6 +12,7 @@ from rich.text import Text
 
 from extremal import checks
 from extremal.methods import METHODS, Card
+from extremal.outputs import terminal
 
 COLUMNS = (
     "method", "convex SFO", "convex LMO", "non-convex SFO", "non-convex LMO", "full gradients", "big batches", "needs",
@@ -57,7 +58,7 @@ def table() -> Group:
 
 def show_table(console: Console) -> None:
     """Print the table at its full width, whatever the terminal's."""
-    wide = Console(file=console.file, width=max(console.width, 200), force_terminal=console.is_terminal)
+    wide = terminal(file=console.file, width=max(console.width, 200), force_terminal=console.is_terminal)
     wide.print(table(), soft_wrap=False)
 
 

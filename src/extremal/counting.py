@@ -186,7 +186,6 @@ class _CountedSlice:
         H = self.inner.hessian(z, far, width)
         return H if isinstance(H, np.ndarray) else _CountedProducts(H, self.f)
 
-
     def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None:
         """The same, if there is a factor."""
         B = self.inner.root(z, far, width)

@@ -12,6 +12,7 @@ from time import sleep
 from typing import Any
 
 from extremal.checks import InputError
+from extremal.outputs import is_open, locked
 
 WAITS = (1.0, 3.0)  # seconds between attempts, so there are three
 TIMEOUT = (10.0, 30.0)  # seconds to connect, and seconds of silence after that
@@ -208,36 +209,11 @@ def _reason(error: BaseException, timeout: tuple[float, float]) -> str:
 @contextmanager
 def _held(part: Path) -> Iterator[bool]:
     """Make the partial file and hold its lock; False, at once, if another holds it or there are no locks here."""
-    handle = _lock(part)
+    handle = locked(part, os.O_RDWR | os.O_CREAT)
     try:
         yield handle is not None
     finally:
         if handle is not None:
-            if _same(handle, part) and os.fstat(handle).st_size == 0:
+            if is_open(handle, part) and os.fstat(handle).st_size == 0:
                 part.unlink()
             os.close(handle)  # ends the lock
-
-
-def _lock(part: Path) -> int | None:
-    try:
-        import fcntl
-    except ImportError:  # Windows: a part for each process
-        return None
-    while True:
-        handle = os.open(part, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            return None
-        if _same(handle, part):
-            return handle
-        os.close(handle)  # whoever held it has renamed it meanwhile: that is the finished file, hands off
-
-
-def _same(handle: int, path: Path) -> bool:
-    """Whether the open file is still the one of that name."""
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
-    except FileNotFoundError:
-        return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ from extremal.iterates import answer, wide
 from extremal.methods import Budget, Method, Recipe
 from extremal.objective import Objective
 from extremal.recording import Recorder
-from extremal.result import Certificate, Record, Result, Status, Trace
+from extremal.result import Certificate, Record, Result, Status
 from extremal.sets import ConvexSet
 from extremal.sets.base import Unsure, counted
 from extremal.solver import Setup, State, loop, prepare

@@ -1,36 +1,38 @@
-"""Data sets from files (LIBSVM text, CSV, .npz, .npy), and models to files. Whatever is wrong is one `InputError`."""
+"""Data sets from files: LIBSVM text, CSV, .npz, .npy. Whatever is wrong is one `InputError`."""
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
-import lzma
-import zipfile
-import zlib
+import io
 from array import array
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.lib.npyio import NpzFile
 
 from extremal import libsvm
+from extremal.array_files import read_npy, read_npz
 from extremal.checks import InputError
 from extremal.libsvm import is_number, parse_number, refuse_non_finite, short
-from extremal.outputs import whole
-from extremal.result import Result
+from extremal.reading import OPENERS, opened
 
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_DAMAGE = (EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
-_NO_ARRAY = (ValueError, KeyError, TypeError, NotImplementedError, RuntimeError)  # np.load and load_npz on wrong contents
+Chosen = tuple[Sequence[int], int | None]  # the numbers of the columns that are features, and of the target's
 
 
-def load(path: str | Path, target: str | int | Path | None = None) -> tuple[Any, np.ndarray]:
+@dataclass(frozen=True)
+class Table:
+    """What a file holds: features A, targets y, and the names of both if the file has them."""
+
+    A: Any
+    y: np.ndarray | None
+    names: tuple[str, ...] | None = None
+    target: str | None = None
+
+
+def load(path: str | Path, target: str | int | Path | None = None, *, max_bytes: int | None = None) -> tuple[Any, np.ndarray]:
     r"""Read features A and targets y; the file's suffix says how.
 
     ``.csv``: a first row without any number is a header. ``.npy``: a matrix. ``.npz``: arrays A (or X) and y, or what
@@ -44,6 +46,9 @@ def load(path: str | Path, target: str | int | Path | None = None) -> tuple[Any,
     target : str, int or Path, optional
         Where y is. CSV: a column's name or 0-based number; .npy: a column's number, or a .npy file that holds y; .npz:
         a .npy file that holds y. Left out, it is the last column, or the array y.
+    max_bytes : int, optional
+        How much a compressed file may hold: a small file can grow without bound. Left out, it is what the environment variable
+        EXTREMAL_MAX_BYTES says, or 2^30.
 
     Examples
     --------
@@ -56,64 +61,136 @@ def load(path: str | Path, target: str | int | Path | None = None) -> tuple[Any,
     (array([[0.5, 0. , 2. ],
            [0. , 1. , 0. ]]), array([ 1., -1.]))
     """
+    table = read(path, target, max_bytes)
+    assert table.y is not None
+    return table.A, table.y
+
+
+def read(path: str | Path, target: str | int | Path | None = None, max_bytes: int | None = None) -> Table:
+    r"""Like `load`, with the names of the columns if the file has a header.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "t.csv").write_text("age,price\n3,10\n4,12\n")
+    ...     table = read(Path(folder, "t.csv"))
+    >>> table.names, table.target
+    (('age',), 'price')
+    """
     path = Path(path)
-    packed = path.suffix.lower() in _OPENERS
+    kind = _kind(path)
+    if kind in (".npz", ".npy"):
+        table = _arrays(path, kind, target, max_bytes)
+    elif kind == ".csv":
+        table = _csv(path, max_bytes, lambda width, header: _all_but(_column(path, target, width, header), width))
+    else:
+        if target is not None:
+            raise InputError(f"{path}: LIBSVM text has its targets at the start of each line; leave out target={target!r}")
+        table = _libsvm(path, max_bytes)
+    _check_matrix(path, table.A)
+    if table.y is None or table.y.shape != (table.A.shape[0],):
+        shape = None if table.y is None else table.y.shape
+        raise InputError(f"{path}: expected one target for each of the {table.A.shape[0]} rows, got targets of shape {shape}")
+    return table
+
+
+def _kind(path: Path) -> str:
+    packed = path.suffix.lower() in OPENERS
     kind = (path.with_suffix("") if packed else path).suffix.lower()
     if packed and kind in (".npz", ".npy"):
         raise InputError(f"{path}: a compressed {kind} file is not read; decompress it first")
-    A, y = _arrays(path, kind, target) if kind in (".npz", ".npy") else _text(path, kind, target)
+    return kind
+
+
+def _check_matrix(path: Path, A: Any) -> None:
     if A.ndim != 2 or 0 in A.shape or A.dtype.kind not in "biuf":
         raise InputError(f"{path}: expected a matrix of real numbers, got shape {A.shape} of dtype {A.dtype}")
-    if y.shape != (A.shape[0],):
-        raise InputError(f"{path}: expected one target for each of the {A.shape[0]} rows, got targets of shape {y.shape}")
-    return A, y
 
 
-@contextmanager
-def _reading(path: Path, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turn what a missing, unreadable or damaged file raises into one sentence."""
-    try:
-        if path.is_file() and path.stat().st_size == 0:
-            raise InputError(f"{path}: the file is empty")
-        yield
-    except InputError:
-        raise
-    except _DAMAGE as error:
-        raise InputError(f"{path}: the file is truncated or damaged ({_reason(error)})") from None
-    except (OSError, *also) as error:
-        raise InputError(f"{path}: cannot be read ({_reason(error)})") from None
+def read_features(
+    path: str | Path, width: int, names: Sequence[str] | None = None, drop: str | int | None = None, max_bytes: int | None = None
+) -> Table:
+    r"""The features alone, for a model of ``width`` features that may have names; targets that a file has are left out.
 
+    Columns go by their names if both the model and the file have them, otherwise by their order. ``drop`` is a column of a
+    CSV or .npy file that is no feature.
 
-def _reason(error: BaseException) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return text.strip().partition("\n")[0] or type(error).__name__
-
-
-def _text(path: Path, kind: str, target: Any) -> tuple[Any, np.ndarray]:
-    opener: Any = _OPENERS.get(path.suffix.lower(), open)
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "t.csv").write_text("id,b,a\n7,1,2\n8,3,4\n")
+    ...     read_features(Path(folder, "t.csv"), 2, ("a", "b")).A
+    array([[2., 1.],
+           [4., 3.]])
+    """
+    path = Path(path)
+    kind = _kind(path)
     if kind == ".csv":
-        with _reading(path), opener(path, "rt", encoding="utf-8-sig", errors="backslashreplace", newline="") as lines:
-            return _csv(path, lines, target)
-    with _reading(path), opener(path, "rb") as file:
-        if target is not None:
-            raise InputError(f"{path}: LIBSVM text has its targets at the start of each line; leave out target={target!r}")
-        return libsvm.read(path, file)
+        table = _csv(path, max_bytes, lambda count, header: (_places(path, width, names, drop, count, header), None))
+    elif kind == ".npy":
+        A = read_npy(path)
+        _check_matrix(path, A)
+        table = Table(A[:, _places(path, width, names, drop, A.shape[1], [])], None)
+    else:
+        table = Table(read_npz(path, max_bytes=max_bytes)[0], None) if kind == ".npz" else _libsvm(path, max_bytes)
+    _check_matrix(path, table.A)
+    d = table.A.shape[1]
+    if kind not in (".csv", ".npy", ".npz") and d < width:  # the last features may be 0 everywhere
+        table.A.resize((table.A.shape[0], width))
+    elif d != width:
+        raise InputError(f"{path}: expected {width} features as in the model, got {d}")
+    return replace(table, y=None)
 
 
-def _csv(path: Path, lines: Iterable[str], target: Any) -> tuple[np.ndarray, np.ndarray]:
-    reader = csv.reader(lines, skipinitialspace=True)
-    try:
-        rows = ((reader.line_num, row) for row in reader if any(field.strip() for field in row))
-        number, first = next(rows, (0, []))
-        if not first:
-            raise InputError(f"{path}: the file holds no rows")
-        header = [] if any(map(is_number, first)) else [name.strip() for name in first]
-        if "" in header:
-            raise InputError(f"{path}:{number}: column {header.index('')} has no name (a row index? write the file without it)")
-        column = _column(path, target, len(first), header)
-        return _table(path, rows if header else chain([(number, first)], rows), len(first), column)
-    except csv.Error as error:
-        raise InputError(f"{path}:{reader.line_num}: {error}") from None
+def _places(path: Path, width: int, names: Sequence[str] | None, drop: Any, count: int, header: list[str]) -> list[int]:
+    """The columns of a file that are the features of a model, in the model's order."""
+    if names is not None and header:
+        lost = [name for name in names if header.count(name) != 1]
+        if lost:
+            what = "has no column" if lost[0] not in header else "has more than one column"
+            more = f" ({len(lost) - 1} more of the model's features are not there)" if len(lost) > 1 else ""
+            raise InputError(f"{path}: {what} {lost[0]!r}{more}; its columns are {short(', '.join(header), 200)}")
+        return [header.index(name) for name in names]
+    left = [j for j in range(count) if drop is None or j != _column(path, drop, count, header)]
+    if len(left) != width:
+        hint = "; name the column that is no feature by target" if len(left) == width + 1 and drop is None else ""
+        raise InputError(f"{path}: expected {width} columns, one for each feature of the model, got {len(left)}{hint}")
+    return left
+
+
+def _libsvm(path: Path, max_bytes: int | None) -> Table:
+    with opened(path, max_bytes) as file:
+        return Table(*libsvm.read(path, file))
+
+
+def _all_but(column: int, width: int) -> Chosen:
+    return [j for j in range(width) if j != column], column
+
+
+def _csv(path: Path, max_bytes: int | None, choose: Callable[[int, list[str]], Chosen]) -> Table:
+    with opened(path, max_bytes) as file:
+        lines = io.TextIOWrapper(file, encoding="utf-8-sig", errors="backslashreplace", newline="")
+        reader = csv.reader(lines, skipinitialspace=True)
+        try:
+            return _parsed(path, ((reader.line_num, row) for row in reader if any(field.strip() for field in row)), choose)
+        except csv.Error as error:
+            raise InputError(f"{path}:{reader.line_num}: {error}") from None
+
+
+def _parsed(path: Path, rows: Any, choose: Callable[[int, list[str]], Chosen]) -> Table:
+    number, first = next(rows, (0, []))
+    if not first:
+        raise InputError(f"{path}: the file holds no rows")
+    header = [] if any(map(is_number, first)) else [name.strip() for name in first]
+    if "" in header:
+        raise InputError(f"{path}:{number}: column {header.index('')} has no name (a row index? write the file without it)")
+    columns, target = choose(len(first), header)
+    A, y = _numbers(path, rows if header else chain([(number, first)], rows), len(first), columns, target)
+    if not header:
+        return Table(A, y)
+    return Table(A, y, tuple(header[j] for j in columns), None if target is None else header[target])
 
 
 def _column(path: Path, target: Any, width: int, header: list[str]) -> int:
@@ -126,28 +203,32 @@ def _column(path: Path, target: Any, width: int, header: list[str]) -> int:
         if header.count(target) > 1:
             raise InputError(f"{path}: {header.count(target)} columns are named {target!r}; give the target's number instead")
         return header.index(target)
-    if str(target).isdecimal() and int(target) < width:
+    if str(target).isdecimal() and len(str(target)) < 10 and int(target) < width:
         return int(target)
     names = f" or a name of the header ({short(', '.join(header), 200)})" if header else ""
-    raise InputError(f"{path}: no column {str(target)!r} for the target; expected a number from 0 to {width - 1}{names}")
+    raise InputError(f"{path}: no column {short(str(target))} for the target; expected a number from 0 to {width - 1}{names}")
 
 
-def _table(path: Path, rows: Iterable[tuple[int, list[str]]], width: int, column: int) -> tuple[np.ndarray, np.ndarray]:
+def _numbers(
+    path: Path, rows: Iterable[tuple[int, list[str]]], width: int, columns: Sequence[int], target: int | None
+) -> tuple[np.ndarray, np.ndarray | None]:
     where, values, labels = array("q"), array("d"), []
     for number, row in rows:
         if len(row) != width:
             raise InputError(f"{path}:{number}: expected {width} columns as in the first row, got {len(row)}")
-        labels.append(row.pop(column).strip())
+        if target is not None:
+            labels.append(row[target].strip())
+        fields = [row[j] for j in columns]
         try:
-            values.extend(map(parse_number, row))
+            values.extend(map(parse_number, fields))
         except ValueError:
-            _no_number(path, number, next(field for field in row if not is_number(field)))
+            _no_number(path, number, next(field for field in fields if not is_number(field)))
         where.append(number)
     if not where:
         raise InputError(f"{path}: the file holds no rows below its header")
-    A = np.frombuffer(values).reshape(len(where), width - 1)
-    refuse_non_finite(path, where, A.reshape(-1), np.arange(len(where) + 1) * (width - 1))
-    return A, _targets(path, where, labels)
+    A = np.frombuffer(values).reshape(len(where), len(columns))
+    refuse_non_finite(path, where, A.reshape(-1), np.arange(len(where) + 1) * len(columns))
+    return A, None if target is None else _targets(path, where, labels)
 
 
 def _targets(path: Path, where: array[int], labels: list[str]) -> np.ndarray:
@@ -168,46 +249,19 @@ def _no_number(path: Path, line: int, text: str) -> NoReturn:
     raise InputError(f"{path}:{line}: expected a number, got {short(text)}{hint}")
 
 
-def _arrays(path: Path, kind: str, target: Any) -> tuple[Any, np.ndarray]:
-    A, y = _npz(path) if kind == ".npz" else (_npy(path), None)
-    if target is not None and str(target).endswith(".npy"):
-        return A, _npy(Path(target))
-    if kind == ".npz" and (target is not None or y is None):
-        given = "holds no array y" if target is None else f"target={str(target)!r} is no .npy file"
-        raise InputError(f"{path}: {given}; expected an array y in the file, or target=FILE.npy")
+def _arrays(path: Path, kind: str, target: Any, max_bytes: int | None) -> Table:
+    y = read_npy(Path(target)) if target is not None and str(target).endswith(".npy") else None
+    if kind == ".npz":
+        A, own = read_npz(path, None if y is None else len(np.atleast_1d(y)), max_bytes)
+        y = own if target is None else y
+        if y is None:
+            given = "holds no array y" if target is None else f"target={short(str(target))} is no .npy file"
+            raise InputError(f"{path}: {given}; expected an array y in the file, or target=FILE.npy")
+        return Table(A, y)
+    A = read_npy(path)
     if y is not None:
-        return A, y
+        return Table(A, y)
     if A.ndim != 2:
         raise InputError(f"{path}: expected a matrix, features and a target in its columns, got shape {A.shape}")
     column = _column(path, target, A.shape[1], [])
-    return np.delete(A, column, axis=1), A[:, column]
-
-
-def _npy(path: Path) -> np.ndarray:
-    with _reading(path, _NO_ARRAY), open(path, "rb") as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
-
-
-def _npz(path: Path) -> tuple[Any, np.ndarray | None]:
-    with _reading(path, _NO_ARRAY), open(path, "rb") as file, NpzFile(file, allow_pickle=False) as held:
-        y = held.get("y")
-        if "format" in held:
-            A: Any = sp.load_npz(path)
-            if A.format in ("csr", "csc", "bsr"):
-                A.check_format(full_check=True)  # a conversion would read what is out of bounds
-            return sp.csr_array(A), y
-        names = [name for name in ("A", "X") if name in held]
-        if len(names) != 1:
-            raise InputError(f"{path}: expected an array A or X, got {', '.join(held.files) or 'none'}")
-        return held[names[0]], y
-
-
-def save_model(path: str | Path, result: Result, *, loss: str, set: str, method: str) -> None:
-    """Write a model as .npz, whole or not at all.
-
-    It holds x, value, gap, status, converged, n_iter, grads, lmos, loss, set and method; np.load reads it.
-    """
-    held: dict[str, Any] = {name: getattr(result, name) for name in ("x", "value", "gap", "converged", "n_iter")}
-    held |= {"status": result.status.value, "grads": result.calls.grads, "lmos": result.calls.lmos}
-    with whole(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, **held, loss=loss, set=set, method=method)
+    return Table(np.delete(A, column, axis=1), A[:, column])

@@ -1,18 +1,49 @@
-"""Files that are written whole or not at all."""
+"""Whatever this library writes or shows: files that are whole or not there, and names of users that stay plain text."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from extremal.checks import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a cell begins with that a spreadsheet would compute
+
+
+class WriteError(OSError):
+    """A file could not be written, for want of room say: the message names the file and the reason.
+
+    Examples
+    --------
+    >>> print(WriteError(28, "No space left on device", "model.npz"))
+    model.npz: cannot be written (No space left on device)
+    """
+
+    def __str__(self) -> str:
+        return f"{self.filename}: cannot be written ({self.strerror})"
 
 
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
     """A path to write to, beside ``path``, which becomes ``path`` at the end; after an error, what was there before stays.
+
+    The temporary file is made anew (O_EXCL) under a name that nobody can guess. One that a killed process has left is removed by
+    the next that writes to the same ``path``.
+
+    Raises
+    ------
+    WriteError
+        If the disk is full, or whatever else the system says; it names ``path``.
 
     Examples
     --------
@@ -23,15 +54,82 @@ def whole(path: str | Path) -> Iterator[Path]:
     ...     Path(folder, "answer.txt").read_text()
     '42'
     """
-    path = Path(os.path.realpath(check_out(Path(path))))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    target = Path(os.path.realpath(check_out(Path(path))))
     try:
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        temporary, handle = _temporary(target)
+        try:
+            yield temporary
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            with suppress(OSError):
+                os.chmod(temporary, target.stat().st_mode & 0o7777)  # of what is replaced
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+            if handle is not None:
+                os.close(handle)  # ends the lock
+    except OSError as error:
+        if type(error).__module__ != "builtins":  # of a download, say: it has its own words
+            raise
+        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def _temporary(target: Path) -> tuple[Path, int | None]:
+    """A new file beside the target, with its lock if there are locks; those that nobody holds any more are removed."""
+    mark = f".extremal-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
+    for name in os.listdir(target.parent):
+        if name.startswith(mark) and name.endswith(".tmp"):
+            with suppress(OSError):
+                _remove(target.with_name(name))
+    while True:
+        temporary = target.with_name(f"{mark}{secrets.token_hex(8)}.tmp")
+        os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
+        with suppress(FileNotFoundError):  # another took it for a leftover before it was locked
+            return temporary, locked(temporary)
+
+
+def _remove(leftover: Path) -> None:
+    handle = locked(leftover)
+    if handle is not None:
+        leftover.unlink()
+        os.close(handle)
+
+
+def locked(path: Path, flags: int = os.O_RDWR) -> int | None:
+    """Open a file and hold its lock, which ends with the handle; None, at once, if another holds it or there are no locks here.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     handle = locked(Path(folder, "part"), os.O_RDWR | os.O_CREAT)
+    ...     again = locked(Path(folder, "part"))
+    ...     os.close(handle)
+    >>> again is None
+    True
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    while True:
+        handle = os.open(path, flags, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            return None
+        if is_open(handle, path):
+            return handle
+        os.close(handle)  # whoever held it has renamed or removed it meanwhile: hands off
+
+
+def is_open(handle: int, path: Path) -> bool:
+    """Whether an open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def check_out(path: Path) -> Path:
@@ -41,3 +139,66 @@ def check_out(path: Path) -> Path:
     if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
         raise InputError(f"{path}: cannot be written, it is no file or its directory is read-only")
     return path
+
+
+def to_json(item: Any, **how: Any) -> str:
+    """JSON as the standard has it: numbers that are infinite or NaN become null.
+
+    Examples
+    --------
+    >>> to_json({"gap": math.inf, "x": [1.0, math.nan]})
+    '{"gap": null, "x": [1.0, null]}'
+    """
+    return json.dumps(_finite(item), allow_nan=False, **how)
+
+
+def _finite(item: Any) -> Any:
+    if isinstance(item, float):
+        return item if math.isfinite(item) else None
+    if isinstance(item, dict):
+        return {key: _finite(value) for key, value in item.items()}
+    if isinstance(item, (list, tuple)):
+        return [_finite(value) for value in item]
+    return item
+
+
+def printable(text: str) -> str:
+    r"""The text for a terminal: what would move its cursor, change its colours or hide a part is written as an escape.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[31mb"))
+    a\x1b[31mb
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def cells(row: Iterable[Any]) -> list[Any]:
+    """A row for a CSV file: text that a spreadsheet would take for a formula has an apostrophe before it.
+
+    Examples
+    --------
+    >>> cells(["=1+1", "-2.5", "a,b", 3])
+    ["'=1+1", '-2.5', 'a,b', 3]
+    """
+    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) and not _is_number(cell) else cell for cell in row]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return float(text) is not None
+    except ValueError:
+        return False
+
+
+def terminal(**how: Any) -> Console:
+    """A console of rich for text that may hold any name: nothing in it is markup, an emoji or a control sequence."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def render_str(self, text: str, **how: Any) -> Any:  # type: ignore[override]
+            return super().render_str(printable(text), **how)
+
+    return Plain(markup=False, emoji=False, highlight=False, **how)

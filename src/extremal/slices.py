@@ -129,8 +129,9 @@ class _Linear(ABC):
         """(1/n) A_W' diag phi''(z) A_W; with |phi''| for phi'' if that is not positive semidefinite.
 
         ``far`` from a solution, rows that are far out on a line of their loss (phi'' vanishes, phi' does not) are given some
-        curvature, phi'^2 / 20, if the loss is of size one: they would leave the steps without a bound that they will have to turn around for. With a
-        ``width``, phi'' is its mean within that of z: a model of f for steps that change margins by about as much.
+        curvature, phi'^2 / 20, if the loss is of size one: they would leave the steps without a bound that they will have to
+        turn around for. With a ``width``, phi'' is its mean within that of z: a model of f for steps that change margins by
+        about as much.
         """
         h = self._second(z, far, width)
         if not self.f.separate:

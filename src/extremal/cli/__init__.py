@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -9,11 +11,13 @@ import typer
 from extremal import __version__
 from extremal.cli import data, experiments, lists
 from extremal.cli.bench import CODES, bench
+from extremal.cli.predicting import predict
 from extremal.cli.solving import solve
 
 EXIT_CODES = (
-    "Exit codes: 0 the certified gap meets the tolerance; 2 a mistake in the input; 3 the run ended before the tolerance "
-    "was met (its result is printed and saved all the same); 130 Ctrl-C (the best certified point so far is, too)."
+    "Exit codes: 0 the certified gap meets the tolerance; 2 a mistake in the input, or a file that cannot be read or written; "
+    "3 the run ended before the tolerance was met, or there is no minimum (its result is printed and saved all the same); "
+    "130 Ctrl-C (the best certified point so far is, too)."
 )
 
 app = typer.Typer(
@@ -24,6 +28,9 @@ app = typer.Typer(
 
 def main() -> None:
     """The entry point of the ``extremal`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show ends no command
     app()
 
 
@@ -40,6 +47,7 @@ def _options(
 
 
 app.command(epilog=EXIT_CODES)(solve)
+app.command(epilog="Exit codes: 0 done; 2 a mistake in the input, or a file that cannot be read or written.")(predict)
 app.command(epilog=CODES)(bench)
 for command in (experiments.reproduce, experiments.compare, lists.methods, lists.sets, lists.losses, lists.demo):
     app.command()(command)

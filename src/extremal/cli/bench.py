@@ -10,7 +10,7 @@ import typer
 from extremal.bench.worker import PARTS
 from extremal.checks import InputError
 from extremal.cli.common import one_line
-from extremal.outputs import check_out
+from extremal.outputs import check_out, terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,14 +43,12 @@ def bench(
     A run of all parts is kept in the folder under its date and commit, and the picture shows how the ratios changed over
     the runs that are kept. Quick runs and runs of some parts are written beside them, under a name of their own.
     """
-    from rich.console import Console
-
     from extremal.bench import suite
 
     if quick and full:
         raise InputError("--quick and --full cannot both be meant: choose one")
     level = "quick" if quick else "full" if full else "default"
-    chosen, console = suite.chosen(parts or [], peers), Console()
+    chosen, console = suite.chosen(parts or [], peers), terminal()
     _folder(out)
     console.print(LEGEND, soft_wrap=True, highlight=False)
     items = _measured(chosen, level, console)
@@ -89,16 +87,14 @@ def _measured(chosen: list[str], level: str, console: Console) -> list[Item]:
 
 
 def _show(part: str, items: list[Item], console: Console) -> None:
-    from rich.markup import escape
-
     from extremal.bench.timing import Measurement
     from extremal.experiments.report import print_table
 
     found = [item for item in items if isinstance(item, Measurement)]
     for unit in dict.fromkeys(item.unit for item in found):
-        rows = [[escape(cell) for cell in _cells(item)] for item in found if item.unit == unit]
+        rows = [_cells(item) for item in found if item.unit == unit]
         console.print()
-        print_table(console, escape(f"{part}: {unit}"), ("", "median", "least", "most", "bar", ""), rows)
+        print_table(console, f"{part}: {unit}", ("", "median", "least", "most", "bar", ""), rows)
     for item in items:
         if not isinstance(item, Measurement):
             console.print(f"{part}: {item.name}: not measured: {item.reason}", soft_wrap=True, highlight=False, markup=False)

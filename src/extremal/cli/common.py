@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from extremal.checks import InputError, NonFiniteError
+from extremal.outputs import printable, terminal, to_json
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 
@@ -24,7 +24,7 @@ def one_line() -> Iterator[None]:
         raise  # whoever read stdout has gone: typer ends quietly
     except (InputError, NonFiniteError, OSError, MemoryError) as error:
         text = f"not enough memory. {error}" if isinstance(error, MemoryError) else _as_options(str(error))
-        typer.echo("error: " + " ".join(text.split()), err=True)
+        typer.echo("error: " + printable(" ".join(text.split())), err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         typer.echo("interrupted before an answer was certified and saved", err=True)
@@ -33,6 +33,7 @@ def one_line() -> Iterator[None]:
 
 def _as_options(text: str) -> str:
     """An argument of the library is an option here."""
+    text = re.sub(r"`constraint=(.*?)`(?=:| )", r"--set \1", text)
     return re.sub(
         r"`\w+\((tol|atol|seed|passes|batch|max_iter|max_seconds)=\.\.\.\)`", lambda m: "--" + m[1].replace("_", "-"), text
     )
@@ -40,19 +41,18 @@ def _as_options(text: str) -> str:
 
 def lines(pairs: list[tuple[str, str]]) -> None:
     """Two columns, the first one bold on a terminal."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console()
+    console = terminal()
     width = max(len(label) for label, _ in pairs) + 2
     for label, text in pairs:
-        console.print(Text.assemble((f"{label:<{width}}", "bold"), text), soft_wrap=True)
+        console.print(Text.assemble((f"{label:<{width}}", "bold"), printable(text)), soft_wrap=True)
 
 
 def listing(names: tuple[str, str, str], rows: list[tuple[str, str, str]], as_json: bool) -> None:
     """A list of things with a name, a form and a summary: JSON, or two columns."""
     if as_json:
-        typer.echo(json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
+        typer.echo(to_json([dict(zip(names, row, strict=True)) for row in rows]))
         return
     width = max(len(second) for _, second, _ in rows) + 2
     lines([(first, f"{second:<{width}}{third}") for first, second, third in rows])

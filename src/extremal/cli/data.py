@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 from extremal import checks, datasets
 from extremal.cli.common import AsJson, one_line
 from extremal.downloads import Progress
+from extremal.outputs import printable, terminal, to_json
 
 data_app = typer.Typer(help="Data sets by name: list them, fetch them, the paper's Table 2 from them.", no_args_is_help=True)
 TABLE2 = ("data set", "paper's d", "paper's n", "file", "d", "n", "non-zero", "positive", "remark")
@@ -30,7 +30,7 @@ def list_(as_json: AsJson = False) -> None:
         place = None if found is None else str(found)
         rows.append({"name": entry.name, "rows": entry.n, "features": entry.d, "found": place, "note": entry.note})
     if as_json:
-        typer.echo(json.dumps(rows))
+        typer.echo(to_json(rows))
         return
     _table(list(rows[0]), [[*map(str, (r["name"], r["rows"], r["features"], r["found"] or "not here", r["note"]))] for r in rows])
 
@@ -58,7 +58,7 @@ def table2(as_json: AsJson = False) -> None:
     """Print the paper's Table 2, measured on the data sets that are here."""
     rows = datasets.table2()
     if as_json:
-        typer.echo(json.dumps([dataclasses.asdict(row) for row in rows]))
+        typer.echo(to_json([dataclasses.asdict(row) for row in rows]))
         return
     print_table2(rows)
 
@@ -83,27 +83,25 @@ def table2_cells(row: datasets.Table2Row) -> list[str]:
 
 def _table(names: Sequence[str], rows: list[list[str]]) -> None:
     """Columns as wide as what they hold, numbers to the right; the last one may run over the terminal's edge."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console()
+    console = terminal()
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     for i, line in enumerate([names, *rows]):
         cells = [text.ljust(w) if name in TEXTS else text.rjust(w) for name, text, w in zip(names, line, widths, strict=True)]
-        console.print(Text("  ".join(cells).rstrip(), style="bold" if i == 0 else ""), soft_wrap=True)
+        console.print(Text(printable("  ".join(cells).rstrip()), style="bold" if i == 0 else ""), soft_wrap=True)
 
 
 @contextmanager
 def _bar(name: str) -> Iterator[Progress | None]:
     """How far a download is, on stderr, if that is a terminal."""
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     if not console.is_terminal:
         yield None
         return
-    columns: Any = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    columns: Any = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn()
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -15,6 +15,7 @@ from extremal import checks, datasets
 from extremal.checks import InputError
 from extremal.cli.common import one_line
 from extremal.cli.data import TABLE2, fetch_shown, print_table2, table2_cells
+from extremal.outputs import terminal
 
 if TYPE_CHECKING:
     from extremal.experiments.plan import Work
@@ -45,8 +46,6 @@ def reproduce(
 
     Finished runs are kept: after Ctrl-C the same command goes on where it was.
     """
-    from rich.console import Console
-
     from extremal.experiments import reproduce as experiments
     from extremal.experiments.ledger import judge
     from extremal.experiments.spec import FIGURES
@@ -57,7 +56,7 @@ def reproduce(
     if studies and (seeds, passes) != (None, None):
         raise InputError(f"--seeds and --passes are for figures, and not for {', '.join(studies)}: name the figures to run")
     figures = [_figure(FIGURES[name], quick, data, seeds, passes) for name in chosen if name in FIGURES]
-    work, console = _work(workers, cache, offline), Console()
+    work, console = _work(workers, cache, offline), terminal()
     with _going_on():
         done = experiments.run_figures(figures, work, console, out)
         findings = run_studies(studies, work, console, quick, data)
@@ -88,8 +87,6 @@ def compare(
     offline: Offline = False,
 ) -> None:
     """Compare methods on your data: the same page as for the paper, with a certified minimum."""
-    from rich.console import Console
-
     from extremal.experiments import reproduce as experiments
     from extremal.experiments.spec import FACTORS, Figure, Problem
 
@@ -98,7 +95,7 @@ def compare(
     problems = tuple(Problem(name, loss, text) for name in data for text in set_)
     title, factors = f"{loss} over {', '.join(set_)}", FACTORS if tune else ()
     figure = Figure("compare", title, problems, names, passes=passes, seeds=seeds, batch=batch, factors=factors)
-    work, console = _work(workers, cache, offline), Console()
+    work, console = _work(workers, cache, offline), terminal()
     with _going_on():
         done = experiments.run_figures([figure], work, console, out)
     experiments.write("A comparison of methods", done, out, console)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +9,18 @@ import typer
 
 from extremal import checks
 from extremal.cli.common import AsJson, listing, one_line
-from extremal.losses import LOSSES
 from extremal.methods import METHODS
-from extremal.outputs import check_out
+from extremal.named_losses import FORMS
+from extremal.outputs import check_out, terminal, to_json
 from extremal.sets import SETS, named
+
+MORE = (  # words that are no set by themselves
+    ("groups", "groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5", "Sum of the l2 norms of groups of features."),
+    ("nonneg", "nonneg, nonpos or free", "Signs of all coefficients."),
+    ("bounds", ">=0, <= 1.5 or [0, 1]", "Bounds of all coefficients."),
+    ("relations", "'age <= 2*income' or 'sum == 1'", "Linear relations between features by name, or x0, x1, ..."),
+    ("&", "'l1:3 & nonneg'", "Joins several of these."),
+)
 
 
 @one_line()
@@ -22,29 +29,26 @@ def methods(
     as_json: AsJson = False,
 ) -> None:
     """List the methods: the paper's Table 1, or the card of one."""
-    from rich.console import Console
-
     from extremal import catalogue
 
     if as_json:
         rows = [catalogue.row(known) for known in METHODS] if name is None else catalogue.row(name)
-        typer.echo(json.dumps(rows))
+        typer.echo(to_json(rows))
     elif name is None:
-        catalogue.show_table(Console())
+        catalogue.show_table(terminal())
     else:
-        catalogue.show_card(Console(), checks.one_of("method", name, METHODS))
+        catalogue.show_card(terminal(), checks.one_of("method", name, METHODS))
 
 
 def sets(as_json: AsJson = False) -> None:
     """List the sets and how they are written."""
-    rows = [(name, form, _first_line(named(name))) for name, (_, form, _) in SETS.items()]
+    rows = [(name, form, _first_line(named(name))) for name, (_, form, _) in SETS.items()] + list(MORE)
     listing(("name", "written", "summary"), rows, as_json)
 
 
 def losses(as_json: AsJson = False) -> None:
     """List the losses and the targets they take."""
-    kinds = {name: type(make()) for name, make in LOSSES.items()}
-    listing(("name", "class", "summary"), [(name, kind.__name__, _first_line(kind)) for name, kind in kinds.items()], as_json)
+    listing(("name", "written", "summary"), [(name, form, _first_line(kind)) for name, (form, _, kind) in FORMS.items()], as_json)
 
 
 @one_line()
@@ -52,11 +56,9 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="PICTURE.png", help="Where the picture goes.")] = Path("extremal-demo.png"),
 ) -> None:
     """Fit a model under a constraint with its certificate, run methods side by side, save a picture."""
-    from rich.console import Console
-
     from extremal.experiments.demo import run
 
-    run(check_out(out), Console())
+    run(check_out(out), terminal())
 
 
 def _first_line(documented: type) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+import math
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,26 +15,40 @@ import typer
 from extremal import checks
 from extremal.checks import InputError
 from extremal.cli.common import AsJson, lines, one_line
+from extremal.cli.progress import progress
+from extremal.constraints import Plan, check_words, read_constraint
 from extremal.driver import minimize
 from extremal.experiments.recipes import recipe
-from extremal.files import load, save_model
-from extremal.losses import LOSSES, Loss
+from extremal.files import Table, read
+from extremal.gradients.table import available_memory
+from extremal.intercepts import InterceptModel
+from extremal.losses import Loss
 from extremal.methods import Recipe
+from extremal.models import Model, save_model
+from extremal.multi_losses import Multinomial
+from extremal.named_losses import named_loss
 from extremal.objective import LinearModel
-from extremal.outputs import check_out
+from extremal.outputs import check_out, printable, terminal, to_json
+from extremal.paths import inside
+from extremal.reach import reaches, told_apart
 from extremal.result import Result, Status
-from extremal.sets import parse
-from extremal.solver import State
+
+UNBOUNDED = "the loss goes on falling as coefficients grow, so that there is no best point: give a bound, --set l1:10 say"
+VECTORS = 6  # of the size of x that a run holds at least
+Run = Callable[[Any, Any], Result]  # of a set and a start
 
 
 @one_line()
 def solve(
     file: Annotated[Path, typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz or .npy.", metavar="FILE")],
-    set_: Annotated[str, typer.Option("--set", metavar="SET", help="l1:20, simplex, box:0,1; see: extremal sets.")],
-    loss: Annotated[str, typer.Option(metavar="LOSS", help="See: extremal losses.")] = "logistic",
+    set_: Annotated[
+        str, typer.Option("--set", metavar="SET", help="l1:20, simplex, nonneg, 'l1:3 & age >= 0'; see: extremal sets.")
+    ],
+    loss: Annotated[str, typer.Option(metavar="LOSS", help="See: extremal losses; with parameters: huber:1.35.")] = "logistic",
+    intercept: Annotated[bool, typer.Option("--intercept", help="Fit an intercept too, which no set constrains.")] = False,
     method: Annotated[
         str, typer.Option(metavar="METHOD", help="See: extremal methods; with parameters: sarah-fw:p=0.1.")
-    ] = "sarah-fw",
+    ] = "auto",
     passes: Annotated[float, typer.Option(help="Budget of component gradients, in multiples of n.")] = 100.0,
     tol: Annotated[float, typer.Option(help="Stop when gap <= tol * |value| + atol.")] = 1e-4,
     atol: Annotated[float, typer.Option(help="See --tol.")] = 1e-10,
@@ -49,29 +62,33 @@ def solve(
     positive: Annotated[
         str | None, typer.Option(metavar="LABEL", help="Make this label the positive class, all others the negative one.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="MODEL.npz", help="Save x, with its value, gap and status.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="MODEL.npz", help="Save the model, for `extremal predict`.")] = None,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> None:
     """Minimise a loss over a set on the data of FILE, and print the certified answer."""
-    C, recipe = parse(set_), _recipe(method, batch)
-    phi = LOSSES[checks.one_of("loss", loss, LOSSES)]()
+    check_words(set_)
+    named_loss(loss)
+    chosen = _recipe(method, batch)
     checks.within("solve", "passes", passes, 0, 1e9)
     if out is not None:
         check_out(out)
-    f = _objective(file, target, phi, positive, quiet)
-    with _progress(passes, quiet) as callback:
-        result = minimize(
-            f, C, recipe, seed=seed, tol=tol, atol=atol, max_grads=max(1, round(passes * f.n)), max_iter=max_iter,
-            max_seconds=max_seconds, callback=callback, bursts=True,
-        )  # fmt: skip
-    about = {"loss": loss, "set": set_, "method": method}
+    table = _read(file, target, quiet)
+    f, classes = _objective(file, table, loss, positive, intercept)
+    plan = read_constraint(set_, None, f.shape, table.names)
+    budget = {"seed": seed, "tol": tol, "atol": atol, "max_grads": max(1, round(passes * f.n)), "max_iter": max_iter}
+    with progress(passes, quiet) as callback:
+        kept = budget | {"max_seconds": max_seconds, "callback": callback, "bursts": True}
+        C, result, bounded = _minimum(f, plan, chosen, kept)
+    x = np.asarray(result.x)
+    level = f.intercept(x) if isinstance(f, InterceptModel) else 0.0
+    model = Model(x, level, loss, set_, method, table.names, classes, table.target)
     try:
         if out is not None:
-            save_model(out, result, **about)
+            save_model(out, model, result)
     finally:  # a disk that is full does not cost the answer
-        _show(_summary(f, result) | about, as_json)
-    raise typer.Exit(130 if result.status == Status.INTERRUPTED else 0 if result.converged else 3)
+        _show(_summary(f, C, model, result, bounded, intercept), as_json)
+    raise typer.Exit(130 if result.status == Status.INTERRUPTED else 0 if result.converged and bounded else 3)
 
 
 def _recipe(text: str, batch: int | None) -> Recipe:
@@ -81,24 +98,41 @@ def _recipe(text: str, batch: int | None) -> Recipe:
     return made
 
 
-def _objective(file: Path, target: str | None, loss: Loss, positive: str | None, quiet: bool) -> LinearModel:
-    """The data of a file as an objective, refusing what does not fit with the file's name."""
-    from rich.console import Console
+def _read(file: Path, target: str | None, quiet: bool) -> Table:
     from rich.text import Text
 
-    with nullcontext() if quiet else Console(stderr=True).status(Text(f"reading {file}")):  # shows on terminals only
-        A, y = load(file, target)
+    said = Text(printable(f"reading {file}"))
+    with nullcontext() if quiet else terminal(stderr=True).status(said):  # shows on terminals only
+        table = read(file, target)
+    if VECTORS * 8 * table.A.shape[1] > (available_memory() or math.inf):
+        raise InputError(f"{file}: {table.A.shape[1]} features are more than the memory can hold coefficients for")
+    return table
+
+
+def _objective(
+    file: Path, table: Table, name: str, positive: str | None, intercept: bool
+) -> tuple[LinearModel, np.ndarray | None]:
+    """The data of a file as an objective, refusing what does not fit with the file's name; and the labels of its classes."""
+    y, classes = table.y, None
+    assert y is not None
     try:
-        return LinearModel(loss, A, y if positive is None else _two_classes(y, positive, loss))
+        if positive is not None:
+            y, classes = _two_classes(y, positive, named_loss(name))
+        elif name.partition(":")[0].strip().lower() == "multinomial":
+            classes, y = np.unique(y, return_inverse=True)
+        numbers = y if y.dtype.kind in "biuf" and np.isfinite(y).all() else None  # otherwise refused below
+        loss = named_loss(name, numbers)
+        f = (InterceptModel if intercept else LinearModel)(loss, table.A, y)
     except InputError as error:
-        hint = "; here: --positive LABEL" if loss.labels is not None and "map them" in str(error) else ""
+        hint = "; here: --positive LABEL" if positive is None and "map them" in str(error) else ""
         raise InputError(f"{file}: {error}{hint}") from None
+    return f, np.array(loss.labels) if classes is None and loss.labels is not None else classes
 
 
-def _two_classes(y: np.ndarray, label: str, loss: Loss) -> np.ndarray:
-    """The labels of the loss: its upper one where y is ``label``, its lower one elsewhere."""
-    if loss.labels is None:
-        raise InputError(f"--positive {label} does not apply to {type(loss).__name__}, which takes numbers and not classes")
+def _two_classes(y: np.ndarray, label: str, loss: Loss) -> tuple[np.ndarray, np.ndarray]:
+    """The labels of the loss, its upper one where y is ``label`` and its lower one elsewhere; and what both are called."""
+    if loss.labels is None or isinstance(loss, Multinomial):
+        raise InputError(f"--positive {label} does not apply to {type(loss).__name__}, which takes numbers or several classes")
     if y.dtype.kind == "f":
         checks.finite("LinearModel", "y", y)  # a target that is missing is no class
     low, high = loss.labels
@@ -109,28 +143,65 @@ def _two_classes(y: np.ndarray, label: str, loss: Loss) -> np.ndarray:
     if not hit.any():
         seen = ", ".join(str(v) for v in np.unique(y)[:5].tolist())
         raise InputError(f"--positive {label}: no target is that; the targets begin with {seen}")
-    return np.where(hit, high, low)
+    others = np.unique(y[~hit])
+    return np.where(hit, high, low), np.array([str(others[0]) if len(others) == 1 else f"not {label}", label])
 
 
-def _summary(f: LinearModel, result: Result) -> dict[str, Any]:
+def _minimum(f: LinearModel, plan: Plan, chosen: Recipe, kept: dict[str, Any]) -> tuple[Any, Result, bool]:
+    """The set, the run over it, and whether there is a minimum."""
+    if plan.fraction is not None:
+        free = read_constraint(None, None, f.shape)
+        _, found, bounded = _minimum(f, free, recipe("auto"), kept)
+        if not bounded:
+            raise InputError(f"--set {plan}: a percentage is of the unconstrained solution's norm, but {UNBOUNDED}")
+        plan = plan.with_norm(plan.norm(np.asarray(found.x)))
+    if plan.bounded:
+        C = plan.set()
+        return C, minimize(f, C, chosen, **kept), True
+    C, result, start = None, None, np.zeros(f.shape, f.dtype)
+    for reach in reaches(f):
+        C = plan.set(reach)
+        result = minimize(f, C, chosen, x0=inside(C, start), **kept)
+        if told_apart(f, result.value, kept["atol"]):
+            break
+        start = np.asarray(result.x)
+        if result.status == Status.INTERRUPTED or not plan.at_reach(start, reach):
+            return C, result, True
+    assert result is not None
+    return C, result, False
+
+
+def _summary(f: LinearModel, C: Any, model: Model, result: Result, bounded: bool, intercept: bool) -> dict[str, Any]:
     """All that is printed of a result, under its names in JSON."""
-    calls = result.calls
+    calls, x = result.calls, model.x
+    sentence = result.status.sentence if bounded else UNBOUNDED
+    level = np.asarray(model.intercept).tolist() if intercept else None
     return {
         "value": result.value, "gap": result.gap, "relative_gap": result.gap / abs(result.value) if result.value else None,
-        "convex": f.convex, "converged": result.converged, "status": result.status.value, "sentence": result.status.sentence,
+        "convex": f.convex, "converged": result.converged and bounded,
+        "status": result.status.value if bounded else "unbounded", "sentence": sentence,
         "n_iter": result.n_iter, "grads": calls.grads, "certificate_grads": calls.certificate, "passes": calls.grads / f.n,
-        "lmos": calls.lmos, "seconds": result.seconds, "nonzeros": int((result.x != 0).sum()),
-        "n": f.n, "dim": int(result.x.size), "parameters": str(result.method),
+        "lmos": calls.lmos, "seconds": result.seconds, "nonzeros": int(np.count_nonzero(x)),
+        "n": f.n, "dim": int(x.size), "parameters": str(result.method), "why": result.why,
+        "loss": model.loss, "set": model.set, "method": model.method, "fitted_loss": str(f.loss), "fitted_set": str(C),
+        "x": x.tolist(), "intercept": level, "features": None if model.features is None else list(model.features),
+        "classes": None if model.classes is None else model.classes.tolist(), "target": model.target,
     }  # fmt: skip
 
 
 def _show(s: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(s, allow_nan=False))
+        typer.echo(to_json(s))
         return
     relative = "none, the value is 0" if s["relative_gap"] is None else f"{s['relative_gap']:.3e}"
     meaning = "no point of the set is better by more" if s["convex"] else "zero at stationary points"
+    if not np.isfinite(s["gap"]):
+        meaning = "nothing is certified"
+    shown = np.array2string(np.asarray(s["intercept"], np.float64), precision=6)
+    level = "no intercept" if s["intercept"] is None else f"the intercept {shown}"
     lines([
+        ("model", f"{s['fitted_loss']} of {s['n']} rows x {len(s['x'])} features, {level}"),
+        ("set", f"{s['set']}: {s['fitted_set']}"),
         ("value", f"{s['value']:.10g}"),
         ("certified gap", f"{s['gap']:.3e}  ({meaning})"),
         ("relative gap", relative),
@@ -140,44 +211,5 @@ def _show(s: dict[str, Any], as_json: bool) -> None:
         ("LMOs", f"{s['lmos']}"),
         ("seconds", f"{s['seconds']:.3g}"),
         ("non-zeros of x", f"{s['nonzeros']} of {s['dim']}"),
-        ("method", s["parameters"]),
+        ("method", s["why"] or s["parameters"]),
     ])  # fmt: skip
-
-
-@contextmanager
-def _progress(passes: float, quiet: bool) -> Iterator[Callable[[State], None] | None]:
-    """A callback that shows how far the run is: a bar on stderr if that is a terminal, elsewhere nothing."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield None
-        return
-    columns = BarColumn(), TextColumn("{task.completed:.1f} of {task.total:g} passes{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=passes)
-        yield _Watch(0.1, lambda k, text: bar.update(task, completed=min(k, passes), description=text))
-
-
-class _Watch:
-    """Shows passes, exact value and exact gap: off the count, off the clock, and for a twentieth of the time at most."""
-
-    def __init__(self, every: float, show: Callable[[float, str], object]):
-        self.every, self.show, self.text = every, show, ""
-        self.due, self.measure_due = time.monotonic() + every, 0.0  # when to show and when to measure next
-
-    def __call__(self, state: State) -> None:
-        now = time.monotonic()
-        if now < self.due:
-            return
-        if now >= self.measure_due:
-            self.text = _measure(state)
-            self.measure_due = now + max(0.5, 20 * (time.monotonic() - now))
-        self.show(state.calls.grads / state.f.n, self.text)
-        self.due = now + self.every
-
-
-def _measure(state: State) -> str:
-    value, gap = state.measure()
-    return f", value {value:.6g}, gap {gap:.2e}"

@@ -16,7 +16,7 @@ from extremal.experiments.colours import OTHERS, colours
 from extremal.experiments.extras import check_extra
 from extremal.losses import Logistic
 from extremal.objective import LinearModel
-from extremal.outputs import whole
+from extremal.outputs import terminal, whole
 from extremal.result import Record, Result
 from extremal.sets import L1Ball
 
@@ -48,7 +48,7 @@ class Fit:
 
 def run(out: Path, console: Console | None = None) -> None:
     """Fit the model, run the methods, print at most twenty lines, and save the picture to ``out``."""
-    console = console or Console()
+    console = console or terminal()
     check_extra("demo")
     with console.status("fitting ..."):  # shows on terminals only
         fit = _fit()

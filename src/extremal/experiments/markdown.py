@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from extremal.experiments.spec import Figure
-from extremal.outputs import whole
+from extremal.outputs import printable, whole
 
 Ended = tuple[Figure, list[str], list[list[str]]]  # a figure, and the table of where its methods ended
 
@@ -19,18 +20,18 @@ def write_ledger(path: Path, said: dict[str, Any], done: Sequence[Ended]) -> Non
 
 
 def _lines(said: dict[str, Any], done: Sequence[Ended]) -> Iterator[str]:
-    yield f"# {said['title']}\n"
+    yield f"# {plain(said['title'])}\n"
     quick = " This is the quick version: fewer passes, seeds and trials." if said["quick"] else ""
     yield f"Made {said['generated']} by extremal {said['versions']['extremal']}.{quick}"
-    yield from (f"\n**{caution}**" for caution in said["caution"])
+    yield from (f"\n**{plain(caution)}**" for caution in said["caution"])
     yield from _verdicts(said["ledger"])
     for figure, columns, rows in done:
         tuned = "; own steps / tuned (the constant before the step)" if figure.factors else ""
-        yield f"\n## {figure.title}\n"
+        yield f"\n## {plain(figure.title)}\n"
         yield f"f - f_min at the end of {figure.passes:g} full gradients, median of {figure.seeds} seeds{tuned}.\n"
         yield from table(columns, rows)
     for study in said["studies"]:
-        yield f"\n## {study['title']}\n\n{study['text']}\n"
+        yield f"\n## {plain(study['title'])}\n\n{plain(study['text'])}\n"
         for held in study["tables"]:
             yield from table(held["columns"], held["rows"])
     yield "\n## How it was run\n"
@@ -44,8 +45,31 @@ def _verdicts(ledger: Sequence[dict[str, str]]) -> Iterator[str]:
 
 
 def _verdict(row: dict[str, str]) -> list[str]:
-    claim, verdict, command = f"{row['claim']} ({row['where']})", f"**{row['verdict']}**", f"`{row['command']}`"
-    return [claim, verdict, row["measured"], row["rule"], row["on"], command]
+    claim, verdict = f"{row['claim']} ({row['where']})", _Marked(f"**{plain(row['verdict'])}**")
+    return [claim, verdict, row["measured"], row["rule"], row["on"], _code(row["command"])]
+
+
+class _Marked(str):
+    """Markdown that we wrote; in any other text nothing is markup."""
+
+
+def plain(text: str) -> str:
+    r"""The text in which nothing is Markdown or HTML: names of files and data sets may hold anything.
+
+    Examples
+    --------
+    >>> print(plain("a_b [x](y) <img src=z> & *"))
+    a_b \[x\](y) &lt;img src=z> &amp; \*
+    """
+    text = printable(str(text)).replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"[\\`*\[\]~]", r"\\\g<0>", re.sub(r"\s", " ", text))
+
+
+def _code(text: str) -> _Marked:
+    """A code span, which no quote in the text can end."""
+    ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    space = " " if len(ticks) > 1 else ""
+    return _Marked(f"{ticks}{space}{printable(text)}{space}{ticks}")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
@@ -65,4 +89,5 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str
 
 
 def _row(cells: Sequence[Any]) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+    shown = (cell if isinstance(cell, _Marked) else plain(str(cell)) for cell in cells)
+    return "| " + " | ".join(re.sub(r"\s", " ", cell).replace("|", "\\|") for cell in shown) + " |"

@@ -53,7 +53,7 @@ def picture_of(figure: Figure, panels: Sequence[Panel], x: str, looks: Mapping[s
         axes.set_xlabel(X_AXES[x])
     handles, names = grid[0][0].get_legend_handles_labels()
     picture.legend(handles, names, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
-    picture.suptitle(figure.title, fontsize=11)
+    picture.suptitle(_plain(figure.title), fontsize=11)
     return picture
 
 
@@ -68,7 +68,12 @@ def _panel(axes: Any, panel: Panel) -> None:
     axes.set_yscale("log")
     axes.grid(alpha=0.25)
     name = panel.source.name if panel.source.origin != "stand-in" else f"stand-in for {panel.source.name}"
-    axes.set_title(f"{name}, {panel.problem.set}  (n = {panel.source.n}, d = {panel.source.d})", fontsize=9)
+    axes.set_title(f"{_plain(name)}, {_plain(panel.problem.set)}  (n = {panel.source.n}, d = {panel.source.d})", fontsize=9)
+
+
+def _plain(name: str) -> str:
+    """A name in which nothing is a formula."""
+    return name.replace("$", r"\$")
 
 
 def _heights(panel: Panel, curve: Curve, kind: str) -> np.ndarray:

@@ -10,6 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from extremal.outputs import printable, terminal
+
 LINE_EVERY = 10.0  # seconds
 
 
@@ -61,8 +63,9 @@ def shown(console: Console, what: str, total: float) -> Iterator[Any]:
     if not console.is_terminal:
         yield _Lines(what, pace)
         return
-    columns = TextColumn(what), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
+    name = printable(what).replace("{", "{{").replace("}", "}}")  # these are formats
+    said, left = (TextColumn(text, markup=False) for text in (name, "{task.description}"))
+    with Progress(said, BarColumn(), left, TimeElapsedColumn(), console=console, transient=True) as bar:
         row = bar.add_task("", total=total)
 
         def seen(task: Any, fresh: bool) -> None:
@@ -76,7 +79,7 @@ class _Lines:
     """On stderr, for logs of long runs: what a command prints on stdout does not depend on how long it takes."""
 
     def __init__(self, what: str, pace: Pace):
-        self.console, self.what, self.pace, self.due = Console(stderr=True), what, pace, time.monotonic() + LINE_EVERY
+        self.console, self.what, self.pace, self.due = terminal(stderr=True), what, pace, time.monotonic() + LINE_EVERY
 
     def __call__(self, task: Any, fresh: bool) -> None:
         self.pace.done(task.cost, fresh)

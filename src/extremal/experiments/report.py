@@ -6,7 +6,6 @@ import csv
 import datetime
 import importlib.metadata
 import itertools
-import json
 import os
 import platform
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,7 @@ from extremal.experiments.spec import INSIDE, METHODS, OURS, TUNING_SEED, Figure
 from extremal.experiments.store import code
 from extremal.experiments.tasks import COLUMNS
 from extremal.methods import METHODS as ALL
-from extremal.outputs import whole
+from extremal.outputs import cells, terminal, to_json, whole
 
 CSV_COLUMNS = (
     "figure", "data", "origin", "loss", "set", "method", "steps", "factor", "batch", "seed", "passes", "lmos", "cpu", "value",
@@ -242,7 +241,7 @@ def write_csv(path: Path, figure: Figure, panels: Sequence[Panel]) -> None:
         writer.writerow(CSV_COLUMNS)
         for panel in panels:
             for curve in panel.curves:
-                writer.writerows(_csv_rows(figure, panel, curve))
+                writer.writerows(map(cells, _csv_rows(figure, panel, curve)))
 
 
 def _csv_rows(figure: Figure, panel: Panel, curve: Curve) -> list[list[Any]]:
@@ -262,7 +261,7 @@ def _points(run: dict[str, np.ndarray]) -> Iterator[tuple[str, ...]]:
 def write_json(path: Path, item: Any) -> None:
     """Plain JSON, whole or absent."""
     with whole(path) as temporary:
-        temporary.write_text(json.dumps(item, indent=1), encoding="utf-8")
+        temporary.write_text(to_json(item, indent=1), encoding="utf-8")
 
 
 def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -272,4 +271,4 @@ def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequ
         table.add_column(column, justify="right" if i else "left", no_wrap=True)
     for row in rows:
         table.add_row(*map(str, row))
-    Console(file=console.file, width=max(console.width, 240), force_terminal=console.is_terminal).print(table)
+    terminal(file=console.file, width=max(console.width, 240), force_terminal=console.is_terminal).print(table)

@@ -11,8 +11,8 @@ import numpy as np
 
 from extremal.iterates import freeze, toward
 from extremal.objective import Segment
-from extremal.sets.base import Spikes
 from extremal.secants import Secants
+from extremal.sets.base import Spikes
 from extremal.slices import Slice
 from extremal.vertices import Vertex
 from extremal.weights import bfgs, learn

@@ -1,4 +1,7 @@
-"""Sets by a short string, as on the command line: ``l1:20``, ``simplex``, ``box:0,1``."""
+"""Sets by a short string: ``l1:20``, ``simplex``, ``box:0,1``. The words are those of estimators and commands alike.
+
+`extremal.constraints` reads more: several words at once, signs, relations between features, and what needs the data.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,11 @@ SETS: dict[str, tuple[str, str, tuple[int, ...]]] = {  # name: (class, how it is
     "box": ("Box", "box:LOWER,UPPER", (2,)),
     "budget-box": ("BudgetBox", "budget-box:LOWER,UPPER,TOTAL", (3,)),
     "monotone": ("Monotone", "monotone:LOWER,UPPER", (2,)),
+    "nuclear": ("NuclearBall", "nuclear:RADIUS", (1,)),
+    "spectral": ("SpectralBall", "spectral:RADIUS", (1,)),
 }
+NORMS = ("l1", "l2", "linf", "lp", "elastic", "k-support", "k-sparse", "k-norm", "nuclear", "spectral")  # balls, radius first
+RADIUS = 10  # of a ball that is named without any number
 
 
 def named(name: str) -> type[ConvexSet]:
@@ -42,23 +49,40 @@ def named(name: str) -> type[ConvexSet]:
     return getattr(import_module("extremal.sets"), kind)
 
 
+def split_word(text: str) -> tuple[str, list[str]]:
+    """The name in a short string, and what stands after its colon.
+
+    A ball of a norm that is named without any number has the radius 10, wherever it is read.
+
+    Examples
+    --------
+    >>> split_word("box: 0, 1"), split_word("l1")
+    (('box', ['0', '1']), ('l1', ['10']))
+    """
+    name, colon, rest = text.strip().partition(":")
+    name = name.strip().lower()
+    if not colon and name in NORMS and SETS[name][2] == (1,):
+        return name, [str(RADIUS)]
+    return name, [part.strip() for part in rest.split(",")] if rest.strip() else []
+
+
 def parse(text: str) -> ConvexSet:
     """Read a set from a short string.
 
     Examples
     --------
-    >>> parse("l1:20")
-    L1Ball(radius=20.0)
-    >>> parse("l1")
+    >>> parse("l1:20"), parse("l1")
+    (L1Ball(radius=20.0), L1Ball(radius=10.0))
+    >>> parse("box:1")
     Traceback (most recent call last):
         ...
-    extremal.checks.InputError: cannot read the set 'l1': write l1:RADIUS
+    extremal.checks.InputError: cannot read the set 'box:1': write box:LOWER,UPPER
     """
-    name, _, rest = text.strip().partition(":")
-    make = named(name.lower())
-    _, form, counts = SETS[name.lower()]
+    name, parts = split_word(text)
+    make = named(name)
+    _, form, counts = SETS[name]
     try:
-        numbers = [_number(part) for part in rest.split(",")] if rest else []
+        numbers = [number(part) for part in parts]
     except ValueError:
         numbers = None
     if numbers is None or len(numbers) not in counts:
@@ -66,9 +90,12 @@ def parse(text: str) -> ConvexSet:
     return make(*numbers)
 
 
-def _number(text: str) -> float:
-    """A number; a whole one if it is written so."""
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
+def number(text: str) -> float:
+    """A number; a whole one if it is written so.
+
+    Examples
+    --------
+    >>> number("3"), number("3.0")
+    (3, 3.0)
+    """
+    return int(text) if text.lstrip("+-").isdecimal() and len(text) < 20 else float(text)

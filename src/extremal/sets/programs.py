@@ -27,9 +27,9 @@ class Program:
     """min <g, x> over {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper}, for one g after the other.
 
     Rows are divided by their largest entry and x by a power of two near the polytope's size, so that HiGHS's absolute
-    tolerances are relative ones. With the package highspy one model is kept, and a program can start from the basis of an earlier answer;
-    without it each program is a call of scipy. An answer follows from g and that basis alone, whoever else has asked meanwhile.
-    Copies and pickles leave the model behind.
+    tolerances are relative ones. With the package highspy one model is kept, and a program can start from the basis of an earlier
+    answer; without it each program is a call of scipy. An answer follows from g and that basis alone, whoever else has asked
+    meanwhile. Copies and pickles leave the model behind.
     """
 
     def __init__(self, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: np.ndarray):

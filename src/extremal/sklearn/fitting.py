@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
+from extremal.constraints import read_constraint
 from extremal.data import CSR, Dense
 from extremal.driver import minimize
 from extremal.glm_losses import Poisson, Quantile
@@ -20,22 +21,18 @@ from extremal.methods import Budget, as_recipe
 from extremal.multi_losses import Multinomial
 from extremal.objective import LinearModel
 from extremal.paths import inside
+from extremal.reach import CONSTANT, reaches, told_apart
 from extremal.result import Record, Result, Status, Trace
 from extremal.rounding import settle, violation
 from extremal.sets import Box, ConvexSet, Product
 from extremal.sklearn.certified import gap_at
-from extremal.sklearn.constraints import read_constraint
 from extremal.weighted import unweighted
 
-FIRST_REACH = 100.0  # where a constraint has no bound of its own: so many times the size that a coefficient is likely to have
-GROWTH = 30.0  # by which that is multiplied while the solution touches it
-GROWTHS = 4  # so often at most
 SMALL = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds
 WAIT = 10  # iterations without a lower value, after which a run ends
 POLISH = 6  # iterations for that, at most
 SEEN = 1000  # rows that tell whether a column is nearly constant
 OFFSET = 1e3  # so many times its standard deviation its mean is then
-CONSTANT = 1e-8  # targets that spread less than this share of their size are constant up to rounding
 POSITIVE = (Logistic, Squared, Huber, Quantile, Poisson, Multinomial)  # losses that are never below 0
 NOTHING = {8: 1e-12, 4: 1e-5}  # share of the loss without features that a gap may be by rounding alone, by bytes of a number
 FAR = {8: 1e-9, 4: 1e-4}  # the same over bounds that are far out
@@ -113,16 +110,16 @@ def centred(f: LinearModel) -> tuple[LinearModel, np.ndarray | None]:
 
 def _growing(f: LinearModel, plan: Any, options: Options, atol: float, start: Any) -> Fit:
     """Over a set without bounds: between bounds that no solution touches, or that have grown so often that there is none."""
-    reach, grads, fit = FIRST_REACH * sizes(f), 0, None
+    grads, fit = 0, None
     start = np.zeros(f.shape, f.dtype) if start is None else start  # the bounds' own middle may be far out
-    for _ in range(GROWTHS):
+    for reach in reaches(f):
         fit = _certified(f, plan.set(reach), options, atol, start)
         grads += fit.n_grads
-        if isinstance(unweighted(f.loss), (Logistic, Multinomial)) and fit.value <= atol:
-            break  # all rows are told apart: farther out is better without end
+        if told_apart(f, fit.value, atol):
+            break
         if not plan.at_reach(fit.coef, reach):
             return replace(fit, n_grads=grads)
-        reach, start = GROWTH * reach, fit.coef
+        start = fit.coef
     assert fit is not None
     return replace(fit, n_grads=grads, status="unbounded")
 
@@ -138,28 +135,6 @@ def _free(f: LinearModel, plan: Any, options: Options, atol: float) -> Fit:
             "none: the loss goes on falling (separable classes, for one); give the radius as a number"
         )
     return fit
-
-
-def sizes(f: LinearModel) -> np.ndarray:
-    """How large coefficients are likely to be: the spread of the targets, as margins have it, over that of each feature."""
-    means, squares = column_moments(f.data, f.weights)
-    spread = np.sqrt(np.maximum(squares - np.square(means), 1e-12 * squares) if not f.separate else squares)
-    each = _spread(f) / np.where(spread > 0, spread, 1.0)
-    return each if len(f.shape) == 1 else np.broadcast_to(each[:, None], f.shape).copy()
-
-
-def _spread(f: LinearModel) -> float:
-    """How far margins are likely to go: of a log-odds some units, of a log-mean its own, of a mean that of the targets."""
-    loss, w = unweighted(f.loss), f.weights
-    y = f.y if w is None or isinstance(loss, Logistic) else f.y[:, :-1]
-    y = y.reshape(f.n, -1).astype(np.float64)
-    if isinstance(loss, (Logistic, Multinomial)):
-        return 3.0
-    if isinstance(loss, Poisson):
-        return 1.0 + float(np.log1p(y.max()))
-    whole = float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max()))
-    y = y if f.separate else y - np.average(y, axis=0, weights=w)
-    return max(float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max())), CONSTANT * whole) or 1.0
 
 
 def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, start: Any) -> Fit:
@@ -254,23 +229,6 @@ def _joint(f: LinearModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
     new.__dict__.update({k: v for k, v in f.__dict__.items() if not k.startswith("_") and k != "row_smoothness"})
     new.data = with_column(f.data, unit)
     return new, Product(C, Box(-1.0, 1.0, shape=(1,)))
-
-
-def column_moments(data: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The means of all columns and of their squares, in float64; of weighted rows."""
-    n, d = data.shape
-    w = np.full(n, 1.0 / n) if weights is None else weights.astype(np.float64) / n
-    if not isinstance(data, Dense):
-        starts, columns, values = data._entries
-        values, each = values.astype(np.float64), np.repeat(w, np.diff(starts))
-        return np.bincount(columns, values * each, d), np.bincount(columns, np.square(values) * each, d)
-    means, squares = np.zeros(d), np.zeros(d)
-    for start in range(0, n, 4096):
-        rows = slice(start, min(start + 4096, n))
-        block = data.part(rows)._A.astype(np.float64)
-        means += w[rows] @ block
-        squares += w[rows] @ np.square(block)
-    return means, squares
 
 
 def with_column(data: Any, value: float) -> Any:

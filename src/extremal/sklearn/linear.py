@@ -13,11 +13,13 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.glm_losses import Poisson, Quantile
 from extremal.losses import Huber, Logistic, Loss, MultiLoss, Squared, expit
+from extremal.named_losses import named_loss, spread
 from extremal.sklearn.fitting import solve
 from extremal.sklearn.shared import ConstrainedModel, streams
 from extremal.sklearn.streams import Stream
 
 LOSSES = ("squared", "huber", "quantile")
+GLM = (*LOSSES, "poisson", "logistic")
 MEANS = {Logistic: expit, Poisson: np.exp}  # the mean of y, from the margin; the margin itself for other losses
 
 
@@ -103,8 +105,8 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
     constraint : str, ConvexSet, dict, pair (A, b), or a list of these
         "nonneg", "l1:10", "simplex", "box:0,1", "monotone", {"income": ">=0"}, (A, b) for A w <= b, ...; None for none.
     radius : float or str, optional
-        The radius of a constraint that is named without one, "l1" say; "30%" is that share of the norm of the unconstrained
-        solution.
+        The radius of a constraint that is named without one, "l1" say; 10 if left out. "30%" is that share of the norm of the
+        unconstrained solution.
     loss : "squared", "huber" or "quantile"
         The loss.
     delta : float
@@ -219,7 +221,8 @@ class ConstrainedGLM(ConstrainedRegressor):
     Parameters
     ----------
     loss : "squared", "poisson", "logistic", "huber", "quantile", or a loss of extremal
-        "logistic" takes targets in {0, 1} (or {-1, 1}). An object brings its own parameters: ``extremal.Huber(0.5)``.
+        "logistic" takes targets in {0, 1} (or {-1, 1}). Parameters follow a colon, "huber:0.5" or "quantile:0.9", or come with an
+        object, ``extremal.Huber(0.5)``.
     constraint, radius, fit_intercept, solver, tol, max_iter, warm_start, random_state, verbose
         As for `ConstrainedLinearRegression`; its attributes are here too.
 
@@ -265,10 +268,8 @@ class ConstrainedGLM(ConstrainedRegressor):
         self.verbose = verbose
 
     def _loss(self, y: np.ndarray, weights: np.ndarray | None = None) -> Loss:
-        named = {"squared": Squared, "poisson": Poisson, "huber": Huber, "logistic": Logistic}
         if isinstance(self.loss, str):
-            name = checks.one_of("`ConstrainedGLM(loss=...)`", self.loss, (*named, "quantile"))
-            return named[name]() if name != "quantile" else Quantile(0.5, 1e-2 * spread(y, weights))
+            return named_loss(self.loss, y, weights, GLM, "`ConstrainedGLM(loss=...)`")
         if isinstance(self.loss, type) or not hasattr(self.loss, "deriv") or isinstance(self.loss, MultiLoss):
             raise InputError(
                 f"`ConstrainedGLM(loss=...)` must be a name or a loss of one margin such as Huber(), got {self.loss!r}"
@@ -286,8 +287,3 @@ class ConstrainedGLM(ConstrainedRegressor):
         z = self._margins(X)
         mean = MEANS.get(type(self._loss(np.ones(1))))
         return z if mean is None else mean(z)
-
-
-def spread(y: np.ndarray, weights: np.ndarray | None) -> float:
-    """The standard deviation of y, of weighted rows; 1 if that is 0."""
-    return float(np.sqrt(np.average(np.square(y - np.average(y, weights=weights)), weights=weights))) or 1.0

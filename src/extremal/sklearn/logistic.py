@@ -31,7 +31,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
     constraint : str, ConvexSet, dict, pair (A, b), or a list of these
         "l1", "l1:10", "simplex", "nonneg", "box:0,1", "monotone", {"income": ">=0", "debt": "<=0"}, (A, b) for A w <= b, ...
     radius : float or str, optional
-        The radius of a constraint that is named without one; 10 for "l1" if left out. "30%" is that share of the norm of the
+        The radius of a constraint that is named without one; 10 if left out. "30%" is that share of the norm of the
         unconstrained solution.
     fit_intercept : bool
         Whether there is an intercept.
@@ -90,11 +90,6 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
-
-    def _plan(self, shape: tuple[int, ...]) -> Any:
-        if isinstance(self.constraint, str) and self.constraint.strip() == "l1" and self.radius is None:
-            return self._read("l1:10", shape)
-        return super()._plan(shape)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLogisticRegression:
         """Fit the model.

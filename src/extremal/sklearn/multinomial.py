@@ -81,11 +81,6 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _plan(self, shape: tuple[int, ...]) -> Any:
-        if isinstance(self.constraint, str) and self.constraint.strip() in ("nuclear", "groups", "l1") and self.radius is None:
-            return self._read(f"{self.constraint.strip()}:10", shape)
-        return super()._plan(shape)
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedMultinomialRegression:
         """Fit the model.
 

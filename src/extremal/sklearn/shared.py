@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.constraints import read_constraint
 from extremal.data import Data, as_data
 from extremal.sklearn.certified import Certificate, check_options, read_weights, report, seed_of
-from extremal.sklearn.constraints import read_constraint
 from extremal.sklearn.fitting import Fit, Options
 from extremal.sklearn.streams import Stream
 
@@ -62,11 +62,8 @@ class ConstrainedModel(BaseEstimator):
 
     def _plan(self, shape: tuple[int, ...]) -> Any:
         """The constraint, read for coefficients of a shape."""
-        return self._read(self.constraint, shape)
-
-    def _read(self, constraint: Any, shape: tuple[int, ...]) -> Any:
         names = getattr(self, "feature_names_in_", None)
-        return read_constraint(constraint, self.radius, shape, None if names is None else list(names))
+        return read_constraint(self.constraint, self.radius, shape, None if names is None else list(names))
 
     def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
         kinds = {"dtype": [np.float64, np.float32], "accept_sparse": SPARSE, "accept_large_sparse": True}

@@ -6,8 +6,6 @@ The page is drawn by one script from the report, which is embedded as JSON; see 
 from __future__ import annotations
 
 import html
-import json
-import math
 import re
 from importlib import resources
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 
 from extremal.checks import InputError
 from extremal.experiments.colours import OTHERS, STRONG
-from extremal.outputs import whole
+from extremal.outputs import to_json, whole
 
 SCRIPTS = ("data.js", "plots.js", "view.js", "page.js")  # in this order: each may use those before it as it is read
 
@@ -55,7 +53,7 @@ def _resource(name: str) -> str:
 
 def _drawing() -> str:
     """The page's own script: the colours and its files, in one scope that is none of plotly's."""
-    palette = f"const STRONG = {json.dumps(STRONG)}, COLOURS = {json.dumps(OTHERS)}; // light, dark\n\n"
+    palette = f"const STRONG = {to_json(STRONG)}, COLOURS = {to_json(OTHERS)}; // light, dark\n\n"
     return '(() => {\n"use strict";\n\n' + palette + "\n".join(map(_resource, SCRIPTS)) + "})();\n"
 
 
@@ -69,21 +67,10 @@ def _plotly() -> str:
 
 def _json(report: dict[str, Any]) -> str:
     """JSON in which nothing can end the element that holds it."""
-    text = json.dumps(_finite(report), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = to_json(report, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _script(text: str) -> str:
     """A script in which nothing can end the element that holds it; what is replaced stands in strings only."""
     return re.sub(r"<(?=/script|!--)", r"\\x3c", text, flags=re.IGNORECASE)
-
-
-def _finite(item: Any) -> Any:
-    """The same data, with null for numbers that are not finite."""
-    if isinstance(item, float):
-        return item if math.isfinite(item) else None
-    if isinstance(item, dict):
-        return {key: _finite(value) for key, value in item.items()}
-    if isinstance(item, (list, tuple)):
-        return [_finite(value) for value in item]
-    return item

@@ -13,15 +13,13 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sklearn.constraints_pieces import Features, Piece, refused
+from extremal.constraints.pieces import Features, Piece, refused
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
 BOUNDS = "Bounds read '>=0', '<= 1.5', '==0', '[0, 1]', 'nonneg', 'nonpos' or 'free', (low, high) with None for none, or a number"
-WORDS = {
-    "free": (-math.inf, math.inf), "none": (-math.inf, math.inf),
-    "nonneg": (0.0, math.inf), "nonnegative": (0.0, math.inf), "non-negative": (0.0, math.inf),
-    "nonpos": (-math.inf, 0.0), "nonpositive": (-math.inf, 0.0), "non-positive": (-math.inf, 0.0),
-}  # fmt: skip
+WORDS: dict[str, tuple[float, float]] = dict.fromkeys(("free", "none"), (-math.inf, math.inf))
+WORDS |= dict.fromkeys(("nonneg", "nonnegative", "positive", "pos"), (0.0, math.inf))  # as in scikit-learn, positive has the 0
+WORDS |= dict.fromkeys(("nonpos", "nonpositive", "negative", "neg"), (-math.inf, 0.0))
 LINEAR = "Inequalities read 'x1 <= x2', 'x1 + 2*x2 <= 3' or 'sum == 1'; names with other characters stand in quotes"
 KEYS = ("A_ub", "b_ub", "A_eq", "b_eq", "bounds")  # of a dict in the notation of scipy.optimize.linprog
 
@@ -65,9 +63,20 @@ def interval_of(text: str) -> tuple[float, float] | None:
     return low, high
 
 
+def without_hyphens(text: str) -> str:
+    """A word in one piece: non-negative, non_negative and Non negative are the same.
+
+    Examples
+    --------
+    >>> without_hyphens("Non-negative")
+    'nonnegative'
+    """
+    return re.sub(r"[-_\s]", "", text.lower())
+
+
 def _interval(text: str) -> tuple[float, float] | None:
-    if text.lower() in WORDS:
-        return WORDS[text.lower()]
+    if without_hyphens(text) in WORDS:
+        return WORDS[without_hyphens(text)]
     if match := re.fullmatch(rf"\[\s*({NUMBER})\s*,\s*({NUMBER})\s*\]", text):
         return float(match[1]), float(match[2])
     if match := re.fullmatch(rf"(<=|>=|==?)\s*({NUMBER})", text):

@@ -13,20 +13,30 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
+from extremal.constraints.linear import WORDS, by_bounds, interval_of, is_relation, relation, without_hyphens
+from extremal.constraints.pieces import Features, Piece, of_set, refused
 from extremal.sets.base import ConvexSet
 from extremal.sets.columns import Columns
 from extremal.sets.group_balls import GroupBall
-from extremal.sets.nuclear import NuclearBall, SpectralBall
-from extremal.sets.parse import SETS, named
-from extremal.sklearn.constraints_linear import by_bounds, interval_of, is_relation, relation
-from extremal.sklearn.constraints_pieces import Features, Piece, of_set, refused
+from extremal.sets.parse import NORMS, RADIUS, SETS, named, number, parse, split_word
 
-MATRICES = {"nuclear": NuclearBall, "spectral": SpectralBall}
-NORMS = ("l1", "l2", "linf", "lp", "elastic", "k-support", "k-sparse", "k-norm", "groups", *MATRICES)  # a fraction has a meaning
+MATRICES = ("nuclear", "spectral")
+FRACTIONS = (*NORMS, "groups")  # balls, of whose radius a fraction has a meaning
 SIMPLICES = ("simplex", "unit-simplex")  # of which the radius is the total, 1 if left out
-CHAINS = {"monotone": 1, "monotone-increasing": 1, "monotone-decreasing": -1}
-FORMS = {"nuclear": "nuclear:RADIUS", "spectral": "spectral:RADIUS", "groups": "groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5"}
-FORMS |= {name: form for name, (_, form, _) in SETS.items()}
+CHAINS: dict[str, int] = dict.fromkeys(("monotone", "monotoneincreasing", "increasing", "nondecreasing", "isotonic"), 1)
+CHAINS |= dict.fromkeys(("monotonedecreasing", "decreasing", "nonincreasing", "antitonic"), -1)
+FORMS = {name: form for name, (_, form, _) in SETS.items()}
+FORMS |= {"groups": "groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5"}
+# the word for each meaning
+SAID: dict[Any, str] = {
+    -1: "monotone-decreasing",
+    1: "monotone",
+    (0.0, math.inf): "nonneg",
+    (-math.inf, 0.0): "nonpos",
+}
+OPPOSITE = {"nonneg": "nonpos", "monotone": "monotone-decreasing"}
+OPPOSITE |= {b: a for a, b in OPPOSITE.items()}
+LEAST, CLEAR = 0.4, 0.05  # how like a word must be to be proposed, and by how much more than one of the opposite meaning
 
 
 def split(text: str) -> list[str]:
@@ -39,12 +49,41 @@ def takes_radius(text: str) -> bool:
     """Whether the radius of a constraint in words is still to be given."""
     name, _, rest = text.strip().partition(":")
     name = name.partition(";")[0].strip().lower()
-    if name in ("groups", *MATRICES):
+    if name == "groups":
         return not rest.partition(";")[0].strip()
     if name not in (*NORMS, *SIMPLICES):
         return False
     count = len([part for part in rest.split(",") if part.strip()])
     return count < max(SETS[name][2])
+
+
+def check_words(text: str) -> None:
+    """Refuse a constraint in words that cannot be meant, before there are data to read it for.
+
+    Examples
+    --------
+    >>> check_words("l1:3 & nonneg")
+    >>> check_words("l11:3")
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: unknown set 'l11'; did you mean 'l1'? Names are nonneg, nonpos, free, monotone-decreasing, ...
+    """
+    for part in split(text):
+        name = _name(part)
+        if name in SETS and name not in CHAINS:
+            if "%" not in part:
+                parse(part)
+        elif not (interval_of(part) or without_hyphens(name) in CHAINS or name == "groups" or is_relation(part)):
+            hint = _hint(name) or "."
+            raise InputError(f"unknown set {name!r}{hint} Names are {_known()}; {_rest()}")
+
+
+def _name(text: str) -> str:
+    return re.split(r"[:;]", text.lower())[0].strip()
+
+
+def _known() -> str:
+    return ", ".join(["nonneg", "nonpos", "free", "monotone-decreasing", *FORMS.values()])
 
 
 def in_words(text: str, radius: Any, features: Features) -> Piece:
@@ -56,19 +95,30 @@ def in_words(text: str, radius: Any, features: Features) -> Piece:
         if lower > upper:
             raise refused(text, "the bounds leave no number between them")
         return by_bounds(lower, upper, text or "free", features)
-    name = re.split(r"[:;]", low)[0].strip()
-    if name in CHAINS:
-        return _chain(text, name, features)
+    name = _name(text)
+    if without_hyphens(name) in CHAINS:
+        return _chain(text, without_hyphens(name), features)
     if name == "groups":
         return _groups(text, radius, features)
-    if name in SETS or name in MATRICES:
+    if name in SETS:
         return _ball(text, name, radius, features)
     if is_relation(text):
         return relation(text, features)
-    near = difflib.get_close_matches(name, ["nonneg", "nonpos", "free", *CHAINS, *FORMS], n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    known = ", ".join(["nonneg", "nonpos", "free", *CHAINS, *FORMS.values()])
-    raise refused(text, f"there is no constraint of that name{hint}", f"Names are {known}; {_rest()}")
+    raise refused(text, f"there is no constraint of that name{_hint(name)}", f"Names are {_known()}; {_rest()}")
+
+
+def _hint(name: str) -> str:
+    """The nearest word, unless one that means the opposite is nearly as near, or one of both is a negation."""
+    words = {word: SAID.get(bounds, word) for word, bounds in WORDS.items()} | {word: SAID[end] for word, end in CHAINS.items()}
+    words = {word: meant for word, meant in words.items() if word != "none"} | {word: word for word in FORMS}
+    likeness = {word: difflib.SequenceMatcher(None, without_hyphens(name), word).ratio() for word in words}
+    nearest = max(likeness, key=lambda word: likeness[word])
+    meant = words[nearest]
+    against = max((likeness[word] for word in words if words[word] == OPPOSITE.get(meant)), default=-math.inf)
+    negated = against > 0 and nearest.startswith("no") != bool(re.match("n(?!eg)", name))  # "npos" is not "pos"
+    if likeness[nearest] < LEAST or likeness[nearest] < against + CLEAR or negated:
+        return ""
+    return f"; did you mean {meant!r}?"
 
 
 def _rest() -> str:
@@ -92,14 +142,14 @@ def number_or_share(value: Any, given: Any) -> tuple[float | None, float | None]
 
 
 def _ball(text: str, name: str, radius: Any, features: Features) -> Piece:
-    """A set of `extremal.sets.parse`, or one of matrices, with its radius from the text or from its own argument."""
-    _, _, rest = text.partition(":")
-    parts = [part.strip() for part in rest.split(",") if part.strip()]
+    """A set of `extremal.sets.parse`, with its radius from the text or from its own argument."""
+    given = text if radius is None or ":" in text else f"{text}:"
+    _, parts = split_word(given)
     if radius is not None:
         parts.insert(0, str(radius))
+    if radius is not None or (parts and ":" not in text):
         text = f"{name}:{','.join(parts)}"
-    counts = (1,) if name in MATRICES else SETS[name][2]
-    if len(parts) not in counts:
+    if len(parts) not in SETS[name][2]:
         hint = " or give radius=" if radius is None and name in (*NORMS, *SIMPLICES) else ""
         raise refused(
             text, f"write {FORMS[name]}{hint}", f"With radius={radius!r}" if radius is not None else "A radius is a number"
@@ -108,7 +158,7 @@ def _ball(text: str, name: str, radius: Any, features: Features) -> Piece:
         size, share = number_or_share(parts[0], text)
         return _shaped(text, name, partial(_made, name, parts[1:], text), size, share, features)
     if any(part.endswith("%") for part in parts):
-        names = ", ".join(NORMS)
+        names = ", ".join(FRACTIONS)
         raise refused(text, f"{name} is no ball of a norm, of which a fraction could be meant", f"These are {names}")
     if name in SIMPLICES:
         total = number_or_share(parts[0], text)[0] if parts else 1.0
@@ -117,9 +167,9 @@ def _ball(text: str, name: str, radius: Any, features: Features) -> Piece:
 
 
 def _made(name: str, more: list[str], text: str, radius: float | None = None) -> ConvexSet:
-    kind: Callable[..., ConvexSet] = MATRICES[name] if name in MATRICES else named(name)
+    kind: Callable[..., ConvexSet] = named(name)
     try:
-        numbers = [int(part) if re.fullmatch(r"[-+]?\d+", part) else float(part) for part in more]
+        numbers = [number(part) for part in more]
         return kind(*(() if radius is None else (radius,)), *numbers)
     except ValueError as error:
         raise refused(text, f"{error}", f"Write {FORMS[name]}") from None
@@ -151,7 +201,8 @@ def _chain(text: str, name: str, features: Features) -> Piece:
     try:
         lower, upper = map(float, rest) if rest else (-math.inf, math.inf)
     except ValueError:
-        raise refused(text, f"write {name} or {name}:LOWER,UPPER") from None
+        word = SAID[CHAINS[name]]
+        raise refused(text, f"write {word} or {word}:LOWER,UPPER") from None
     if not lower <= upper:
         raise refused(text, f"the bounds must be in order, got {lower:g} and {upper:g}")
     return Piece(text, features.spread(lower), features.spread(upper), chain=CHAINS[name])
@@ -163,8 +214,7 @@ def _groups(text: str, radius: Any, features: Features) -> Piece:
     given = head.partition(":")[2].strip()
     if given and radius is not None:
         raise InputError(f"`radius` must be left out, as constraint={text!r} has one, got {radius!r}")
-    if not given and radius is None:
-        raise refused(text, "a radius is missing", f"Write {FORMS['groups']}, or give radius=")
+    radius = RADIUS if not given and radius is None else radius
     size, share = number_or_share(given or radius, text)
     groups = _members([part.strip() for part in parts if part.strip()], text, features)
     k = features.size // features.count

@@ -1,7 +1,7 @@
 """The argument ``constraint`` of all estimators: read once, checked against the features, and turned into a set.
 
-Strings, dicts, matrices and sets fall into pieces (constraints_text, constraints_linear, constraints_pieces), which are joined to
-one region (constraints_regions); docs/constraints.md shows every form.
+Strings, dicts, matrices and sets fall into pieces (words, linear, pieces), which are joined to
+one region (regions); docs/constraints.md shows every form.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError, is_sparse
+from extremal.constraints.linear import KEYS, by_bounds, by_feature, by_matrices, by_scipy
+from extremal.constraints.pieces import Features, Piece, of_set, refused
+from extremal.constraints.regions import Region, joined
+from extremal.constraints.words import in_words, number_or_share, split, takes_radius
 from extremal.sets.base import ConvexSet
-from extremal.sklearn.constraints_linear import KEYS, by_bounds, by_feature, by_matrices, by_scipy
-from extremal.sklearn.constraints_pieces import Features, Piece, of_set, refused
-from extremal.sklearn.constraints_regions import Region, joined
-from extremal.sklearn.constraints_text import in_words, number_or_share, split, takes_radius
 
 TOUCH = 1e-6  # nearer than this part of it, a coefficient touches a bound
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from extremal.checks import InputError
+from extremal.constraints.pieces import Features, Piece, refused
 from extremal.sets.base import ConvexSet
 from extremal.sets.bounded_l1 import BoundedL1Ball
 from extremal.sets.boxes import BudgetBox, CappedSimplex
@@ -19,7 +20,6 @@ from extremal.sets.images import LinearImage
 from extremal.sets.norm_balls import L1Ball
 from extremal.sets.polytopes import Polytope
 from extremal.sets.simplices import Box, Simplex, UnitSimplex
-from extremal.sklearn.constraints_pieces import Features, Piece, refused
 
 JOINED = "What can be joined: bounds, signs, linear inequalities, monotone, simplex and l1; other balls stand alone"
 

@@ -1,0 +1,52 @@
+"""``extremal predict``: what a saved model says of the rows of a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from extremal.cli.common import AsJson, one_line
+from extremal.files import read_features
+from extremal.models import load_model
+from extremal.outputs import cells, check_out, to_json, whole
+
+
+@one_line()
+def predict(
+    model: Annotated[Path, typer.Argument(help="What `extremal solve --out` has saved.", metavar="MODEL.npz")],
+    file: Annotated[Path, typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz or .npy.", metavar="FILE")],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="A column that is no feature, by name or 0-based number."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write the CSV there instead of to stdout.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what a saved model predicts for the rows of FILE, as CSV: values, means of counts, or classes and probabilities.
+
+    Columns go by name if both the model and the file have names; others of the file are left out.
+    """
+    if out is not None:
+        check_out(out)
+    fitted = load_model(model)
+    said = fitted.predict(read_features(file, len(fitted.x), fitted.features, target).A)
+    columns = {name: column.tolist() for name, column in said.items()}
+    text = to_json(columns) + "\n" if as_json else _csv(columns)
+    if out is None:
+        sys.stdout.write(text)
+        return
+    with whole(out) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
+
+
+def _csv(columns: dict[str, list[Any]]) -> str:
+    held = io.StringIO()
+    writer = csv.writer(held, lineterminator="\n")
+    writer.writerow(cells(columns))
+    writer.writerows(cells(row) for row in zip(*columns.values(), strict=True))
+    return held.getvalue()
