@@ -20,10 +20,11 @@ ORDER = [  # each module may import those before it only
     "lazy", "checks", "clock", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active",
     "hull", "manifolds", "data", "entries", "losses", "glm_losses", "multi_losses", "named_losses", "weighted",
     "margins", "smoothness",
-    "objective", "intercepts", "separable", "restricted", "weights", "boxed", "output_slices", "slices", "secants", "completion",
+    "objective", "intercepts", "separable", "restricted", "weights", "boxed", "hessians", "output_slices", "slices", "secants",
+    "completion",
     "sampling", "sets", "constraints", "reach",
     "rounding", "spd", "gradients", "steps", "moves", "result", "methods", "counting", "bursts", "solver",
-    "recording", "driver", "paths", "many", "outputs", "libsvm", "reading", "array_files", "files", "models",
+    "answers", "recording", "driver", "paths", "many", "outputs", "libsvm", "reading", "array_files", "files", "models",
     "downloads", "datasets", "catalogue", "sklearn",
     "experiments", "bench", "cli",
 ]  # fmt: skip

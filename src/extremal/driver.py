@@ -12,6 +12,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.active import ActiveSet
+from extremal.answers import at_rounding, inside
 from extremal.bursts import Reach
 from extremal.checks import InputError, NonFiniteError, OutsideError
 from extremal.clock import Clock, TimeUp, deadline
@@ -21,12 +22,7 @@ from extremal.objective import Objective
 from extremal.recording import Recorder
 from extremal.result import Certificate, Record, Result, Status
 from extremal.sets import ConvexSet
-from extremal.sets.base import Unsure, counted
 from extremal.solver import Setup, State, loop, prepare
-
-ROUNDED = 0.25  # share of the tolerance that a change of the gap by rounding must be for the tolerance to be out of reach
-LARGE = 10**7  # entries of a point up to which its rounding is looked at
-CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether the answer is in the set
 
 
 def minimize(
@@ -251,7 +247,7 @@ class _Run:
 
     def _result(self, state: State, status: Status, method: Method, first: State) -> Result:
         found, status = self._final(state, status, first)
-        if not self._inside(found):
+        if not inside(self.C, found.x):
             found, status = self._fallback(found, first), Status.OUTSIDE
         if method.guarded:
             found = self._guard(found, first)
@@ -297,34 +293,15 @@ class _Run:
             found = self.best
         return found, status
 
-    def _inside(self, found: Certificate) -> bool:
-        """Whether a point is in the set; where only its oracle knows, what a moderate number of calls cannot tell counts."""
-        C, calls, x = self.C.inner, self.C.calls, found.x
-        with counted(CHECKS + max(math.prod(x.shape), calls.lmos) // 10) as asked:
-            try:
-                return C.contains(x)
-            except Unsure:
-                return True
-            finally:
-                calls.certificate_lmos += asked.calls
-
     def _at_rounding(self, found: Certificate) -> bool:
-        """Whether changing x in its last digits changes the gap by as much as the tolerance; two gradients and oracle calls."""
-        wanted, calls, rng = self.tol * abs(found.value) + self.atol, self.C.calls, np.random.default_rng(0)
-        if found.meets(self.tol, self.atol) or math.prod(found.x.shape) > LARGE:
-            return False
-        for _ in range(2):
-            x = np.asarray(wide(found.x)) * (1.0 + np.finfo(np.float64).eps * rng.choice((-1.0, 1.0), found.x.shape))
-            g = self.f.grad(x)
-            calls.certificate += self.f.n
-            if not checks.all_finite(g) or abs(self.C.gap(found.x, g) - found.gap) >= ROUNDED * wanted:
-                return True
-        return False
+        """Whether nothing in float64 can certify the tolerance there."""
+        wanted = self.tol * abs(found.value) + self.atol
+        return found.gap > wanted and at_rounding(self.f, self.C, found, wanted)
 
     def _fallback(self, found: Certificate, first: State) -> Certificate:
         """The best certificate of a point inside; the starting point has been checked."""
         best = self.best
-        return best if best is not None and best is not found and self._inside(best) else self._start(first)
+        return best if best is not None and best is not found and inside(self.C, best.x) else self._start(first)
 
     def _as_good(self, a: Certificate, b: Certificate) -> bool:
         """Whether a has the smaller gap, at a value that rounding does not tell from b's."""

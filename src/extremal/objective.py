@@ -268,14 +268,10 @@ class LinearModel:
         return mean_second_of(self.loss, z, width, self.y, h) if width > 0 else h
 
     def bends_at(self, z: np.ndarray, width: float = 0.0) -> Any:
-        """Second derivatives at given margins of several outputs, see `extremal.multi_losses.Bends`.
-
-        Their mean within a width of these, if outputs do not mix.
-        """
+        """Second derivatives of several outputs, `extremal.multi_losses.Bends`; means within a width, if outputs do not mix."""
         bends = Bends(*self.loss.bends(z, self.y))  # type: ignore[attr-defined]
-        if width == 0 or bends.P is not None:
-            return bends
-        return Bends(mean_second_of(self.loss, z, width, self.y, bends.D), None)
+        smooth = width == 0 or bends.P is not None
+        return bends if smooth else Bends(mean_second_of(self.loss, z, width, self.y, bends.D), None)
 
     def tail(self, z: np.ndarray) -> float:
         """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""

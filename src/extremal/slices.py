@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, singledispatch
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 from extremal import clock
 from extremal.data import CSR, Dense
 from extremal.entries import Entries
+from extremal.hessians import Less, Products, Whole, plus
 from extremal.kernels import parts
 from extremal.kernels.views import locked
 from extremal.losses import compiled
@@ -139,7 +140,7 @@ class _Linear(ABC):
         if self.f.convex or not (h < 0).any():
             return self.gram(h)
         up, down = (self.gram(part) for part in (np.maximum(h, 0), np.maximum(-h, 0)))
-        return up - down if isinstance(up, np.ndarray) and is_definite(up - down) else _plus(up, down)
+        return up - down if isinstance(up, np.ndarray) and is_definite(up - down) else plus(up, down)
 
     def _second(self, z: np.ndarray, far: bool, width: float) -> np.ndarray:
         h = self.f.second_at(z, width)
@@ -177,7 +178,7 @@ class _Linear(ABC):
     def _about(self, h: np.ndarray, mean: np.ndarray, v: np.ndarray) -> Any:
         """(1/n) (A_W - 1 mean')' diag h (A_W - 1 mean') = the gram of h less v v'."""
         H = self.gram(h)
-        return H - np.outer(v, v) if isinstance(H, np.ndarray) else _Less(H, v)
+        return H - np.outer(v, v) if isinstance(H, np.ndarray) else Less(H, v)
 
     @abstractmethod
     def gram(self, h: np.ndarray) -> Any:
@@ -219,7 +220,7 @@ class _OfRows(_Linear):
         """Row by row: the sum over rows of the squared number of their entries in W; products only for many columns."""
         k, h, kernel, entries = len(self.W), locked(h), _kernels().gram, self._entries
         if k > MANY:
-            return _Products(entries, h, k)
+            return Products(entries, h, k)
 
         def part(first: int, last: int) -> tuple[float, np.ndarray]:
             out = np.zeros((k, k))
@@ -229,47 +230,6 @@ class _OfRows(_Linear):
         many = parts.count(len(entries[1]), k * k)
         low = parts.sums(part, [self.f.n * i // many for i in range(many + 1)])[1] / self.f.n
         return low + np.tril(low, -1).T
-
-
-@dataclass(frozen=True)
-class _Products:
-    """A Hessian of sparse columns by its products: twice the entries each."""
-
-    entries: Any
-    h: np.ndarray
-    k: int
-
-    def __matmul__(self, u: np.ndarray) -> np.ndarray:
-        from extremal.kernels import full
-
-        return full.tdot(self.entries, self.h * full.dot(self.entries, u, self.k), self.k) / len(self.h)
-
-    def diagonal(self) -> np.ndarray:
-        """Its diagonal."""
-        out = np.zeros(self.k)
-        _kernels().diagonal(*self.entries, self.h, out)
-        return out / len(self.h)
-
-
-@dataclass(frozen=True)
-class _Whole:
-    """A Hessian of dense columns by its products: two products with all of A each."""
-
-    part: Any
-    h: np.ndarray
-
-    def __matmul__(self, u: np.ndarray) -> np.ndarray:
-        f = self.part.f
-        c = self.h * self.part.dot(u.astype(f.dtype, copy=False))
-        return f.data.tdot(c)[self.part.W].astype(np.float64) / f.n
-
-    def diagonal(self) -> np.ndarray:
-        """Its diagonal, by blocks."""
-        data, n, total = self.part.f.data, self.part.f.n, np.zeros(len(self.part.W))
-        for start in range(0, n, 1024):
-            rows = slice(start, min(start + 1024, n))
-            total += self.h[rows] @ np.square(data.part(rows)._A[:, self.part.W])
-        return total / n
 
 
 class _OfArray(_Linear):
@@ -305,7 +265,7 @@ class _OfArray(_Linear):
     def gram(self, h: np.ndarray, mean: Any = None) -> Any:
         """By blocks of rows, as products of matrices: n |W|^2 multiplications; products only for many columns."""
         if len(self.W) > WIDE:
-            return _Whole(self, h)
+            return Whole(self, h)
         data, total = self.f.data, np.zeros((len(self.W),) * 2)
         root = np.sqrt(h).astype(data.dtype, copy=False)
         size = max(1, 2**18 // len(self.W))
@@ -344,27 +304,6 @@ class _OfEntries(_Linear):
         at, (m, n) = self.f.data.positions, self.f.shape  # type: ignore[attr-defined]
         total = np.bincount(at.rows.astype(np.intp) * n + at.cols, h, m * n)[self.W]
         return np.diag(total / self.f.n)
-
-
-@dataclass(frozen=True)
-class _Less:
-    """A Hessian by its products, less v v'."""
-
-    whole: Any
-    v: np.ndarray
-
-    def __matmul__(self, u: np.ndarray) -> np.ndarray:
-        return self.whole @ u - self.v * float(self.v @ u)
-
-    def diagonal(self) -> np.ndarray:
-        """Its diagonal, which rounding may not make negative."""
-        whole = self.whole.diagonal()
-        return np.maximum(whole - np.square(self.v), 1e-12 * whole)
-
-
-def _plus(a: Any, b: Any) -> Any:
-    """The sum of two Hessians of one kind."""
-    return a + b if isinstance(a, np.ndarray) else replace(a, h=locked(a.h + b.h))
 
 
 def _kernels() -> Any:
