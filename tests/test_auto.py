@@ -194,7 +194,7 @@ def test_a_run_that_can_go_no_further_stops():
     f = problem(ex.Logistic(), n=3000)
     for C in (ex.L1Ball(1.0), ex.LinfBall(0.1), ex.L2Ball(0.2)):
         r = ex.minimize(f, C, tol=0, atol=0)
-        assert r.status in ("stalled", "gap")
+        assert r.status in ("precision", "stalled", "gap")
         assert r.calls.grads < 100 * f.n
         assert r.gap < 1e-9
 
