@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize as scipy_minimize
 
 import extremal as ex
-from extremal import hessians, slices, weights
+from extremal import hessians, weights
 from extremal.kernels import master
 from extremal.kernels.elementary import exp_negative, log1p_unit
 from extremal.kernels.terms import line, terms
@@ -357,7 +357,7 @@ def test_a_sample_counts_its_rows():
 
 def test_every_product_with_a_hessian_counts(monkeypatch):
     f, asked = problem(ex.Logistic(), n=12_000, sparse=True), []
-    monkeypatch.setattr("extremal.slices.MANY", 3)
+    monkeypatch.setattr("extremal.slices._OfRows.most", 3)
     matmul = hessians.Products.__matmul__
     monkeypatch.setattr(hessians.Products, "__matmul__", lambda self, u: asked.append(1) or matmul(self, u))
     r = ex.minimize(f, ex.L1Ball(1.0), ex.NewtonFW(parts=1), tol=1e-8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -98,6 +98,7 @@ def _(f: LinearModel, W: np.ndarray) -> Slice:
 class _Linear(ABC):
     f: LinearModel
     W: np.ndarray
+    most: ClassVar[int] = MANY  # columns up to which Hessians are formed
 
     def of(self, f: Any) -> Slice:
         """The same coordinates of another objective."""
@@ -143,16 +144,21 @@ class _Linear(ABC):
         return up - down if isinstance(up, np.ndarray) and is_definite(up - down) else plus(up, down)
 
     def _second(self, z: np.ndarray, far: bool, width: float) -> np.ndarray:
-        h = self.f.second_at(z, width)
-        if not (far and self.f.convex and unweighted(self.f.loss).curvature <= 1):
+        h, most = self.f.second_at(z, width), unweighted(self.f.loss).curvature
+        if not (far and self.f.convex and most <= 1):
             return h
-        return np.maximum(h, np.minimum(np.square(self.f.derivs_at(z)) / FAR, self.f.loss.curvature))
+        most = most if self.f.weights is None else most * self.f.weights  # of each row
+        return np.maximum(h, np.minimum(np.square(self.f.derivs_at(z)) / FAR, most))
 
     def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None:
-        """B with B'B = the Hessian, by QR factorisations of blocks of rows; None if it has none, or if that takes too long."""
+        """B with B'B = the Hessian, by QR factorisations of blocks of rows; None if it has none, or if that takes too long.
+
+        Where the Hessian itself is known by its products only, there is always one, with |phi''| for phi''.
+        """
         h, k = self._second(z, far, width), len(self.W)
-        if (h < 0).any() or self.f.n * float(k) ** 2 > ROOTED:
+        if k <= self.most and ((h < 0).any() or self.f.n * float(k) ** 2 > ROOTED):
             return None
+        h = np.abs(h)
         total, R = float(h.sum()), np.zeros((0, k))
         mean = self.f.data.tdot(h)[self.W] / total if not self.f.separate and total > 0 else 0.0
         size = max(4 * k, 256)
@@ -219,7 +225,7 @@ class _OfRows(_Linear):
     def gram(self, h: np.ndarray) -> Any:
         """Row by row: the sum over rows of the squared number of their entries in W; products only for many columns."""
         k, h, kernel, entries = len(self.W), locked(h), _kernels().gram, self._entries
-        if k > MANY:
+        if k > self.most:
             return Products(entries, h, k)
 
         def part(first: int, last: int) -> tuple[float, np.ndarray]:
@@ -234,6 +240,8 @@ class _OfRows(_Linear):
 
 class _OfArray(_Linear):
     """A dense array: the columns W are copied, block by block as they are needed."""
+
+    most = WIDE
 
     def _rows(self) -> tuple[np.ndarray, ...] | None:
         return None if self.f.n * len(self.W) > SMALL else self._listed
@@ -260,11 +268,11 @@ class _OfArray(_Linear):
 
     def _about(self, h: np.ndarray, mean: np.ndarray, v: np.ndarray) -> Any:
         """The same from columns without their mean, where differences do not cancel."""
-        return super()._about(h, mean, v) if len(self.W) > WIDE else self.gram(h, mean)
+        return super()._about(h, mean, v) if len(self.W) > self.most else self.gram(h, mean)
 
     def gram(self, h: np.ndarray, mean: Any = None) -> Any:
         """By blocks of rows, as products of matrices: n |W|^2 multiplications; products only for many columns."""
-        if len(self.W) > WIDE:
+        if len(self.W) > self.most:
             return Whole(self, h)
         data, total = self.f.data, np.zeros((len(self.W),) * 2)
         root = np.sqrt(h).astype(data.dtype, copy=False)

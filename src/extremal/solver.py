@@ -179,6 +179,11 @@ def prepare(
     call: str, f: Objective, C: ConvexSet, method: Any, x0: Any, seed: int, budget: Budget, in_bursts: bool = False
 ) -> Setup:
     """Fit set, method and starting point to the objective, refusing what does not fit."""
+    with np.errstate(all="ignore"):  # what is not finite is looked for
+        return _prepare(call, f, C, method, x0, seed, budget, in_bursts)
+
+
+def _prepare(call: str, f: Objective, C: ConvexSet, method: Any, x0: Any, seed: int, budget: Budget, in_bursts: bool) -> Setup:
     check_objective(call, f)
     if not isinstance(C, ConvexSet):
         raise InputError(f"`{call}(C=...)` must be a set such as L1Ball(20.0), got {C!r}")

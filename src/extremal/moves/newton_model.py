@@ -21,6 +21,7 @@ AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this
 SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
 UNSEEN = 1e-15, 1e-10  # shares of f: its rounding, and what a decrease may be to be lost in it
 BLIND = 1e-13  # share of f that a step may promise to be lost in the rounding of values and slopes
+DUST = float(np.finfo(np.float64).eps) ** 2  # share of the largest f below which a square of rounding errors is all of it
 PROGRESS, IDLE = 0.9, 6  # share of the smallest gap that is progress; steps without any, after which none is expected
 PROBE = 1e-3  # share of the way to the best vertex on which the first guess of a Hessian is measured
 OUTWARD = 0.5  # share of f that a step away from the origin has to promise
@@ -69,7 +70,7 @@ class Memory:
         """A model at a point, after the one of the last step."""
         scale = abs(at.value) if old is None else max(abs(at.value), old.scale)
         memory = cls(part, H, at.gap, at.x[part.W], at.g[part.W], at.value, first, width, at.gap, 0, scale)
-        if old is None or at.gap < PROGRESS * old.least or at.value < old.value - UNSEEN[0] * abs(old.value):
+        if old is None or at.gap < PROGRESS * old.least or old.value - at.value > max(UNSEEN[0] * abs(old.value), DUST * scale):
             return memory
         return replace(memory, least=min(old.least, at.gap), idle=old.idle + 1)
 
