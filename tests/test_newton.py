@@ -179,7 +179,7 @@ def test_many_columns_go_by_products(monkeypatch):
     f = problem(ex.Logistic(), sparse=True)
     part, z = sliced(f, np.arange(1, 12)), f.margins(np.full(12, 0.1))
     H = part.hessian(z)
-    monkeypatch.setattr("extremal.slices.MANY", 5)
+    monkeypatch.setattr("extremal.slices._OfRows.most", 5)
     products = part.hessian(z)
     assert not isinstance(products, np.ndarray)
     np.testing.assert_allclose(products.diagonal(), H.diagonal(), atol=1e-14)
