@@ -23,6 +23,7 @@ from extremal.vertices import DenseVertex
 from extremal.weights import Quadratic, newton_step, root_step
 
 LEAST = 1e-4  # share of the gap to which a quadratic problem is solved where the gap is far larger than f
+ENOUGH = 50  # linear minimisations, and two for each coordinate, that one quadratic problem is worth
 MANY = 100  # atoms, and three for each coordinate, that are kept
 
 
@@ -102,7 +103,8 @@ class AtomNewton(AtomMove):
             return AtomsMemoryPoint(point.x, point.query, active=point.atoms, memory=memory)
 
         def solve(H: Any) -> tuple[np.ndarray, Any, float]:
-            atoms, shares, d = self._minimise(H, at, C, point.atoms, shape)
+            atoms = self._inner(H, at, C, point.atoms, shape) if H is memory.H else point.atoms
+            atoms, shares, d = self._minimise(H, at, C, atoms, shape)
             return d, (atoms, shares, d), 1.0 / shares.sum() if shares.any() else 1.0
 
         found = at.descend(memory, memory.H, solve)
@@ -146,11 +148,10 @@ class AtomNewton(AtomMove):
         x itself is an atom of weight one at first, and the others are known by their distance from it: so small steps keep
         their digits, however large the set is.
         """
-        atoms = self._inner(H, at, C, atoms, shape)
         D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
-        w, enough = np.zeros(len(D)), self.tol * min(at.gap, max(abs(at.value), LEAST * at.gap))
+        w, enough = np.zeros(len(D)), self.tol * (at.gap if at.learns else min(at.gap, max(abs(at.value), LEAST * at.gap)))
         w[0] = 1.0
-        for _ in range(self.limit):
+        for _ in range(min(self.limit, ENOUGH + 2 * at.x.size)):
             first, places, ones = np.eye(1, len(w))[0], np.arange(len(w)), np.ones(len(w))
             BD = D @ H.B.T if isinstance(H, Root) else None
             M = D @ H @ D.T if BD is None else np.empty((0, 0))
