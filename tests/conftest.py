@@ -12,7 +12,7 @@ from cases import optimum
 from hypothesis import settings
 from server import TINY, Server
 
-from extremal import datasets, downloads
+from extremal import clock, datasets, downloads
 
 settings.register_profile("extremal", derandomize=True, deadline=None, max_examples=60, database=None)
 settings.load_profile("extremal")
@@ -23,6 +23,31 @@ sys.setrecursionlimit(20_000)  # hypothesis chains the settings of a test with a
 def f_star():
     """(loss, C) -> the optimal value on cases.MATRIX, solved once per session."""
     return functools.cache(optimum)
+
+
+class Hands:
+    """The clock of runs, set by hand: it moves when told, and by ``tick`` with each look at it."""
+
+    def __init__(self):
+        self.now, self.tick, self.looks = 0.0, 0.0, 0
+
+    def perf_counter(self) -> float:
+        self.now, self.looks = self.now + self.tick, self.looks + 1
+        return self.now
+
+    def process_time(self) -> float:
+        return self.now
+
+    def forward(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def hands(monkeypatch):
+    """A clock that no machine and no load can hurry."""
+    hands = Hands()
+    monkeypatch.setattr(clock, "time", hands)
+    return hands
 
 
 # ---- data sets and downloads: a file of tests asks for user and waits as a whole, so that nothing of the user's is touched

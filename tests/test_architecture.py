@@ -17,8 +17,8 @@ from extremal import data, gradients, losses, manifolds, methods, moves, objecti
 SOURCE = Path(ex.__file__).parent
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each module may import those before it only
-    "lazy", "checks", "clock", "laws", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates", "active",
-    "hull", "manifolds", "data", "entries", "losses", "glm_losses", "multi_losses", "named_losses", "weighted",
+    "lazy", "checks", "clock", "laws", "linalg", "vertices", "kernels", "columns", "matrices", "factored", "observed", "iterates",
+    "active", "hull", "manifolds", "data", "entries", "losses", "glm_losses", "multi_losses", "named_losses", "weighted",
     "margins", "smoothness",
     "objective", "intercepts", "separable", "restricted", "weights", "boxed", "hessians", "output_slices", "slices", "secants",
     "completion",
@@ -92,6 +92,11 @@ def test_imports_go_one_way(module):
         assert layer(name) in before or layer(name) == layer(module), f"{module} imports {name}"
 
 
+@pytest.mark.parametrize("module", [m for m in MODULES if layer(m) not in ("linalg", "bench", "experiments")])
+def test_decompositions_that_may_never_end_are_asked_for_in_one_place(module):
+    assert not re.findall(r"np\.linalg\.(?:svd|lstsq)\(", MODULES[module].read_text())
+
+
 def test_packages_have_no_circles_inside():
     """A base imports none of its kind, and nothing but an __init__ imports from an __init__."""
     for module, path in MODULES.items():
@@ -111,7 +116,7 @@ def test_only_objectives_know_of_data(module):
 
 @pytest.mark.parametrize("module", [m for m in MODULES if layer(m) == "sets"])
 def test_sets_know_only_what_points_and_vertices_are(module):
-    assert {layer(name) for name in imports(MODULES[module])} <= {"lazy", "checks", "vertices", "factored", "sets"}
+    assert {layer(name) for name in imports(MODULES[module])} <= {"lazy", "checks", "linalg", "vertices", "factored", "sets"}
 
 
 # the text

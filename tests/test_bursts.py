@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -509,28 +508,34 @@ def test_ctrl_c_counts_what_was_made(monkeypatch):
     assert r.calls.grads == 5 * (r.n_iter + 1)
 
 
-def test_time_limits_stop_a_burst():
-    f = model(SPARSE)
-    start = time.perf_counter()
-    r, _ = (ex.minimize(f, SETS["l1"], ex.Method(ex.Sag(1), ex.OpenLoop()), tol=0, atol=0, max_seconds=s) for s in (0.3, 0.01))
+def test_time_limits_stop_a_burst(hands):
+    f, hands.tick = model(SPARSE), 1 / 64
+    r = ex.minimize(f, SETS["l1"], ex.Method(ex.Sag(1), ex.OpenLoop()), tol=0, atol=0, max_seconds=1.0)
     assert r.status == ex.Status.MAX_SECONDS
-    assert r.n_iter > 100
-    assert time.perf_counter() - start < 20
+    assert r.n_iter > hands.looks  # many iterations for each look at the clock
+    assert hands.looks < 3 * 64  # some while it is paused
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("name", ["sag", "sarah"])
-def test_ctrl_c_gives_the_best_certified_point(name):
+def test_ctrl_c_gives_the_best_certified_point(name, monkeypatch):
     f, method = model(SPARSE), ex.Method(ESTIMATORS[name], ex.OpenLoop())
     ex.minimize(f, SETS["l1"], method, max_iter=100)  # compiled: a signal that meets the compiler may be lost there
+    call, calls = bursts.Burst._call, itertools.count(1)
+
+    def counted(self, *args):
+        if next(calls) == 3:  # while this one runs, or soon after
+            threading.Timer(0.01, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        return call(self, *args)
+
+    monkeypatch.setattr(bursts.Burst, "_call", counted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore it
     try:
-        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-        r = ex.minimize(f, SETS["l1"], method, tol=0, atol=0, max_seconds=60)
+        r = ex.minimize(f, SETS["l1"], method, tol=0, atol=0, max_iter=10**9)
     finally:
         signal.signal(signal.SIGINT, before)
     assert r.status == ex.Status.INTERRUPTED
-    assert r.n_iter > 1000
+    assert r.n_iter > 100
     assert r.gap == pytest.approx(f.grad(r.x) @ r.x + 3.0 * np.abs(f.grad(r.x)).max(), abs=1e-12)
     assert r.calls.lmos == pytest.approx(r.n_iter, rel=0.5)
 
@@ -579,7 +584,7 @@ def test_plain_python_does_the_same():
         "        assert abs(x - y).max() < 1e-9, (g, C)\n"
         "import numba; assert numba.config.DISABLE_JIT\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, timeout=300)
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, timeout=1800)
 
 
 def test_runs_in_several_threads_do_not_meet():

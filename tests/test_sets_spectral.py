@@ -13,6 +13,7 @@ from extremal.factored import FactoredMatrix
 from extremal.sets import lanczos
 from extremal.sets.lanczos import singular, smallest
 from extremal.sets.max_norm import MaxNormBall
+from extremal.sets.membership import member
 from extremal.sets.nuclear import NuclearBall, SpectralBall
 from extremal.sets.operators import Products
 from extremal.sets.symmetric import Fantope, Spectrahedron
@@ -155,6 +156,73 @@ def test_entries_that_are_not_finite_are_found_in_any_form(C, form, bad):
     a[77, 3] = bad
     with pytest.raises(ex.NonFiniteError, match=r"lmo\(g\): g has a NaN or an infinite entry"):
         C.lmo(form(a))
+
+
+class Overflowing(ByProducts):
+    """A matrix whose first product is finite, and no other."""
+
+    def __init__(self, a, asked=None):
+        super().__init__(a)
+        self._asked = [] if asked is None else asked
+
+    @property
+    def T(self):
+        return Overflowing(self._a.T, self._asked)
+
+    def __matmul__(self, v):
+        self._asked.append(v)
+        return super().__matmul__(v) * (1.0 if len(self._asked) == 1 else np.inf)
+
+
+@pytest.mark.parametrize("d", [12, 120])
+@pytest.mark.parametrize("C", [NuclearBall(1.0), Spectrahedron(), Fantope(2)], ids=str)
+def test_products_that_are_not_finite_are_refused(C, d, capfd):
+    with pytest.raises(ex.NonFiniteError, match="a product with g has a NaN or an infinite entry"):
+        C.lmo(Overflowing(1.0 + np.eye(d)))
+    assert capfd.readouterr() == ("", "")
+
+
+HUGE = np.array([[3e307, -3e307, 0.0], [4e307, 3e307, 1e-300], [-3e307, 5e307, 3e307]])
+SPECTRAL = [NuclearBall, SpectralBall, Spectrahedron, MaxNormBall, lambda r: ex.LoewnerInterval(r * np.eye(3), 2 * r * np.eye(3))]
+
+
+@pytest.mark.parametrize("radius", [1e-300, 1.0, 1e300])
+@pytest.mark.parametrize("make", [*SPECTRAL, lambda r: Fantope(2)])
+def test_points_near_the_largest_numbers_are_outside_and_have_a_nearest_one(make, radius, capfd):
+    C = make(radius)
+    for x in (HUGE, -HUGE, HUGE.T, 1.7e308 * np.eye(3), -1.7e308 * np.eye(3), np.full((3, 3), 5e307)):
+        assert not C.contains(x)
+        assert not member(C, x)
+        if hasattr(C, "norm"):
+            assert C.norm(x) >= 5e307
+        if hasattr(C, "project"):
+            assert C.contains(C.project(x), 1e-7)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("make", [*SPECTRAL, lambda r: Fantope(2)])
+def test_points_that_are_not_finite_are_outside(make, bad, capfd):
+    C, x = make(1e300), np.eye(3)
+    x[0, 1] = x[1, 0] = bad
+    assert not C.contains(x)
+    assert not member(C, x)
+    if hasattr(C, "project"):
+        with pytest.raises(ex.InputError, match="finite"):
+            C.project(x)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_huge_max_norm_balls_have_points_inside():
+    x = np.full((4, 4), 1e290)
+    assert MaxNormBall(1e300).contains(x)
+    assert MaxNormBall(1e290).contains(x)
+    assert not MaxNormBall(0.99e290).contains(x)
+
+
+def test_max_norm_bounds_of_rows_that_nearly_vanish():
+    s = MaxNormBall(1.0).lmo(np.diag([1.0, 1e-300, 1e-320, -1e-320]))
+    assert -s.low == pytest.approx(1.0, rel=1e-7)
 
 
 @pytest.mark.usefixtures("always")

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def run(code, *, preexec=None, **environment):
     """Run code in a process of its own; None takes a variable out of its environment."""
     kept = {k: v for k, v in (os.environ | environment).items() if v is not None}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=kept, timeout=300, preexec_fn=preexec
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=kept, timeout=1800, preexec_fn=preexec
     )
     assert done.returncode == 0, done.stderr
     return done
@@ -150,18 +151,105 @@ def product():
     return str(ex.CSR(sp.csr_array(A)).dot(np.ones(5), np.array([3, 1])).tolist())
 
 
-def test_whoever_waits_for_a_compiler_is_told_once(tmp_path):
-    code = PROBLEM + SPARSE + PRODUCT + PRODUCT.replace("dot(np.ones(5)", "tdot(np.ones(2)")
+class Hours:
+    """A clock that is set by hand, and the alarms that wait for it."""
+
+    def __init__(self):
+        self.now, self.alarms = 0.0, []
+
+    def __call__(self):
+        return self.now
+
+    def later(self, seconds, tell):
+        return Alarm(self, self.now + seconds, tell)
+
+    def pass_by(self, seconds):
+        self.now += seconds
+        due = [alarm for alarm in self.alarms if alarm.time <= self.now]
+        self.alarms = [alarm for alarm in self.alarms if alarm.time > self.now]
+        for alarm in due:
+            alarm.tell()
+
+
+class Alarm:
+    def __init__(self, clock, time, tell):
+        self.clock, self.time, self.tell = clock, time, tell
+
+    def start(self):
+        self.clock.alarms.append(self)
+
+    def cancel(self):
+        self.clock.alarms = [alarm for alarm in self.clock.alarms if alarm is not self]
+
+    def join(self):
+        assert self not in self.clock.alarms
+
+
+@pytest.fixture
+def heard(caplog):
+    """(kernels, said): kernels that take so many seconds to compile, each with those that it calls, and what is said."""
+    clock = Hours()
+    notice = jit.Notice(clock, clock.later)
+
+    def kernel(seconds, *called):
+        def compile(*args):
+            for inner in called:
+                inner._compiler.compile()
+            clock.pass_by(seconds)
+            return args
+
+        return notice.attend(SimpleNamespace(_compiler=SimpleNamespace(compile=compile)))
+
+    def said(*kernels, apart=0.0):
+        caplog.clear()
+        for one in kernels:
+            one._compiler.compile("int64")
+            clock.pass_by(apart)
+        assert clock.alarms == []
+        assert {record.levelname for record in caplog.records} <= {"WARNING"}
+        return [record.getMessage() for record in caplog.records]
+
+    return kernel, said
+
+
+def test_whoever_waits_for_a_compiler_is_told_each_time(heard):
+    kernel, said = heard
+    assert said(kernel(0.3), kernel(0.1)) == []  # nobody notices
+    assert said(kernel(20), apart=10) == [jit.KEPT]  # in this wait it was told
+    assert said(kernel(20), kernel(1), kernel(5), apart=1) == [jit.KEPT]
+    assert said(kernel(0.3), kernel(0.3), apart=1) == []  # the same wait goes on
+    assert said(kernel(0.1, kernel(0.2)), apart=60) == []
+    assert said(kernel(0.1), apart=60) == []
+    assert said(kernel(0.1, kernel(5)), kernel(0.1, kernel(5), kernel(7)), apart=60) == [jit.KEPT] * 2
+    assert said(*[kernel(0.2) for _ in range(9)], apart=0.2) == [jit.KEPT]  # many short ones are a wait, too
+
+
+def test_a_compilation_that_fails_is_over(heard):
+    kernel, said = heard
+
+    def fail():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        said(kernel(0.0, SimpleNamespace(_compiler=SimpleNamespace(compile=fail))))
+    assert said(kernel(1), apart=60) == [jit.KEPT]
+
+
+AT_ONCE = "from extremal.kernels import jit\njit.notice.patience, jit.notice.pause = 0.0, 1e9\n"
+
+
+def test_kept_code_is_loaded_in_silence(tmp_path):
+    code = AT_ONCE + PROBLEM + SPARSE + PRODUCT + PRODUCT.replace("dot(np.ones(5)", "tdot(np.ones(2)")
     first, second = (run(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first.stderr == jit.KEPT + "\n"
-    assert second.stderr == ""  # it was kept
+    assert second.stderr == ""
     assert first.stdout == second.stdout
     assert first.stdout.splitlines()[0] == product()
 
 
 def test_a_program_may_send_the_notice_elsewhere(tmp_path):
     quiet = "import logging\nlogging.getLogger('extremal').setLevel('ERROR')\n"
-    assert run(quiet + PROBLEM + SPARSE + PRODUCT, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
+    assert run(quiet + AT_ONCE + PROBLEM + SPARSE + PRODUCT, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
 
 
 def test_without_a_compiler_all_is_the_same(tmp_path):
@@ -217,13 +305,13 @@ def locked(tmp_path, copy):
 
 def test_a_read_only_install_without_a_home_compiles_in_every_process(locked):
     for _ in range(2):
-        done = locked(PROBLEM + SPARSE + PRODUCT, writable=False)
+        done = locked(AT_ONCE + PROBLEM + SPARSE + PRODUCT, writable=False)
         assert done.stderr == jit.NOT_KEPT + "\n"
         assert done.stdout.strip() == product()
 
 
 def test_a_read_only_install_keeps_kernels_in_the_home(locked):
-    first, second = (locked(PROBLEM + SPARSE + PRODUCT, writable=True) for _ in range(2))
+    first, second = (locked(AT_ONCE + PROBLEM + SPARSE + PRODUCT, writable=True) for _ in range(2))
     assert (first.stderr, second.stderr) == (jit.KEPT + "\n", "")
     assert first.stdout.strip() == second.stdout.strip() == product()
 
@@ -234,7 +322,7 @@ def test_kept_code_goes_out_of_date_with_the_kernels_that_it_calls(copy):
     inner.write_text(text)
     imports = "from extremal.kernels.inner import one\nfrom extremal.kernels.jit import jit\n"
     outer.write_text(imports + "\n@jit\ndef twice(x):\n    return 2 * one(x)\n")
-    code = "from extremal.kernels.outer import twice\nprint(twice(1.0))"
+    code = AT_ONCE + "from extremal.kernels.outer import twice\nprint(twice(1.0))"
     places = {"PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(copy.parent / "kept")}
     assert run(code, **places).stdout.strip() == "4.0"
     again = run(code, **places)
@@ -242,3 +330,40 @@ def test_kept_code_goes_out_of_date_with_the_kernels_that_it_calls(copy):
     inner.write_text(text.replace("1.0", "2.0"))
     changed = run(code, **places)
     assert (changed.stdout.strip(), changed.stderr) == ("6.0", jit.KEPT + "\n")
+
+
+CALL = "from extremal.kernels.inner import one\nprint(one({}))\n"
+MEANWHILE = """
+import os, subprocess, sys
+from extremal.kernels.inner import one
+
+def lost(overloads):  # the other one writes its index over this one, before either has written its code
+    subprocess.run([sys.executable, "-c", os.environ["OTHER"]], check=True)
+
+one._cache._cache_file._save_index = lost
+print(one(1))
+"""
+
+
+@pytest.fixture
+def one(copy):
+    """Runs code with one more kernel, x + 1."""
+    (copy / "extremal" / "kernels" / "inner.py").write_text(
+        "from extremal.kernels.jit import jit\n\n@jit\ndef one(x):\n    return x + 1\n"
+    )
+    places = {"PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(copy.parent / "kept")}
+    return lambda code, **more: run(AT_ONCE + code, **places, **more)
+
+
+def test_two_processes_that_compile_at_once_keep_both_codes_apart(one):
+    done = one(MEANWHILE, OTHER=CALL.format(1.5))
+    assert done.stdout.split() == ["2.5", "2"]
+    for argument, answer in (("1.5", "2.5"), ("1", "2")):
+        assert one(CALL.format(argument)).stdout.strip() == answer
+
+
+def test_a_full_disk_keeps_nobody_from_an_answer(one):
+    full = "from extremal.kernels.inner import one\ndef full(*args):\n    raise OSError(28, 'No space left on device')\n"
+    full += "one._cache._cache_file._save_data = full\nprint(one(1))\nprint(jit.notice.text == jit.NOT_KEPT)\n"
+    assert one(full).stdout.split() == ["2", "True"]
+    assert one(CALL.format(1)).stdout.strip() == "2"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal import checks
+from extremal import checks, linalg
 from extremal.checks import InputError, NonFiniteError
 from extremal.columns import Columns
 from extremal.matrices import Matrix, check_positions
@@ -219,7 +219,7 @@ class FactoredMatrix(Matrix):
         """Q1, Q2, s, U, V' with X = Q1 U diag(s) V' Q2'."""
         (q1, r1), (q2, r2) = (np.linalg.qr(a) for a in self.factors())
         try:
-            u, s, vt = np.linalg.svd(r1 @ r2.T, full_matrices=False)
+            u, s, vt = linalg.svd(r1 @ r2.T, full_matrices=False)
         except np.linalg.LinAlgError:
             raise NonFiniteError("a FactoredMatrix holds a NaN or an infinity") from None
         return q1, q2, s, u, vt

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from extremal import linalg
 from extremal.checks import InputError
 from extremal.iterates import freeze
 from extremal.losses import Logistic, MultiLoss, compiled
@@ -263,5 +264,5 @@ def _softmax_step(z: np.ndarray, w: np.ndarray, g: np.ndarray) -> np.ndarray:
     trace = float(np.trace(H))
     if not trace > FLAT * float(w.mean()):
         return np.full(len(g), np.nan)
-    step = np.linalg.lstsq(H + trace / len(g) ** 2, -g, rcond=None)[0]
+    step = linalg.lstsq(H + trace / len(g) ** 2, -g)
     return step - step.mean()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
+from math import inf
 from pathlib import Path
+from threading import Timer
+from time import monotonic
 from typing import Any
+from uuid import uuid4
 
 import numba
-from numba.core import event
 
 KEPT = "extremal: compiling kernels for this machine, once; it takes from some seconds to a minute"
 NOT_KEPT = (
@@ -24,9 +28,9 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     try:
         kernel = numba.njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # a read-only install without a writable home: compiled anew in every process
-        _notice.text = NOT_KEPT
-        return numba.njit(nogil=True, **options)(function)
-    return _stamped(kernel)
+        notice.text = NOT_KEPT
+        kernel = numba.njit(nogil=True, **options)(function)
+    return notice.attend(_stamped(kernel))
 
 
 def bare(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -53,12 +57,29 @@ def _stamped(kernel: Any) -> Any:
     """Have the kept code go out of date with any file of kernels.
 
     numba looks at the kernel's own file only, and would go on to use code into which an old kernel of another file is
-    compiled. Plain functions (``NUMBA_DISABLE_JIT=1``) pass as they are.
+    compiled. It also numbers the files of code, and two processes that compile at once may write the same one: here each
+    file has a name of its own. Plain functions (``NUMBA_DISABLE_JIT=1``) pass as they are.
     """
     kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
     if kept is not None:
         kept._source_stamp = kept._source_stamp, _sources()
+        kept._data_name = partial(_own_name, kept._data_name)
+        kept.save = partial(_save, kept, kept.save)
     return kernel
+
+
+def _save(kept: Any, save: Callable[..., None], *args: Any) -> None:
+    """Keep the code; where the disk is full, whoever waits for the next kernels hears that they are not kept."""
+    try:
+        save(*args)
+    except OSError:
+        notice.text = NOT_KEPT
+        with suppress(OSError):
+            Path(kept._index_path).unlink()  # it names code that is not there
+
+
+def _own_name(name: Callable[[int], str], number: int) -> str:
+    return f"{name(number).removesuffix('.nbc')}.{uuid4().hex[:8]}.nbc"
 
 
 @cache
@@ -70,25 +91,56 @@ def _sources() -> str:
     return digest.hexdigest()
 
 
-class _Notice(event.Listener):
-    """Says once that kernels are being compiled, when that begins; code that was kept is loaded in silence.
+class Notice:
+    """Says that kernels are being compiled, each time that someone waits for it; code that was kept is loaded in silence.
 
-    It is a log record of level WARNING: on stderr, unless the program has set up logging in another way.
+    Whoever waits is told after ``patience`` seconds, while it lasts. Compilations with less than ``pause`` seconds between
+    them are one wait, of which one line is enough. It is a log record of level WARNING: on stderr, unless the program has
+    set up logging in another way. numba compiles one kernel at a time, with those that it calls inside.
     """
 
-    text = KEPT
-    told = False
+    def __init__(self, clock: Callable[[], float] = monotonic, later: Callable[..., Any] = Timer) -> None:
+        self.text, self.patience, self.pause = KEPT, 0.5, 2.0
+        self._clock, self._later = clock, later
+        self._inside, self._told, self._waited, self._end = False, False, 0.0, -inf
 
-    def on_start(self, event: event.Event) -> None:
-        """Numba has found no kept code."""
-        kernel = (event.data or {})["dispatcher"].py_func
-        if not self.told and kernel.__module__.startswith(__package__):
-            self.told = True
-            logging.getLogger("extremal").warning(self.text)
+    def attend(self, kernel: Any) -> Any:
+        """Hear of each compilation of this kernel, and of no other; a plain function (``NUMBA_DISABLE_JIT=1``) has none."""
+        compiler = getattr(kernel, "_compiler", None)
+        if compiler is not None:  # numba asks it when nothing was kept
+            compiler.compile = partial(self._compile, compiler.compile)
+        return kernel
 
-    def on_end(self, event: event.Event) -> None:
-        """Nothing is left to say."""
+    def _compile(self, compile: Callable[..., Any], *args: Any) -> Any:
+        if self._inside:  # a kernel that another one calls: the same wait
+            return compile(*args)
+        start = self._clock()
+        if start - self._end > self.pause:
+            self._told, self._waited = False, 0.0
+        word = None
+        try:
+            self._inside = True
+            word = None if self._told else self._tell_after(self.patience - self._waited)
+            return compile(*args)
+        finally:
+            self._inside = False
+            if word is not None:
+                word.cancel()
+                word.join()
+            self._end = self._clock()
+            self._waited += self._end - start
+
+    def _tell_after(self, seconds: float) -> Any:
+        if seconds <= 0:
+            return self._tell()
+        word = self._later(seconds, self._tell)
+        word.daemon = True
+        word.start()
+        return word
+
+    def _tell(self) -> None:
+        self._told = True
+        logging.getLogger("extremal").warning(self.text)
 
 
-_notice = _Notice()
-event.register("numba:compile", _notice)
+notice = Notice()

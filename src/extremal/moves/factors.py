@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from extremal import linalg
 from extremal.factored import FactoredMatrix
 from extremal.iterates import freeze
 from extremal.objective import Objective
@@ -44,14 +45,14 @@ class Decomposition:
         """Of an array, or of a matrix in factors."""
         if isinstance(x, FactoredMatrix):
             return cls.of_pair(*(a.astype(np.float64) for a in x.factors()))
-        u, s, vt = np.linalg.svd(np.asarray(x, np.float64), full_matrices=False)
+        u, s, vt = linalg.svd(np.asarray(x, np.float64), full_matrices=False)
         return cls(u, s, vt.T)._trimmed()
 
     @classmethod
     def of_pair(cls, left: np.ndarray, right: np.ndarray) -> Decomposition:
         """Of left right': O((m + n) r^2)."""
         (q1, r1), (q2, r2) = np.linalg.qr(left), np.linalg.qr(right)
-        u, s, vt = np.linalg.svd(r1 @ r2.T, full_matrices=False)
+        u, s, vt = linalg.svd(r1 @ r2.T, full_matrices=False)
         return cls(q1 @ u, s, q2 @ vt.T)._trimmed()
 
     def _trimmed(self) -> Decomposition:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from extremal import checks
+from extremal import checks, linalg
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
 from extremal.iterates import wide
@@ -180,7 +180,7 @@ def _core_step(problem: FactorProblem, frame: Frame, x: Decomposition, value: fl
     """
     noise, first = float(np.finfo(problem.f.dtype).eps) * float(np.linalg.norm(frame.g)), L
     for _ in range(TRIALS):
-        u, s, vt = np.linalg.svd(frame.x - frame.g / L, full_matrices=False)
+        u, s, vt = linalg.svd(frame.x - frame.g / L, full_matrices=False)
         s = bounds.nearest(s, 0.0, problem.radius, problem.radius) if float(s.sum()) > problem.radius else s
         u, s, vt = u[:, s > 0], s[s > 0], vt[s > 0]
         D = (u * s) @ vt - frame.x

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from extremal import linalg
 from extremal.rounding.base import FAR, Pairs, broken, inside, out_of, settled
 from extremal.rounding.totals import sum_to, summed, unit
 from extremal.sets.images import LinearImage
@@ -84,7 +85,7 @@ def _on_equations(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) ->
         if not off.any() or not free.any():
             break
         y = x.astype(np.float64)
-        y[free] += np.linalg.lstsq(A[:, free], off, rcond=None)[0]
+        y[free] += linalg.lstsq(A[:, free], off)
         y = np.clip(y.astype(x.dtype), lo, up)
         rest = C.b_eq - A @ y.astype(np.float64)
         if not np.abs(rest).max() < np.abs(off).max():

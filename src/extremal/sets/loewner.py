@@ -118,8 +118,9 @@ class LoewnerInterval(ConvexSet):
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """X symmetric, and no eigenvalue of X - lower or upper - X below zero, up to tol times the bounds' size."""
-        slack = tol * _size(self.lower, self.upper)
-        if not np.isfinite(x).all() or np.abs(x - x.T).max() > slack:
+        size = _size(self.lower, self.upper)
+        slack = tol * size
+        if not np.abs(x).max() <= 2 * size + slack or np.abs(x - x.T).max() > slack:
             return False
         x = _symmetric(x.astype(np.float64))
         return bool(min(np.linalg.eigvalsh(x - self.lower)[0], np.linalg.eigvalsh(self.upper - x)[0]) >= -slack)

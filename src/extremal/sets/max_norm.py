@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from extremal import checks
+from extremal import checks, linalg
 from extremal.checks import InputError
 from extremal.sets.answers import scaled
 from extremal.sets.base import ConvexSet
@@ -16,6 +16,7 @@ from extremal.vertices import LowRank, Vertex
 
 LARGEST = 2000  # rows and columns together
 LIMIT = 2000  # pairs of updates for one oracle call
+SMALL = 1e-128  # of rows and columns of smaller sums the length is not known: squares vanish
 LOOK = 20  # updates between two looks at the bound, which takes a decomposition
 
 
@@ -108,7 +109,7 @@ class MaxNormBall(ConvexSet):
         largest = float(np.abs(x).max())  # of the norm, a lower bound; the longest row or column is an upper one
         if not largest <= most:
             return False
-        lengths = (float(np.linalg.norm(x.astype(np.float64), axis=i).max()) for i in (0, 1))
+        lengths = (largest * float(np.linalg.norm(x.astype(np.float64) / (largest or 1.0), axis=i).max()) for i in (0, 1))
         return min(lengths) <= most or self.norm(x) <= most
 
     @property
@@ -174,7 +175,7 @@ def _bound(G: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     G = G[np.ix_(rows > 0, columns > 0)]
     if not G.size:
         return 0.0
-    a, b = (np.maximum(c, 1e-12 * sums)[sums > 0] for c, sums in ((a, rows), (b, columns)))
+    a, b = (np.where(sums < SMALL, sums, np.maximum(c, 1e-12 * sums))[sums > 0] for c, sums in ((a, rows), (b, columns)))
     norm = float(np.linalg.norm(G / np.sqrt(a)[:, None] / np.sqrt(b), 2)) * (1 + 1e-14 * math.sqrt(G.size))
     return norm * math.sqrt(float(a.sum()) * float(b.sum()))
 
@@ -187,7 +188,7 @@ def _weighed(x: np.ndarray) -> float:
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
         p, q = _softmax(z[:m]), _softmax(z[m:])
-        u, s, vt = np.linalg.svd(np.sqrt(p)[:, None] * x * np.sqrt(q), full_matrices=False)
+        u, s, vt = linalg.svd(np.sqrt(p)[:, None] * x * np.sqrt(q), full_matrices=False)
         total = max(float(s.sum()), 1e-300)
         slopes = np.concatenate([(u * u) @ s / total - p, s @ (vt * vt) / total - q]) / 2
         return -math.log(total), -slopes

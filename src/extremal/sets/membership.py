@@ -96,7 +96,7 @@ def distance(
     """
     x = np.asarray(x, np.float64)
     first = lmo(-x).to_array() if start is None else np.asarray(start, np.float64)
-    hull = _Hull(first - x, _norm(first) + _norm(x))
+    hull = _Hull(first - x, min(_norm(first) + _norm(x), float(np.finfo(np.float64).max)))
     size, lower, direction = _norm(first), 0.0, np.zeros_like(x)
     for _ in range(1000 + 100 * x.size if limit is None else limit):
         g = hull.point()

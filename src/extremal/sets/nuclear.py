@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extremal import checks
+from extremal import checks, linalg
 from extremal.checks import InputError
 from extremal.factored import FactoredMatrix
 from extremal.sets import bounds
@@ -90,7 +90,7 @@ class NuclearBall(ConvexSet):
 
     def norm(self, x: Any) -> float:
         """The sum of the singular values: O(m n min(m, n)) for an array, O((m + n) r^2) for factors of r columns."""
-        return float(singular_values(x).sum())
+        return _total(singular_values(x))
 
     def contains(self, x: Any, tol: float = 1e-9) -> bool:
         """norm(x) <= radius (1 + tol)."""
@@ -108,8 +108,8 @@ class NuclearBall(ConvexSet):
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """U diag(max(sigma - theta, 0)) V', with theta = 0 or the sum right; a singular value decomposition of an array."""
-        u, s, vt = np.linalg.svd(np.asarray(x, np.float64), full_matrices=False)
-        if float(s.sum()) > self.radius:
+        u, s, vt = linalg.svd(np.asarray(x, np.float64), full_matrices=False)
+        if _total(s) > self.radius:
             s = bounds.nearest(s, 0.0, self.radius, self.radius)
             return (u * s) @ vt
         return np.array(x, np.float64)
@@ -152,7 +152,7 @@ class SpectralBall(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """-radius U V'."""
-        u, _, vt = np.linalg.svd(scaled(self, g)[0], full_matrices=False)
+        u, _, vt = linalg.svd(scaled(self, g)[0], full_matrices=False)
         return DenseVertex(-self.radius * (u @ vt))
 
     def norm(self, x: Any) -> float:
@@ -174,8 +174,14 @@ class SpectralBall(ConvexSet):
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """U diag(min(sigma, radius)) V': a singular value decomposition."""
-        u, s, vt = np.linalg.svd(np.asarray(x, np.float64), full_matrices=False)
+        u, s, vt = linalg.svd(np.asarray(x, np.float64), full_matrices=False)
         return (u * np.minimum(s, self.radius)) @ vt
+
+
+def _total(s: np.ndarray) -> float:
+    """The sum, which may be infinite."""
+    with np.errstate(over="ignore"):
+        return float(s.sum())
 
 
 def matrices_only(C: ConvexSet, square: bool = False) -> None:

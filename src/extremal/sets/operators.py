@@ -8,6 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import scipy.sparse as sp
 
+from extremal import linalg
+from extremal.checks import NonFiniteError
+
 DOUBLE = np.finfo(np.float64)
 
 
@@ -15,7 +18,7 @@ class Products:
     """A matrix by its products G V and G' U, divided by a power of two near its largest entry: none overflows or vanishes.
 
     G may be an array, a sparse array of scipy, or anything with ``shape``, ``G @ v`` and ``G.T @ u`` for vectors v and u of
-    float64. Arrays of other types are widened to float64, in a copy.
+    float64. Arrays of other types are widened to float64, in a copy. A product that is not finite is refused.
 
     Examples
     --------
@@ -54,6 +57,8 @@ class Products:
     def _times(self, G: Any, V: np.ndarray) -> np.ndarray:
         V = V / self._halves[0]
         W = G @ V if self._several else np.column_stack([G @ v for v in np.ascontiguousarray(V.T)])
+        if not np.isfinite(W).all():
+            raise NonFiniteError("a product with g has a NaN or an infinite entry")
         return W / self._halves[1]
 
 
@@ -115,7 +120,10 @@ def singular_values(x: Any) -> np.ndarray:
         left, right = _factors(x)
         x = _triangle(left) @ _triangle(right).T
     a = np.asarray(x, np.float64)
-    return np.linalg.svd(a, compute_uv=False) if np.isfinite(a).all() else np.array([math.nan])
+    try:
+        return linalg.svd(a, compute_uv=False)
+    except np.linalg.LinAlgError:
+        return np.array([math.nan])
 
 
 def compressed(x: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from extremal import linalg
 from extremal.checks import InputError
 from extremal.sets.answers import few, power
 from extremal.vertices import DenseVertex, SparseVertex, Vertex
@@ -159,7 +160,7 @@ class Program:
         if not free.size:
             return None
         square = np.vstack([self.A[:, free].toarray(), np.zeros((free.size, free.size))])  # or more rows than columns
-        _, s, v = np.linalg.svd(square, full_matrices=False)
+        _, s, v = linalg.svd(square, full_matrices=False)
         null = v[s <= 1e-10]
         return None if not len(null) else np.bincount(free, null[0], len(self.lower))
 

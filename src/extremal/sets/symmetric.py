@@ -193,7 +193,9 @@ def _found(C: ConvexSet, g: Any, k: int, near: Vertex | None, tol: float) -> Sma
 def _is_between(x: Any, trace: float, most: float, slack: float) -> bool:
     """Whether x is symmetric, of this trace and with eigenvalues in [0, most], all up to slack."""
     a = compressed(x)
-    if not np.isfinite(a).all() or np.abs(a - a.T).max(initial=0.0) > slack or abs(float(np.trace(a)) - trace) > slack:
+    if not np.abs(a).max(initial=0.0) <= 2 * trace + (len(a) + 2) * slack:  # the entries of X >= 0 are at most its trace
+        return False
+    if np.abs(a - a.T).max(initial=0.0) > slack or abs(float(np.trace(a)) - trace) > slack:
         return False
     values = np.linalg.eigvalsh((a + a.T) / 2)
     return bool(values.min(initial=0.0) >= -slack and values.max(initial=0.0) <= most + slack)
@@ -201,5 +203,6 @@ def _is_between(x: Any, trace: float, most: float, slack: float) -> bool:
 
 def _with_eigenvalues_in(x: np.ndarray, most: float, total: float) -> np.ndarray:
     """The nearest symmetric matrix with eigenvalues in [0, most] that sum up to total."""
-    values, v = np.linalg.eigh((np.asarray(x, np.float64) + x.T) / 2)
+    half = np.asarray(x, np.float64) / 2
+    values, v = np.linalg.eigh(half + half.T)
     return (v * bounds.nearest(values, 0.0, most, total)) @ v.T

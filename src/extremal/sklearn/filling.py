@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
-from extremal import checks
+from extremal import checks, linalg
 from extremal.checks import InputError
 from extremal.completion import DAMPING, MatrixCompletion
 
@@ -94,7 +94,7 @@ def ridge(V: np.ndarray, y: np.ndarray, weights: np.ndarray, penalty: float) -> 
     if A.size == 0:
         return np.zeros(V.shape[1])
     if penalty <= 1e-12 * float(np.square(A).sum()):
-        return np.linalg.lstsq(A, b, rcond=1e-10)[0]
+        return linalg.lstsq(A, b, rcond=1e-10)
     if len(A) < A.shape[1]:
         return A.T @ np.linalg.solve(A @ A.T + penalty * np.eye(len(A)), b)
     return np.linalg.solve(A.T @ A + penalty * np.eye(A.shape[1]), A.T @ b)
@@ -128,7 +128,7 @@ def mean_square(problem: MatrixCompletion) -> float:
 def decomposed(x: Any, rank: int | None, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """U, s, V' of a matrix in factors, without its zeros, and with so many values at most."""
     (q1, r1), (q2, r2) = (np.linalg.qr(a.astype(np.float64)) for a in x.factors())
-    u, s, vt = np.linalg.svd(r1 @ r2.T, full_matrices=False)
+    u, s, vt = linalg.svd(r1 @ r2.T, full_matrices=False)
     keep = int(np.count_nonzero(s > 8 * np.finfo(dtype).eps * s.max(initial=0.0)))
     keep = keep if rank is None else min(keep, rank)
     return (q1 @ u[:, :keep]).astype(dtype), s[:keep].astype(dtype), (vt[:keep] @ q2.T).astype(dtype)
