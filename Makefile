@@ -3,11 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-<<<<<<< HEAD
-.PHONY: demo reproduce test test-anywhere lint bench clean
-=======
-.PHONY: demo reproduce test fuzz lint bench clean
->>>>>>> fuzz
+.PHONY: demo reproduce test test-anywhere fuzz lint bench clean
 
 demo: $(VENV)/demo.stamp  ## a model under a constraint, and methods side by side
 	$(BIN)/extremal demo
@@ -18,15 +14,13 @@ reproduce: $(VENV)/figures.stamp  ## the paper's figures, quickly: fig1 in a min
 test: $(VENV)/test.stamp  ## all tests, on all cores
 	$(BIN)/python -m pytest -n auto
 
-<<<<<<< HEAD
 test-anywhere: $(VENV)/test.stamp  ## the same as on other processors and on a busy machine; some of it with TESTS="tests/test_newton.py"
 	$(BIN)/python tests/anywhere.py -n auto $(TESTS)
-=======
+
 MINUTES ?= 5
 SEED ?= 0
 fuzz: $(VENV)/test.stamp  ## random problems, each answer checked in extended precision: MINUTES=5 SEED=0
 	$(BIN)/python tests/fuzz.py --minutes $(MINUTES) --seed $(SEED)
->>>>>>> fuzz
 
 lint: $(VENV)/lint.stamp  ## style and types
 	$(BIN)/ruff check .

@@ -11,7 +11,6 @@ import numpy as np
 
 from extremal import clock
 from extremal.data import CSR, Dense
-from extremal.entries import Entries
 from extremal.hessians import Less, Products, Whole, plus
 from extremal.kernels import parts
 from extremal.kernels.views import locked
@@ -53,7 +52,7 @@ def sliced(f: Objective, W: np.ndarray) -> Slice:
 
 def ready(f: Any) -> None:
     """Compile what the columns of f need, so that no run's clock pays for it."""
-    if f.deriv_shape or is_entries(f):
+    if f.deriv_shape or is_entries(f) or compiled(f.loss) is None:
         return
     row = f.sample(np.zeros(1, np.intp))
     part = sliced(row, np.zeros(1, np.intp))
@@ -81,15 +80,15 @@ def has_slices(f: Any) -> bool:
 
 
 def is_entries(f: Any) -> bool:
-    """Whether f is about entries of a matrix that is an array."""
-    return isinstance(getattr(f, "data", None), Entries) and not f.factored
+    """Whether f is about entries of a matrix that is an array; asked without an import of `extremal.entries`, which takes long."""
+    return hasattr(getattr(f, "data", None), "positions") and not f.factored
 
 
 @sliced.register
 def _(f: LinearModel, W: np.ndarray) -> Slice:
     if f.deriv_shape:
         return OutputSlice(f, W)
-    if isinstance(f.data, Entries):
+    if is_entries(f):
         return _OfEntries(f, W)
     return _OfRows(f, W) if isinstance(f.data, CSR) else _OfArray(f, W)
 
