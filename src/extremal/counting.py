@@ -115,6 +115,7 @@ class _CountedSegment:
 
     def slope(self, t: float) -> float:
         """n values' worth of work on margins, or the gradients that it takes."""
+        check()
         self.calls.grads += self.grads_per_slope
         self.calls.values += 0 if self.grads_per_slope else self.n
         return self.inner.slope(t)
@@ -259,6 +260,8 @@ class CountedSet:
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
         """The oracle, for the method; sets on manifolds are asked at x."""
         check()
+        if self._s is not None and g is self._g and not self._lent:
+            return self._s  # the method has asked for it just now
         self.calls.lmos += 1
         self.calls.certificate_lmos -= self._lent and g is self._g
         self._lent = False

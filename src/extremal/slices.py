@@ -80,7 +80,7 @@ def has_slices(f: Any) -> bool:
 
 
 def is_entries(f: Any) -> bool:
-    """Whether f is about entries of a matrix that is an array; asked without an import of `extremal.entries`, which takes long."""
+    """Whether f is about entries of a matrix that is an array; asked without importing `extremal.entries`, which takes long."""
     return hasattr(getattr(f, "data", None), "positions") and not f.factored
 
 

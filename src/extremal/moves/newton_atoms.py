@@ -160,8 +160,9 @@ class AtomNewton(AtomMove):
             d = w @ D
             slope = (at.g + H @ d).reshape(shape)
             s = C.lmo(slope)
-            if C.gap((at.x + d).reshape(shape), slope, s) <= enough or atoms.find(s) is not None or late():
+            row = s.to_array().reshape(-1) - at.x
+            if float(np.vdot(slope, d - row)) <= enough or atoms.find(s) is not None or late():  # what this answer promises
                 break
-            D, w = np.vstack([D, s.to_array().reshape(1, -1) - at.x]), np.append(w, 0.0)
+            D, w = np.vstack([D, row]), np.append(w, 0.0)
             atoms = atoms.with_atom(s)
         return atoms, w[1:], d
