@@ -23,7 +23,8 @@ from extremal.vertices import DenseVertex
 from extremal.weights import Quadratic, newton_step, root_step
 
 LEAST = 1e-4  # share of the gap to which a quadratic problem is solved where the gap is far larger than f
-ENOUGH = 50  # linear minimisations, and two for each coordinate, that one quadratic problem is worth
+ENOUGH = 20  # linear minimisations, and two for each coordinate, that one quadratic problem is worth; or one, if it is learnt
+ROUGH = 5  # times the tolerance for quadratic problems that are learnt
 MANY = 100  # atoms, and three for each coordinate, that are kept
 
 
@@ -140,6 +141,10 @@ class AtomNewton(AtomMove):
         t = farthest(lambda t: C.holds((at.x + t * d).reshape(shape)), 2.0**-11) if np.isfinite(d).all() else 0.0
         return atoms if t == 0 else atoms.with_atom(DenseVertex(freeze((at.x + t * d).reshape(shape))))
 
+    def _enough(self, at: At) -> float:
+        """The gap of the quadratic problem at which it is solved: one that is learnt is not worth much."""
+        return ROUGH * self.tol * at.gap if at.learns else self.tol * min(at.gap, max(abs(at.value), LEAST * at.gap))
+
     def _minimise(
         self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...]
     ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
@@ -149,9 +154,9 @@ class AtomNewton(AtomMove):
         their digits, however large the set is.
         """
         D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
-        w, enough = np.zeros(len(D)), self.tol * (at.gap if at.learns else min(at.gap, max(abs(at.value), LEAST * at.gap)))
+        w, enough = np.zeros(len(D)), self._enough(at)
         w[0] = 1.0
-        for _ in range(min(self.limit, ENOUGH + 2 * at.x.size)):
+        for _ in range(min(self.limit, ENOUGH + (1 if at.learns else 2) * at.x.size)):
             first, places, ones = np.eye(1, len(w))[0], np.arange(len(w)), np.ones(len(w))
             BD = D @ H.B.T if isinstance(H, Root) else None
             M = D @ H @ D.T if BD is None else np.empty((0, 0))
