@@ -266,3 +266,12 @@ def test_paths_over_simplices_are_warm():
         ex.path(f, ex.L1Ball(1.0))
     with pytest.raises(ex.InputError, match=r"f=\.\.\."):
         ex.path("x", [ex.L1Ball(1.0)])
+
+
+@pytest.mark.parametrize("kind", [ex.L1Ball, ex.UnitSimplex, ex.L2Ball, ex.LinfBall], ids=lambda kind: kind.__name__)
+def test_long_paths_do_not_tire(kind):
+    """f rises from set to set: steps over one are not to be compared with those over the last."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((1000, 50))
+    f = ex.LinearModel(ex.Logistic(), A, np.sign(A[:, 0] - A[:, 1] + 0.5 * rng.standard_normal(1000)))
+    assert {r.status for r in ex.path(f, [kind(r) for r in np.geomspace(0.5, 20, 15)])} == {ex.Status.GAP}

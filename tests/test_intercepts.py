@@ -125,11 +125,13 @@ def test_several_intercepts(loss, y, C):
     np.testing.assert_allclose(shift, 0, atol=1e-12)
 
 
-def test_float32_rows_keep_their_type_and_find_the_same_intercept():
-    f, g = (ex.InterceptModel(ex.Logistic(), A.astype(t), LABELS) for t in (np.float32, np.float64))
+def test_float32_rows_find_the_intercept_of_the_same_rows_in_float64():
+    narrow = A.astype(np.float32)
+    f, g = (ex.InterceptModel(ex.Logistic(), narrow.astype(t), LABELS) for t in (np.float32, np.float64))
     x = point(g)
-    assert f.grad(x.astype(np.float32)).dtype == np.float32
-    assert f.intercept(x) == pytest.approx(g.intercept(x), abs=1e-6)
+    assert (f.data.dtype, f.grad(x).dtype) == (np.float32, np.float64)
+    np.testing.assert_allclose(f.grad(x), g.grad(x), rtol=0, atol=1e-12)
+    assert f.intercept(x) == pytest.approx(g.intercept(x), abs=1e-12)
 
 
 def test_one_class_has_an_intercept_that_stays_finite():

@@ -50,7 +50,8 @@ COSTS = [  # a method, and the component gradients of its estimate j = 0, 1, ...
     (ex.FrankWolfe(), lambda j: N),
     (ex.OnlineFW(), lambda j: min(N, j + 1)),
     (ex.OnlineFW(batch=4), lambda j: min(N, 4 * (j + 1))),
-    (ex.SCGS(), lambda j: min(N, scgs_batch(j + 1))),
+    (ex.SCGS(), lambda j: min(N, scgs_batch(j + 1)) + (N if j == 0 else 0)),  # n for sigma, before the first estimate
+    (ex.SCGS(sigma=deviation(ex.Logistic(), BALL)), lambda j: min(N, scgs_batch(j + 1))),
     (ex.SCGS(batch=2), lambda j: min(N, ceil((j + 3) ** 3 / 27 * 2))),
     (ex.CGS(), lambda j: N),
     (ex.SFW(), lambda j: min(N, K)),
@@ -202,7 +203,7 @@ def test_scgs_asks_for_sigma_where_there_are_no_data():
     by_hand = for_separable(ex.SCGS(), ex.Logistic(), BALL)
     one, two = (ex.minimize(g, BALL, method=by_hand, max_iter=9, tol=0) for g in (f, model(ex.Logistic())))
     three = ex.minimize(model(ex.Logistic()), BALL, method=ex.SCGS(), max_iter=9, tol=0)
-    assert one.calls.grads == two.calls.grads == three.calls.grads
+    assert one.calls.grads == two.calls.grads == three.calls.grads - N  # sigma is estimated from all components
     np.testing.assert_allclose(one.x, three.x, atol=1e-10)
     for bad in (0, -1.0, math.nan, "1"):
         with pytest.raises(ex.InputError, match=r"`SCGS\(sigma=\.\.\.\)` must be a positive"):

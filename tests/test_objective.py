@@ -72,13 +72,15 @@ def test_along_a_segment(f, loss, s):
     assert line.grads_per_slope == (0 if isinstance(f, ex.LinearModel) else N)
 
 
-def test_float32_stays_float32(loss):
+def test_float32_rows_are_read_as_they_are_and_everything_else_is_in_float64(loss):
+    exact = separable(loss, MATRIX.astype(np.float32).astype(np.float64))
     for kind in ("dense", "csr"):
-        f, x = model(loss, kind, np.float32), X.astype(np.float32)
-        assert f.dtype == f.y.dtype == f.grad(x).dtype == np.float32
-        assert f.derivs(x, np.array([1, 2])).dtype == f.combine(f.derivs(x)).dtype == np.float32
-        np.testing.assert_allclose(f.grad(x), full(loss, X)[1], atol=1e-5)
-        assert f.value(x) == pytest.approx(full(loss, X)[0], rel=1e-5)
+        f = model(loss, kind, np.float32)
+        assert f.data.dtype == np.float32
+        assert f.dtype == f.y.dtype == f.grad(X).dtype == np.float64
+        assert f.derivs(X, np.array([1, 2])).dtype == f.combine(f.derivs(X)).dtype == np.float64
+        np.testing.assert_allclose(f.grad(X), exact.grad(X), rtol=0, atol=1e-13)
+        assert f.value(X) == pytest.approx(exact.value(X), rel=1e-13)
 
 
 @pytest.mark.parametrize(("n", "d"), [(200, 5), (200, 64), (50, 65), (300, 100), (20, 400), (1, 3), (1, 90), (7, 1)])
@@ -210,18 +212,18 @@ def test_separable_refuses(name, wrong):
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_shuffled_is_the_same_sum_in_another_order(loss, kind, dtype):
-    f, x = model(loss, kind, dtype), X.astype(dtype)
+    f, x = model(loss, kind, dtype), X
     h = f.shuffled(seed=3)
     assert h.blocks
     assert not f.blocks
     assert f.order is None
     np.testing.assert_array_equal(np.sort(h.order), np.arange(N))
     assert (h.order != np.arange(N)).any()
-    assert h.dtype == dtype
+    assert (h.dtype, h.data.dtype) == (np.float64, dtype)
     np.testing.assert_array_equal(h.y, f.y[h.order])
     np.testing.assert_array_equal(h.derivs(x, np.arange(N)), f.derivs(x, h.order))
-    np.testing.assert_allclose(h.grad(x), f.grad(x), atol=1e-14 if dtype == np.float64 else 1e-6)
-    assert h.value(x) == pytest.approx(f.value(x), rel=1e-14 if dtype == np.float64 else 1e-6)
+    np.testing.assert_allclose(h.grad(x), f.grad(x), atol=1e-14)
+    assert h.value(x) == pytest.approx(f.value(x), rel=1e-14)
     np.testing.assert_array_equal(h.row_smoothness, f.row_smoothness[h.order])
     assert h.smoothness == pytest.approx(f.smoothness, rel=1e-6)
 

@@ -218,7 +218,8 @@ def idx(request):
 
 
 def rows(data, idx) -> np.ndarray:
-    A = SPARSE if data.shape[1] == D else WIDE
+    """The rows as they are stored, in float64."""
+    A = (SPARSE if data.shape[1] == D else WIDE).astype(data.dtype).astype(np.float64)
     return A if idx is None else A[idx]
 
 
@@ -233,23 +234,18 @@ def test_products_with_matrices(data, idx, k):
     rng = np.random.default_rng(0)
     x, c = rng.standard_normal((data.shape[1], k)), rng.standard_normal((len(rows(data, idx)), k))
     for order in ("C", "F"):
-        given = x.astype(data.dtype, order=order)
-        given.flags.writeable = False  # the iterates of a run are read-only
-        same(data.dot(given, idx), rows(data, idx) @ x, data.dtype)
-        same(data.tdot(c.astype(data.dtype, order=order), idx), rows(data, idx).T @ c, data.dtype)
-
-
-def test_products_with_matrices_of_the_wider_float_type(data):
-    x, c = np.ones((data.shape[1], K)), np.ones((N, K))
-    narrow = rows(data, None).astype(data.dtype).astype(np.float64)
-    same(data.dot(x), narrow @ x, np.float64)
-    same(data.tdot(c), narrow.T @ c, np.float64)
+        for dtype in (np.float32, np.float64):
+            given, wide = x.astype(dtype, order=order), np.result_type(data.dtype, dtype)
+            given.flags.writeable = False  # the iterates of a run are read-only
+            same(data.dot(given, idx), rows(data, idx) @ given.astype(np.float64), wide)
+            given = c.astype(dtype, order=order)
+            same(data.tdot(given, idx), rows(data, idx).T @ given.astype(np.float64), wide)
 
 
 @pytest.mark.parametrize("k", [1, K])
 def test_products_with_matrix_vertices(data, idx, k):
     for v in vertices(data.shape[1], k):
-        same(data.dot_vertex(v, idx), rows(data, idx) @ v.to_array(), data.dtype)
+        same(data.dot_vertex(v, idx), rows(data, idx) @ v.to_array(), np.float64)
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 50])
@@ -257,7 +253,7 @@ def test_products_with_sparse_vectors(data, idx, size):
     d = data.shape[1]
     where = np.sort(np.random.default_rng(size).permutation(d)[:size])
     v = SparseVertex(where, np.linspace(1.0, 2.0, len(where)), (d,))
-    same(data.dot_vertex(v, idx), rows(data, idx) @ v.to_array(), data.dtype)
+    same(data.dot_vertex(v, idx), rows(data, idx) @ v.to_array(), np.float64)
 
 
 def test_structured_vertices_need_no_dense_array(data, monkeypatch):
@@ -380,15 +376,17 @@ def test_margins_and_smoothness(loss, kind):
 
 @EACH
 @pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_float32_stays_float32(loss, kind):
-    f, x, some = model(loss, kind, dtype=np.float32), point(loss).astype(np.float32), np.array([1, 2])
-    assert f.dtype == f.y.dtype == f.grad(x).dtype == f.values(x).dtype == np.float32
-    assert f.derivs(x, some).dtype == f.combine(f.derivs(x, some), some).dtype == np.float32
-    assert all(f.vertex_margins(s).dtype == np.float32 for s in vertices(D, loss.outputs))
-    np.testing.assert_allclose(f.grad(x), full(loss, point(loss))[1], atol=1e-5)
-    assert f.value(x.astype(np.float64)) == pytest.approx(full(loss, point(loss))[0], rel=1e-5)
+def test_float32_rows_are_read_as_they_are_and_everything_else_is_in_float64(loss, kind):
+    f, x, some = model(loss, kind, dtype=np.float32), point(loss), np.array([1, 2])
+    assert f.data.dtype == np.float32
+    assert f.dtype == f.y.dtype == f.grad(x).dtype == f.values(x).dtype == np.float64
+    assert f.derivs(x, some).dtype == f.combine(f.derivs(x, some), some).dtype == np.float64
+    assert all(f.vertex_margins(s).dtype == np.float64 for s in vertices(D, loss.outputs))
+    exact = ex.LinearModel(loss, f.data.dot(np.eye(D)), f.y)  # the same rows in float64
+    np.testing.assert_allclose(f.grad(x), exact.grad(x), rtol=0, atol=1e-13)
+    assert f.value(x) == pytest.approx(exact.value(x), rel=1e-13)
     r = ex.minimize(f, ex.L1Ball(2.0), method=ex.SagaSarahFW(batch=5), max_iter=20)
-    assert r.x.dtype == np.float32
+    assert r.x.dtype == np.float64
 
 
 def test_data_that_are_no_rows_of_features():

@@ -361,12 +361,12 @@ def test_non_convex_sums(gradient, make):
 @EVERY_ESTIMATOR
 @BOTH_FORMS
 @pytest.mark.parametrize("oracle", ["lmo", "project"])
-def test_float32(gradient, accelerated, oracle):
-    C, method = ex.Simplex(), ex.VRSliding(gradient, accelerated=accelerated, oracle=oracle)
-    wide, r = run(strong(), C, method), run(strong(np.float32), C, method)
-    assert r.x.dtype == np.float32
-    assert r.value == pytest.approx(wide.value, rel=1e-5)
-    np.testing.assert_allclose(r.x, wide.x, atol=2e-3)
+def test_float32_rows(gradient, accelerated, oracle):
+    C, method, f = ex.Simplex(), ex.VRSliding(gradient, accelerated=accelerated, oracle=oracle), strong(np.float32)
+    wide, r = run(ex.LinearModel(f.loss, f.data.dot(np.eye(f.shape[0])), f.y), C, method), run(f, C, method)
+    assert (f.data.dtype, r.x.dtype) == (np.float32, np.float64)
+    assert r.value == pytest.approx(wide.value, rel=1e-12)
+    np.testing.assert_allclose(r.x, wide.x, atol=1e-9)
 
 
 def test_sparse_rows_and_shuffled_ones():

@@ -69,23 +69,35 @@ def test_an_iterate_outside_the_set_gets_no_certificate():
             return type(point)(x, x)
 
     method = ex.Method(gradient=ex.Full(), step=ex.OpenLoop(), move=Astray())
-    with pytest.raises(ex.InputError, match="left the set"):
-        ex.minimize(model(ex.Logistic()), ex.L1Ball(0.1), method=method, max_iter=3, tol=0, atol=0)
+    C, f = ex.L1Ball(0.1), model(ex.Logistic())
+    r = ex.minimize(f, C, method=method, max_iter=3, tol=0, atol=0)
+    assert (r.status, r.converged) == (ex.Status.OUTSIDE, False)
+    assert C.contains(r.x)  # the best point that was certified inside: here the start
+    assert r.value == pytest.approx(f.value(C.on(DIM).start()), rel=1e-12)
+    assert r.gap == pytest.approx(gap(C, r.x, f.grad(r.x)), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_certificates_of_float32_runs_are_those_of_float64(loss, kind):
-    """Value and gap at the float32 point, for the float32 data, to the accuracy of float64."""
+def test_runs_on_float32_rows_are_those_of_float64(loss, kind):
+    """Iterates, values and gaps for the float32 data, to the accuracy of float64."""
     f = model(loss, kind, np.float32)
-    exact = ex.LinearModel(loss, MATRIX.astype(np.float32).astype(np.float64), f.y.astype(np.float64))
+    assert (f.dtype, f.y.dtype, f.data.dtype) == (np.float64, np.float64, np.float32)
+    exact = ex.LinearModel(loss, MATRIX.astype(np.float32).astype(np.float64), f.y)
     for method in (ex.FrankWolfe(step=ex.ShortStep()), ex.SarahFW(), ex.SagaSarahFW()):
         r = ex.minimize(f, C, method=method, max_grads=200 * N, tol=0, record=5)
-        x = r.x.astype(np.float64)
-        assert r.x.dtype == np.float32
-        assert r.value == pytest.approx(exact.value(x), rel=1e-12)
-        assert r.gap == pytest.approx(gap(C, x, exact.grad(x)), rel=1e-9, abs=1e-13)
+        assert r.x.dtype == np.float64
+        assert r.value == pytest.approx(exact.value(r.x), rel=1e-12)
+        assert r.gap == pytest.approx(gap(C, r.x, exact.grad(r.x)), rel=1e-9, abs=1e-13)
         assert r.trace.value[0] == pytest.approx(exact.value(np.zeros(DIM)), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_float32_rows_reach_the_tolerance_of_float64_rows(kind):
+    r = ex.minimize(model(ex.Logistic(), kind, np.float32), C, tol=0, atol=1e-12)
+    assert (r.status, r.converged, r.x.dtype) == (ex.Status.GAP, True, np.float64)
+    exact = ex.LinearModel(ex.Logistic(), MATRIX.astype(np.float32).astype(np.float64), targets(ex.Logistic()))
+    assert gap(C, r.x, exact.grad(r.x)) <= 1.1e-12
 
 
 def test_float32_data_larger_than_a_block_are_widened_in_parts(monkeypatch):

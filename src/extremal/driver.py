@@ -272,31 +272,29 @@ class _Run:
 
     def _final(self, state: State, status: Status, first: State) -> tuple[Certificate, Status]:
         """The certificate of the last state, or the best one after an interruption or an accident."""
-        for attempt in range(2):
+        for _ in range(2):
             try:
                 found = self._certify(state)
                 self.recorder.certified(state, found, self.clock)  # the last row
-                break
             except KeyboardInterrupt:  # a certificate that is there will do; without one this is tried once more
                 status = Status.INTERRUPTED
-                if attempt and self.best is None:
-                    raise
             except (NonFiniteError, OutsideError, np.linalg.LinAlgError, OverflowError) as error:
                 status = Status.OUTSIDE if isinstance(error, OutsideError) else Status.NON_FINITE
                 if self.best is None and not math.isnan((start := self._start(first)).gap):
                     return start, status
                 if self.best is None:
                     raise
+            else:
+                accident = status in (Status.INTERRUPTED, Status.NON_FINITE, Status.OUTSIDE)
+                return self.best if accident and self.best is not None else found, status
             if self.best is not None:
                 return self.best, status
-        if status in (Status.INTERRUPTED, Status.NON_FINITE, Status.OUTSIDE) and self.best is not None:
-            found = self.best
-        return found, status
+        raise KeyboardInterrupt
 
     def _at_rounding(self, found: Certificate) -> bool:
-        """Whether nothing in float64 can certify the tolerance there."""
+        """Whether nothing in float64 can certify the tolerance there; a tolerance of zero asks for no certificate."""
         wanted = self.tol * abs(found.value) + self.atol
-        return found.gap > wanted and at_rounding(self.f, self.C, found, wanted)
+        return found.gap > wanted > 0 and at_rounding(self.f, self.C, found, wanted)
 
     def _fallback(self, found: Certificate, first: State) -> Certificate:
         """The best certificate of a point inside; the starting point has been checked."""

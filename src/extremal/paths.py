@@ -113,7 +113,8 @@ def _resumed(setup: Setup, last: State) -> Setup:
     kept: dict[str, Any] = {"active": last.point.active} if same and point.active is not None and _all_inside(setup, last) else {}
     memory = getattr(last.point, "memory", None)
     if memory is not None:
-        kept["memory"] = replace(memory, gap=np.inf, least=np.inf, idle=0, part=memory.part.of(setup.f))
+        fresh = {"gap": np.inf, "least": np.inf, "idle": 0}  # f is larger over smaller sets: that is no lack of progress
+        kept["memory"] = replace(memory, **fresh, part=memory.part.of(setup.f))
     model = getattr(last.estimate, "model", None)
     estimate = last.estimate if same and last.exact and hasattr(last.estimate, "value") else None
     if model is not None and estimate is not None:

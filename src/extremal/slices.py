@@ -165,7 +165,7 @@ class _Linear(ABC):
             clock.check()
             rows = slice(start, min(start + size, self.f.n))
             R = np.vstack([R, (self._block(rows) - mean) * np.sqrt(h[rows, None] / self.f.n)])
-            R = np.linalg.qr(R, mode="r") if len(R) > 2 * k else R
+            R = np.asarray(np.linalg.qr(R, mode="r")) if len(R) > 2 * k else R
         return R
 
     @abstractmethod

@@ -43,7 +43,7 @@ class Look:
         """Whether it is better than the last one: lower, or of equal value up to rounding with less left to be gained."""
         if self.value < last.value:
             return True
-        fewer = np.count_nonzero(self.w) < np.count_nonzero(last.w)
+        fewer = bool(np.count_nonzero(self.w) < np.count_nonzero(last.w))
         return self.value <= last.value + self.noise and (fewer or self.spread < 0.5 * last.spread)
 
 
@@ -223,7 +223,7 @@ def root_step(F: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarray
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
     unit = 1.0 / np.sqrt(np.where(diagonal > TINY, diagonal, 1.0))
     extra = np.diag(np.sqrt(floor * unit * unit + RIDGE**2))
-    T = np.linalg.qr(np.vstack([(F * unit[:, None]).T, extra]), mode="r")
+    T = np.asarray(np.linalg.qr(np.vstack([(F * unit[:, None]).T, extra]), mode="r"))
     T.flat[:: len(T) + 1] = np.where(T.diagonal() == 0, RIDGE, T.diagonal())
     solve = _lapack().dtrtrs
     return unit * solve(T, solve(T, right * unit, trans=1)[0])[0]

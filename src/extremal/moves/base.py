@@ -18,10 +18,9 @@ from extremal.vertices import Vertex
 
 
 class Certifier(Protocol):
-    """What a certificate asks of a set: its gap, and where it is on a manifold its oracle at a point."""
+    """What a certificate asks of a set; on a manifold it is the oracle at a point, ``lmo_at``."""
 
     def gap(self, x: np.ndarray, g: np.ndarray) -> float: ...
-    def lmo_at(self, g: np.ndarray, x: np.ndarray) -> Vertex: ...
 
 
 class Oracle(Protocol):

@@ -154,7 +154,7 @@ class AtomNewton(AtomMove):
         their digits, however large the set is.
         """
         D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
-        w, enough = np.zeros(len(D)), self._enough(at)
+        w, d, enough = np.zeros(len(D)), np.zeros_like(at.x), self._enough(at)
         w[0] = 1.0
         for _ in range(min(self.limit, ENOUGH + (1 if at.learns else 2) * at.x.size)):
             first, places, ones = np.eye(1, len(w))[0], np.arange(len(w)), np.ones(len(w))
