@@ -260,6 +260,67 @@ def test_totals_of_polytopes_are_exact(dtype, total):
         assert (A @ y <= C.b_ub).all()
 
 
+@st.composite
+def equations(draw):
+    """Rows of -1, 0 and 1, each with an entry of its own, a point next to their solutions, and bounds around it."""
+    m, d = draw(st.integers(1, 4)), draw(st.integers(2, 12))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    A = np.hstack([rng.integers(-1, 2, (m, d)), np.diag(rng.choice([-1, 1], m))]).astype(float)
+    dtype, size = draw(DTYPES), draw(st.sampled_from([1.0, 1e-3, 37.0]))
+    x = size * rng.uniform(-1, 1, m + d)
+    x[:d][rng.random(d) < 0.3] = 0.0
+    b = np.round(A @ x)
+    x[d:] += (b - A @ x) * A[:, d:].diagonal()
+    upper = np.where(x == 0, rng.choice([0.0, 1.0], m + d), np.abs(x) * rng.choice([1.0, 1.1, 3.0], m + d))
+    upper[d:] = 3 * np.abs(x[d:]) + 1  # entries of their own have room
+    return A, b, (x * (1 + 4 * np.finfo(dtype).eps * rng.uniform(-1, 1, x.size))).astype(dtype), upper
+
+
+@EXAMPLES
+@given(problem=equations(), sparse=st.booleans(), seed=st.integers(0, 2**32 - 1))
+def test_equations_of_ones_hold_in_any_order(problem, sparse, seed):
+    A, b, x, upper = problem
+    C = ex.Polytope(A_eq=sp.csr_array(A) if sparse else A, b_eq=b, bounds=np.column_stack([-upper, upper]))
+    y = settle(C, x)
+    check(C, x, y)
+    assert (y[x == 0] == 0).all()
+    assert (np.abs(y.astype(np.float64)) <= upper).all()
+    rng = np.random.default_rng(seed)
+    np.testing.assert_array_equal(A.astype(y.dtype) @ y, b)
+    for row, right in zip(A.astype(y.dtype), b, strict=True):
+        assert sums((row * y)[row != 0], rng) == {right}
+
+
+@EXAMPLES
+@given(seed=st.integers(0, 2**32 - 1), dtype=DTYPES)
+def test_equations_with_other_whole_numbers(seed, dtype):
+    """Whole numbers, halves and quarters, and a right side of few digits, beside bounds that hold some entries."""
+    rng = np.random.default_rng(seed)
+    A = np.hstack([rng.integers(-5, 6, (2, 5)), np.eye(2)]) * rng.choice([0.25, 1.0, 2.0], (2, 1))
+    x = rng.uniform(0, 1, 7)
+    b = np.round(4 * A @ x) / 4
+    C = ex.Polytope(A_eq=A, b_eq=b, bounds=(-20, 20))
+    x[5:] += (b - A @ x) / A[:, 5:].diagonal()
+    y = settle(C, x.astype(dtype))
+    assert violation(C, y) == 0.0
+    np.testing.assert_array_equal(A.astype(dtype) @ y, b.astype(dtype))
+    assert settle(C, y).tobytes() == y.tobytes()
+
+
+def test_equations_that_no_numbers_solve_say_so():
+    """Thirds have no end in binary digits, and 0.1 has more digits than sums of larger numbers."""
+    for row, right, x in (
+        ([3.0, 3.0], 1.0, [0.2, 2 / 15]),
+        ([1.0, 1.0, -1.0], 0.1, [0.7, 0.9, 1.5]),
+    ):
+        C = ex.Polytope(A_eq=[row], b_eq=[right], bounds=(-9, 9))
+        y = settle(C, np.array(x))
+        assert 0 < violation(C, y) < 5e-16
+        assert violation(C, y) == abs(math.fsum([*(np.array(row) * y), -right]))
+    small = settle(ex.Polytope(A_eq=[[1.0, 1.0, -1.0]], b_eq=[0.1], bounds=(-9, 9)), np.array([0.7, 0.01, 0.61]))
+    assert math.fsum([*small[:2], -small[2], -0.1]) == 0  # an entry that is small enough has the digits
+
+
 def test_coefficients_that_are_to_be_equal_are():
     A = np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -2.0]])
     C = ex.Polytope(A_eq=A, b_eq=[0.0, 0.0], A_ub=np.ones((1, 4)), b_ub=[1 / 3], bounds=(-1, 1))

@@ -108,13 +108,94 @@ def test_pairs_are_the_same_problem():
 
 def test_what_is_read_as_pairs():
     floats, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]), np.array([1.0, 2.0, 3.0])
-    assert LowRankCompletion(1.0).fit(floats, y).input_ == "matrix"
-    assert LowRankCompletion(1.0).fit(floats.astype(int), y).input_ == "pairs"
+    for pairs in (floats, floats.astype(int), floats.astype(np.float32), floats.astype(object), floats.tolist()):
+        model = LowRankCompletion(1.0).fit(pairs, y)
+        assert (model.input_, model.shape_, model.row_labels_) == ("pairs", (3, 2), None)
     assert LowRankCompletion(1.0).fit(floats.astype(int)).input_ == "matrix"
-    assert LowRankCompletion(1.0, input="pairs").fit(floats, y).shape_ == (3, 2)
     assert LowRankCompletion(1.0, input="matrix").fit(floats.astype(int), y).shape_ == (3, 2)
+    for change in (0.5, np.nan):
+        matrix = floats.copy()
+        matrix[0, 0] = change
+        assert LowRankCompletion(1.0).fit(matrix, y).input_ == "matrix"
+    assert LowRankCompletion(1.0).fit(np.hstack([floats, floats]), y).input_ == "matrix"
     with pytest.raises(ValueError, match="requires y"):
         LowRankCompletion(input="pairs").fit(floats)
+
+
+def _strings(pairs):
+    return np.array([[f"u{i}", f"item {j}"] for i, j in pairs])
+
+
+def _mixed_frame(pairs):
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame({"user": [f"u{i}" for i, _ in pairs], "item": pairs[:, 1]})
+
+
+def _categories(pairs):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"user": -10 * pairs[:, 0] - 5, "item": [f"item {j}" for j in pairs[:, 1]]})
+    return frame.astype("category")
+
+
+def _polars(pairs):
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"user": [f"u{i}" for i, _ in pairs], "item": [f"item {j}" for j in pairs[:, 1]]})
+    return frame.with_columns(pl.col("item").cast(pl.Categorical))
+
+
+@pytest.mark.parametrize("name", [_strings, lambda p: _strings(p).astype(object), _mixed_frame, _categories, _polars])
+def test_pairs_of_labels_are_the_same_problem(name):
+    _, X = ratings()
+    pairs = np.argwhere(~np.isnan(X))
+    values = X[tuple(pairs.T)]
+    numbers, labels = (LowRankCompletion(50.0, tol=1e-8).fit(p, values) for p in (pairs, name(pairs)))
+    assert (labels.input_, labels.shape_) == ("pairs", (60, 40))
+    assert len(labels.row_labels_) == 60
+    every = np.argwhere(np.ones_like(X))
+    np.testing.assert_allclose(labels.predict(name(every)), numbers.predict(every), atol=1e-3)
+    assert labels.score(name(pairs), values) == pytest.approx(numbers.score(pairs, values), abs=1e-4)
+    again = pickle.loads(pickle.dumps(labels))
+    np.testing.assert_array_equal(again.predict(name(every[:9])), labels.predict(name(every[:9])))
+
+
+def test_labels_that_are_new_or_of_another_kind():
+    pairs = [["ann", "tea"], ["ann", "rum"], ["bob", "tea"]]
+    model = LowRankCompletion(5.0).fit(pairs, [5.0, 1.0, 4.0])
+    assert (list(model.row_labels_), list(model.col_labels_)) == (["ann", "bob"], ["tea", "rum"])
+    mean, cols = model.mean_, model.col_offsets_
+    np.testing.assert_allclose(model.predict([["eve", "tea"], ["eve", "gin"]]), [mean + cols[0], mean])
+    np.testing.assert_allclose(model.reconstruct("eve", ["tea", "rum"]), mean + cols)
+    assert model.reconstruct("ann", "tea") == model.predict([["ann", "tea"]])[0]
+    with pytest.raises(ex.InputError, match=r"labels of the kind of the fit's, such as 'ann', got 0"):
+        model.predict([[0, 1]])
+    for bad, message in (([["ann", None], ["bob", "tea"]], "missing one"), ([["a", []], ["b", ()]], "unhashable")):
+        with pytest.raises(ex.InputError, match=message):
+            LowRankCompletion(5.0).fit(np.array([*bad, ["", ""]], object)[:-1], [1.0, 2.0])
+    with pytest.raises(ValueError, match="NaN"):
+        LowRankCompletion(5.0).fit(np.array([["ann", np.nan], ["bob", "tea"]], object), [1.0, 2.0])
+
+
+def test_numbers_that_are_names_are_refused_as_positions():
+    ids = np.array([[76561198000000001, 3], [76561198000000002, 4]])
+    with pytest.raises(ex.InputError, match=r"span 1e\+08 rows and columns at most, .* X.astype\(str\)"):
+        LowRankCompletion(5.0).fit(ids, [1.0, 2.0])
+    assert LowRankCompletion(5.0).fit(ids.astype(str), [1.0, 2.0]).shape_ == (2, 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_predictions_can_be_kept_in_the_range_of_what_is_known(dtype):
+    _, X = ratings(noise=0.5)
+    X = np.clip(np.round(X), 1, 5).astype(dtype)
+    free, kept = (LowRankCompletion(100.0, clip=clip).fit(X) for clip in (False, True))
+    assert kept.range_ == (1.0, 5.0)
+    assert (kept.objective_, kept.dual_gap_) == (free.objective_, free.dual_gap_)
+    at = np.arange(60)[:, None], np.arange(40)
+    assert free.reconstruct(*at).max() > 5
+    np.testing.assert_array_equal(kept.reconstruct(*at), np.clip(free.reconstruct(*at), 1, 5))
+    np.testing.assert_array_equal(kept.transform(X), np.clip(free.transform(X), 1, 5))
+    pairs = np.argwhere(~np.isnan(X))
+    by_pairs = LowRankCompletion(100.0, clip=True).fit(pairs, X[tuple(pairs.T)])
+    assert 1 <= by_pairs.predict(pairs).min() <= by_pairs.predict(pairs).max() <= 5
 
 
 def test_rows_and_columns_that_were_not_seen():
@@ -162,6 +243,19 @@ def test_the_answer_is_certified_and_feasible(dtype, radius):
     assert 0 <= model.dual_gap_ <= 1e-3 * model.objective_ + 1e-6
     longer = LowRankCompletion(model.radius_, tol=1e-8).fit(X)
     assert model.objective_ - longer.objective_ <= model.dual_gap_ + 1e-6
+
+
+@pytest.mark.parametrize("radius", [150.0, 2000.0])
+@pytest.mark.parametrize("times", [1.0, 1e4, 1e-4])
+def test_what_float32_cannot_tell_is_no_failure(radius, times):
+    """All entries are met, or nearly: what is left of f and its gap is rounding, in any units, and no warning is given."""
+    for seed in (2, 3):
+        _, X = ratings(noise=0.3, seed=seed)
+        model = LowRankCompletion(radius * times).fit((times * X).astype(np.float32))
+        assert model.status_ == "tol"
+        assert model.dual_gap_ <= model.objective_  # no sum of squares is below 0
+        assert model.certificate_.relative_gap <= 1
+        assert model.singular_values_.sum() <= model.radius_
 
 
 def test_the_default_radius_is_near_the_best_one():
@@ -249,6 +343,7 @@ def test_matrices_with_nothing_to_learn(X):
         ({"loss": "absolute"}, "loss"),
         ({"delta": 0}, "delta"),
         ({"offsets": "rows"}, "offsets"),
+        ({"clip": "yes"}, "clip"),
         ({"tol": 0}, "tol"),
     ],
 )

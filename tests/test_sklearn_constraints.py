@@ -15,6 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog
 import extremal as ex
 from extremal.constraints import read_constraint
 from extremal.rounding import settle, violation
+from extremal.sklearn import ConstrainedLinearRegression
 
 INF = math.inf
 NAMES = ["age", "income", "debt", "tenure"]
@@ -468,7 +469,7 @@ def test_what_is_for_one_output_is_refused_for_several(constraint):
 
 
 def test_names_come_with_data_frames():
-    with pytest.raises(ex.InputError, match=r"no feature names: these come with a DataFrame\. Else write x0, x1"):
+    with pytest.raises(ex.InputError, match=r"no feature names: these come with a DataFrame\. .* Else write x0, x1"):
         read({"age": ">=0"}, names=None)
     with pytest.raises(ex.InputError, match="a reach is needed"):
         read("nonneg").set()
@@ -489,3 +490,14 @@ def test_reach_leaves_room_for_what_has_to_be():
     assert plan.set(1.0).contains(np.full(4, 25.0))
     plan = read("age + income >= 50")
     assert plan.set(1.0).contains(np.array([25.0, 25.0, 0.0, 0.0]))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("constraint", ["x0 + x1 + x2 == 1", "x0 - x1 == 0 & x2 + x3 - x4 == 2", "nonneg & x1 + x3 == 0.1"])
+def test_equations_of_a_fit_hold_exactly(constraint, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 6)).astype(dtype)
+    model = ConstrainedLinearRegression(constraint).fit(X, X @ rng.standard_normal(6) + rng.standard_normal(100))
+    assert model.constraint_violation_ == 0.0
+    C = model.constraint_
+    np.testing.assert_array_equal(C.A_eq.astype(dtype) @ model.coef_, C.b_eq.astype(dtype))

@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import extremal as ex
 from extremal.sklearn import SimplexRegression, StackingWeights
 from extremal.sklearn import simplex_rows as rows_module
-from extremal.sklearn.stacking import FLOOR, MixtureLogLoss
+from extremal.sklearn.mixture_loss import FLOOR, MixtureLogLoss
 
 SOLVERS = ("active_set", "newton")
 MODELS = [("ridge", Ridge()), ("linear", LinearRegression())]
@@ -258,7 +258,7 @@ def regression():
 def test_fitted_models_are_used_as_they_are():
     X, y = regression()
     models = [LinearRegression().fit(X[:200], y[:200]), DecisionTreeRegressor(random_state=0).fit(X[:200], y[:200])]
-    stack = StackingWeights(models).fit(X[200:], y[200:])
+    stack = StackingWeights(models, cv="prefit").fit(X[200:], y[200:])
     assert stack.estimators_[0] is models[0]
     table = np.column_stack([m.predict(X[200:]) for m in models])
     np.testing.assert_allclose(stack.coef_, SimplexRegression().fit(table, y[200:]).coef_)
@@ -279,16 +279,33 @@ def test_unfitted_models_are_cross_validated():
     assert cross_val_score(stack, X, y).mean() > 0.9
 
 
-def test_models_are_fitted_all_or_none():
+def test_models_that_know_the_rows_get_no_credit_for_it():
+    """Fitted models are fitted anew on folds, however they come; as they are only if that is said."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 8))
+    y = X[:, 0] + 0.5 * X[:, 1] + 1.8 * rng.standard_normal(300)
+    models = [("ridge", Ridge()), ("tree", DecisionTreeRegressor(random_state=0))]
+    for _, model in models:
+        model.fit(X[:150], y[:150])
+    stack = StackingWeights(models).fit(X[:150], y[:150])
+    known = StackingWeights(models, cv="prefit").fit(X[:150], y[:150])
+    assert known.weights_["tree"] > 0.999  # the tree has learned its rows by heart
+    assert stack.weights_["ridge"] > 0.7
+    assert stack.score(X[150:], y[150:]) > 0.1 > 0 > known.score(X[150:], y[150:])
+    unfitted = StackingWeights([(name, clone(model)) for name, model in models]).fit(X[:150], y[:150])
+    assert stack.weights_ == unfitted.weights_
+    assert stack.estimators_[0] is not models[0][1]
+
+
+def test_models_that_are_to_be_used_as_they_are_must_be_fitted():
     X, y = regression()
     mixed = [("a", LinearRegression().fit(X, y)), ("b", Ridge())]
-    with pytest.raises(NotFittedError, match="b must be fitted"):
-        StackingWeights(mixed).fit(X, y)
-    with pytest.raises(NotFittedError, match="must be fitted"):
-        StackingWeights(MODELS, cv="prefit").fit(X, y)
-    assert StackingWeights(mixed, cv=3).fit(X, y).estimators_[0] is not mixed[0][1]
-    frozen = clone(StackingWeights([FrozenEstimator(LinearRegression().fit(X, y))])).fit(X, y)
-    assert frozen.weights_ == {"frozenestimator": 1.0}
+    with pytest.raises(NotFittedError, match=r"`StackingWeights\(cv='prefit'\)`: b must be fitted"):
+        StackingWeights(mixed, cv="prefit").fit(X, y)
+    assert StackingWeights(mixed).fit(X, y).estimators_[0] is not mixed[0][1]
+    model = LinearRegression().fit(X, y)
+    frozen = clone(StackingWeights([FrozenEstimator(model)])).fit(X, y)
+    assert frozen.estimators_[0].estimator is model
 
 
 def test_names():
@@ -319,7 +336,7 @@ def test_classifiers_mix_their_probabilities(weighted):
     models = [GaussianNB(), DecisionTreeClassifier(max_depth=3, random_state=0), DummyClassifier()]
     models = [m.fit(X[:300], labels[:300]) for m in models]
     s = np.random.default_rng(0).random(300) if weighted else None
-    stack = StackingWeights(models).fit(X[300:], labels[300:], s)
+    stack = StackingWeights(models, cv="prefit").fit(X[300:], labels[300:], s)
     assert is_classifier(stack)
     assert stack.dual_gap_ <= 1e-6 * stack.objective_
     p = [m.predict_proba(X[300:]) for m in models]
@@ -339,8 +356,8 @@ def test_models_that_are_sure_and_wrong():
     trees = [DecisionTreeClassifier(random_state=k, max_features=1).fit(X[:300], y[:300]) for k in range(4)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        stack = StackingWeights(trees).fit(X[300:], y[300:])
-        calm = StackingWeights([*trees, GaussianNB().fit(X[:300], y[:300])]).fit(X[300:], y[300:])
+        stack = StackingWeights(trees, cv="prefit").fit(X[300:], y[300:])
+        calm = StackingWeights([*trees, GaussianNB().fit(X[:300], y[:300])], cv="prefit").fit(X[300:], y[300:])
     assert stack.status_ == calm.status_ == "tol"
     assert np.isfinite(stack.objective_)
     assert calm.objective_ < stack.objective_
@@ -350,7 +367,7 @@ def test_a_class_that_a_model_has_not_seen():
     X, y = classification(3)
     few = GaussianNB().fit(X[:300][y[:300] < 2], y[:300][y[:300] < 2])
     all_of_them = GaussianNB().fit(X[:300], y[:300])
-    stack = StackingWeights([few, all_of_them]).fit(X[300:], y[300:])
+    stack = StackingWeights([few, all_of_them], cv="prefit").fit(X[300:], y[300:])
     assert stack.predict_proba(X).shape == (600, 3)
     assert stack.weights_["gaussiannb-2"] > 0.5
 
@@ -372,7 +389,8 @@ def test_the_log_loss_of_a_mixture_is_smooth():
         ([GaussianNB(), Ridge()], {}, "must be a classifier"),
         ([Ridge(), GaussianNB()], {}, "must be a regressor"),
         ([Ridge()], {"loss": "log_loss"}, "'squared' for a regressor"),
-        ([Ridge()], {"cv": "five"}, "cv"),
+        ([Ridge()], {"cv": "five"}, r"`StackingWeights\(cv=...\)` must be a number of folds"),
+        ([Ridge()], {"cv": "auto"}, "got 'auto'"),
         ([Ridge()], {"tol": -1}, "tol"),
     ],
 )

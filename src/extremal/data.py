@@ -151,7 +151,7 @@ class Dense(_Products):
 
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
-        return np.einsum("ij,ij->i", self._A, self._A)
+        return np.einsum("ij,ij->i", self._A, self._A, dtype=np.float64)
 
     def take(self, order: np.ndarray) -> Dense:
         """A copy with the rows in the order given."""
@@ -278,7 +278,7 @@ class CSR(_Products):
 
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
-        out = np.empty(self.shape[0], self.dtype)
+        out = np.empty(self.shape[0])
         self._rows.norms2(self._entries[0], self._entries[2], out)
         return out
 

@@ -28,6 +28,8 @@ ACCEPTED = (
     "bounds or linear constraints of scipy.optimize; a list of these"
 )
 
+PIPELINES = """Steps of a pipeline keep them after `pipeline.set_output(transform="pandas")`."""
+
 
 def refused(given: Any, reason: str, accepted: str = ACCEPTED) -> InputError:
     """What to raise about the argument ``constraint``."""
@@ -75,9 +77,8 @@ class Features:
             return self._places[key]
         near = difflib.get_close_matches(key, self.known, n=1, cutoff=0.0)
         if self.names is None:
-            raise refused(
-                given, f"X has no feature {key!r}, and no feature names: these come with a DataFrame", "Else write x0, x1, ..."
-            )
+            reason = f"X has no feature {key!r}, and no feature names: these come with a DataFrame"
+            raise refused(given, reason, f"{PIPELINES} Else write x0, x1, ...")
         raise refused(given, f"X has no feature {key!r}; did you mean {near[0]!r}?", f"It has {_some(self.names)}")
 
     @cached_property

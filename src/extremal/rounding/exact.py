@@ -18,8 +18,10 @@ def settle(C: ConvexSet, x: Any) -> Any:
 
     Weights of a simplex sum to their total, and magnitudes to the radius at most, in any order of summation; bounds hold for
     every entry; norms are at most the radius as numpy computes them. Totals and bounds are those that x's float type can
-    hold, bounds rounded inward. Zeros stay zeros, and a settled point is left as it is. Equations of a polytope are met as
-    well as rounding allows; sets without a rule (see `violation`) leave x as it is. A few passes over x; for a polytope one
+    hold, bounds rounded inward. Zeros stay zeros, and a settled point is left as it is. Equations of a polytope hold if their
+    coefficients are small whole numbers, or such over a power of two, and there are numbers of x's type that solve them (thirds
+    are none); in any order of summation if the right side has no more digits than the terms together. Other equations are met as
+    well as rounding allows. Sets without a rule (see `violation`) leave x as it is. A few passes over x; for a polytope one
     linear program, and some singular value decompositions for norms of matrices.
 
     Parameters

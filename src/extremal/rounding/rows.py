@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from extremal import linalg
 from extremal.rounding.base import FAR, Pairs, broken, inside, out_of, settled
-from extremal.rounding.totals import sum_to, summed, unit
+from extremal.rounding.equations import Whole, solved
+from extremal.rounding.totals import sum_to, summed
 from extremal.sets.images import LinearImage
 from extremal.sets.polytopes import Polytope
 
@@ -20,7 +21,8 @@ DENSE = 4_000_000  # entries; equations of more are left as they are
 def _(C: Polytope, x: np.ndarray) -> np.ndarray:
     """On the bounds, next to the equations, and then inside the inequalities; entries at a bound stay there if they can."""
     lo, up = inside(C.bounds[:, 0], C.bounds[:, 1], x.dtype)
-    y = _finished(C, _on_equations(C, np.clip(x, lo, up), lo, up), lo, up)
+    y = np.clip(x, lo, up)
+    y = y if _kept(C, y) else _finished(C, _on_equations(C, y, lo, up), lo, up)
     over = _excess(C, y)
     if not (over > 0).any():
         return y
@@ -47,8 +49,7 @@ def _(C: Polytope, x: np.ndarray) -> Pairs:
         near = np.arange(len(b)) if equations else np.flatnonzero(A @ wide - b + _rounding(A, wide) > 0)
         for i in near:
             row, where = _row(A, int(i))
-            total = _total_of(C) if equations else None
-            right = b[i] if total is None else row[0] * float(x.dtype.type(total))
+            right = float(x.dtype.type(b[i])) if equations else b[i]
             off = summed(np.append(row * wide[where], -right))
             scale = float(np.abs(row).max(initial=0.0)) * size + abs(float(b[i]))
             yield abs(off) if equations else max(0.0, off), scale
@@ -75,38 +76,51 @@ def _excess(C: Polytope, x: np.ndarray) -> np.ndarray:
 
 
 def _on_equations(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """x with the smallest changes that bring it nearer to the equations, as long as they do."""
+    """x with the smallest changes that bring it nearer to the equations, as long as they do; of zeros only if it takes them."""
     if C.A_eq is None or C.A_eq.shape[0] * x.size > DENSE:
         return x
     A = np.asarray(C.A_eq.toarray() if sp.issparse(C.A_eq) else C.A_eq)
-    off = C.b_eq - A @ x.astype(np.float64)
+    enough = _rounding(A, x.astype(np.float64)) + np.finfo(x.dtype).eps * (np.abs(C.b_eq) + abs(A) @ np.abs(x))
+    for zeros in (False, True):
+        x, off = _nearer(A, C.b_eq, x, lo, up, zeros)
+        if (np.abs(off) <= enough).all():
+            break
+    return x
+
+
+def _nearer(
+    A: np.ndarray, b: np.ndarray, x: np.ndarray, lo: np.ndarray, up: np.ndarray, zeros: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """x after some corrections by least squares, and what is left of A x = b."""
+    off = b - A @ x.astype(np.float64)
     for _ in range(5):
-        free = (x > lo) & (x < up)
+        free = (x > lo) & (x < up) & (zeros | (x != 0))
         if not off.any() or not free.any():
             break
         y = x.astype(np.float64)
         y[free] += linalg.lstsq(A[:, free], off)
         y = np.clip(y.astype(x.dtype), lo, up)
-        rest = C.b_eq - A @ y.astype(np.float64)
+        rest = b - A @ y.astype(np.float64)
         if not np.abs(rest).max() < np.abs(off).max():
             break
         x, off = y, rest
-    return x
+    return x, off
+
+
+def _kept(C: Polytope, x: np.ndarray) -> bool:
+    """Whether all equations have whole numbers, and hold."""
+    if C.A_eq is None:
+        return True
+    rows = Whole.of(C.A_eq, C.b_eq, x.dtype)
+    return len(rows.b) == C.A_eq.shape[0] and rows.holds(x)
 
 
 def _finished(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """x with equations that hold exactly, if a known total or rounding to a coarser grid can make them so."""
+    """x with equations that hold exactly, if their coefficients are whole numbers."""
     if C.A_eq is None:
         return x
     total = _total_of(C)
-    if total is not None:
-        return sum_to(x, lo, up, total)
-    scale = unit(float(np.abs(x).max()), x.dtype)
-    for grid in (0.0, *(scale * 2.0**bits for bits in ((4, 8, 12) if x.dtype == np.float64 else (2, 4)))):
-        y = x if grid == 0 else np.where((x == lo) | (x == up), x, np.clip((np.round(x / grid) * grid).astype(x.dtype), lo, up))
-        if not (C.A_eq @ y.astype(np.float64) - C.b_eq).any():
-            return y
-    return x
+    return solved(C.A_eq, C.b_eq, x, lo, up) if total is None else sum_to(x, lo, up, total)
 
 
 def _total_of(C: Polytope) -> float | None:

@@ -20,7 +20,7 @@ from extremal.paths import path
 from extremal.result import Result
 from extremal.rounding import settle
 from extremal.sets import L1Ball
-from extremal.sklearn.certified import gap_at
+from extremal.sklearn.certified import bound, ended
 
 DOUBLINGS = 40  # of the radius, at most, in the search for the largest one
 SPAN = 200.0  # the largest radius of a grid, over the smallest
@@ -127,7 +127,7 @@ def grid(ps: Sequence[Problem], n_radii: int, eps: float, tol: float) -> np.ndar
 
 def allowed(f: LinearModel, tol: float) -> float:
     """The relative gap that can be asked for."""
-    return max(tol, SINGLE) if f.dtype == np.float32 else tol
+    return max(tol, SINGLE) if f.data.dtype == np.float32 else tol
 
 
 def read_radii(call: str, radii: Any) -> np.ndarray:
@@ -155,7 +155,7 @@ def _solve_one(f: LinearModel, constant: float | None, radii: np.ndarray, option
     """Coefficients, intercepts, values, gaps and ends of one problem, and what they cost."""
     if constant is not None:
         m = len(radii)
-        return np.zeros((m, *f.shape), f.dtype), np.full(m, constant), np.zeros(m), np.zeros(m), ["tol"] * m, 0, 0
+        return np.zeros((m, *f.shape), f.data.dtype), np.full(m, constant), np.zeros(m), np.zeros(m), ["tol"] * m, 0, 0
     balls = [L1Ball(radius) for radius in radii]
     tol, above = allowed(f, options.tol), L1Ball(RUN_UP * radii[-1])
     atol = NOTHING * tol * f.value(np.zeros(f.shape))
@@ -163,8 +163,8 @@ def _solve_one(f: LinearModel, constant: float | None, radii: np.ndarray, option
     points = [certified(f, C, result) for C, result in zip(balls, results, strict=False)]
     xs, values, gaps = (np.array([point[i] for point in points]) for i in range(3))
     b = np.array([f.intercept(x) if isinstance(f, InterceptModel) else 0.0 for x in xs])
-    ends = ["tol" if result.converged else str(result.status.value) for result in results[:-1]]
-    cost = sum(result.calls.total_grads for result in results)
+    ends = [ended(gap, value, tol, atol, result.status) for gap, value, result in zip(gaps, values, results, strict=False)]
+    cost = sum(result.calls.total_grads for result in results) + len(balls) * f.n
     return xs, b, values, gaps, ends, sum(result.n_iter for result in results), cost
 
 
@@ -183,13 +183,11 @@ def averaged(ps: Sequence[Problem], radii: np.ndarray, paths: Sequence[BallPath]
 
 def certified(f: LinearModel, C: L1Ball, result: Result) -> tuple[np.ndarray, float, float]:
     """The point moved by rounding so that it is exactly in the ball, its value and its gap."""
-    x = settle(C.on(f.shape), result.x)
-    if np.array_equal(x, result.x):
-        return x, result.value, result.gap
+    x = settle(C.on(f.shape), np.asarray(result.x, f.data.dtype))
     return x, *measured(f, C, x)
 
 
 def measured(f: LinearModel, C: L1Ball, x: np.ndarray) -> tuple[float, float]:
     """f(x), and the gap."""
     value, g = f.value_and_grad(wide(x))
-    return value, gap_at(C, wide(x), g)
+    return value, bound(C, wide(x), g, value, f.loss)

@@ -14,8 +14,14 @@ from sklearn.utils.validation import _check_sample_weight
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sets.base import Bounded
+from extremal.glm_losses import Poisson, Quantile
+from extremal.losses import Huber, Logistic, Loss, Squared
+from extremal.multi_losses import Multinomial
+from extremal.result import Status
+from extremal.sets.base import ConvexSet
+from extremal.weighted import unweighted
 
+POSITIVE = (Logistic, Squared, Huber, Quantile, Poisson, Multinomial)  # losses that are never below 0
 HINTS = {
     "unbounded": "the loss goes on falling as coefficients grow (separable classes, for one), so that there is no best fit: "
     "give a bound, by radius= or in constraint=",
@@ -70,19 +76,28 @@ class Certificate:
         return cls(*found, method, convex, model.status_ != "unbounded")
 
 
-def gap_at(C: Any, x: np.ndarray, g: np.ndarray) -> float:
-    """max over s in C of <g, x - s>, in float64; entry by entry between bounds, where large ones would swallow small gaps.
+def bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:
+    """How much f can be above its minimum over C: its gap at x, but not more than f itself if the loss is never below 0.
 
     Examples
     --------
     >>> import extremal as ex
-    >>> gap_at(ex.L1Ball(2.0), np.array([1.0, 0.0]), np.array([-1.0, 0.5]))
-    1.0
+    >>> x, g = np.array([1.0, 0.0]), np.array([-1.0, 0.5])
+    >>> bound(ex.L1Ball(2.0), x, g, 3.0, ex.Squared()), bound(ex.L1Ball(2.0), x, g, 0.25, ex.Squared())
+    (1.0, 0.25)
     """
-    s = C.lmo(g)
-    if isinstance(C, Bounded):
-        return float(np.maximum(g * (x - s.to_array()), 0.0).sum(dtype=np.float64))
-    return max(0.0, float(np.vdot(g, x)) - s.dot(g))
+    gap = C.gap(x, g)
+    return min(gap, value) if isinstance(unweighted(loss), POSITIVE) else gap
+
+
+def ended(gap: float, value: float, tol: float, atol: float, status: Status) -> str:
+    """What ``status_`` says: "tol" if the gap is small enough, otherwise what ended the run.
+
+    A run that had met its tolerance has lost it when its answer was rounded, and is at the end of the numbers' precision.
+    """
+    if gap <= 1.01 * tol * abs(value) + atol:
+        return "tol"
+    return "stalled" if status in (Status.GAP, Status.CALLBACK) else status.value
 
 
 def report(model: Any) -> None:
@@ -93,7 +108,7 @@ def report(model: Any) -> None:
     if model.status_ == "tol":
         return
     c, hint = model.certificate_, HINTS.get(model.status_, "accept a larger tol")
-    gap = f"with a certified gap of {c.gap:.2g}, {c.relative_gap:.2g} of the objective, more than tol={model.tol:g} allows"
+    gap = f"with a certified gap of {c.gap:.2g} at an objective of {c.value:.3g}, more than tol={model.tol:g} allows"
     warnings.warn(
         f"{name} ended ({model.status_}): {hint}"
         if model.status_ == "unbounded"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,25 +15,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.completion import MatrixCompletion
+from extremal.completion import Centre, MatrixCompletion
 from extremal.driver import minimize
 from extremal.factored import FactoredMatrix
 from extremal.iterates import inner
 from extremal.losses import Huber, Squared
-from extremal.rounding import violation
-from extremal.sets import NuclearBall
-from extremal.sklearn.certified import Certificate, check_options, report, seed_of
-from extremal.sklearn.filling import Filling, decomposed, kind_of, mean_square, positions_of, with_gaps
+from extremal.rounding import settle, violation
+from extremal.sets import NuclearBall, UnitSimplex
+from extremal.sklearn.certified import Certificate, bound, check_options, ended, report, seed_of
+from extremal.sklearn.completion_radius import chosen_radius
+from extremal.sklearn.filling import Filling, decomposed, mean_square
+from extremal.sklearn.hints import RandomState
+from extremal.sklearn.pairs import Entries, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
 
 INPUTS = ("auto", "matrix", "pairs")
 LOSSES = ("squared", "huber")
 KINDS = (np.float64, np.float32)
-FIRST, FACTOR, WORSE = 1 / 256, 1.5, 2  # radii that are tried: from this share of the largest, times this, until so often worse
-HELD_BACK, FEWEST = 0.1, 20  # share of the entries that choose a radius, and how many entries there have to be for that
-ROUGH, TRIES = 1e-2, 30  # relative accuracy of these, and iterations
-MET = 1e-6  # share of the mean square of the values, below which f has met them
 ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of the centred values that a gap may be by rounding, by bytes
-DEFAULT = 0.25  # share of the largest radius where there are fewer
 LARGEST = 4 * 2**30  # bytes of a filled matrix
 
 
@@ -60,8 +59,9 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         sum over known j of phi(<w, v_j>, x_j - mean - row - col_j) + (n mu / 2) |w|^2,     v_j = s^(1/2) V_j
 
     where mu is the multiplier of the nuclear norm, so that a row of the fit gets its own row of Z back, up to ``tol``. Known
-    entries stay as they are. ``fit(pairs, values)`` takes positions (row, col) as the rows of X, and ``predict(pairs)`` gives
-    values there; cross-validation over pairs works. Rows and columns that no entry was seen of get what the offsets say.
+    entries stay as they are. ``fit(pairs, values)`` takes positions (row, col) as the rows of X, or labels of any kind such as
+    names of users and items, and ``predict(pairs)`` gives values there; cross-validation over pairs works. Rows and columns that
+    no entry was seen of get what the offsets say.
 
     Cost: some dozens of passes over the known entries, O(n r) each for rank r, and (rows + columns) r^2; a radius that is not
     given costs several times that. ``transform``: k r^2 + r^3 for each row with k known entries.
@@ -74,7 +74,9 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         around the best, which is used for all entries.
         With fewer than 20 entries, it is a quarter of the largest useful one, sqrt(min side) |centred values|.
     input : "auto", "matrix" or "pairs"
-        What X is. "auto": pairs if y is given and X has two columns of integers (by its dtype), otherwise a matrix.
+        What X is. "auto": pairs if y is given and X has two columns, unless these hold numbers that are not whole, or NaN;
+        otherwise a matrix. A column of pairs holds positions from 0 if it holds numbers, of whatever type, and labels if it holds
+        anything else, or is categorical in a data frame.
     rank : int, optional
         Z is cut to this rank after the fit. The gap is then that of the cut matrix, and no tolerance is asked for.
     loss : "squared" or "huber"
@@ -86,6 +88,9 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         mean of what is left there together with five zeros.
     shape : (int, int), optional
         Sides of the matrix, if X are pairs; one more than the largest row and column if left out.
+    clip : bool
+        Whether predictions and fillings beyond the range of the known entries become its nearest end: right for ratings from 1
+        to 5, wrong for measurements whose extremes may be missing. The fit and its certificate are the same.
     tol : float
         Relative accuracy: the fit ends when the certified gap is at most tol f.
     max_iter : int
@@ -105,6 +110,10 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         What was taken off.
     rank_, radius_, shape_, input_
         Rank of Z, the radius, the sides, and "matrix" or "pairs".
+    row_labels_, col_labels_ : arrays of object, or None
+        The labels of rows and columns, if X are pairs of such; None for positions.
+    range_ : (float, float)
+        The smallest and the largest known entry.
     dual_gap_ : float
         Frank-Wolfe gap at Z, in float64: f is at most this much above its minimum. See `NuclearBall` for what it rests on.
     constraint_violation_ : float
@@ -136,31 +145,36 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> model = LowRankCompletion(radius=80.0).fit(pairs, M[~missing])
     >>> model.predict([[0, 1], [5, 39]]).shape, model.constraint_violation_, model.dual_gap_ <= 1e-4 * model.objective_
     ((2,), 0.0, True)
+    >>> named = LowRankCompletion(5.0, clip=True).fit([["ann", "tea"], ["ann", "rum"], ["bob", "tea"]], [5, 1, 4])
+    >>> named.predict([["bob", "rum"], ["eve", "tea"]]).round(1), named.range_        # eve is new: what offsets say of tea
+    (array([2.7, 3.7]), (1.0, 5.0))
     """
 
     def __init__(
         self,
-        radius=None,
+        radius: float | None = None,
         *,
-        input="auto",
-        rank=None,
-        loss="squared",
-        delta=1.0,
-        offsets="rows+cols",
-        shape=None,
-        tol=1e-4,
-        max_iter=200,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
+        input: Literal["auto", "matrix", "pairs"] = "auto",
+        rank: int | None = None,
+        loss: Literal["squared", "huber"] = "squared",
+        delta: float = 1.0,
+        offsets: Centre = "rows+cols",
+        shape: tuple[int, int] | None = None,
+        clip: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.radius = radius
         self.input = input
         self.rank = rank
         self.loss = loss
         self.delta = delta
-        self.offsets = offsets
+        self.offsets: Centre = offsets
         self.shape = shape
+        self.clip = clip
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
@@ -181,21 +195,22 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array with NaN, or sparse matrix, of shape (rows, columns); or array of int of shape (n, 2)
-            The matrix, or positions (row, col) of values; see ``input``.
+        X : array with NaN, or sparse matrix, of shape (rows, columns); or array or data frame of shape (n, 2)
+            The matrix, or positions or labels (row, col) of values; see ``input``.
         y : array of shape (n,), optional
             Values at the positions; not looked at if X is a matrix.
         """
         self._check_parameters()
         kind = kind_of(X, y) if self.input == "auto" else self.input
+        self.row_labels_ = self.col_labels_ = None
         rows, cols, values, shape = self._read_pairs(X, y) if kind == "pairs" else self._read_matrix(X)
         if len(values) == 0:
             raise InputError("`LowRankCompletion.fit(X)` must have at least one known entry, got none: all of them are missing")
-        dtype = np.dtype(np.float32 if values.dtype == np.float32 else np.float64)
-        problem = self._problem(rows, cols, values, shape, dtype)
-        radius = self._radius(problem, rows, cols, values, dtype)
-        self.input_ = kind
-        self._store(problem, NuclearBall(radius).on(shape))
+        less = partial(self._problem, rows, cols, values, shape)
+        problem = less(0.0)
+        radius = float(self.radius) if self.radius is not None else chosen_radius(problem, values, less)
+        self.input_, self.range_ = kind, (float(values.min()), float(values.max()))
+        self._store(problem, NuclearBall(radius).on(shape), np.dtype(np.float32 if values.dtype == np.float32 else np.float64))
         report(self)
         return self
 
@@ -219,10 +234,10 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @available_if(_on_pairs)
     def predict(self, X: Any) -> np.ndarray:
-        """Values at positions: X[t] = (row, col), of any size; rows and columns beyond the matrix get what offsets say."""
+        """Values at pairs: X[t] = (row, col); rows and columns that the fit has not seen get what offsets say."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype="numeric")
-        return self.reconstruct(X[:, 0], X[:, 1])
+        X = validate_data(self, X, reset=False, dtype=None)
+        return self._filling().at(*self._places("LowRankCompletion.predict", X))
 
     @available_if(_on_pairs)
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -230,7 +245,9 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return r2_score(y, self.predict(X), sample_weight=sample_weight)
 
     def reconstruct(self, rows: Any, cols: Any) -> np.ndarray:
-        """The completed matrix at some positions, known or not: r products each; rows and cols are broadcast.
+        """The completed matrix at some positions (or labels, after a fit on such), known or not; rows and cols are broadcast.
+
+        It costs r products for each.
 
         Examples
         --------
@@ -240,13 +257,18 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         (2, 2)
         """
         check_is_fitted(self)
-        rows, cols = np.broadcast_arrays(*(positions_of("reconstruct", k, a) for k, a in (("rows", rows), ("cols", cols))))
-        return self._filling().at(rows, cols)
+        rows = places_of("reconstruct", "rows", rows, self.row_labels_)
+        return self._filling().at(*np.broadcast_arrays(rows, places_of("reconstruct", "cols", cols, self.col_labels_)))
+
+    def _places(self, call: str, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The positions that the columns of pairs stand for."""
+        return places_of(call, "X", X[:, 0], self.row_labels_), places_of(call, "X", X[:, 1], self.col_labels_)
 
     def _filling(self) -> Filling:
         phi = None if self.loss == "squared" else float(self.delta)
         offsets = self.mean_, self.row_offsets_, self.col_offsets_
-        return Filling(self.row_factors_, self.singular_values_, self.components_, *offsets, self._penalty, self.offsets, phi)
+        factors, ends = (self.row_factors_, self.singular_values_, self.components_), self.range_ if self.clip else None
+        return Filling(*factors, *offsets, self._penalty, self.offsets, phi, ends)
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
@@ -255,94 +277,53 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.offsets not in ("rows+cols", "mean", None):
             raise InputError(f"`{name}(offsets=...)` must be 'rows+cols', 'mean' or None, got {self.offsets!r}")
         checks.positive(name, "delta", self.delta)
+        checks.flag(name, "clip", self.clip)
         if self.radius is not None:
             checks.positive(name, "radius", self.radius)
         if self.rank is not None:
             checks.whole(name, "rank", self.rank, 1)
         check_options(self)
 
-    def _read_matrix(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]:
+    def _read_matrix(self, X: Any) -> Entries:
         X = validate_data(self, X, accept_sparse=("csr", "csc", "coo"), dtype=KINDS, ensure_all_finite="allow-nan")
-        if not sp.issparse(X):
-            rows, cols = np.nonzero(~np.isnan(X))
-            return rows, cols, X[rows, cols], X.shape
-        X = sp.coo_array(X)
-        X.sum_duplicates()
-        known = ~np.isnan(X.data)
-        return X.row[known], X.col[known], X.data[known], X.shape
+        return known_entries(X)
 
-    def _read_pairs(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]:
+    def _read_pairs(self, X: Any, y: Any) -> Entries:
         if y is None:
             raise InputError('`LowRankCompletion(input="pairs").fit(X, y)` requires y: the values at the positions, got None')
-        X, y = validate_data(self, X, y, dtype="numeric", y_numeric=True)
-        if X.shape[1] != 2:
-            raise InputError(f"`LowRankCompletion(input='pairs').fit(X)` must have two columns, (row, col), got {X.shape[1]}")
-        rows, cols = (positions_of("LowRankCompletion.fit", "X", X[:, k]) for k in (0, 1))
-        sides = int(rows.max()) + 1, int(cols.max()) + 1
-        if self.shape is None:
-            return rows, cols, y, sides
-        m, n = (checks.whole("LowRankCompletion", "shape", side, 1) for side in self.shape)
-        if m < sides[0] or n < sides[1]:
-            raise InputError(f"`LowRankCompletion(shape=...)` must hold all positions, from {sides} on, got {(m, n)}")
-        return rows, cols, y, (m, n)
+        pairs: Any
+        pairs, y = validate_data(self, X, y, dtype=None, y_numeric=True)
+        self.row_labels_, self.col_labels_ = labels_of(pairs, X)
+        rows, cols = self._places("LowRankCompletion.fit", pairs)
+        return rows, cols, y, sides_of(rows, cols, self.shape)
 
-    def _problem(self, rows: Any, cols: Any, values: Any, shape: Any, dtype: Any, held_back: float = 0.0) -> MatrixCompletion:
+    def _problem(self, rows: Any, cols: Any, values: Any, shape: Any, held_back: float) -> MatrixCompletion:
         loss = Squared() if self.loss == "squared" else Huber(self.delta)
-        seed, centre = seed_of(self.random_state), cast(Any, self.offsets)
-        return MatrixCompletion(rows, cols, values, shape, centre=centre, validation=held_back, loss=loss, seed=seed, dtype=dtype)
+        seed = seed_of(self.random_state)
+        return MatrixCompletion(rows, cols, values, shape, centre=self.offsets, validation=held_back, loss=loss, seed=seed)
 
-    def _radius(self, problem: MatrixCompletion, rows: Any, cols: Any, values: Any, dtype: Any) -> float:
-        """The one that was given, or the one with the smallest error on entries that are held back."""
-        if self.radius is not None:
-            return float(self.radius)
-        largest = problem.largest_radius
-        if not largest > 1e-12 * float(np.linalg.norm(values.astype(np.float64))):
-            return 1.0  # the offsets say all there is
-        if len(values) < FEWEST:
-            return DEFAULT * largest
-        part = self._problem(rows, cols, values, problem.shape, dtype, HELD_BACK)
-        radius, x, tried, worse = FIRST * largest, None, {}, 0
-        while radius <= largest and worse < WORSE:
-            x, error = _held_back_error(part, radius, x)
-            if tried and error is None:
-                break
-            worse = worse + 1 if tried and (error or 0.0) >= min(tried.values()) else 0
-            tried[radius], radius = error or 0.0, FACTOR * radius
-        best = min(tried, key=tried.__getitem__)
-        for near in (best / math.sqrt(FACTOR), best * math.sqrt(FACTOR)):
-            error = _held_back_error(part, near, None)[1]
-            tried |= {} if error is None else {near: error}
-        return min(tried, key=tried.__getitem__)
-
-    def _store(self, problem: MatrixCompletion, C: NuclearBall) -> None:
-        f, dtype = problem.objective, problem.objective.dtype
-        atol = ROUNDING[dtype.itemsize] * mean_square(problem)
-        r = minimize(f, C, x0=self._warm(C, dtype), tol=self.tol, atol=atol, max_iter=self.max_iter)
+    def _store(self, problem: MatrixCompletion, C: NuclearBall, dtype: np.dtype) -> None:
+        f, size = problem.objective, mean_square(problem)
+        atol = ROUNDING[dtype.itemsize] * size
+        r = minimize(f, C, x0=self._warm(C), tol=self.tol, atol=atol, max_iter=self.max_iter)
         U, s, Vt = decomposed(r.x, self.rank, dtype)
+        s = settle(UnitSimplex(C.radius), s) if len(s) else s  # a sum that is within the radius in any order
         while violation(C, x := FactoredMatrix(U * s, np.ascontiguousarray(Vt.T))) > 0:
-            s = s * dtype.type(1 - 2 * np.finfo(dtype).eps)
+            s = settle(UnitSimplex(C.radius), s * dtype.type(1 - 2 * np.finfo(dtype).eps))
         wide: Any = x.astype(np.float64)
         value, g = f.value_and_grad(wide)
-        here = inner(wide, g)
-        self.dual_gap_, self.objective_ = max(0.0, here - C.lmo(g).dot(g)), value
-        self._penalty = f.n * max(0.0, -here) / max(float(s.sum()), np.finfo(np.float64).tiny)
+        self.dual_gap_, self.objective_ = bound(C, wide, g, value, f.loss), value
+        self._penalty = f.n * max(0.0, -inner(wide, g)) / max(float(s.sum()), np.finfo(np.float64).tiny)
         self.row_factors_, self.singular_values_, self.components_, self.rank_ = U, s, Vt, len(s)
         self.mean_ = float(problem.mean)
         self.row_offsets_, self.col_offsets_ = problem.row_offsets.astype(dtype), problem.col_offsets.astype(dtype)
         self.radius_, self.shape_, self.constraint_, self.constraint_violation_ = C.radius, problem.shape, C, violation(C, x)
-        met = self.dual_gap_ <= 1.01 * self.tol * value + atol
-        self.status_ = "tol" if met or self.rank is not None else r.status.value
+        rounded = 2 * C.radius * float(np.finfo(dtype).eps) * math.sqrt(size / f.n)  # gap by the last digits of Z's entries
+        self.status_ = "tol" if self.rank is not None else ended(self.dual_gap_, value, self.tol, max(atol, rounded), r.status)
         self.n_iter_, self.n_grads_, self.trace_ = max(1, r.n_iter), r.calls.total_grads + f.n, r.trace
         self.certificate_ = Certificate.of(self, f.n, "low-rank corrective Frank-Wolfe")
 
-    def _warm(self, C: NuclearBall, dtype: np.dtype) -> Any:
+    def _warm(self, C: NuclearBall) -> Any:
         if not self.warm_start or getattr(self, "shape_", None) != C.shape or float(self.singular_values_.sum()) > C.radius:
             return None
-        return FactoredMatrix((self.row_factors_ * self.singular_values_).astype(dtype), self.components_.T.astype(dtype))
-
-
-def _held_back_error(part: MatrixCompletion, radius: float, start: Any) -> tuple[Any, float | None]:
-    """A rough fit, and its error on what is held back; None if it meets all entries, which many matrices may do."""
-    scale = mean_square(part)
-    r = minimize(part.objective, NuclearBall(radius), x0=start, tol=ROUGH, atol=MET * scale, max_iter=TRIES)
-    return r.x, part.rmse(r.x) if r.value > MET * scale else None
+        return FactoredMatrix(self.row_factors_ * self.singular_values_, self.components_.T).astype(np.float64)

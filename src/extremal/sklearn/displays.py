@@ -6,10 +6,11 @@ into other axes say. Matplotlib is imported when something is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
@@ -68,7 +69,15 @@ class CoefficientsDisplay:
     ['debt', 'age']
     """
 
-    def __init__(self, coef: Any, feature_names: Any = None, *, lower: Any = None, upper: Any = None, title: str = ""):
+    def __init__(
+        self,
+        coef: ArrayLike,
+        feature_names: Sequence[str] | None = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        title: str = "",
+    ):
         self.coef = np.asarray(coef, dtype=float).reshape(-1)
         self.feature_names = named(feature_names, self.coef.size)
         self.lower = np.broadcast_to(-np.inf if lower is None else np.asarray(lower, float), self.coef.shape)
@@ -255,12 +264,12 @@ class PathDisplay:
 
     def __init__(
         self,
-        radii: Any,
-        coefs: Any,
-        feature_names: Any = None,
+        radii: ArrayLike,
+        coefs: ArrayLike,
+        feature_names: Sequence[str] | None = None,
         *,
         radius: float | None = None,
-        scores: Any = None,
+        scores: ArrayLike | None = None,
         score_name: str = "score",
         title: str = "",
     ):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.utils.validation import check_array
 
-from extremal import checks, linalg
-from extremal.checks import InputError
+from extremal import linalg
 from extremal.completion import DAMPING, MatrixCompletion
 
 ROUNDS = 100  # reweighted ridge regressions for a robust loss, at most
@@ -20,7 +17,7 @@ BLOCK = 2**22  # numbers of factors that are gathered at once
 
 @dataclass(frozen=True)
 class Filling:
-    """mean + row_i + col_j + (U diag(s) V')_ij.
+    """mean + row_i + col_j + (U diag(s) V')_ij, between two ends if there are any.
 
     Examples
     --------
@@ -40,6 +37,7 @@ class Filling:
     penalty: float  # of the squared length of a row's factor
     centre: str | None  # which offsets there are
     delta: float | None  # of a Huber loss; None for squares
+    ends: tuple[float, float] | None = None  # what is beyond becomes the nearest of them
 
     def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Entries at positions; those of rows and columns beyond the matrix have no part of their own."""
@@ -52,7 +50,10 @@ class Filling:
         size = max(1, BLOCK // max(1, len(self.values)))
         for some in (both[k : k + size] for k in range(0, len(both), size)):
             out[some] += np.einsum("tr,rt->t", scaled[i[some]], self.right[:, j[some]])
-        return out.astype(self.left.dtype).reshape(rows.shape)
+        return self._clipped(out).astype(self.left.dtype).reshape(rows.shape)
+
+    def _clipped(self, values: np.ndarray) -> np.ndarray:
+        return values if self.ends is None else np.clip(values, *self.ends)
 
     @cached_property
     def _factors(self) -> np.ndarray:
@@ -72,7 +73,7 @@ class Filling:
         rest = x - self.mean - self.cols[known]
         offset = float(rest.sum() / (len(rest) + DAMPING)) if self.centre == "rows+cols" else 0.0
         w = self._factor(self._factors[known], rest - offset)
-        return self.mean + offset + self.cols[gaps] + self._factors[gaps] @ w
+        return self._clipped(self.mean + offset + self.cols[gaps] + self._factors[gaps] @ w)
 
     def _factor(self, V: np.ndarray, y: np.ndarray) -> np.ndarray:
         """argmin over w of sum_j phi(<w, v_j> - y_j) + penalty |w|^2 / 2; Huber's loss by ridge regressions with weights."""
@@ -100,26 +101,6 @@ def ridge(V: np.ndarray, y: np.ndarray, weights: np.ndarray, penalty: float) -> 
     return np.linalg.solve(A.T @ A + penalty * np.eye(A.shape[1]), A.T @ b)
 
 
-def positions_of(call: str, name: str, a: Any) -> np.ndarray:
-    """Positions as integers; refused if one is negative, or not whole.
-
-    Examples
-    --------
-    >>> positions_of("reconstruct", "rows", [0.0, 3.0])
-    array([0, 3])
-    """
-    a = checks.array(call, name, a)
-    if a.dtype.kind not in "iuf":
-        raise InputError(f"`{call}({name}=...)` must hold whole numbers of rows and columns, from 0, got dtype {a.dtype}")
-    bad = ~(a >= 0) | (a != np.floor(a)) | (a > 2**53) if a.dtype.kind == "f" else a < 0
-    if bad.any():
-        t = int(np.argmax(bad))
-        raise InputError(
-            f"`{call}({name}=...)` must hold whole numbers of rows and columns, from 0, got {a.flat[t]} at index {t}"
-        )
-    return a.astype(np.int64, copy=False)
-
-
 def mean_square(problem: MatrixCompletion) -> float:
     """Of the centred values."""
     return float(np.square(problem.objective.y.astype(np.float64)).mean())
@@ -132,28 +113,3 @@ def decomposed(x: Any, rank: int | None, dtype: np.dtype) -> tuple[np.ndarray, n
     keep = int(np.count_nonzero(s > 8 * np.finfo(dtype).eps * s.max(initial=0.0)))
     keep = keep if rank is None else min(keep, rank)
     return (q1 @ u[:, :keep]).astype(dtype), s[:keep].astype(dtype), (vt[:keep] @ q2.T).astype(dtype)
-
-
-def kind_of(X: Any, y: Any) -> str:
-    """Pairs are two columns of integers with values."""
-    if y is None or sp.issparse(X):
-        return "matrix"
-    X = check_array(
-        X,
-        dtype=cast(Any, None),
-        ensure_2d=False,
-        allow_nd=True,
-        ensure_all_finite=False,
-        ensure_min_samples=0,
-        ensure_min_features=0,
-    )
-    return "pairs" if X.ndim == 2 and X.shape[1] == 2 and X.dtype.kind in "iu" else "matrix"
-
-
-def with_gaps(X: Any) -> np.ndarray:
-    """An array with NaN for what is not stored."""
-    X = sp.coo_array(X)
-    X.sum_duplicates()
-    out = np.full(X.shape, np.nan, X.dtype)
-    out[X.row, X.col] = X.data
-    return out

@@ -13,27 +13,23 @@ from extremal.checks import InputError
 from extremal.constraints import read_constraint
 from extremal.data import CSR, Dense
 from extremal.driver import minimize
-from extremal.glm_losses import Poisson, Quantile
 from extremal.gradients import Full, Growing
 from extremal.intercepts import InterceptModel
-from extremal.losses import Huber, Logistic, Loss, Squared
+from extremal.losses import Loss
 from extremal.methods import Budget, as_recipe
-from extremal.multi_losses import Multinomial
 from extremal.objective import LinearModel
 from extremal.paths import inside
 from extremal.reach import CONSTANT, reaches, told_apart
-from extremal.result import Record, Result, Status, Trace
+from extremal.result import Record, Result, Trace
 from extremal.rounding import settle, violation
 from extremal.sets import Box, ConvexSet, Product
-from extremal.sklearn.certified import gap_at
-from extremal.weighted import unweighted
+from extremal.sklearn.certified import bound, ended
 
 SMALL = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds
 WAIT = 10  # iterations without a lower value, after which a run ends
 POLISH = 6  # iterations for that, at most
 SEEN = 1000  # rows that tell whether a column is nearly constant
 OFFSET = 1e3  # so many times its standard deviation its mean is then
-POSITIVE = (Logistic, Squared, Huber, Quantile, Poisson, Multinomial)  # losses that are never below 0
 NOTHING = {8: 1e-12, 4: 1e-5}  # share of the loss without features that a gap may be by rounding alone, by bytes of a number
 FAR = {8: 1e-9, 4: 1e-4}  # the same over bounds that are far out
 
@@ -81,7 +77,7 @@ def solve(loss: Loss, X: Any, y: Any, plan: Any, options: Options, weights: Any 
     ``plan`` is what `read_constraint` answers, ``start`` the coefficients of an earlier fit.
     """
     f, offset = centred(model_of(loss, X, y, weights, options.intercept))
-    zero, size, spent = np.zeros((f.n, *f.deriv_shape), f.dtype), f.dtype.itemsize, 0
+    zero, size, spent = np.zeros((f.n, *f.deriv_shape)), f.data.dtype.itemsize, 0
     null = max(abs(f.value_at(zero)), CONSTANT**2 * abs(LinearModel.value_at(f, zero)))
     if plan.fraction is not None:
         free = _free(f, plan, options, FAR[size] * null)
@@ -102,7 +98,7 @@ def centred(f: LinearModel) -> tuple[LinearModel, np.ndarray | None]:
     if f.separate or not isinstance(f.data, Dense):
         return f, None
     some = f.data.part(slice(0, SEEN))._A.astype(np.float64)
-    offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(f.dtype)
+    offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(f.data.dtype)
     if not offset.any():
         return f, None
     return f._with(Dense(f.data._A - offset), f.y), offset.astype(np.float64)
@@ -142,14 +138,12 @@ def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, star
     C = C.on(f.shape)
     x0 = None if start is None else inside(C, np.asarray(start, f.dtype))
     r, x, grads = _run(f, C, options, atol, x0)
-    x = settle(C, np.ascontiguousarray(x, f.dtype))
+    x = settle(C, np.ascontiguousarray(x, f.data.dtype))
     exact = x.astype(np.float64)
     value, g = f.value_and_grad(exact)
-    gap = gap_at(C, exact, g)
-    gap = min(gap, value) if isinstance(unweighted(f.loss), POSITIVE) else gap  # f - f* is at most f
+    gap = bound(C, exact, g, value, f.loss)
     level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
-    met = gap <= 1.01 * options.tol * abs(value) + atol
-    status = "tol" if met else "stalled" if r.status in (Status.CALLBACK, Status.GAP) else str(r.status)
+    status = ended(gap, value, options.tol, atol, r.status)
     why = (r.why or _named(options)).partition(":")[0]
     return Fit(x, level, value, gap, violation(C, x), status, max(1, r.n_iter), grads + f.n, f.n, C, r.trace, why, f.convex)
 
@@ -183,7 +177,7 @@ def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -
 
 def _by_default(f: LinearModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> tuple[Result, np.ndarray, int]:
     """The default method, until f falls no more; small problems go on to rounding."""
-    r = minimize(f, C, x0=x0, callback=Patience(f.dtype), bursts=True, **kept)
+    r = minimize(f, C, x0=x0, callback=Patience(), bursts=True, **kept)
     grads = r.calls.total_grads
     left = kept["max_iter"] - r.n_iter
     if r.converged and left > 0 and f.n * math.prod(f.shape) <= SMALL:
@@ -195,10 +189,10 @@ def _by_default(f: LinearModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> 
 
 
 class Patience:
-    """A callback that ends a run whose value has not fallen by more than rounding in some iterations."""
+    """A callback that ends a run whose value has not fallen in some iterations."""
 
-    def __init__(self, dtype: np.dtype):
-        self.least, self.since, self.rounding = math.inf, 0, 0.0 if dtype == np.float64 else 1e-9
+    def __init__(self):
+        self.least, self.since = math.inf, 0
 
     def __call__(self, state: Any) -> bool:
         """Whether to stop."""
@@ -206,7 +200,7 @@ class Patience:
         value = getattr(estimate, "value", None)
         if value is None or not estimate.exact:
             return False
-        fallen = value < self.least - self.rounding * abs(self.least) if math.isfinite(self.least) else True
+        fallen = value < self.least
         self.least, self.since = min(self.least, value), 0 if fallen else self.since + 1
         return self.since >= WAIT
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -15,6 +15,7 @@ from extremal.glm_losses import Poisson, Quantile
 from extremal.losses import Huber, Logistic, Loss, MultiLoss, Squared, expit
 from extremal.named_losses import named_loss, spread
 from extremal.sklearn.fitting import solve
+from extremal.sklearn.hints import Constraint, NamedLoss, Radius, RandomState, Solver
 from extremal.sklearn.shared import ConstrainedModel, streams
 from extremal.sklearn.streams import Stream
 
@@ -170,19 +171,19 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
 
     def __init__(
         self,
-        constraint: Any = "nonneg",
+        constraint: Constraint = "nonneg",
         *,
-        radius: Any = None,
-        loss: str = "squared",
+        radius: Radius = None,
+        loss: Literal["squared", "huber", "quantile"] = "squared",
         delta: float = 1.35,
         quantile: float = 0.5,
         width: float = 1e-2,
         fit_intercept: bool = True,
-        solver: Any = "auto",
+        solver: Solver = "auto",
         tol: float = 1e-6,
         max_iter: int = 1000,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ):
         self.constraint = constraint
@@ -244,16 +245,16 @@ class ConstrainedGLM(ConstrainedRegressor):
 
     def __init__(
         self,
-        loss: Any = "squared",
-        constraint: Any = "nonneg",
-        solver: Any = "auto",
+        loss: NamedLoss = "squared",
+        constraint: Constraint = "nonneg",
+        solver: Solver = "auto",
         *,
-        radius: Any = None,
+        radius: Radius = None,
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 1000,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ):
         self.loss = loss

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from extremal.multi_losses import Multinomial
 from extremal.sklearn.fitting import solve
+from extremal.sklearn.hints import ClassWeight, Constraint, Radius, RandomState, Solver
 from extremal.sklearn.shared import ConstrainedClassifier, streams
 from extremal.sklearn.streams import Stream
 
@@ -58,16 +59,16 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
 
     def __init__(
         self,
-        constraint: Any = "nuclear",
+        constraint: Constraint = "nuclear",
         *,
-        radius: Any = None,
+        radius: Radius = None,
         fit_intercept: bool = True,
-        class_weight: Any = None,
-        solver: Any = "auto",
+        class_weight: ClassWeight = None,
+        solver: Solver = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ):
         self.constraint = constraint

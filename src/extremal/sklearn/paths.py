@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from extremal import checks
 from extremal.sklearn import ball_paths
+from extremal.sklearn.hints import ClassWeight, Folds, RandomState, Scoring
 from extremal.sklearn.path_base import PathClassifier, choose, radii_for, read_options, read_rows, store, warn
 from extremal.sklearn.path_folds import chosen, one_fold, routed, router
 
@@ -89,15 +91,15 @@ class SparseLogisticPath(PathClassifier):
 
     def __init__(
         self,
-        radii: Any = None,
+        radii: ArrayLike | None = None,
         *,
         n_radii: int = 30,
         eps: float = 1e-3,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.radii = radii
         self.n_radii = n_radii
@@ -191,20 +193,20 @@ class SparseLogisticPathCV(PathClassifier):
 
     def __init__(
         self,
-        radii: Any = None,
+        radii: ArrayLike | None = None,
         *,
         n_radii: int = 30,
         eps: float = 1e-3,
-        cv: Any = None,
-        scoring: Any = None,
-        rule: str = "best",
+        cv: Folds = None,
+        scoring: Scoring = None,
+        rule: Literal["best", "one-std"] = "best",
         refit: bool = True,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.radii = radii
         self.n_radii = n_radii
@@ -240,7 +242,7 @@ class SparseLogisticPathCV(PathClassifier):
         checks.flag("SparseLogisticPathCV", "refit", self.refit)
         rows = read_rows(self, X, y, sample_weight)
         for_split, for_score = routed(self, sample_weight, params)
-        splitter: Any = check_cv(self.cv, rows.y, classifier=True)
+        splitter: Any = check_cv(cast(Any, self.cv), rows.y, classifier=True)
         folds = list(splitter.split(rows.X, rows.y, **for_split))
         used = rows.used()
         ps = ball_paths.problems(used.X, used.codes, len(rows.classes), used.weights, options.fit_intercept)

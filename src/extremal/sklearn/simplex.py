@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,8 @@ from extremal.driver import minimize
 from extremal.intercepts import InterceptModel
 from extremal.rounding import settle, violation
 from extremal.sets import ConvexSet, Simplex, UnitSimplex
-from extremal.sklearn.certified import Certificate, check_options, gap_at, read_weights, report, seed_of
+from extremal.sklearn.certified import Certificate, bound, check_options, ended, read_weights, report, seed_of
+from extremal.sklearn.hints import RandomState
 from extremal.sklearn.simplex_rows import Answer, Rows, by_active_sets
 
 SUMS = {"equal": Simplex, "at_most": UnitSimplex}
@@ -108,16 +109,16 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        total=1.0,
+        total: float = 1.0,
         *,
-        sum="equal",
-        fit_intercept=False,
-        solver="auto",
-        tol=1e-6,
-        max_iter=1000,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
+        sum: Literal["equal", "at_most"] = "equal",
+        fit_intercept: bool = False,
+        solver: Literal["auto", "active_set", "newton"] = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.total = total
         self.sum = sum
@@ -197,16 +198,13 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
             atol=rows.slack[t],
             max_iter=self.max_iter,
         )
-        x = settle(C, r.x)
-        value, gap = r.value, r.gap
-        if not np.array_equal(x, r.x):
-            wide = x.astype(np.float64)
-            value, g = f.value_and_grad(wide)
-            gap = gap_at(C, wide, g)
-        b = f.intercept(x.astype(np.float64)) if isinstance(f, InterceptModel) else 0.0
-        spent = r.calls.total_grads + (0 if x is r.x else f.n)
-        met = gap <= 1.01 * self.tol * value + rows.slack[t]
-        return Answer(x, b, value, gap, r.n_iter, spent, r.status.value, met, r.trace, "newton")
+        x = settle(C, r.x.astype(rows.X.dtype))
+        wide = x.astype(np.float64)
+        value, g = f.value_and_grad(wide)
+        gap = bound(C, wide, g, value, f.loss)
+        b = f.intercept(wide) if isinstance(f, InterceptModel) else 0.0
+        status = ended(gap, value, self.tol, rows.slack[t], r.status)
+        return Answer(x, b, value, gap, r.n_iter, r.calls.total_grads + f.n, status, status == "tol", r.trace, "newton")
 
     def _warm(self, rows: Rows, C: Any, t: int) -> np.ndarray | None:
         """The weights of the last fit, if they fit."""
@@ -215,7 +213,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
         last = np.atleast_2d(self.coef_)
         if last.shape != (rows.targets, rows.columns):
             return None
-        return settle(C, C.project(last[t].astype(np.float64)).astype(rows.X.dtype))
+        return settle(C, C.project(last[t].astype(np.float64)))
 
     def _store(self, rows: Rows, C: ConvexSet, answers: list[Answer], one: bool) -> None:
         worst = max(range(len(answers)), key=lambda t: answers[t].gap)

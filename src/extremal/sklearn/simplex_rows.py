@@ -17,7 +17,7 @@ from extremal.objective import LinearModel
 from extremal.result import Trace
 from extremal.rounding import settle
 from extremal.sets import Simplex
-from extremal.sklearn.certified import gap_at
+from extremal.sklearn.certified import bound
 
 COLUMNS = 2000  # up to so many the active-set method keeps a matrix of their products
 SMALL = 10**8  # rows times columns squared, up to which an orthogonal factorisation costs next to nothing
@@ -212,7 +212,7 @@ def _solved(rows: Rows, C: Any, R: np.ndarray, T: np.ndarray) -> Look:
     x = np.array([settle(C, w.astype(rows.X.dtype)) for w in found.x])
     wide = x.astype(np.float64)
     values, g, b = rows.look(np.ascontiguousarray(wide.T))
-    gaps = np.array([gap_at(C, w, np.ascontiguousarray(g[:, t])) for t, w in enumerate(wide)])
+    gaps = np.array([bound(C, w, np.ascontiguousarray(g[:, t]), values[t], Squared()) for t, w in enumerate(wide)])
     return Look(x, found.n_iter, found.converged, values, gaps, b, g)
 
 

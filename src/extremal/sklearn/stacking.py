@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
@@ -30,51 +29,12 @@ from extremal.driver import minimize
 from extremal.objective import LinearModel
 from extremal.rounding import settle, violation
 from extremal.sets import Simplex
-from extremal.sklearn.certified import Certificate, gap_at, read_weights, report
+from extremal.sklearn.certified import Certificate, bound, ended, read_weights, report
+from extremal.sklearn.hints import Folds, Models
+from extremal.sklearn.mixture_loss import MixtureLogLoss
 from extremal.sklearn.simplex import SimplexRegression
 
-FLOOR = 1e-12  # probability below which -log goes on as a parabola
 FOLDS = 5
-
-
-@dataclass(frozen=True)
-class MixtureLogLoss:
-    """-log of the probability that a mixture gives to what has happened; targets are not looked at.
-
-        phi(z) = -log z for z >= floor,   below that the parabola with the same value, slope and curvature at the floor
-
-    z = <a_i, w> with a_im the probability that model m gave to the class of row i. Convex, twice differentiable, and finite
-    where all models were sure of another class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> MixtureLogLoss().value(np.array([1.0, 0.5]), np.zeros(2)).round(6) + 0.0
-    array([0.      , 0.693147])
-    """
-
-    floor: float = FLOOR
-    convex = True
-    labels = None
-
-    @property
-    def curvature(self) -> float:
-        """1 / floor^2."""
-        return 1.0 / self.floor**2
-
-    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """-log z, or its parabola."""
-        u = np.minimum(z / self.floor - 1.0, 0.0)
-        return -np.log(np.maximum(z, self.floor)) - u + 0.5 * u * u
-
-    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """-1 / z, or the parabola's slope."""
-        u = np.minimum(z / self.floor - 1.0, 0.0)
-        return -1.0 / np.maximum(z, self.floor) + u / self.floor
-
-    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """1 / z^2, 1 / floor^2 at most."""
-        return 1.0 / np.square(np.maximum(z, self.floor))
 
 
 def _of_classifiers(self: StackingWeights) -> bool:
@@ -87,10 +47,10 @@ class StackingWeights(BaseEstimator):
         regressors:    w = argmin of 1/2 mean_i s_i (sum_m w_m p_m(x_i) - y_i)^2           over the simplex
         classifiers:   w = argmin of -mean_i s_i log sum_m w_m p_m(y_i | x_i)               over the simplex
 
-    p_m is what model m predicts for rows that it was not fitted on: by cross-validation, or because X is data held out from
-    models that are fitted already. Both problems are convex, and ``dual_gap_`` says how far from the best weights they may be.
-    Regressors of several outputs share their weights, classifiers mix probabilities; for the log loss a model that is sure and
-    wrong costs much, and gets little weight. Class labels that a fitted model has not seen have probability 0 there.
+    p_m is what model m predicts for rows that it was not fitted on: by cross-validation, or, with ``cv="prefit"``, because X is
+    data that the fitted models have not seen. Both problems are convex, and ``dual_gap_`` says how far from the best weights
+    they may be. Regressors of several outputs share their weights, classifiers mix probabilities; for the log loss a model that
+    is sure and wrong costs much, and gets little weight. Class labels that a fitted model has not seen have probability 0 there.
 
     Cost: the fits of the models, and then some passes over a table of n rows and a column for each model.
 
@@ -100,11 +60,12 @@ class StackingWeights(BaseEstimator):
         All regressors, or all classifiers with ``predict_proba``. Names are made from the classes if there are none.
     loss : "auto", "squared" or "log_loss"
         "squared" for regressors, "log_loss" for classifiers.
-    cv : "auto", "prefit", int, splitter or iterable
-        "prefit": the models are fitted, are used as they are, and X of ``fit`` has to be data that they have not seen. A number
-        of folds, a splitter or splits: each model is fitted on the other folds for its predictions, and then on all of X.
-        "auto": "prefit" if all models are fitted, five folds if none is. Mind that ``clone`` (so cross-validation of this
-        estimator) makes models unfitted again, unless they are wrapped in ``FrozenEstimator``.
+    cv : int, splitter, iterable of splits, None or "prefit"
+        A number of folds (None is 5), a splitter or splits: each model, fitted or not, is fitted anew on the other folds for its
+        predictions, and then on all of X. "prefit": the models are fitted, and are used as they are. X of ``fit`` has to be data
+        that they have not seen then: on rows that they know, the model that overfits most gets all the weight. ``clone`` (so
+        cross-validation of this estimator) makes models unfitted again; those in a ``FrozenEstimator`` stay as they are in any
+        case, and want such data too.
     tol, max_iter, verbose
         As in `SimplexRegression`.
 
@@ -134,12 +95,24 @@ class StackingWeights(BaseEstimator):
     >>> from extremal.sklearn import StackingWeights
     >>> X, y = make_regression(300, 5, noise=5.0, random_state=0)
     >>> models = [("linear", LinearRegression().fit(X[:200], y[:200])), ("tree", DecisionTreeRegressor().fit(X[:200], y[:200]))]
-    >>> stack = StackingWeights(models).fit(X[200:], y[200:])          # fitted models, data held out
+    >>> stack = StackingWeights(models).fit(X, y)                                  # five folds: all models are fitted anew
     >>> stack.weights_["linear"] > 0.95, sum(stack.weights_.values()), stack.predict(X[:3]).shape
     (True, 1.0, (3,))
+    >>> held_out = StackingWeights(models, cv="prefit").fit(X[200:], y[200:])      # as they are, on data that they have not seen
+    >>> held_out.weights_["linear"] > 0.95, held_out.estimators_[0] is models[0][1]
+    (True, True)
     """
 
-    def __init__(self, estimators, *, loss="auto", cv="auto", tol=1e-6, max_iter=1000, verbose=0):
+    def __init__(
+        self,
+        estimators: Models,
+        *,
+        loss: Literal["auto", "squared", "log_loss"] = "auto",
+        cv: Folds | Literal["prefit"] = FOLDS,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ):
         self.estimators = estimators
         self.loss = loss
         self.cv = cv
@@ -160,12 +133,12 @@ class StackingWeights(BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StackingWeights:
-        """Find the weights, and fit the models if they are not.
+        """Find the weights, and fit the models anew unless cv="prefit".
 
         Parameters
         ----------
         X : what the models take, of shape (n_samples, n_features)
-            Rows that fitted models have not seen.
+            Rows; with cv="prefit", those that the models have not seen.
         y : array of shape (n_samples,), or (n_samples, n_outputs) for regressors
             Targets.
         sample_weight : array of shape (n_samples,), optional
@@ -222,15 +195,16 @@ class StackingWeights(BaseEstimator):
 
     def _named(self) -> list[tuple[str, Any]]:
         """The models with names; those without get the name of their class, numbered if there are several of it."""
-        if not isinstance(self.estimators, (list, tuple)) or not len(self.estimators):
+        given: Any = self.estimators
+        if not isinstance(given, (list, tuple)) or not len(given):
             what = "a list of models, or of (name, model)"
-            raise InputError(f"`StackingWeights(estimators=...)` must be {what}, got {self.estimators!r}")
-        if all(isinstance(item, tuple) and len(item) == 2 for item in self.estimators):
-            return [(str(name), model) for name, model in self.estimators]
-        names = [type(model).__name__.lower() for model in self.estimators]
+            raise InputError(f"`StackingWeights(estimators=...)` must be {what}, got {given!r}")
+        if all(isinstance(item, tuple) and len(item) == 2 for item in given):
+            return [(str(name), model) for name, model in given]
+        names = [type(model).__name__.lower() for model in given]
         return [
             (name if names.count(name) == 1 else f"{name}-{names[:k].count(name) + 1}", model)
-            for k, (name, model) in enumerate(zip(names, self.estimators, strict=True))
+            for k, (name, model) in enumerate(zip(names, given, strict=True))
         ]
 
     def _takes_several(self) -> bool:
@@ -261,12 +235,14 @@ class StackingWeights(BaseEstimator):
         """Whether the models are used as they are."""
         if not isinstance(self.cv, str):
             return False
-        checks.one_of("StackingWeights(cv=...)", self.cv, ("auto", "prefit"))
+        if self.cv != "prefit":
+            what = "a number of folds, a splitter, splits, or 'prefit' for models that are fitted on other data"
+            raise InputError(f"`StackingWeights(cv=...)` must be {what}, got {self.cv!r}")
         unfitted = [name for name, model in named if not _is_fitted(model)]
-        if not unfitted or (self.cv == "auto" and len(unfitted) == len(named)):
-            return not unfitted
-        hint = "fit all of them, or give a number of folds: cv=5"
-        raise NotFittedError(f"`StackingWeights(cv={self.cv!r})`: {', '.join(unfitted)} must be fitted; {hint}")
+        if unfitted:
+            hint = "fit all of them, or give a number of folds: cv=5"
+            raise NotFittedError(f"`StackingWeights(cv='prefit')`: {', '.join(unfitted)} must be fitted; {hint}")
+        return True
 
     def _targets(self, y: Any, named: list[tuple[str, Any]], prefit: bool, loss: str) -> np.ndarray:
         """Numbers as they are; labels as indices of ``classes_``."""
@@ -283,8 +259,7 @@ class StackingWeights(BaseEstimator):
     def _table(self, X: Any, y: Any, labels: Any, named: Any, prefit: bool, weights: np.ndarray | None) -> np.ndarray:
         """A column for each model: predictions for rows that it was not fitted on, or probabilities of the rows' classes."""
         proba = self._kind() == "classifier"
-        cv: Any = FOLDS if isinstance(self.cv, str) else self.cv
-        folds = None if prefit else check_cv(cv, labels, classifier=proba)
+        folds = None if prefit else check_cv(cast(Any, self.cv), labels, classifier=proba)
         columns = []
         for _, model in named:
             p: Any
@@ -312,9 +287,9 @@ class StackingWeights(BaseEstimator):
         r = minimize(f, C, tol=self.tol, atol=1e-12, max_iter=self.max_iter)
         self.coef_ = settle(C, r.x)
         self.objective_, g = f.value_and_grad(self.coef_)
-        self.dual_gap_ = gap_at(C, self.coef_, g)
+        self.dual_gap_ = bound(C, self.coef_, g, self.objective_, f.loss)
         self.constraint_, self.constraint_violation_ = C, violation(C, self.coef_)
-        self.status_ = "tol" if self.dual_gap_ <= 1.01 * self.tol * abs(self.objective_) + 1e-12 else r.status.value
+        self.status_ = ended(self.dual_gap_, self.objective_, self.tol, 1e-12, r.status)
         self.n_iter_, self.n_grads_, self.trace_ = max(1, r.n_iter), r.calls.total_grads + f.n, r.trace
         self.certificate_ = Certificate.of(self, f.n, r.why.partition(":")[0])
 

@@ -1,0 +1,48 @@
+"""What the parameters of the estimators may be, as types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.random as random
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.optimize import Bounds, LinearConstraint
+from sklearn.base import BaseEstimator
+
+from extremal.losses import Loss
+from extremal.methods import Recipe
+from extremal.sets.base import ConvexSet
+
+Pair = tuple[float | None, float | None]
+Bound = str | float | Pair | None  # of a coefficient: ">=0", 1.5, (0, None)
+ByFeature = Mapping[str, Bound] | Mapping[int, Bound] | Mapping[str | int, Bound]
+Matrix = ArrayLike | sp.sparray | sp.spmatrix
+Program = Mapping[str, Matrix | Pair | Sequence[Pair]]  # A_ub, b_ub, A_eq, b_eq, bounds
+Part = ConvexSet | str | ByFeature | tuple[Matrix, ArrayLike] | Program | Bounds | LinearConstraint | None
+Constraint = Part | Sequence[Part]
+
+Radius = float | str | None  # "30%" is a share of the norm without a constraint
+Solver = str | Recipe
+NamedLoss = Literal["squared", "poisson", "logistic", "huber", "quantile"] | Loss
+ClassWeight = Literal["balanced"] | Mapping[str, float] | Mapping[int, float] | None
+RandomState = int | random.RandomState | None
+Models = Sequence[BaseEstimator] | Sequence[tuple[str, BaseEstimator]]
+Scoring = str | Callable[..., float] | None
+
+
+class Splitter(Protocol):
+    """What makes folds: scikit-learn's KFold and its kind."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        """The rows to fit on and those to predict for, of each fold."""
+        ...
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """How many folds."""
+        ...
+
+
+Folds = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]] | None
