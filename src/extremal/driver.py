@@ -325,7 +325,8 @@ class _Run:
             found = self.tight
         value = getattr(first.estimate, "value", None) if first.exact else None
         first.calls.certificate_values += self.f.n if value is None else 0
-        if (self.f.value(wide(first.x)) if value is None else value) >= found.value:
+        slack = found.gap if self.f.convex and found.meets(self.tol, self.atol) else 0.0  # nothing is better by more than that
+        if (self.f.value(wide(first.x)) if value is None else value) >= found.value - slack:
             return found
         return self._start(first)
 

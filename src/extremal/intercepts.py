@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from extremal import linalg
-from extremal.checks import InputError
+from extremal.checks import InputError, NonFiniteError
 from extremal.iterates import freeze
 from extremal.losses import Logistic, MultiLoss, compiled
 from extremal.margins import Along, bent_of, derivs_of, mean_of, second_of
@@ -16,6 +16,7 @@ from extremal.multi_losses import Multinomial, MultiTask
 from extremal.objective import LinearModel, Rows, Segment
 from extremal.weighted import WeightedCurved, unweighted, weights_of
 
+BALANCES, AWAY, SETTLED = 300, 40.0, 1e-6  # of scalings; margins of absent classes; derivatives that are nothing
 TURNS, SWEEPS = 6, 3  # of Newton steps and of looks at class by class for several intercepts; of these, sweeps over all classes
 FLAT = 1e-14  # curvature of which Newton steps make nothing
 TRIES = 100  # looks at all margins, at most, for an intercept
@@ -213,12 +214,46 @@ def _task_level(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: fl
 
 def _softmax_levels(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The intercepts of all classes, of sum 0: damped Newton steps; where these lead nowhere, class by class, and again."""
-    for _ in range(TURNS):
+    labels = y[:, 0] if y.ndim > 1 else y
+    for turn in range(TURNS):
         b, done = _softmax_steps(loss, z, y, w, b)
-        if done:
-            break
-        b = _class_by_class(z, y[:, 0] if y.ndim > 1 else y, w, b)
+        if done and _settled(loss, z, y, b):
+            return b - b.mean()
+        b = _balanced(z, labels, w, b) if turn % 2 == 0 else _class_by_class(z, labels, w, b)
+    if not _settled(loss, z, y, b):
+        raise NonFiniteError("the intercepts of the classes cannot be found: margins are too far apart")
     return b - b.mean()
+
+
+def _settled(loss: Any, z: np.ndarray, y: np.ndarray, b: np.ndarray) -> bool:
+    """Whether the derivatives in the intercepts vanish, beside those of the rows."""
+    c = derivs_of(loss, z + b, y)
+    return bool(np.abs(c.mean(axis=0, dtype=np.float64)).max() <= SETTLED * float(np.abs(c).mean(dtype=np.float64)) + 1e-12)
+
+
+def _balanced(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Intercepts at which every class is predicted about as often as it is there, by Sinkhorn's scaling of logarithms.
+
+        b_j <- b_j + log sum_{i of class j} w_i - log sum_i w_i p_ij
+
+    Each turn solves for all classes at once, given the rows' normalisers, however far margins are apart.
+    """
+    with np.errstate(divide="ignore"):
+        wanted, weights = np.log(np.bincount(labels.astype(np.intp), w, len(b))), np.log(w)[:, None]
+    b = b.copy()
+    for _ in range(BALANCES):
+        u = z + b
+        top = u.max(axis=1, keepdims=True)
+        rows = top + np.log(np.exp(u - top).sum(axis=1, keepdims=True))
+        terms = u - rows + weights
+        high = np.maximum(terms.max(axis=0), -1e300)
+        found = high + np.log(np.exp(terms - high).sum(axis=0))
+        away = (rows - z).min(axis=0) - AWAY  # for classes that are not there
+        new = np.where(np.isfinite(wanted), b + wanted - found, np.minimum(b, away))
+        moved, b = float(np.abs(new - b).max()), new
+        if moved <= 1e-6:
+            break
+    return b
 
 
 def _class_by_class(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -109,12 +109,12 @@ def _special(f: Any, C: ConvexSet) -> Choice | None:
 
 def _newton(f: Any, C: ConvexSet) -> Choice | None:
     """Linear models with second derivatives."""
-    if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall"):
+    d = math.prod(f.shape)
+    if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall" and d > FEW):
         return None
     from extremal.methods.newton import NewtonFW
     from extremal.moves.newton import spikes_of
 
-    d = math.prod(f.shape)
     rows = f"{' x '.join(map(str, f.data.shape))} rows in memory with second derivatives"
     if spikes_of(C) is not None:
         return Choice(NewtonFW(), f"{rows}, and vertices of one entry: Newton steps on the coordinates in use")
