@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from extremal.weights import Quadratic, newton_step, root_step
 
 LEAST = 1e-4  # share of the gap to which a quadratic problem is solved where the gap is far larger than f
 ENOUGH = 20  # linear minimisations, and two for each coordinate, that one quadratic problem is worth; or one, if it is learnt
+TURNS, THOROUGH = 15, 100  # rounds of a quadratic problem between two questions to the oracle; where these lead nowhere
 ROUGH = 5  # times the tolerance for quadratic problems that are learnt
 MANY = 100  # atoms, and three for each coordinate, that are kept
 
@@ -103,12 +105,14 @@ class AtomNewton(AtomMove):
         if memory.tired:
             return AtomsMemoryPoint(point.x, point.query, active=point.atoms, memory=memory)
 
-        def solve(H: Any) -> tuple[np.ndarray, Any, float]:
+        def solve(H: Any, turns: int = TURNS) -> tuple[np.ndarray, Any, float]:
             atoms = self._inner(H, at, C, point.atoms, shape) if H is memory.H else point.atoms
-            atoms, shares, d = self._minimise(H, at, C, atoms, shape)
+            atoms, shares, d = self._minimise(H, at, C, atoms, shape, turns)
             return d, (atoms, shares, d), 1.0 / shares.sum() if shares.any() else 1.0
 
         found = at.descend(memory, memory.H, solve)
+        if found.t == 0:  # perhaps the quadratic problem was left too early
+            found = at.descend(memory, memory.H, partial(solve, turns=THOROUGH))
         if found.t > 0:
             atoms, shares, d = found.kept
             shares = found.t * shares
@@ -146,7 +150,7 @@ class AtomNewton(AtomMove):
         return ROUGH * self.tol * at.gap if at.learns else self.tol * min(at.gap, max(abs(at.value), LEAST * at.gap))
 
     def _minimise(
-        self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...]
+        self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...], turns: int
     ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
         """The atoms, with those that came in; their shares of the step d = sum_a share_a (v_a - x), u = x + d; and d.
 
@@ -161,7 +165,7 @@ class AtomNewton(AtomMove):
             BD = D @ H.B.T if isinstance(H, Root) else None
             M = D @ H @ D.T if BD is None else np.empty((0, 0))
             q = Quadratic(M, D @ at.g, first, places, ones, root=BD)
-            w = q.minimise(w, 0.1 * enough)
+            w = q.minimise(w, 0.1 * enough, turns)
             d = w @ D
             slope = (at.g + H @ d).reshape(shape)
             s = C.lmo(slope)
