@@ -589,3 +589,16 @@ def test_targets_that_are_constant(constraint, y):
 def test_an_empty_string_is_no_constraint_that_was_meant(cancer):
     with pytest.raises(ValueError, match="empty"):
         ConstrainedLogisticRegression("").fit(*cancer)
+
+
+def test_an_inexact_oracle_is_not_taken_at_its_word():
+    """Max norm: the oracle's answer may not be the best one, and the gap rests on what is proven of it."""
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X, y = X[:100] / 16, y[:100]
+    solver = ex.FrankWolfe(step=ex.LineSearch())
+    model = ConstrainedMultinomialRegression(ex.MaxNormBall(1.0), solver=solver, tol=0.1).fit(X, y)
+    x = model.coef_.T.astype(np.float64)
+    g = ex.InterceptModel(ex.Multinomial(3), X, y).grad(x)
+    s, here = model.constraint_.lmo(g), float((g * x).sum())
+    assert s.low < s.dot(g)
+    assert here - s.dot(g) < model.dual_gap_ == pytest.approx(here - s.low, rel=1e-9)
