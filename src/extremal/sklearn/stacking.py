@@ -155,7 +155,8 @@ class StackingWeights(BaseEstimator):
         if loss == "log_loss" and not prefit:
             used = np.unique(y if weights is None else y[weights > 0])
             if len(used) < 2:
-                raise InputError("`StackingWeights.fit(y=...)` must have rows of two classes, of positive weight, got one class")
+                what = "must have rows of two classes, of positive weight"
+                raise InputError(f"`StackingWeights.fit(y=...)` {what}, got {'one class' if len(used) else 'none'}")
         labels = y if loss == "squared" else self.classes_[y]
         table = self._table(X, y, labels, named, prefit, weights)
         self.estimators_ = [model if prefit else _fitted(model, X, labels, weights) for _, model in named]
