@@ -170,7 +170,8 @@ def test_hessians_of_some_columns(loss, sparse, dtype):
         H = B.T @ (h[:, None] * B) / f.n
         if np.linalg.eigvalsh(H)[0] <= 0:
             H = B.T @ (np.abs(h)[:, None] * B) / f.n
-        np.testing.assert_allclose(part.hessian(z), H, atol=tol)
+        coarse = dtype == np.float32 and not sparse  # blocks of dense float32 rows are multiplied as they are
+        np.testing.assert_allclose(part.hessian(z), H, atol=1e-6 if coarse else tol)
         d = np.ones(len(W))
         np.testing.assert_allclose(part.dot(d), B @ d, atol=10 * tol)
 
