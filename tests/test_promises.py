@@ -50,7 +50,9 @@ def test_sliding_on_float32_rows_stays_on_the_simplex():
 # the tolerance is reached, or there is a reason
 
 
-@pytest.mark.parametrize("C", [ex.L1Ball(1.0), ex.L2Ball(0.5), ex.Box(-0.1, 0.2), ex.GroupBall(0.7, np.arange(12) // 3)], ids=repr)
+@pytest.mark.parametrize(
+    "C", [ex.L1Ball(1.0), ex.L2Ball(0.5), ex.Box(-0.1, 0.2), ex.GroupBall(0.7, np.arange(12) // 3)], ids=repr
+)
 def test_float32_rows_reach_the_tolerances_of_float64(C):
     A = RNG.standard_normal((500, 12)).astype(np.float32)
     y = np.where(A[:, 0] - A[:, 1] + RNG.standard_normal(500) > 0, 1.0, -1.0)

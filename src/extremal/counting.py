@@ -34,6 +34,10 @@ class CountedObjective:
     def smoothness(self) -> float:
         return self.inner.smoothness
 
+    @property
+    def weights(self) -> np.ndarray | None:
+        return getattr(self.inner, "weights", None)
+
     def _count(self, grads: int = 0, values: int = 0) -> None:
         """Count component gradients and values that are about to be made; if the time of the run is over, none are."""
         check()

@@ -78,7 +78,9 @@ class InterceptModel(LinearModel):
         last = self._last
         if last is not None and last[0] is z:
             return last[1]
-        b = self._level(z, self._constant - z.mean(axis=0, dtype=np.float64))
+        w = self.weights
+        mean = z.mean(axis=0, dtype=np.float64) if w is None else w @ z / w.sum()
+        b = self._level(z, self._constant - mean)
         self._last = (z if not z.flags.writeable else None), b  # margins that may yet change are no key
         return b
 

@@ -25,6 +25,7 @@ class Secants:
 
     convex = False  # no shortcut of linear models holds
     deriv_shape = ()
+    weights = None
 
     def __init__(self, f: Objective):
         self.f, self.n, self.shape, self.dtype = f, f.n, f.shape, f.dtype

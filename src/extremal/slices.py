@@ -146,8 +146,9 @@ class _Linear(ABC):
         h, most = self.f.second_at(z, width), unweighted(self.f.loss).curvature
         if not (far and self.f.convex and most <= 1):
             return h
-        most = most if self.f.weights is None else most * self.f.weights  # of each row
-        return np.maximum(h, np.minimum(np.square(self.f.derivs_at(z)) / FAR, most))
+        w = 1.0 if self.f.weights is None else self.f.weights  # a row of weight 2 is a row twice
+        slopes = np.square(self.f.derivs_at(z)) / np.where(w > 0, w, 1.0)
+        return np.maximum(h, np.minimum(slopes / FAR, most * w))
 
     def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None:
         """B with B'B = the Hessian, by QR factorisations of blocks of rows; None if it has none, or if that takes too long.

@@ -141,7 +141,8 @@ class Quadratic:
         M -= across
         M -= across[:, None]
         M += self.H[b, b] * weight * weight
-        step = newton_step(M, right, FLAT * np.abs(right))
+        noise = UNIT * np.abs(self.scale) * (np.abs(self.H) @ np.abs(self.x))[self.place]  # of slopes, by that of margins
+        step = newton_step(M, right, FLAT * np.abs(right), noise[others] + noise[idx[base]])
         return np.concatenate([step[:base], [-float(step.sum())], step[base:]])
 
     def _conjugate(self, idx: np.ndarray, slopes: np.ndarray) -> np.ndarray:
@@ -193,8 +194,10 @@ class Quadratic:
         return self.look(_weights(w, idx, last))
 
 
-def newton_step(M: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarray:
+def newton_step(M: np.ndarray, right: np.ndarray, floor: np.ndarray, noise: Any = 0.0) -> np.ndarray:
     """The solution u of M u = right for a positive semidefinite M, which is changed: the shortest of several.
+
+    What of ``right`` is below its ``noise`` leads nowhere in directions without curvature.
 
     Rows and columns are scaled to a diagonal of ones, so that unknowns of any units are found alike, and the diagonal is
     raised by ``floor`` and by a share that grows until there is a Cholesky factor.
@@ -211,7 +214,8 @@ def newton_step(M: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarr
         M.flat[:: len(M) + 1] = ones + ridge
         factor, step, info = _lapack().dposv(M, right)
         if info == 0 and np.isfinite(step).all():
-            return unit * (shortest(M, right, ridge) if singular(factor, ridge) else step)
+            flat = float(np.linalg.norm(noise * unit))
+            return unit * (shortest(M, right, ridge, flat) if singular(factor, ridge) else step)
         ridge *= 100.0
     raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
 
@@ -239,7 +243,7 @@ def singular(factor: np.ndarray, ridge: float) -> bool:
     return len(pivots) <= DECOMPOSED and bool(pivots.min() <= SINGULAR * pivots.max() + 10 * ridge)
 
 
-def shortest(M: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:
+def shortest(M: np.ndarray, right: np.ndarray, ridge: float, noise: float = 0.0) -> np.ndarray:
     """Of many solutions of M u = right the shortest: rounding must not choose among them.
 
     Where there is no curvature but a slope, u is as long as the ridge allows.
@@ -247,7 +251,7 @@ def shortest(M: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:
     values, vectors = np.linalg.eigh(M)
     along = vectors.T @ right
     flat = values <= SINGULAR * values[-1] + 2 * ridge
-    nothing = flat & (np.abs(along) <= ROUNDING * float(np.linalg.norm(right)))
+    nothing = flat & (np.abs(along) <= max(ROUNDING * float(np.linalg.norm(right)), noise))
     return vectors @ np.where(nothing, 0.0, along / np.maximum(values, ridge))
 
 

@@ -110,7 +110,7 @@ def _special(f: Any, C: ConvexSet) -> Choice | None:
 def _newton(f: Any, C: ConvexSet) -> Choice | None:
     """Linear models with second derivatives."""
     d = math.prod(f.shape)
-    if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall" and d > FEW):
+    if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall"):
         return None
     from extremal.methods.newton import NewtonFW
     from extremal.moves.newton import spikes_of

@@ -91,7 +91,7 @@ class SpikeNewton(FlatMove):
         else:
             memory = self._model(at, point.memory, spikes, GROWTH if estimate.exact else SAMPLED)
             x, memory = self._step(at, memory, spikes)
-        x = point.x if memory is not None and memory.tired else at.moved(point.x, x)
+        x = point.x if memory is not None and memory.tired else at.moved(point.x, x, memory)
         return NewtonPoint(x, x, memory=memory)
 
     def _step(self, at: At, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:

@@ -118,7 +118,7 @@ class AtomNewton(AtomMove):
             shares = found.t * shares
             x, atoms = at.x + found.t * d, atoms.with_weights(max(0.0, 1.0 - float(shares.sum())) * atoms.weights + shares)
         else:  # the model led nowhere
-            eta = at.ahead()
+            eta = at.ahead(memory)
             atoms = point.atoms.toward(at.s, eta).dropping(0.0) if eta > 0 else point.atoms
             x = at.x if eta == 0 else toward(point.x, at.s, eta)
         x = freeze(x.reshape(shape).astype(point.x.dtype, copy=False))

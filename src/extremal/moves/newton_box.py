@@ -89,7 +89,7 @@ class BoxNewton(FlatMove):
                 x[W] += found.t * found.kept
                 x = np.clip(x, lower, upper)
             memory = memory.after(found)
-        x = point.x if memory is not None and memory.tired else at.moved(point.x, x)
+        x = point.x if memory is not None and memory.tired else at.moved(point.x, x, memory)
         return NewtonPoint(x, x, memory=memory)
 
     def _model(self, at: At, memory: Memory | None, lower: np.ndarray, upper: np.ndarray) -> Memory | None:

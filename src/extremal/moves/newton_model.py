@@ -28,6 +28,7 @@ OUTWARD = 0.5  # share of f that a step away from the origin has to promise
 TAIL = 1.5  # so many times f at most is the mean of phi'^2 / phi'' where f is like a sum of exponentials
 MODELS = 8  # quadratic models that a step may try, at most
 GOOD = 0.3  # share of a step from which on its model is good enough
+HARDLY = 1e-8  # share of the largest f that a step to a vertex has to promise, where the model leads nowhere
 HALVINGS = 40  # of the part of a step in which the slope vanishes
 BETTER = 0.1  # share of the decrease so far by which a model has to be better for another one to be tried
 SHORT = 1e-3  # share of a step that a width must be to matter
@@ -193,7 +194,7 @@ class At:
         E = self.f.tail(self.z)
         return H - np.outer(0.9 / E * self.g[W], self.g[W]) if 0 < E <= TAIL * self.value else H
 
-    def moved(self, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    def moved(self, old: np.ndarray, new: np.ndarray, memory: Memory | None) -> np.ndarray:
         """The new point as an iterate; the step to the best vertex if the model led nowhere; the old one if that does not, too.
 
         A point that stays the very same object tells that there is nothing more to be won.
@@ -201,12 +202,12 @@ class At:
         new = freeze(new.reshape(old.shape).astype(old.dtype, copy=False))
         if not np.array_equal(new, old):
             return new
-        eta = self.ahead()
+        eta = 0.0 if memory is None else self.ahead(memory)
         return toward(old, self.s, eta) if eta > 0 else old
 
-    def ahead(self) -> float:
-        """How far to go to the best vertex, by a search for where the slope vanishes; 0 if f does not fall there."""
-        if not self.gap > 0:
+    def ahead(self, memory: Memory) -> float:
+        """How far to go to the best vertex, by a search for where the slope vanishes; 0 if f does not fall there, or hardly."""
+        if not self.gap > HARDLY * memory.scale:
             return 0.0
         line = self.f.between(self.z, self.f.vertex_margins(self.s) - self.z)
         low, high = 0.0, 1.0
@@ -262,8 +263,13 @@ class At:
         d, kept, most = solve(H)
         t, dz = self._search(memory, H, d, most)
         value = self.f.between(self.z, dz).value(t) if t > 0 else self.value
-        size = math.sqrt(float(np.vdot(dz, dz)) / max(dz.size, 1))
-        return Descent(t, kept, value if t > 0 else self.value, size, dz)
+        return Descent(t, kept, value if t > 0 else self.value, self._length(dz), dz)
+
+    def _length(self, dz: np.ndarray) -> float:
+        """The root mean square of the change of the margins; rows count by their weight."""
+        w = self.f.weights
+        squares = np.square(dz).reshape(len(dz), -1).mean(axis=1)
+        return math.sqrt(float(squares.mean() if w is None else w @ squares / w.sum()))
 
     def _search(self, memory: Memory, H: Any, d: np.ndarray, most: float) -> tuple[float, np.ndarray]:
         """How far to go along d: at most ``most``, and not at all if f does not fall there; and the margins of d."""
