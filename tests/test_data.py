@@ -78,7 +78,7 @@ def test_tdot(data, idx, dtype):
 
 
 def test_row_norms2(data):
-    same(data.row_norms2(), (rows(data, None) ** 2).sum(axis=1), data.dtype)
+    same(data.row_norms2(), (rows(data, None).astype(np.float64) ** 2).sum(axis=1), np.dtype(np.float64))
 
 
 def test_pickling_before_and_after_use(data):

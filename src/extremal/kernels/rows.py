@@ -131,7 +131,8 @@ def norms2(indptr, data, out):
     for i in range(out.size):
         total = 0.0
         for e in range(U(indptr[i]), U(indptr[i + 1])):
-            total += float(data[e]) * float(data[e])
+            value = np.float64(data[e])
+            total += value * value
         out[i] = total
 
 

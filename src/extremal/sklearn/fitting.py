@@ -27,7 +27,7 @@ from extremal.sklearn.certified import bound, ended
 
 SMALL = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds
 WAIT = 10  # iterations without a lower value, after which a run ends
-POLISH = 6  # iterations for that, at most
+POLISH = 12  # iterations for that, at most
 SEEN = 1000  # rows that tell whether a column is nearly constant
 OFFSET = 1e3  # so many times its standard deviation its mean is then
 NOTHING = {8: 1e-12, 4: 1e-5}  # share of the loss without features that a gap may be by rounding alone, by bytes of a number
