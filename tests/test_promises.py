@@ -47,6 +47,18 @@ def test_sliding_on_float32_rows_stays_on_the_simplex():
     assert abs(r.x.sum() - 1) <= 1e-14
 
 
+@pytest.mark.parametrize("method", ["cgs", "scgs", "newton-fw", "frank-wolfe", "sarah-fw", "auto"])
+@pytest.mark.parametrize("size", [1e-300, 1e-150, 1e150, 1e253])
+def test_sizes_at_the_end_of_the_numbers_get_words(method, size):
+    """An answer with its status, or one sentence; never another error, nor a warning."""
+    f = ex.LinearModel(ex.Squared(), RNG.standard_normal((30, 3)), RNG.standard_normal(30))
+    try:
+        r = ex.minimize(f, ex.LinfBall(size), method, max_iter=5)
+    except (ex.InputError, ex.NonFiniteError):
+        return
+    assert ex.LinfBall(size).contains(r.x)
+
+
 # the tolerance is reached, or there is a reason
 
 

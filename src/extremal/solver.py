@@ -193,7 +193,10 @@ def _prepare(call: str, f: Objective, C: ConvexSet, method: Any, x0: Any, seed: 
         f = f.dense()
     f.ready()
     with counted() as asked:  # some methods ask for the diameter
-        prepared = as_recipe(call, method).prepare(f, C, replace(budget, warm=x0 is not None))
+        try:
+            prepared = as_recipe(call, method).prepare(f, C, replace(budget, warm=x0 is not None))
+        except OverflowError:
+            raise InputError(f"`{call}(C=...)`: {C} is too large for this method, whose constants overflow there") from None
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
     counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
     point, sampler = _first_point(call, f, oracle, prepared.move, x0), Sampler(f.n, seed, blocks=getattr(f, "blocks", False))
