@@ -14,7 +14,9 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-import numba
+from extremal.lazy import imported
+
+numba: Any = imported("numba")  # Ctrl-C waits for it
 
 KEPT = "extremal: compiling kernels for this machine, once; it takes from some seconds to a minute"
 NOT_KEPT = (
