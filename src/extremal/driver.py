@@ -110,9 +110,7 @@ def drive(
     setup: Setup, tol: float, atol: float, budget: Budget, callback: Any = None, record: Any = None
 ) -> tuple[Result, State]:
     """Run what has been prepared; the result, and the last state."""
-    unlimited = budget == Budget()
-    run = _Run(setup, tol, atol, Budget(max_grads=1000 * setup.f.n) if unlimited else budget, callback, record)
-    run.unlimited = unlimited
+    run = _Run(setup, tol, atol, budget, callback, record)
     with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run in words
         return run.drive(loop(setup), setup.method)
 
@@ -122,8 +120,9 @@ class _Run:
 
     def __init__(self, setup: Setup, tol: float, atol: float, budget: Budget, callback: Any, record: Any):
         self.f, self.C, self.whole = setup.f.inner, setup.C, setup.whole
-        self.tol, self.atol, self.budget, self.callback = tol, atol, budget, callback
-        self.unlimited = False  # whether the budget is the one of runs without any
+        self.tol, self.atol, self.callback = tol, atol, callback
+        self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
+        self.budget = Budget(max_grads=1000 * setup.f.n) if self.unlimited else budget
         self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
