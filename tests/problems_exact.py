@@ -141,6 +141,8 @@ class ExactModel:
     def _lost(self, z: np.ndarray) -> np.ndarray:
         """What derivatives lose where a target and a prediction near it cancel."""
         inner = getattr(self.loss, "loss", self.loss)
+        if isinstance(inner, ex.Poisson):
+            return 2 * EPS * (np.exp(np.minimum(z, inner.cap)) + np.abs(self.y))
         return 4 * EPS * sigmoid(z) * sigmoid(-z) if isinstance(inner, ex.NonlinearLeastSquares) else np.zeros_like(z)
 
     def _magnitude(self, z: np.ndarray, phi: np.ndarray) -> float:

@@ -76,7 +76,7 @@ def test_certificates_cost_n_gradients_each_unless_the_gradient_is_exact(method)
 def test_a_methods_own_count_is_pure(method):
     """Neither tolerances nor recording change what the method asks for, or where it goes."""
     runs = [
-        ex.minimize(model(ex.Logistic()), ex.L1Ball(2.0), method=method, max_iter=150, tol=tol, atol=0, record=record)
+        ex.minimize(model(ex.Logistic()), ex.L1Ball(2.0), method=method, max_iter=60, tol=tol, atol=0, record=record)
         for tol, record in ((0, None), (1e-300, None), (0, 0.3), (1e-300, ex.Record(0.7, what=("value", "gap", "x"))))
     ]
     for r in runs[1:]:

@@ -18,7 +18,7 @@ from problems_sets import ANY_SHAPE, wide
 import extremal as ex
 from extremal import sets
 
-SEED, PARTS, EACH = 16, 10, 10
+SEED, PARTS, EACH = 18, 10, 10
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from cases import DIM, LOSSES, MATRIX, N, gap, model, separable, targets
 
 import extremal as ex
+from extremal.checks import UnsolvedError
 from extremal.gradients import table
 from extremal.methods import METHODS
 
@@ -265,8 +266,10 @@ def test_epochs_begin_at_the_vertex_of_the_first_gradient(method):
 
 def test_a_sub_problem_that_is_cut_short_says_so():
     method = ex.Method(gradient=ex.Full(), step=ex.FullStep(), move=ex.Sliding(beta=1.0, tol=1e-9, limit=3))
-    with pytest.warns(UserWarning, match="3 LMOs without reaching its tolerance"):
-        ex.minimize(model(ex.Logistic()), C, method=method, max_iter=2)
+    r = ex.minimize(model(ex.Logistic()), C, method=method, max_iter=2)
+    assert (r.status, r.converged, r.n_iter) == ("unsolved", False, 0)
+    with pytest.raises(UnsolvedError, match="3 LMOs without reaching its tolerance"):
+        list(itertools.islice(ex.iterate(model(ex.Logistic()), C, method), 2))
 
 
 def test_shapes_may_be_lists():

@@ -559,7 +559,7 @@ def test_class_weights_of_zero_are_refused(model):
 @pytest.mark.parametrize(("data", "constraint"), [(load_wine, "nuclear:10"), (load_digits, "groups:5"), (load_digits, "l2:5")])
 def test_margins_that_are_far_out(data, constraint):
     """Features as they come: probabilities are 0 and 1 on the way, and Newton steps for the intercepts find no curvature."""
-    X, y = data(return_X_y=True)
+    X, y = (a[::3] for a in data(return_X_y=True))
     model = ConstrainedMultinomialRegression(constraint).fit(X, y)
     assert model.status_ == "tol"
     assert model.objective_ < 0.5 * np.log(len(model.classes_))

@@ -16,6 +16,7 @@ from extremal.sets.base import Unsure, counted
 CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether a point is in the set
 LARGE = 10**7  # entries of a point up to which its rounding is looked at
 ROUNDED = 0.25  # share of the tolerance that a change of the gap by rounding must be for the tolerance to be out of reach
+NEAR = 100.0  # times that change: a gap below is one of rounding, if no step leads farther
 
 
 def inside(C: CountedSet, x: np.ndarray) -> bool:
@@ -32,15 +33,14 @@ def inside(C: CountedSet, x: np.ndarray) -> bool:
             C.calls.certificate_lmos += asked.calls
 
 
-def at_rounding(f: Objective, C: CountedSet, found: Certificate, wanted: float) -> bool:
-    """Whether changing x in its last digits changes the gap by as much as the tolerance ``wanted``: two gradients and LMOs."""
+def rounding(f: Objective, C: CountedSet, found: Certificate) -> float:
+    """How far the gap changes if x changes in its last digits: two gradients and LMOs; 0.0 for very large points."""
     if math.prod(found.x.shape) > LARGE:
-        return False
-    rng = np.random.default_rng(0)
+        return 0.0
+    rng, most = np.random.default_rng(0), 0.0
     for _ in range(2):
         signs = rng.choice((-1.0, 1.0), found.x.shape)
         g = f.grad(np.asarray(wide(found.x)) * (1.0 + np.finfo(np.float64).eps * signs))
         C.calls.certificate += f.n
-        if not checks.all_finite(g) or abs(C.gap(found.x, g) - found.gap) >= ROUNDED * wanted:
-            return True
-    return False
+        most = max(most, abs(C.gap(found.x, g) - found.gap) if checks.all_finite(g) else math.inf)
+    return most

@@ -33,6 +33,10 @@ class OutsideError(InputError):
     """An iterate is not in its set: the fault of a move, a step rule or an oracle. `minimize` falls back to a point that is."""
 
 
+class UnsolvedError(RuntimeError):
+    """A sub-problem of a step took as many LMOs as it may, short of its tolerance. `minimize` ends the run there."""
+
+
 def _number(value: Any) -> float:
     """The value as a float; NaN for what is no real number, so that every comparison refuses it."""
     return float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else math.nan

@@ -12,9 +12,9 @@ import numpy as np
 
 from extremal import checks
 from extremal.active import ActiveSet
-from extremal.answers import at_rounding, inside
+from extremal.answers import NEAR, ROUNDED, inside, rounding
 from extremal.bursts import Reach
-from extremal.checks import InputError, NonFiniteError, OutsideError
+from extremal.checks import InputError, NonFiniteError, OutsideError, UnsolvedError
 from extremal.clock import Clock, TimeUp, deadline
 from extremal.iterates import answer, wide
 from extremal.methods import Budget, Method, Recipe
@@ -121,6 +121,7 @@ class _Run:
     def __init__(self, setup: Setup, tol: float, atol: float, budget: Budget, callback: Any, record: Any):
         self.f, self.C, self.whole = setup.f.inner, setup.C, setup.whole
         self.tol, self.atol, self.callback = tol, atol, callback
+        self.guarded = setup.method.guarded  # a method for answers: it does what its papers say only as far as that helps
         self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
         self.budget = Budget(max_grads=1000 * setup.f.n) if self.unlimited else budget
         self.recorder = Recorder(self.f, self.C.inner, record)
@@ -130,6 +131,7 @@ class _Run:
         self.tight: Certificate | None = None  # the one of the smallest gap
         self.gap_due = 10 * self.f.n  # component gradients at which an exact gap is due
         self.seen, self.same = None, 0  # the last point, and how often it has stayed the same
+        self.look_due = 16  # step after which the rounding of a gap is looked at
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
         self.tail = 0.0  # seconds that the last certificate took: the final one has to fit in the time, too
 
@@ -147,6 +149,8 @@ class _Run:
             status = Status.MAX_SECONDS
         except OutsideError:
             status = Status.OUTSIDE
+        except UnsolvedError:
+            status = Status.UNSOLVED
         except (NonFiniteError, np.linalg.LinAlgError, OverflowError) as error:
             if state is None:
                 raise NonFiniteError(f"f cannot be computed at the starting point: {error}") from error
@@ -182,6 +186,8 @@ class _Run:
             return Status.MAX_SECONDS
         if self._stalled(state):
             return Status.STALLED
+        if self._lost(state):
+            return Status.PRECISION
         if self.callback is not None:
             with self.clock.paused():
                 if self.callback(state):
@@ -193,6 +199,13 @@ class _Run:
         self.same = self.same + 1 if state.exact and state.x is self.seen else 0
         self.seen = state.x
         return self.same >= 3
+
+    def _lost(self, state: State) -> bool:
+        """Whether an exact gap lies within its rounding: asked of methods for answers after 16 steps, after twice as many, ..."""
+        if not (self.guarded and state.exact) or self.last is None or self.last.k != state.k or state.k < self.look_due:
+            return False
+        self.look_due = 2 * state.k
+        return self._at_rounding(self.last, times=1.0)
 
     def _on_the_clock(self) -> AbstractContextManager[None]:
         """Certificates are part of a run that may stop by them; with tol = atol = 0 they are there for emergencies only."""
@@ -248,7 +261,7 @@ class _Run:
         found, status = self._final(state, status, first)
         if not inside(self.C, found.x):
             found, status = self._fallback(found, first), Status.OUTSIDE
-        if method.guarded:
+        if self.guarded:
             found = self._guard(found, first)
         if (status is Status.STALLED or (status is Status.MAX_GRADS and self.unlimited)) and self._at_rounding(found):
             status = Status.PRECISION
@@ -290,10 +303,13 @@ class _Run:
                 return self.best, status
         raise KeyboardInterrupt
 
-    def _at_rounding(self, found: Certificate) -> bool:
-        """Whether nothing in float64 can certify the tolerance there; a tolerance of zero asks for no certificate."""
+    def _at_rounding(self, found: Certificate, times: float = NEAR) -> bool:
+        """Whether the gap is of the size of its rounding, and the tolerance below; a tolerance of zero asks for nothing."""
         wanted = self.tol * abs(found.value) + self.atol
-        return found.gap > wanted > 0 and at_rounding(self.f, self.C, found, wanted)
+        if not found.gap > wanted > 0:
+            return False
+        change = rounding(self.f, self.C, found)
+        return change >= ROUNDED * wanted and found.gap <= times * change
 
     def _fallback(self, found: Certificate, first: State) -> Certificate:
         """The best certificate of a point inside; the starting point has been checked."""

@@ -35,6 +35,7 @@ class Status(enum.StrEnum):
     PRECISION = "precision"
     UNCERTIFIED = "uncertified"
     OUTSIDE = "outside"
+    UNSOLVED = "unsolved"
 
     @property
     def sentence(self) -> str:
@@ -53,6 +54,7 @@ _SENTENCES = {
     Status.PRECISION: "float64 goes no farther: changing x in its last digits changes the gap by as much as the tolerance",
     Status.NON_FINITE: "the objective gave a NaN or an infinity; this is the best certified point before it",
     Status.UNCERTIFIED: "no finite gap could be proved at this point: nothing is known of how good it is",
+    Status.UNSOLVED: "a sub-problem of the method took as many LMOs as it may, short of its tolerance",
     Status.OUTSIDE: "a step has left the set, an error of the method; this is the best certified point inside",
 }
 

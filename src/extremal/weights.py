@@ -227,7 +227,7 @@ def root_step(F: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarray
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
     unit = 1.0 / np.sqrt(np.where(diagonal > TINY, diagonal, 1.0))
     extra = np.diag(np.sqrt(floor * unit * unit + RIDGE**2))
-    T = np.asarray(np.linalg.qr(np.vstack([(F * unit[:, None]).T, extra]), mode="r"))
+    T = _lapack().dgeqrf(np.vstack([(F * unit[:, None]).T, extra]))[0][: len(F)]  # reflections below the triangle
     T.flat[:: len(T) + 1] = np.where(T.diagonal() == 0, RIDGE, T.diagonal())
     solve = _lapack().dtrtrs
     return unit * solve(T, solve(T, right * unit, trans=1)[0])[0]

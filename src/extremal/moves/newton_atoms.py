@@ -27,6 +27,7 @@ LEAST = 1e-4  # share of the gap to which a quadratic problem is solved where th
 ENOUGH = 20  # linear minimisations, and two for each coordinate, that one quadratic problem is worth; or one, if it is learnt
 TURNS, THOROUGH = 15, 100  # rounds of a quadratic problem between two questions to the oracle; where these lead nowhere
 ROUGH = 5  # times the tolerance for quadratic problems that are learnt
+IDLE = 20  # atoms without a weight that stay in a quadratic problem
 MANY = 100  # atoms, and three for each coordinate, that are kept
 
 
@@ -158,6 +159,7 @@ class AtomNewton(AtomMove):
         their digits, however large the set is.
         """
         D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
+        rows = np.arange(-1, len(atoms))  # the atom that each row of D is for
         w, d, enough = np.zeros(len(D)), np.zeros_like(at.x), self._enough(at)
         w[0] = 1.0
         for _ in range(min(self.limit, ENOUGH + (1 if at.learns else 2) * at.x.size)):
@@ -170,8 +172,14 @@ class AtomNewton(AtomMove):
             slope = (at.g + H @ d).reshape(shape)
             s = C.lmo(slope)
             row = s.to_array().reshape(-1) - at.x
-            if float(np.vdot(slope, d - row)) <= enough or atoms.find(s) is not None or late():  # what this answer promises
+            known = atoms.find(s)
+            if float(np.vdot(slope, d - row)) <= enough or (known is not None and known in rows) or late():  # what s promises
                 break
-            D, w = np.vstack([D, row]), np.append(w, 0.0)
-            atoms = atoms.with_atom(s)
-        return atoms, w[1:], d
+            if np.count_nonzero(w) + IDLE < len(w):  # without those that are of no use now
+                kept = (w > 0) | (rows < 0)
+                D, w, rows = D[kept], w[kept], rows[kept]
+            D, w, rows = np.vstack([D, row]), np.append(w, 0.0), np.append(rows, len(atoms) if known is None else known)
+            atoms = atoms.with_atom(s) if known is None else atoms
+        shares = np.zeros(len(atoms))
+        shares[rows[1:]] = w[1:]
+        return atoms, shares, d

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from extremal import checks
+from extremal.checks import UnsolvedError
 from extremal.gradients.base import Estimate, Phase, Steps, phase_of
 from extremal.iterates import blend, distance2, inner, toward
 from extremal.laws import EpochTolerance, PowerLaw, Telescoping
@@ -39,7 +39,7 @@ def proximal(C: Oracle, g: np.ndarray, centre: np.ndarray, beta: float, tol: flo
         u = toward(u, v, alpha)
         path.append((alpha, v))
     else:
-        warnings.warn(f"a proximal sub-problem took {limit} LMOs without reaching its tolerance {tol:.1e}", stacklevel=2)
+        raise UnsolvedError(f"a proximal sub-problem took {limit} LMOs without reaching its tolerance {tol:.1e}")
     return u, tuple(path)
 
 
@@ -65,7 +65,7 @@ class Sliding(FlatMove):
     tol : float or PowerLaw
         Gap to which the sub-problem is solved.
     limit : int
-        LMOs that one sub-problem may take.
+        LMOs that one sub-problem may take; one that takes more ends the run, with the status ``unsolved``.
 
     References
     ----------
@@ -114,7 +114,7 @@ class AcceleratedSliding(FlatMove):
     beta, tol : float or law
         As for `Sliding`.
     limit : int
-        LMOs that one sub-problem may take.
+        LMOs that one sub-problem may take; one that takes more ends the run, with the status ``unsolved``.
     from_vertex : bool
         The first x is the oracle's answer to the first gradient, without a proximal term.
 
@@ -171,7 +171,7 @@ class DoubleSliding(FlatMove):
     beta, beta_y, tol : float or PowerLaw
         Weights of the two proximal terms, and the gap to which both sub-problems are solved.
     limit : int
-        LMOs that one sub-problem may take.
+        LMOs that one sub-problem may take; one that takes more ends the run, with the status ``unsolved``.
 
     References
     ----------
