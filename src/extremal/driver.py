@@ -131,7 +131,7 @@ class _Run:
         self.tight: Certificate | None = None  # the one of the smallest gap
         self.gap_due = 10 * self.f.n  # component gradients at which an exact gap is due
         self.seen, self.same = None, 0  # the last point, and how often it has stayed the same
-        self.look_due = 16  # step after which the rounding of a gap is looked at
+        self.looked, self.look_due = None, 16  # the certificate by which progress was judged last, and the step to do it next
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
         self.tail = 0.0  # seconds that the last certificate took: the final one has to fit in the time, too
 
@@ -186,8 +186,8 @@ class _Run:
             return Status.MAX_SECONDS
         if self._stalled(state):
             return Status.STALLED
-        if self._lost(state):
-            return Status.PRECISION
+        if (status := self._hopeless(state)) is not None:
+            return status
         if self.callback is not None:
             with self.clock.paused():
                 if self.callback(state):
@@ -200,12 +200,19 @@ class _Run:
         self.seen = state.x
         return self.same >= 3
 
-    def _lost(self, state: State) -> bool:
-        """Whether an exact gap lies within its rounding: asked of methods for answers after 16 steps, after twice as many, ..."""
-        if not (self.guarded and state.exact) or self.last is None or self.last.k != state.k or state.k < self.look_due:
-            return False
-        self.look_due = 2 * state.k
-        return self._at_rounding(self.last, times=1.0)
+    def _hopeless(self, state: State) -> Status | None:
+        """Whether steps are spent on rounding, or on nothing: asked of methods for answers after 16 steps, 32, 64, ..."""
+        last = self.last
+        if not (self.guarded and state.exact) or last is None or last.k != state.k or state.k < self.look_due:
+            return None
+        self.look_due, before, self.looked = 2 * state.k, self.looked, last
+        if before is not None and before.k >= 32 and not self._farther(before, last):
+            return Status.STALLED
+        return Status.PRECISION if self._at_rounding(last, times=1.0) else None
+
+    def _farther(self, before: Certificate, now: Certificate) -> bool:
+        """Whether the gap has been halved since, or the value has fallen by some of the tolerance."""
+        return now.gap <= 0.5 * before.gap or now.value < before.value - 0.01 * self._wanted(now)
 
     def _on_the_clock(self) -> AbstractContextManager[None]:
         """Certificates are part of a run that may stop by them; with tol = atol = 0 they are there for emergencies only."""
@@ -303,9 +310,12 @@ class _Run:
                 return self.best, status
         raise KeyboardInterrupt
 
+    def _wanted(self, found: Certificate) -> float:
+        return self.tol * abs(found.value) + self.atol
+
     def _at_rounding(self, found: Certificate, times: float = NEAR) -> bool:
         """Whether the gap is of the size of its rounding, and the tolerance below; a tolerance of zero asks for nothing."""
-        wanted = self.tol * abs(found.value) + self.atol
+        wanted = self._wanted(found)
         if not found.gap > wanted > 0:
             return False
         change = rounding(self.f, self.C, found)
