@@ -126,7 +126,7 @@ class ExactModel:
         phi, c = self.w * value_of(self.loss, z, self.y), w * deriv_of(self.loss, z, self.y)
         many = math.prod(self.shape) + 8
         wobble, least = (self._wobble(z, w, k * EPS * (size + np.abs(z))) for k in (many, 1))
-        wobble = wobble + w * self._lost(z)
+        wobble = wobble + w * self._lost(z) + (1e-12 if self.intercept else 0.0)  # intercepts are found to that
         noise = (8 + math.sqrt(self.n)) * EPS
         rows = np.abs(c).sum(axis=1) if c.ndim > 1 else np.abs(c)
         shift = (rows * (size.max(axis=1) if size.ndim > 1 else size)).sum() * many * EPS / self.n
