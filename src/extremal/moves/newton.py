@@ -167,6 +167,8 @@ def coordinates(promise: np.ndarray, used: np.ndarray, threshold: float, most: i
     promise = promise.copy()
     promise[used] = -np.inf
     others = np.flatnonzero(promise > threshold)
+    if len(others) == len(used) == 0:  # the gap is too large to be a number
+        others = np.array([int(np.argmax(promise))])
     if len(others) > most:
         others = others[np.argpartition(-promise[others], most - 1)[:most]]
     return np.sort(np.concatenate([used, others]))

@@ -27,7 +27,7 @@ LEAST = 1e-4  # share of the gap to which a quadratic problem is solved where th
 ENOUGH = 20  # linear minimisations, and two for each coordinate, that one quadratic problem is worth; or one, if it is learnt
 TURNS, THOROUGH = 15, 100  # rounds of a quadratic problem between two questions to the oracle; where these lead nowhere
 ROUGH = 5  # times the tolerance for quadratic problems that are learnt
-IDLE = 20  # atoms without a weight that stay in a quadratic problem
+IDLE = 20  # atoms without a weight that stay in a quadratic problem, unless the oracle comes back to one of the others
 MANY = 100  # atoms, and three for each coordinate, that are kept
 
 
@@ -159,27 +159,31 @@ class AtomNewton(AtomMove):
         their digits, however large the set is.
         """
         D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
-        rows = np.arange(-1, len(atoms))  # the atom that each row of D is for
-        w, d, enough = np.zeros(len(D)), np.zeros_like(at.x), self._enough(at)
-        w[0] = 1.0
+        w, d, enough, used = np.zeros(len(D)), np.zeros_like(at.x), self._enough(at), np.ones(len(D), dtype=bool)
+        w[0], idle = 1.0, IDLE
         for _ in range(min(self.limit, ENOUGH + (1 if at.learns else 2) * at.x.size)):
-            first, places, ones = np.eye(1, len(w))[0], np.arange(len(w)), np.ones(len(w))
-            BD = D @ H.B.T if isinstance(H, Root) else None
-            M = D @ H @ D.T if BD is None else np.empty((0, 0))
-            q = Quadratic(M, D @ at.g, first, places, ones, root=BD)
-            w = q.minimise(w, 0.1 * enough, turns)
-            d = w @ D
+            E = D[used]
+            first, places, ones = np.eye(1, len(E))[0], np.arange(len(E)), np.ones(len(E))
+            BE = E @ H.B.T if isinstance(H, Root) else None
+            M = E @ H @ E.T if BE is None else np.empty((0, 0))
+            q = Quadratic(M, E @ at.g, first, places, ones, root=BE)
+            w[used] = q.minimise(w[used], 0.1 * enough, turns)
+            d = w[used] @ E
             slope = (at.g + H @ d).reshape(shape)
             s = C.lmo(slope)
-            row = s.to_array().reshape(-1) - at.x
-            known = atoms.find(s)
-            if float(np.vdot(slope, d - row)) <= enough or (known is not None and known in rows) or late():  # what s promises
+            row, known = s.to_array().reshape(-1) - at.x, atoms.find(s)
+            if float(np.vdot(slope, d - row)) <= enough or late():  # what s promises
                 break
-            if np.count_nonzero(w) + IDLE < len(w):  # without those that are of no use now
-                kept = (w > 0) | (rows < 0)
-                D, w, rows = D[kept], w[kept], rows[kept]
-            D, w, rows = np.vstack([D, row]), np.append(w, 0.0), np.append(rows, len(atoms) if known is None else known)
-            atoms = atoms.with_atom(s) if known is None else atoms
-        shares = np.zeros(len(atoms))
-        shares[rows[1:]] = w[1:]
-        return atoms, shares, d
+            if known is not None and used[known + 1]:  # the weights are not the best ones yet
+                if turns >= THOROUGH:
+                    break
+                turns = THOROUGH
+                continue
+            if known is not None:  # it was of no use for a while: nothing is left out any more
+                used[:], idle = True, len(D) + self.limit
+                continue
+            if np.count_nonzero(used) > np.count_nonzero(w) + idle:
+                used = w > 0
+                used[0] = True
+            D, w, used, atoms = np.vstack([D, row]), np.append(w, 0.0), np.append(used, True), atoms.with_atom(s)
+        return atoms, w[1:], d

@@ -266,6 +266,8 @@ def singular(A: Products, near: Vertex | None, tol: float) -> Triple:
     v, image = found.vectors[:, 0], there(found.vectors)[:, 0]
     sigma = float(np.linalg.norm(image))
     upper = math.sqrt(max(sigma * sigma, float(found.values[0])) + found.slack)
+    if sigma == 0:  # entries that cancel
+        return Triple(0.0, A.unscaled(upper), np.eye(1, m)[0], np.eye(1, n)[0], 0.0, found.steps)
     left, right = (image / sigma, v) if n <= m else (v, image / sigma)
     return Triple(A.unscaled(sigma), A.unscaled(upper), left, right, A.unscaled(found.residual / sigma), found.steps)
 
