@@ -159,13 +159,6 @@ def test_intercepts_of_margins_that_are_far_apart():
         assert np.abs(c.mean(axis=0)).max() <= 1e-6
 
 
-def test_entries_that_cancel_are_a_matrix_of_zeros():
-    """The same entry is observed twice, once above and once below x: its gradient has entries, of sum zero."""
-    f = ex.MatrixCompletion([0, 0], [1, 1], [1.0, -1.0], (1, 3), centre=None, validation=0).objective
-    r = ex.minimize(f, ex.NuclearBall(1.0), method="frank-wolfe", max_iter=3)
-    assert r.gap == pytest.approx(0, abs=1e-12)
-
-
 @pytest.mark.parametrize("radius", [1e160, 1e220])
 def test_gaps_that_are_no_numbers_end_in_words(radius):
     A, y = np.random.default_rng(0).standard_normal((5, 8)), np.arange(5.0)
