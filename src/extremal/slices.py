@@ -79,6 +79,11 @@ def has_slices(f: Any) -> bool:
     return isinstance(f, LinearModel) and (isinstance(f.data, (CSR, Dense)) or is_entries(f)) and hasattr(f.loss, bent)
 
 
+def has_tasks(f: Any) -> bool:
+    """Whether f is a sum over outputs that only the set ties together."""
+    return bool(f.deriv_shape) and bool(getattr(unweighted(f.loss), "target_shape", ()))
+
+
 def is_entries(f: Any) -> bool:
     """Whether f is about entries of a matrix that is an array; asked without importing `extremal.entries`, which takes long."""
     return hasattr(getattr(f, "data", None), "positions") and not f.factored

@@ -12,12 +12,13 @@ from extremal.methods.base import Budget, Card, Method, Recipe
 from extremal.objective import LinearModel, Objective
 from extremal.sets import ConvexSet, Projectable
 from extremal.sets.base import Bounded
-from extremal.slices import has_slices
+from extremal.slices import has_slices, has_tasks
 
 COORDINATES = 1000  # up to so many, a Hessian of all of them is worth its cost
 WORK = 2e10  # unless it takes more multiplications than this: then
 FEW = 200  # up to so many
 LEARNT = 500  # coordinates up to which a Hessian can be learnt from gradients
+SMALL = 100  # entries of matrices that are small: their factors are no simpler than they
 SUM = 2000  # components from which on batches are worth their noise
 MARGINS = 2**29  # margins of a hundred vertices that may be kept, 4 GiB
 
@@ -40,7 +41,7 @@ class Auto:
     - `NewtonFW` for a linear model in memory whose loss has second derivatives: over an l1 ball, a simplex or a box with any
       number of coordinates, over any other set with up to a thousand; and for any other sum with up to 500 coordinates, with
       second derivatives that are learnt from gradients;
-    - `LowRankFW` for matrices over a `NuclearBall`;
+    - `LowRankFW` for matrices over a `NuclearBall`, but for tasks of at most a hundred coordinates;
     - `VRSliding` for linear models of several outputs that this leaves, over sets with a projection, and for sums of many
       coordinates that are not linear;
     - `FullyCorrectiveFW` for the rest: few oracle calls, and full gradients; `PairwiseFW` if its vertices' margins do not fit in
@@ -110,7 +111,7 @@ def _special(f: Any, C: ConvexSet) -> Choice | None:
 def _newton(f: Any, C: ConvexSet) -> Choice | None:
     """Linear models with second derivatives."""
     d = math.prod(f.shape)
-    if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall"):
+    if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall" and (d > SMALL or not has_tasks(f))):
         return None
     from extremal.methods.newton import NewtonFW
     from extremal.moves.newton import spikes_of

@@ -139,6 +139,7 @@ class SpikeNewton(FlatMove):
         else:
             part = sliced(at.f, W)
         short = at.exact and len(at.z) <= SHORT and len(part.W) <= FEW and (memory is None or memory.width == 0)
+        short = short and (memory is None or memory.H is not None or at.gap <= 0.5 * memory.gap)  # the last ones were worth it
         return Memory.of(part, None, at, memory) if short else Memory.new(part, at, memory)
 
 
