@@ -291,7 +291,7 @@ def armijo(line: Segment, value: float, slope: float, bend: float, most: float, 
     tiny, now = UNSEEN[0] * abs(value), line.value(t)
     if -slope <= UNSEEN[1] * scale and now <= value + 10 * UNSEEN[0] * scale:
         for _ in range(HALVINGS):
-            if abs(line.slope(t)) <= -0.9 * slope:
+            if line.slope(t) <= -0.9 * slope:  # f still falls there, or rises less than it fell
                 return t
             t /= 2
         return 0.0
