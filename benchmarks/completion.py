@@ -33,7 +33,7 @@ import numpy as np
 
 import extremal as ex
 from extremal import Entries, MatrixCompletion, NuclearBall
-from extremal.sets import bounds
+from extremal.sets.simplices import bounds
 
 WEIGHT = 10.0  # of the nuclear norm in the penalised problem
 RADIUS = 1190.0  # of the ball whose minimum is looked for

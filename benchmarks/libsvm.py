@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from extremal.files import load
+from extremal.files.tables import load
 
 REPEATS = 7
 

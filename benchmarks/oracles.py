@@ -16,8 +16,8 @@ import time
 
 import numpy as np
 
-from extremal.sets.boxes import BudgetBox, CappedSimplex, Hypersimplex
-from extremal.sets.norm_balls import L1Ball
+from extremal.sets.norms.balls import L1Ball
+from extremal.sets.simplices.boxes import BudgetBox, CappedSimplex, Hypersimplex
 
 REPEATS, SECONDS, BALL = 9, 0.05, L1Ball(1.0)
 

@@ -16,8 +16,8 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
-from extremal.sets.polytopes import Polytope
-from extremal.sets.transport import Birkhoff, TransportPolytope
+from extremal.sets.polytopes.general import Polytope
+from extremal.sets.polytopes.transport import Birkhoff, TransportPolytope
 
 CALLS = 25
 

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 
-from extremal.sets.nuclear import NuclearBall
+from extremal.sets.spectral.nuclear import NuclearBall
 
 ROWS, COLUMNS, ENTRIES, REPEATS = 20_000, 10_000, 2_000_000, 5
 TOLERANCES = (1e-4, 1e-8)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.methods import Budget
+from extremal.methods.base import Budget
 
 N, DIM = 60, 8
 

@@ -12,7 +12,8 @@ from cases import optimum
 from hypothesis import settings
 from server import TINY, Server
 
-from extremal import clock, datasets, downloads
+from extremal.files import datasets, downloads
+from extremal.support import clock
 
 settings.register_profile("extremal", derandomize=True, deadline=None, max_examples=60, database=None)
 settings.load_profile("extremal")

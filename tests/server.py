@@ -5,7 +5,7 @@ import itertools
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from extremal.datasets import DataSet
+from extremal.files.datasets import DataSet
 
 # 6000 rows, labels 1 and 2, column 3 of 3 always empty: more than a few pieces of a download
 LINES = [f"{1 + i % 3 // 2} 1:{i % 7 + 1} 2:0.5" for i in range(6000)]

@@ -10,12 +10,12 @@ from scipy.optimize import linprog
 from set_case import SetCase
 
 import extremal as ex
-from extremal.sets.columns import Columns
-from extremal.sets.composed import MinkowskiSum, ScaledSet, ShiftedSet
-from extremal.sets.images import LinearImage, Symmetrised
+from extremal.points.plain import Coordinate
+from extremal.sets.made.blocks import FacedProduct, FacedRows, Product, Rows
+from extremal.sets.made.by_columns import Columns
+from extremal.sets.made.images import LinearImage, Symmetrised
+from extremal.sets.made.sums import MinkowskiSum, ScaledSet, ShiftedSet
 from extremal.sets.oracle import Oracle
-from extremal.sets.products import FacedProduct, FacedRows, Product, Rows
-from extremal.vertices import Coordinate
 
 EXACT = {"presolve": False, "primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 OFFSET = np.array([3.0, -1.0, 0.0, 0.5, 20.0])

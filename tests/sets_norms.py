@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 from set_case import SetCase
 
-from extremal.sets.group_balls import GroupBall, LatentGroupBall
-from extremal.sets.norm_balls import L1Ball, L2Ball, LinfBall, LpBall, NormBall, WeightedL1Ball
-from extremal.sets.sorted_balls import ElasticBall, OwlBall
-from extremal.sets.sparse_balls import KNormBall, KSparseBall, KSupportBall
+from extremal.sets.norms.balls import L1Ball, L2Ball, LinfBall, LpBall, NormBall, WeightedL1Ball
+from extremal.sets.norms.groups import GroupBall, LatentGroupBall
+from extremal.sets.norms.sorted import ElasticBall, OwlBall
+from extremal.sets.norms.sparse import KNormBall, KSparseBall, KSupportBall
 
 Number = Callable[[np.ndarray], float]  # of a vector
 

@@ -10,10 +10,10 @@ import numpy as np
 from set_case import SetCase
 
 import extremal as ex
-from extremal.sets.bounded_l1 import BoundedL1Ball
-from extremal.sets.boxes import BudgetBox, CappedSimplex, Hypersimplex
-from extremal.sets.chains import Monotone
-from extremal.sets.simplices import UnitSimplex
+from extremal.sets.norms.bounded_l1 import BoundedL1Ball
+from extremal.sets.simplices.boxes import BudgetBox, CappedSimplex, Hypersimplex
+from extremal.sets.simplices.chains import Monotone
+from extremal.sets.simplices.plain import UnitSimplex
 
 INF = math.inf
 

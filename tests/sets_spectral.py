@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from set_case import SetCase
 
-from extremal.sets.max_norm import MaxNormBall
-from extremal.sets.nuclear import NuclearBall, SpectralBall
-from extremal.sets.symmetric import Fantope, Spectrahedron
+from extremal.sets.spectral.max_norm import MaxNormBall
+from extremal.sets.spectral.nuclear import NuclearBall, SpectralBall
+from extremal.sets.spectral.symmetric import Fantope, Spectrahedron
 
 
 def unit_rows(rng, m, k):

@@ -12,7 +12,9 @@ import pytest
 import test_catalogue
 
 import extremal as ex
-from extremal import data, gradients, losses, manifolds, methods, moves, objective, sets, steps, vertices
+from extremal import data, gradients, losses, methods, moves, points, sets, steps
+from extremal.objectives import base
+from extremal.points import manifolds
 
 SOURCE = Path(ex.__file__).parent
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
@@ -33,8 +35,8 @@ CLASSES = {name: item for name, item in PUBLIC.items() if inspect.isclass(item)}
 CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
     data.Data: cases.DATA + cases.SPECIAL_DATA,
     losses.Loss: cases.LOSSES + cases.SPECIAL_LOSSES + cases.MULTI_LOSSES,
-    objective.Objective: (cases.model(ex.Squared()), cases.separable(ex.Squared()), *cases.SPECIAL_OBJECTIVES),
-    vertices.Vertex: cases.VERTICES + cases.MATRIX_VERTICES,
+    base.Objective: (cases.model(ex.Squared()), cases.separable(ex.Squared()), *cases.SPECIAL_OBJECTIVES),
+    points.Vertex: cases.VERTICES + cases.MATRIX_VERTICES,
     gradients.Gradient: cases.GRADIENTS + cases.SPECIAL_GRADIENTS,
     moves.Move: cases.MOVES + cases.SPECIAL_MOVES,
     steps.Step: cases.STEPS,
@@ -62,7 +64,7 @@ def imports(path: Path) -> set[str]:
             assert node.level == 0, f"{path}: relative import"
             inside = [f"{node.module}.{alias.name}" for alias in node.names]
             found |= {name if name in known else node.module for name in inside}
-    found = {"extremal.driver" if name == "extremal" else name for name in found}  # the package itself holds all up to there
+    found = {"extremal.run.driver" if name == "extremal" else name for name in found}  # the package itself holds all up to there
     return {name.removeprefix("extremal.") for name in found if name.startswith("extremal.")}
 
 

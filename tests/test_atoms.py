@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.counting import CountedSet
 from extremal.moves.corrective import minimise, project
-from extremal.vertices import stack
-from extremal.vertices.stacks import Factors, Few, Mixed, Rows
+from extremal.points.stacks import Factors, Few, Mixed, Rows, stack
+from extremal.run.counting import CountedSet
 
 RNG = np.random.default_rng(0)
 ATOM_MOVES = (ex.Away(), ex.Pairwise(), ex.BlendedPairwise(), ex.FullyCorrective())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.active import rebuild
+from extremal.points.active import rebuild
 
 E3 = [ex.Coordinate(j, 1.0, (3,)) for j in range(3)]
 

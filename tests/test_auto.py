@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from test_newton import problem
 
 import extremal as ex
-from extremal.paths import ahead, inside
+from extremal.run.paths import ahead, inside
 
 RNG = np.random.default_rng(0)
 

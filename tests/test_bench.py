@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from test_cli import refused, run
 
-from extremal import datasets
-from extremal.bench import (
+from extremal.checks import InputError
+from extremal.files import datasets
+from extremal.run.result import Trace
+from extremal_lab.bench import (
     iterations,
     machine,
     memory,
@@ -29,9 +31,7 @@ from extremal.bench import (
     variance,
     worker,
 )
-from extremal.bench.timing import Measurement, Skipped
-from extremal.checks import InputError
-from extremal.result import Trace
+from extremal_lab.bench.timing import Measurement, Skipped
 
 UNIT = "scipy full gradients"
 
@@ -189,7 +189,7 @@ def test_every_part_runs(part):
 
 @pytest.mark.parametrize("part", worker.PARTS)
 def test_every_part_has_every_level(part):
-    module = __import__(f"extremal.bench.{part}", fromlist=["LEVELS"])
+    module = __import__(f"extremal_lab.bench.{part}", fromlist=["LEVELS"])
     assert set(module.LEVELS) == set(suite.LEVELS)
     assert module.PART == part
 
@@ -292,7 +292,7 @@ def test_memory_is_held_against_its_bound(monkeypatch):
 
 def test_the_peak_of_a_process_is_its_own():
     """What is allocated shows, also after it has been given back."""
-    code = "from extremal.bench.machine import peak_memory as p; a = p(); x = bytearray(50_000_000); del x; print(p() - a)"
+    code = "from extremal_lab.bench.machine import peak_memory as p; a = p(); x = bytearray(50_000_000); del x; print(p() - a)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 45e6 < int(out.stdout) < 60e6
 
@@ -502,9 +502,9 @@ def test_without_matplotlib_the_numbers_are_written_all_the_same(canned, tmp_pat
 
 def test_the_command_needs_no_extras():
     """Everything it imports is there without matplotlib, plotly, scikit-learn and the like."""
-    modules = ", ".join(f"extremal.bench.{name}" for name in (*worker.PARTS, "report", "picture", "suite", "worker"))
+    modules = ", ".join(f"extremal_lab.bench.{name}" for name in (*worker.PARTS, "report", "picture", "suite", "worker"))
     absent = "('matplotlib', 'plotly', 'sklearn', 'platformdirs', 'pooch', 'requests', 'pandas', 'highspy', 'networkx')"
-    code = f"import sys; sys.modules.update(dict.fromkeys({absent})); import {modules}, extremal.cli.bench"
+    code = f"import sys; sys.modules.update(dict.fromkeys({absent})); import {modules}, extremal_lab.commands.bench"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -11,14 +11,14 @@ import scipy.sparse as sp
 from scipy.optimize import minimize as scipy_minimize
 
 import extremal as ex
-from extremal.bench import equal, l1_peers, l1_problems, peer_l1, practical, projected
-from extremal.bench.equal import Contest, Ran
-from extremal.bench.peer_l1 import Given
-from extremal.bench.problems import generated
-from extremal.bench.timing import Measurement, Skipped
 from extremal.checks import InputError
-from extremal.experiments.reference import reference
-from extremal.methods import METHODS
+from extremal.methods.names import METHODS
+from extremal_lab.bench import equal, l1_peers, l1_problems, peer_l1, practical, projected
+from extremal_lab.bench.equal import Contest, Ran
+from extremal_lab.bench.peer_l1 import Given
+from extremal_lab.bench.problems import generated
+from extremal_lab.bench.timing import Measurement, Skipped
+from extremal_lab.reproduction.reference import reference
 
 
 def run(score, grads=1, cpu=1.0):

@@ -15,11 +15,11 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal import bursts
 from extremal.kernels import codes, oracles
 from extremal.kernels.burst import rescale
-from extremal.methods import Budget
-from extremal.solver import prepare
+from extremal.methods.base import Budget
+from extremal.run import bursts
+from extremal.run.loop import prepare
 
 N, DIM = 120, 24
 RNG = np.random.default_rng(5)
@@ -126,7 +126,7 @@ def count(monkeypatch):
 def test_every_pair_makes_the_iterations_of_the_loop(name, where, count, monkeypatch):
     """Ten thousand of them for one estimator and one set of each kind, some hundreds for the others."""
     steps = 10_000 if name in ONE_EACH and where in ONE_SET_EACH else 500
-    monkeypatch.setattr("extremal.sampling._STEPS", 97)  # many draws, and calls, and no round number
+    monkeypatch.setattr("extremal.gradients.sampling._STEPS", 97)  # many draws, and calls, and no round number
     f = model(SPARSE)
     record = ex.Record(every=steps / 20, what=("value", "x"))
     fast, slow = both(f, SETS[where], ESTIMATORS[name], max_iter=steps, record=record)
@@ -219,7 +219,7 @@ WIDE = {
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("where", WIDE)
 def test_the_index_finds_what_a_look_at_each_coordinate_finds(name, where, monkeypatch):
-    monkeypatch.setattr("extremal.bursts.run._worth_it", lambda *args: True)  # it would pay later only for some
+    monkeypatch.setattr("extremal.run.bursts.run._worth_it", lambda *args: True)  # it would pay later only for some
     f, gradient = wide_model(), dataclasses.replace(ESTIMATORS[name], batch=2)
     method = ex.Method(gradient, step_of(gradient))
     setup = prepare("minimize", f, WIDE[where], method, None, 0, Budget(max_iter=800), in_bursts=True)

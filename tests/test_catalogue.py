@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import extremal as ex
-from extremal.sets import Faced, Projectable
-from extremal.vertices import least
+from extremal.points.vertex import least
+from extremal.sets.base import Faced, Projectable
 
 CASES = (*sets_norms.CASES, *sets_simplices.CASES, *sets_spectral.CASES, *sets_polytopes.CASES, *sets_composed.CASES)
 EVERY = pytest.mark.parametrize("case", CASES, ids=str)

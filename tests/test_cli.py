@@ -16,12 +16,13 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import extremal as ex
-from extremal import cli, models
+from extremal import cli
 from extremal.cli import progress, solving
+from extremal.files import models
 from extremal.kernels.jit import KEPT
-from extremal.methods import METHODS
-from extremal.named_losses import FORMS
-from extremal.sets import SETS
+from extremal.losses.named import FORMS
+from extremal.methods.names import METHODS
+from extremal.sets.parse import SETS
 
 PLAIN = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None, "GITHUB_ACTIONS": None}  # not a terminal, whatever the surroundings say
 # a shell's background jobs start with Ctrl-C switched off, so the child switches it on
@@ -707,9 +708,9 @@ def test_what_lists_say():
 
 def test_demo_passes_on_where_the_picture_goes(data, monkeypatch):
     called = []
-    fake = types.ModuleType("extremal.experiments.demo")
+    fake = types.ModuleType("extremal_lab.reproduction.demo")
     fake.run = lambda out, console: called.append((out, console))
-    monkeypatch.setitem(sys.modules, "extremal.experiments.demo", fake)
+    monkeypatch.setitem(sys.modules, "extremal_lab.reproduction.demo", fake)
     assert run("demo", "--out", "p.png").exit_code == 0
     assert run("demo").exit_code == 0
     assert [out for out, _ in called] == [Path("p.png"), Path("extremal-demo.png")]

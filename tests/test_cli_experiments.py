@@ -15,9 +15,9 @@ import pytest
 from test_cli import CHILD, refused, run
 from test_experiments import libsvm
 
-from extremal import datasets
 from extremal.cli import experiments
-from extremal.experiments import FIGURES, pictures
+from extremal.files import datasets
+from extremal_lab.reproduction import FIGURES, pictures
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 
 import extremal as ex
 from extremal import cli
-from extremal.files import load, read_features
-from extremal.models import Model, load_model, save_model
+from extremal.files.models import Model, load_model, save_model
+from extremal.files.tables import load, read_features
 
 MANY = int(os.environ.get("EXTREMAL_FUZZ", "1"))
 CASES = 40 * MANY  # of each kind of file

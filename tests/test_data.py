@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from cases import DATA, DIM, MATRIX, N
 
 import extremal as ex
-from extremal.data import as_data
+from extremal.data.accept import as_data
 
 IDX = {
     "all": None,

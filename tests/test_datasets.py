@@ -15,11 +15,11 @@ from test_cli import PLAIN, refused
 from typer.testing import CliRunner
 
 import extremal as ex
-from extremal import datasets
 from extremal.checks import InputError
 from extremal.cli.data import data_app
-from extremal.datasets import CATALOGUE
-from extremal.experiments import standins
+from extremal.files import datasets
+from extremal.files.datasets import CATALOGUE
+from extremal_lab.reproduction import standins
 
 pytestmark = pytest.mark.usefixtures("user", "waits")
 

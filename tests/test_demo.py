@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from test_cli import refused, run
 
-from extremal.experiments import demo, extras
+from extremal_lab.reproduction import demo, extras
 
 ROOT = Path(__file__).parents[1]
 

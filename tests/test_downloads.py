@@ -14,10 +14,10 @@ import pooch
 import pytest
 from server import BODY, TINY, cut, cut_without_length, good, ignores_range, names, no_length, other_range, stall, status
 
-from extremal import datasets, downloads
 from extremal.checks import InputError
-from extremal.datasets import CATALOGUE, DownloadError
-from extremal.outputs import is_open, locked
+from extremal.files import datasets, downloads
+from extremal.files.datasets import CATALOGUE, DownloadError
+from extremal.files.outputs import is_open, locked
 
 pytestmark = pytest.mark.usefixtures("user", "waits")
 

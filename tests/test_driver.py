@@ -11,8 +11,8 @@ import pytest
 from cases import DIM, METHODS, N, full, gap, model, slides
 
 import extremal as ex
-from extremal.clock import Clock
-from extremal.gradients import Facts
+from extremal.gradients.base import Facts
+from extremal.support.clock import Clock
 
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS, ids=repr)
 C = ex.L1Ball(2.0)

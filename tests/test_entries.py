@@ -12,11 +12,14 @@ import pytest
 from cases import GRADIENTS, LOSSES
 
 import extremal as ex
-from extremal import Entries, FactoredMatrix, checks, iterates
-from extremal.observed import MatrixSum, Observed, Positions
-from extremal.sets import ConvexSet
-from extremal.sets.base import refuse_non_finite
-from extremal.vertices import Combination, Coordinate, DenseVertex, LowRank, RankOne, SparseVertex, dot64
+from extremal import Entries, FactoredMatrix, checks
+from extremal.points import iterates
+from extremal.points.composed import Combination
+from extremal.points.entries_gradient import MatrixSum, Observed, Positions
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.points.vertex import dot64
+from extremal.sets.base import ConvexSet, refuse_non_finite
 
 M, N, COUNT = 7, 5, 60
 RADIUS = 3.0

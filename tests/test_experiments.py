@@ -13,7 +13,10 @@ import pytest
 
 import extremal as ex
 from extremal.checks import InputError
-from extremal.experiments import (
+from extremal.methods.base import Budget
+from extremal.methods.names import METHODS
+from extremal.methods.parse import Tuned, full_name, recipe
+from extremal_lab.reproduction import (
     FIGURES,
     Figure,
     Problem,
@@ -30,11 +33,9 @@ from extremal.experiments import (
     studies,
     tasks,
 )
-from extremal.experiments.plan import Curve, Panel, Work
-from extremal.experiments.recipes import Tuned, full_name, recipe
-from extremal.experiments.store import Store
-from extremal.experiments.studies import Finding
-from extremal.methods import METHODS, Budget
+from extremal_lab.reproduction.plan import Curve, Panel, Work
+from extremal_lab.reproduction.store import Store
+from extremal_lab.reproduction.studies import Finding
 
 
 def libsvm(path, n=200, d=6, seed=0):
@@ -214,7 +215,7 @@ def test_p_passes_are_p_minus_1_steps_of_frank_wolfe_and_the_settings_say_so(fil
 
 
 def test_runs_are_the_same_to_the_last_bit(file, tmp_path):
-    from extremal.experiments.pool import run_all
+    from extremal_lab.reproduction.pool import run_all
 
     runs = [run_of(file, method=m, seed=s) for m in ("sarah-fw", "negiar-sfw") for s in (0, 1)]
     here = {run: run.execute() for run in runs}
@@ -712,8 +713,8 @@ def test_the_sizes_of_table_2_are_judged():
 
 
 def test_the_ledger_in_markdown(figure, panels, tmp_path):
-    from extremal.experiments import reproduce
-    from extremal.experiments.markdown import write_ledger
+    from extremal_lab.reproduction import reproduce
+    from extremal_lab.reproduction.markdown import write_ledger
 
     done = [(figure, panels)]
     said = report.report("title", done, quick=False, ledger=ledger.judge(done, []))
@@ -732,7 +733,7 @@ def test_studies_on_data_of_ones_own(name, file, tmp_path):
     """Fewer rows than the study asks for: it takes what there is."""
     from rich.console import Console
 
-    from extremal.experiments.studies import run_studies
+    from extremal_lab.reproduction.studies import run_studies
 
     with open(tmp_path / "said", "w") as said:
         (found,) = run_studies([name], Work(Store(tmp_path / "kept")), Console(file=said), quick=True, data=str(file))
@@ -754,7 +755,7 @@ def test_progress_without_a_terminal_stays_off_stdout(monkeypatch, capsys):
 
 
 def test_the_memory_of_a_table_is_seen(tmp_path):
-    from extremal.experiments.memory import Memory
+    from extremal_lab.reproduction.memory import Memory
 
     libsvm(tmp_path / "wide.svm", n=500, d=60)
     source = sources.resolve(str(tmp_path / "wide.svm"))

@@ -11,9 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal import FactoredMatrix, iterates
-from extremal.factored import factors
-from extremal.vertices import Chord, Combination, Coordinate, DenseVertex, LowRank, RankOne, SparseVertex, dot64
+from extremal import FactoredMatrix
+from extremal.points import iterates
+from extremal.points.composed import Chord, Combination
+from extremal.points.factored import factors
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.points.vertex import dot64
 
 M, N = 7, 5
 RNG = np.random.default_rng(0)

@@ -11,10 +11,10 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal import models, outputs
-from extremal.files import load
-from extremal.models import Model, save_model
-from extremal.outputs import check_out
+from extremal.files import models, outputs
+from extremal.files.models import Model, save_model
+from extremal.files.outputs import check_out
+from extremal.files.tables import load
 
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TEXT = "+1 1:0.5 3:-2e1\n-1 2:1\n"

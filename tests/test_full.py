@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from cases import LOSSES, truth
 
 import extremal as ex
-from extremal import objective
 from extremal.kernels import full, parts
+from extremal.objectives import base
 
 N, D = 400, 30
 
@@ -78,7 +78,7 @@ def test_a_pass_is_what_numpy_says(loss, dtype, index, of_x, threads):
 @pytest.mark.parametrize("kind", ["csr", "dense"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_number_of_threads_changes_no_bit(kind, dtype, threads, monkeypatch):
-    monkeypatch.setattr(objective, "BLOCK", 200)
+    monkeypatch.setattr(base, "BLOCK", 200)
     A = matrix(dtype=dtype)
     f, x = ex.LinearModel(ex.Logistic(), A if kind == "csr" else A.toarray(), targets(ex.Logistic())), np.linspace(-1, 1, D)
     found = []
@@ -160,8 +160,8 @@ class Mine:
 @pytest.mark.parametrize("kind", ["csr", "dense"])
 @pytest.mark.parametrize("chunk", [7, N, 10**6])
 def test_a_loss_of_the_users_own(kind, chunk, monkeypatch):
-    monkeypatch.setattr(objective, "CHUNK", chunk)
-    monkeypatch.setattr(objective, "BLOCK", 10 * chunk)
+    monkeypatch.setattr(base, "CHUNK", chunk)
+    monkeypatch.setattr(base, "BLOCK", 10 * chunk)
     A, y = matrix(), targets(ex.Squared())
     mine, ours = (ex.LinearModel(loss, A if kind == "csr" else A.toarray(), y) for loss in (Mine(), ex.Squared()))
     x = np.linspace(-1, 1, D)
@@ -173,7 +173,7 @@ def test_a_loss_of_the_users_own(kind, chunk, monkeypatch):
 
 
 def test_a_users_loss_is_not_called_from_threads(threads, monkeypatch):
-    monkeypatch.setattr(objective, "BLOCK", 200)
+    monkeypatch.setattr(base, "BLOCK", 200)
     monkeypatch.setattr(parts, "ThreadPoolExecutor", None)
     threads(2)
     f = ex.LinearModel(Mine(), matrix().toarray(), targets(ex.Squared()))

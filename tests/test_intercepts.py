@@ -8,7 +8,7 @@ import scipy.optimize as so
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.boxed import BoxQuadratic
+from extremal.quadratic.box import BoxQuadratic
 
 N, DIM = 240, 6
 RNG = np.random.default_rng(5)

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal import libsvm
+from extremal.files import libsvm
 from extremal.kernels import libsvm as kernel
 
 compiled = pytest.mark.skipif(not kernel.COMPILED, reason="NUMBA_DISABLE_JIT is set, and the kernel is not in use")

@@ -9,17 +9,18 @@ import scipy.sparse as sp
 from scipy.optimize import minimize as scipy_minimize
 
 import extremal as ex
-from extremal import hessians, weights
 from extremal.kernels import master
 from extremal.kernels.elementary import exp_negative, log1p_unit
 from extremal.kernels.terms import line, terms
-from extremal.losses import compiled
-from extremal.moves import newton, newton_model
-from extremal.moves.newton import coordinates, least
-from extremal.moves.newton_model import armijo
+from extremal.losses.margin import compiled
+from extremal.moves.newton import model, spikes
+from extremal.moves.newton.model import armijo
+from extremal.moves.newton.spikes import coordinates, least
+from extremal.objectives import hessians
+from extremal.objectives.on_columns import has_slices, sliced
+from extremal.quadratic import simplex
+from extremal.quadratic.simplex import Quadratic, bfgs
 from extremal.sets.base import Spikes
-from extremal.slices import has_slices, sliced
-from extremal.weights import Quadratic, bfgs
 
 LOSSES = (ex.Logistic(), ex.NonlinearLeastSquares(), ex.Squared(), ex.Huber(0.7))
 
@@ -145,12 +146,12 @@ def test_rounds_never_increase_the_function():
 
 def test_the_compiled_forms_have_the_same_constants():
     for name in ("RIDGE", "FLAT", "TRIES", "NOTHING", "ROUNDS"):
-        assert getattr(master, name) == getattr(weights, name)
+        assert getattr(master, name) == getattr(simplex, name)
     for name in ("INNER", "EARLY"):
-        assert getattr(master, name) == getattr(newton, name)
+        assert getattr(master, name) == getattr(spikes, name)
     for name in ("SUFFICIENT", "TAIL", "OUTWARD"):
-        assert getattr(master, name) == getattr(newton_model, name)
-    assert newton_model.UNSEEN[1] == master.UNSEEN
+        assert getattr(master, name) == getattr(model, name)
+    assert model.UNSEEN[1] == master.UNSEEN
 
 
 # slices
@@ -180,7 +181,7 @@ def test_many_columns_go_by_products(monkeypatch):
     f = problem(ex.Logistic(), sparse=True)
     part, z = sliced(f, np.arange(1, 12)), f.margins(np.full(12, 0.1))
     H = part.hessian(z)
-    monkeypatch.setattr("extremal.slices._OfRows.most", 5)
+    monkeypatch.setattr("extremal.objectives.on_columns._OfRows.most", 5)
     products = part.hessian(z)
     assert not isinstance(products, np.ndarray)
     np.testing.assert_allclose(products.diagonal(), H.diagonal(), atol=1e-14)
@@ -358,7 +359,7 @@ def test_a_sample_counts_its_rows():
 
 def test_every_product_with_a_hessian_counts(monkeypatch):
     f, asked = problem(ex.Logistic(), n=12_000, sparse=True), []
-    monkeypatch.setattr("extremal.slices._OfRows.most", 3)
+    monkeypatch.setattr("extremal.objectives.on_columns._OfRows.most", 3)
     matmul = hessians.Products.__matmul__
     monkeypatch.setattr(hessians.Products, "__matmul__", lambda self, u: asked.append(1) or matmul(self, u))
     r = ex.minimize(f, ex.L1Ball(1.0), ex.NewtonFW(parts=1), tol=1e-8)

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal import output_slices
-from extremal.slices import has_slices, sliced
+from extremal.objectives import on_columns_multi
+from extremal.objectives.on_columns import has_slices, sliced
 
 N, D, K = 150, 5, 3
 RNG = np.random.default_rng(3)
@@ -49,7 +49,7 @@ def test_hessians_are_derivatives_of_gradients_formed_or_not(loss, y, kind, weig
         e = e.reshape(D, K)
         columns.append(((f.grad(x + e) - f.grad(x - e)) / (2 * h)).reshape(-1)[W])
     np.testing.assert_allclose(H, np.stack(columns), atol=1e-7)
-    monkeypatch.setattr(output_slices, "WIDE", 2)
+    monkeypatch.setattr(on_columns_multi, "WIDE", 2)
     products = sliced(f, W).hessian(z)
     np.testing.assert_allclose(np.stack([products @ e for e in np.eye(len(W))]), H, atol=1e-12)
     if model is ex.LinearModel:
@@ -70,7 +70,7 @@ def test_newton_steps_over_matrices_agree_with_first_order_methods(loss, y, C, m
 
 
 def test_many_coordinates_go_by_products_and_converge(monkeypatch, model):
-    monkeypatch.setattr(output_slices, "WIDE", 4)
+    monkeypatch.setattr(on_columns_multi, "WIDE", 4)
     f = model(ex.Multinomial(K), sp.csr_array(A), CLASSES)
     for C in (ex.L1Ball(3.0), ex.Box(-0.5, 0.5)):
         r = ex.minimize(f, C, tol=1e-7)

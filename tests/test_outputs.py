@@ -20,11 +20,13 @@ from scipy.optimize import minimize as scipy_minimize
 from scipy.special import log_softmax, softmax
 
 import extremal as ex
-from extremal.losses import MultiLoss
-from extremal.multi_losses import Multinomial, MultiTask
-from extremal.sets.group_balls import GroupBall
-from extremal.sets.nuclear import NuclearBall
-from extremal.vertices import Combination, LowRank, RankOne, SparseVertex
+from extremal.losses.base import MultiLoss
+from extremal.losses.multi import Multinomial, MultiTask
+from extremal.points.composed import Combination
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.plain import SparseVertex
+from extremal.sets.norms.groups import GroupBall
+from extremal.sets.spectral.nuclear import NuclearBall
 
 N, D, K = 60, 8, 3
 RNG = np.random.default_rng(7)

@@ -20,9 +20,9 @@ import pytest
 pytest.importorskip("plotly", reason="plotly is not installed")
 
 from extremal.checks import InputError
-from extremal.experiments.colours import OTHERS, STRONG
-from extremal.experiments.page import page, write_page
-from extremal.experiments.report import CSV_COLUMNS
+from extremal_lab.reproduction.colours import OTHERS, STRONG
+from extremal_lab.reproduction.page import page, write_page
+from extremal_lab.reproduction.report import CSV_COLUMNS
 
 ROWS, SEEDS = 12, 3
 METHODS = [("sarah-fw", "Algorithm 1 (Sarah FW)", True), ("frank-wolfe", "Frank-Wolfe", False), ("svrf", "SVRF <& co>", False)]

@@ -18,12 +18,12 @@ import pytest
 import scipy.linalg  # noqa: F401  brings a BLAS of its own
 import threadpoolctl
 
-from extremal import outputs
 from extremal.checks import InputError
-from extremal.experiments import pool, store
-from extremal.experiments.pool import WorkerError, run_all
-from extremal.experiments.progress import Pace
-from extremal.experiments.store import Store
+from extremal.files import outputs
+from extremal_lab.reproduction import pool, store
+from extremal_lab.reproduction.pool import WorkerError, run_all
+from extremal_lab.reproduction.progress import Pace
+from extremal_lab.reproduction.store import Store
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,8 @@ from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {tests!r})
 from test_pool import Square
-from extremal.experiments.pool import run_all
-from extremal.experiments.store import Store
+from extremal_lab.reproduction.pool import run_all
+from extremal_lab.reproduction.store import Store
 if __name__ == "__main__":
     store = Store(Path({kept!r}))
     store.code = {code!r}  # the sources may change while the tests run

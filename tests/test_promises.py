@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.intercepts import InterceptModel
-from extremal.lazy import imported, unbroken
-from extremal.vertices import DenseVertex
+from extremal.objectives.intercept import InterceptModel
+from extremal.points.plain import DenseVertex
+from extremal.support.lazy import imported, unbroken
 
 RNG = np.random.default_rng(0)
 

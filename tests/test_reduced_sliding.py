@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from cases import DIM, MATRIX, N, full, gap, model, project, separable
 
 import extremal as ex
-from extremal.factored import FactoredMatrix
-from extremal.hull import Hull
 from extremal.kernels import pairwise
-from extremal.methods import Budget
-from extremal.moves.prox import Probe, Solver
+from extremal.methods.base import Budget
+from extremal.moves.sliding.prox import Probe, Solver
+from extremal.points.factored import FactoredMatrix
+from extremal.quadratic.atoms import Hull
 
 ESTIMATORS = ("saga", "sarah", "saga-sarah", "svrg")
 POLYTOPE = ex.Polytope(A_ub=np.vstack([np.ones(DIM), np.arange(DIM)]), b_ub=[1.0, 2.0], bounds=(-0.5, 1.0))

@@ -17,13 +17,13 @@ from scipy.optimize import minimize as scipy_minimize
 
 import extremal as ex
 from extremal.checks import InputError, NonFiniteError
-from extremal.experiments import reference as module
-from extremal.experiments import working_set
-from extremal.experiments.interior import Curved, descend, polish, secant, second
-from extremal.experiments.lifts import lift, to_boundary
-from extremal.experiments.reference import Reference, reference
-from extremal.experiments.working_set import by_columns
-from extremal.sets import ConvexSet
+from extremal.sets.base import ConvexSet
+from extremal_lab.reproduction import reference as module
+from extremal_lab.reproduction import working_set
+from extremal_lab.reproduction.interior import Curved, descend, polish, secant, second
+from extremal_lab.reproduction.lifts import lift, to_boundary
+from extremal_lab.reproduction.reference import Reference, reference
+from extremal_lab.reproduction.working_set import by_columns
 
 FOLDER = os.environ.get("EXTREMAL_DATA")
 CONVEX = tuple(loss for loss in cases.LOSSES if loss.convex)
@@ -750,7 +750,7 @@ KNOWN = {("a8a", 20): 0.330905181, ("w8a", 20): 0.227847852, ("mushrooms", 20): 
 
 @cache
 def real_problem(name: str, loss: str = "Logistic") -> ex.LinearModel:
-    from extremal.files import load
+    from extremal.files.tables import load
 
     A, y = load(next(p for p in (Path(str(FOLDER)) / (name + end) for end in ("", ".xz", ".bz2", ".gz")) if p.exists()))
     low, high = getattr(ex, loss)().labels

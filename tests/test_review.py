@@ -17,7 +17,7 @@ from cases import DIM, LOSSES, MATRIX, N, gap, model, separable, targets
 import extremal as ex
 from extremal.checks import UnsolvedError
 from extremal.gradients import table
-from extremal.methods import METHODS
+from extremal.methods.names import METHODS
 
 C = ex.L1Ball(2.0)
 

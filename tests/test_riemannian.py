@@ -12,10 +12,10 @@ import scipy.linalg
 from cases import model
 
 import extremal as ex
-from extremal.counting import CountedObjective
-from extremal.manifolds import frame
 from extremal.moves.geodesic import GeodesicDirection
-from extremal.result import Calls
+from extremal.points.manifolds import frame
+from extremal.run.counting import CountedObjective
+from extremal.run.result import Calls
 
 M = ex.SPD()
 SIZES = pytest.mark.parametrize("d", [1, 2, 5])

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.rounding import settle, violation
+from extremal.rounding.exact import settle, violation
 
 SIZES = st.sampled_from([1, 2, 3, 7, 10, 100, 1000, 100_000])
 NUMBERS = st.sampled_from([1.0, 0.1, 1e-3, 1e6, 1 / 3, 0.7, 2.0, math.pi])

@@ -15,14 +15,17 @@ import scipy.sparse as sp
 from sets_composed import CORNERS, TALL, WIDE, best_corner, corner_distance, largest_entry, transposition
 
 import extremal as ex
-from extremal.sets import Faced, Projectable
-from extremal.sets.composed import MinkowskiSum, ScaledSet, ShiftedSet
-from extremal.sets.cuts import AffineCut
-from extremal.sets.images import LinearImage, Symmetrised
+from extremal.points.blocks import Blocks, joined, parted
+from extremal.points.composed import Combination
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.points.vertex import least
+from extremal.sets.base import Faced, Projectable
+from extremal.sets.made.blocks import FacedProduct, FacedRows, Product, Rows
+from extremal.sets.made.cuts import AffineCut
+from extremal.sets.made.images import LinearImage, Symmetrised
+from extremal.sets.made.sums import MinkowskiSum, ScaledSet, ShiftedSet
 from extremal.sets.oracle import Oracle
-from extremal.sets.products import FacedProduct, FacedRows, Product, Rows
-from extremal.vertices import Combination, Coordinate, DenseVertex, LowRank, RankOne, SparseVertex, least
-from extremal.vertices.blocks import Blocks, joined, parted
 
 SHORT = 0.25  # by how much the bounds of the oracle below fall short of the minimum
 

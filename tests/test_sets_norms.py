@@ -14,12 +14,13 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog, minimize, minimize_scalar
 
 import extremal as ex
-from extremal.sets import Projectable
-from extremal.sets.group_balls import GroupBall, LatentGroupBall
-from extremal.sets.norm_balls import LpBall, NormBall, WeightedL1Ball
-from extremal.sets.sorted_balls import ElasticBall, OwlBall
-from extremal.sets.sparse_balls import KNormBall, KSparseBall, KSupportBall
-from extremal.vertices import Combination, SparseVertex
+from extremal.points.composed import Combination
+from extremal.points.plain import SparseVertex
+from extremal.sets.base import Projectable
+from extremal.sets.norms.balls import LpBall, NormBall, WeightedL1Ball
+from extremal.sets.norms.groups import GroupBall, LatentGroupBall
+from extremal.sets.norms.sorted import ElasticBall, OwlBall
+from extremal.sets.norms.sparse import KNormBall, KSparseBall, KSupportBall
 
 D = 6
 entries = st.floats(-2, 2, width=32) | st.sampled_from([0.0, 1.0, -1.0])

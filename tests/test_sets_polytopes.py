@@ -16,13 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.sets import Faced
-from extremal.sets.base import Warm
-from extremal.sets.graphs import Matchings, SpanningTrees
+from extremal.sets.base import Faced, Warm
 from extremal.sets.membership import distance, member
-from extremal.sets.paths import PathPolytope
-from extremal.sets.polytopes import ConvexHull, IntegerHull, Polytope
-from extremal.sets.transport import Birkhoff, TransportPolytope
+from extremal.sets.polytopes.general import ConvexHull, IntegerHull, Polytope
+from extremal.sets.polytopes.graphs import Matchings, SpanningTrees
+from extremal.sets.polytopes.paths import PathPolytope
+from extremal.sets.polytopes.transport import Birkhoff, TransportPolytope
 
 seeds = st.integers(0, 2**32 - 1)
 TRIANGLE = [(0, 1), (1, 2), (2, 0)]

@@ -14,10 +14,10 @@ from scipy.optimize import brentq, linprog
 from sets_simplices import budget_corners, budget_point, farthest
 
 import extremal as ex
-from extremal.sets.boxes import BudgetBox, CappedSimplex, Hypersimplex
-from extremal.sets.chains import Monotone
-from extremal.sets.simplices import UnitSimplex
-from extremal.vertices import Coordinate, DenseVertex, SparseVertex
+from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.sets.simplices.boxes import BudgetBox, CappedSimplex, Hypersimplex
+from extremal.sets.simplices.chains import Monotone
+from extremal.sets.simplices.plain import UnitSimplex
 
 INF, NAN = math.inf, math.nan
 whole = arrays(np.float64, 9, elements=st.integers(-3, 3).map(float))  # with many ties

@@ -9,15 +9,15 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.factored import FactoredMatrix
-from extremal.sets import lanczos
-from extremal.sets.lanczos import singular, smallest
-from extremal.sets.max_norm import MaxNormBall
+from extremal.points.factored import FactoredMatrix
+from extremal.points.low_rank import LowRank, RankOne
 from extremal.sets.membership import member
-from extremal.sets.nuclear import NuclearBall, SpectralBall
-from extremal.sets.operators import Products
-from extremal.sets.symmetric import Fantope, Spectrahedron
-from extremal.vertices import LowRank, RankOne
+from extremal.sets.spectral import lanczos
+from extremal.sets.spectral.lanczos import singular, smallest
+from extremal.sets.spectral.max_norm import MaxNormBall
+from extremal.sets.spectral.nuclear import NuclearBall, SpectralBall
+from extremal.sets.spectral.operators import Products
+from extremal.sets.spectral.symmetric import Fantope, Spectrahedron
 
 TOL = 1e-8
 

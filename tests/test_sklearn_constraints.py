@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, linprog
 
 import extremal as ex
-from extremal.constraints import read_constraint
-from extremal.rounding import settle, violation
+from extremal.rounding.exact import settle, violation
+from extremal.sets.words.read import read_constraint
 from extremal.sklearn import ConstrainedLinearRegression
 
 INF = math.inf

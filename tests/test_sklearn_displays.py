@@ -22,11 +22,11 @@ from extremal.sklearn import (
     SimplexRegression,
     SparseLogisticPath,
     SparseLogisticPathCV,
-    drawing,
     plot_coefficients,
     plot_convergence,
     plot_path,
 )
+from extremal.sklearn.plots import drawing
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")

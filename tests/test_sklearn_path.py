@@ -20,7 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import extremal as ex
-from extremal.sklearn import SparseLogisticPath, SparseLogisticPathCV, ball_paths, path_folds
+from extremal.sklearn import SparseLogisticPath, SparseLogisticPathCV
+from extremal.sklearn.paths import balls, folds
 
 RADII = [0.3, 1.0, 3.0]
 BOTH = [SparseLogisticPath, SparseLogisticPathCV]
@@ -92,8 +93,8 @@ def test_the_grid_ends_where_more_radius_is_worth_little():
         level = np.full(300, np.log(y.mean() / (1 - y.mean())))
         first, last = (np.abs(X.T @ (s / (1 + np.exp(s * z)))).max() for z in (level, model.decision_function(scale * X)))
         assert 0.04 < last / first < 0.06
-        np.testing.assert_allclose(model.radii_[0] * ball_paths.SPAN, model.radii_[-1])
-        np.testing.assert_allclose(np.diff(np.log(model.radii_)), np.log(ball_paths.SPAN) / 29)
+        np.testing.assert_allclose(model.radii_[0] * balls.SPAN, model.radii_[-1])
+        np.testing.assert_allclose(np.diff(np.log(model.radii_)), np.log(balls.SPAN) / 29)
         assert (np.diff(model.objectives_) < 0).all()
 
 
@@ -254,15 +255,15 @@ def test_scores_are_those_of_the_folds():
 
 def test_the_radius_is_the_best_or_the_smallest_that_is_as_good():
     scores = np.array([[0.1, 0.5, 0.8, 0.8], [0.3, 0.7, 0.8, 0.8], [0.2, 0.78, 0.7, 0.7]])
-    assert path_folds.chosen(scores, "best") == 2
+    assert folds.chosen(scores, "best") == 2
     mean, error = scores.mean(axis=0), scores[:, 2].std(ddof=1) / np.sqrt(3)
     assert mean[1] < mean[2] - error
-    assert path_folds.chosen(scores, "one-std") == 2
+    assert folds.chosen(scores, "one-std") == 2
     scores[0, 1] = 0.75
-    assert path_folds.chosen(scores, "one-std") == 1
-    assert path_folds.chosen(scores[:1], "one-std") == 2
+    assert folds.chosen(scores, "one-std") == 1
+    assert folds.chosen(scores[:1], "one-std") == 2
     with pytest.raises(ex.InputError, match="finite scores"):
-        path_folds.chosen(np.array([[0.0, np.nan]]), "best")
+        folds.chosen(np.array([[0.0, np.nan]]), "best")
 
 
 def test_one_std_is_sparser():

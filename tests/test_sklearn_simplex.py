@@ -25,8 +25,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import extremal as ex
 from extremal.sklearn import SimplexRegression, StackingWeights
-from extremal.sklearn import simplex_rows as rows_module
-from extremal.sklearn.mixture_loss import FLOOR, MixtureLogLoss
+from extremal.sklearn.simplex import rows as rows_module
+from extremal.sklearn.simplex.mixture_loss import FLOOR, MixtureLogLoss
 
 SOLVERS = ("active_set", "newton")
 MODELS = [("ridge", Ridge()), ("linear", LinearRegression())]

@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import linprog
 
 import extremal as ex
-from extremal import datasets
-from extremal.datasets import CATALOGUE
-from extremal.experiments import standins
+from extremal.files import datasets
+from extremal.files.datasets import CATALOGUE
+from extremal_lab.reproduction import standins
 
 pytestmark = pytest.mark.usefixtures("user", "waits")
 

@@ -75,7 +75,7 @@ def test_importing_the_package_imports_nothing():
 @pytest.mark.parametrize("data", ["", SPARSE])
 def test_a_run_imports_what_it_needs(data):
     modules = loaded(PROBLEM + data + RUN)
-    assert not modules & (OTHERS | {"scipy.optimize", "scipy.stats", "scipy.sparse.linalg", "extremal.datasets"})
+    assert not modules & (OTHERS | {"scipy.optimize", "scipy.stats", "scipy.sparse.linalg", "extremal.files.datasets"})
     assert parts(modules, "extremal.methods") == {"auto", "base", "newton"}
     assert parts(modules, "extremal.moves") <= {"atoms", "base", "newton", "newton_atoms", "newton_box", "newton_model", "vertex"}
     assert not parts(modules, "extremal.sets") & {"graphs", "images", "polytopes", "programs", "nuclear", "simplices"}

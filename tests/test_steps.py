@@ -12,8 +12,8 @@ from cases import DIM, LOSSES, MATRIX, SETS, STEPS, VERTICES, N, full, model, se
 
 import extremal as ex
 from extremal.gradients.base import Phase
-from extremal.methods import Budget
-from extremal.steps import Direction, Plan
+from extremal.methods.base import Budget
+from extremal.steps.base import Direction, Plan
 
 EVERY_STEP = pytest.mark.parametrize("step", STEPS, ids=repr)
 X = np.linspace(-0.5, 1.0, DIM)

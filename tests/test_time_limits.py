@@ -12,7 +12,7 @@ from witness import Seen
 
 import extremal as ex
 from extremal.checks import InputError
-from extremal.methods import METHODS
+from extremal.methods.names import METHODS
 
 LIMIT = 1.0
 OVER = 0.1 * LIMIT + 0.2

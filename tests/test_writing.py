@@ -20,13 +20,14 @@ import pytest
 from typer.testing import CliRunner
 
 import extremal as ex
-from extremal import cli, outputs
+from extremal import cli
 from extremal.cli import solving
-from extremal.experiments import markdown, report
-from extremal.experiments.page import page
-from extremal.experiments.progress import shown
-from extremal.models import load_model
-from extremal.outputs import WriteError, cells, printable, terminal, to_json, whole
+from extremal.files import outputs
+from extremal.files.models import load_model
+from extremal.files.outputs import WriteError, cells, printable, terminal, to_json, whole
+from extremal_lab.reproduction import markdown, report
+from extremal_lab.reproduction.page import page
+from extremal_lab.reproduction.progress import shown
 
 SOURCE = Path(ex.__file__).parent
 NAMES = [

@@ -9,9 +9,9 @@ import pytest
 from cases import DIM, LOSSES, N, model, separable
 
 import extremal as ex
-from extremal.counting import CountedObjective
 from extremal.gradients.zeroth import FiniteDifferences
-from extremal.result import Calls
+from extremal.run.counting import CountedObjective
+from extremal.run.result import Calls
 
 X = np.linspace(-0.4, 0.3, DIM)
 C = ex.L1Ball(2.0)

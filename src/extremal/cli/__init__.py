@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
 from extremal import __version__
-from extremal.cli import data, experiments, lists
-from extremal.cli.bench import CODES, bench
+from extremal.cli import data, lists
 from extremal.cli.predicting import predict
 from extremal.cli.solving import solve
 
@@ -48,7 +48,9 @@ def _options(
 
 app.command(epilog=EXIT_CODES)(solve)
 app.command(epilog="Exit codes: 0 done; 2 a mistake in the input, or a file that cannot be read or written.")(predict)
-app.command(epilog=CODES)(bench)
-for command in (experiments.reproduce, experiments.compare, lists.methods, lists.sets, lists.losses, lists.demo):
+for command in (lists.methods, lists.sets, lists.losses):
     app.command()(command)
 app.add_typer(data.data_app, name="data")
+for found in sorted(entry_points(group="extremal.commands"), key=lambda point: point.name):  # of other packages
+    command = found.load()
+    app.command(found.name, epilog=getattr(command, "codes", None))(command)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from extremal.checks import InputError, NonFiniteError
-from extremal.outputs import printable, terminal, to_json
+from extremal.files.outputs import printable, terminal, to_json
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from extremal import checks, datasets
+from extremal import checks
 from extremal.cli.common import AsJson, one_line
-from extremal.downloads import Progress
-from extremal.outputs import printable, terminal, to_json
+from extremal.files import datasets
+from extremal.files.downloads import Progress
+from extremal.files.outputs import printable, terminal, to_json
 
 data_app = typer.Typer(help="Data sets by name: list them, fetch them, the paper's Table 2 from them.", no_args_is_help=True)
 TABLE2 = ("data set", "paper's d", "paper's n", "file", "d", "n", "non-zero", "positive", "remark")

@@ -1,18 +1,17 @@
-"""Lists of what there is, and the demonstration."""
+"""Lists of what there is."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from extremal import checks
 from extremal.cli.common import AsJson, listing, one_line
-from extremal.methods import METHODS
-from extremal.named_losses import FORMS
-from extremal.outputs import check_out, terminal, to_json
-from extremal.sets import SETS, named
+from extremal.files.outputs import terminal, to_json
+from extremal.losses.named import FORMS
+from extremal.methods.names import METHODS
+from extremal.sets.parse import SETS, named
 
 MORE = (  # words that are no set by themselves
     ("groups", "groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5", "Sum of the l2 norms of groups of features."),
@@ -29,15 +28,15 @@ def methods(
     as_json: AsJson = False,
 ) -> None:
     """List the methods: the paper's Table 1, or the card of one."""
-    from extremal import catalogue
+    from extremal.cli import table
 
     if as_json:
-        rows = [catalogue.row(known) for known in METHODS] if name is None else catalogue.row(name)
+        rows = [table.row(known) for known in METHODS] if name is None else table.row(name)
         typer.echo(to_json(rows))
     elif name is None:
-        catalogue.show_table(terminal())
+        table.show_table(terminal())
     else:
-        catalogue.show_card(terminal(), checks.one_of("method", name, METHODS))
+        table.show_card(terminal(), checks.one_of("method", name, METHODS))
 
 
 def sets(as_json: AsJson = False) -> None:
@@ -49,16 +48,6 @@ def sets(as_json: AsJson = False) -> None:
 def losses(as_json: AsJson = False) -> None:
     """List the losses and the targets they take."""
     listing(("name", "written", "summary"), [(name, form, _first_line(kind)) for name, (form, _, kind) in FORMS.items()], as_json)
-
-
-@one_line()
-def demo(
-    out: Annotated[Path, typer.Option(metavar="PICTURE.png", help="Where the picture goes.")] = Path("extremal-demo.png"),
-) -> None:
-    """Fit a model under a constraint with its certificate, run methods side by side, save a picture."""
-    from extremal.experiments.demo import run
-
-    run(check_out(out), terminal())
 
 
 def _first_line(documented: type) -> str:

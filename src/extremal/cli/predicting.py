@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from extremal.cli.common import AsJson, one_line
-from extremal.files import read_features
-from extremal.models import load_model
-from extremal.outputs import cells, check_out, to_json, whole
+from extremal.files.models import load_model
+from extremal.files.outputs import cells, check_out, to_json, whole
+from extremal.files.tables import read_features
 
 
 @one_line()

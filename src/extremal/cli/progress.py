@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from extremal.outputs import terminal
-from extremal.solver import State
+from extremal.files.outputs import terminal
+from extremal.run.loop import State
 
 
 @contextmanager

@@ -16,22 +16,23 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.cli.common import AsJson, lines, one_line
 from extremal.cli.progress import progress
-from extremal.constraints import Plan, check_words, read_constraint
-from extremal.driver import minimize
-from extremal.experiments.recipes import recipe
-from extremal.files import Table, read
+from extremal.files.models import Model, save_model
+from extremal.files.outputs import check_out, printable, terminal, to_json
+from extremal.files.tables import Table, read
 from extremal.gradients.table import available_memory
-from extremal.intercepts import InterceptModel
-from extremal.losses import Loss
-from extremal.methods import Recipe
-from extremal.models import Model, save_model
-from extremal.multi_losses import Multinomial
-from extremal.named_losses import named_loss
-from extremal.objective import LinearModel
-from extremal.outputs import check_out, printable, terminal, to_json
-from extremal.paths import inside
-from extremal.reach import reaches, told_apart
-from extremal.result import Result, Status
+from extremal.losses.base import Loss
+from extremal.losses.multi import Multinomial
+from extremal.losses.named import named_loss
+from extremal.methods.base import Recipe
+from extremal.methods.parse import recipe
+from extremal.objectives.intercept import InterceptModel
+from extremal.objectives.linear import LinearModel
+from extremal.run.driver import minimize
+from extremal.run.paths import inside
+from extremal.run.result import Result, Status
+from extremal.sets.words.reach import reaches, told_apart
+from extremal.sets.words.read import Plan, read_constraint
+from extremal.sets.words.words import check_words
 
 UNBOUNDED = "the loss goes on falling as coefficients grow, so that there is no best point: give a bound, --set l1:10 say"
 VECTORS = 6  # of the size of x that a run holds at least

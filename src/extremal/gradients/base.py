@@ -8,9 +8,9 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from extremal.objective import Objective
-from extremal.sampling import Sampler
-from extremal.vertices import Vertex
+from extremal.gradients.sampling import Sampler
+from extremal.objectives.base import Objective
+from extremal.points.vertex import Vertex
 
 Steps = tuple[tuple[float, Vertex], ...]  # the (eta, s) that led from x_prev to x, in order
 

@@ -10,9 +10,9 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Phase
+from extremal.gradients.sampling import Sampler
 from extremal.laws import Doubling, EpochLength, PowerLaw
-from extremal.objective import Objective
-from extremal.sampling import Sampler
+from extremal.objectives.base import Objective
 
 Batch = int | PowerLaw | EpochLength
 Epoch = int | Doubling

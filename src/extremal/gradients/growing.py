@@ -9,8 +9,8 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Facts, Steps
-from extremal.objective import Objective
-from extremal.sampling import Sampler
+from extremal.gradients.sampling import Sampler
+from extremal.objectives.base import Objective
 
 
 @dataclass(frozen=True)

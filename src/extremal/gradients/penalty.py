@@ -11,10 +11,10 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Facts, Gradient, Phase, Steps, phase_of
+from extremal.gradients.sampling import Sampler
 from extremal.laws import PowerLaw
-from extremal.objective import Objective
-from extremal.sampling import Sampler
-from extremal.sets.cuts import check_affine
+from extremal.objectives.base import Objective
+from extremal.sets.made.cuts import check_affine
 
 
 @dataclass(frozen=True)

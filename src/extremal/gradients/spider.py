@@ -10,9 +10,9 @@ from extremal import checks
 from extremal.gradients import batches
 from extremal.gradients.base import Facts, Phase, Steps
 from extremal.gradients.batches import Batch, Epoch
-from extremal.manifolds import Euclidean, Manifold
-from extremal.objective import Objective
-from extremal.sampling import Sampler
+from extremal.gradients.sampling import Sampler
+from extremal.objectives.base import Objective
+from extremal.points.manifolds import Euclidean, Manifold
 
 
 @dataclass(frozen=True)

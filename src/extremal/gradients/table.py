@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from extremal.objective import Objective
+from extremal.objectives.base import Objective
 
 _GIB = 2**30
 

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from extremal.lazy import imported
+from extremal.support.lazy import imported
 
 numba: Any = imported("numba")  # Ctrl-C waits for it
 

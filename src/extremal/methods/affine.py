@@ -7,14 +7,16 @@ from typing import Any, ClassVar
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients import Storm
+from extremal.gradients.momentum import Storm
 from extremal.gradients.penalty import Penalised, smoothing
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
-from extremal.objective import Objective
-from extremal.sets import AffineCut, ConvexSet
-from extremal.sets.cuts import check_affine
-from extremal.steps import LineSearch, OpenLoop, ShortStep, Step
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.sets.made.cuts import AffineCut, check_affine
+from extremal.steps.adaptive import LineSearch, ShortStep
+from extremal.steps.base import Step
+from extremal.steps.schedules import OpenLoop
 
 
 @dataclass(frozen=True, eq=False)

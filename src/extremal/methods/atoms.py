@@ -7,12 +7,17 @@ from typing import ClassVar
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients import Full
+from extremal.gradients.full import Full
 from extremal.methods.base import Budget, Card, Method, check_parts
-from extremal.moves import Away, BlendedPairwise, FullyCorrective, InFaceBlended, InFacePairwise, Pairwise
-from extremal.objective import LinearModel, Objective
-from extremal.sets import ConvexSet
-from extremal.steps import FullStep, LineSearch, ShortStep, Step
+from extremal.moves.atoms import Away, BlendedPairwise, Pairwise
+from extremal.moves.corrective import FullyCorrective
+from extremal.moves.in_face import InFaceBlended, InFacePairwise
+from extremal.objectives.base import Objective
+from extremal.objectives.linear import LinearModel
+from extremal.sets.base import ConvexSet
+from extremal.steps.adaptive import LineSearch, ShortStep
+from extremal.steps.base import Step
+from extremal.steps.schedules import FullStep
 
 
 def _card(summary: str, source: str, memory: str = "k d") -> Card:

@@ -7,12 +7,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from extremal.manifolds import Euclidean
 from extremal.methods.base import Budget, Card, Method, Recipe
-from extremal.objective import LinearModel, Objective
-from extremal.sets import ConvexSet, Projectable
-from extremal.sets.base import Bounded
-from extremal.slices import has_slices, has_tasks
+from extremal.objectives.base import Objective
+from extremal.objectives.linear import LinearModel
+from extremal.objectives.on_columns import has_slices, has_tasks
+from extremal.points.manifolds import Euclidean
+from extremal.sets.base import Bounded, ConvexSet, Projectable
 
 COORDINATES = 1000  # up to so many, a Hessian of all of them is worth its cost
 WORK = 2e10  # unless it takes more multiplications than this: then
@@ -100,9 +100,9 @@ def _special(f: Any, C: ConvexSet) -> Choice | None:
         return Choice(MostFW(), "the set is cut by bounds that its oracle does not know")
     manifold = getattr(f, "manifold", Euclidean())
     if manifold != Euclidean():
-        from extremal.gradients import Full
-        from extremal.moves import GeodesicMove
-        from extremal.steps import OpenLoop
+        from extremal.gradients.full import Full
+        from extremal.moves.geodesic import GeodesicMove
+        from extremal.steps.schedules import OpenLoop
 
         return Choice(Method(Full(), OpenLoop(), GeodesicMove(manifold)), f"gradients are tangent vectors of {manifold}")
     return None
@@ -114,7 +114,7 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall" and (d > SMALL or not has_tasks(f))):
         return None
     from extremal.methods.newton import NewtonFW
-    from extremal.moves.newton import spikes_of
+    from extremal.moves.newton.spikes import spikes_of
 
     rows = f"{' x '.join(map(str, f.data.shape))} rows in memory with second derivatives"
     if spikes_of(C) is not None:

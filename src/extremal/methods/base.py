@@ -13,12 +13,14 @@ from typing import Any, Protocol
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients import Facts, Gradient
+from extremal.gradients.base import Facts, Gradient
 from extremal.laws import PowerLaw
-from extremal.moves import Move, VertexMove
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import InverseSqrt, Plan, Step, TwoPhase, check_step
+from extremal.moves.base import Move
+from extremal.moves.vertex import VertexMove
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Plan, Step, check_step
+from extremal.steps.schedules import InverseSqrt, TwoPhase
 
 
 @dataclass(frozen=True)

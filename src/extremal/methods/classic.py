@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from extremal.checks import InputError
-from extremal.gradients import Full, Pool
+from extremal.gradients.full import Full
+from extremal.gradients.minibatch import Pool
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import Decay, InverseSqrt, OpenLoop, ShortStep, Step
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.steps.adaptive import ShortStep
+from extremal.steps.base import Step
+from extremal.steps.schedules import Decay, InverseSqrt, OpenLoop
 
 
 @dataclass(frozen=True)

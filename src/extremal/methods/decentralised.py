@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients import Storm
+from extremal.gradients.momentum import Storm
 from extremal.gradients.tracking import Tracking, bounds, brief, check_mixing, ring
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
 from extremal.moves.consensus import Consensus
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import OpenLoop, Step
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
+from extremal.steps.schedules import OpenLoop
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from extremal import checks
-from extremal.gradients import Spider, Svrg
+from extremal.gradients.spider import Spider
+from extremal.gradients.svrg import Svrg
 from extremal.laws import Doubling, EpochLength, PowerLaw
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import EpochHarmonic, EpochOpenLoop, InverseSqrt, OpenLoop, Step
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
+from extremal.steps.estimators import EpochHarmonic, EpochOpenLoop
+from extremal.steps.schedules import InverseSqrt, OpenLoop
 
 
 @dataclass(frozen=True)

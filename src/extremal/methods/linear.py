@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extremal.gradients import Sag, Substitute
+from extremal.gradients.saga import Sag
+from extremal.gradients.substitute import Substitute
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import LuFreundStep, OpenLoop, Step
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
+from extremal.steps.estimators import LuFreundStep
+from extremal.steps.schedules import OpenLoop
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients import Full
+from extremal.gradients.full import Full
 from extremal.methods.base import Budget, Card, Method
-from extremal.moves import FactorCorrective
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.sets.nuclear import NuclearBall
-from extremal.steps import FullStep
+from extremal.moves.low_rank.move import FactorCorrective
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.sets.spectral.nuclear import NuclearBall
+from extremal.steps.schedules import FullStep
 
 
 @dataclass(frozen=True)

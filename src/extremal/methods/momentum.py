@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extremal.gradients import Momentum, Sag, Storm
+from extremal.gradients.momentum import Momentum, Storm
+from extremal.gradients.saga import Sag
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import Decay, InverseSqrt, Step
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
+from extremal.steps.schedules import Decay, InverseSqrt
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from extremal import checks
-from extremal.gradients import Full, Growing
+from extremal.gradients.full import Full
+from extremal.gradients.growing import Growing
 from extremal.methods.base import Budget, Card, Method
-from extremal.moves import AtomNewton, BoxNewton, SpikeNewton
-from extremal.moves.newton import spikes_of
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.sets.base import Bounded
-from extremal.slices import has_slices, is_entries, ready
-from extremal.steps import FullStep
+from extremal.moves.newton.atoms import AtomNewton
+from extremal.moves.newton.box import BoxNewton
+from extremal.moves.newton.spikes import SpikeNewton, spikes_of
+from extremal.objectives.base import Objective
+from extremal.objectives.on_columns import has_slices, is_entries, ready
+from extremal.sets.base import Bounded, ConvexSet
+from extremal.steps.schedules import FullStep
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extremal.gradients import Gradient, MiniBatch, Spider, Svrg
+from extremal.gradients.base import Gradient
+from extremal.gradients.minibatch import MiniBatch
+from extremal.gradients.spider import Spider
+from extremal.gradients.svrg import Svrg
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Card, Method, check_parts, long_batch, root_batch, root_epoch
 from extremal.methods.sliding import smoothness
-from extremal.moves import DoubleSliding, Sliding
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import Decay, FullStep, Step
+from extremal.moves.sliding.plain import DoubleSliding, Sliding
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
+from extremal.steps.schedules import Decay, FullStep
 
 
 @dataclass(frozen=True)

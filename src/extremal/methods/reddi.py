@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extremal.gradients import MiniBatch, Saga, Svrg
+from extremal.gradients.minibatch import MiniBatch
+from extremal.gradients.saga import Saga
+from extremal.gradients.svrg import Svrg
 from extremal.methods.base import Budget, Card, Method, check_parts, long_batch, root_batch, root_epoch
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import InverseSqrt, Step
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
+from extremal.steps.schedules import InverseSqrt
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,17 @@ from typing import Any, ClassVar
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients import Saga, SagaSarah, Sarah, Svrg
+from extremal.gradients.saga import Saga
+from extremal.gradients.saga_sarah import SagaSarah
+from extremal.gradients.sarah import Sarah
+from extremal.gradients.svrg import Svrg
 from extremal.methods.base import Budget, Card, Method, check_parts
-from extremal.moves import AnchoredSliding, WarmSliding
-from extremal.moves.prox import Probe, shares
-from extremal.objective import LinearModel, Objective
-from extremal.sets import ConvexSet, Projectable
-from extremal.steps import FullStep
+from extremal.moves.sliding.prox import Probe, shares
+from extremal.moves.sliding.warm import AnchoredSliding, WarmSliding
+from extremal.objectives.base import Objective
+from extremal.objectives.linear import LinearModel
+from extremal.sets.base import ConvexSet, Projectable
+from extremal.steps.schedules import FullStep
 
 ESTIMATORS = ("auto", "saga", "saga-sarah", "sarah", "svrg")
 ORACLES = ("auto", "lmo", "project")

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from extremal import checks
-from extremal.gradients import Gradient, MiniBatch, Spider, Svrg
-from extremal.manifolds import Euclidean, Manifold
+from extremal.gradients.base import Gradient
+from extremal.gradients.minibatch import MiniBatch
+from extremal.gradients.spider import Spider
+from extremal.gradients.svrg import Svrg
 from extremal.methods.base import Budget, Card, Method, check_parts, long_batch, root_batch
-from extremal.moves import GeodesicMove
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import InverseSqrt, Step
+from extremal.moves.geodesic import GeodesicMove
+from extremal.objectives.base import Objective
+from extremal.points.manifolds import Euclidean, Manifold
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
+from extremal.steps.schedules import InverseSqrt
 
 
 @dataclass(frozen=True)

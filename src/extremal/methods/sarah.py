@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from extremal import checks
-from extremal.gradients import SagaSarah, Sarah
+from extremal.gradients.saga_sarah import SagaSarah
+from extremal.gradients.sarah import Sarah
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch, theory_step
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import Step
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,18 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients import Full, MiniBatch, Svrg
-from extremal.iterates import inner, start
+from extremal.gradients.full import Full
+from extremal.gradients.minibatch import MiniBatch
+from extremal.gradients.svrg import Svrg
 from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
 from extremal.methods.base import Budget, Card, Method, check_parts
-from extremal.moves import AcceleratedSliding
-from extremal.objective import LinearModel, Objective
-from extremal.sets import ConvexSet
-from extremal.steps import Decay, Step
+from extremal.moves.sliding.plain import AcceleratedSliding
+from extremal.objectives.base import Objective
+from extremal.objectives.linear import LinearModel
+from extremal.points.iterates import inner, start
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
+from extremal.steps.schedules import Decay
 
 
 @dataclass(frozen=True)

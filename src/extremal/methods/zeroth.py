@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from extremal import checks
-from extremal.gradients import Gradient, Spider, ZerothOrder
+from extremal.gradients.base import Gradient
+from extremal.gradients.spider import Spider
+from extremal.gradients.zeroth import ZerothOrder
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch, root_epoch
 from extremal.methods.nonconvex_sliding import plain_sliding
-from extremal.objective import Objective
-from extremal.sets import ConvexSet
-from extremal.steps import InverseSqrt, Step
+from extremal.objectives.base import Objective
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
+from extremal.steps.schedules import InverseSqrt
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from extremal import checks
-from extremal.active import ActiveSet, as_atom, rebuild
 from extremal.gradients.base import Estimate
-from extremal.iterates import along
 from extremal.moves.base import Flat, Oracle, Point
-from extremal.objective import Objective
-from extremal.steps import Direction, Step, take
-from extremal.vertices import Chord, Vertex
+from extremal.objectives.base import Objective
+from extremal.points.active import ActiveSet, as_atom, rebuild
+from extremal.points.composed import Chord
+from extremal.points.iterates import along
+from extremal.points.vertex import Vertex
+from extremal.steps.base import Direction, Step, take
 
 RENEWAL = 50  # steps after which the iterate is computed anew from its atoms
 LONGEST = 10  # steps that a lazy move takes without the oracle, where g is an estimate

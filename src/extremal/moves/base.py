@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from extremal.active import ActiveSet
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient, Steps
-from extremal.manifolds import Euclidean, Manifold
-from extremal.objective import Objective
+from extremal.objectives.base import Objective
+from extremal.points.active import ActiveSet
+from extremal.points.manifolds import Euclidean, Manifold
+from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet, Spikes
-from extremal.steps import Step
-from extremal.vertices import Vertex
+from extremal.steps.base import Step
 
 
 class Certifier(Protocol):

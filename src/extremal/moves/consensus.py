@@ -11,11 +11,11 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient, Phase, phase_of
 from extremal.gradients.tracking import brief, check_mixing, mix
-from extremal.iterates import freeze, toward
 from extremal.moves.base import FlatMove, Oracle, Point
-from extremal.objective import Objective
+from extremal.objectives.base import Objective
+from extremal.points.iterates import freeze, toward
 from extremal.sets.base import ConvexSet
-from extremal.steps import Direction, Step, take
+from extremal.steps.base import Direction, Step, take
 
 
 @dataclass(frozen=True)

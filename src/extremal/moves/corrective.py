@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.active import rebuild
 from extremal.checks import NonFiniteError
 from extremal.gradients.base import Estimate
 from extremal.moves.atoms import AtomMove, AtomsPoint, View
 from extremal.moves.base import Oracle
-from extremal.objective import Objective
-from extremal.restricted import Restriction, restrict
-from extremal.sets.bounds import shrunk
-from extremal.steps import Step
-from extremal.weights import Quadratic
+from extremal.objectives.base import Objective
+from extremal.objectives.on_atoms import Restriction, restrict
+from extremal.points.active import rebuild
+from extremal.quadratic.simplex import Quadratic
+from extremal.sets.simplices.bounds import shrunk
+from extremal.steps.base import Step
 
 MEMORY = 10  # values back that a step of the inner method may not exceed
 NEWTON = 20  # steps of that kind, at most

@@ -11,14 +11,14 @@ import numpy as np
 
 from extremal.checks import InputError, OutsideError
 from extremal.gradients.base import Estimate, Gradient
-from extremal.iterates import freeze
-from extremal.manifolds import Euclidean, Manifold
 from extremal.moves.base import Oracle, Point, check_place
 from extremal.moves.vertex import VertexMove
-from extremal.objective import Objective, Segment
+from extremal.objectives.base import Objective, Segment
+from extremal.points.iterates import freeze
+from extremal.points.manifolds import Euclidean, Manifold
+from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet
-from extremal.steps import Direction, Step, take
-from extremal.vertices import Vertex
+from extremal.steps.base import Direction, Step, take
 
 
 @dataclass(frozen=True)

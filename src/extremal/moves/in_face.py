@@ -9,12 +9,13 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
-from extremal.iterates import along
 from extremal.moves.base import FlatMove, Oracle, Point
-from extremal.objective import Objective
+from extremal.objectives.base import Objective
+from extremal.points.composed import Chord
+from extremal.points.iterates import along
+from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet, Faced
-from extremal.steps import Direction, Step, take
-from extremal.vertices import Chord, Vertex
+from extremal.steps.base import Direction, Step, take
 
 
 class _InFace(FlatMove):

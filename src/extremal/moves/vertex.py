@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from extremal.gradients.base import Estimate
-from extremal.iterates import toward
 from extremal.moves.base import FlatMove, Oracle, Point
-from extremal.objective import Objective
-from extremal.steps import Direction, Step, take
+from extremal.objectives.base import Objective
+from extremal.points.iterates import toward
+from extremal.steps.base import Direction, Step, take
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from extremal.rounding.base import Pairs, broken, settled
-from extremal.sets.columns import Columns
-from extremal.sets.composed import ScaledSet, ShiftedSet
-from extremal.sets.products import Product, Rows
+from extremal.sets.made.blocks import Product, Rows
+from extremal.sets.made.by_columns import Columns
+from extremal.sets.made.sums import ScaledSet, ShiftedSet
 
 
 @settled.register

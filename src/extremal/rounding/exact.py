@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.factored import FactoredMatrix
+from extremal.points.factored import FactoredMatrix
 from extremal.rounding import composed, norms, rows, totals  # noqa: F401  (their rules)
 from extremal.rounding.base import FAR, broken, settled
 from extremal.sets.base import ConvexSet

@@ -10,9 +10,9 @@ import numpy as np
 
 from extremal.rounding.base import FAR, Pairs, broken, inside, settled
 from extremal.rounding.totals import summed, within
-from extremal.sets.norm_balls import L1Ball, L2Ball, LinfBall, WeightedL1Ball
-from extremal.sets.norm_base import NormBall
-from extremal.sets.nuclear import NuclearBall, SpectralBall
+from extremal.sets.norms.balls import L1Ball, L2Ball, LinfBall, WeightedL1Ball
+from extremal.sets.norms.base import NormBall
+from extremal.sets.spectral.nuclear import NuclearBall, SpectralBall
 
 
 @settled.register

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from extremal import linalg
 from extremal.rounding.base import FAR, Pairs, broken, inside, out_of, settled
 from extremal.rounding.equations import Whole, solved
 from extremal.rounding.totals import sum_to, summed
-from extremal.sets.images import LinearImage
-from extremal.sets.polytopes import Polytope
+from extremal.sets.made.images import LinearImage
+from extremal.sets.polytopes.general import Polytope
+from extremal.support import linalg
 
 DENSE = 4_000_000  # entries; equations of more are left as they are
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from extremal.rounding.base import Pairs, broken, inside, out_of, settled
-from extremal.sets import bounds
-from extremal.sets.bounded_l1 import BoundedL1Ball
-from extremal.sets.boxes import BudgetSet
-from extremal.sets.chains import Monotone
-from extremal.sets.simplices import Box, Simplex, UnitSimplex
+from extremal.sets.norms.bounded_l1 import BoundedL1Ball
+from extremal.sets.simplices import bounds
+from extremal.sets.simplices.boxes import BudgetSet
+from extremal.sets.simplices.chains import Monotone
+from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 
 
 @settled.register

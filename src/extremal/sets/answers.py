@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
 from extremal.sets.base import ConvexSet, refuse_non_finite
-from extremal.vertices import Coordinate, DenseVertex, SparseVertex
 
 
 def float_of(x: np.ndarray) -> np.dtype:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet, Warm
-from extremal.vertices import Vertex
 
 FLOOR = 1e-13  # smaller tolerances count as this one: points of the set are sums that are rounded
 NEAR = 1e-5  # of the size: so near, a point counts as inside unless it is proved to be outside

@@ -12,10 +12,13 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.points.blocks import Blocks
+from extremal.points.composed import Combination
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.membership import member
-from extremal.vertices import Combination, Coordinate, DenseVertex, LowRank, RankOne, SparseVertex, Vertex
-from extremal.vertices.blocks import Blocks
 
 VERTICES = (Blocks, Combination, Coordinate, DenseVertex, LowRank, RankOne, SparseVertex)
 

@@ -1,6 +1,6 @@
 """Sets by a short string: ``l1:20``, ``simplex``, ``box:0,1``. The words are those of estimators and commands alike.
 
-`extremal.constraints` reads more: several words at once, signs, relations between features, and what needs the data.
+`extremal.sets.words` reads more: several words at once, signs, relations between features, and what needs the data.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def named(name: str) -> type[ConvexSet]:
     Examples
     --------
     >>> named("l1")
-    <class 'extremal.sets.norm_balls.L1Ball'>
+    <class 'extremal.sets.norms.balls.L1Ball'>
     """
     kind, _, _ = SETS[checks.one_of("set", name, SETS)]
     return getattr(import_module("extremal.sets"), kind)

@@ -14,12 +14,13 @@ from sklearn.utils.validation import _check_sample_weight
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.glm_losses import Poisson, Quantile
-from extremal.losses import Huber, Logistic, Loss, Squared
-from extremal.multi_losses import Multinomial
-from extremal.result import Status
+from extremal.losses.base import Loss
+from extremal.losses.glm import Poisson, Quantile
+from extremal.losses.margin import Huber, Logistic, Squared
+from extremal.losses.multi import Multinomial
+from extremal.losses.weighted import unweighted
+from extremal.run.result import Status
 from extremal.sets.base import ConvexSet
-from extremal.weighted import unweighted
 
 POSITIVE = (Logistic, Squared, Huber, Quantile, Poisson, Multinomial)  # losses that are never below 0
 HINTS = {

@@ -10,19 +10,24 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.constraints import read_constraint
-from extremal.data import CSR, Dense
-from extremal.driver import minimize
-from extremal.gradients import Full, Growing
-from extremal.intercepts import InterceptModel
-from extremal.losses import Loss
-from extremal.methods import Budget, as_recipe
-from extremal.objective import LinearModel
-from extremal.paths import inside
-from extremal.reach import CONSTANT, reaches, told_apart
-from extremal.result import Record, Result, Trace
-from extremal.rounding import settle, violation
-from extremal.sets import Box, ConvexSet, Product
+from extremal.data.csr import CSR
+from extremal.data.dense import Dense
+from extremal.gradients.full import Full
+from extremal.gradients.growing import Growing
+from extremal.losses.base import Loss
+from extremal.methods.base import Budget
+from extremal.methods.names import as_recipe
+from extremal.objectives.intercept import InterceptModel
+from extremal.objectives.linear import LinearModel
+from extremal.rounding.exact import settle, violation
+from extremal.run.driver import minimize
+from extremal.run.paths import inside
+from extremal.run.result import Record, Result, Trace
+from extremal.sets.base import ConvexSet
+from extremal.sets.made.blocks import Product
+from extremal.sets.simplices.plain import Box
+from extremal.sets.words.reach import CONSTANT, reaches, told_apart
+from extremal.sets.words.read import read_constraint
 from extremal.sklearn.certified import bound, ended
 
 SMALL = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds

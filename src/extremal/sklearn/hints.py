@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, LinearConstraint
 from sklearn.base import BaseEstimator
 
-from extremal.losses import Loss
-from extremal.methods import Recipe
+from extremal.losses.base import Loss
+from extremal.methods.base import Recipe
 from extremal.sets.base import ConvexSet
 
 Pair = tuple[float | None, float | None]

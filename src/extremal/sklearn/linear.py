@@ -11,9 +11,10 @@ from sklearn.utils.metaestimators import available_if
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.glm_losses import Poisson, Quantile
-from extremal.losses import Huber, Logistic, Loss, MultiLoss, Squared, expit
-from extremal.named_losses import named_loss, spread
+from extremal.losses.base import Loss, MultiLoss, expit
+from extremal.losses.glm import Poisson, Quantile
+from extremal.losses.margin import Huber, Logistic, Squared
+from extremal.losses.named import named_loss, spread
 from extremal.sklearn.fitting import solve
 from extremal.sklearn.hints import Constraint, NamedLoss, Radius, RandomState, Solver
 from extremal.sklearn.shared import ConstrainedModel, streams

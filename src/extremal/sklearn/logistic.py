@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from extremal.losses import Logistic, expit
+from extremal.losses.base import expit
+from extremal.losses.margin import Logistic
 from extremal.sklearn.fitting import solve
 from extremal.sklearn.hints import ClassWeight, Constraint, Radius, RandomState, Solver
 from extremal.sklearn.shared import ConstrainedClassifier, streams

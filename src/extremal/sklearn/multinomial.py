@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from extremal.multi_losses import Multinomial
+from extremal.losses.multi import Multinomial
 from extremal.sklearn.fitting import solve
 from extremal.sklearn.hints import ClassWeight, Constraint, Radius, RandomState, Solver
 from extremal.sklearn.shared import ConstrainedClassifier, streams

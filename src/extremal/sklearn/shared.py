@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.constraints import read_constraint
-from extremal.data import Data, as_data
+from extremal.data.accept import as_data
+from extremal.data.base import Data
+from extremal.sets.words.read import read_constraint
 from extremal.sklearn.certified import Certificate, check_options, read_weights, report, seed_of
 from extremal.sklearn.fitting import Fit, Options
 from extremal.sklearn.streams import Stream

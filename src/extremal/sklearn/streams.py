@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.data import Data
-from extremal.intercepts import InterceptModel
-from extremal.losses import Loss
-from extremal.objective import LinearModel
-from extremal.paths import inside
-from extremal.rounding import settle, violation
-from extremal.sets import ConvexSet
+from extremal.data.base import Data
+from extremal.losses.base import Loss
+from extremal.objectives.intercept import InterceptModel
+from extremal.objectives.linear import LinearModel
+from extremal.rounding.exact import settle, violation
+from extremal.run.paths import inside
+from extremal.sets.base import ConvexSet
 
 CHUNK = 64  # rows of a step, about
 FITTED = 50  # steps that a fit in memory counts for

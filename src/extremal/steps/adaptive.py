@@ -9,9 +9,9 @@ from typing import Any, Self
 
 from extremal import checks
 from extremal.checks import NonFiniteError
-from extremal.lazy import imported
-from extremal.objective import Segment
+from extremal.objectives.base import Segment
 from extremal.steps.base import Direction, Plan
+from extremal.support.lazy import imported
 
 
 @dataclass(frozen=True)

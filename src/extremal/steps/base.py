@@ -17,9 +17,10 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Phase, phase_of
-from extremal.iterates import inner, length2
-from extremal.objective import Objective, Segment
-from extremal.vertices import Chord, Vertex
+from extremal.objectives.base import Objective, Segment
+from extremal.points.composed import Chord
+from extremal.points.iterates import inner, length2
+from extremal.points.vertex import Vertex
 
 T = TypeVar("T")
 

@@ -1,0 +1,130 @@
+"""Entries of a matrix as data: margins are X[rows[i], cols[i]], gradients live at these positions."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.composed import Combination
+from extremal.points.entries_gradient import Observed, Positions, kernels, read
+from extremal.points.factored import FactoredMatrix
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.matrix import check_positions
+from extremal.points.plain import Coordinate, DenseVertex
+from extremal.points.vertex import Vertex
+
+
+class Entries:
+    """The observed entries of an m x n matrix X: what a `LinearModel` of a matrix sees of it.
+
+        <a_i, X> = X[rows[i], cols[i]],   grad f(X) = (1/n) sum_i c_i e_{rows[i]} e_{cols[i]}'
+
+    So f(X) = (1/n) sum_i phi(X[rows_i, cols_i], y_i), and its gradients are `Observed`: n numbers, never an m x n array. Over
+    a set that is ``matrix_free`` (`NuclearBall`) X is a `FactoredMatrix`. Its entries follow the steps: O(n) a step, whatever the
+    rank. Over other sets X and what their oracles see are dense. A batch of b costs b r for rank r.
+
+    Memory: 16 bytes a position, and 8 for each number that a method keeps of it.
+
+    Parameters
+    ----------
+    rows, cols : array of int of shape (n,)
+        The positions, in any order; repeats are allowed, and count as often as they are there.
+    shape : (int, int)
+        m and n.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), Entries([0, 1, 1], [2, 0, 1], (2, 3)), np.array([1.0, 2.0, -1.0]))
+    >>> f.n, f.shape, f.value(np.zeros((2, 3)))
+    (3, (2, 3), 1.0)
+    >>> np.asarray(3 * f.grad(np.zeros((2, 3))))
+    array([[ 0.,  0., -1.],
+           [-2.,  1.,  0.]])
+    """
+
+    factored: bool = True  # X may be in factors, and gradients are known by their products
+
+    def __init__(self, rows: Any, cols: Any, shape: tuple[int, int]):
+        m, n = _check_shape(shape)
+        rows, cols = check_positions("Entries", rows, cols, (m, n))
+        if rows.ndim != 1 or len(rows) == 0:
+            raise InputError(f"`Entries(rows=...)` must be a list of at least one row, got shape {rows.shape}")
+        kind = np.int32 if max(m, n) < 2**31 else np.int64
+        self.positions = Positions(rows.astype(kind), cols.astype(kind), (m, n))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(number of entries, m, n)."""
+        return len(self.positions), *self.positions.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float64."""
+        return np.dtype(np.float64)
+
+    def __repr__(self) -> str:
+        n, *shape = self.shape
+        return f"Entries(<{n} positions>, shape={tuple(shape)})"
+
+    def dot(self, x: Any, idx: np.ndarray | None = None) -> np.ndarray:
+        """X at the positions idx."""
+        return read(x, self.positions, idx)
+
+    def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
+        """v at the positions idx: r products each for a vertex of rank r."""
+        return self._vertex(v, idx).astype(self.dtype, copy=False)
+
+    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> Any:
+        """The matrix with c at the positions idx; c is not copied."""
+        g = Observed(self.positions, c, idx)
+        return g if self.factored else np.asarray(g)
+
+    def dense(self) -> Entries:
+        """The same entries with gradients that are arrays: for sets that have to see all of them."""
+        new = copy.copy(self)
+        new.factored = False
+        return new
+
+    def row_norms2(self) -> np.ndarray:
+        """One for every entry."""
+        return np.ones(len(self.positions), self.dtype)
+
+    def lambda_max(self) -> float:
+        """The largest eigenvalue of A'A: how often the most frequent position is there."""
+        return float(self.positions.most)
+
+    def ready(self, *outputs: int) -> None:
+        """Import numba and compile its loops, or load them from its cache, and arrange the positions row by row."""
+        one = np.zeros(1, np.int64)
+        for rank in (1, 2):  # loops for one column, and for several
+            x = FactoredMatrix(*(np.zeros((side, rank), self.dtype) for side in self.positions.shape))
+            _ = read(x, self.positions.take(one)), Observed(self.positions, self.dot(x, one), one).full
+        self.positions.by_rows(np.zeros(len(self.positions), self.dtype))
+
+    def _vertex(self, v: Vertex, idx: np.ndarray | None) -> np.ndarray:
+        if isinstance(v, DenseVertex):
+            return read(v.values, self.positions, idx)
+        if isinstance(v, Combination):
+            return np.sum([c * self._vertex(u, idx) for c, u in v.terms], axis=0)
+        at = self.positions if idx is None else self.positions.take(idx)
+        if isinstance(v, RankOne):
+            out = np.zeros(len(at), self.dtype)
+            kernels().add(v.left.astype(self.dtype, copy=False), v.right.astype(self.dtype, copy=False), at.rows, at.cols, out)
+            return out
+        if isinstance(v, Coordinate):
+            i, k = divmod(v.j, v.shape[1])
+            return np.where((at.rows == i) & (at.cols == k), v.value, 0.0)
+        x = FactoredMatrix(v.left, v.right) if isinstance(v, LowRank) else v.to_array()
+        return read(x, at)
+
+
+def _check_shape(shape: Any) -> tuple[int, int]:
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        raise InputError(f"`Entries(shape=...)` must be two whole numbers, rows and columns, got {shape!r}")
+    m, n = (checks.whole("Entries", "shape", side, 1) for side in shape)
+    return m, n

@@ -1,5 +1,0 @@
-"""Runs over data sets: the paper's experiments, comparisons of one's own, the demonstration."""
-
-from extremal.experiments.spec import FIGURES, Figure, Problem
-
-__all__ = ["FIGURES", "Figure", "Problem"]

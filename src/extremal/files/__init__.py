@@ -1,0 +1,5 @@
+"""Files that are read and written, and data sets by name."""
+
+from extremal.support.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,0 +1,203 @@
+"""Arrays from .npy and .npz files: nothing is unpickled or evaluated, and no header is believed before the bytes are there."""
+
+from __future__ import annotations
+
+import math
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal.checks import InputError
+from extremal.files.outputs import printable
+from extremal.files.reading import damaged, decoding, limit, opened, too_large
+
+MAGIC = b"\x93NUMPY"
+LONGEST = 2**16  # bytes of a header
+KINDS = "?biufcSU"
+FIELD = r"'{}'\s*:\s*{}\s*[,}}]"
+COLUMNS = 2**31 - 1
+LARGEST = 2**48  # of a side; another one may be 0
+FORMATS = dict.fromkeys(("csr", "csc", "bsr"), ("indices", "indptr")) | {"coo": ("row", "col"), "dia": ("offsets",)}
+
+
+def read_npy(path: Path) -> np.ndarray:
+    """The array of a .npy file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "a.npy"), np.eye(2))
+    ...     read_npy(Path(folder, "a.npy"))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    with opened(path) as file:
+        size = path.stat().st_size if path.is_file() else math.inf
+        return _array(path, file, size)
+
+
+def _array(path: Path, file: BinaryIO, size: float, name: str = "") -> np.ndarray:
+    """The array that begins here, in a file or part of a file of so many bytes."""
+    which = f"{name}: " if name else ""
+    dtype, fortran, shape, start = _header(path, file, which)
+    count = math.prod(shape)
+    if count * dtype.itemsize > size - start:
+        words = f"{which}its header speaks of {count} numbers of {dtype.itemsize} bytes, and {size - start} bytes follow"
+        raise damaged(path, words)
+    if len(shape) > 3 or max(shape, default=0) > LARGEST:
+        raise InputError(f"{path}: {which}expected a matrix of real numbers, got shape {shape} of dtype {dtype}")
+    flat = np.empty(count, dtype)
+    left: Any = memoryview(flat.view(np.uint8))  # type: ignore[arg-type]
+    while len(left):
+        with decoding(path):
+            done = file.readinto(left)  # type: ignore[attr-defined]
+        if not done:
+            raise damaged(path, f"{which}{len(left)} bytes are missing")
+        left = left[done:]
+    _check_entries(path, flat, which)
+    return flat.reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="), copy=False)
+
+
+def _header(path: Path, file: BinaryIO, which: str) -> tuple[np.dtype, bool, tuple[int, ...], int]:
+    """Dtype, order, shape, and the bytes of the header itself."""
+    with decoding(path):
+        start = file.read(8)
+        wide = start[6:7] != b"\x01"
+        length = int.from_bytes(file.read(4 if wide else 2), "little")
+        text = file.read(min(length, LONGEST)).decode("latin1")
+    if not start.startswith(MAGIC) or start[6:7] not in (b"\x01", b"\x02", b"\x03") or length > LONGEST or len(text) < length:
+        raise InputError(f"{path}: cannot be read ({which}this is no .npy data, or its header is damaged)")
+    found = [re.search(FIELD.format(*field), text) for field in (
+        ("descr", r"'([<>=|]?)([a-zA-Z?])(\d*)'"), ("fortran_order", "(True|False)"), ("shape", r"\(([\d\s,L]*)\)"),
+    )]  # fmt: skip
+    descr, order, shape = found
+    if descr is None or order is None or shape is None:
+        raise InputError(f"{path}: cannot be read ({which}expected an array of numbers, got the header {text.strip()[:100]!r})")
+    return _dtype(path, descr, which), order[1] == "True", _shape(path, shape[1], which), 8 + (4 if wide else 2) + length
+
+
+def _dtype(path: Path, descr: re.Match[str], which: str) -> np.dtype:
+    kind, size = descr[2], descr[3]
+    if kind == "O":
+        raise InputError(f"{path}: cannot be read ({which}Object arrays cannot be loaded, as they may run any code)")
+    try:
+        dtype = np.dtype("".join(descr.groups())) if kind in KINDS and len(size) < 9 else None
+    except (TypeError, ValueError):
+        dtype = None
+    if dtype is None or not dtype.itemsize:
+        raise InputError(f"{path}: cannot be read ({which}it holds no numbers, but the type {''.join(descr.groups())!r})")
+    return dtype
+
+
+def _shape(path: Path, text: str, which: str) -> tuple[int, ...]:
+    sides = [side.strip().removesuffix("L") for side in text.split(",") if side.strip()]
+    if not all(side.isdecimal() and len(side) < 400 for side in sides):
+        raise damaged(path, f"{which}its shape reads ({text[:60]})")
+    return tuple(map(int, sides))
+
+
+def _check_entries(path: Path, flat: np.ndarray, which: str) -> None:
+    """Refuse bytes that are no bool and no letter, on which numpy would stumble later."""
+    if flat.dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
+        raise damaged(path, f"{which}a bool is neither 0 nor 1")
+    if flat.dtype.kind == "U" and flat.view(flat.dtype.str[0] + "u4").max(initial=0) > 0x10FFFF:
+        raise damaged(path, f"{which}a letter is none")
+
+
+@contextmanager
+def npz_arrays(path: Path, max_bytes: int | None = None) -> Iterator[Arrays]:
+    """The arrays of a .npz file, each read when it is asked for."""
+    with opened(path) as file:
+        with decoding(path):
+            archive = zipfile.ZipFile(file)
+        yield Arrays(path, archive, limit(max_bytes))
+
+
+class Arrays:
+    """The arrays of an archive by name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(Path(folder, "a.npz"), y=np.arange(3))
+    ...     with npz_arrays(Path(folder, "a.npz")) as arrays:
+    ...         print("y" in arrays, arrays["y"], arrays.get("z"))
+    True [0 1 2] None
+    """
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile, most: int):
+        self.path, self._archive, self._most = path, archive, most
+        self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+
+    @property
+    def names(self) -> str:
+        """What there is, in words."""
+        return ", ".join(map(printable, self._members)) or "none"
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._members
+
+    def get(self, name: str) -> np.ndarray | None:
+        """The array, or None if there is none of that name."""
+        return self._read(self._members[name]) if name in self else None
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        found = self.get(name)
+        if found is None:
+            raise InputError(f"{self.path}: cannot be read (expected an array {name}, got {self.names})")
+        return found
+
+    def _read(self, info: zipfile.ZipInfo) -> np.ndarray:
+        if info.compress_type != zipfile.ZIP_STORED and info.file_size > self._most:
+            raise too_large(self.path, self._most)
+        with decoding(self.path), self._archive.open(info) as member:
+            array = _array(self.path, member, info.file_size, info.filename)  # type: ignore[arg-type]
+            member.read(1)  # at its end the checksum is compared
+        return array
+
+
+def read_npz(path: Path, rows: int | None = None, max_bytes: int | None = None) -> tuple[Any, np.ndarray | None]:
+    """Features and targets of a .npz file: arrays A (or X) and y, or what scipy.sparse.save_npz writes; y may be missing.
+
+    ``rows`` is how many there must be if the targets come from elsewhere.
+    """
+    with npz_arrays(path, max_bytes) as held:
+        y = held.get("y")
+        if "format" in held:
+            rows = len(y) if y is not None and y.ndim == 1 else rows
+            return _sparse(path, held, rows), y
+        names = [name for name in ("A", "X") if name in held]
+        if len(names) != 1:
+            raise InputError(f"{path}: expected an array A or X, got {held.names}")
+        return held[names[0]], y
+
+
+def _sparse(path: Path, held: Arrays, rows: int | None) -> Any:
+    """The sparse matrix as rows; its sides and indices are checked before anything is allocated by them."""
+    with decoding(path):
+        name = str(held["format"].reshape(-1)[0].astype(str))
+    if name not in FORMATS:
+        raise InputError(f"{path}: cannot be read (expected a sparse matrix as {', '.join(FORMATS)}, got {name!r})")
+    shape, data = held["shape"], held["data"]
+    indices = tuple(held[part] for part in FORMATS[name])
+    if shape.shape != (2,) or any(part.dtype.kind not in "iu" or part.ndim != 1 for part in (shape, *indices)):
+        raise damaged(path, "sides and indices of a sparse matrix must be whole numbers")
+    n, d = map(int, shape)
+    if not (0 < n and 0 < d <= COLUMNS):
+        raise damaged(path, f"a sparse matrix cannot have {n} rows and {d} columns")
+    if rows is not None and rows != n:
+        raise InputError(f"{path}: expected one target for each of the {n} rows, got {rows} targets")
+    with decoding(path):
+        make: Any = getattr(sp, f"{name}_array")
+        A = make((data, indices) if name == "coo" else (data, *indices), shape=(n, d))
+        if name in ("csr", "csc", "bsr"):
+            A.check_format(full_check=True)  # a conversion would read what is out of bounds
+        return sp.csr_array(A)

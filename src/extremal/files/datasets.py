@@ -1,0 +1,298 @@
+"""Data sets by name: where they are, how they are fetched, and that they are what their name says.
+
+They are the paper's data sets and their kin, as LIBSVM text. A file is looked for in the directory that the environment
+variable EXTREMAL_DATA names, then in the user's data directory, where downloads go.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.files import tables
+from extremal.files.downloads import TIMEOUT, DownloadError, Progress, download, need
+
+__all__ = ["CATALOGUE", "NAMES", "DataSet", "DownloadError", "Table2Row", "fetch", "find", "load", "table2"]
+
+PUBLIC = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+VARIABLE = "EXTREMAL_DATA"
+SUFFIXES = ("", ".xz", ".bz2", ".gz")
+BY_HAND = f"download it yourself and set {VARIABLE} to its directory"
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """What is known of a data set: its size, its content in numbers, and the public file's SHA-256 where we have that.
+
+    n rows and d features; ``labels`` as the file has them, the larger one being the positive class; ``positives`` rows of
+    it; ``nonzeros`` entries that are not 0, and ``total``, their sum.
+
+    Examples
+    --------
+    >>> CATALOGUE["w8a"].n, CATALOGUE["w8a"].d, CATALOGUE["w8a"].positives
+    (49749, 300, 1479)
+    """
+
+    name: str
+    n: int
+    d: int
+    labels: tuple[float, float]
+    positives: int
+    nonzeros: int
+    total: float
+    sha256: str | None
+    note: str
+
+    @property
+    def url(self) -> str:
+        """The address of the public file."""
+        return f"{PUBLIC}/{self.name}"
+
+
+_SIGNS, _REBUILT = (-1.0, 1.0), None  # rebuilt from UCI's files: the content is known, the public file's SHA-256 is not
+CATALOGUE = {entry.name: entry for entry in (
+    DataSet("a8a", 22696, 123, _SIGNS, 5506, 314815, 314815.0,
+            "d08a37b3fadd4bd3c8b3fc30bdc93b54d7c0f371265c90cbfb931a7efe97cd28",
+            "census income, 0/1; a subset of a9a, of the size that the paper's Table 2 gives for a9a"),
+    DataSet("a8a.t", 9865, 123, _SIGNS, 2335, 136777, 136777.0,
+            "fc16c3580048add99056ee4d14105c93f0af63fb8ff6a78f3d66bf5d87c13cd3",
+            "the rest of a9a; its file lacks the last column"),
+    DataSet("a9a", 32561, 123, _SIGNS, 7841, 451592, 451592.0,
+            "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
+            "census income, 0/1; a8a and a8a.t together"),
+    DataSet("a9a.t", 16281, 123, _SIGNS, 3846, 225731, 225731.0,
+            "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9",
+            "the test set of a9a; its file lacks the last column"),
+    DataSet("w8a", 49749, 300, _SIGNS, 1479, 579586, 579586.0,
+            "6a9fa8fd5f524303240a5db07d4b3d4a51e8b7b4b20a914105d8e3e8c81640f2",
+            "web pages, 0/1; 3 % positive, and 8 % of the rows are empty"),
+    DataSet("mushrooms", 8124, 112, (1.0, 2.0), 4208, 170604, 170604.0,
+            "f39a4eb628dc61a7d43760815b061c9e497aa728ce1ad8bde57a09ef6043b538",
+            "0/1, 21 ones in every row; linearly separable"),
+    DataSet("madelon", 2000, 500, _SIGNS, 1000, 999999, 488083511.0, _REBUILT,
+            "dense integers about 480, so L is huge: scale them"),
+    DataSet("madelon.t", 600, 500, _SIGNS, 300, 300000, 146395833.0, _REBUILT,
+            "the test set of madelon"),
+    DataSet("breast-cancer", 683, 10, (2.0, 4.0), 239, 6830, 735419268.0, _REBUILT,
+            "feature 1 is the patient's id, up to 1.3e7: use breast-cancer_scale"),
+    DataSet("breast-cancer_scale", 683, 10, (2.0, 4.0), 239, 6830, -3791.963304, _REBUILT,
+            "every column scaled to [-1, 1], that of the patient's id too"),
+)}  # fmt: skip
+NAMES = tuple(CATALOGUE)
+
+
+def load(name: str, *, download: bool = True) -> tuple[sp.csr_array, np.ndarray]:
+    """The data set: A as CSR in float64 with all d columns, y as -1 and +1 (the larger label of the file is +1).
+
+    A file that is not what the catalogue says (rows, columns, labels, positives, non-zeros, sum) is refused, wherever it
+    comes from. Costs one reading of the file: half a second for the largest.
+
+    Parameters
+    ----------
+    name : str
+        A name of the `CATALOGUE`.
+    download : bool
+        Whether to fetch a data set that is not here; otherwise that is an `InputError`.
+
+    Examples
+    --------
+    >>> from extremal import datasets
+    >>> datasets.NAMES[:6]
+    ('a8a', 'a8a.t', 'a9a', 'a9a.t', 'w8a', 'mushrooms')
+    >>> A, y = datasets.load("mushrooms")  # doctest: +SKIP
+    >>> A.shape == (datasets.CATALOGUE["mushrooms"].n, datasets.CATALOGUE["mushrooms"].d)  # doctest: +SKIP
+    True
+    """
+    entry = _entry(name)
+    path = fetch(name) if checks.flag("load", "download", download) else find(name)
+    if path is None:
+        raise InputError(f"{name} is not here: fetch it (extremal data fetch {name}), or {BY_HAND} ({entry.url})")
+    return _read(entry, path)
+
+
+def find(name: str) -> Path | None:
+    """The file of a data set, plain or compressed (.xz, .bz2, .gz): in the directory EXTREMAL_DATA, then in the user's.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from unittest import mock
+    >>> with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, EXTREMAL_DATA=folder):
+    ...     _ = Path(folder, "w8a.xz").write_bytes(b"")
+    ...     print(find("w8a").name)
+    w8a.xz
+    """
+    _entry(name)
+    for folder in _folders():
+        for suffix in SUFFIXES:
+            if (path := folder / (name + suffix)).is_file():
+                return path
+    return None
+
+
+def fetch(name: str, *, progress: Progress | None = None, base_url: str = PUBLIC, timeout: tuple[float, float] = TIMEOUT) -> Path:
+    """The file of a data set, downloaded into the user's data directory if it is nowhere.
+
+    A download that breaks off is resumed, three attempts are made, and the file gets its name only after its SHA-256 (or,
+    where that is not known, its content) has been checked; see `extremal.files.downloads.download`.
+
+    Parameters
+    ----------
+    name : str
+        A name of the `CATALOGUE`.
+    progress : callable, optional
+        Called with the bytes that are there and with those there will be, or None if that is not known.
+    base_url : str
+        The directory that holds the files: LIBSVM's, or that of a mirror.
+    timeout : (float, float)
+        Seconds to wait for a connection, and for the next bytes.
+
+    Raises
+    ------
+    DownloadError
+        An `OSError` that names the address, the reason, and how to do it by hand.
+
+    Examples
+    --------
+    >>> fetch("w8a", progress=lambda done, total: None)  # doctest: +SKIP
+    >>> fetch("mushroms")
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: unknown data set 'mushroms'; did you mean 'mushrooms'? Accepted: a8a, a8a.t, a9a, a9a.t, ...
+    """
+    entry = _entry(name)
+    if (found := find(name)) is not None:
+        return found
+    check = None if entry.sha256 else partial(_check_download, entry)
+    url = f"{base_url.rstrip('/')}/{name}"
+    try:
+        return download(url, user_dir() / name, sha256=entry.sha256, check=check, progress=progress, timeout=timeout)
+    except DownloadError as error:
+        raise DownloadError(f"{error}; {BY_HAND}") from None
+
+
+def user_dir() -> Path:
+    """The user's data directory, where downloads go: platformdirs' answer for this system."""
+    return Path(need("platformdirs").user_data_dir("extremal"))
+
+
+def _entry(name: str) -> DataSet:
+    return CATALOGUE[checks.one_of("data set", name, CATALOGUE)]
+
+
+def _folders() -> Iterator[Path]:
+    """Where to look. Without platformdirs nothing was ever downloaded, and there is no second place."""
+    if given := os.environ.get(VARIABLE):
+        if not Path(given).is_dir():
+            raise InputError(f"the environment variable {VARIABLE} must name a directory with data sets, got {given!r}")
+        yield Path(given)
+    if find_spec("platformdirs") is not None:
+        yield user_dir()
+
+
+def _read(entry: DataSet, path: Path) -> tuple[sp.csr_array, np.ndarray]:
+    A, y = tables.load(path)
+    for what, expected, got in _facts(entry, A, y):
+        if expected != got:
+            raise InputError(f"{path}: not the content of {entry.name}: expected {what} {expected}, got {got}")
+    A = sp.csr_array((A.data, A.indices, A.indptr), shape=(entry.n, entry.d))  # the last column may be empty
+    return A, np.where(y == entry.labels[1], 1.0, -1.0)
+
+
+def _facts(entry: DataSet, A: Any, y: np.ndarray) -> Iterator[tuple[str, object, object]]:
+    """What is checked of a file: (what, expected, got). One O(nnz) look; the sum may differ by 1e-4, which is rounding."""
+    yield "rows", entry.n, A.shape[0]
+    yield "columns, at most", entry.d, max(entry.d, A.shape[1])
+    yield "labels", entry.labels, tuple(np.unique(y).tolist())
+    yield "positive rows", entry.positives, int((y == entry.labels[1]).sum())
+    yield "non-zeros", entry.nonzeros, int(A.count_nonzero())
+    total = float(A.data.sum())
+    yield "the sum", entry.total, entry.total if math.isclose(entry.total, total, rel_tol=1e-4) else total
+
+
+def _check_download(entry: DataSet, path: Path) -> None:
+    try:
+        _read(entry, path)
+    except InputError as error:  # without the name of a temporary file
+        raise InputError(f"what came is no {entry.name} ({str(error).removeprefix(str(path)).lstrip(': ')})") from None
+
+
+@dataclass(frozen=True)
+class Table2Row:
+    """A row of the paper's Table 2: what the paper says, and what the data do; None where the data set is not here.
+
+    Examples
+    --------
+    >>> Table2Row("madelon", 500, 2000, "madelon", remark="not here").n is None
+    True
+    """
+
+    paper: str
+    paper_d: int
+    paper_n: int
+    name: str
+    d: int | None = None
+    n: int | None = None
+    density: float | None = None
+    positives: float | None = None
+    remark: str = ""
+
+
+PAPER = (
+    ("a9a", 123, 22696, "a9a"), ("breast cancer", 10, 683, "breast-cancer_scale"), ("madelon", 500, 2000, "madelon"),
+    ("mushrooms", 112, 8124, "mushrooms"), ("w8a", 300, 49749, "w8a"),
+)  # fmt: skip
+
+
+def table2() -> list[Table2Row]:
+    """The paper's Table 2, measured: d, n, the share of non-zeros and the share of positive labels of what is here.
+
+    Nothing is downloaded. The remark on a9a says "verified" only if a9a, a8a and a8a.t are here and have been compared.
+
+    Examples
+    --------
+    >>> [(row.paper, row.paper_d, row.paper_n) for row in table2()][:2]
+    [('a9a', 123, 22696), ('breast cancer', 10, 683)]
+    """
+    return [_row(*said) for said in PAPER]
+
+
+def _row(paper: str, paper_d: int, paper_n: int, name: str) -> Table2Row:
+    remark = _remark() if name == "a9a" else ""
+    if find(name) is None:
+        return Table2Row(paper, paper_d, paper_n, name, remark=f"not here; {remark}".removesuffix("; "))
+    A, y = load(name, download=False)
+    n, d = CATALOGUE[name].n, CATALOGUE[name].d  # which `load` has checked
+    density, positives = float(A.count_nonzero() / (n * d)), float((y > 0).mean())
+    return Table2Row(paper, paper_d, paper_n, name, d, n, density, positives, remark)
+
+
+def _remark() -> str:
+    """How the paper's a9a relates to the public one, as far as the files that are here show it."""
+    missing = [name for name in ("a9a", "a8a", "a8a.t") if find(name) is None]
+    if missing:
+        compared = f"not compared, for want of {', '.join(missing)}"
+    else:
+        compared = "verified" if _rows("a9a") == _rows("a8a") + _rows("a8a.t") else "but not so in the files that are here"
+    sizes = f"the paper's n = {CATALOGUE['a8a'].n} is the size of a8a; a9a has {CATALOGUE['a9a'].n} rows"
+    return f"{sizes} (= a8a + a8a.t as multisets: {compared})"
+
+
+def _rows(name: str) -> Counter[tuple[float, bytes, bytes]]:
+    """The rows of a data set with their labels, as a multiset."""
+    A, y = load(name, download=False)
+    indices, starts = A.indices.astype(np.int64), A.indptr
+    spans = zip(y.tolist(), starts[:-1], starts[1:], strict=True)
+    return Counter((label, indices[i:j].tobytes(), A.data[i:j].tobytes()) for label, i, j in spans)

@@ -1,0 +1,118 @@
+"""Fitted linear models in files: what a model knows of its features and classes, and what it says of new rows."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import InputError, all_finite
+from extremal.files.array_files import Arrays, npz_arrays
+from extremal.files.outputs import whole
+from extremal.losses.base import expit
+from extremal.losses.margin import NonlinearLeastSquares
+from extremal.losses.named import FORMS
+from extremal.run.result import Result
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted linear model: margins are A x + intercept, and the loss says what they mean.
+
+    Examples
+    --------
+    >>> model = Model(np.array([1.0, -1.0]), 0.5, "logistic", classes=np.array(["no", "yes"]))
+    >>> said = model.predict(np.array([[2.0, 0.0], [0.0, 2.0]]))
+    >>> list(said), said["class"].tolist(), said["probability of yes"].round(2).tolist()
+    (['class', 'probability of no', 'probability of yes'], ['yes', 'no'], [0.92, 0.18])
+    """
+
+    x: np.ndarray  # (d,), or (d, k) for k classes
+    intercept: Any = 0.0  # a number, or (k,)
+    loss: str = "squared"  # as on the command line
+    set: str = ""
+    method: str = ""
+    features: tuple[str, ...] | None = None
+    classes: np.ndarray | None = None  # their labels, the positive one last
+    target: str | None = None  # the column that it predicts
+
+    def predict(self, A: Any) -> dict[str, np.ndarray]:
+        """Columns for the rows of A: a value, a mean for counts, or a class and the probabilities of all."""
+        z = np.asarray(A @ self.x) + self.intercept
+        name = self.loss.partition(":")[0].strip()
+        if name == "poisson":
+            return {"mean": np.exp(np.minimum(z, np.log(np.finfo(z.dtype).max)))}
+        if self.classes is None:
+            return {"value": z}
+        if z.ndim == 1:
+            q = expit(-z if FORMS[name][2] is NonlinearLeastSquares else z)
+            shares = np.column_stack([1.0 - q, q])
+        else:
+            e = np.exp(z - z.max(axis=1, keepdims=True))
+            shares = e / e.sum(axis=1, keepdims=True)
+        said = {"class": self.classes[shares.argmax(axis=1)]}
+        return said | {f"probability of {label}": share for label, share in zip(self.classes.tolist(), shares.T, strict=True)}
+
+
+def save_model(path: str | Path, model: Model, result: Result) -> None:
+    """Write a model as .npz, whole or not at all, with the value and the gap of its run.
+
+    It holds x, intercept, value, gap, status, converged, n_iter, grads, lmos, loss, set and method, and where there are any,
+    features, classes and target; np.load reads it.
+    """
+    held: dict[str, Any] = {name: getattr(result, name) for name in ("value", "gap", "converged", "n_iter")}
+    held |= {"status": result.status.value, "grads": result.calls.grads, "lmos": result.calls.lmos}
+    known = {name: getattr(model, name) for name in ("features", "classes", "target")}
+    held |= {name: np.asarray(value) for name, value in known.items() if value is not None}
+    archive = io.BytesIO()  # a disk that is full in the middle of an archive would confuse its writer
+    np.savez(archive, x=model.x, intercept=model.intercept, loss=model.loss, set=model.set, method=model.method, **held)
+    with whole(path) as temporary:
+        temporary.write_bytes(archive.getbuffer())
+
+
+def load_model(path: str | Path, max_bytes: int | None = None) -> Model:
+    """Read a model that `save_model` wrote.
+
+    Examples
+    --------
+    >>> load_model("gone.npz")
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: gone.npz: cannot be read (No such file or directory)
+    """
+    path = Path(path)
+    with npz_arrays(path, max_bytes) as held:
+        if "x" not in held or "loss" not in held:
+            raise InputError(f"{path}: this is no model of `extremal solve --out`: it holds {held.names}")
+        texts = {name: _text(path, held, name) for name in ("loss", "set", "method", "target")}
+        found = {name: held.get(name) for name in ("features", "classes", "intercept")}
+        model = Model(
+            held["x"], 0.0 if found["intercept"] is None else found["intercept"], texts["loss"] or "", texts["set"] or "",
+            texts["method"] or "", None if found["features"] is None else tuple(map(str, found["features"].reshape(-1).tolist())),
+            found["classes"], texts["target"],
+        )  # fmt: skip
+    _check(path, model)
+    return model
+
+
+def _text(path: Path, held: Arrays, name: str) -> str | None:
+    value = held.get(name)
+    if value is not None and (value.shape != () or value.dtype.kind != "U"):
+        raise InputError(f"{path}: a model's {name} must be a text, got shape {value.shape} of dtype {value.dtype}")
+    return None if value is None else str(value)
+
+
+def _check(path: Path, model: Model) -> None:
+    """Refuse what does not fit together."""
+    x, b = model.x, np.asarray(model.intercept)
+    numbers = all(part.dtype.kind in "iuf" and all_finite(part) for part in (x, b))
+    known = model.loss.partition(":")[0].strip() in FORMS
+    outputs = x.shape[1:]
+    fits = x.ndim in (1, 2) and b.shape in ((), outputs) and (model.features is None or len(model.features) == len(x))
+    labels = None if model.classes is None else model.classes.shape
+    if not (numbers and known and fits and labels in (None, outputs or (2,)) and (labels or not outputs)):
+        what = f"x of shape {x.shape}, an intercept of shape {b.shape}, the loss {model.loss!r}, classes of shape {labels}"
+        raise InputError(f"{path}: this is no model that can be used: {what}")

@@ -1,0 +1,267 @@
+"""Data sets from files: LIBSVM text, CSV, .npz, .npy. Whatever is wrong is one `InputError`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.files import libsvm
+from extremal.files.array_files import read_npy, read_npz
+from extremal.files.libsvm import is_number, parse_number, refuse_non_finite, short
+from extremal.files.reading import OPENERS, opened
+
+Chosen = tuple[Sequence[int], int | None]  # the numbers of the columns that are features, and of the target's
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a file holds: features A, targets y, and the names of both if the file has them."""
+
+    A: Any
+    y: np.ndarray | None
+    names: tuple[str, ...] | None = None
+    target: str | None = None
+
+
+def load(path: str | Path, target: str | int | Path | None = None, *, max_bytes: int | None = None) -> tuple[Any, np.ndarray]:
+    r"""Read features A and targets y; the file's suffix says how.
+
+    ``.csv``: a first row without any number is a header. ``.npy``: a matrix. ``.npz``: arrays A (or X) and y, or what
+    scipy.sparse.save_npz writes, and y. Any other suffix: LIBSVM text. Text may be compressed (.gz, .bz2, .xz). A is a
+    CSR array for LIBSVM and sparse .npz, otherwise dense; labels of a CSV that are no numbers stay text.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    target : str, int or Path, optional
+        Where y is. CSV: a column's name or 0-based number; .npy: a column's number, or a .npy file that holds y; .npz:
+        a .npy file that holds y. Left out, it is the last column, or the array y.
+    max_bytes : int, optional
+        How much a compressed file may hold: a small file can grow without bound. Left out, it is what the environment variable
+        EXTREMAL_MAX_BYTES says, or 2^30.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny")
+    ...     _ = path.write_text("+1 1:0.5 3:2  # a comment\n-1 2:1\n")
+    ...     A, y = load(path)
+    >>> A.toarray(), y
+    (array([[0.5, 0. , 2. ],
+           [0. , 1. , 0. ]]), array([ 1., -1.]))
+    """
+    table = read(path, target, max_bytes)
+    assert table.y is not None
+    return table.A, table.y
+
+
+def read(path: str | Path, target: str | int | Path | None = None, max_bytes: int | None = None) -> Table:
+    r"""Like `load`, with the names of the columns if the file has a header.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "t.csv").write_text("age,price\n3,10\n4,12\n")
+    ...     table = read(Path(folder, "t.csv"))
+    >>> table.names, table.target
+    (('age',), 'price')
+    """
+    path = Path(path)
+    kind = _kind(path)
+    if kind in (".npz", ".npy"):
+        table = _arrays(path, kind, target, max_bytes)
+    elif kind == ".csv":
+        table = _csv(path, max_bytes, lambda width, header: _all_but(_column(path, target, width, header), width))
+    else:
+        if target is not None:
+            raise InputError(f"{path}: LIBSVM text has its targets at the start of each line; leave out target={target!r}")
+        table = _libsvm(path, max_bytes)
+    _check_matrix(path, table.A)
+    if table.y is None or table.y.shape != (table.A.shape[0],):
+        shape = None if table.y is None else table.y.shape
+        raise InputError(f"{path}: expected one target for each of the {table.A.shape[0]} rows, got targets of shape {shape}")
+    return table
+
+
+def _kind(path: Path) -> str:
+    packed = path.suffix.lower() in OPENERS
+    kind = (path.with_suffix("") if packed else path).suffix.lower()
+    if packed and kind in (".npz", ".npy"):
+        raise InputError(f"{path}: a compressed {kind} file is not read; decompress it first")
+    return kind
+
+
+def _check_matrix(path: Path, A: Any) -> None:
+    if A.ndim != 2 or 0 in A.shape or A.dtype.kind not in "biuf":
+        raise InputError(f"{path}: expected a matrix of real numbers, got shape {A.shape} of dtype {A.dtype}")
+
+
+def read_features(
+    path: str | Path, width: int, names: Sequence[str] | None = None, drop: str | int | None = None, max_bytes: int | None = None
+) -> Table:
+    r"""The features alone, for a model of ``width`` features that may have names; targets that a file has are left out.
+
+    Columns go by their names if both the model and the file have them, otherwise by their order. ``drop`` is a column of a
+    CSV or .npy file that is no feature.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "t.csv").write_text("id,b,a\n7,1,2\n8,3,4\n")
+    ...     read_features(Path(folder, "t.csv"), 2, ("a", "b")).A
+    array([[2., 1.],
+           [4., 3.]])
+    """
+    path = Path(path)
+    kind = _kind(path)
+    if kind == ".csv":
+        table = _csv(path, max_bytes, lambda count, header: (_places(path, width, names, drop, count, header), None))
+    elif kind == ".npy":
+        A = read_npy(path)
+        _check_matrix(path, A)
+        table = Table(A[:, _places(path, width, names, drop, A.shape[1], [])], None)
+    else:
+        table = Table(read_npz(path, max_bytes=max_bytes)[0], None) if kind == ".npz" else _libsvm(path, max_bytes)
+    _check_matrix(path, table.A)
+    d = table.A.shape[1]
+    if kind not in (".csv", ".npy", ".npz") and d < width:  # the last features may be 0 everywhere
+        table.A.resize((table.A.shape[0], width))
+    elif d != width:
+        raise InputError(f"{path}: expected {width} features as in the model, got {d}")
+    return replace(table, y=None)
+
+
+def _places(path: Path, width: int, names: Sequence[str] | None, drop: Any, count: int, header: list[str]) -> list[int]:
+    """The columns of a file that are the features of a model, in the model's order."""
+    if names is not None and header:
+        lost = [name for name in names if header.count(name) != 1]
+        if lost:
+            what = "has no column" if lost[0] not in header else "has more than one column"
+            more = f" ({len(lost) - 1} more of the model's features are not there)" if len(lost) > 1 else ""
+            raise InputError(f"{path}: {what} {lost[0]!r}{more}; its columns are {short(', '.join(header), 200)}")
+        return [header.index(name) for name in names]
+    left = [j for j in range(count) if drop is None or j != _column(path, drop, count, header)]
+    if len(left) != width:
+        hint = "; name the column that is no feature by target" if len(left) == width + 1 and drop is None else ""
+        raise InputError(f"{path}: expected {width} columns, one for each feature of the model, got {len(left)}{hint}")
+    return left
+
+
+def _libsvm(path: Path, max_bytes: int | None) -> Table:
+    with opened(path, max_bytes) as file:
+        return Table(*libsvm.read(path, file))
+
+
+def _all_but(column: int, width: int) -> Chosen:
+    return [j for j in range(width) if j != column], column
+
+
+def _csv(path: Path, max_bytes: int | None, choose: Callable[[int, list[str]], Chosen]) -> Table:
+    with opened(path, max_bytes) as file:
+        lines = io.TextIOWrapper(file, encoding="utf-8-sig", errors="backslashreplace", newline="")
+        reader = csv.reader(lines, skipinitialspace=True)
+        try:
+            return _parsed(path, ((reader.line_num, row) for row in reader if any(field.strip() for field in row)), choose)
+        except csv.Error as error:
+            raise InputError(f"{path}:{reader.line_num}: {error}") from None
+
+
+def _parsed(path: Path, rows: Any, choose: Callable[[int, list[str]], Chosen]) -> Table:
+    number, first = next(rows, (0, []))
+    if not first:
+        raise InputError(f"{path}: the file holds no rows")
+    header = [] if any(map(is_number, first)) else [name.strip() for name in first]
+    if "" in header:
+        raise InputError(f"{path}:{number}: column {header.index('')} has no name (a row index? write the file without it)")
+    columns, target = choose(len(first), header)
+    A, y = _numbers(path, rows if header else chain([(number, first)], rows), len(first), columns, target)
+    if not header:
+        return Table(A, y)
+    return Table(A, y, tuple(header[j] for j in columns), None if target is None else header[target])
+
+
+def _column(path: Path, target: Any, width: int, header: list[str]) -> int:
+    """The number of the target's column: given by name or by number, or the last one."""
+    if width < 2:
+        raise InputError(f"{path}: expected at least two columns, features and a target, got {width}")
+    if target is None:
+        return width - 1
+    if isinstance(target, str) and target in header:
+        if header.count(target) > 1:
+            raise InputError(f"{path}: {header.count(target)} columns are named {target!r}; give the target's number instead")
+        return header.index(target)
+    if str(target).isdecimal() and len(str(target)) < 10 and int(target) < width:
+        return int(target)
+    names = f" or a name of the header ({short(', '.join(header), 200)})" if header else ""
+    raise InputError(f"{path}: no column {short(str(target))} for the target; expected a number from 0 to {width - 1}{names}")
+
+
+def _numbers(
+    path: Path, rows: Iterable[tuple[int, list[str]]], width: int, columns: Sequence[int], target: int | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    where, values, labels = array("q"), array("d"), []
+    for number, row in rows:
+        if len(row) != width:
+            raise InputError(f"{path}:{number}: expected {width} columns as in the first row, got {len(row)}")
+        if target is not None:
+            labels.append(row[target].strip())
+        fields = [row[j] for j in columns]
+        try:
+            values.extend(map(parse_number, fields))
+        except ValueError:
+            _no_number(path, number, next(field for field in fields if not is_number(field)))
+        where.append(number)
+    if not where:
+        raise InputError(f"{path}: the file holds no rows below its header")
+    A = np.frombuffer(values).reshape(len(where), len(columns))
+    refuse_non_finite(path, where, A.reshape(-1), np.arange(len(where) + 1) * len(columns))
+    return A, None if target is None else _targets(path, where, labels)
+
+
+def _targets(path: Path, where: array[int], labels: list[str]) -> np.ndarray:
+    """Numbers, or text if no label is a number; a mixture is a mistake."""
+    wrong = [i for i, label in enumerate(labels) if not is_number(label)]
+    if len(wrong) == len(labels) and all(labels):
+        return np.array(labels)
+    if wrong:
+        i = wrong[0] if len(wrong) < len(labels) else labels.index("")
+        _no_number(path, where[i], labels[i])
+    y = np.array(labels, dtype=np.float64)
+    refuse_non_finite(path, where, y, np.arange(len(y) + 1))
+    return y
+
+
+def _no_number(path: Path, line: int, text: str) -> NoReturn:
+    hint = " (a row with numbers in it is not taken for a header)" if line == 1 else ""
+    raise InputError(f"{path}:{line}: expected a number, got {short(text)}{hint}")
+
+
+def _arrays(path: Path, kind: str, target: Any, max_bytes: int | None) -> Table:
+    y = read_npy(Path(target)) if target is not None and str(target).endswith(".npy") else None
+    if kind == ".npz":
+        A, own = read_npz(path, None if y is None else len(np.atleast_1d(y)), max_bytes)
+        y = own if target is None else y
+        if y is None:
+            given = "holds no array y" if target is None else f"target={short(str(target))} is no .npy file"
+            raise InputError(f"{path}: {given}; expected an array y in the file, or target=FILE.npy")
+        return Table(A, y)
+    A = read_npy(path)
+    if y is not None:
+        return Table(A, y)
+    if A.ndim != 2:
+        raise InputError(f"{path}: expected a matrix, features and a target in its columns, got shape {A.shape}")
+    column = _column(path, target, A.shape[1], [])
+    return Table(np.delete(A, column, axis=1), A[:, column])

@@ -1,0 +1,13 @@
+from .base import BentMulti as BentMulti
+from .base import Curved as Curved
+from .base import Loss as Loss
+from .base import MultiLoss as MultiLoss
+from .glm import Poisson as Poisson
+from .glm import Quantile as Quantile
+from .margin import LOSSES as LOSSES
+from .margin import Huber as Huber
+from .margin import Logistic as Logistic
+from .margin import NonlinearLeastSquares as NonlinearLeastSquares
+from .margin import Squared as Squared
+from .multi import Multinomial as Multinomial
+from .multi import MultiTask as MultiTask

@@ -1,0 +1,106 @@
+"""Losses phi(z, y) of a margin z = <a, x> and a target y: elementwise, smooth, safe at any margin.
+
+A loss knows ``value``, ``deriv`` (in z), ``curvature`` (a bound on |phi''|), ``convex``, and which targets it takes; one that
+knows ``second`` (phi'') too is `Curved`, and open to second-order methods.
+Values and derivatives keep the float type of z. Losses of several margins a row are in extremal.multi_losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.support.lazy import imported
+
+
+class Loss(Protocol):
+    """The contract of a loss."""
+
+    @property
+    def curvature(self) -> float: ...  # sup |phi''|
+    @property
+    def convex(self) -> bool: ...  # decides the default step of a method
+    @property
+    def labels(self) -> tuple[float, ...] | None: ...  # accepted targets; None: any finite number
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # phi(z, y)
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # d phi / d z
+
+
+@runtime_checkable
+class Curved(Loss, Protocol):
+    """A loss of one margin with a second derivative; where phi'' jumps, either side will do."""
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # d^2 phi / d z^2
+
+
+@runtime_checkable
+class MultiLoss(Loss, Protocol):
+    """The contract of a loss of k margins z = a' X, X of shape (d, k): z (b, k) -> value (b,), deriv (b, k).
+
+    ``curvature`` bounds the operator norm of the k x k matrix of second derivatives.
+    """
+
+    @property
+    def outputs(self) -> int: ...  # k
+    @property
+    def target_shape(self) -> tuple[int, ...]: ...  # shape of one row's target: () for a number, (k,) for one per output
+
+
+class BentMulti(MultiLoss, Protocol):
+    """A loss of several margins with second derivatives, diag(D_i) - P_i P_i' for every row."""
+
+    def bends(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...  # D and P, (b, k); P may be 0
+
+
+def expit(u: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-u)), elementwise."""
+    return imported("scipy.special").expit(u)  # by the first loss that is evaluated: it takes long
+
+
+def check_targets(loss: Loss, y: np.ndarray, n: int) -> np.ndarray:
+    """Return y in float64, refusing targets that the loss does not take."""
+    _check_shape(loss, y, n)
+    if y.dtype.kind not in "biuf":
+        raise InputError(f"`LinearModel(y=...)` must hold numbers, got dtype {y.dtype}; {_how_to_map(loss)}")
+    y = checks.finite("LinearModel", "y", y.astype(np.float64))
+    least = getattr(loss, "least", None)
+    if least is not None and not (y >= least).all():
+        raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets from {least:g} on, got {y.min():g}")
+    if loss.labels is None or (known := np.isin(y, loss.labels)).all():
+        return y
+    seen = _some(np.unique(y if len(loss.labels) == 2 else y[~known]))
+    raise InputError(f"`LinearModel(y=...)` with {loss!r} takes labels {_some(loss.labels)}, got {seen}; {_how_to_map(loss)}")
+
+
+def _check_shape(loss: Loss, y: np.ndarray, n: int) -> None:
+    """Refuse targets that are not one per row of A."""
+    rest = loss.target_shape if isinstance(loss, MultiLoss) else ()
+    if y.shape == (n, *rest):
+        return
+    if rest:
+        raise InputError(f"`LinearModel(y=...)` must have shape {(n, *rest)}, one row of targets per row of A, got {y.shape}")
+    hint = "; give the classes of one-hot rows, y.argmax(axis=1)" if _is_one_hot(loss, y) else ""
+    raise InputError(f"`LinearModel(y=...)` must have shape ({n},), one per row of A, got {y.shape}{hint}")
+
+
+def _is_one_hot(loss: Loss, y: np.ndarray) -> bool:
+    return isinstance(loss, MultiLoss) and y.shape[1:] == (loss.outputs,)
+
+
+def _some(values: Sequence[float] | np.ndarray) -> str:
+    """A set of numbers, increasing: all of them, or the first and the last."""
+    shown = [f"{v:g}" for v in values]
+    return "{" + ", ".join(shown if len(shown) <= 5 else [*shown[:3], "...", shown[-1]]) + "}"
+
+
+def _how_to_map(loss: Loss) -> str:
+    if loss.labels is None:
+        return "map them to numbers first"
+    if len(loss.labels) != 2:
+        return "map them, e.g. classes, y = np.unique(y, return_inverse=True)"
+    low, high = loss.labels
+    return f"map them, e.g. y = np.where(y == positive_class, {high:g}, {low:g})"

@@ -1,0 +1,207 @@
+"""Losses of one margin: logistic, squared, Huber, non-linear least squares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from extremal import checks
+from extremal.kernels.codes import HUBER, LOGISTIC, NONLINEAR, SQUARED
+from extremal.losses.base import Loss, expit
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """Logistic loss, targets in {-1, 1}.
+
+        phi(z, y) = log(1 + exp(-y z)),   phi' = -y / (1 + exp(y z)),   |phi''| <= 1/4
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Logistic().value(np.array([0.0, -1e4]), np.array([1.0, 1.0]))
+    array([6.93147181e-01, 1.00000000e+04])
+    """
+
+    curvature = 0.25
+    convex = True
+    labels = (-1.0, 1.0)
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """log(1 + exp(-y z)) = max(0, -y z) + log(1 + exp(-|z|))."""
+        return np.maximum(0.0, -y * z) + np.log1p(np.exp(-np.abs(z)))
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """-y / (1 + exp(y z))."""
+        return -y * expit(-y * z)
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """1 / ((1 + exp(z)) (1 + exp(-z)))."""
+        return expit(z) * expit(-z)
+
+
+@dataclass(frozen=True)
+class SignedLogistic(Logistic):
+    """Logistic loss of a row of weight |y| and label sign(y).
+
+        phi(z, y) = |y| log(1 + exp(-sign(y) z)),   phi' = -y / (1 + exp(sign(y) z))
+
+    The compiled loops of `Logistic` are those of this loss for any y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SignedLogistic(2.0).value(np.zeros(2), np.array([1.0, -2.0])).round(4)
+    array([0.6931, 1.3863])
+    """
+
+    heaviest: float = 1.0
+    labels = None  # type: ignore[assignment]
+
+    @property
+    def curvature(self) -> float:  # type: ignore[override]
+        """A quarter of the largest weight."""
+        return 0.25 * self.heaviest
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """|y| log(1 + exp(-sign(y) z))."""
+        return np.maximum(0.0, -y * z) + np.abs(y) * np.log1p(np.exp(-np.abs(z)))
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """-y / (1 + exp(sign(y) z))."""
+        return np.abs(y) * super().deriv(z, np.sign(y))
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """|y| / ((1 + exp(z)) (1 + exp(-z)))."""
+        return np.abs(y) * super().second(z, y)
+
+
+@dataclass(frozen=True)
+class NonlinearLeastSquares:
+    """Least squares on a sigmoid, targets in {0, 1}; not convex. The second problem of the Sarah Frank-Wolfe paper.
+
+        phi(z, y) = (y - q)^2,   q = 1 / (1 + exp(z)),   phi' = 2 (y - q) q (1 - q)
+
+    Mind the sign: a large margin z means q near 0, as the paper writes it. |phi''| = 2 q^2 (1 - q) |2 - 3q| is largest
+    at q = (15 - sqrt 33)/24 (for y = 0; y = 1 is its mirror image), where it is 0.15406.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NonlinearLeastSquares().value(np.array([0.0, 1e4]), np.array([0.0, 1.0]))
+    array([0.25, 1.  ])
+    """
+
+    _q = (15.0 - math.sqrt(33.0)) / 24.0
+    curvature = 2.0 * _q**2 * (1.0 - _q) * (2.0 - 3.0 * _q)
+    convex = False
+    labels = (0.0, 1.0)
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """(y - q)^2."""
+        return np.square(y - expit(-z))
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """2 (y - q) q (1 - q)."""
+        q = expit(-z)
+        return 2.0 * (y - q) * q * expit(z)  # 1 - q = 1 / (1 + exp(-z)) keeps its digits for large z
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """2 q (1 - q) (q (1 - q) - (y - q) (1 - 2q))."""
+        q, rest = expit(-z), expit(z)
+        return 2.0 * q * rest * (q * rest - (y - q) * (rest - q))
+
+
+@dataclass(frozen=True)
+class Squared:
+    """Half the squared error, any finite targets.
+
+        phi(z, y) = (z - y)^2 / 2,   phi' = z - y,   phi'' = 1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Squared().value(np.array([3.0]), np.array([1.0]))
+    array([2.])
+    """
+
+    curvature = 1.0
+    convex = True
+    labels = None
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """(z - y)^2 / 2."""
+        return 0.5 * np.square(z - y)
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """z - y."""
+        return z - y
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """1."""
+        return np.ones_like(z)
+
+
+@dataclass(frozen=True)
+class Huber:
+    """Squared error near zero, absolute error far out, any finite targets: outliers pull with bounded force.
+
+        phi(z, y) = r^2 / 2 if |r| <= delta else delta (|r| - delta/2),   r = z - y,   |phi''| <= 1
+
+    Parameters
+    ----------
+    delta : float
+        Where the parabola turns into a line; positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Huber(delta=1.0).value(np.array([0.5, 10.0]), np.array([0.0, 0.0]))
+    array([0.125, 9.5  ])
+    """
+
+    delta: float = 1.0
+    curvature = 1.0
+    convex = True
+    labels = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "delta", checks.positive("Huber", "delta", self.delta))
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """r^2 / 2, or delta (|r| - delta/2): with m = min(|r|, delta) both are m (|r| - m/2)."""
+        r = np.abs(z - y)
+        m = np.minimum(r, self.delta)
+        return m * (r - 0.5 * m)
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """r clipped to [-delta, delta]."""
+        return np.clip(z - y, -self.delta, self.delta)
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """1 on the parabola, 0 on the lines."""
+        return (np.abs(z - y) <= self.delta).astype(z.dtype)
+
+
+LOSSES: dict[str, Callable[[], Loss]] = {  # names on the command line
+    "logistic": Logistic,
+    "nonlinear-least-squares": NonlinearLeastSquares,
+    "squared": Squared,
+    "huber": Huber,
+}
+_COMPILED = {Logistic: LOGISTIC, SignedLogistic: LOGISTIC, NonlinearLeastSquares: NONLINEAR, Squared: SQUARED, Huber: HUBER}
+
+
+def compiled(loss: Loss) -> tuple[int, float] | None:
+    """The loss as compiled loops take it: its number and its one parameter; None for a loss of your own.
+
+    Examples
+    --------
+    >>> compiled(Huber(delta=2.0))
+    (3, 2.0)
+    """
+    code = _COMPILED.get(type(loss))
+    return None if code is None else (code, float(getattr(loss, "delta", 0.0)))

@@ -1,0 +1,124 @@
+"""Losses of weighted rows: a row's target carries its weight, so that whoever takes some rows takes their weights along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.losses.base import Curved, Loss, MultiLoss
+from extremal.losses.margin import Logistic, SignedLogistic
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Any loss of one margin, times the weight of the row; targets are pairs (y, weight).
+
+    phi(z, (y, w)) = w loss(z, y)
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> Weighted(ex.Squared(), 3.0).value(np.array([2.0]), np.array([[0.0, 3.0]]))
+    array([6.])
+    """
+
+    loss: Any
+    heaviest: float
+    labels = None
+
+    @property
+    def curvature(self) -> float:
+        """That of the loss, times the largest weight."""
+        return self.loss.curvature * self.heaviest
+
+    @property
+    def convex(self) -> bool:
+        """Whether the loss is."""
+        return self.loss.convex
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """w loss(z, y)."""
+        return y[:, -1] * self.loss.value(z, self._target(y))
+
+    def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """w loss'(z, y)."""
+        w = y[:, -1]
+        return (w if z.ndim == 1 else w[:, None]) * self.loss.deriv(z, self._target(y))
+
+    def _target(self, y: np.ndarray) -> np.ndarray:
+        return y[:, 0]
+
+
+class WeightedCurved(Weighted):
+    """The same for a loss with a second derivative."""
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """w loss''(z, y)."""
+        return y[:, -1] * self.loss.second(z, y[:, 0])
+
+
+class WeightedMulti(Weighted):
+    """The same for a loss of several margins; the weight follows the targets."""
+
+    @property
+    def outputs(self) -> int:
+        """Those of the loss."""
+        return self.loss.outputs
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """One number more than the loss has."""
+        return ((self.loss.target_shape or (1,))[0] + 1,)
+
+    @property
+    def bends(self) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray | None]]:
+        """Those of the loss, times the weight; of a loss that knows them."""
+        inner = self.loss.bends
+
+        def bends(z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+            (D, P), w = inner(z, self._target(y)), y[:, -1:]
+            return w * D, None if P is None else np.sqrt(w) * P
+
+        return bends
+
+    def _target(self, y: np.ndarray) -> np.ndarray:
+        return y[:, :-1] if self.loss.target_shape else y[:, 0]
+
+
+def with_weights(loss: Loss, y: np.ndarray, weights: Any, call: str = "LinearModel") -> tuple[Loss, np.ndarray]:
+    """The loss and the targets of weighted rows; weights are divided by their mean, so that (1/n) sum is the weighted mean.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> loss, y = with_weights(ex.Logistic(), np.array([1.0, -1.0]), [1.0, 3.0])
+    >>> loss, y
+    (SignedLogistic(heaviest=1.5), array([ 0.5, -1.5]))
+    """
+    w = checks.finite(call, "weights", checks.array(call, "weights", weights).astype(np.float64))
+    if w.shape != (len(y),):
+        raise InputError(f"`{call}(weights=...)` must have shape ({len(y)},), one per row of A, got {w.shape}")
+    if not (w >= 0).all() or not w.any():
+        raise InputError(f"`{call}(weights=...)` must be non-negative and not all zero, got a least of {w.min():g}")
+    w = w / w.max()
+    w /= w.mean()
+    heaviest = float(w.max())
+    if type(loss) is Logistic:
+        return SignedLogistic(heaviest), (y * w).astype(y.dtype)
+    kind = WeightedMulti if isinstance(loss, MultiLoss) else WeightedCurved if isinstance(loss, Curved) else Weighted
+    return kind(loss, heaviest), np.column_stack([y, w.astype(y.dtype)])
+
+
+def unweighted(loss: Any) -> Any:
+    """The loss of a row of weight 1."""
+    return Logistic() if type(loss) is SignedLogistic else loss.loss if isinstance(loss, Weighted) else loss
+
+
+def weights_of(loss: Any, y: np.ndarray) -> np.ndarray | None:
+    """The weights that targets carry; None if they carry none."""
+    return np.abs(y) if type(loss) is SignedLogistic else y[:, -1] if isinstance(loss, Weighted) else None

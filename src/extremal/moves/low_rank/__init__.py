@@ -1,0 +1,1 @@
+"""Steps on the factors of a matrix."""

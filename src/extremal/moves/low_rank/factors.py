@@ -1,0 +1,197 @@
+"""Minimising over the factors of a matrix: smooth, and as large as the factors.
+
+The nuclear norm is half of the least squared length of two factors,
+
+    |X|_* = min of (|left|^2 + |right|^2) / 2   over all   left right' = X,
+
+reached by left = U diag(s)^(1/2), right = V diag(s)^(1/2) for X = U diag(s) V'. So f over a nuclear ball, among the matrices
+of some rank, is f(left right') over a Euclidean ball of the pair (Srebro, Rennie, Jaakkola 2005). That is not convex, but
+whatever it finds lies in the nuclear ball, and a gap at it tells how good it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal.objectives.base import Objective
+from extremal.points.factored import FactoredMatrix
+from extremal.points.iterates import freeze
+from extremal.support import linalg
+
+SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
+SMALLER = 0.9  # share of the slope that counts as a smaller one
+EPS = float(np.finfo(np.float64).eps)
+CURVED = 1e-10  # cosine of a change of the point and the slope's, below which it says nothing of the curvature
+PAIRS = 6  # changes that the inverse Hessian is made from
+ROOM = 2**25  # numbers that these may take, all together; three are kept whatever they take
+TIGHT = 1e-9  # a pair is on the sphere if so much is missing, relative
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """X = left diag(values) right', a singular value decomposition without its zeros, in float64."""
+
+    left: np.ndarray  # m x r, orthonormal
+    values: np.ndarray  # r, falling
+    right: np.ndarray  # n x r, orthonormal
+
+    @classmethod
+    def of(cls, x: Any) -> Decomposition:
+        """Of an array, or of a matrix in factors."""
+        if isinstance(x, FactoredMatrix):
+            return cls.of_pair(*(a.astype(np.float64) for a in x.factors()))
+        u, s, vt = linalg.svd(np.asarray(x, np.float64), full_matrices=False)
+        return cls(u, s, vt.T)._trimmed()
+
+    @classmethod
+    def of_pair(cls, left: np.ndarray, right: np.ndarray) -> Decomposition:
+        """Of left right': O((m + n) r^2)."""
+        (q1, r1), (q2, r2) = np.linalg.qr(left), np.linalg.qr(right)
+        u, s, vt = linalg.svd(r1 @ r2.T, full_matrices=False)
+        return cls(q1 @ u, s, q2 @ vt.T)._trimmed()
+
+    def _trimmed(self) -> Decomposition:
+        keep = self.values > 1e-14 * self.values.max(initial=0.0)
+        return Decomposition(self.left[:, keep], self.values[keep], self.right[:, keep])
+
+    def within(self, radius: float) -> Decomposition:
+        """The same with a sum of values of ``radius`` at most."""
+        total = float(self.values.sum())
+        return self if total <= radius else Decomposition(self.left, self.values * (radius / total), self.right)
+
+    def matrix(self, like: np.ndarray) -> Any:
+        """X in factors, or an array, as ``like`` is."""
+        return matrix(self.left * self.values, self.right, like)
+
+
+def matrix(left: np.ndarray, right: np.ndarray, like: Any) -> Any:
+    """left right' in factors, or an array, as ``like`` is."""
+    if isinstance(like, FactoredMatrix):
+        return FactoredMatrix(left.astype(like.dtype), right.astype(like.dtype))
+    return freeze((left @ right.T).astype(like.dtype, copy=False))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A pair of factors, one behind the other in a vector, and f there."""
+
+    pair: np.ndarray  # of length (m + n) r
+    value: float  # f
+    slope: np.ndarray  # the gradient; along the sphere if the pair is on it and f falls outward
+    tight: bool  # whether that is so
+
+
+@dataclass(frozen=True)
+class FactorProblem:
+    """h(left, right) = f(left right') over |left|^2 + |right|^2 <= 2 radius.
+
+        grad h = (G right, G' left),   G = grad f(left right')
+
+    A value and a gradient: those of f, and 2 r products with G.
+    """
+
+    f: Objective
+    radius: float
+    like: Any  # an iterate: what f wants to see
+
+    def split(self, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Left and right, views."""
+        m, n = self.like.shape
+        rank = len(pair) // (m + n)
+        return pair[: m * rank].reshape(m, rank), pair[m * rank :].reshape(n, rank)
+
+    def balanced(self, x: Decomposition) -> np.ndarray:
+        """The shortest pair with this product."""
+        roots = np.sqrt(x.values)
+        return np.concatenate([(x.left * roots).reshape(-1), (x.right * roots).reshape(-1)])
+
+    def at(self, pair: np.ndarray) -> Place:
+        """f at a pair, and its slope."""
+        left, right = self.split(pair)
+        value, G = self.f.value_and_grad(matrix(left, right, self.like))
+        slope = np.concatenate([np.asarray(G @ right, np.float64).reshape(-1), np.asarray(G.T @ left, np.float64).reshape(-1)])
+        weight = -float(np.vdot(slope, pair)) / (2 * self.radius)
+        tight = weight > 0 and float(np.vdot(pair, pair)) >= 2 * self.radius * (1 - TIGHT)
+        if tight:
+            slope += weight * pair
+        return Place(pair, value, slope, tight)
+
+    def move(self, place: Place, d: np.ndarray, t: float) -> Place:
+        """The place at the pair nearest to pair + t d."""
+        pair = place.pair + t * d
+        size2 = float(np.vdot(pair, pair))
+        if size2 > 2 * self.radius:
+            pair *= math.sqrt(2 * self.radius / size2)
+        return self.at(pair)
+
+
+class Memory:
+    """An inverse Hessian from the last changes of point and slope: L-BFGS (Liu, Nocedal 1989)."""
+
+    def __init__(self, size: int, scale: float):
+        most = max(3, min(PAIRS, ROOM // (2 * size + 1)))
+        self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=most)
+        self._scale = scale
+
+    def direction(self, g: np.ndarray) -> np.ndarray:
+        """-H g: two passes over the pairs."""
+        d, parts = -g, []
+        for s, y, sy in reversed(self._pairs):
+            parts.append(float(np.vdot(s, d)) / sy)
+            d -= parts[-1] * y
+        d *= self._scale
+        for s, y, sy in self._pairs:
+            d += (parts.pop() - float(np.vdot(y, d)) / sy) * s
+        return d
+
+    def learn(self, old: Place, new: Place) -> None:
+        """Take in a step; one between the sphere and the inside says nothing, and neither does what was before."""
+        if old.tight != new.tight:
+            self._pairs.clear()
+            return
+        s, y = new.pair - old.pair, new.slope - old.slope
+        sy, yy = float(np.vdot(s, y)), float(np.vdot(y, y))
+        if yy > 0 and sy > CURVED * math.sqrt(yy) * float(np.linalg.norm(s)):
+            self._pairs.append((s, y, sy))
+            self._scale = sy / yy
+
+
+def descend(problem: FactorProblem, place: Place, scale: float, share: float, limit: int) -> tuple[Place, bool]:
+    """Lower and lower places, until the slope is a ``share`` of what it was, or there is none; and whether the limit ended it.
+
+    ``scale`` is the length of the first step, in slopes. One value and gradient of f for each of at most ``limit`` steps, and
+    for each trial of a step that was too long.
+    """
+    memory, wanted = Memory(len(place.pair), scale), share * float(np.linalg.norm(place.slope))
+    ceiling = place.value + EPS * abs(place.value)
+    for _ in range(limit):
+        d = memory.direction(place.slope)
+        if place.tight:
+            d -= float(np.vdot(d, place.pair)) / (2 * problem.radius) * place.pair
+        new = _search(problem, place, d, ceiling)
+        if new is None:
+            return place, False
+        memory.learn(place, new)
+        place = new
+        if float(np.linalg.norm(place.slope)) <= wanted:
+            return place, False
+    return place, True
+
+
+def _search(problem: FactorProblem, place: Place, d: np.ndarray, ceiling: float) -> Place | None:
+    """The first of d, d/4, d/16, ... with a sufficient decrease; of the slope, where the values differ by rounding only."""
+    slope, t = float(np.vdot(d, place.slope)), 1.0
+    while slope < 0 and t > 1e-6:
+        new = problem.move(place, d, t)
+        if new.value <= place.value + SUFFICIENT * t * slope:
+            return new
+        close = new.value <= min(ceiling, place.value + EPS * abs(place.value))
+        if close and abs(float(np.vdot(d, new.slope))) <= -SMALLER * slope:
+            return new
+        t /= 4
+    return None

@@ -1,0 +1,1 @@
+"""Newton steps: over coordinate vertices, between bounds, over atoms."""

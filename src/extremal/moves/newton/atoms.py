@@ -1,0 +1,189 @@
+"""Newton steps over any set: the quadratic model is minimised by linear minimisations, over kept atoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.gradients.base import Estimate, Gradient
+from extremal.moves.atoms import AtomMove, AtomsPoint
+from extremal.moves.newton.model import At, Memory, Root
+from extremal.moves.newton.spikes import check_dense
+from extremal.objectives.base import Objective
+from extremal.objectives.on_columns import sliced
+from extremal.points.active import ActiveSet
+from extremal.points.iterates import farthest, freeze, toward
+from extremal.points.plain import DenseVertex
+from extremal.quadratic.simplex import Quadratic, newton_step, root_step
+from extremal.sets.base import ConvexSet
+from extremal.steps.base import Step
+from extremal.support.clock import late
+
+LEAST = 1e-4  # share of the gap to which a quadratic problem is solved where the gap is far larger than f
+ENOUGH = 20  # linear minimisations, and two for each coordinate, that one quadratic problem is worth; or one, if it is learnt
+TURNS, THOROUGH = 15, 100  # rounds of a quadratic problem between two questions to the oracle; where these lead nowhere
+ROUGH = 5  # times the tolerance for quadratic problems that are learnt
+IDLE = 20  # atoms without a weight that stay in a quadratic problem, unless the oracle comes back to one of the others
+MANY = 100  # atoms, and three for each coordinate, that are kept
+
+
+@dataclass(frozen=True)
+class AtomsMemoryPoint(AtomsPoint):
+    """A point with its atoms and the quadratic model that led there."""
+
+    memory: Memory | None = None
+
+
+@dataclass(frozen=True)
+class AtomNewton(AtomMove):
+    """A Newton step over any set with a linear minimisation oracle, for sums of few coordinates.
+
+        u = argmin over C of <g, u - x> + (u - x)' H (u - x) / 2,   x <- x + t (u - x)
+        H = (1/n) A' diag phi''(A x) A,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
+
+    The quadratic problem is solved by fully corrective Frank-Wolfe steps: the oracle's answer to the model's gradient joins the
+    atoms, and the best weights of all atoms are found by an active-set method, until the model's gap is a share ``tol`` of the
+    gap of f. No data are read meanwhile, so that a pass over the data is paid back by many oracle calls. A Hessian is kept as
+    long as every step brings the gap down fivefold. f never increases. Where H is not positive definite |phi''| takes the place
+    of phi''. There is no step to choose: the step rule is not asked.
+
+    Objectives that are no linear models, and losses without second derivatives, have a Hessian that is learnt from gradients:
+    the mean of g_i g_i' over the components, scaled, and corrected by every change of the gradient (BFGS).
+
+    At most ``limit`` + 1 LMOs for each model that a step tries; a Hessian costs n d^2 multiplications and counts as n component
+    gradients; memory d^2.
+
+    Parameters
+    ----------
+    tol : float
+        Accuracy of the quadratic problem relative to the gap, in (0, 1].
+    limit : int
+        Linear minimisations that one quadratic problem may take.
+
+    References
+    ----------
+    Liu, Cevher, Tran-Dinh (2022), A Newton Frank-Wolfe method for constrained self-concordant minimization, J. Global Optim.;
+    Carderera, Pokutta (2020), Second-order conditional gradient sliding, arXiv:2002.08907.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
+    >>> r = ex.minimize(f, ex.LinfBall(0.5), ex.Method(ex.Growing(), ex.FullStep(), ex.AtomNewton()), tol=1e-9)
+    >>> r.x.round(6), r.n_iter
+    (array([ 0.5,  0.4, -0.5]), 1)
+    """
+
+    tol: float = 0.02
+    limit: int = 300
+
+    def __post_init__(self):
+        tol = checks.within("AtomNewton", "tol", self.tol, 0, 1)
+        checks.fix(self, tol=tol, limit=checks.whole("AtomNewton", "limit", self.limit, 1))
+
+    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+        """Refuse matrices in factors."""
+        super().check(gradient, f, C)
+        check_dense("AtomNewton", f, C)
+
+    def first(self, C: Any) -> Any:
+        """The set's own starting point: far out, where vertices are, losses may be flat."""
+        return C.start()
+
+    def start(self, x0: np.ndarray) -> AtomsMemoryPoint:
+        """x^0, an atom."""
+        start = super().start(x0)
+        return AtomsMemoryPoint(start.x, start.query, active=start.active)
+
+    def advance(self, k: int, f: Any, C: Any, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsMemoryPoint:
+        """One Newton step."""
+        at = At.of(f, C, point.x, estimate)
+        memory, shape = self._model(at, getattr(point, "memory", None)), point.x.shape
+        if memory.tired:
+            return AtomsMemoryPoint(point.x, point.query, active=point.atoms, memory=memory)
+
+        def solve(H: Any, turns: int = TURNS) -> tuple[np.ndarray, Any, float]:
+            atoms = self._inner(H, at, C, point.atoms, shape) if H is memory.H else point.atoms
+            atoms, shares, d = self._minimise(H, at, C, atoms, shape, turns)
+            return d, (atoms, shares, d), 1.0 / shares.sum() if shares.any() else 1.0
+
+        found = at.descend(memory, memory.H, solve)
+        if found.t == 0:  # perhaps the quadratic problem was left too early
+            found = at.descend(memory, memory.H, partial(solve, turns=THOROUGH))
+        if found.t > 0:
+            atoms, shares, d = found.kept
+            shares = found.t * shares
+            x, atoms = at.x + found.t * d, atoms.with_weights(max(0.0, 1.0 - float(shares.sum())) * atoms.weights + shares)
+        else:  # the model led nowhere
+            eta = at.ahead(memory)
+            atoms = point.atoms.toward(at.s, eta).dropping(0.0) if eta > 0 else point.atoms
+            x = at.x if eta == 0 else toward(point.x, at.s, eta)
+        x = freeze(x.reshape(shape).astype(point.x.dtype, copy=False))
+        x = point.x if np.array_equal(x, point.x) else x  # the same: there is nothing more to be won
+        atoms = atoms if len(atoms) <= MANY + 3 * x.size else ActiveSet.at(DenseVertex(x))
+        return AtomsMemoryPoint(x, x, active=atoms, memory=memory.after(found))
+
+    def _model(self, at: At, old: Memory | None) -> Memory:
+        """The quadratic model of the last step if it is still good, or a new one."""
+        if old is not None and at.learns:
+            return old.learnt(at)
+        if old is not None and old.fits(at):
+            return old.again(at)
+        return Memory.new(sliced(at.f, np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old, rooted=True)
+
+    def _inner(self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...]) -> ActiveSet:
+        """With one atom more: the farthest point of the set on the way to where the model is least without the set.
+
+        Where the solution is not at the boundary, vertices alone would take as many as there are dimensions, and one more. Sets
+        that know their points by their oracle only have none.
+        """
+        nothing = np.zeros_like(at.g)
+        d = root_step(H.B.T, -at.g, nothing) if isinstance(H, Root) else newton_step(H.copy(), -at.g, nothing)
+        t = farthest(lambda t: C.holds((at.x + t * d).reshape(shape)), 2.0**-11) if np.isfinite(d).all() else 0.0
+        return atoms if t == 0 else atoms.with_atom(DenseVertex(freeze((at.x + t * d).reshape(shape))))
+
+    def _enough(self, at: At) -> float:
+        """The gap of the quadratic problem at which it is solved: one that is learnt is not worth much."""
+        return ROUGH * self.tol * at.gap if at.learns else self.tol * min(at.gap, max(abs(at.value), LEAST * at.gap))
+
+    def _minimise(
+        self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...], turns: int
+    ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
+        """The atoms, with those that came in; their shares of the step d = sum_a share_a (v_a - x), u = x + d; and d.
+
+        x itself is an atom of weight one at first, and the others are known by their distance from it: so small steps keep
+        their digits, however large the set is.
+        """
+        D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
+        w, d, enough, used = np.zeros(len(D)), np.zeros_like(at.x), self._enough(at), np.ones(len(D), dtype=bool)
+        w[0], idle = 1.0, IDLE
+        for _ in range(min(self.limit, ENOUGH + (1 if at.learns else 2) * at.x.size)):
+            E = D[used]
+            first, places, ones = np.eye(1, len(E))[0], np.arange(len(E)), np.ones(len(E))
+            BE = E @ H.B.T if isinstance(H, Root) else None
+            M = E @ H @ E.T if BE is None else np.empty((0, 0))
+            q = Quadratic(M, E @ at.g, first, places, ones, root=BE)
+            w[used] = q.minimise(w[used], 0.1 * enough, turns)
+            d = w[used] @ E
+            slope = (at.g + H @ d).reshape(shape)
+            s = C.lmo(slope)
+            row, known = s.to_array().reshape(-1) - at.x, atoms.find(s)
+            if float(np.vdot(slope, d - row)) <= enough or late():  # what s promises
+                break
+            if known is not None and used[known + 1]:  # the weights are not the best ones yet
+                if turns >= THOROUGH:
+                    break
+                turns = THOROUGH
+                continue
+            if known is not None:  # it was of no use for a while: nothing is left out any more
+                used[:], idle = True, len(D) + self.limit
+                continue
+            if np.count_nonzero(used) > np.count_nonzero(w) + idle:
+                used = w > 0
+                used[0] = True
+            D, w, used, atoms = np.vstack([D, row]), np.append(w, 0.0), np.append(used, True), atoms.with_atom(s)
+        return atoms, w[1:], d

@@ -1,0 +1,1 @@
+"""Proximal steps by linear minimisations."""

@@ -1,0 +1,224 @@
+"""Sliding moves: each gradient is used for a proximal step, solved by linear minimisations alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import UnsolvedError
+from extremal.gradients.base import Estimate, Phase, Steps, phase_of
+from extremal.laws import EpochTolerance, PowerLaw, Telescoping
+from extremal.moves.base import FlatMove, Oracle, Point
+from extremal.objectives.base import Objective
+from extremal.points.iterates import blend, distance2, inner, toward
+from extremal.points.plain import DenseVertex
+from extremal.steps.base import Direction, Step, take
+
+Law = float | PowerLaw | Telescoping | EpochTolerance
+
+
+@dataclass(frozen=True)
+class ProxPoint(Point):
+    """A point with the second sequence of accelerated sliding."""
+
+    prox: np.ndarray = field(default_factory=lambda: np.empty(0))  # where the proximal steps are centred
+
+
+def proximal(C: Oracle, g: np.ndarray, centre: np.ndarray, beta: float, tol: float, limit: int) -> tuple[np.ndarray, Steps]:
+    """CndG: the minimiser of <g, u> + beta/2 |u - centre|^2 over the set, to a gap of ``tol``, by at most ``limit`` LMOs."""
+    u, path = centre, []
+    for _ in range(limit):
+        slope = g + beta * (u - centre) if path else g
+        v = C.lmo(slope)
+        gap = inner(u, slope) - v.dot(slope)
+        if gap <= tol:
+            break
+        alpha = min(1.0, gap / (beta * distance2(u, v)))  # exact line search on the quadratic
+        u = toward(u, v, alpha)
+        path.append((alpha, v))
+    else:
+        raise UnsolvedError(f"a proximal sub-problem took {limit} LMOs without reaching its tolerance {tol:.1e}")
+    return u, tuple(path)
+
+
+def at(law: Law, k: int, phase: Phase | None) -> float:
+    """The number at k; at the phase for laws of it."""
+    if isinstance(law, EpochTolerance):
+        return law(phase or Phase(0, k, k + 1))
+    return law if isinstance(law, (int, float)) else law(k)
+
+
+@dataclass(frozen=True)
+class Sliding(FlatMove):
+    """A proximal step from x, without extrapolation.
+
+        u = argmin over the set of <g, u> + beta/2 |u - x|^2  (to a gap of tol),   x <- x + eta (u - x)
+
+    As many LMOs as the sub-problem needs, at most 1 + 6 beta D^2 / tol.
+
+    Parameters
+    ----------
+    beta : float or PowerLaw
+        Weight of the proximal term, of the order of L.
+    tol : float or PowerLaw
+        Gap to which the sub-problem is solved.
+    limit : int
+        LMOs that one sub-problem may take; one that takes more ends the run, with the status ``unsolved``.
+
+    References
+    ----------
+    Lan, Zhou (2016), Conditional gradient sliding for convex optimization; Qu, Li, Xu (2018), arXiv:1708.04783.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.Sliding(beta=3.0, tol=0.01)
+    Sliding(beta=3.0, tol=0.01, limit=100000)
+    """
+
+    beta: Law
+    tol: Law
+    limit: int = 100_000
+
+    def __post_init__(self):
+        _check("Sliding", self)
+
+    def start(self, x0: np.ndarray) -> Point:
+        """x^0."""
+        return Point(x0, x0)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+        """One proximal step."""
+        phase = phase_of(estimate)
+        u, path = proximal(C, estimate.g, point.x, at(self.beta, k, phase), at(self.tol, k, phase), self.limit)
+        eta = take(step, k, Direction(f, point.x, estimate, DenseVertex(u)))
+        x = u if eta == 1 else blend(point.x, u, eta)
+        return Point(x, x, path if eta == 1 else ())
+
+
+@dataclass(frozen=True)
+class AcceleratedSliding(FlatMove):
+    """Proximal steps inside Nesterov's three sequences.
+
+        z_k = (1 - gamma_k) y_{k-1} + gamma_k x_{k-1},   g_k an estimate of grad f(z_k)
+        x_k = argmin over the set of <g_k, u> + beta_k/2 |u - x_{k-1}|^2  (to a gap of tol_k)
+        y_k = (1 - gamma_k) y_{k-1} + gamma_k x_k
+
+    y is the iterate, z where the gradient is wanted; gamma is the step rule. At the end of an epoch, if the estimator has
+    epochs, all three start anew from y.
+
+    Parameters
+    ----------
+    beta, tol : float or law
+        As for `Sliding`.
+    limit : int
+        LMOs that one sub-problem may take; one that takes more ends the run, with the status ``unsolved``.
+    from_vertex : bool
+        The first x is the oracle's answer to the first gradient, without a proximal term.
+
+    References
+    ----------
+    Lan, Zhou (2016), Conditional gradient sliding for convex optimization; Hazan, Luo (2016), arXiv:1602.02101.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.AcceleratedSliding(beta=ex.PowerLaw(3.0, 2.0, -1.0), tol=0.01).limit
+    100000
+    """
+
+    beta: Law
+    tol: Law
+    limit: int = 100_000
+    from_vertex: bool = False
+
+    def __post_init__(self):
+        _check("AcceleratedSliding", self)
+        checks.flag("AcceleratedSliding", "from_vertex", self.from_vertex)
+
+    def start(self, x0: np.ndarray) -> ProxPoint:
+        """x_0 = y_0 = z_1."""
+        return ProxPoint(x0, x0, prox=x0)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
+        """x_k, y_k and z_{k+1}."""
+        phase = phase_of(estimate)
+        j = k if phase is None else phase.k
+        if self.from_vertex and k == 0:
+            x = toward(point.prox, C.lmo(estimate.g), 1.0)
+        else:
+            x, _ = proximal(C, estimate.g, point.prox, at(self.beta, j, phase), at(self.tol, k, phase), self.limit)
+        y = blend(point.x, x, _gamma(step, j, f, point.x, x, estimate))  # y_k
+        if phase is not None and phase.k + 1 == phase.length:
+            return ProxPoint(y, y, prox=y)
+        z = blend(y, x, _gamma(step, j + 1, f, y, x, _ahead(estimate)))  # z_{k+1}
+        return ProxPoint(y, z, prox=x)
+
+
+@dataclass(frozen=True)
+class DoubleSliding(FlatMove):
+    """Accelerated sliding for non-convex f: the output takes a proximal step of its own.
+
+        z_k = (1 - alpha_k) y_{k-1} + alpha_k x_{k-1},   g_k an estimate of grad f(z_k)
+        x_k = prox of weight beta_k from x_{k-1},   y_k = prox of weight ``beta_y`` from z_k,   both along g_k
+
+    Two sub-problems an iteration; alpha is the step rule.
+
+    Parameters
+    ----------
+    beta, beta_y, tol : float or PowerLaw
+        Weights of the two proximal terms, and the gap to which both sub-problems are solved.
+    limit : int
+        LMOs that one sub-problem may take; one that takes more ends the run, with the status ``unsolved``.
+
+    References
+    ----------
+    Qu, Li, Xu (2018), Non-convex conditional gradient sliding, arXiv:1708.04783, Algorithm 3.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.DoubleSliding(beta=4.0, beta_y=2.0, tol=0.1).beta_y
+    2.0
+    """
+
+    beta: Law
+    beta_y: Law
+    tol: Law
+    limit: int = 100_000
+
+    def __post_init__(self):
+        _check("DoubleSliding", self)
+
+    def start(self, x0: np.ndarray) -> ProxPoint:
+        """x_0 = y_0 = z_1."""
+        return ProxPoint(x0, x0, prox=x0)
+
+    def advance(self, k: int, f: Objective, C: Oracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
+        """x_k, y_k and z_{k+1}."""
+        phase, tol = phase_of(estimate), at(self.tol, k, phase_of(estimate))
+        x, _ = proximal(C, estimate.g, point.prox, at(self.beta, k, phase), tol, self.limit)
+        y, _ = proximal(C, estimate.g, point.query, at(self.beta_y, k, phase), tol, self.limit)
+        z = blend(y, x, _gamma(step, k + 1, f, y, x, _ahead(estimate)))
+        return ProxPoint(y, z, prox=x)
+
+
+def _ahead(estimate: Estimate) -> Estimate:
+    """The estimate as the next iteration's step rule will see its phase."""
+    phase = phase_of(estimate)
+    ahead = None if phase is None else Phase(phase.epoch, phase.k + 1, phase.length)
+    return estimate if ahead is None else replace(estimate, phase=ahead)  # type: ignore[type-var]
+
+
+def _gamma(step: Step, k: int, f: Objective, y: np.ndarray, x: np.ndarray, estimate: Estimate) -> float:
+    return take(step, k, Direction(f, y, estimate, DenseVertex(x)))
+
+
+def _check(call: str, move: Sliding | AcceleratedSliding | DoubleSliding) -> None:
+    for name in ("beta", "beta_y", "tol"):
+        law = getattr(move, name, 1.0)
+        if not isinstance(law, (PowerLaw, Telescoping, EpochTolerance)):
+            checks.positive(call, name, law)
+    checks.whole(call, "limit", move.limit, 1)

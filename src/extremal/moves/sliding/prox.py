@@ -1,0 +1,180 @@
+"""The proximal sub-problem of a sliding step: by linear minimisations over kept atoms, or by a projection."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError, NonFiniteError
+from extremal.moves.base import Oracle
+from extremal.objectives.base import Objective
+from extremal.points.active import ActiveSet, rebuild
+from extremal.points.iterates import freeze, inner, toward
+from extremal.points.vertex import Vertex
+from extremal.quadratic.atoms import Hull, displacement, settle
+from extremal.sets.base import ConvexSet, Projectable
+
+ROUNDING = 4  # gaps below so many units in the last place of the largest product are rounding
+DOUBLINGS = 100  # of an estimate of beta, in one step
+ROWS = 10  # of a test of the curvature, at least
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How sub-problems are solved, and how well.
+
+        u = argmin over the set of q(u) = <g, u> + beta/2 |u - centre|^2,   to
+        max over s in the set of <grad q(u), u - s> <= accuracy beta |u - centre|^2
+
+    By atoms: from the centre's own atoms, pairwise steps between those that are known, which are exact on the quadratic and
+    need their inner products only, then the oracle: it either finds the gap small enough, or answers with one atom more.
+    So a step costs one LMO, and one for each atom that is new. By projection: u = project(centre - g / beta).
+
+    References
+    ----------
+    Wolfe (1976), Finding the nearest point in a polytope; Lacoste-Julien, Jaggi (2015), arXiv:1511.05932.
+    """
+
+    accuracy: float
+    onto: ConvexSet | None
+    limit: int
+
+    def __call__(self, C: Oracle, g: Any, centre: Any, hull: Hull | None, beta: float) -> tuple[Any, Hull | None]:
+        """u, and its atoms if there are any; ``hull`` are those of the centre, None if it has none yet."""
+        if not checks.all_finite(g):
+            raise NonFiniteError("the gradient estimate has a NaN or an infinite entry")
+        if self.onto is None:
+            return self._by_atoms(C, g, centre, hull, beta)
+        beta = max(beta, float(np.abs(g).max()) / float(np.finfo(g.dtype).max) ** 0.25)  # g / beta may not overflow
+        nearest = self.onto.project(centre - g / beta)  # type: ignore[attr-defined]
+        return freeze(nearest.astype(centre.dtype, copy=False)), None
+
+    def _by_atoms(self, C: Oracle, g: Any, centre: Any, hull: Hull | None, beta: float) -> tuple[Any, Hull]:
+        hull, asked = (opened(C, g, centre), 1) if hull is None else (hull, 0)
+        first = hull.atoms.dots(g).astype(np.float64)
+        weights, slopes = hull.atoms.weights.copy(), first.copy()
+        floor = ROUNDING * float(np.finfo(centre.dtype).eps) * float(np.abs(first).max())
+        settle(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
+        while asked < self.limit:
+            change = weights - hull.atoms.weights
+            slope = g + beta * displacement(centre, hull.atoms, change) if change.any() else g
+            s, asked = C.lmo(slope), asked + 1
+            gap, there = float(weights @ slopes), s.dot(slope)
+            if gap - there <= max(self.accuracy * float(change @ (slopes - first)), floor):
+                break
+            if hull.atoms.find(s) is not None:
+                break  # the weights are as good as they get: what is left is rounding
+            hull = hull.with_atom(s)
+            first, slopes, weights = np.append(first, s.dot(g)), np.append(slopes, there), np.append(weights, 0.0)
+            settle(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
+        new = hull.with_weights(weights)
+        return rebuild(centre, new.atoms), new
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A weight of the proximal term that follows what some rows show of the curvature between x and the next point u.
+
+        beta = factor * L,   L >= n(b - 1)/(b(n - 1)) |mean_i d_i| / |u - x| + 2V,   d_i = grad f_i(u) - grad f_i(x),
+        V = (n - b)/(b(n - 1)) mean_i |d_i|^2 / mean_i |<d_i, u - x>|,   means over random rows
+
+    Where a test finds L too small, L is doubled (or becomes what was found, if that is more) and the step is made again. From
+    test to test L may fall, by half in a pass. A test costs two gradients of each of max(b, 10) rows. The first L is found
+    on the way to the first vertex.
+
+    Parameters
+    ----------
+    batch : int
+        b, the rows of the estimator's batches.
+    every : int
+        Iterations from test to test; the first three are all tested.
+    least : float
+        L is never below.
+    factor : float
+        What the estimator needs beyond it.
+
+    References
+    ----------
+    Schmidt, Le Roux, Bach (2017), Minimizing finite sums with the stochastic average gradient, arXiv:1309.2388, section 4.6.
+
+    Examples
+    --------
+    >>> Probe(batch=10, every=25)
+    Probe(batch=10, every=25, least=0.0, factor=1.0)
+    """
+
+    batch: int
+    every: int
+    least: float = 0.0
+    factor: float = 1.0
+
+    def due(self, k: int) -> bool:
+        """Whether step k is tested."""
+        return k < 3 or k % self.every == 0
+
+    def first(self, f: Objective, x: Any, s: Vertex) -> float:
+        """L on the first hundredth of the way to a vertex; if some rows show nothing, all are looked at."""
+        u = toward(x, s, 0.01)
+        return max(self.seen(0, f, x, u) or self.seen(0, f, x, u, f.n), self.least, 1e-300)
+
+    def lowered(self, L: float, n: int) -> float:
+        """L as it may be after ``every`` more iterations."""
+        return max(L * 0.5 ** min(1.0, self.every * self.batch / n), self.least)
+
+    def seen(self, k: int, f: Objective, x: Any, u: Any, rows: int = 0) -> float:
+        """What the rows of step k ask for, at least so many; 0 for steps that rounding would spoil."""
+        step, n, b = u - x, f.n, self.batch
+        length2 = inner(step, step)
+        if length2 <= float(np.finfo(x.dtype).eps) * inner(x, x):
+            return 0.0
+        idx = np.random.default_rng((k, b)).choice(n, min(n, max(b, rows, ROWS)), replace=False)
+        c = f.derivs(u, idx) - f.derivs(x, idx)
+        mean = f.combine(c, idx)
+        each = [f.combine(c[i : i + 1], idx[i : i + 1]) for i in range(len(idx))]
+        along, size2 = sum(abs(inner(step, d)) for d in each), sum(inner(d, d) for d in each)
+        shared, single = shares(n, b)
+        return shared * math.sqrt(inner(mean, mean) / length2) + 2 * single * (size2 / along if along else 0.0)
+
+
+def shares(n: int, b: int) -> tuple[float, float]:
+    """How much of the sum's smoothness and how much of the rows' own there is in that of a batch of b distinct rows, of n."""
+    return (1.0, 0.0) if b == n else (n * (b - 1) / (b * (n - 1)), (n - b) / (b * (n - 1)))
+
+
+def opened(C: Oracle, g: Any, x: Any) -> Hull:
+    """A point as an atom, and the vertex that g asks for, in this order."""
+    s = C.lmo(g)
+    hull = Hull.at(x, s)
+    return hull if hull.atoms.find(s) is not None else hull.with_atom(s)
+
+
+def solver(call: str, accuracy: float, onto: Any, limit: int) -> Solver:
+    """The checked solver of a move."""
+    if onto is not None and not (isinstance(onto, ConvexSet) and isinstance(onto, Projectable)):
+        raise InputError(f"`{call}(onto=...)` must be a set with a projection such as L1Ball(20.0), or None, got {onto!r}")
+    return Solver(checks.within(call, "accuracy", accuracy, 0, 1), onto, checks.whole(call, "limit", limit, 1))
+
+
+def check_weight(call: str, beta: Any) -> None:
+    """Refuse what is neither a positive number nor a `Probe`."""
+    if not isinstance(beta, Probe):
+        checks.positive(call, "beta", beta)
+
+
+def check_place(call: str, onto: ConvexSet | None, f: Objective, C: ConvexSet) -> None:
+    """Refuse a projection onto another set, or of matrices that are never formed."""
+    if onto is not None and onto.on(f.shape) != C:
+        raise InputError(f"`{call}(onto=...)` must be the set of the run, {C}, got {onto}")
+    if onto is not None and C.matrix_free and getattr(f, "factored", False):
+        raise InputError(f"`{call}(onto=...)`: matrices in factors are not projected; leave it out for steps by the oracle alone")
+
+
+def hull_of(hull: Hull | None, active: ActiveSet | None) -> Hull | None:
+    """The hull of the atoms that a point has, made anew for atoms that came from outside."""
+    if active is None or (hull is not None and hull.atoms is active):
+        return hull
+    return Hull.of(active)

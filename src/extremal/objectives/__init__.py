@@ -1,0 +1,5 @@
+"""Objectives: finite sums, and what they are on some coordinates or atoms."""
+
+from extremal.support.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,0 +1,51 @@
+"""Finite sums f(x) = (1/n) sum_i f_i(x): the contract, and linear models.
+
+What fixes grad f_i is called its derivative c_i: one number for a linear model (grad f_i = c_i a_i), k numbers for one
+with k outputs (grad f_i = a_i c_i'), the gradient itself otherwise. Estimators store and subtract derivatives only, so a
+table of them costs what it must and no more.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from extremal.points.composed import Chord
+from extremal.points.vertex import Vertex
+
+Rows = np.ndarray | None  # indices of components; None means all of them
+
+
+class Segment(Protocol):
+    """f on the segment from x to x + d, as a function of the step: t -> f(x + t d); d = s - x for a vertex s."""
+
+    @property
+    def grads_per_slope(self) -> int: ...  # component gradients that one slope costs
+    def value(self, t: float) -> float: ...
+    def slope(self, t: float) -> float: ...  # <grad f(x + t d), d>
+
+
+class Objective(Protocol):
+    """The contract of a finite sum, all that the methods know of it."""
+
+    @property
+    def n(self) -> int: ...  # number of components
+    @property
+    def shape(self) -> tuple[int, ...]: ...  # shape of x
+    @property
+    def dtype(self) -> np.dtype: ...  # float type of x
+    @property
+    def convex(self) -> bool: ...
+    @property
+    def deriv_shape(self) -> tuple[int, ...]: ...  # shape of one c_i
+    @property
+    def smoothness(self) -> float: ...  # L: grad f is L-Lipschitz
+    def value(self, x: np.ndarray) -> float: ...
+    def grad(self, x: np.ndarray) -> np.ndarray: ...
+    def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]: ...
+    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray: ...  # c_i for i in idx
+    def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray: ...  # mean over idx of the gradients c stands for
+    def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray: ...  # f_i(x) for i in idx
+    def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment: ...
+    def ready(self) -> None: ...  # whatever takes long once: the solver asks for it before its clock starts

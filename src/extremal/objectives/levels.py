@@ -1,0 +1,154 @@
+"""The best intercepts of given margins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import NonFiniteError
+from extremal.losses.margin import Logistic
+from extremal.losses.multi import Multinomial
+from extremal.losses.over_rows import bent_of, derivs_of, mean_of
+from extremal.losses.weighted import WeightedCurved, unweighted, weights_of
+from extremal.support import linalg
+
+BALANCES, AWAY, SETTLED = 300, 40.0, 1e-6  # of scalings; margins of absent classes; derivatives that are nothing
+TURNS, SWEEPS = 6, 3  # of Newton steps and of looks at class by class for several intercepts; of these, sweeps over all classes
+FLAT = 1e-14  # curvature of which Newton steps make nothing
+TRIES = 100  # looks at all margins, at most, for an intercept
+LONGEST = 8.0  # no Newton step for an intercept is longer, in multiples of what has been seen of it
+LITTLE = 1e-10  # share of the value that a step may promise where the next one is the last
+EXACT = 8 * np.finfo(np.float64).eps  # share of the mean |phi'| that the mean of phi' may be
+
+
+def level_of(loss: Any, z: np.ndarray, y: np.ndarray, near: float) -> float:
+    """The zero of the mean of phi'(z + b, y), which increases in b: Newton steps, halving where these leave what is left."""
+    z, bent = z.astype(np.float64, copy=False), bent_of if hasattr(loss, "second") else _differences
+    low, high, b, reach = -np.inf, np.inf, near, 1.0 + abs(near)
+    for _ in range(TRIES):
+        _, c, h = bent(loss, z + b, y)
+        total, size, bend = (float(a.sum(dtype=np.float64)) for a in (c, np.abs(c), h))
+        if abs(total) <= EXACT * size:
+            break
+        low, high = (b, high) if total < 0 else (low, b)
+        step = -total / bend if bend > 0 else np.copysign(np.inf, -total)
+        longest = LONGEST * reach
+        new = b + float(np.clip(step, -longest, longest))
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if new in (low, high, b):
+            break
+        reach, b = max(reach, abs(new - b)), new
+    return b
+
+
+def _differences(loss: Any, z: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """phi' and phi'' of a loss that knows its first derivative only."""
+    step = 1e-5
+    return 0.0, derivs_of(loss, z, y), (derivs_of(loss, z + step, y) - derivs_of(loss, z - step, y)) / (2 * step)
+
+
+def levels_of(loss: Any, z: np.ndarray, y: np.ndarray, near: Any) -> np.ndarray:
+    """One intercept for each output."""
+    inner, w = unweighted(loss), weights_of(loss, y)
+    w = np.ones(len(z)) if w is None else w.astype(np.float64)
+    start = np.broadcast_to(np.asarray(near, np.float64), z.shape[1:]).copy()
+    if isinstance(inner, Multinomial):
+        return _softmax_levels(loss, z.astype(np.float64, copy=False), y, w, start)
+    return np.array([_task_level(inner.loss, z[:, j], y[:, j], w, start[j]) for j in range(z.shape[1])])
+
+
+def _task_level(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: float) -> float:
+    return level_of(WeightedCurved(loss, 1.0), z, np.column_stack([y, w]), near)
+
+
+def _softmax_levels(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The intercepts of all classes, of sum 0: damped Newton steps; where these lead nowhere, class by class, and again."""
+    labels = y[:, 0] if y.ndim > 1 else y
+    for turn in range(TURNS):
+        b, done = _softmax_steps(loss, z, y, w, b)
+        if done and _settled(loss, z, y, b):
+            return b - b.mean()
+        b = _balanced(z, labels, w, b) if turn % 2 == 0 else _class_by_class(z, labels, w, b)
+    if not _settled(loss, z, y, b):
+        raise NonFiniteError("the intercepts of the classes cannot be found: margins are too far apart")
+    return b - b.mean()
+
+
+def _settled(loss: Any, z: np.ndarray, y: np.ndarray, b: np.ndarray) -> bool:
+    """Whether the derivatives in the intercepts vanish, beside those of the rows."""
+    c = derivs_of(loss, z + b, y)
+    return bool(np.abs(c.mean(axis=0, dtype=np.float64)).max() <= SETTLED * float(np.abs(c).mean(dtype=np.float64)) + 1e-12)
+
+
+def _balanced(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Intercepts at which every class is predicted about as often as it is there, by Sinkhorn's scaling of logarithms.
+
+        b_j <- b_j + log sum_{i of class j} w_i - log sum_i w_i p_ij
+
+    Each turn solves for all classes at once, given the rows' normalisers, however far margins are apart.
+    """
+    with np.errstate(divide="ignore"):
+        wanted, weights = np.log(np.bincount(labels.astype(np.intp), w, len(b))), np.log(w)[:, None]
+    b = b.copy()
+    for _ in range(BALANCES):
+        u = z + b
+        top = u.max(axis=1, keepdims=True)
+        rows = top + np.log(np.exp(u - top).sum(axis=1, keepdims=True))
+        terms = u - rows + weights
+        high = np.maximum(terms.max(axis=0), -1e300)
+        found = high + np.log(np.exp(terms - high).sum(axis=0))
+        away = (rows - z).min(axis=0) - AWAY  # for classes that are not there
+        new = np.where(np.isfinite(wanted), b + wanted - found, np.minimum(b, away))
+        moved, b = float(np.abs(new - b).max()), new
+        if moved <= 1e-6:
+            break
+    return b
+
+
+def _class_by_class(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The best intercept of each class in turn, given the others: that of a logistic loss, which bisection finds anywhere."""
+    b, one = b.copy(), WeightedCurved(Logistic(), 1.0)
+    for _ in range(SWEEPS):
+        for j in range(len(b)):
+            others = np.delete(z + b, j, axis=1)
+            top = others.max(axis=1)
+            m = z[:, j] - top - np.log(np.exp(others - top[:, None]).sum(axis=1))
+            b[j] = level_of(one, m, np.column_stack([np.where(labels == j, 1.0, -1.0), w]), float(b[j]))
+    return b
+
+
+def _softmax_steps(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Until a step promises next to nothing, and one step more; each as long as those before it allow."""
+    value, longest, last = mean_of(loss.value, z + b, y), LONGEST * (1.0 + float(np.abs(b).max())), False
+    for _ in range(TRIES):
+        g = derivs_of(loss, z + b, y).mean(axis=0, dtype=np.float64)
+        step = _softmax_step(z + b, w, g)
+        if not np.isfinite(step).all():
+            return b, False
+        step *= min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
+        t, slope = 1.0, float(g @ step)
+        if last or -slope <= 1e-30:
+            return (b + step if -slope <= LITTLE * value else b), True
+        last, new = -slope <= LITTLE * value, value
+        while not last and (new := mean_of(loss.value, z + b + t * step, y)) > value + 1e-4 * t * slope and t > 1e-6:
+            t /= 4
+        if t <= 1e-6:
+            return b, False
+        b, value, longest = b + t * step, new, max(longest, LONGEST * t * float(np.abs(step).max()))
+    return b, False
+
+
+def _softmax_step(z: np.ndarray, w: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Newton's, of sum 0. Diagonal entries are minus the sums of the others, which keeps their digits where p is nearly 1."""
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    p = e / e.sum(axis=1, keepdims=True)
+    H = -(p * w[:, None]).T @ p / len(z)
+    np.fill_diagonal(H, 0.0)
+    np.fill_diagonal(H, -H.sum(axis=1))
+    trace = float(np.trace(H))
+    if not trace > FLAT * float(w.mean()):
+        return np.full(len(g), np.nan)
+    step = linalg.lstsq(H + trace / len(g) ** 2, -g)
+    return step - step.mean()

@@ -1,0 +1,88 @@
+"""f on the convex hull of some atoms, as a function of their weights: what fully corrective steps minimise."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import singledispatch
+from typing import Any, Protocol
+
+import numpy as np
+
+from extremal.losses.base import Curved
+from extremal.objectives.base import Objective
+from extremal.objectives.linear import LinearModel
+from extremal.points.active import ActiveSet
+
+
+class Restriction(Protocol):
+    """h(w) = f(sum_i w_i v_i)."""
+
+    @property
+    def images(self) -> dict[Hashable, np.ndarray]: ...  # what is worth keeping of each atom, by its key
+    def value(self, w: np.ndarray) -> float: ...
+    def slopes(self, w: np.ndarray) -> np.ndarray: ...  # dh/dw_i = <grad f(x), v_i>
+    def hessian(self, w: np.ndarray) -> np.ndarray | None: ...  # positive semidefinite; None if f does not know it
+
+
+@singledispatch
+def restrict(f: Objective, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
+    """f on the hull of the atoms, given what an earlier restriction has kept of them."""
+    return _ByPoints(f, atoms)
+
+
+@dataclass(frozen=True)
+class _ByPoints:
+    """Any objective: a value and slopes cost f and its gradient at the point itself."""
+
+    f: Any
+    atoms: ActiveSet
+    images: dict[Hashable, np.ndarray] = field(default_factory=dict)
+
+    def value(self, w: np.ndarray) -> float:
+        return self.f.value(self._at(w))
+
+    def slopes(self, w: np.ndarray) -> np.ndarray:
+        return self.atoms.dots(self.f.grad(self._at(w)))
+
+    def hessian(self, w: np.ndarray) -> None:
+        return None
+
+    def _at(self, w: np.ndarray) -> np.ndarray:
+        return self.atoms.sum(w).astype(self.f.dtype, copy=False)
+
+
+@restrict.register
+def _(f: LinearModel, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
+    keys = [v.key for v in atoms.vertices]
+    rows = [images[key] if key in images else f.vertex_margins(v) for key, v in zip(keys, atoms.vertices, strict=True)]
+    return _ByMargins(f, np.stack(rows), dict(zip(keys, rows, strict=True)))
+
+
+@dataclass(frozen=True)
+class _ByMargins:
+    """A linear model, from the margins of every atom: no product with the data, k n numbers of memory for k atoms."""
+
+    f: LinearModel
+    Z: np.ndarray  # the atoms' margins, one atom a row
+    images: dict[Hashable, np.ndarray]
+
+    def value(self, w: np.ndarray) -> float:
+        return self.f.value_at(self._margins(w))
+
+    def slopes(self, w: np.ndarray) -> np.ndarray:
+        c = self.f.derivs_at(self._margins(w))
+        return (self.Z.reshape(len(w), -1) @ c.reshape(-1)).astype(np.float64) / len(c)
+
+    def hessian(self, w: np.ndarray) -> np.ndarray | None:
+        if not isinstance(self.f.loss, Curved) or self.Z.ndim > 2:
+            return None
+        h = np.abs(self.f.second_at(self._margins(w)))
+        H, total = ((self.Z * h) @ self.Z.T).astype(np.float64), float(h.sum(dtype=np.float64))
+        if not self.f.separate and total > 0:
+            v = (self.Z @ h).astype(np.float64)
+            H -= np.outer(v / total, v)
+        return H / len(h)
+
+    def _margins(self, w: np.ndarray) -> np.ndarray:
+        return np.tensordot(w.astype(self.Z.dtype, copy=False), self.Z, 1)

@@ -1,0 +1,132 @@
+"""Linear models of several outputs, seen on some of their coordinates: products with these, and their Hessian."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from extremal.data.csr import CSR
+from extremal.losses.multi import Bends
+from extremal.objectives.linear import LinearModel
+from extremal.quadratic.simplex import is_definite
+from extremal.support import clock
+
+WIDE = 1500  # coordinates from which on a Hessian is not formed
+FORMED = 3e10  # rows times coordinates squared, from which on neither
+BLOCK = 2**19  # numbers of a block of rows
+
+
+@dataclass(frozen=True)
+class OutputSlice:
+    """f on the coordinates W of x, flat: coordinate j k + c is feature j for output c."""
+
+    f: LinearModel
+    W: np.ndarray
+
+    def of(self, f: Any) -> OutputSlice:
+        """The same coordinates of another objective."""
+        return self if f is self.f else OutputSlice(f, self.W)
+
+    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> None:
+        """There is no factor of the Hessian."""
+        return
+
+    def solve(self, place: Any, scale: Any, w: Any, x: Any, z: Any, tol: float) -> None:
+        """There are no compiled steps for several outputs."""
+        return
+
+    def dot(self, d: np.ndarray) -> np.ndarray:
+        """The margins of a step on W."""
+        x = np.zeros(self.f.shape, self.f.dtype)
+        x.reshape(-1)[self.W] = d
+        return self.f.data.dot(x)
+
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any:
+        """(1/n) sum_i (diag D_i - P_i P_i') x a_i a_i' on W, without what intercepts take over; its products if that is large.
+
+        With |D_i| where f is not convex and this is not positive definite.
+        """
+        bends = self.f.bends_at(z, width)
+        if self.f.convex or not (bends.D < 0).any():
+            return self._sum(bends)
+        H = self._sum(bends)
+        return H if isinstance(H, np.ndarray) and is_definite(H) else self._sum(replace(bends, D=np.abs(bends.D)))
+
+    def _sum(self, bends: Bends) -> Any:
+        k = len(self.W)
+        if k > WIDE or self.f.n * float(k) ** 2 > FORMED:
+            return OutputProducts(self, bends)
+        H, V = np.zeros((k, k)), np.zeros((k, self.outputs))
+        for rows, B in self._blocks():
+            clock.check()
+            self._add(H, V, B, Bends(bends.D[rows], None if bends.P is None else bends.P[rows]))
+        if not self.f.separate:
+            H -= V @ bends.inverse @ V.T
+        return H / self.f.n
+
+    def _add(self, H: np.ndarray, V: np.ndarray, B: np.ndarray, bends: Bends) -> None:
+        """The sums over a block of rows: of the Hessian, and of its part between coefficients and intercepts."""
+        for c, idx, place in self._by_output:
+            own = B[:, place]
+            bent = own * bends.D[:, c, None]
+            H[np.ix_(idx, idx)] += bent.T @ own
+            V[idx, c] += bent.sum(axis=0)
+        if bends.P is not None:
+            M = B[:, self._place] * bends.P[:, self.W % self.outputs]
+            H -= M.T @ M
+            V -= M.T @ bends.P
+
+    @property
+    def outputs(self) -> int:
+        """k."""
+        return self.f.shape[1]
+
+    @cached_property
+    def _features(self) -> np.ndarray:
+        return np.unique(self.W // self.outputs)
+
+    @cached_property
+    def _place(self) -> np.ndarray:
+        return np.searchsorted(self._features, self.W // self.outputs)
+
+    @cached_property
+    def _by_output(self) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """For each output in use its coordinates in W, and where their features are."""
+        own = self.W % self.outputs
+        mine = [(int(c), np.flatnonzero(own == c)) for c in np.unique(own)]
+        return [(c, idx, self._place[idx]) for c, idx in mine]
+
+    def _blocks(self) -> Any:
+        """Blocks of rows, and their entries in the features of W, dense."""
+        A, n = self.f.data._A, self.f.n  # type: ignore[attr-defined]
+        columns = A[:, self._features] if isinstance(self.f.data, CSR) else None
+        size = max(1, BLOCK // max(len(self._features), len(self.W)))
+        for start in range(0, n, size):
+            rows = slice(start, min(start + size, n))
+            yield rows, A[rows][:, self._features] if columns is None else columns[rows].toarray()
+
+
+@dataclass(frozen=True)
+class OutputProducts:
+    """A Hessian of many coordinates by its products: two products with all of A each."""
+
+    part: OutputSlice
+    bends: Bends
+
+    def __matmul__(self, u: np.ndarray) -> np.ndarray:
+        f = self.part.f
+        C = self.bends.dot(self.part.dot(u))
+        if not f.separate:
+            C = C + self.bends.dot(np.broadcast_to(self.bends.follow(C), C.shape))
+        return f.data.tdot(C.astype(f.dtype, copy=False)).reshape(-1)[self.part.W].astype(np.float64) / f.n
+
+    def diagonal(self) -> np.ndarray:
+        """Its diagonal, as if there were no intercepts."""
+        part, D, P = self.part, self.bends.D, self.bends.P
+        total = np.zeros((len(part._features), part.outputs))
+        for rows, B in part._blocks():
+            total += np.square(B).T @ (D[rows] if P is None else D[rows] - np.square(P[rows]))
+        return total[part._place, part.W % part.outputs] / part.f.n

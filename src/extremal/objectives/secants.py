@@ -1,0 +1,98 @@
+"""An objective that is known by values and gradients only, as Newton steps see it: its Hessian is learnt from gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal.objectives.base import Objective, Segment
+from extremal.objectives.on_columns import Slice, sliced
+from extremal.points.composed import Chord
+from extremal.points.plain import DenseVertex
+from extremal.points.vertex import Vertex
+
+ROWS = 2**22  # numbers of component gradients that are held at once
+
+
+class Secants:
+    """f with x itself in the place of the margins: a "linear model" of the identity, whose first Hessian is a guess.
+
+        H = (1/n) sum_i g_i g_i',   g_i the gradient of component i
+
+    The guess has the units of the coordinates right, and for sums of losses of one margin its directions too. Corrections by
+    the change of the gradient (BFGS) make it the Hessian step by step. n component gradients for the guess; memory d^2.
+    """
+
+    convex = False  # no shortcut of linear models holds
+    deriv_shape = ()
+    weights = None
+
+    def __init__(self, f: Objective):
+        self.f, self.n, self.shape, self.dtype = f, f.n, f.shape, f.dtype
+
+    def margins(self, x: np.ndarray) -> np.ndarray:
+        """x."""
+        return x.reshape(-1).astype(np.float64, copy=False)
+
+    def vertex_margins(self, s: Vertex) -> np.ndarray:
+        """s."""
+        return s.to_array().reshape(-1).astype(np.float64, copy=False)
+
+    def between(self, z: np.ndarray, dz: np.ndarray) -> Segment:
+        """t -> f(x + t d)."""
+        x, d = (a.reshape(self.shape).astype(self.dtype, copy=False) for a in (z, dz))
+        return self.f.along(x, Chord(0.0, ((1.0, DenseVertex(d)),)))
+
+    def grad(self, z: np.ndarray) -> np.ndarray:
+        """The gradient there."""
+        return np.asarray(self.f.grad(z.reshape(self.shape).astype(self.dtype, copy=False)), np.float64).reshape(-1)
+
+    def guess(self, x: np.ndarray) -> np.ndarray:
+        """The mean of g_i g_i'; of gradients that are no rows of numbers, the one of g."""
+        d, H = x.size, np.zeros((x.size, x.size))
+        x = x.reshape(self.shape).astype(self.dtype, copy=False)
+        if self.f.deriv_shape != self.shape:
+            g = self.grad(x)
+            return np.outer(g, g)
+        size = max(1, ROWS // d)
+        for start in range(0, self.n, size):
+            rows = self.f.derivs(x, np.arange(start, min(start + size, self.n))).reshape(-1, d).astype(np.float64, copy=False)
+            H += rows.T @ rows
+        return H / self.n
+
+
+@dataclass(frozen=True)
+class _All:
+    """All coordinates."""
+
+    f: Secants
+    W: np.ndarray
+
+    def of(self, f: Any) -> Slice:
+        """The same of one that counts on."""
+        return _All(f, self.W)
+
+    def dot(self, d: np.ndarray) -> np.ndarray:
+        """d."""
+        return d
+
+    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> None:
+        """There is no factor of the Hessian."""
+        return
+
+    def solve(self, place: Any, scale: Any, w: Any, x: Any, z: Any, tol: float) -> None:
+        """There are no compiled steps."""
+        return
+
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray:
+        """The guess, with some curvature in every direction."""
+        H = self.f.guess(z)
+        H.flat[:: len(H) + 1] *= 1.0 + 1e-6
+        return H
+
+
+@sliced.register
+def _(f: Secants, W: np.ndarray) -> Slice:
+    return _All(f, W)

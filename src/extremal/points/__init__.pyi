@@ -1,0 +1,14 @@
+from .active import ActiveSet as ActiveSet
+from .composed import Chord as Chord
+from .composed import Combination as Combination
+from .factored import FactoredMatrix as FactoredMatrix
+from .low_rank import LowRank as LowRank
+from .low_rank import RankOne as RankOne
+from .manifolds import SPD as SPD
+from .manifolds import Euclidean as Euclidean
+from .manifolds import Manifold as Manifold
+from .plain import Coordinate as Coordinate
+from .plain import DenseVertex as DenseVertex
+from .plain import SparseVertex as SparseVertex
+from .stacks import Stack as Stack
+from .vertex import Vertex as Vertex

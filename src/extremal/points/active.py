@@ -1,0 +1,188 @@
+"""Active sets: a point as a convex combination of atoms, which moves can go away from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import cached_property, singledispatch
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.factored import FactoredMatrix, factors
+from extremal.points.iterates import freeze
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.plain import DenseVertex
+from extremal.points.stacks import Factors, Stack, stack
+from extremal.points.vertex import Vertex
+
+
+class ActiveSet:
+    """A convex combination of atoms, x = sum_i w_i v_i, w_i > 0, sum_i w_i = 1.
+
+    What away, pairwise and fully corrective methods keep, and hand back as ``result.atoms``; give it as ``x0`` to start the
+    next run from there. It is a value: steps make new ones. Atoms are looked up by a hash of their key; each is there once.
+
+    Parameters
+    ----------
+    vertices : sequence of vertices
+        `Coordinate`, `RankOne`, ... or `DenseVertex` for any point of the set; equal ones are merged.
+    weights : array
+        One for each, not negative, of sum 1; atoms of weight zero are dropped.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> a = ex.ActiveSet([ex.Coordinate(0, 2.0, (3,)), ex.Coordinate(1, -2.0, (3,))], [0.75, 0.25])
+    >>> a.x, len(a)
+    (array([ 1.5, -0.5,  0. ]), 2)
+    """
+
+    def __init__(self, vertices: Any, weights: Any):
+        vertices, w = tuple(vertices), checks.array("ActiveSet", "weights", weights)
+        if not vertices or w.shape != (len(vertices),) or w.dtype.kind not in "biuf":
+            raise InputError(f"`ActiveSet(weights=...)` must be one number for each of {len(vertices)} vertices, got {weights!r}")
+        w = checks.finite("ActiveSet", "weights", w.astype(np.float64))
+        if w.min() < 0 or abs(w.sum() - 1) > 1e-9:
+            raise InputError(f"`ActiveSet(weights=...)` must be non-negative and sum to 1, got a sum of {w.sum():.12g}")
+        if len({v.shape for v in vertices}) > 1:
+            raise InputError("`ActiveSet(vertices=...)` must be vertices of one shape")
+        total: dict[Hashable, float] = {}
+        for v, weight in zip(vertices, w, strict=True):
+            total[v.key] = total.get(v.key, 0.0) + float(weight)
+        atoms = {v.key: v for v in vertices if total[v.key] > 0}
+        self._stack: Stack = stack(tuple(atoms.values()))
+        self.weights: np.ndarray = _normal(np.array([total[key] for key in atoms]))
+
+    @classmethod
+    def _make(cls, atoms: Stack, weights: np.ndarray, places: dict[Hashable, int] | None = None) -> ActiveSet:
+        """Without checks."""
+        new = object.__new__(cls)
+        new._stack, new.weights = atoms, freeze(weights)
+        if places is not None:
+            new._places = places
+        return new
+
+    @classmethod
+    def at(cls, v: Vertex) -> ActiveSet:
+        """One atom with all the weight."""
+        return cls._make(stack((v,)), np.ones(1))
+
+    @property
+    def vertices(self) -> tuple[Any, ...]:
+        """The atoms."""
+        return self._stack.vertices
+
+    def __len__(self) -> int:
+        return len(self.vertices)
+
+    def __repr__(self) -> str:
+        return f"ActiveSet({len(self)} atoms)"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the points."""
+        return self.vertices[0].shape
+
+    @property
+    def x(self) -> np.ndarray:
+        """sum_i w_i v_i, as an array."""
+        return self._stack.sum(self.weights)
+
+    @property
+    def point(self) -> Any:
+        """sum_i w_i v_i as an iterate: a factored matrix, if all atoms are of rank one."""
+        return _in_factors(self) if isinstance(self._stack, Factors) else freeze(self.x)
+
+    def sum(self, weights: np.ndarray) -> np.ndarray:
+        """The combination of the atoms with other weights, as an array."""
+        return self._stack.sum(weights)
+
+    def dots(self, g: np.ndarray) -> np.ndarray:
+        """<g, v_i> for each atom."""
+        return self._stack.dots(g)
+
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        return {v.key: i for i, v in enumerate(self.vertices)}
+
+    def find(self, v: Vertex) -> int | None:
+        """Where an atom is; None if it is not there."""
+        return self._places.get(v.key)
+
+    def toward(self, v: Vertex, eta: float) -> ActiveSet:
+        """(1 - eta) x + eta v."""
+        return self.at(v) if eta == 1 else self._shift(1.0 - eta, ((eta, v),))
+
+    def away(self, i: int, t: float) -> ActiveSet:
+        """x + t (x - v_i); all of atom i is gone at t = w_i / (1 - w_i)."""
+        return self._shift(1.0 + t, ((-t, self.vertices[i]),))
+
+    def swap(self, s: Vertex, i: int, t: float) -> ActiveSet:
+        """x + t (s - v_i); all of atom i is gone at t = w_i."""
+        return self._shift(1.0, ((t, s), (-t, self.vertices[i])))
+
+    def with_weights(self, weights: np.ndarray) -> ActiveSet:
+        """The same atoms with other weights, divided by their sum; those of weight zero are dropped."""
+        return self._make(self._stack, _normal(weights), self._places)._without(weights > 0)
+
+    def with_atom(self, v: Vertex) -> ActiveSet:
+        """The same point, with one atom more, of weight zero."""
+        return self if self.find(v) is not None else self._added(v)
+
+    def dropping(self, nothing: float) -> ActiveSet:
+        """Without the atoms whose weight is at most ``nothing``."""
+        return self._without(self.weights > nothing)
+
+    def _shift(self, scale: float, changes: tuple[tuple[float, Vertex], ...]) -> ActiveSet:
+        new = self
+        for _, v in changes:
+            new = new.with_atom(v)
+        weights = scale * new.weights
+        for change, v in changes:
+            weights[new._places[v.key]] += change
+        return self._make(new._stack, weights, new._places)
+
+    def _added(self, v: Vertex) -> ActiveSet:
+        return self._make(self._stack.add(v), np.append(self.weights, 0.0), self._places | {v.key: len(self)})
+
+    def _without(self, kept: np.ndarray) -> ActiveSet:
+        if kept.all():
+            return self
+        return self._make(self._stack.keep(np.flatnonzero(kept)), _normal(self.weights[kept]))
+
+
+def _normal(weights: np.ndarray) -> np.ndarray:
+    return freeze(weights / weights.sum())
+
+
+@singledispatch
+def as_atom(x: np.ndarray) -> Vertex:
+    """A point of the set as an atom."""
+    return DenseVertex(x)
+
+
+@as_atom.register
+def _(x: FactoredMatrix) -> Vertex:
+    if x.rank > 1:
+        return LowRank(*x.factors())
+    left, right = x.factors() if x.rank else (np.zeros((side, 1), x.dtype) for side in x.shape)
+    return RankOne(left[:, 0], right[:, 0])
+
+
+@singledispatch
+def rebuild(x: np.ndarray, atoms: ActiveSet) -> Any:
+    """The iterate anew from its atoms, in the form that x has: what steps have lost by rounding is back."""
+    return freeze(atoms.x.astype(x.dtype, copy=False))
+
+
+@rebuild.register
+def _(x: FactoredMatrix, atoms: ActiveSet) -> FactoredMatrix:
+    return _in_factors(atoms).astype(x.dtype)
+
+
+def _in_factors(atoms: ActiveSet) -> FactoredMatrix:
+    parts = zip(atoms.weights, map(factors, atoms.vertices), strict=True)
+    lefts, rights = zip(*((w * left, right) for w, (left, right) in parts), strict=True)
+    return FactoredMatrix(np.hstack(lefts), np.hstack(rights))

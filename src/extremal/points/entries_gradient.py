@@ -1,0 +1,279 @@
+"""Gradients of functions of some entries of a matrix: zero but at the observed positions."""
+
+from __future__ import annotations
+
+import operator
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal import checks
+from extremal.points.factored import FactoredMatrix
+from extremal.points.matrix import Matrix, check_positions
+
+
+class Positions:
+    """Places (rows[t], cols[t]), t = 0, 1, ..., of an m x n matrix, in any order and with repeats.
+
+    How they lie row by row is found once, by two counting sorts, when a product first needs it.
+    """
+
+    def __init__(self, rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]):
+        self.rows, self.cols, self.shape = rows, cols, shape
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, at: np.ndarray) -> Positions:
+        """Some of them."""
+        return Positions(self.rows[at], self.cols[at], self.shape)
+
+    @cached_property
+    def layout(self) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+        """(order, starts, indices) of the places by row, then column; no order if they lie so. Row i starts at starts[i]."""
+        kind = np.int32 if max(len(self), *self.shape) < 2**31 else np.int64
+        order = np.arange(len(self), dtype=kind)
+        starts = np.zeros(1, kind)
+        for keys, side in ((self.cols, self.shape[1]), (self.rows, self.shape[0])):
+            before, order, starts = order, np.empty_like(order), np.zeros(side + 1, kind)
+            kernels().arrange(keys, before, starts, order)
+        indices = self.cols[order].astype(kind, copy=False)
+        return (None if (order[1:] > order[:-1]).all() else order), starts, indices
+
+    def by_rows(self, values: np.ndarray) -> sp.csr_array:
+        """The sparse array with these values; repeated positions stay apart."""
+        order, starts, indices = self.layout
+        data = values
+        if order is not None:
+            data = np.empty_like(values)
+            kernels().pick(values, order, data)
+        found = sp.csr_array((data, indices, starts), shape=self.shape)
+        found.has_sorted_indices, found.has_canonical_format = True, self.most == 1  # so that scipy does not look
+        return found
+
+    @cached_property
+    def most(self) -> int:
+        """How often the most frequent of them is there."""
+        return int(kernels().repeats(*self.layout[1:]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"rows": self.rows, "cols": self.cols, "shape": self.shape}
+
+
+class Observed(Matrix):
+    """A matrix that is zero but at given positions: the gradient of a function of these entries.
+
+        G = sum_t values[t] e_{rows[t]} e_{cols[t]}'
+
+    The gradient of a batch keeps the numbers of the batch only, until it meets others. Products are those of a sparse matrix,
+    which is arranged at the first of them.
+
+    Parameters
+    ----------
+    positions : Positions
+    values : array
+        One for each position, in their order; of repeated positions the sum counts.
+    at : array of int, optional
+        The positions that the values are for, in any order and with repeats; all others are zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> G = Observed(Positions(np.array([0, 1]), np.array([2, 0]), (2, 3)), np.array([1.0, -2.0]))
+    >>> G @ np.ones(3), G.T @ np.ones(2), float(G.flat[2])
+    (array([ 1., -2.]), array([-2.,  0.,  1.]), 1.0)
+    >>> np.asarray(2 * G)
+    array([[ 0.,  0.,  2.],
+           [-4.,  0.,  0.]])
+    """
+
+    def __init__(self, positions: Positions, values: np.ndarray, at: np.ndarray | None = None):
+        self.positions, self.values, self.at = positions, values.view(), at
+        self.values.flags.writeable = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, n)."""
+        return self.positions.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+        return self.values.dtype
+
+    @property
+    def T(self) -> Any:
+        """The transpose, a scipy sparse array."""
+        return self.sparse.T
+
+    @property
+    def full(self) -> np.ndarray:
+        """The values at all positions."""
+        if self.at is None:
+            return self.values
+        values = np.zeros(len(self.positions), self.dtype)
+        kernels().scatter(values, self.values, self.at)
+        return values
+
+    @cached_property
+    def sparse(self) -> sp.csr_array:
+        """The same as a scipy sparse array; repeated positions stay apart."""
+        return (self.positions if self.at is None else self.positions.take(self.at)).by_rows(self.values)
+
+    def __repr__(self) -> str:
+        return f"Observed({self.shape[0]} x {self.shape[1]}, {len(self.values)} entries)"
+
+    def __matmul__(self, v: Any) -> np.ndarray:
+        return self.sparse @ v
+
+    def __mul__(self, c: Any) -> Observed:
+        return Observed(self.positions, self.values * c, self.at) if np.ndim(c) == 0 else NotImplemented
+
+    def __truediv__(self, c: Any) -> Observed:
+        return Observed(self.positions, self.values / c, self.at) if np.ndim(c) == 0 else NotImplemented
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return np.asarray(self) + other
+        if isinstance(other, Observed) and other.positions is self.positions:
+            return self._with(other)
+        return MatrixSum((self, other)) if isinstance(other, Matrix) else NotImplemented
+
+    def _with(self, other: Observed) -> Observed:
+        """The sum of two with the same positions."""
+        if self.at is None and other.at is None:
+            return Observed(self.positions, self.values + other.values)
+        if self.at is not None and other.at is not None and 4 * (len(self.at) + len(other.at)) < len(self.positions):
+            values, at = np.concatenate([self.values, other.values]), np.concatenate([self.at, other.at])
+            return Observed(self.positions, values, at)
+        some, more = (self, other) if self.at is not None else (other, self)
+        values = more.full.astype(np.result_type(some.values, more.values))  # a copy
+        kernels().scatter(values, some.values, some.at)
+        return Observed(self.positions, values)
+
+    def inner(self, other: Any) -> float:
+        """<G, X> in float64: one product for each value, given the entries of X."""
+        if isinstance(other, Observed):
+            return float(self.astype(np.float64).sparse.multiply(other.astype(np.float64).sparse).sum())
+        if isinstance(other, MatrixSum):
+            return other.inner(self)
+        values = self.values.astype(np.float64, copy=False)
+        return float(values @ read(other, self.positions, self.at).astype(np.float64, copy=False))
+
+    def entries(self, rows: Any, cols: Any) -> np.ndarray:
+        """G[rows[t], cols[t]] for every t, found by bisection."""
+        rows, cols = check_positions("entries", rows, cols, self.shape)
+        out = np.empty(rows.shape, self.dtype)
+        sparse = self.sparse
+        kernels().lookup(sparse.indptr, sparse.indices, sparse.data, rows.reshape(-1), cols.reshape(-1), out.reshape(-1))
+        return out
+
+    def all_finite(self) -> bool:
+        """Whether there is no NaN and no infinity in it."""
+        return checks.all_finite(self.values)
+
+    def sum(self) -> float:
+        """The sum of all values."""
+        return float(self.values.sum())
+
+    def to_array(self) -> np.ndarray:
+        """A dense copy, whatever its size."""
+        return self.sparse.toarray()
+
+    def astype(self, dtype: Any, copy: bool = True) -> Observed:
+        """G in another float type."""
+        return self if self.dtype == dtype else Observed(self.positions, self.values.astype(dtype), self.at)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"positions": self.positions, "values": self.values, "at": self.at}
+
+
+class MatrixSum(Matrix):
+    """A sum of matrices, each known by its products: a gradient and the pull of a proximal term, say."""
+
+    def __init__(self, terms: tuple[Matrix, ...]):
+        self.terms = terms
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, n)."""
+        return self.terms[0].shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The widest of the terms'."""
+        return np.result_type(*(a.dtype for a in self.terms))
+
+    @property
+    def T(self) -> _Transposed:
+        """The transpose, known by products."""
+        return _Transposed(self)
+
+    def __repr__(self) -> str:
+        return f"MatrixSum{self.terms}"
+
+    def __matmul__(self, v: Any) -> np.ndarray:
+        return reduce(operator.add, (a @ v for a in self.terms))
+
+    def __mul__(self, c: Any) -> MatrixSum:
+        return MatrixSum(tuple(c * a for a in self.terms)) if np.ndim(c) == 0 else NotImplemented
+
+    def __truediv__(self, c: Any) -> MatrixSum:
+        return MatrixSum(tuple(a / c for a in self.terms)) if np.ndim(c) == 0 else NotImplemented
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return np.asarray(self) + other
+        return MatrixSum((*self.terms, other)) if isinstance(other, Matrix) else NotImplemented
+
+    def inner(self, other: Any) -> float:
+        """The sum of the terms' own."""
+        return sum(a.inner(other) for a in self.terms)
+
+    def entries(self, rows: Any, cols: Any) -> np.ndarray:
+        """The sum of the terms' own."""
+        return reduce(operator.add, (a.entries(rows, cols) for a in self.terms))
+
+    def all_finite(self) -> bool:
+        """Whether there is none in any term."""
+        return all(a.all_finite() for a in self.terms)
+
+    def sum(self) -> float:
+        """The sum of all entries."""
+        return sum(a.sum() for a in self.terms)
+
+    def to_array(self) -> np.ndarray:
+        """A dense copy, whatever its size."""
+        return reduce(operator.add, (a.to_array() for a in self.terms))
+
+    def astype(self, dtype: Any, copy: bool = True) -> MatrixSum:
+        """The sum in another float type."""
+        return MatrixSum(tuple(a.astype(dtype) for a in self.terms))  # type: ignore[attr-defined]
+
+
+class _Transposed:
+    """Products with the transpose of a sum."""
+
+    def __init__(self, matrix: MatrixSum):
+        self.T = matrix
+        self.shape, self.dtype = matrix.shape[::-1], matrix.dtype
+
+    def __matmul__(self, u: Any) -> np.ndarray:
+        return reduce(operator.add, (a.T @ u for a in self.T.terms))
+
+
+def read(x: Any, positions: Positions, at: np.ndarray | None = None) -> np.ndarray:
+    """The entries of a matrix at all positions, or at some of them; those of matrices in factors are remembered for all."""
+    rows, cols = (positions.rows, positions.cols) if at is None else (positions.rows[at], positions.cols[at])
+    if isinstance(x, FactoredMatrix):
+        return x.image(positions, rows, cols) if at is None else x.gather(rows, cols)
+    return x.entries(rows, cols) if isinstance(x, Matrix) else x[rows, cols]
+
+
+def kernels() -> Any:
+    """The compiled loops over positions."""
+    from extremal.kernels import positions  # numba: imported when they are first needed
+
+    return positions

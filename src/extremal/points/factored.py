@@ -1,0 +1,272 @@
+"""Matrices in factors, X = left right': what steps toward vertices of low rank make, without ever forming the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError, NonFiniteError
+from extremal.points.composed import Combination
+from extremal.points.factor_buffers import Columns
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.matrix import Matrix, check_positions
+from extremal.points.plain import DenseVertex
+from extremal.support import linalg
+
+SMALLEST = 1e-12  # of the factor that all columns share: below it, they are scaled anew
+Factors = tuple[np.ndarray, np.ndarray]  # m x r and n x r
+
+
+class FactoredMatrix(Matrix):
+    """An m x n matrix of rank r at most, X = left right', in (m + n) r numbers.
+
+    A value, like an array that nobody writes to. A step (1 - eta) X + eta s toward a vertex s of rank one makes a new matrix
+    from m + n numbers: columns are only ever added, and the versions of an iterate share them. When there are more than twice
+    as many as at the last look (and 64, or the smaller side of X, on top) they are brought down to the rank of X by
+    `compressed`, where that is less; there is no bound on the rank.
+
+    ``X @ v``, ``X.T @ u``, ``X.flat[j]``, sums, differences and multiples need no dense copy; ``np.asarray(X)`` makes one, up to
+    4 GiB.
+
+    Parameters
+    ----------
+    left : array of shape (m, r)
+    right : array of shape (n, r)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = FactoredMatrix(np.array([[1.0], [2.0]]), np.array([[3.0], [0.0], [4.0]]))
+    >>> X, X.rank, X @ np.ones(3)
+    (FactoredMatrix(2 x 3, rank 1), 1, array([ 7., 14.]))
+    >>> np.asarray(X)
+    array([[3., 0., 4.],
+           [6., 0., 8.]])
+    >>> X.entries([0, 1], [2, 0]), round(X.norm_nuclear() ** 2, 9)
+    (array([4., 6.]), 125.0)
+    """
+
+    def __init__(self, left: Any, right: Any):
+        left, right = _factor("left", left), _factor("right", right)
+        if left.shape[1] != right.shape[1]:
+            sizes = f"{left.shape[1]} and {right.shape[1]}"
+            raise InputError(f"`FactoredMatrix(left=..., right=...)` must have the same number of columns, got {sizes}")
+        dtype = np.result_type(left, right)
+        self._set(Columns(left.astype(dtype), right.astype(dtype)), left.shape[1], 1.0)
+
+    def _set(self, columns: Columns, rank: int, scale: float) -> None:
+        self._columns, self.rank, self._scale = columns, rank, scale  # X = scale left[:, :rank] right[:, :rank]'
+
+    @classmethod
+    def _of(cls, columns: Columns, rank: int, scale: float) -> FactoredMatrix:
+        new = cls.__new__(cls)
+        new._set(columns, rank, scale)
+        return new
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, int], dtype: Any = np.float64) -> FactoredMatrix:
+        """The zero matrix: no columns at all."""
+        m, n = (checks.whole("FactoredMatrix.zeros", "shape", side, 1) for side in shape)
+        return cls(np.zeros((m, 0), dtype), np.zeros((n, 0), dtype))
+
+    @property
+    def left(self) -> np.ndarray:
+        """The m x r factor, a copy; it carries the scale."""
+        return self._columns.left[:, : self.rank] * self.dtype.type(self._scale)
+
+    @property
+    def right(self) -> np.ndarray:
+        """The n x r factor, read-only."""
+        view = self._columns.right[:, : self.rank]
+        view.flags.writeable = False
+        return view
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, n)."""
+        return len(self._columns.left), len(self._columns.right)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+        return self._columns.left.dtype
+
+    @property
+    def T(self) -> FactoredMatrix:
+        """The transpose, of the same columns."""
+        return self._of(Columns(self.right, self._columns.left[:, : self.rank]), self.rank, self._scale)
+
+    def __repr__(self) -> str:
+        return f"FactoredMatrix({self.shape[0]} x {self.shape[1]}, rank {self.rank})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FactoredMatrix, self.factors()
+
+    def __matmul__(self, v: Any) -> np.ndarray:
+        return self._scale * (self._columns.left[:, : self.rank] @ (self.right.T @ v))
+
+    def __mul__(self, c: Any) -> FactoredMatrix:
+        return self._of(self._columns, self.rank, self._scale * float(c)) if np.ndim(c) == 0 else NotImplemented
+
+    def __truediv__(self, c: Any) -> FactoredMatrix:
+        return self._of(self._columns, self.rank, self._scale / float(c)) if np.ndim(c) == 0 else NotImplemented
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return np.asarray(self) + other
+        if not isinstance(other, FactoredMatrix):
+            return NotImplemented
+        if other._columns is self._columns:
+            return self._with_version(other)
+        pair = _joined(self.dtype, [(1.0, self.factors()), (1.0, other.factors())])
+        return self._of(Columns(*pair, self._columns.limit), self.rank + other.rank, 1.0)
+
+    def _with_version(self, other: FactoredMatrix) -> FactoredMatrix:
+        """The sum with another version of the same matrix: as many columns as the longer one."""
+        long, short = (self, other) if self.rank >= other.rank else (other, self)
+        left = long.left
+        left[:, : short.rank] += short.left
+        return self._of(Columns(left, long.right, self._columns.limit), long.rank, 1.0)
+
+    def factors(self) -> Factors:
+        """Left and right."""
+        return self.left, self.right
+
+    def to_array(self) -> np.ndarray:
+        """A dense copy, whatever its size."""
+        return self.left @ self.right.T
+
+    def astype(self, dtype: Any, copy: bool = True) -> FactoredMatrix:
+        """X in another float type."""
+        return self if self.dtype == dtype else FactoredMatrix(self.left.astype(dtype), self.right.astype(dtype))
+
+    def all_finite(self) -> bool:
+        """Whether there is no NaN and no infinity in the factors."""
+        return all(checks.all_finite(a) for a in self.factors())
+
+    def sum(self) -> float:
+        """The sum of all entries."""
+        return float(self.left.sum(axis=0, dtype=np.float64) @ self.right.sum(axis=0, dtype=np.float64))
+
+    def entries(self, rows: Any, cols: Any) -> np.ndarray:
+        """X[rows[t], cols[t]] for every t: r products each."""
+        return self.gather(*check_positions("entries", rows, cols, self.shape))
+
+    def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """As ``entries``, for positions that have been checked."""
+        return self._scaled(self._columns.gather(self.rank, rows, cols))
+
+    def image(self, key: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """As ``gather``, and remembered for ``key`` as long as that lives: the next version pays for its new columns only."""
+        return self._scaled(self._columns.image(self.rank, key, rows, cols))
+
+    def inner(self, other: Any) -> float:
+        """<X, Y> in float64: O((m + n) r) a step for X itself, O((m + n) r r') for factors, r products for others."""
+        if other is self:
+            return self._scale * self._scale * self._columns.norm2(self.rank)
+        if isinstance(other, FactoredMatrix):
+            return float(np.vdot(_wide(other.left).T @ _wide(self.left), _wide(other.right).T @ _wide(self.right)))
+        if isinstance(other, np.ndarray):
+            return float(np.vdot(_wide(self.left), _wide(other) @ _wide(self.right)))
+        return other.inner(self)
+
+    def norm_nuclear(self) -> float:
+        """The sum of the singular values: O((m + n) r^2)."""
+        return float(self._decomposed()[2].sum())
+
+    def plus(self, own: float, terms: Iterable[tuple[float, Factors]] = ()) -> FactoredMatrix:
+        """own X + sum_j c_j left_j right_j': a step, for the numbers in the new columns."""
+        terms, scale = [(c, pair) for c, pair in terms if c != 0], own * self._scale
+        if not terms:
+            return self * own
+        if self.rank == 0 or abs(scale) < SMALLEST:
+            return self._renewed([(own, self.factors()), *terms] if scale else terms)
+        columns, rank = self._columns, self.rank
+        for c, (left, right) in terms:
+            columns, rank = columns.append(rank, left * (c / scale), right)
+        return self._of(columns, rank, scale).bounded()
+
+    def compressed(self, tol: float | None = None) -> FactoredMatrix:
+        """X with as few columns as its rank: the smallest singular values go, whose sum is at most ``tol`` |X|_*.
+
+        The others are scaled up such that the nuclear norm stays as it is, and so does the trace if X is symmetric without
+        negative eigenvalues: X remains in a nuclear ball, or on a spectrahedron. It changes by 2 tol |X|_* at most: by
+        1e-12 |X|_* for the tolerance that steps use, which is 5e-13 (5e-7 in float32). O((m + n) r^2).
+        """
+        tol = (5e-13 if self.dtype == np.float64 else 5e-7) if tol is None else checks.at_least("compressed", "tol", tol, 0)
+        q_left, q_right, s, u, vt = self._decomposed()
+        total = s.sum()
+        keep = int(np.sum(np.cumsum(s[::-1])[::-1] > tol * total))
+        if keep == 0:
+            return self.zeros(self.shape, self.dtype)
+        s = s[:keep] * (total / s[:keep].sum())
+        return FactoredMatrix(q_left @ (u[:, :keep] * s), q_right @ vt[:keep].T)
+
+    def _scaled(self, a: np.ndarray) -> np.ndarray:
+        return a if self._scale == 1 else np.multiply(a, self._scale, out=a)
+
+    def bounded(self) -> FactoredMatrix:
+        """X, compressed if a look at the rank is due."""
+        return self.compressed() if self.rank > self._columns.limit else self
+
+    def _renewed(self, terms: list[tuple[float, Factors]]) -> FactoredMatrix:
+        """sum_j c_j left_j right_j', with columns of its own."""
+        columns = Columns(*_joined(self.dtype, terms), self._columns.limit)
+        return self._of(columns, columns.used, 1.0).bounded()
+
+    def _decomposed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Q1, Q2, s, U, V' with X = Q1 U diag(s) V' Q2'."""
+        (q1, r1), (q2, r2) = (np.linalg.qr(a) for a in self.factors())
+        try:
+            u, s, vt = linalg.svd(r1 @ r2.T, full_matrices=False)
+        except np.linalg.LinAlgError:
+            raise NonFiniteError("a FactoredMatrix holds a NaN or an infinity") from None
+        return q1, q2, s, u, vt
+
+
+@singledispatch
+def factors(v: Any) -> Factors:
+    """Factors of a vertex: its own, or those of a dense copy, one of which is a unit matrix."""
+    a = v.to_array()
+    return (np.eye(len(a)), a.T) if a.shape[0] <= a.shape[1] else (a, np.eye(a.shape[1]))
+
+
+@factors.register
+def _(v: RankOne) -> Factors:
+    return v.left[:, None], v.right[:, None]
+
+
+@factors.register
+def _(v: LowRank) -> Factors:
+    return v.left, v.right
+
+
+@factors.register
+def _(v: DenseVertex) -> Factors:
+    return v.values.factors() if isinstance(v.values, FactoredMatrix) else factors.dispatch(object)(v)
+
+
+@factors.register
+def _(v: Combination) -> Factors:
+    return _joined(np.dtype(np.float64), [(c, factors(u)) for c, u in v.terms])
+
+
+def _joined(dtype: np.dtype, terms: list[tuple[float, Factors]]) -> Factors:
+    """Factors of sum_j c_j left_j right_j', in arrays of their own."""
+    left, right = np.hstack([c * left for c, (left, _) in terms]), np.hstack([right for _, (_, right) in terms])
+    return left.astype(dtype, copy=False), right.astype(dtype, copy=False)
+
+
+def _factor(name: str, a: Any) -> np.ndarray:
+    a = checks.array("FactoredMatrix", name, a)
+    if a.ndim != 2 or len(a) == 0:
+        raise InputError(f"`FactoredMatrix({name}=...)` must have two dimensions, rows and columns, got shape {a.shape}")
+    return a.astype(checks.floating("FactoredMatrix", name, a.dtype), copy=False)
+
+
+def _wide(a: np.ndarray) -> np.ndarray:
+    return a.astype(np.float64, copy=False)

@@ -1,0 +1,130 @@
+"""What a step moves. An iterate is a value: a step makes a new one and leaves the old one alone.
+
+So a state that was yielded stays true, and two-point estimators may keep x_prev without a copy. There are two kinds: dense
+arrays, and matrices in factors for objectives and sets that never need the whole matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.composed import Chord
+from extremal.points.factored import FactoredMatrix, factors
+from extremal.points.vertex import Vertex, dot64
+
+
+def start(call: str, x0: Any, dtype: np.dtype, factored: bool = False) -> Any:
+    """The first iterate: a copy of x0 in the run's float type, so that the caller's array stays as it is.
+
+    A matrix in factors stays one if ``factored`` says that objective and set can do with it, and becomes an array if not.
+    """
+    if factored and isinstance(x0, FactoredMatrix):
+        return x0.astype(dtype)
+    x = checks.array(call, "x0", x0)
+    if x.dtype.kind not in "biuf":
+        raise InputError(f"`{call}(x0=...)` must hold real numbers, got dtype {x.dtype}")
+    return freeze(checks.finite(call, "x0", x.astype(dtype, order="C")))
+
+
+def freeze(a: Any) -> Any:
+    """Make an array a value: nobody changes it from now on. Matrices that are not arrays are values by birth."""
+    if isinstance(a, np.ndarray):
+        a.flags.writeable = False
+    return a
+
+
+def farthest(holds: Callable[[float], bool], precision: float) -> float:
+    """The largest t in [0, 1] for which ``holds`` does, by bisection; 0 if it holds nowhere that it was tried."""
+    if holds(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    while high - low > precision:
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+@singledispatch
+def wide(x: np.ndarray) -> Any:
+    """The iterate in float64."""
+    return x.astype(np.float64, copy=False)
+
+
+@singledispatch
+def answer(x: np.ndarray) -> Any:
+    """The iterate as the caller gets it: an array of their own."""
+    return np.array(x)
+
+
+@singledispatch
+def toward(x: np.ndarray, v: Vertex, eta: float) -> Any:
+    """Step to a vertex: (1 - eta) x + eta v, a convex combination also in rounding."""
+    new = (1.0 - eta) * x
+    v.add_to(new, eta)
+    return freeze(new)
+
+
+@singledispatch
+def along(x: np.ndarray, d: Chord, t: float) -> Any:
+    """x + t d."""
+    new = (1.0 + t * d.own) * x
+    for c, v in d.terms:
+        v.add_to(new, t * c)
+    return freeze(new)
+
+
+@singledispatch
+def blend(x: np.ndarray, u: np.ndarray, eta: float) -> Any:
+    """(1 - eta) x + eta u, between two points."""
+    return freeze((1.0 - eta) * x + eta * u)
+
+
+@singledispatch
+def inner(x: np.ndarray, g: np.ndarray) -> float:
+    """<g, x>, summed in float64."""
+    return dot64(x, g)
+
+
+@singledispatch
+def length2(x: np.ndarray, d: Chord) -> float:
+    """|d|^2 without forming d."""
+    rest = d.norm2()
+    if d.own == 0:
+        return rest
+    return max(0.0, d.own * d.own * dot64(x, x) + 2.0 * d.own * sum(c * v.dot(x) for c, v in d.terms) + rest)
+
+
+def distance2(x: np.ndarray, v: Vertex) -> float:
+    """|v - x|^2 without forming v."""
+    return length2(x, Chord.to(v))
+
+
+@wide.register
+def _(x: FactoredMatrix) -> FactoredMatrix:
+    return x.astype(np.float64)
+
+
+@answer.register
+def _(x: FactoredMatrix) -> FactoredMatrix:
+    return x  # nobody can change it
+
+
+@toward.register
+def _(x: FactoredMatrix, v: Vertex, eta: float) -> FactoredMatrix:
+    return x.plus(1.0 - eta, ((eta, factors(v)),))
+
+
+@along.register
+def _(x: FactoredMatrix, d: Chord, t: float) -> FactoredMatrix:
+    return x.plus(1.0 + t * d.own, ((t * c, factors(v)) for c, v in d.terms))
+
+
+@blend.register
+def _(x: FactoredMatrix, u: FactoredMatrix, eta: float) -> FactoredMatrix:
+    return (x * (1.0 - eta) + u * eta).bounded()

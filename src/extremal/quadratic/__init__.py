@@ -1,0 +1,1 @@
+"""Small quadratic problems: no data, no oracle that counts."""

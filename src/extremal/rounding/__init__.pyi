@@ -1,0 +1,2 @@
+from .exact import settle as settle
+from .exact import violation as violation

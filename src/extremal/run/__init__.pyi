@@ -1,0 +1,12 @@
+from .driver import minimize as minimize
+from .loop import State as State
+from .loop import iterate as iterate
+from .many import ManyResult as ManyResult
+from .many import least_squares_many as least_squares_many
+from .paths import path as path
+from .result import Calls as Calls
+from .result import Certificate as Certificate
+from .result import Record as Record
+from .result import Result as Result
+from .result import Status as Status
+from .result import Trace as Trace

@@ -1,0 +1,46 @@
+"""What is asked of an answer before it is returned: whether it is in its set, and whether float64 could tell a better one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from extremal import checks
+from extremal.objectives.base import Objective
+from extremal.points.iterates import wide
+from extremal.run.counting import CountedSet
+from extremal.run.result import Certificate
+from extremal.sets.base import Unsure, counted
+
+CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether a point is in the set
+LARGE = 10**7  # entries of a point up to which its rounding is looked at
+ROUNDED = 0.25  # share of the tolerance that a change of the gap by rounding must be for the tolerance to be out of reach
+NEAR = 100.0  # times that change: a gap below is one of rounding, if no step leads farther
+
+
+def inside(C: CountedSet, x: np.ndarray) -> bool:
+    """Whether x is in the set, up to rounding; yes, where only its oracle knows and a moderate number of calls cannot tell.
+
+    These calls count as a certificate's.
+    """
+    with counted(CHECKS + max(math.prod(x.shape), C.calls.lmos) // 10) as asked:
+        try:
+            return C.inner.contains(x)
+        except Unsure:
+            return True
+        finally:
+            C.calls.certificate_lmos += asked.calls
+
+
+def rounding(f: Objective, C: CountedSet, found: Certificate) -> float:
+    """How far the gap changes if x changes in its last digits: two gradients and LMOs; 0.0 for very large points."""
+    if math.prod(found.x.shape) > LARGE:
+        return 0.0
+    rng, most = np.random.default_rng(0), 0.0
+    for _ in range(2):
+        signs = rng.choice((-1.0, 1.0), found.x.shape)
+        g = f.grad(np.asarray(wide(found.x)) * (1.0 + np.finfo(np.float64).eps * signs))
+        C.calls.certificate += f.n
+        most = max(most, abs(C.gap(found.x, g) - found.gap) if checks.all_finite(g) else math.inf)
+    return most

@@ -1,0 +1,190 @@
+"""Estimators as compiled loops take them: what they start from, their weights, what they leave behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from extremal.gradients.base import Gradient, Phase
+from extremal.gradients.sampling import SECOND, Sampler
+from extremal.kernels.codes import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, SNAPSHOT, TABLE
+from extremal.points.manifolds import Euclidean
+
+NONE = np.zeros(0)
+
+
+class Part:
+    """What a burst needs to know of an estimator, and of the estimate that it starts from.
+
+    g = M + sigma V in the burst: ``mean`` is M, and None if V is all of g.
+    """
+
+    kind: int
+    cost = 1  # component gradients of an iteration for each row of the batch
+    late = 0  # the batch of iteration k is that of draw k + late
+    second: int | None = None  # the stream of a second batch
+
+    def __init__(self, gradient: Any):
+        self.gradient = gradient
+
+    def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
+        """How many of the iterations wanted from k on can be made before a full gradient is due."""
+        return wanted
+
+    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+        """alpha and beta of the iterations k."""
+        return 1.0, 0.0
+
+    def mean(self, estimate: Any) -> np.ndarray | None:
+        """M."""
+        return None
+
+    def arrays(self, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The table and the margins, which a burst changes in place."""
+        return NONE, NONE
+
+    def snapshot(self, estimate: Any) -> np.ndarray:
+        """w."""
+        return NONE
+
+    def phase(self, estimate: Any, made: Any) -> Phase | None:
+        """Where in the epoch the estimator stands after so many iterations."""
+        return None
+
+    def after(self, estimate: Any, g: np.ndarray, mean: np.ndarray | None, made: int) -> Any:
+        """The estimate after so many iterations."""
+        return replace(estimate, g=g, exact=False)
+
+
+class _Sarah(Part):
+    kind, cost = RECURSE, 2
+
+    def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
+        made = 0
+        while made < wanted:
+            full = sampler.coins(k + made) < self.gradient.p
+            if full.any():
+                return min(wanted, made + int(full.argmax()))
+            made += len(full)
+        return wanted
+
+
+class _Storm(Part):
+    kind, cost, late = RECURSE, 2, 1
+
+    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+        return 1.0 - _weight(self.gradient.rho, k + 1), 0.0
+
+
+class _Momentum(Part):
+    kind, late = AVERAGE, 1
+
+    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+        rho = _weight(self.gradient.rho, k + 1)
+        return 1.0 - rho, rho
+
+
+class _Tabled(Part):
+    def arrays(self, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
+        return estimate.table.c, NONE
+
+    def mean(self, estimate: Any) -> np.ndarray | None:
+        return estimate.table.mean
+
+    def after(self, estimate: Any, g: np.ndarray, mean: np.ndarray | None, made: int) -> Any:
+        estimate.table.mean = g if mean is None else mean
+        return super().after(estimate, g, mean, made)
+
+
+class _Sag(_Tabled):
+    kind, late = REFRESH, 1
+
+    def mean(self, estimate: Any) -> np.ndarray | None:
+        return None  # it is g
+
+    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+        return 1.0, 1.0 if self.gradient.rho is None else _weight(self.gradient.rho, k + 1)
+
+
+class _Substitute(_Sag):
+    kind, late = FOLLOW, 0
+
+    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+        m = n / self.gradient.batch
+        return 1.0, np.minimum(1.0, self.gradient.scale * 2 * m / (2 * m + k + 1))
+
+    def arrays(self, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
+        return estimate.table.c, estimate.sigma
+
+
+class _Saga(_Tabled):
+    kind = TABLE
+
+    def __init__(self, gradient: Any):
+        super().__init__(gradient)
+        if gradient.two_batches:
+            self.second, self.cost = SECOND, 2
+
+    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+        return 0.0, 0.0
+
+
+class _SagaSarah(_Tabled):
+    kind, cost = BOTH, 2
+
+    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+        return 1.0 - self.gradient.lam, self.gradient.lam
+
+
+class _Svrg(Part):
+    kind, cost = SNAPSHOT, 2
+
+    def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
+        return min(wanted, estimate.phase.length - estimate.phase.k - 1)
+
+    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+        return 0.0, 0.0
+
+    def mean(self, estimate: Any) -> np.ndarray | None:
+        return estimate.gw
+
+    def snapshot(self, estimate: Any) -> np.ndarray:
+        return estimate.w
+
+    def phase(self, estimate: Any, made: Any) -> Phase | None:
+        return replace(estimate.phase, k=estimate.phase.k + made)
+
+    def after(self, estimate: Any, g: np.ndarray, mean: np.ndarray | None, made: int) -> Any:
+        return replace(estimate, g=g, exact=False, phase=self.phase(estimate, made))
+
+
+_KNOWN: dict[str, type[Part]] = {  # by name: the estimators are imported by those who use them
+    "Sarah": _Sarah,
+    "Storm": _Storm,
+    "Momentum": _Momentum,
+    "Sag": _Sag,
+    "Substitute": _Substitute,
+    "Saga": _Saga,
+    "SagaSarah": _SagaSarah,
+    "Svrg": _Svrg,
+}
+
+
+def part(gradient: Gradient[Any]) -> Part | None:
+    """The estimator as compiled loops take it; None for one that they do not know, or a batch that changes.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> part(ex.Sarah(batch=10, p=0.1)).cost, part(ex.Full())
+    (2, None)
+    """
+    known = _KNOWN.get(type(gradient).__name__) if type(gradient).__module__.startswith("extremal.gradients.") else None
+    flat = isinstance(getattr(gradient, "manifold", None), Euclidean | None)
+    return known(gradient) if known is not None and flat and isinstance(gradient.batch, int) else None  # type: ignore
+
+
+def _weight(rho: Any, j: np.ndarray) -> np.ndarray:
+    return np.minimum(1.0, rho(j))

@@ -1,0 +1,367 @@
+"""The driver around the loop: stopping, certificates, recording, the clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError, NonFiniteError, OutsideError, UnsolvedError
+from extremal.methods.base import Budget, Method, Recipe
+from extremal.objectives.base import Objective
+from extremal.points.active import ActiveSet
+from extremal.points.iterates import answer, wide
+from extremal.run.answers import NEAR, ROUNDED, inside, rounding
+from extremal.run.bursts.run import Reach
+from extremal.run.loop import Setup, State, loop, prepare
+from extremal.run.recording import Recorder
+from extremal.run.result import Certificate, Record, Result, Status
+from extremal.sets.base import ConvexSet
+from extremal.support.clock import Clock, TimeUp, deadline
+
+
+def minimize(
+    f: Objective,
+    C: ConvexSet,
+    method: Recipe | str | None = None,
+    *,
+    x0: np.ndarray | ActiveSet | None = None,
+    seed: int = 0,
+    tol: float = 1e-4,
+    atol: float = 1e-10,
+    max_grads: int | None = None,
+    max_iter: int | None = None,
+    max_seconds: float | None = None,
+    callback: Callable[[State], object] | None = None,
+    record: Record | float | None = None,
+    bursts: bool | None = None,
+) -> Result:
+    """Minimise a finite sum over a convex set, and certify the answer.
+
+        min over x in C of  f(x) = (1/n) sum_i f_i(x)
+
+    The run stops at the first iterate at which the certified gap is small enough, a budget is spent, or the callback
+    says so. Only an exact gap stops a run: it comes free whenever the method's gradient is exact, otherwise it is
+    computed at growing intervals (after 10 passes, then after a quarter of the passes made so far, at least 10), for n
+    component gradients that are counted apart. The last iterate is returned, with its exact value and gap; after Ctrl-C
+    or a NaN, the best point that has been certified.
+
+    Parameters
+    ----------
+    f : Objective
+        `LinearModel`, `Separable` or your own.
+    C : ConvexSet
+        `L1Ball`, `Simplex`, ...
+    method : method or str, optional
+        `Auto` if left out: the library chooses, and says why in ``result.why``.
+    x0 : array or ActiveSet, optional
+        A feasible starting point, or the atoms of an earlier run (``result.atoms``); ``C.start()`` if left out, a vertex for
+        methods that keep atoms. It is not changed.
+    seed : int
+        Same seed, same result.
+    tol, atol : float
+        Stop when gap <= tol * |f(x)| + atol. Zero both to run until a budget is spent.
+    max_grads : int, optional
+        Stop at the first iterate at which the method has asked for this many component gradients, those of the estimate at it
+        included: P n are P - 1 iterations of `FrankWolfe`.
+    max_iter : int, optional
+        Stop after this many iterations.
+    max_seconds : float, optional
+        Stop after this time on the run's clock. Recording and callbacks stop the clock; with tol = atol = 0, certificates too.
+        With none of the three budgets, max_grads is 1000 n, and step rules take their anytime form.
+    callback : callable, optional
+        Called with the `State` of each iteration (but see ``bursts``); a true answer stops the run.
+    record : float or Record, optional
+        Passes between rows of the trace, or a `Record`. Left out, the trace holds the certificates.
+    bursts : bool, optional
+        Make many iterations at once in compiled code where the combination allows: a linear model with data in memory and a
+        loss of this library, an estimator with a fixed batch, steps that are fixed in advance, and a set such as `L1Ball`,
+        `Simplex`, `Box` or `CappedSimplex`. The iterates are the same up to rounding. Left out, this is so unless there is a
+        callback, which is to see every iteration; True lets a callback see the states between bursts only, some milliseconds
+        apart; False is the readable loop.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((500, 10))
+    >>> y = A @ np.array([0.7, 0.3] + [0] * 8) + rng.standard_normal(500)
+    >>> f = ex.LinearModel(ex.Squared(), A, y)
+    >>> r = ex.minimize(f, ex.Simplex(), method=ex.FrankWolfe(step=ex.LineSearch()), tol=1e-3)
+    >>> r.status, r.x.round(1)[:3]
+    (<Status.GAP: 'gap'>, array([0.6, 0.3, 0. ]))
+    """
+    tol, atol = checks.at_least("minimize", "tol", tol, 0), checks.at_least("minimize", "atol", atol, 0)
+    if bursts is not None:
+        checks.flag("minimize", "bursts", bursts)
+    if callback is not None and not callable(callback):
+        raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
+    budget = check_budget("minimize", max_grads, max_iter, max_seconds)
+    setup = prepare("minimize", f, C, method, x0, seed, budget, in_bursts=callback is None if bursts is None else bursts)
+    return drive(setup, tol, atol, budget, callback, record)[0]
+
+
+def drive(
+    setup: Setup, tol: float, atol: float, budget: Budget, callback: Any = None, record: Any = None
+) -> tuple[Result, State]:
+    """Run what has been prepared; the result, and the last state."""
+    run = _Run(setup, tol, atol, budget, callback, record)
+    with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run in words
+        return run.drive(loop(setup), setup.method)
+
+
+class _Run:
+    """The driver: everything around the loop that is not the method's business."""
+
+    def __init__(self, setup: Setup, tol: float, atol: float, budget: Budget, callback: Any, record: Any):
+        self.f, self.C, self.whole = setup.f.inner, setup.C, setup.whole
+        self.tol, self.atol, self.callback = tol, atol, callback
+        self.guarded = setup.method.guarded  # a method for answers: it does what its papers say only as far as that helps
+        self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
+        self.budget = Budget(max_grads=1000 * setup.f.n) if self.unlimited else budget
+        self.recorder = Recorder(self.f, self.C.inner, record)
+        self.clock = Clock()
+        self.last: Certificate | None = None  # the latest certificate
+        self.best: Certificate | None = None  # the best one: smallest value, or smallest gap if f is not convex
+        self.tight: Certificate | None = None  # the one of the smallest gap
+        self.gap_due = 10 * self.f.n  # component gradients at which an exact gap is due
+        self.seen, self.same = None, 0  # the last point, and how often it has stayed the same
+        self.looked, self.look_due = None, 16  # the certificate by which progress was judged last, and the step to do it next
+        self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
+        self.tail = 0.0  # seconds that the last certificate took: the final one has to fit in the time, too
+
+    def drive(self, states: Generator[State, Reach | None], method: Method) -> tuple[Result, State]:
+        """Run to a stop; the last state that was reached is what counts."""
+        state, status, first = None, None, None
+        try:
+            first = state = next(states)
+            with deadline(None if self.budget.max_seconds is None else self._over):
+                while (status := self._stop(state)) is None:
+                    state = states.send(self._reach())
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        except TimeUp:
+            status = Status.MAX_SECONDS
+        except OutsideError:
+            status = Status.OUTSIDE
+        except UnsolvedError:
+            status = Status.UNSOLVED
+        except (NonFiniteError, np.linalg.LinAlgError, OverflowError) as error:
+            if state is None:
+                raise NonFiniteError(f"f cannot be computed at the starting point: {error}") from error
+            status = Status.NON_FINITE
+        if state is None or first is None or status is None:
+            raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
+        return self._result(state, status, method, first), state
+
+    def _over(self) -> bool:
+        """Whether time is up, but for what the final certificate takes."""
+        most = self.budget.max_seconds
+        return most is not None and self.clock.seconds + self.tail >= most
+
+    def _reach(self) -> Reach:
+        """How far the run may go before there is something to see."""
+        b = self.budget
+        grads = min(self.gap_due, self.recorder.next, math.inf if b.max_grads is None else b.max_grads)
+        late = self._over if self.callback is None else (lambda: True)  # it is called after each compiled call
+        return Reach(grads, math.inf if b.max_iter is None else b.max_iter, late)
+
+    def _stop(self, state: State) -> Status | None:
+        if self.recorder.due(state):
+            with self.clock.paused():
+                self.recorder.see(state, self.clock)
+        if self._converged(state):
+            return Status.GAP
+        budget, calls = self.budget, state.calls
+        if budget.max_iter is not None and state.k >= budget.max_iter:
+            return Status.MAX_ITER
+        if budget.max_grads is not None and calls.grads >= budget.max_grads:
+            return Status.MAX_GRADS
+        if self._over():
+            return Status.MAX_SECONDS
+        if self._stalled(state):
+            return Status.STALLED
+        if (status := self._hopeless(state)) is not None:
+            return status
+        if self.callback is not None:
+            with self.clock.paused():
+                if self.callback(state):
+                    return Status.CALLBACK
+        return None
+
+    def _stalled(self, state: State) -> bool:
+        """Whether exact gradients have left the point as it was, three times in a row."""
+        self.same = self.same + 1 if state.exact and state.x is self.seen else 0
+        self.seen = state.x
+        return self.same >= 3
+
+    def _hopeless(self, state: State) -> Status | None:
+        """Whether steps are spent on rounding, or on nothing: asked of methods for answers after 16 steps, 32, 64, ..."""
+        last = self.last
+        if not (self.guarded and state.exact) or last is None or last.k != state.k or state.k < self.look_due:
+            return None
+        self.look_due, before, self.looked = 2 * state.k, self.looked, last
+        if before is not None and before.k >= 32 and not self._farther(before, last):
+            return Status.STALLED
+        return Status.PRECISION if self._at_rounding(last, times=1.0) else None
+
+    def _farther(self, before: Certificate, now: Certificate) -> bool:
+        """Whether the gap has been halved since, or the value has fallen by some of the tolerance."""
+        return now.gap <= 0.5 * before.gap or now.value < before.value - 0.01 * self._wanted(now)
+
+    def _on_the_clock(self) -> AbstractContextManager[None]:
+        """Certificates are part of a run that may stop by them; with tol = atol = 0 they are there for emergencies only."""
+        return nullcontext() if self.tol or self.atol else self.clock.paused()
+
+    def _converged(self, state: State) -> bool:
+        """Certify if it is free or due, and say whether the tolerance is met."""
+        if state.exact:
+            self.gap_due = self._later(state)
+            if state.calls.grads < self.value_due and not self._promising(state):
+                return False
+        elif state.calls.grads < self.gap_due:
+            return False
+        return self._certify(state).meets(self.tol, self.atol)
+
+    def _later(self, state: State) -> int:
+        """The sparing schedule: 10 passes from now, or a quarter of those made so far."""
+        return state.calls.grads + max(10 * self.f.n, state.calls.grads // 4)
+
+    def _promising(self, state: State) -> bool:
+        """Whether a free gap may meet the tolerance; saves a pass for f(x) where it cannot.
+
+        For convex f and tol < 0.9 nothing is missed. With v and g of an earlier certificate, f* lies in [v - g, v]; so
+        |f(x)| above ten times the larger end means f(x) > 0, and a gap of at least nine tenths of it.
+        """
+        if self.last is None:
+            return True
+        size = max(abs(self.last.value), abs(self.last.value - self.last.gap))
+        wanted = self.tol * size + self.atol
+        promise = state.move.promise(state.point)  # of moves that do not ask the oracle in every step
+        return state.gap(state.g) <= 10 * wanted if promise is None else promise <= 2 * wanted
+
+    def _certify(self, state: State) -> Certificate:
+        if self.last is not None and self.last.k == state.k:
+            return self.last
+        with self._on_the_clock():
+            before = self.clock.seconds
+            self.last = state.certify()
+            self.tail = self.clock.seconds - before
+        self.gap_due = self.value_due = self._later(state)
+        if self.best is None or self._better(self.last, self.best):
+            self.best = self.last
+        if self.tight is None or self.last.gap < self.tight.gap:
+            self.tight = self.last
+        if self.recorder.record is None:
+            self.recorder.certified(state, self.last, self.clock)
+        return self.last
+
+    def _better(self, a: Certificate, b: Certificate) -> bool:
+        return a.value < b.value if self.f.convex else a.gap < b.gap
+
+    def _result(self, state: State, status: Status, method: Method, first: State) -> Result:
+        found, status = self._final(state, status, first)
+        if not inside(self.C, found.x):
+            found, status = self._fallback(found, first), Status.OUTSIDE
+        if self.guarded:
+            found = self._guard(found, first)
+        if (status is Status.STALLED or (status is Status.MAX_GRADS and self.unlimited)) and self._at_rounding(found):
+            status = Status.PRECISION
+        if not math.isfinite(found.gap) and status not in (Status.INTERRUPTED, Status.OUTSIDE):
+            status = Status.UNCERTIFIED
+        return Result(
+            x=answer(found.x),
+            value=found.value,
+            gap=found.gap,
+            status=status,
+            converged=found.meets(self.tol, self.atol),
+            n_iter=state.k,
+            calls=replace(state.calls),
+            seconds=self.clock.seconds,
+            trace=self.recorder.trace,
+            method=method,
+            atoms=found.atoms,
+            set=self.whole,
+        )
+
+    def _final(self, state: State, status: Status, first: State) -> tuple[Certificate, Status]:
+        """The certificate of the last state, or the best one after an interruption or an accident."""
+        for _ in range(2):
+            try:
+                found = self._certify(state)
+                self.recorder.certified(state, found, self.clock)  # the last row
+            except KeyboardInterrupt:  # a certificate that is there will do; without one this is tried once more
+                status = Status.INTERRUPTED
+            except (NonFiniteError, OutsideError, np.linalg.LinAlgError, OverflowError) as error:
+                status = Status.OUTSIDE if isinstance(error, OutsideError) else Status.NON_FINITE
+                if self.best is None and not math.isnan((start := self._start(first)).gap):
+                    return start, status
+                if self.best is None:
+                    raise
+            else:
+                accident = status in (Status.INTERRUPTED, Status.NON_FINITE, Status.OUTSIDE)
+                return self.best if accident and self.best is not None else found, status
+            if self.best is not None:
+                return self.best, status
+        raise KeyboardInterrupt
+
+    def _wanted(self, found: Certificate) -> float:
+        return self.tol * abs(found.value) + self.atol
+
+    def _at_rounding(self, found: Certificate, times: float = NEAR) -> bool:
+        """Whether the gap is of the size of its rounding, and the tolerance below; a tolerance of zero asks for nothing."""
+        wanted = self._wanted(found)
+        if not found.gap > wanted > 0:
+            return False
+        change = rounding(self.f, self.C, found)
+        return change >= ROUNDED * wanted and found.gap <= times * change
+
+    def _fallback(self, found: Certificate, first: State) -> Certificate:
+        """The best certificate of a point inside; the starting point has been checked."""
+        best = self.best
+        return best if best is not None and best is not found and inside(self.C, best.x) else self._start(first)
+
+    def _as_good(self, a: Certificate, b: Certificate) -> bool:
+        """Whether a has the smaller gap, at a value that rounding does not tell from b's."""
+        return a.gap < b.gap and a.value <= b.value + 1e-12 * abs(b.value)
+
+    def _start(self, first: State) -> Certificate:
+        """The certificate of the starting point."""
+        if self.last is not None and self.last.k == 0:
+            return self.last
+        value, gap = first.measure()
+        calls = first.calls
+        calls.certificate, calls.certificate_values = calls.certificate + self.f.n, calls.certificate_values + self.f.n
+        calls.certificate_lmos += 1
+        if not math.isfinite(value):
+            raise NonFiniteError(f"the objective's value at the starting point is {value}")
+        return Certificate(0, first.x, value, gap, first.point.active)
+
+    def _guard(self, found: Certificate, first: State) -> Certificate:
+        """The better of a certificate and that of the starting point."""
+        if found.k == 0:
+            return found
+        if self.tight is not None and not found.meets(self.tol, self.atol) and self._as_good(self.tight, found):
+            found = self.tight
+        value = getattr(first.estimate, "value", None) if first.exact else None
+        first.calls.certificate_values += self.f.n if value is None else 0
+        slack = found.gap if self.f.convex and found.meets(self.tol, self.atol) else 0.0  # nothing is better by more than that
+        if (self.f.value(wide(first.x)) if value is None else value) >= found.value - slack:
+            return found
+        return self._start(first)
+
+
+def check_budget(call: str, max_grads: int | None, max_iter: int | None, max_seconds: float | None) -> Budget:
+    """What a run may spend, checked."""
+    if max_grads is not None:
+        checks.whole(call, "max_grads", max_grads, 1)
+    if max_iter is not None:
+        checks.whole(call, "max_iter", max_iter, 0)
+    if max_seconds is not None:
+        checks.positive(call, "max_seconds", max_seconds)
+    return Budget(max_grads, max_iter, max_seconds)

@@ -1,0 +1,241 @@
+"""The one loop: a generator of states, for ever. `extremal.run.driver` stops, certifies and records it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError, NonFiniteError
+from extremal.gradients.base import Estimate
+from extremal.gradients.sampling import Sampler
+from extremal.methods.base import Budget, Method, Recipe
+from extremal.methods.names import as_recipe
+from extremal.moves.base import Move, Point
+from extremal.objectives.base import Objective
+from extremal.objectives.linear import LinearModel
+from extremal.points.active import ActiveSet
+from extremal.points.iterates import freeze, start, wide
+from extremal.run import bursts
+from extremal.run.bursts.run import Burst, Reach
+from extremal.run.counting import CountedObjective, CountedSet
+from extremal.run.result import Calls, Certificate
+from extremal.sets.base import ConvexSet, counted
+
+
+@dataclass(frozen=True)
+class State:
+    """One iteration's standing. x and g are values: they stay true when the run goes on.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 3.0]))
+    >>> state = next(ex.iterate(f, ex.L1Ball(1.0), method=ex.FrankWolfe()))
+    >>> state.k, state.x, state.g, state.exact
+    (0, array([0., 0.]), array([-0.5, -1.5]), True)
+    """
+
+    k: int  # iterations made so far
+    point: Point  # the iterate, and what the move keeps
+    estimate: Estimate  # the gradient estimate at point.query, and what the estimator keeps
+    calls: Calls  # oracle calls so far; this counter runs on with the run
+    f: CountedObjective
+    C: CountedSet
+    move: Move[Any]
+
+    @property
+    def x(self) -> np.ndarray:
+        """The iterate, feasible."""
+        return self.point.x
+
+    @property
+    def g(self) -> np.ndarray:
+        """The gradient estimate."""
+        return self.estimate.g
+
+    @property
+    def exact(self) -> bool:
+        """Whether g is the full gradient at x."""
+        return self.estimate.exact and self.point.query is self.point.x
+
+    def gap(self, g: np.ndarray) -> float:
+        """max over s of <g, x - s>; a certificate's call, not the method's."""
+        return self.move.gap(self.C, self.x, g)
+
+    def measure(self) -> tuple[float, float]:
+        """Value and gap at x, exact, off every count: for progress and records."""
+        return measure(self.f.inner, self.C.inner, self.move, self.x)
+
+    def certify(self) -> Certificate:
+        """The exact value and gap at x, in float64; counted as a certificate's calls.
+
+        n component gradients, or none if g is exact and in float64.
+
+        Examples
+        --------
+        >>> import numpy as np, extremal as ex
+        >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 3.0]))
+        >>> state = next(ex.iterate(f, ex.L1Ball(1.0), method=ex.FrankWolfe()))
+        >>> state.certify().gap, state.calls.certificate
+        (1.5, 0)
+        """
+        if self.exact and self.f.dtype == np.float64:
+            known = getattr(self.estimate, "value", None)  # of estimators that compute it with the gradient
+            value, g = self.f.inner.value(self.x) if known is None else known, self.g
+            self.calls.certificate_values += self.f.n if known is None else 0
+        else:
+            self.calls.certificate_values += self.f.n
+            self.calls.certificate += self.f.n
+            value, g = self.f.inner.value_and_grad(wide(self.x))
+        if not np.isfinite(value):
+            raise NonFiniteError(f"the objective's value at iteration {self.k} is {value}")
+        return Certificate(self.k, self.x, value, self.gap(g), self.point.active)
+
+
+def measure(f: Objective, C: ConvexSet, move: Move[Any], x: np.ndarray) -> tuple[float, float]:
+    """Value and gap at x, in float64, off every count; the gap is NaN if the gradient is not finite."""
+    value, g = f.value_and_grad(wide(x))
+    return value, move.gap(C, x, g) if checks.all_finite(g) else np.nan
+
+
+def iterate(
+    f: Objective,
+    C: ConvexSet,
+    method: Recipe | str | None = None,
+    *,
+    x0: np.ndarray | ActiveSet | None = None,
+    seed: int = 0,
+    horizon: int | None = None,
+) -> Iterator[State]:
+    """Run a method for ever, one state at a time: the loop that `minimize` drives, for your own driving.
+
+    Parameters
+    ----------
+    f, C, method, x0, seed
+        As for `minimize`.
+    horizon : int, optional
+        K, for step rules that want one. Left out, such rules take their anytime form.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 3.0]))
+    >>> for state in ex.iterate(f, ex.L1Ball(2.0), method=ex.SagaSarahFW(batch=1), seed=0):
+    ...     if state.k == 100:
+    ...         break
+    >>> state.calls.grads, state.calls.lmos
+    (202, 100)
+    """
+    if horizon is not None:
+        checks.whole("iterate", "horizon", horizon, 1)
+    return loop(prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon)))
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A run that can begin."""
+
+    f: CountedObjective  # with gradients that the set can read
+    method: Method  # every parameter filled in
+    C: CountedSet  # the set, fitted to the objective, without the bounds of a cut
+    whole: ConvexSet  # the same with them
+    point: Point  # where to begin
+    sampler: Sampler  # what will be drawn
+    burst: Burst | None  # many iterations at once, if they are wanted and can be made
+    estimate: Estimate | None = None  # the gradient at the point, if an earlier run has left it
+
+
+def loop(setup: Setup) -> Generator[State, Reach | None]:
+    """The loop. At each yield, the estimate belongs to the point, and k moves have been made.
+
+    Who sends a `Reach` allows iterations up to there without a look; a burst makes them at once if it can. One that can do
+    nothing next (a full gradient is due, say) leaves the iteration to the lines below, which are the reference for all.
+    """
+    f, C, point, sampler, burst, method = setup.f, setup.C, setup.point, setup.sampler, setup.burst, setup.method
+    gradient, move, step = method.gradient, method.move, method.step
+    estimate = gradient.init(f, point.query, sampler) if setup.estimate is None else setup.estimate
+    k = 0
+    while True:
+        freeze(estimate.g)
+        reach = yield State(k, point, estimate, f.calls, f, C, move)
+        if burst is not None and reach is not None:
+            made, point, estimate = burst.run(k, point, estimate, reach)
+            k += made
+            if made:
+                continue
+        new = move.advance(k, f, C, point, estimate, step)
+        estimate = gradient.update(f, k, point.query, new.query, new.steps, estimate, sampler)
+        point, k = new, k + 1
+
+
+def check_objective(call: str, f: Any) -> None:
+    """Refuse what is no objective."""
+    if isinstance(f, type) or not hasattr(f, "derivs"):
+        raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
+
+
+def prepare(
+    call: str, f: Objective, C: ConvexSet, method: Any, x0: Any, seed: int, budget: Budget, in_bursts: bool = False
+) -> Setup:
+    """Fit set, method and starting point to the objective, refusing what does not fit."""
+    with np.errstate(all="ignore"):  # what is not finite is looked for
+        return _prepare(call, f, C, method, x0, seed, budget, in_bursts)
+
+
+def _prepare(call: str, f: Objective, C: ConvexSet, method: Any, x0: Any, seed: int, budget: Budget, in_bursts: bool) -> Setup:
+    check_objective(call, f)
+    if not isinstance(C, ConvexSet):
+        raise InputError(f"`{call}(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
+    checks.whole(call, "seed", seed, 0)
+    C = C.on(f.shape)
+    if isinstance(f, LinearModel) and not C.matrix_free:
+        f = f.dense()
+    f.ready()
+    with counted() as asked:  # some methods ask for the diameter
+        try:
+            prepared = as_recipe(call, method).prepare(f, C, replace(budget, warm=x0 is not None))
+        except OverflowError:
+            raise InputError(f"`{call}(C=...)`: {C} is too large for this method, whose constants overflow there") from None
+    calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
+    counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
+    point, sampler = _first_point(call, f, oracle, prepared.move, x0), Sampler(f.n, seed, blocks=getattr(f, "blocks", False))
+    if _draws_sets(prepared.gradient):
+        sampler.ready()
+    burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts else None
+    return Setup(counting, prepared, oracle, C, point, sampler, burst)
+
+
+def _draws_sets(gradient: Any) -> bool:
+    """Whether an estimator, or the one that it wraps, draws batches of several distinct rows."""
+    inner = getattr(gradient, "gradient", None)
+    return (
+        _draws_sets(inner) if inner is not None else getattr(gradient, "batch", 1) != 1 and not getattr(gradient, "replace", True)
+    )
+
+
+def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x0: Any) -> Point:
+    C, given = oracle.inner, move.first(oracle) if x0 is None else x0
+    atoms = given if isinstance(given, ActiveSet) else None
+    factored = C.matrix_free and getattr(f, "factored", False)  # neither needs the whole matrix
+    x = start(call, given if atoms is None else atoms.point, f.dtype, factored)
+    if x.shape != f.shape:
+        raise InputError(f"`{call}(x0=...)` must have shape {f.shape}, got {x.shape}")
+    if not oracle.contains(x):
+        if x0 is None:
+            raise InputError(f"{C} does not contain its own starting point: its oracle, start() and contains() do not agree")
+        raise InputError(f"`{call}(x0=...)` must lie in the set {C}; leave it out to start from C.start()")
+    if move.atomic and atoms is not None and x0 is not None:
+        _check_atoms(call, f, oracle, atoms, factored)
+    point = move.start(x)
+    return replace(point, active=atoms) if move.atomic and atoms is not None else point
+
+
+def _check_atoms(call: str, f: Objective, oracle: CountedSet, atoms: ActiveSet, factored: bool) -> None:
+    """Refuse atoms outside of the set: a move may go to each of them, not only to their mean."""
+    for i, v in enumerate(atoms.vertices):
+        if not oracle.contains(start(call, ActiveSet.at(v).point, f.dtype, factored)):
+            raise InputError(f"`{call}(x0=...)` must have all its atoms in the set {oracle.inner}: atom {i} is not")

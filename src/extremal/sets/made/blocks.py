@@ -1,0 +1,290 @@
+"""Products of sets: blocks of a vector, or rows of an array, each in a set of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, ClassVar
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.blocks import blocks_of, joined, parted
+from extremal.points.plain import DenseVertex, SparseVertex
+from extremal.points.vertex import Vertex
+from extremal.sets.base import ConvexSet, Faced, refuse_non_finite
+from extremal.sets.made.cuts import check_set, fitted
+from extremal.sets.made.sums import gathered
+from extremal.sets.norms.balls import L1Ball
+from extremal.sets.simplices import bounds
+from extremal.sets.simplices.plain import Box, Simplex
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Product(ConvexSet):
+    """The product of sets: a vector whose blocks, one after the other, lie in a set each.
+
+        {x : x[start_i:stop_i].reshape(shape_i) in C_i for all i},   lmo(g) = the blocks' lmo_i(g_i), one after the other
+
+    One oracle call of every part. The vertex is the parts', kept as they are, or one sparse vertex if all of them are sparse.
+    Diameter sqrt(sum_i D_i^2), exact if the parts' are. For steps away from vertices see `FacedProduct`.
+
+    Parameters
+    ----------
+    *parts : ConvexSet
+        The sets, each with its shape, or one list of them.
+    sets : sequence of ConvexSet, optional
+        The same by name.
+
+    References
+    ----------
+    Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), Block-coordinate Frank-Wolfe optimization for structural SVMs, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> C = Product(ex.Simplex(shape=2), ex.Box(-1.0, 1.0, shape=(2, 2)))
+    >>> s = C.lmo(np.array([3.0, 1.0, 1.0, -1.0, -1.0, 1.0])).to_array()
+    >>> s
+    array([ 0.,  1., -1.,  1.,  1., -1.])
+    >>> C.split(s)[1]
+    array([[-1.,  1.],
+           [ 1., -1.]])
+    """
+
+    kind: ClassVar[Any] = ConvexSet  # what the parts have to be
+
+    sets: tuple[ConvexSet, ...]
+    shape: tuple[int, ...] | None
+
+    def __init__(self, *parts: Any, sets: Sequence[ConvexSet] = ()):
+        given = gathered(type(self).__name__, parts, sets)
+        for C in given:
+            _check_kind(type(self).__name__, C, self.kind)
+            if C.shape is None:
+                raise InputError(f"`{type(self).__name__}(...)` must be made of sets of known shapes: give {C}.on(shape)")
+        checks.fix(self, sets=given, shape=(sum(math.prod(C.shape or ()) for C in given),))
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the blocks."""
+        return [C.shape or () for C in self.sets]
+
+    def split(self, x: np.ndarray) -> list[np.ndarray]:
+        """The blocks of a point, as views of it."""
+        if x.shape != self.shape:
+            raise InputError(f"`{type(self).__name__}.split(x)` must be given points of shape {self.shape}, got {x.shape}")
+        return blocks_of(x, self.shapes)
+
+    def join(self, blocks: Sequence[np.ndarray]) -> np.ndarray:
+        """A point from its blocks."""
+        shapes = [np.shape(block) for block in blocks]
+        if shapes != self.shapes:
+            raise InputError(f"`{type(self).__name__}.join(blocks)` must be given blocks of shapes {self.shapes}, got {shapes}")
+        return np.concatenate([np.asarray(block).reshape(-1) for block in blocks])
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """The parts' answers, one after the other."""
+        blocks = self.split(g)
+        return joined([C.lmo(block) for C, block in zip(self.sets, blocks, strict=True)], blocks, g.shape)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """Every block in its set."""
+        return all(C.contains(block, tol) for C, block in zip(self.sets, self.split(x), strict=True))
+
+    @property
+    def diameter(self) -> float:
+        """sqrt(sum_i D_i^2)."""
+        return math.hypot(*(C.diameter for C in self.sets))
+
+    def start(self) -> np.ndarray:
+        """The parts' starts, one after the other."""
+        return self.join([np.asarray(C.start()) for C in self.sets])
+
+
+class FacedProduct(Product):
+    """A `Product` of sets that know their faces, and so knows its own: for steps away from vertices without an active set.
+
+        away(g, x) = the blocks' away_i(g_i, x_i), one after the other,   max_step = the smallest of the blocks'
+
+    All else as `Product`.
+
+    Parameters
+    ----------
+    *parts : ConvexSet
+        Sets with ``away`` and ``max_step``, each with its shape, or one list of them.
+    sets : sequence of ConvexSet, optional
+        The same by name.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> C = FacedProduct(ex.Simplex(shape=2), ex.Simplex(shape=3))
+    >>> C.away(np.array([1.0, 2.0, 3.0, 2.0, 1.0]), np.array([0.5, 0.5, 0.0, 0.5, 0.5])).to_array()
+    array([0., 1., 0., 1., 0.])
+    """
+
+    kind: ClassVar[Any] = Faced
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
+        """The blocks' worst vertices of the faces that hold them."""
+        return _away(self.sets, self.split(g), self.split(x), x.shape)
+
+    def max_step(self, x: np.ndarray, s: Any, a: Any) -> float:
+        """The smallest of the blocks' longest steps."""
+        return _max_step(self.sets, self.split(x), parted(s, self.shapes), parted(a, self.shapes))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows(ConvexSet):
+    """Arrays whose rows x[0], x[1], ... each lie in a copy of one set.
+
+        {x : x[i] in C for all i},   lmo(g)[i] = lmo_C(g[i])
+
+    One oracle call for each row; one pass over g if C is a `Simplex`, an `L1Ball` around 0 or a `Box`. The vertex is
+    sparse if the rows' are, else the rows' one after the other. Diameter sqrt(rows) times C's, exact if that is.
+    ``Rows(Simplex())`` are the row-stochastic matrices. For steps away from vertices see `FacedRows`.
+
+    Parameters
+    ----------
+    C : ConvexSet
+        The set of a row.
+    count : int, optional
+        How many rows; any number if left out.
+    shape : tuple of int, optional
+        Shape of the points, (rows, ...).
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> Rows(ex.Simplex()).lmo(np.array([[1.0, 0.0, 2.0], [0.0, 3.0, -1.0]])).to_array()
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    kind: ClassVar[Any] = ConvexSet  # what C has to be
+
+    C: ConvexSet
+    count: int | None = None
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        call = type(self).__name__
+        C, count = check_set(call, self.C), None if self.count is None else checks.whole(call, "count", self.count, 1)
+        _check_kind(call, C, self.kind)
+        self._fix(C=C, count=count)
+        if self.shape is not None:
+            if len(self.shape) < 2 or count not in (None, self.shape[0]):
+                raise InputError(f"`{call}(shape=...)` must be (rows, ...), {count or 'any number'} of them, got {self.shape}")
+            self._fix(C=fitted(call, C, self.shape[1:]), count=self.shape[0])
+        elif count is not None and C.shape is not None:
+            self._fix(shape=(count, *C.shape))
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """The rows' answers."""
+        return row_answers(self.C, g)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """Every row in C."""
+        return all(self.C.contains(row, tol) for row in x)
+
+    @property
+    def diameter(self) -> float:
+        """sqrt(rows) times that of C."""
+        return math.sqrt(self._known_shape("diameter")[0]) * self.C.diameter
+
+    def start(self) -> np.ndarray:
+        """C's start in every row."""
+        rows = self._known_shape("start()")[0]
+        return np.stack([np.asarray(self.C.start())] * rows)
+
+
+class FacedRows(Rows):
+    """`Rows` in a set that knows its faces: for steps away from vertices without an active set.
+
+        away(g, x)[i] = away_C(g[i], x[i]),   max_step = the smallest of the rows'
+
+    All else as `Rows`; one pass over all rows if C is a `Simplex`.
+
+    Parameters
+    ----------
+    C : ConvexSet
+        A set with ``away`` and ``max_step``, such as `Simplex`.
+    count : int, optional
+        How many rows; any number if left out.
+    shape : tuple of int, optional
+        Shape of the points, (rows, ...).
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> C = FacedRows(ex.Simplex())
+    >>> C.away(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([[1.0, 0.0], [0.5, 0.5]])).to_array()
+    array([[1., 0.],
+           [1., 0.]])
+    """
+
+    kind: ClassVar[Any] = Faced
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
+        """The rows' worst vertices of the faces that hold them."""
+        if isinstance(self.C, Simplex):
+            return _one_each(np.where(bounds.support(x, self.C.total), g, -np.inf), np.argmax, self.C.total)
+        return _away([self.C] * len(x), g, x, x.shape)
+
+    def max_step(self, x: np.ndarray, s: Any, a: Any) -> float:
+        """The smallest of the rows' longest steps."""
+        if isinstance(self.C, Simplex):
+            return bounds.longest_step(x, s.to_array() - a.to_array())
+        shapes = [x.shape[1:]] * len(x)
+        return _max_step([self.C] * len(x), x, parted(s, shapes), parted(a, shapes))
+
+
+@singledispatch
+def row_answers(C: ConvexSet, g: np.ndarray) -> Vertex:
+    """What C answers to each row of g, as one vertex; sets that can do all rows in one pass register themselves."""
+    return joined([C.lmo(row) for row in g], list(g), g.shape)
+
+
+@row_answers.register
+def _(C: Simplex, g: np.ndarray) -> Vertex:
+    refuse_non_finite(C, float(g.min()), float(g.max()))
+    return _one_each(g, np.argmin, C.total)
+
+
+@row_answers.register
+def _(C: L1Ball, g: np.ndarray) -> Vertex:
+    if C.centre is not None:
+        return row_answers.dispatch(ConvexSet)(C, g)
+    refuse_non_finite(C, float(np.abs(g).max()))
+    v = _one_each(np.abs(g), np.argmax, C.radius)
+    return SparseVertex(v.indices, np.where(g.flat[v.indices] > 0, -C.radius, C.radius), g.shape)
+
+
+@row_answers.register
+def _(C: Box, g: np.ndarray) -> Vertex:
+    refuse_non_finite(C, float(np.abs(g).max()))
+    return DenseVertex(np.where(g > 0, C.lower, C.upper).astype(np.result_type(g, np.float32), copy=False))  # by rows
+
+
+def _one_each(g: np.ndarray, pick: Any, value: float) -> SparseVertex:
+    """The same number in each row of g, where argmin or argmax picks it."""
+    flat = g.reshape(len(g), -1)
+    return SparseVertex(np.arange(len(g)) * flat.shape[1] + pick(flat, axis=1), np.full(len(g), value), g.shape)
+
+
+def _check_kind(call: str, C: ConvexSet, kind: Any) -> None:
+    if not isinstance(C, kind):
+        raise InputError(f"`{call}(...)` must be made of sets with `away` and `max_step`, such as Simplex(), got {C}")
+
+
+def _away(sets: Sequence[Any], g: Any, x: Any, shape: tuple[int, ...]) -> Vertex:
+    parts = [C.away(g_i, x_i) for C, g_i, x_i in zip(sets, g, x, strict=True)]
+    return joined(parts, g, shape)
+
+
+def _max_step(sets: Sequence[Any], x: Any, s: Sequence[Any], a: Sequence[Any]) -> float:
+    return min(C.max_step(x_i, s_i, a_i) for C, x_i, s_i, a_i in zip(sets, x, s, a, strict=True))

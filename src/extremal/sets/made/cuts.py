@@ -1,0 +1,140 @@
+"""The part of a set between affine bounds, which methods reach by a penalty; and what other sets may be made of."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.points.vertex import Vertex
+from extremal.sets.arguments import matrix, numbers
+from extremal.sets.base import ConvexSet
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AffineCut(ConvexSet):
+    """The points of a set that satisfy affine bounds besides.
+
+        {x in C : lower <= G x <= upper},   lmo(g) = that of C, without the bounds
+
+    There is no cheap oracle for both. So ``lmo`` answers for C alone, and only methods that add a penalty for the bounds take
+    this set: `MostFW` does. Their iterates lie in C and approach the cut as the penalty grows; ``violation(x)`` says how far
+    they are. Other methods refuse it, and no other set can be made of it.
+
+    Cost of an oracle call and kind of vertex as C's. Diameter: C's, a bound. That C meets the bounds at all is not checked.
+
+    Parameters
+    ----------
+    C : ConvexSet
+        The set to cut.
+    G : array or scipy sparse matrix of shape (r, d)
+        One row per constraint; points x are read in the order of ``x.reshape(-1)``.
+    lower, upper : float or array of shape (r,), optional
+        Bounds on G x, infinite ones included; both the same for equations. One may be left out.
+    shape : int or tuple of int, optional
+        Shape of the points; C's if left out.
+
+    References
+    ----------
+    Akhtar, Rajawat (2021), Zeroth and first order stochastic Frank-Wolfe algorithms for constrained optimization,
+    arXiv:2107.06534.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> C = AffineCut(ex.Simplex(), G=[[1.0, -1.0, 0.0]], lower=0.0, upper=0.0)     # x_0 = x_1
+    >>> C.contains(np.array([0.4, 0.4, 0.2])), C.contains(np.array([0.6, 0.4, 0.0]))
+    (True, False)
+    >>> round(C.violation(np.array([0.6, 0.4, 0.0])), 12)
+    0.2
+    """
+
+    C: ConvexSet
+    G: Any
+    lower: Any = None
+    upper: Any = None
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        self._fix(**check_affine("AffineCut", self.G, self.lower, self.upper))
+        C = fitted("AffineCut", check_set("AffineCut", self.C), self.shape)
+        if C.shape is not None and math.prod(C.shape) != self.G.shape[1]:
+            raise InputError(
+                f"`AffineCut(G=...)` must have a column for each entry of a point of shape {C.shape}, got {self.G.shape[1]}"
+            )
+        self._fix(C=C, shape=C.shape)
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """C's: the bounds on G x are the method's to approach."""
+        return self.C.lmo(g)
+
+    @property
+    def relaxed(self) -> ConvexSet:
+        """C, without the bounds."""
+        return self.C
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """x in C, and G x between the bounds up to tol times |row| times the size of C."""
+        if not self.C.contains(x, tol):
+            return False
+        rows = np.sqrt(np.asarray((self.G * self.G).sum(axis=1)).reshape(-1))
+        size = float(np.linalg.norm(x.reshape(-1).astype(np.float64))) + self.C.on(x.shape).diameter
+        return bool((np.abs(self._excess(x)) <= tol * rows * size).all())
+
+    def violation(self, x: np.ndarray) -> float:
+        """|G x - proj(G x)|, proj onto [lower, upper]: how far G x is from its bounds."""
+        return float(np.linalg.norm(self._excess(x)))
+
+    @property
+    def diameter(self) -> float:
+        """That of C, a bound."""
+        return self.C.diameter
+
+    def start(self) -> np.ndarray:
+        """That of C: a point of C, which may violate the bounds."""
+        return self.C.start()
+
+    def _excess(self, x: np.ndarray) -> np.ndarray:
+        z = self.G @ x.reshape(-1).astype(np.float64)
+        return z - np.clip(z, self.lower, self.upper)
+
+
+def check_set(call: str, C: Any) -> ConvexSet:
+    """Refuse what is no set, and a set whose oracle is not its own."""
+    if not isinstance(C, ConvexSet):
+        raise InputError(f"`{call}(...)` must be made of sets such as L1Ball(2.0), got {C!r}")
+    if C.relaxed is not C:
+        raise InputError(f"`{call}(...)` cannot be made of an AffineCut, whose bounds only a method's penalty knows: cut last")
+    return C
+
+
+def fitted(call: str, C: ConvexSet, shape: Any) -> ConvexSet:
+    """C for points of the given shape; as it is if that is None."""
+    if shape is not None and C.shape is not None and C.shape != shape:
+        raise InputError(f"`{call}(...)` must be made of sets with points of shape {shape}, got {C}")
+    return C if shape is None else C.on(shape)
+
+
+def check_affine(call: str, G: Any, lower: Any, upper: Any) -> dict[str, Any]:
+    """G, lower and upper in float64; refuses what is no constraint."""
+    G = matrix(call, "G", G)
+    if lower is None and upper is None:
+        raise InputError(f"`{call}(lower=..., upper=...)`: give at least one of the bounds on G x")
+    low, up = (
+        _bound(call, name, end if value is None else value, G.shape[0])
+        for name, value, end in (("lower", lower, -np.inf), ("upper", upper, np.inf))
+    )
+    if not ((low <= up) & (low < np.inf) & (up > -np.inf)).all():
+        raise InputError(f"`{call}(lower=..., upper=...)` must have lower <= upper everywhere, and a number between them")
+    return {"G": G, "lower": low, "upper": up}
+
+
+def _bound(call: str, name: str, value: Any, rows: int) -> np.ndarray:
+    """A bound for each row."""
+    a = numbers(call, name, value, infinite=True)
+    if a.shape not in ((), (rows,)):
+        raise InputError(f"`{call}({name}=...)` must be a number, or one for each of the {rows} rows of G, got shape {a.shape}")
+    return np.broadcast_to(a, (rows,))

@@ -1,0 +1,217 @@
+"""What linear maps make of sets: images under a matrix, and points that a group of permutations leaves alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.points.vertex import Vertex
+from extremal.sets.answers import scaled
+from extremal.sets.arguments import matrix
+from extremal.sets.base import ConvexSet
+from extremal.sets.made.cuts import check_set, fitted
+from extremal.sets.membership import member
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearImage(ConvexSet):
+    """The image of a set under a matrix: an ellipsoid from a ball, a zonotope from a box, a hull of columns from a simplex.
+
+        {A x : x in C},   lmo(g) = A lmo_C(A'g)
+
+    Two products with A and an oracle call of C; if C answers few non-zeros, only those columns of A are read. The vertex is
+    sparse if A and C's answers are, else dense. Diameter: |A|_2 times C's, a bound (exact if A is a multiple of an isometry);
+    for sparse A, |A|_2 is replaced by sqrt(|A|_1 |A|_inf) or by |A|_F, the smaller. ``contains`` has no formula: it runs
+    Frank-Wolfe steps toward x, many oracle calls.
+
+    Parameters
+    ----------
+    A : array or scipy sparse matrix of shape (p, d)
+        Points of C are read in the order of ``x.reshape(-1)``.
+    C : ConvexSet
+        A set whose points have d entries; one of open shape is taken for vectors of length d.
+
+    References
+    ----------
+    Rockafellar (1970), Convex Analysis, section 16 (support functions).
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> C = LinearImage(np.array([[3.0, 0.0], [0.0, 1.0]]), ex.L2Ball(1.0))     # an ellipse
+    >>> C.lmo(np.array([-1.0, 0.0])).to_array()
+    array([3., 0.])
+    >>> C.lmo(np.array([-1.0, -4.0])).to_array().round(12)
+    array([1.8, 0.8])
+    """
+
+    A: Any
+    C: ConvexSet
+    shape: tuple[int, ...] | None = field(init=False, default=None)
+
+    def __post_init__(self):
+        A, C = matrix("LinearImage", "A", self.A, by_columns=True), check_set("LinearImage", self.C)
+        C = C.on(A.shape[1]) if C.shape is None else C
+        if math.prod(C.shape or ()) != A.shape[1]:
+            raise InputError(f"`LinearImage(A=...)` must have a column for each entry of a point of {C}, got shape {A.shape}")
+        self._fix(A=A, C=C, shape=(A.shape[0],))
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """A lmo_C(A'g)."""
+        u, scale = scaled(self, g)
+        v = self.C.lmo((self.A.T @ u).reshape(self.C.shape))
+        return replace(self._image(v), low=None if v.low is None else scale * v.low)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """Whether no g separates x from the set, up to tol times its size."""
+        return member(self, x, tol)
+
+    @property
+    def diameter(self) -> float:
+        """|A|_2 times that of C, a bound."""
+        return self._norm * self.C.diameter
+
+    def start(self) -> np.ndarray:
+        """The image of C's."""
+        return self.A @ np.asarray(self.C.start()).reshape(-1)
+
+    def _image(self, v: Any) -> SparseVertex | DenseVertex:
+        if isinstance(v, Coordinate):
+            return _column(self.A, v.j, v.value)
+        if isinstance(v, SparseVertex):
+            return _columns(self.A, v.indices, v.values)
+        return DenseVertex(self.A @ v.to_array().reshape(-1))
+
+    @cached_property
+    def _norm(self) -> float:
+        if not sp.issparse(self.A):
+            return float(np.linalg.norm(self.A, 2))
+        size = abs(self.A)
+        return min(math.sqrt(size.sum(axis=0).max() * size.sum(axis=1).max()), float(np.linalg.norm(self.A.data)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Symmetrised(ConvexSet):
+    """The points of a set that permutations of the entries leave alone.
+
+        {x in C : x[p] = x for every permutation p} = {R x : x in C},   R x = the mean of x over each orbit
+        lmo(g) = R lmo_C(R g)
+
+    C must be invariant: if x is in it, so is x[p]. This is not checked, and without it answers may lie outside of the set. It
+    is enough to give permutations that generate the group. Orbits are found once; a call costs two means over them and an
+    oracle call of C. The vertex is sparse if C's is, else dense. Diameter: C's, a bound.
+
+    Symmetric matrices in a set of square ones: ``np.arange(n * n).reshape(n, n).T.reshape(-1)`` is the transposition.
+
+    Parameters
+    ----------
+    C : ConvexSet
+        Any set that the permutations map to itself.
+    permutations : array of int of shape (k, d), or list of index arrays of length d
+        Indices into ``x.reshape(-1)``; the identity, products and inverses need not be among them.
+    shape : int or tuple of int, optional
+        Shape of the points; C's if left out.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> transpose = np.arange(4).reshape(2, 2).T.reshape(-1)
+    >>> C = Symmetrised(ex.L1Ball(1.0, shape=(2, 2)), [transpose])
+    >>> C.lmo(np.array([[0.0, -3.0], [1.0, 0.0]])).to_array()
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+
+    C: ConvexSet
+    permutations: Any
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        self._fix(permutations=_permutations(self.permutations))
+        C, d = fitted("Symmetrised", check_set("Symmetrised", self.C), self.shape), self.permutations.shape[1]
+        if C.shape is not None and math.prod(C.shape) != d:
+            raise InputError(f"`Symmetrised(permutations=...)` must have an index for each entry of shape {C.shape}, got {d}")
+        self._fix(C=C, shape=C.shape)
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """R lmo_C(R g)."""
+        u, scale = scaled(self, g)
+        v = self.C.lmo(self._mean(u))
+        return replace(self._image(v), low=None if v.low is None else scale * v.low)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """x in C, and x[p] = x up to tol times the size of C."""
+        if not self.C.contains(x, tol):
+            return False
+        size = max(self.C.on(x.shape).diameter, float(np.abs(x).max()))
+        return float(np.abs(x - self._mean(x)).max()) <= tol * size
+
+    @property
+    def diameter(self) -> float:
+        """That of C, a bound."""
+        return self.C.diameter
+
+    def start(self) -> np.ndarray:
+        """The mean of C's start."""
+        return self._mean(np.asarray(self.C.start()))
+
+    @cached_property
+    def _orbits(self) -> tuple[np.ndarray, np.ndarray]:
+        """The orbit of each entry, and the orbits' sizes."""
+        from scipy.sparse.csgraph import connected_components  # imported when first needed: it takes long
+
+        k, d = self.permutations.shape
+        places = np.tile(np.arange(d), k), self.permutations.reshape(-1)
+        _, orbit = connected_components(sp.coo_array((np.ones(k * d), places), shape=(d, d)), directed=False)
+        return orbit, np.bincount(orbit)
+
+    def _mean(self, x: np.ndarray) -> np.ndarray:
+        """R x, in float64."""
+        orbit, sizes = self._orbits
+        return (np.bincount(orbit, x.reshape(-1)) / sizes)[orbit].reshape(x.shape)
+
+    def _image(self, v: Any) -> SparseVertex | DenseVertex:
+        """R v."""
+        if not isinstance(v, (Coordinate, SparseVertex)):
+            return DenseVertex(self._mean(v.to_array()))
+        orbit, sizes = self._orbits
+        one = isinstance(v, Coordinate)
+        sums = np.bincount(orbit[[v.j]] if one else orbit[v.indices], [v.value] if one else v.values, len(sizes))
+        indices = np.flatnonzero(sums[orbit])
+        return SparseVertex(indices, (sums / sizes)[orbit[indices]], v.shape)
+
+
+def _column(A: Any, j: int, value: float) -> SparseVertex | DenseVertex:
+    """The j-th column of A times a number."""
+    if not sp.issparse(A):
+        return DenseVertex(value * A[:, j])
+    cut = slice(A.indptr[j], A.indptr[j + 1])
+    return SparseVertex(A.indices[cut], value * A.data[cut], (A.shape[0],))
+
+
+def _columns(A: Any, indices: np.ndarray, values: np.ndarray) -> SparseVertex | DenseVertex:
+    """A sum of columns of A, each times a number."""
+    some = A[:, indices]
+    image = some @ values
+    rows = np.unique(some.indices) if sp.issparse(A) else None
+    return DenseVertex(image) if rows is None else SparseVertex(rows, image[rows], image.shape)
+
+
+def _permutations(value: Any) -> np.ndarray:
+    a = np.atleast_2d(checks.array("Symmetrised", "permutations", value))
+    right = a.ndim == 2 and a.size > 0 and a.dtype.kind in "iu" and (np.sort(a, axis=1) == np.arange(a.shape[1])).all()
+    if not right:
+        raise InputError(
+            "`Symmetrised(permutations=...)` must be index arrays of one length d, each with every index from 0 to d - 1 once"
+        )
+    a = a.astype(np.int64)
+    a.flags.writeable = False
+    return a

@@ -1,0 +1,225 @@
+"""Sets made of sets: scaled, shifted, summed. Each oracle call is one call of every part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.composed import Combination
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.points.vertex import Vertex, least
+from extremal.sets.arguments import number, numbers
+from extremal.sets.base import ConvexSet
+from extremal.sets.made.cuts import check_set, fitted
+from extremal.sets.membership import member
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScaledSet(ConvexSet):
+    """A set times a number; a negative one mirrors it.
+
+        {factor x : x in C},   lmo(g) = factor lmo_C(sign(factor) g)
+
+    Cost and kind of vertex as C's. Diameter |factor| times C's, exact if that is.
+
+    Parameters
+    ----------
+    C : ConvexSet
+        Any set.
+    factor : float
+        Not zero.
+    shape : int or tuple of int, optional
+        Shape of the points; C's if left out.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> C = ScaledSet(ex.Simplex(), -2.0)     # entries of at most 0 that sum to -2
+    >>> C.lmo(np.array([1.0, 3.0])).to_array()
+    array([ 0., -2.])
+    """
+
+    C: ConvexSet
+    factor: float
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        wanted = "a finite number other than zero"
+        self._fix(factor=number("ScaledSet", "factor", self.factor, wanted, lambda c: 0 < abs(c) < math.inf))
+        C = fitted("ScaledSet", check_set("ScaledSet", self.C), self.shape)
+        self._fix(C=C, shape=C.shape)
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """factor lmo_C(sign(factor) g)."""
+        return times(self.factor, self.C.lmo(g if self.factor > 0 else -g))
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """x / factor in C."""
+        return self.C.contains(x / self.factor, tol)
+
+    @property
+    def diameter(self) -> float:
+        """|factor| times that of C."""
+        return abs(self.factor) * self.C.diameter
+
+    def start(self) -> np.ndarray:
+        """factor times that of C."""
+        return self.factor * np.asarray(self.C.start())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShiftedSet(ConvexSet):
+    """A set moved by a vector.
+
+        {x + offset : x in C},   lmo(g) = lmo_C(g) + offset
+
+    Cost as C's; the vertex is C's and the offset, in one array if C's is dense. Diameter C's.
+
+    Parameters
+    ----------
+    C : ConvexSet
+        Any set.
+    offset : float or array
+        A number moves every entry.
+    shape : int or tuple of int, optional
+        Shape of the points; that of the offset, or C's, if left out.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> C = ShiftedSet(ex.L1Ball(1.0), [10.0, 20.0])
+    >>> C.lmo(np.array([1.0, -3.0])).to_array()
+    array([10., 21.])
+    """
+
+    C: ConvexSet
+    offset: Any
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        self._fix(offset=numbers("ShiftedSet", "offset", self.offset))
+        given = self.offset.shape
+        if given and self.shape not in (None, given):
+            raise InputError(f"`ShiftedSet(offset=...)` must be a number or have the shape {self.shape} of a point, got {given}")
+        C = fitted("ShiftedSet", check_set("ShiftedSet", self.C), given or self.shape)
+        self._fix(C=C, shape=C.shape)
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """lmo_C(g) + offset."""
+        return total([self.C.lmo(g), DenseVertex(np.broadcast_to(self.offset, g.shape))], g)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """x - offset in C, up to tol times the size of C and of the offset."""
+        y, away = x - self.offset, float(np.abs(self.offset).max())
+        size = max(self.C.on(x.shape).diameter, float(np.abs(y).max()))
+        return self.C.contains(y, tol * (1 + away / size) if size > 0 else tol)
+
+    @property
+    def diameter(self) -> float:
+        """That of C."""
+        return self.C.diameter
+
+    def start(self) -> np.ndarray:
+        """That of C, moved."""
+        return np.asarray(self.C.start()) + self.offset
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class MinkowskiSum(ConvexSet):
+    """All sums of a point of each set.
+
+        {x_1 + ... + x_k : x_i in C_i},   lmo(g) = lmo_1(g) + ... + lmo_k(g)
+
+    Cost that of all the parts; the vertex is the sum of theirs, each kept as small as it is. Diameter: the sum of the parts',
+    which is a bound. ``contains`` has no formula: it runs Frank-Wolfe steps toward x, many oracle calls.
+
+    Parameters
+    ----------
+    *parts : ConvexSet
+        The sets C_1, C_2, ..., or one list of them.
+    sets : sequence of ConvexSet, optional
+        The same by name.
+    shape : int or tuple of int, optional
+        Shape of the points; the parts' if left out.
+
+    References
+    ----------
+    Rockafellar (1970), Convex Analysis, section 16 (support functions).
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> C = MinkowskiSum(ex.L1Ball(1.0), ex.LinfBall(0.1))     # a sparse point, and a small change of every entry
+    >>> C.lmo(np.array([1.0, -3.0])).to_array()
+    array([-0.1,  1.1])
+    """
+
+    sets: tuple[ConvexSet, ...]
+    shape: tuple[int, ...] | None
+
+    def __init__(self, *parts: Any, sets: Sequence[ConvexSet] = (), shape: Any = None):
+        checks.fix(self, shape=shape)
+        self._fix(sets=gathered("MinkowskiSum", parts, sets))
+        known = {C.shape for C in self.sets} | {self.shape}
+        common = next((one for one in known if one is not None), None)
+        self._fix(sets=tuple(fitted("MinkowskiSum", C, common) for C in self.sets), shape=common)
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """lmo_1(g) + ... + lmo_k(g)."""
+        return total([C.lmo(g) for C in self.sets], g)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """Whether no g separates x from the set, up to tol times its size."""
+        return member(self.on(x.shape), x, tol)
+
+    @property
+    def diameter(self) -> float:
+        """The sum of the parts' diameters, a bound."""
+        return sum(C.diameter for C in self.sets)
+
+    def start(self) -> np.ndarray:
+        """The sum of the parts' starts."""
+        return np.sum([np.asarray(C.start()) for C in self.sets], axis=0)
+
+
+def gathered(call: str, parts: tuple[Any, ...], sets: Any) -> tuple[ConvexSet, ...]:
+    """The sets that were given one by one, or as one list."""
+    given: Any = parts or sets
+    if len(parts) == 1 and isinstance(parts[0], (list, tuple)):
+        given = parts[0]
+    if not isinstance(given, (list, tuple)) or not given or (parts and sets):
+        raise InputError(f"`{call}(...)` must be given sets, one by one or as one list")
+    return tuple(check_set(call, C) for C in given)
+
+
+def times(c: float, v: Any) -> Vertex:
+    """c v, of the kind of v; what is known of a bound is of |c| times the set, or of its mirror image."""
+    low = None if v.low is None else abs(c) * v.low
+    match v:
+        case Coordinate():
+            return Coordinate(v.j, c * v.value, v.shape, low)
+        case SparseVertex():
+            return SparseVertex(v.indices, c * v.values, v.shape, low)
+        case RankOne() | LowRank():
+            return type(v)(c * v.left, v.right, low)
+        case DenseVertex():
+            return DenseVertex(c * v.values, low)
+    return Combination(((c, v),), low)
+
+
+def total(parts: Sequence[Any], g: np.ndarray) -> Vertex:
+    """The sum of what several oracles answered to g; dense answers become one array."""
+    low = None if all(v.low is None for v in parts) else sum(least(v, g) for v in parts)
+    dense = [v.values for v in parts if isinstance(v, DenseVertex)]
+    rest = [v for v in parts if not isinstance(v, DenseVertex)]
+    if not rest:
+        return DenseVertex(np.sum(dense, axis=0), low)
+    summed = [*rest, DenseVertex(np.sum(dense, axis=0))] if dense else rest
+    return summed[0] if len(summed) == 1 else Combination(tuple((1.0, v) for v in summed), low)

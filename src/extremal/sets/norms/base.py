@@ -1,0 +1,134 @@
+"""What all balls of norms share: the centre, membership, size."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.composed import Combination
+from extremal.points.plain import DenseVertex
+from extremal.points.vertex import Vertex
+from extremal.sets.answers import float_of, power
+from extremal.sets.arguments import numbers
+from extremal.sets.base import ConvexSet
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NormBall(ConvexSet):
+    """The ball of a norm that depends on magnitudes only.
+
+        {x : norm(x - centre) <= radius},   lmo(g) = centre + argmin {<g, v> : norm(v) <= radius}
+
+    A new one is a frozen dataclass with `_norm`, `_extreme` and `_reach`, that checks its fields after `_fix_ball`. Diameter
+    2 radius max {|x|_2 : norm(x) <= 1}: the ball is symmetric about its centre, so x and y are no farther apart than twice the
+    farther of them is from there.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+    shape : int or tuple of int, optional
+        Shape of the points; that of the centre if left out, else any.
+    centre : array, optional
+        The ball's centre; 0 if left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from extremal import L1Ball
+    >>> ball = L1Ball(2.0, centre=[1.0, 0.0])
+    >>> isinstance(ball, NormBall), ball.norm(np.array([3.0, -4.0])), ball.lmo(np.array([0.0, 1.0])).to_array()
+    (True, 7.0, array([ 1., -2.]))
+    """
+
+    radius: float
+    shape: tuple[int, ...] | None = field(default=None, kw_only=True)
+    centre: Any = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def _norm(self, a: np.ndarray) -> float:
+        """The norm, given all magnitudes: flat, in float64, the largest about 1."""
+
+    @abstractmethod
+    def _extreme(self, g: np.ndarray) -> Vertex:
+        """The oracle's answer for the ball around 0."""
+
+    @abstractmethod
+    def _reach(self) -> float:
+        """The largest |x|_2 with norm(x) <= 1."""
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """The centre and the extreme point of the ball around 0."""
+        v = self._extreme(g)
+        return v if self.centre is None else Combination(((1.0, v), (1.0, DenseVertex(self.centre))))
+
+    def norm(self, x: np.ndarray) -> float:
+        """The norm of x (not of x - centre), in float64; entries may be as large or small as these get."""
+        a = np.abs(np.asarray(x, np.float64)).reshape(-1)
+        top = float(a.max())
+        if not 0 < top < math.inf:
+            return top
+        scale = power(top)
+        return scale * float(self._norm(a / scale))
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """norm(x - centre) <= radius (1 + tol) + 4 eps norm(centre), eps being the rounding unit of x's float type."""
+        if self.centre is None:
+            return self.norm(x) <= self.radius * (1 + tol)
+        with np.errstate(over="ignore"):
+            excess = self.norm(x - self.centre) - self.radius * (1 + tol)
+        return excess <= 0 or excess <= 4 * float(np.finfo(float_of(x)).eps) * self.norm(self.centre)
+
+    @property
+    def diameter(self) -> float:
+        """2 radius max {|x|_2 : norm(x) <= 1}."""
+        return 2 * self.radius * self._reach()
+
+    def start(self) -> np.ndarray:
+        """The centre."""
+        return np.zeros(self._known_shape("start()")) if self.centre is None else self.centre.copy()
+
+    def _fix_ball(self) -> None:
+        """Store the radius, the shape and the centre, checked."""
+        call = type(self).__name__
+        self._fix(radius=checks.positive(call, "radius", self.radius))
+        if self.centre is not None:
+            self._fix(centre=numbers(call, "centre", self.centre, "an array of numbers"))
+            self._fit("centre", self.centre.shape)
+
+    def _fit(self, name: str, shape: tuple[int, ...]) -> None:
+        """Take the shape of the array in field ``name``, or refuse it if another is wanted."""
+        if self.shape is None:
+            self._fix(shape=shape)
+        elif self.shape != shape:
+            raise InputError(f"`{type(self).__name__}({name}=...)` must have the points' shape {self.shape}, got {shape}")
+
+    def _fit_size(self, name: str, size: int) -> None:
+        """Take points to be vectors of this length, or refuse it if the shape has another number of entries."""
+        if self.shape is None:
+            self._fix(shape=(size,))
+        elif math.prod(self.shape) != size:
+            wanted = f"one for each of the {math.prod(self.shape)} entries"
+            raise InputError(f"`{type(self).__name__}({name}=...)` must be {wanted}, got {size}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProjectableBall(NormBall):
+    """A ball with a cheap Euclidean projection."""
+
+    @abstractmethod
+    def _nearest(self, y: np.ndarray) -> np.ndarray:
+        """The point of the ball around 0 that is nearest to y, which is outside; in float64."""
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """The point of the ball that is nearest to x, in x's float type; x itself if it is inside."""
+        kind = float_of(x)
+        c = np.zeros(()) if self.centre is None else self.centre
+        y = checks.finite(f"{type(self).__name__}.project", "x", np.asarray(x, np.float64)) - c
+        return np.array(x if self.norm(y) <= self.radius else c + self._nearest(y), kind)

@@ -1,0 +1,155 @@
+"""The l1 ball between bounds: a budget on the sum of magnitudes, and a sign or a range for each entry."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.vertex import Vertex
+from extremal.sets.answers import few, scaled
+from extremal.sets.arguments import numbers
+from extremal.sets.base import ConvexSet, Spikes
+from extremal.sets.simplices import bounds
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BoundedL1Ball(ConvexSet):
+    """The l1 ball cut by bounds: a budget on the sum of magnitudes, and every entry between its own bounds.
+
+        {x : lower <= x <= upper, sum_j |x_j| <= radius}
+        lmo(g) = m, then against g where |g_j| is largest, as far as the bounds allow, until the radius is used up
+
+    m is the point of least magnitudes between the bounds: 0 where they hold 0, else the bound next to it. Each further unit of
+    |x_j| costs one of the radius and gains |g_j|: a fractional knapsack problem, solved by selection, O(dimension). All entries
+    of a vertex but one are at a bound or 0; it is sparse where it can be. Ties go to the smallest j. `project` is O(d log d).
+    The diameter is a bound, exact if bounds only fix signs (each is 0 or beyond the radius) on two entries or more.
+
+    Parameters
+    ----------
+    radius : float
+        Positive; at least sum_j |m_j|, or no point is left.
+    lower, upper : float or array
+        lower <= upper; infinite for none. A number holds for every entry.
+    shape : int or tuple of int, optional
+        Shape of the points; that of the bounds if these are arrays, any if left out.
+
+    References
+    ----------
+    Dantzig (1957), Discrete-variable extremum problems, Operations Research 5 (the fractional knapsack).
+    Kiwiel (2008), Breakpoint searching algorithms for the continuous quadratic knapsack problem, Mathematical Programming 112
+    (the projection).
+
+    Examples
+    --------
+    Few effects that are not zero, the first not negative, the second at most 1/2 in size:
+
+    >>> import numpy as np
+    >>> C = BoundedL1Ball(2.0, lower=[0.0, -0.5, -np.inf], upper=[np.inf, 0.5, np.inf])
+    >>> C.lmo(np.array([5.0, 4.0, -3.0])).to_array()
+    array([ 0. , -0.5,  1.5])
+    >>> BoundedL1Ball(1.0, lower=0.4, upper=1.0, shape=3)
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: `BoundedL1Ball(radius=...)` must be at least 1.2, the least sum |x_j| between the bounds, got 1.0
+    """
+
+    radius: float
+    lower: Any = -math.inf
+    upper: Any = math.inf
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        call = "BoundedL1Ball"
+        lower, upper = (numbers(call, name, getattr(self, name), infinite=True) for name in ("lower", "upper"))
+        self._fix(radius=checks.positive(call, "radius", self.radius))
+        shape = bounds.common_shape(call, self.shape, lower=lower, upper=upper)
+        self._fix(shape=shape, lower=bounds.spread(lower, shape), upper=bounds.spread(upper, shape))
+        if not ((lower <= upper).all() and (lower < math.inf).all() and (upper > -math.inf).all()):
+            raise InputError(f"`{call}(lower=..., upper=...)` must have lower <= upper everywhere, lower < inf, upper > -inf")
+        if shape is not None and self._needed > self.radius * (1 + bounds.ROUNDING):
+            wanted = f"at least {self._needed:.12g}, the least sum |x_j| between the bounds"
+            raise InputError(f"`{call}(radius=...)` must be {wanted}, got {self.radius}")
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """The knapsack, from the point of least magnitudes."""
+        u = scaled(self, g)[0].reshape(-1)
+        C = self.on(g.shape)
+        nearest, below, above = C._rooms
+        both = (below > 0) & (above > 0)  # at g_j = 0, too, such an entry goes on while the radius lasts: 0 is no corner for it
+        room = np.where(u > 0, below, np.where((u < 0) | both, above, 0.0))
+        indices, values = bounds.fill(-np.abs(u), room, min(C._budget, float(room.sum())))
+        values = np.where(u[indices] > 0, -values, values)
+        if not nearest.any():
+            return few(indices, values, g.shape)
+        x = nearest.copy()
+        x[indices] += values
+        return few(np.arange(x.size), np.clip(x, bounds.flat(C.lower), bounds.flat(C.upper)), g.shape)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """lower <= x <= upper, up to tol times an entry's size, and sum |x_j| <= radius (1 + tol)."""
+        with np.errstate(invalid="ignore"):
+            slack = tol * np.minimum(np.maximum(np.abs(self.lower), np.abs(self.upper)), self.radius)
+        inside = bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
+        return inside and float(np.abs(x).sum(dtype=np.float64)) <= self.radius * (1 + tol)
+
+    @property
+    def diameter(self) -> float:
+        """A bound: |x_j - y_j| <= c_j and sum_j |x_j - y_j| <= 2 budget, so |x - y|^2 <= max sum_j c_j d_j over such d."""
+        self._known_shape("diameter")
+        _, below, above = self._rooms
+        c = below + above
+        indices, d = bounds.fill(-c, c, min(2 * self._budget, float(c.sum())))
+        return math.sqrt(float(c[indices] @ d))
+
+    def start(self) -> np.ndarray:
+        """The point of least magnitudes: 0 if the bounds hold it."""
+        return np.broadcast_to(self._nearest, self._known_shape("start()")).copy()
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """m + s clip(s (x - m) - t, 0, room), s pointing from m away from 0, with t = 0 or the radius used up."""
+        C = self.on(x.shape)
+        nearest, below, above = C._rooms
+        away = x.reshape(-1).astype(np.float64) - nearest
+        down = (above == 0) | ((away < 0) & (below > 0))
+        sign, room = np.where(down, -1.0, 1.0), np.where(down, below, above)
+        inside = np.clip(sign * away, 0.0, room)
+        if float(inside.sum()) > C._budget:
+            inside = bounds.nearest(sign * away, 0.0, room, C._budget) if C._budget > 0 else np.zeros_like(inside)
+        return (nearest + sign * inside).reshape(x.shape)
+
+    def spikes(self) -> Spikes | None:
+        """radius e_j and -radius e_j where the signs allow it, and 0; None if a bound cuts a magnitude."""
+        lower, upper = (np.broadcast_to(b, self.shape or ()).reshape(-1) for b in (self.lower, self.upper))
+        signs = ((lower == 0) | (lower <= -self.radius)) & ((upper == 0) | (upper >= self.radius))
+        if not signs.all() or not (upper - lower).any():
+            return None
+        low, high = np.where(lower == 0, 0.0, -self.radius), np.where(upper == 0, 0.0, self.radius)
+        return Spikes(*(b if len(set(b.tolist())) > 1 else float(b[0]) for b in (low, high)), origin=True)
+
+    @property
+    def _nearest(self) -> np.ndarray:
+        """m."""
+        return np.clip(0.0, self.lower, self.upper)
+
+    @property
+    def _needed(self) -> float:
+        """sum_j |m_j|."""
+        return bounds.summed(np.abs(self._nearest), math.prod(self._known_shape("radius")))
+
+    @cached_property
+    def _budget(self) -> float:
+        """What m leaves of the radius."""
+        return max(0.0, self.radius - self._needed)
+
+    @cached_property
+    def _rooms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """m, and how far its entries can go down and up, flat: away from 0, no farther than the budget."""
+        m = self._nearest
+        parts = m, np.minimum(m - self.lower, self._budget), np.minimum(self.upper - m, self._budget)
+        return tuple(np.broadcast_to(part, self._known_shape("lmo(g)")).reshape(-1) for part in parts)  # pyright: ignore

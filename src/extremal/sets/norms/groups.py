@@ -1,0 +1,253 @@
+"""Balls of norms over groups of entries, which may overlap."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.plain import Coordinate
+from extremal.points.vertex import Vertex
+from extremal.sets.answers import few, power, unit
+from extremal.sets.arguments import positive_numbers
+from extremal.sets.base import brief
+from extremal.sets.norms.base import NormBall, ProjectableBall
+from extremal.sets.norms.latent import latent_norm
+from extremal.sets.simplices.bounds import shrunk
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupBall(ProjectableBall):
+    """The group ball: a budget on the sum of the groups' Euclidean norms; solutions are zero on whole groups.
+
+        {x : sum_g weights_g |x_g|_2 <= radius},
+        lmo(g) = -(radius / weights_h) g_h / |g_h|_2 on group h, 0 elsewhere,  h = argmax |g_h|_2 / weights_h
+
+    The groups are a partition of the entries. A few passes over g; the vertex has the entries of one group. Diameter
+    2 radius / min weights: |x|_2 <= sum_g |x_g|_2. Ties go to the first group; for g = 0 the vertex is at its first entry.
+    `project` sorts the groups that may stay.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+    groups : list of lists of int, or array of int
+        The flat indices of each group, every index once; or one label for each entry, in the points' shape: entries of equal
+        label are a group, and the groups are in the order of their labels.
+    weights : array, optional
+        One for each group, positive; 1 if left out (the square roots of the groups' sizes are another common choice).
+    shape : int or tuple of int, optional
+        Shape of the points; that of the labels or (number of indices,) if left out.
+    centre : array, optional
+        The ball's centre; 0 if left out.
+
+    References
+    ----------
+    Yuan, Lin (2006), Model selection and estimation in regression with grouped variables, Journal of the Royal Statistical
+    Society B 68.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> GroupBall(1.0, groups=[[0, 1], [2]]).lmo(np.array([3.0, -4.0, 4.5])).to_array()
+    array([-0.6,  0.8,  0. ])
+    """
+
+    groups: Any
+    weights: Any = None
+
+    def __post_init__(self):
+        times = _fix_groups(self)
+        if times.max() > 1:
+            raise InputError(f"`GroupBall(groups=...)` must not overlap, but index {times.argmax()} does; see LatentGroupBall")
+
+    def _norm(self, a: np.ndarray) -> float:
+        return self.groups.norms(a) @ self.weights
+
+    def _extreme(self, g: np.ndarray) -> Vertex:
+        return _best_group(self, g)
+
+    def _reach(self) -> float:
+        return 1 / float(self.weights.min())
+
+    def _nearest(self, y: np.ndarray) -> np.ndarray:
+        scale = power(float(np.abs(y).max()))
+        flat = y.reshape(-1)
+        n = self.groups.norms(flat / scale) * scale
+        factor = np.divide(shrunk(n, self.weights, self.radius), n, out=np.zeros_like(n), where=n > 0)
+        out = np.empty_like(flat)
+        out[self.groups.indices] = flat[self.groups.indices] * factor[self.groups.owner]
+        return out.reshape(y.shape)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LatentGroupBall(NormBall):
+    """The ball of the latent group norm, for groups that overlap: solutions are zero outside a union of groups.
+
+        conv of all {x : x zero outside group g, weights_g |x|_2 <= radius},
+        lmo(g) = -(radius / weights_h) g_h / |g_h|_2 on group h, 0 elsewhere,  h = argmax |g_h|_2 / weights_h
+
+    The groups hold every entry at least once. An oracle call passes over all groups once; the vertex has the entries of one
+    group. Diameter 2 radius / min weights: that of the largest of those balls. Ties go to the first group.
+
+    The norm is the smallest sum_g weights_g |v_g|_2 with x = sum_g v_g, v_g zero outside g. `norm` and `contains` solve that
+    problem, by about ten steps of an interior-point method with a sparse system each (as many unknowns as groups and entries
+    that are not zero), to a relative accuracy of 1e-10, from above: a point outside is never taken for one inside because of it.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+    groups : list of lists of int, or array of int
+        The flat indices of each group; or one label for each entry, as for `GroupBall`.
+    weights : array, optional
+        One for each group, positive; 1 if left out.
+    shape : int or tuple of int, optional
+        Shape of the points; that of the labels or (largest index + 1,) if left out.
+    centre : array, optional
+        The ball's centre; 0 if left out.
+
+    References
+    ----------
+    Jacob, Obozinski, Vert (2009), Group lasso with overlap and graph lasso, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = LatentGroupBall(1.0, groups=[[0, 1], [1, 2]])
+    >>> C.lmo(np.array([0.0, 3.0, -4.0])).to_array(), round(C.norm(np.array([0.0, 3.0, -4.0])), 9)
+    (array([ 0. , -0.6,  0.8]), 5.0)
+    """
+
+    groups: Any
+    weights: Any = None
+
+    def __post_init__(self):
+        _fix_groups(self)
+
+    def _norm(self, a: np.ndarray) -> float:
+        return latent_norm(a, self.groups.indices, self.groups.owner, self.weights)
+
+    def _extreme(self, g: np.ndarray) -> Vertex:
+        return _best_group(self, g)
+
+    def _reach(self) -> float:
+        return 1 / float(self.weights.min())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups:
+    """Groups of flat indices, one after the other; ``groups[i]`` are those of group i, rising.
+
+    Examples
+    --------
+    >>> groups, shape = Groups.of("GroupBall", [[2, 0], [1]])
+    >>> groups, groups[0], len(groups), shape
+    (<2 groups>, array([0, 2]), 2, None)
+    >>> Groups.of("GroupBall", [7, 3, 7])[0][1]  # one label for each entry
+    array([0, 2])
+    """
+
+    indices: np.ndarray  # of all groups
+    starts: np.ndarray  # where each group begins among them
+
+    @classmethod
+    def of(cls, call: str, groups: Any) -> tuple[Groups, tuple[int, ...] | None]:
+        """From lists of indices, or from labels, which tell the points' shape."""
+        if isinstance(groups, Groups):
+            return groups, None
+        if isinstance(groups, (list, tuple)) and not all(isinstance(item, Integral) for item in groups):
+            return cls._joined([_group(call, i, item) for i, item in enumerate(groups)]), None
+        labels = checks.array(call, "groups", groups)
+        if labels.dtype.kind not in "iu" or labels.size == 0 or labels.ndim == 0:
+            raise InputError(f"`{call}(groups=...)` must be lists of flat indices or one whole number for each entry")
+        order = np.argsort(labels, axis=None, kind="stable")
+        cuts = np.flatnonzero(np.diff(labels.reshape(-1)[order])) + 1
+        return cls._joined(np.split(order, cuts)), labels.shape
+
+    @classmethod
+    def _joined(cls, parts: list[np.ndarray]) -> Groups:
+        indices, starts = np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])])
+        indices.flags.writeable = starts.flags.writeable = False
+        return cls(indices, starts)
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The group of each of the indices."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts, append=len(self.indices)))
+
+    def norms(self, u: np.ndarray) -> np.ndarray:
+        """|u_g|_2 for each group; u is flat, and its squares are safe."""
+        return np.sqrt(np.add.reduceat(u[self.indices] ** 2, self.starts))
+
+    def __getitem__(self, i: int) -> np.ndarray:
+        at = range(len(self))[i]
+        return self.indices[self.starts[at] : self.starts[at + 1] if at + 1 < len(self) else None]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} groups>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Groups) and self._bytes() == other._bytes()
+
+    def __hash__(self) -> int:
+        return hash(self._bytes())
+
+    def _bytes(self) -> tuple[bytes, bytes]:
+        return self.indices.tobytes(), self.starts.tobytes()
+
+
+def _group(call: str, i: int, value: Any) -> np.ndarray:
+    """The indices of one group, rising."""
+    group = checks.array(call, f"groups[{i}]", value)
+    if group.ndim != 1 or group.dtype.kind not in "iu" or group.size == 0:
+        raise InputError(f"`{call}(groups=...)` must be lists of one or more flat indices, but group {i} is {brief(value)}")
+    group = np.sort(group.astype(np.int64))
+    if group[0] < 0:
+        raise InputError(f"`{call}(groups=...)` must hold indices of 0 or more, but {group[0]} is in group {i}")
+    if not np.diff(group).all():
+        raise InputError(f"`{call}(groups=...)` must hold an index once in a group, but group {i} is {brief(value)}")
+    return group
+
+
+def _fix_groups(C: GroupBall | LatentGroupBall) -> np.ndarray:
+    """Store the checked fields; how many groups each entry is in."""
+    call = type(C).__name__
+    C._fix_ball()
+    groups, shape = Groups.of(call, C.groups)
+    weights = positive_numbers(call, "weights", np.ones(len(groups)) if C.weights is None else C.weights)
+    if weights.shape != (len(groups),):
+        raise InputError(f"`{call}(weights=...)` must be one for each of the {len(groups)} groups, got shape {weights.shape}")
+    C._fix(groups=groups, weights=weights)
+    if C.shape is None:
+        C._fix(shape=shape or (int(groups.indices.max()) + 1,))
+    return _times(call, groups.indices, C._known_shape("groups"))
+
+
+def _times(call: str, indices: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """How often each entry of the shape is among the indices, at least once."""
+    entries, top = math.prod(shape), int(indices.max())
+    if top >= entries:
+        raise InputError(f"`{call}(groups=...)` must hold indices below {entries}, for points of shape {shape}, got {top}")
+    times = np.bincount(indices, minlength=entries)
+    if not times.all():
+        raise InputError(f"`{call}(groups=...)` must hold every index of shape {shape}, but {int(times.argmin())} is in none")
+    return times
+
+
+def _best_group(C: GroupBall | LatentGroupBall, g: np.ndarray) -> Vertex:
+    u = unit(C, g)
+    norms = C.groups.norms(u)
+    h = int((norms / C.weights).argmax())
+    size, S = C.radius / float(C.weights[h]), C.groups[h]
+    if norms[h] == 0:
+        return Coordinate(int(S[0]), size, g.shape)
+    return few(S, u[S] * (-size / float(norms[h])), g.shape)

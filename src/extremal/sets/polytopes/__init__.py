@@ -1,0 +1,1 @@
+"""Polytopes: by inequalities, by vertices, of graphs."""

@@ -1,0 +1,292 @@
+"""Polytopes given by points or by inequalities, and hulls of integer points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.plain import DenseVertex
+from extremal.points.vertex import Vertex
+from extremal.sets.answers import scaled
+from extremal.sets.arguments import numbers
+from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.membership import member
+from extremal.sets.polytopes.programs import Program, vertex
+from extremal.sets.polytopes.rows import constraints
+
+EXACT = 2000  # up to this many points, the diameter of their hull is the largest of all distances
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConvexHull(ConvexSet):
+    """The convex hull of points.
+
+        {sum_i w_i p_i : w >= 0, sum_i w_i = 1},   lmo(g) = p_i,  i = argmin <g, p_i>
+
+    One product with the m x d matrix of the points; a dense vertex that is a view of the point. Ties go to the smallest i.
+    Diameter: the largest distance of two points up to 2000 points; for more twice the largest distance from the mean, a bound.
+    ``contains`` calls the oracle, see `extremal.sets.membership.distance`.
+
+    Parameters
+    ----------
+    points : array of shape (m, ...)
+        At least one point; all but the first dimension are the shape of a point.
+
+    References
+    ----------
+    Wolfe (1976), Finding the nearest point in a polytope, Mathematical Programming 11 (membership).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = ConvexHull([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> C.lmo(np.array([-1.0, -3.0])).to_array(), round(C.diameter**2, 9)
+    (array([0., 1.]), 5.0)
+    >>> C.contains(np.array([1.0, 0.5])), C.contains(np.array([1.0, 0.6]))
+    (True, False)
+    """
+
+    points: Any
+    shape: tuple[int, ...] | None = field(init=False, default=None)
+
+    def __post_init__(self):
+        points = numbers("ConvexHull", "points", self.points, "points of real numbers in rows")
+        self._fix(points=points, shape=points.shape[1:])
+
+    def lmo(self, g: np.ndarray) -> DenseVertex:
+        """p_i with the least <g, p_i>."""
+        u = scaled(self, g)[0].reshape(-1)
+        return DenseVertex(self.points[int((self._rows @ u).argmin())])
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """Whether x is a mixture of points, up to tol times the largest norm of those looked at."""
+        return member(self, x, tol)
+
+    @property
+    def diameter(self) -> float:
+        """max |p_i - p_j|, or 2 max |p_i - mean| for more than 2000 points."""
+        return self._diameter
+
+    def start(self) -> np.ndarray:
+        """The mean of the points."""
+        return self.points.mean(axis=0)
+
+    @cached_property
+    def _diameter(self) -> float:
+        centred = self._rows - self._rows.mean(axis=0)
+        norms = np.einsum("ij,ij->i", centred, centred)
+        if len(centred) > EXACT:
+            return 2 * math.sqrt(float(norms.max()))
+        farthest = [int((norms - 2 * (centred @ p)).argmax()) for p in centred]  # |p_j - p|^2 = |p_j|^2 - 2 <p_j, p> + |p|^2
+        return math.sqrt(float(np.square(centred - centred[farthest]).sum(axis=1).max()))
+
+    @property
+    def _rows(self) -> np.ndarray:
+        return self.points.reshape(len(self.points), -1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Polytope(ConvexSet):
+    """The polytope of a linear program, in the notation of `scipy.optimize.linprog`.
+
+        {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper},   lmo(g) by the dual simplex method of HiGHS
+
+    One linear program for each oracle call, through scipy; with the package highspy (extra ``polytopes``) a model is kept and
+    ``lmo_from`` starts from the basis of the last answer, which pays where gradients change little. On ties the answer is a
+    minimiser that may depend on that start, and need not be extreme if variables have no bounds. Vertices are sparse if less
+    than half of the entries differ from zero.
+
+    Vertices keep the constraints up to 1e-9 of the polytope's size, each row divided by its largest entry: sizes are
+    measured by two opposite vertices, and entries are rounded to 2^-46 of it, so that equal vertices mostly have equal
+    keys. Entries of a row below 1e-9 of its largest are nothing to HiGHS. Sets that are empty or unbounded are refused.
+
+    The diameter is a bound: from a box [l, u] that holds the polytope, found by 2 d programs at the first use (with more than
+    100 variables, finite bounds are taken as they are), the least of
+
+        |w|,   sqrt(2 max <w, x - l>),   sqrt(2 max <w, u - x>),   w = u - l
+
+    Parameters
+    ----------
+    A_ub, A_eq : array or scipy sparse array of shape (m, d), optional
+        Rows of the inequalities and of the equations.
+    b_ub, b_eq : array of shape (m,), optional
+        Their right sides.
+    bounds : pair or sequence of d pairs, optional
+        Lower and upper bounds, None for none; one pair holds for every variable. Without it variables are free, other than in
+        scipy, where they are non-negative.
+
+    References
+    ----------
+    Huangfu, Hall (2018), Parallelizing the dual revised simplex method, Mathematical Programming Computation 10 (HiGHS).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = Polytope(A_ub=[[1.0, 2.0]], b_ub=[2.0], bounds=(0, None))
+    >>> C.lmo(np.array([-1.0, -3.0])).to_array()
+    array([0., 1.])
+    >>> C.contains(np.array([1.0, 0.5])), C.contains(np.array([1.0, 0.6])), round(C.diameter**2, 9)
+    (True, False, 5.0)
+    >>> Polytope(A_ub=[[1.0, 2.0]], b_ub=[2.0])
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: `Polytope(...)` must be bounded, but HiGHS calls it: Unbounded (variable 0 has no limit, for one)
+    """
+
+    A_ub: Any = None
+    b_ub: Any = None
+    A_eq: Any = None
+    b_eq: Any = None
+    bounds: Any = None
+    shape: tuple[int, ...] | None = field(init=False, default=None)
+
+    def __post_init__(self):
+        fields = constraints("Polytope", self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+        self._fix(**fields, shape=(len(fields["bounds"]),))
+        self._program.examine("Polytope")
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """A vertex with the least <g, x>, whatever was asked before."""
+        return self.lmo_from(g, None)
+
+    def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
+        """The same, from the basis of ``near`` if that is an earlier answer and highspy is installed."""
+        refuse_non_finite(self, float(np.abs(g).max()))
+        return self._program.ask(g, near)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper, up to tol times the size, rows divided by their largest entry."""
+        return self._program.holds(x, tol * self._program.size)
+
+    @property
+    def diameter(self) -> float:
+        """A bound by a box."""
+        return self._diameter
+
+    def start(self) -> np.ndarray:
+        """The mean of two opposite vertices."""
+        return _middle(self._program.ask, len(self.bounds))
+
+    @cached_property
+    def _diameter(self) -> float:
+        return _in_box(self._program.ask, *self._program.box())
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IntegerHull(ConvexSet):
+    """The convex hull of the integer points of a polytope, in the notation of `scipy.optimize.linprog`.
+
+        conv {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper, x_j integer where integrality_j = 1}
+        lmo(g) by the branch and cut method of HiGHS
+
+    One mixed-integer program for each oracle call, solved to optimality (a gap of 1e-12 of the largest cost): easy for some
+    constraints, exponential in d for others. On ties the answer is a minimiser that need not be extreme. ``contains`` calls
+    the oracle, see `extremal.sets.membership.distance`. The diameter is a bound, that of `Polytope` for the polytope's box,
+    rounded inward. Sets that are empty or unbounded are refused.
+
+    Parameters
+    ----------
+    A_ub, A_eq : array or scipy sparse array of shape (m, d), optional
+        Rows of the inequalities and of the equations.
+    b_ub, b_eq : array of shape (m,), optional
+        Their right sides.
+    bounds : pair or sequence of d pairs, optional
+        Lower and upper bounds, None for none; one pair holds for every variable. Without it variables are free.
+    integrality : int or sequence of d ints
+        1 for variables that have to be integers, 0 for others; a number holds for every variable.
+
+    References
+    ----------
+    Huangfu, Hall (2018), Parallelizing the dual revised simplex method, Mathematical Programming Computation 10 (HiGHS).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = IntegerHull(A_ub=[[2.0, 2.0]], b_ub=[3.0], bounds=(0, None))
+    >>> C.lmo(np.array([-1.0, -3.0])).to_array()
+    array([0., 1.])
+    >>> C.contains(np.array([0.5, 0.5])), C.contains(np.array([0.5, 0.6]))
+    (True, False)
+    """
+
+    A_ub: Any = None
+    b_ub: Any = None
+    A_eq: Any = None
+    b_eq: Any = None
+    bounds: Any = None
+    integrality: Any = 1
+    shape: tuple[int, ...] | None = field(init=False, default=None)
+
+    def __post_init__(self):
+        fields = constraints("IntegerHull", self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+        d = len(fields["bounds"])
+        self._fix(**fields, integrality=_whole_or_not(self.integrality, d), shape=(d,))
+        self._program.examine("IntegerHull")
+        found = self._program.integer(np.zeros(d), self.integrality)
+        if isinstance(found, str):
+            raise InputError(f"`IntegerHull(...)` must have an integer point, but HiGHS calls its constraints: {found}")
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """An integer point with the least <g, x>."""
+        refuse_non_finite(self, float(np.abs(g).max()))
+        found = self._program.integer(g, self.integrality)
+        if isinstance(found, str):
+            raise RuntimeError(f"HiGHS found no integer point of the polytope: {found}")
+        return vertex(found, g.shape)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """Whether x keeps the constraints and is a mixture of integer points, up to tol times their norm."""
+        return self._program.holds(x, max(tol, 1e-9) * self._program.size) and member(self, x, tol)
+
+    @property
+    def diameter(self) -> float:
+        """A bound by a box."""
+        return self._diameter
+
+    def start(self) -> np.ndarray:
+        """The mean of two opposite integer points."""
+        return _middle(self.lmo, len(self.bounds))
+
+    @cached_property
+    def _diameter(self) -> float:
+        whole, (lower, upper) = self.integrality == 1, self._program.box()
+        lower, upper = np.where(whole, np.ceil(lower - 1e-6), lower), np.where(whole, np.floor(upper + 1e-6), upper)
+        return _in_box(self.lmo, lower, upper)
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+
+
+def _in_box(lmo: Callable[[np.ndarray], Vertex], lower: np.ndarray, upper: np.ndarray) -> float:
+    """A bound on the distance of two points of a set in a box: x - l >= 0, so that |x - y|^2 <= |x - l|^2 + |y - l|^2."""
+    w = upper - lower
+    if not w.any():
+        return 0.0
+    most, least = float(w @ (lmo(-w).to_array() - lower)), float(w @ (upper - lmo(w).to_array()))
+    return min(float(np.linalg.norm(w)), math.sqrt(2 * most), math.sqrt(2 * least))
+
+
+def _middle(lmo: Callable[[np.ndarray], Vertex], d: int) -> np.ndarray:
+    g = np.random.default_rng(0).standard_normal(d)
+    return (lmo(g).to_array() + lmo(-g).to_array()) / 2
+
+
+def _whole_or_not(value: Any, d: int) -> np.ndarray:
+    a = checks.array("IntegerHull", "integrality", value)
+    if a.dtype.kind not in "biu" or a.shape not in ((), (d,)) or not np.isin(a, (0, 1)).all() or not a.any():
+        raise InputError(f"`IntegerHull(integrality=...)` must be 1, or 0 and 1 for each of the {d} variables, got {value!r}")
+    a = np.broadcast_to(a, d).astype(np.int64)
+    a.flags.writeable = False
+    return a

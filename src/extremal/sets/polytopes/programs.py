@@ -1,0 +1,283 @@
+"""Linear programs over one polytope for many costs, solved by HiGHS."""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal.checks import InputError
+from extremal.points.plain import DenseVertex, SparseVertex
+from extremal.points.vertex import Vertex
+from extremal.sets.answers import few, power
+from extremal.support import linalg
+
+TOLERANCE = 1e-10  # of HiGHS for feasibility and for reduced costs, the smallest it takes; the program is scaled to sizes of one
+COSTS = 2.0**13  # the largest cost it is given, so that the tolerance for reduced costs is below rounding
+GAPS = 2.0**20  # the same for mixed-integer programs, which end at a gap of 1e-6
+GRID = 2.0**-46  # entries of answers are multiples of this, relative to the size, so that equal vertices mostly have equal keys
+SMALL = 100  # variables; with more, bounds count as tight
+OPTIONS = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
+
+
+class Program:
+    """min <g, x> over {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper}, for one g after the other.
+
+    Rows are divided by their largest entry and x by a power of two near the polytope's size, so that HiGHS's absolute
+    tolerances are relative ones. With the package highspy one model is kept, and a program can start from the basis of an earlier
+    answer; without it each program is a call of scipy. An answer follows from g and that basis alone, whoever else has asked
+    meanwhile. Copies and pickles leave the model behind.
+    """
+
+    def __init__(self, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: np.ndarray):
+        ub, eq = _rows(A_ub, len(bounds)), _rows(A_eq, len(bounds))
+        A, self.upto = sp.csr_array(sp.vstack([ub, eq])), len(b_ub) if b_ub is not None else 0  # A[:upto] x <= b[:upto]
+        b = np.concatenate([v if v is not None else np.zeros(0) for v in (b_ub, b_eq)])
+        top = abs(A).max(axis=1).toarray().reshape(-1) if len(b) else np.ones(0)
+        top[top == 0] = 1.0
+        self.A: Any = sp.csr_array(sp.diags_array(1 / top) @ A) if len(b) else A
+        self.b = b / top
+        self.lower, self.upper = bounds[:, 0], bounds[:, 1]
+        ends = np.abs(np.concatenate([self.b, bounds.reshape(-1)]))
+        self.unit = power(float(np.max(ends, where=np.isfinite(ends), initial=0.0)))
+        self.size = self.unit
+        self._renew()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_model", "_bases")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._renew()
+
+    def examine(self, call: str) -> None:
+        """Refuse constraints that are empty or without end; take the size from the two ends of a random direction."""
+        g = np.random.default_rng(0).standard_normal(len(self.lower))
+        ends = [self._linprog(g)]
+        if ends[0].status != 0:
+            self._refuse_empty(call)
+        self._refuse_unbounded(call)
+        ends.append(self._linprog(-g))
+        self.size = self.unit * max(float(np.abs(_answer(found)).max()) for found in ends)
+        self.unit = power(self.size)
+
+    def ask(self, g: np.ndarray, near: Vertex | None = None) -> Vertex:
+        """A vertex with the least <g, x>; from the basis of ``near``, if that is an answer of this program's."""
+        cost = _cost(g, COSTS)
+        with self._lock:
+            if self._model is None:
+                self._model = _model(self)
+            model = self._model if isinstance(self._model, _Highs) else None
+            y = None if model is None else self._kept(model, cost, self._basis(near))
+            found = vertex(self._tidy(self._cold(cost) if y is None else y), g.shape)
+            if model is not None and y is not None:
+                self._keep(found, model.basis)
+            return found
+
+    def _basis(self, near: Vertex | None) -> Any:
+        """The basis that led to an answer; None of others."""
+        owner, basis = self._bases.get(id(near), (lambda: None, None))
+        return basis if near is not None and owner() is near else None
+
+    def _keep(self, found: Vertex, basis: Any) -> None:
+        """Keep the basis of an answer as long as somebody keeps the answer."""
+        key, bases = id(found), self._bases
+        bases[key] = weakref.ref(found, lambda _: bases.pop(key, None)), basis
+
+    def _cold(self, cost: np.ndarray) -> np.ndarray:
+        """An optimal vertex, from nothing; with HiGHS's own tolerances where it gets stuck with tighter ones."""
+        found = self._linprog(cost)
+        return _answer(found if found.status == 0 else self._linprog(cost, options={}))
+
+    def integer(self, g: np.ndarray, integrality: np.ndarray) -> np.ndarray | str:
+        """A point with the least <g, x> of those with integers where integrality is 1; HiGHS's word if there is none.
+
+        Integers are rounded; the other variables are then found by a linear program, with the integers fixed.
+        """
+        cost = _cost(g, GAPS)
+        found = self._milp(cost, integrality)
+        if found.status != 0:
+            return _word(found)
+        whole = integrality == 1
+        x = np.where(whole, np.round(found.x), found.x) + 0.0
+        if whole.all():
+            return x
+        fixed = np.column_stack([np.where(whole, x, self.lower), np.where(whole, x, self.upper)])
+        found = self._linprog(cost, bounds=fixed / self.unit)
+        return np.where(whole, x, self._tidy(found.x)) if found.status == 0 else _word(found)
+
+    def holds(self, x: np.ndarray, slack: float) -> bool:
+        """Whether x keeps every constraint up to ``slack``, each row divided by its largest entry."""
+        x = x.reshape(-1).astype(np.float64, copy=False)
+        over = self.A @ x - self.b
+        inside = (x >= self.lower - slack) & (x <= self.upper + slack)
+        return bool((over[: self.upto] <= slack).all() and (np.abs(over[self.upto :]) <= slack).all() and inside.all())
+
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """A box that holds the polytope, by one program for each side; with many variables, bounds are taken as they are."""
+        ends, near = np.array([self.lower, self.upper]), None
+        for k, j in zip(*np.nonzero((len(self.lower) <= SMALL) | np.isinf(ends)), strict=True):
+            near = self.ask(np.bincount([j], [1.0 - 2 * k], len(self.lower)), near)
+            ends[k, j] = near.to_array()[j]
+        return ends[0], ends[1]
+
+    def _refuse_empty(self, call: str) -> None:
+        found = self._linprog(np.zeros(len(self.lower)))
+        if found.status != 0:
+            raise InputError(f"`{call}(...)` must have a feasible point, but HiGHS calls its constraints: {_word(found)}")
+
+    def _refuse_unbounded(self, call: str) -> None:
+        ray = self._ray()
+        if ray is not None:
+            j, word = int(np.abs(ray).argmax()), _word(self._linprog(-ray))
+            raise InputError(f"`{call}(...)` must be bounded, but HiGHS calls it: {word} (variable {j} has no limit, for one)")
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._model: _Highs | bool | None = None  # False without highspy
+        self._bases: dict[int, tuple[Callable[[], Any], Any]] = {}  # of answers that somebody keeps
+
+    def _ray(self) -> np.ndarray | None:
+        """A direction in which the polyhedron has no end, or None.
+
+        Rays r keep A_ub r <= 0, A_eq r = 0, and the signs that one-sided bounds leave. On these the sum of -A_ub r and of
+        |r_j| for one-sided j has only terms of one sign: one program, cut off at |r_j| <= 1, tells whether any differs from 0.
+        If none does, rays are the null space of the columns without bounds.
+        """
+        below, above = np.isfinite(self.lower), np.isfinite(self.upper)
+        if (below & above).all():
+            return None
+        signs = below.astype(float) - above
+        cone = np.column_stack([np.where(below, 0.0, -1.0), np.where(above, 0.0, 1.0)])
+        found = self._linprog(self.A[: self.upto].sum(axis=0) - signs, np.zeros_like(self.b), cone)
+        if found.status == 0 and found.fun < -1e-7:
+            return found.x
+        free = np.flatnonzero(~below & ~above)
+        if not free.size:
+            return None
+        square = np.vstack([self.A[:, free].toarray(), np.zeros((free.size, free.size))])  # or more rows than columns
+        _, s, v = linalg.svd(square, full_matrices=False)
+        null = v[s <= 1e-10]
+        return None if not len(null) else np.bincount(free, null[0], len(self.lower))
+
+    def _kept(self, model: _Highs, cost: np.ndarray, basis: Any) -> np.ndarray | None:
+        """The kept model's answer, from a new factorisation if updates of the old one have lost too much."""
+        y = model.solve(cost, basis)
+        return y if y is None or self._off(y) <= TOLERANCE else model.refresh()
+
+    def _off(self, y: np.ndarray) -> float:
+        """The largest violation of a row, in HiGHS's units."""
+        over = self.A @ y - self.b / self.unit
+        return float(max(np.max(over[: self.upto], initial=0.0), np.max(np.abs(over[self.upto :]), initial=0.0)))
+
+    def _linprog(
+        self, cost: np.ndarray, b: np.ndarray | None = None, bounds: np.ndarray | None = None, options: dict[str, Any] = OPTIONS
+    ) -> Any:
+        from scipy.optimize import linprog
+
+        b = self.b / self.unit if b is None else b
+        bounds = np.column_stack([self.lower, self.upper]) / self.unit if bounds is None else bounds
+        ub, eq = self.A[: self.upto], self.A[self.upto :]
+        return linprog(cost, ub, b[: self.upto], eq, b[self.upto :], bounds, method="highs-ds", options=options)
+
+    def _milp(self, cost: np.ndarray, integrality: np.ndarray) -> Any:
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        below = np.where(np.arange(len(self.b)) < self.upto, -np.inf, self.b)
+        rows = [LinearConstraint(self.A, below, self.b)] if len(self.b) else []  # pyright: ignore[reportArgumentType]
+        bounds = Bounds(self.lower, self.upper)  # pyright: ignore[reportArgumentType]
+        return milp(cost, integrality=integrality, bounds=bounds, constraints=rows, options={"mip_rel_gap": 0.0})
+
+    def _tidy(self, y: np.ndarray) -> np.ndarray:
+        """The answer in its own units, on the grid, and on a bound where it is next to it."""
+        x = np.round(y / GRID) * GRID * self.unit
+        for bound in (self.lower, self.upper):
+            x = np.where(np.abs(x - bound) <= 2 * GRID * self.unit, bound, x)
+        return np.clip(x, self.lower, self.upper) + 0.0
+
+
+class _Highs:
+    """A model that highspy keeps: only the costs change."""
+
+    def __init__(self, module: Any, program: Program):
+        self._costs = np.arange(len(program.lower), dtype=np.int32)
+        self._optimal = module.HighsModelStatus.kOptimal
+        self._highs = module.Highs()
+        for name, value in ({"output_flag": False, "solver": "simplex"} | OPTIONS).items():
+            self._highs.setOptionValue(name, value)
+        self._highs.passModel(_lp(module, program))
+
+    def solve(self, cost: np.ndarray, basis: Any) -> np.ndarray | None:
+        """The vertex, from a basis if there is one; None if HiGHS did not end with one."""
+        self._highs.clearSolver()  # nothing of what others have asked is left
+        if basis is not None:
+            self._highs.setBasis(basis)
+        self._highs.setOptionValue("simplex_strategy", 1 if basis is None else 4)  # a basis is feasible: primal; else dual
+        self._highs.changeColsCost(len(cost), self._costs, cost)
+        return self._run()
+
+    @property
+    def basis(self) -> Any:
+        """The basis of the last answer."""
+        return self._highs.getBasis()
+
+    def refresh(self) -> np.ndarray | None:
+        """The same from a new factorisation of the last basis."""
+        self._highs.setBasis(self._highs.getBasis())
+        return self._run()
+
+    def _run(self) -> np.ndarray | None:
+        self._highs.run()
+        return np.array(self._highs.getSolution().col_value) if self._highs.getModelStatus() == self._optimal else None
+
+
+def _model(program: Program) -> _Highs | bool:
+    """A model, or False without highspy."""
+    try:
+        import highspy  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        return False
+    return _Highs(highspy, program)
+
+
+def _lp(module: Any, program: Program) -> Any:
+    lp, columns = module.HighsLp(), program.A.tocsc()
+    lp.num_row_, lp.num_col_ = len(program.b), len(program.lower)
+    lp.col_cost_ = np.zeros(lp.num_col_)
+    lp.col_lower_, lp.col_upper_ = program.lower / program.unit, program.upper / program.unit
+    lp.row_upper_ = program.b / program.unit
+    lp.row_lower_ = np.where(np.arange(lp.num_row_) < program.upto, -np.inf, lp.row_upper_)
+    lp.a_matrix_.format_ = module.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = columns.indptr, columns.indices, columns.data
+    return lp
+
+
+def vertex(x: np.ndarray, shape: tuple[int, ...]) -> SparseVertex | DenseVertex:
+    """x as a vertex: by its non-zero entries where that is less."""
+    return few(np.arange(x.size), x, shape)
+
+
+def _cost(g: np.ndarray, most: float) -> np.ndarray:
+    """g, flat, with ``most`` for its largest magnitude; zero stays zero."""
+    return g.reshape(-1).astype(np.float64) / (float(np.abs(g).max()) or 1.0) * most
+
+
+def _rows(A: Any, d: int) -> sp.csr_array:
+    return sp.csr_array((0, d)) if A is None else sp.csr_array(A)
+
+
+def _answer(found: Any) -> np.ndarray:
+    if found.status != 0:
+        raise RuntimeError(f"HiGHS found no vertex of the polytope: {_word(found)}")
+    return found.x
+
+
+def _word(found: Any) -> str:
+    """HiGHS's own, from scipy's message."""
+    match = re.search(r"model_status is ([^;)]*)", found.message)
+    return match[1] if match else found.message

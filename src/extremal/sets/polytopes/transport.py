@@ -1,0 +1,215 @@
+"""Matrices with given row and column sums: assignments and transports."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.plain import SparseVertex
+from extremal.points.vertex import Vertex
+from extremal.sets.answers import scaled
+from extremal.sets.arguments import numbers
+from extremal.sets.base import ConvexSet
+from extremal.sets.polytopes.programs import Program
+from extremal.sets.simplices import bounds
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Birkhoff(ConvexSet):
+    """The Birkhoff polytope: doubly stochastic matrices, the mixtures of permutations.
+
+        {X : X >= 0, X 1 = 1, X' 1 = 1},   lmo(G) = the permutation matrix with the least sum of G
+
+    One assignment problem for each oracle call, O(n^3) at worst (`scipy.optimize.linear_sum_assignment`); the vertex has n
+    entries. Diameter sqrt(2 n), the distance of two permutations that agree nowhere; 0 for n = 1.
+
+    The smallest face that holds X is known by where X is zero, so that moves away from vertices need no active set.
+
+    Parameters
+    ----------
+    n : int
+        Rows and columns, at least 1.
+
+    References
+    ----------
+    Garber, Meshi (2016), Linear-memory and decomposition-invariant linearly convergent conditional gradient algorithm for
+    structured polytopes, arXiv:1605.06492.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = Birkhoff(2)
+    >>> C.lmo(np.array([[1.0, 0.0], [0.0, 3.0]])).to_array()
+    array([[0., 1.],
+           [1., 0.]])
+    >>> C.away(np.array([[1.0, 0.0], [0.0, 3.0]]), np.eye(2)).to_array()    # the only vertex on that face
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    n: int
+    shape: tuple[int, ...] | None = field(init=False, default=None)
+
+    def __post_init__(self):
+        n = checks.whole("Birkhoff", "n", self.n, 1)
+        self._fix(n=n, shape=(n, n))
+
+    def lmo(self, g: np.ndarray) -> SparseVertex:
+        """The permutation matrix with the least sum of G."""
+        return _assignment(self, scaled(self, g)[0], 1.0)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """X >= -tol, and all sums of rows and columns 1 up to tol."""
+        return _sums(x, np.ones(self.n), np.ones(self.n), tol)
+
+    @property
+    def diameter(self) -> float:
+        """sqrt(2 n)."""
+        return math.sqrt(2 * self.n) if self.n > 1 else 0.0
+
+    def start(self) -> np.ndarray:
+        """All entries 1 / n."""
+        return np.full((self.n, self.n), 1 / self.n)
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
+        """The permutation with the largest sum of G of those that use entries with X > 0 only."""
+        return _assignment(self, np.where(bounds.support(x, 1.0), -scaled(self, g)[0], np.inf), 1.0)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with X + t (S - A) >= 0."""
+        return bounds.longest_step(x, s.to_array() - a.to_array())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransportPolytope(ConvexSet):
+    """The transport polytope: non-negative matrices with given sums of rows and of columns.
+
+        {X : X >= 0, X 1 = a, X' 1 = b},   lmo(G) = the cheapest plan to move a to b at costs G
+
+    One linear program with m n variables for each oracle call, by HiGHS as for `Polytope`, with ``lmo_from`` if highspy is
+    installed; an assignment problem if all entries of a and b are equal. Vertices have at most m + n - 1 entries, exact to 1e-9
+    of the largest of a and b. Diameter, a bound that is exact where a = b = 1:
+
+        sqrt(2 min(sum_i a_i min(a_i, max b), sum_j b_j min(b_j, max a))),   0 if a or b has one positive entry
+
+    The smallest face that holds X is known by where X is zero, so that moves away from vertices need no active set.
+
+    Parameters
+    ----------
+    a, b : array
+        Sums of the rows and of the columns: non-negative, with equal positive totals.
+
+    References
+    ----------
+    Peyré, Cuturi (2019), Computational optimal transport, Foundations and Trends in Machine Learning 11.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = TransportPolytope([1.0, 2.0], [2.0, 1.0])
+    >>> C.lmo(np.array([[0.0, 1.0], [1.0, 3.0]])).to_array()
+    array([[0., 1.],
+           [2., 0.]])
+    """
+
+    a: Any
+    b: Any
+    shape: tuple[int, ...] | None = field(init=False, default=None)
+
+    def __post_init__(self):
+        a, b = _mass("a", self.a), _mass("b", self.b)
+        if abs(float(a.sum() - b.sum())) > 1e-10 * float(a.sum()):
+            raise InputError(f"`TransportPolytope(a=..., b=...)` must have equal totals, got {a.sum():g} and {b.sum():g}")
+        self._fix(a=a, b=b, shape=(len(a), len(b)))
+
+    def lmo(self, g: np.ndarray) -> Vertex:
+        """The plan with the least sum of G X, whatever was asked before."""
+        return self.lmo_from(g, None)
+
+    def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
+        """The same, from the basis of ``near`` if that is the last answer and highspy is installed."""
+        g = scaled(self, g)[0]
+        return _assignment(self, g, float(self.a[0])) if self._even else self._program.ask(g, near)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """X >= 0, and the sums of rows and columns a and b, up to tol times the largest of these."""
+        return _sums(x, self.a, self.b, tol * self._size)
+
+    @property
+    def diameter(self) -> float:
+        """A bound: |X - Y|^2 <= |X|^2 + |Y|^2, and no entry exceeds min(a_i, b_j)."""
+        a, b = self.a, self.b
+        if min(np.count_nonzero(a), np.count_nonzero(b)) == 1:
+            return 0.0
+        rows, columns = float(a @ np.minimum(a, b.max())), float(b @ np.minimum(b, a.max()))
+        return math.sqrt(2 * min(rows, columns))
+
+    def start(self) -> np.ndarray:
+        """a b' / sum(a): every row split alike."""
+        return np.multiply.outer(self.a, self.b / self.b.sum())
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
+        """The plan with the largest sum of G X of those that use entries with X > 0 only."""
+        g, used = scaled(self, g)[0], bounds.support(x, self._size)
+        if self._even:
+            return _assignment(self, np.where(used, -g, np.inf), float(self.a[0]))
+        cells = np.flatnonzero(used)
+        try:
+            part = self._on(cells).ask(-g.reshape(-1)[cells]).to_array()
+        except (RuntimeError, ValueError):  # infeasible, or no cells at all
+            raise bounds.not_in(self) from None
+        return SparseVertex(cells[part > 0], part[part > 0], g.shape)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with X + t (S - A) >= 0."""
+        return bounds.longest_step(x, s.to_array() - a.to_array())
+
+    @property
+    def _size(self) -> float:
+        return max(float(self.a.max()), float(self.b.max()))
+
+    @property
+    def _even(self) -> bool:
+        """Whether this is a Birkhoff polytope, scaled."""
+        return len(self.a) == len(self.b) and bool((self.a == self.a[0]).all() and (self.b == self.a[0]).all())
+
+    @cached_property
+    def _program(self) -> Program:
+        return self._on(np.arange(len(self.a) * len(self.b)))
+
+    def _on(self, cells: np.ndarray) -> Program:
+        """The linear program with these entries only."""
+        m, n = len(self.a), len(self.b)
+        places = np.concatenate([cells // n, m + cells % n]), np.tile(np.arange(len(cells)), 2)
+        A = sp.csr_array((np.ones(2 * len(cells)), places), shape=(m + n, len(cells)))
+        b = np.concatenate([self.a, self.b * (self.a.sum() / self.b.sum())])
+        return Program(None, None, A, b, np.tile([0.0, np.inf], (len(cells), 1)))
+
+
+def _assignment(C: ConvexSet, cost: np.ndarray, value: float) -> SparseVertex:
+    from scipy.optimize import linear_sum_assignment
+
+    try:
+        rows, columns = linear_sum_assignment(cost)
+    except ValueError:  # entries with infinite costs are needed
+        raise bounds.not_in(C) from None
+    return SparseVertex(rows * cost.shape[1] + columns, np.full(len(rows), value), cost.shape)
+
+
+def _sums(x: np.ndarray, a: np.ndarray, b: np.ndarray, slack: float) -> bool:
+    off = np.append(x.sum(axis=1, dtype=np.float64) - a, x.sum(axis=0, dtype=np.float64) - b)
+    return float(x.min()) >= -slack and float(np.abs(off).max()) <= slack
+
+
+def _mass(name: str, value: Any) -> np.ndarray:
+    v = numbers("TransportPolytope", name, value, "a vector of numbers")
+    if not ((v >= 0).all() and v.any()):
+        raise InputError(f"`TransportPolytope({name}=...)` must be non-negative with a positive total, got {value!r}")
+    return v

@@ -1,0 +1,1 @@
+"""Simplices, boxes and chains."""

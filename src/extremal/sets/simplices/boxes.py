@@ -1,0 +1,286 @@
+"""Boxes cut by a budget: entries between bounds that sum to a total."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.plain import DenseVertex, SparseVertex
+from extremal.points.vertex import Vertex
+from extremal.sets.arguments import numbers
+from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.simplices import bounds
+
+
+class BudgetSet(ConvexSet):
+    """All x with lower <= x <= upper and sum_j x_j = total: what the sets of this module have in common.
+
+    The oracle spends total - sum(lower) where g is smallest, on each entry as much as fits: a fractional knapsack problem with
+    equal weights, solved by selection. All entries of a vertex but one are at a bound, and the smallest face that holds x
+    fixes those entries that are at a bound.
+    """
+
+    @property
+    @abstractmethod
+    def _limits(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """lower, upper (numbers, or arrays of the set's shape) and total."""
+
+    def lmo(self, g: np.ndarray) -> SparseVertex | DenseVertex:
+        """upper_j where g_j is smallest, lower_j where it is largest, and one entry between for what is left."""
+        refuse_non_finite(self, float(g.min()), float(g.max()))
+        lower, upper, total = self.on(g.shape)._limits
+        amount = total - bounds.summed(lower, g.size)
+        indices, values = bounds.fill(g.reshape(-1), bounds.flat(upper - lower), amount)
+        if not lower.any():
+            return SparseVertex(indices, values, g.shape)
+        x = np.broadcast_to(lower, g.shape).copy()
+        x.flat[indices] += values
+        return DenseVertex(np.minimum(x, upper, out=x))
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """lower <= x <= upper, up to tol times an entry's size, and sum x = total, up to tol times the largest sum |x_j|."""
+        lower, upper, total = self.on(x.shape)._limits
+        mass = _mass(lower, upper, total, x.size)
+        slack = tol * _sizes(lower, upper, mass)
+        near = abs(float(x.sum(dtype=np.float64)) - total) <= tol * mass
+        return near and bool((x >= lower - slack).all() and (x <= upper + slack).all())
+
+    @property
+    def diameter(self) -> float:
+        """Exact if upper - lower is one number, else a bound."""
+        size = math.prod(self._known_shape("diameter"))
+        lower, upper, total = self._limits
+        room, amount = upper - lower, total - bounds.summed(lower, size)
+        if room.min() == room.max():
+            return bounds.equal_diameter(float(room.max()), amount, size)
+        return bounds.diameter_bound(bounds.flat(room), amount)
+
+    def start(self) -> np.ndarray:
+        """lower + c (upper - lower), with the c that makes the sum right."""
+        shape = self._known_shape("start()")
+        size = math.prod(shape)
+        lower, upper, total = self._limits
+        low, high = bounds.summed(lower, size), bounds.summed(upper, size)
+        c = (total - low) / (high - low) if high > low else 0.0
+        return np.broadcast_to(np.clip(lower + c * (upper - lower), lower, upper), shape).copy()
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """clip(x - theta, lower, upper), with the number theta that makes the sum right: O(d log d)."""
+        return bounds.nearest(x, *self.on(x.shape)._limits)
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex | DenseVertex:
+        """The vertex with the largest <g, v> among those that share the bounds that x is at, up to 1e-12 of the size."""
+        lower, upper, total = self.on(x.shape)._limits
+        low, high = bounds.pinned(x, lower, upper, _sizes(lower, upper, _mass(lower, upper, total, x.size)))
+        v = np.where(high, upper, lower)
+        free, room = np.flatnonzero(~(low | high)), bounds.flat(upper - lower)
+        indices, values = bounds.fill(-g.flat[free], room[free] if room.ndim else room, total - float(v.sum()))
+        v.flat[free[indices]] += values
+        np.minimum(v, upper, out=v)
+        if lower.any():
+            return DenseVertex(v)
+        indices = np.flatnonzero(v)
+        return SparseVertex(indices, v.flat[indices], x.shape)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with lower <= x + t (s - a) <= upper."""
+        lower, upper, _ = self.on(x.shape)._limits
+        return bounds.longest_step(x, s.to_array() - a.to_array(), lower, upper)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CappedSimplex(BudgetSet):
+    """The capped simplex: non-negative weights that sum to ``total``, none above its cap.
+
+        {x : 0 <= x <= cap, sum_j x_j = total}
+        lmo(g) = cap on the smallest g_j, one after the other until total is reached; the last one gets the rest
+
+    A selection, O(dimension); the vertex has total / cap entries, rounded up. Ties go to the smallest j. For one cap, with
+    m = total / cap rounded down, the rest r = total - m cap and z = dimension - m - 1, the diameter is
+
+        sqrt(2 (min(m, z) cap^2 + (r^2 if m < z, (cap - r)^2 if m > z)))
+
+    For a cap for each entry it is a bound, at most min(sqrt(2 total max(cap)), |cap|).
+
+    Parameters
+    ----------
+    cap : float or array
+        The largest weight; a number holds for every entry. The caps must leave room for total: a cap for all cannot be below
+        total / dimension. Entries of an array may be 0, or infinite for no cap.
+    total : float
+        Positive; 1 for probabilities.
+    shape : int or tuple of int, optional
+        Shape of the points; that of cap if this is an array, any if left out.
+
+    References
+    ----------
+    Kiwiel (2008), Breakpoint searching algorithms for the continuous quadratic knapsack problem, Mathematical Programming 112
+    (the projection).
+
+    Examples
+    --------
+    My weights are non-negative, sum to one, no one above 10 %:
+
+    >>> import numpy as np
+    >>> C = CappedSimplex(0.1)
+    >>> C.lmo(np.arange(20.0)).values.round(2)
+    array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
+    >>> C.on(8)
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: `CappedSimplex(cap=...)` must be at least total / dimension = 0.125 for 8 entries, got 0.1
+    """
+
+    cap: Any
+    total: float = 1.0
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        total = checks.positive("CappedSimplex", "total", self.total)
+        cap = numbers("CappedSimplex", "cap", self.cap, infinite=True)
+        self._fix(total=total, cap=cap)
+        self._fix(shape=bounds.common_shape("CappedSimplex", self.shape, cap=cap))
+        self._fix(cap=bounds.spread(cap, self.shape))
+        if not (cap >= 0).all() or not cap.any():
+            raise InputError(f"`CappedSimplex(cap=...)` must be positive, or an array without negatives, got {self.cap}")
+        if self.shape is not None:
+            _refuse_low_caps(self.cap, total, math.prod(self.shape))
+
+    @property
+    def _limits(self) -> tuple[np.ndarray, np.ndarray, float]:
+        return np.zeros(()), np.asarray(np.minimum(self.cap, self.total)), self.total
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hypersimplex(BudgetSet):
+    """The hypersimplex: choose k entries, the hull of the 0/1 vectors with k ones.
+
+        {x : 0 <= x <= scale, sum_j x_j = k scale},   lmo(g) = scale on the k smallest g_j
+
+    A selection, O(dimension); the vertex has k entries. Ties go to the smallest j.
+    Diameter scale sqrt(2 min(k, dimension - k)).
+
+    Parameters
+    ----------
+    k : int
+        How many, from 1 to the dimension.
+    scale : float
+        Positive; the size of an entry that is chosen.
+    shape : int or tuple of int, optional
+        Shape of the points; any if left out.
+
+    References
+    ----------
+    Ziegler (1995), Lectures on Polytopes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Hypersimplex(2).lmo(np.array([3.0, -1.0, 0.0, 2.0])).to_array()
+    array([0., 1., 1., 0.])
+    """
+
+    k: int
+    scale: float = 1.0
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        self._fix(scale=checks.positive("Hypersimplex", "scale", self.scale))
+        most = None if self.shape is None else math.prod(self.shape)
+        self._fix(k=checks.whole("Hypersimplex", "k", self.k, 1, most))
+
+    @property
+    def _limits(self) -> tuple[np.ndarray, np.ndarray, float]:
+        return np.zeros(()), np.asarray(self.scale), self.k * self.scale
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BudgetBox(BudgetSet):
+    """A box cut by a budget: every entry between its own bounds, and a sum that is given.
+
+        {x : lower <= x <= upper, sum_j x_j = total}
+        lmo(g) = upper_j where g_j is smallest, lower_j where it is largest, one entry between
+
+    A few selections, O(dimension); the vertex is sparse if lower is 0, else dense. Ties go to the smallest j. The diameter is
+    exact if upper - lower is the same everywhere (as for `CappedSimplex`), else a bound, at most |upper - lower|.
+
+    Parameters
+    ----------
+    lower, upper : float or array
+        Finite bounds, lower <= upper; a number holds for every entry.
+    total : float
+        From sum(lower) to sum(upper).
+    shape : int or tuple of int, optional
+        Shape of the points; that of the bounds if these are arrays, any if left out.
+
+    References
+    ----------
+    Kiwiel (2008), as for `CappedSimplex` (the projection).
+
+    Examples
+    --------
+    Long and short positions that cancel out, none above one half:
+
+    >>> import numpy as np
+    >>> BudgetBox(-0.5, 0.5, 0.0).lmo(np.array([3.0, -1.0, 0.0])).to_array()
+    array([-0.5,  0.5,  0. ])
+    """
+
+    lower: Any
+    upper: Any
+    total: float
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        lower, upper = (numbers("BudgetBox", name, getattr(self, name)) for name in ("lower", "upper"))
+        self._fix(total=float(numbers("BudgetBox", "total", self.total, "one number")))
+        shape = bounds.common_shape("BudgetBox", self.shape, lower=lower, upper=upper)
+        self._fix(shape=shape, lower=bounds.spread(lower, shape), upper=bounds.spread(upper, shape))
+        if not (lower <= upper).all():
+            raise InputError("`BudgetBox(lower=..., upper=...)` must have lower <= upper everywhere")
+        if shape is not None:
+            _refuse_total(*self._limits, math.prod(shape))
+
+    @property
+    def _limits(self) -> tuple[np.ndarray, np.ndarray, float]:
+        return self.lower, self.upper, self.total
+
+
+def _refuse_low_caps(cap: np.ndarray, total: float, size: int) -> None:
+    most = bounds.summed(np.asarray(np.minimum(cap, total)), size)
+    if most >= total * (1 - bounds.ROUNDING):
+        return
+    if cap.ndim == 0:
+        raise InputError(
+            f"`CappedSimplex(cap=...)` must be at least total / dimension = {total / size} for {size} entries, got {cap}"
+        )
+    raise InputError(
+        f"`CappedSimplex(cap=...)` must sum to total = {total} or more, {total / size} on average for {size} entries, "
+        f"got caps that sum to {most}"
+    )
+
+
+def _refuse_total(lower: np.ndarray, upper: np.ndarray, total: float, size: int) -> None:
+    least, most = bounds.summed(lower, size), bounds.summed(upper, size)
+    slack = bounds.ROUNDING * max(abs(total), abs(least), abs(most))
+    if not least - slack <= total <= most + slack:
+        raise InputError(
+            f"`BudgetBox(total=...)` must be from sum(lower) = {least} to sum(upper) = {most} for {size} entries, got {total}"
+        )
+
+
+def _mass(lower: np.ndarray, upper: np.ndarray, total: float, size: int) -> float:
+    """No point has a larger sum |x_j|: it is sum x + 2 sum max(-x, 0), and also 2 sum max(x, 0) - sum x."""
+    below, above = np.asarray(np.maximum(-lower, 0)), np.asarray(np.maximum(upper, 0))
+    return max(0.0, min(total + 2 * bounds.summed(below, size), 2 * bounds.summed(above, size) - total))
+
+
+def _sizes(lower: np.ndarray, upper: np.ndarray, mass: float) -> np.ndarray:
+    """How large |x_j| can be, the measure for its rounding."""
+    return np.minimum(np.maximum(np.abs(lower), np.abs(upper)), mass)

@@ -1,0 +1,114 @@
+"""Chains: entries in order."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.plain import DenseVertex
+from extremal.points.vertex import Vertex
+from extremal.sets.answers import float_of, scaled
+from extremal.sets.arguments import numbers
+from extremal.sets.base import ConvexSet
+from extremal.sets.simplices import bounds
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Monotone(ConvexSet):
+    """The chain polytope of sequences that never fall (or never rise), between two bounds: isotonic regression.
+
+        {x : lower <= x_1 <= x_2 <= ... <= x_d <= upper}
+        lmo(g) = lower before an index, upper from it on: the one where the sum of the g_j that follow is smallest
+
+    One pass of sums over g, a dense vertex; there are d + 1 of them, so the set is a simplex. The order of arrays is that of
+    ``reshape(-1)``. Ties go to the vertex with the fewest entries ``lower``. Diameter (upper - lower) sqrt(dimension).
+
+    Parameters
+    ----------
+    lower, upper : float
+        Finite, lower <= upper.
+    increasing : bool
+        False for upper >= x_1 >= ... >= x_d >= lower.
+    shape : int or tuple of int, optional
+        Shape of the points; any if left out.
+
+    References
+    ----------
+    Best, Chakravarti (1990), Active set algorithms for isotonic regression; a unifying framework, Mathematical Programming 47
+    (the projection: pool adjacent violators).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Monotone(0.0, 1.0).lmo(np.array([1.0, -2.0, 0.5, -1.0])).to_array()
+    array([0., 1., 1., 1.])
+    """
+
+    lower: float
+    upper: float
+    increasing: bool = True
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        lower, upper = (float(numbers("Monotone", name, getattr(self, name), "one number")) for name in ("lower", "upper"))
+        self._fix(lower=lower, upper=upper, increasing=checks.flag("Monotone", "increasing", self.increasing))
+        if lower > upper:
+            raise InputError(f"`Monotone(lower=..., upper=...)` must have lower <= upper, got {lower} and {upper}")
+
+    def lmo(self, g: np.ndarray) -> DenseVertex:
+        """lower before an index, upper from it on."""
+        return self._vertex(int(self._tails(g).argmin()), g.shape)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """lower <= x_1 <= ... <= x_d <= upper, each up to tol times the larger bound's size."""
+        return bool((self._gaps(x) >= -tol * max(abs(self.lower), abs(self.upper))).all())
+
+    @property
+    def diameter(self) -> float:
+        """(upper - lower) sqrt(dimension)."""
+        return (self.upper - self.lower) * math.sqrt(math.prod(self._known_shape("diameter")))
+
+    def start(self) -> np.ndarray:
+        """The barycentre: equal steps from lower to upper."""
+        shape = self._known_shape("start()")
+        steps = np.linspace(self.lower, self.upper, math.prod(shape) + 2)[1:-1]
+        return self._turned(steps).reshape(shape).copy()
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Pool adjacent violators, then clip: O(d)."""
+        from scipy.optimize import isotonic_regression
+
+        pooled = isotonic_regression(x.reshape(-1).astype(np.float64), increasing=self.increasing).x
+        return np.clip(pooled, self.lower, self.upper).reshape(x.shape)
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> DenseVertex:
+        """The vertex with the largest <g, v> among those that jump where x does, by more than 1e-12 of the bounds' size."""
+        jumps = bounds.support(self._gaps(x), max(abs(self.lower), abs(self.upper)))
+        return self._vertex(int(np.where(jumps, self._tails(g), -np.inf).argmax()), x.shape)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with x + t (s - a) in the set."""
+        return bounds.longest_step(self._gaps(x), self._gaps(s.to_array()) - self._gaps(a.to_array()))
+
+    def _turned(self, x: np.ndarray) -> np.ndarray:
+        return x.reshape(-1) if self.increasing else x.reshape(-1)[::-1]
+
+    def _gaps(self, x: np.ndarray) -> np.ndarray:
+        """x_1 - lower, x_2 - x_1, ..., upper - x_d: over upper - lower, the weights of the d + 1 vertices."""
+        kind = float_of(x).type
+        return np.diff(self._turned(x), prepend=kind(self.lower), append=kind(self.upper))
+
+    def _tails(self, g: np.ndarray) -> np.ndarray:
+        """The sums of g_j, ..., g_d for all j, and 0: <g, v> of the vertices, up to a factor and a constant."""
+        u = self._turned(scaled(self, g)[0])
+        return np.append(np.cumsum(u[::-1])[::-1], 0.0)
+
+    def _vertex(self, j: int, shape: tuple[int, ...]) -> DenseVertex:
+        """lower on j entries, then upper."""
+        v = np.full(math.prod(shape), self.lower)
+        v[j:] = self.upper
+        return DenseVertex(self._turned(v).reshape(shape))

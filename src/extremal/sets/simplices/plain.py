@@ -1,0 +1,243 @@
+"""Simplices and boxes: weights that sum to a total, entries between bounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.plain import Coordinate, DenseVertex
+from extremal.points.vertex import Vertex
+from extremal.sets.answers import float_of
+from extremal.sets.arguments import numbers
+from extremal.sets.base import ConvexSet, Spikes, refuse_non_finite
+from extremal.sets.simplices import bounds
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Simplex(ConvexSet):
+    """The simplex: non-negative weights that sum to ``total``.
+
+        {x : x >= 0, sum_j x_j = total},   lmo(g) = total e_j,  j = argmin g_j
+
+    One pass over g; the vertex is two numbers. Diameter sqrt(2) total (0 in one dimension). Ties go to the smallest j.
+
+    Parameters
+    ----------
+    total : float
+        Positive; 1 for probabilities.
+    shape : int or tuple of int, optional
+        Shape of the points; any if left out.
+
+    References
+    ----------
+    Jaggi (2013), Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Simplex().lmo(np.array([1.0, -3.0])).to_array()
+    array([0., 1.])
+    """
+
+    total: float = 1.0
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        self._fix(total=checks.positive("Simplex", "total", self.total))
+
+    def lmo(self, g: np.ndarray) -> Coordinate:
+        """total e_j at the smallest g_j."""
+        j = int(g.argmin())  # a NaN counts as smallest, an infinity as smallest or largest
+        refuse_non_finite(self, float(g.flat[j]), float(g.max()))
+        return Coordinate(j, self.total, g.shape)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """x_j >= -tol total, and the sum is total up to tol."""
+        off = abs(float(x.sum(dtype=np.float64)) - self.total)
+        return off <= tol * self.total and float(x.min()) >= -tol * self.total
+
+    @property
+    def diameter(self) -> float:
+        """sqrt(2) total."""
+        return 0.0 if self.shape is not None and math.prod(self.shape) == 1 else math.sqrt(2) * self.total
+
+    def start(self) -> np.ndarray:
+        """The barycentre: all weights equal."""
+        shape = self._known_shape("start()")
+        return np.full(shape, self.total / math.prod(shape))
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """max(x - theta, 0), with the number theta that makes the sum right: O(d log d)."""
+        return bounds.nearest(x, 0.0, self.total, self.total)
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Coordinate:
+        """total e_j at the largest g_j where x_j > 0, up to 1e-12 total."""
+        used = bounds.support(x, self.total)
+        return Coordinate(int(np.where(used, g, -np.inf).argmax()), self.total, x.shape)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with x + t (s - a) >= 0."""
+        return bounds.longest_step(x, s.to_array() - a.to_array())
+
+    def spikes(self) -> Spikes:
+        """total e_j."""
+        return Spikes(0.0, self.total, origin=False)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnitSimplex(ConvexSet):
+    """The simplex with its inside: non-negative weights that sum to ``total`` at most.
+
+        {x : x >= 0, sum_j x_j <= total},   lmo(g) = total e_j,  j = argmin g_j,  or 0 if no g_j is negative
+
+    It is also the l1 ball of radius ``total`` cut with the positive orthant: a budget, not all of which has to be spent. One
+    pass over g; the vertex is two numbers. Diameter sqrt(2) total (total in one dimension). Ties go to 0, then to the
+    smallest j.
+
+    Parameters
+    ----------
+    total : float
+        Positive.
+    shape : int or tuple of int, optional
+        Shape of the points; any if left out.
+
+    References
+    ----------
+    Jaggi (2013), Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = UnitSimplex(2.0)
+    >>> C.lmo(np.array([1.0, -3.0])).to_array(), C.lmo(np.array([1.0, 3.0])).to_array()
+    (array([0., 2.]), array([0., 0.]))
+    """
+
+    total: float = 1.0
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        self._fix(total=checks.positive("UnitSimplex", "total", self.total))
+
+    def lmo(self, g: np.ndarray) -> Coordinate:
+        """total e_j at the smallest g_j if that is negative, else 0."""
+        j = int(g.argmin())  # a NaN counts as smallest, an infinity as smallest or largest
+        least = float(g.flat[j])
+        refuse_non_finite(self, least, float(g.max()))
+        return Coordinate(j, self.total, g.shape) if least < 0 else Coordinate(0, 0.0, g.shape)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """x_j >= -tol total, and the sum is at most total (1 + tol)."""
+        return float(x.sum(dtype=np.float64)) <= self.total * (1 + tol) and float(x.min()) >= -tol * self.total
+
+    @property
+    def diameter(self) -> float:
+        """sqrt(2) total."""
+        return self.total if self.shape is not None and math.prod(self.shape) == 1 else math.sqrt(2) * self.total
+
+    def start(self) -> np.ndarray:
+        """The vertex 0."""
+        return np.zeros(self._known_shape("start()"))
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """max(x, 0) if its sum is at most total, else the nearest point of the simplex."""
+        y = np.maximum(x, 0.0)
+        inside = float(y.sum(dtype=np.float64)) <= self.total
+        return y if inside else bounds.nearest(x, 0.0, self.total, self.total)
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Coordinate:
+        """total e_j at the largest g_j where x_j > 0, or 0 if that is better and sum x < total, both up to 1e-12 total."""
+        used = bounds.support(self._with_slack(x), self.total)
+        j = int(np.where(used, np.append(g, 0.0), -np.inf).argmax())
+        return Coordinate(j, self.total, x.shape) if j < x.size else Coordinate(0, 0.0, x.shape)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with x + t (s - a) >= 0, and a sum of total at most."""
+        d = (s.to_array() - a.to_array()).reshape(-1)
+        return bounds.longest_step(self._with_slack(x), np.append(d, -d.sum()))
+
+    def spikes(self) -> Spikes:
+        """total e_j and 0."""
+        return Spikes(0.0, self.total, origin=True)
+
+    def _with_slack(self, x: np.ndarray) -> np.ndarray:
+        """x, and what is not spent as one more entry: a point of the simplex of one more dimension."""
+        return np.append(x, float_of(x).type(self.total - x.sum(dtype=np.float64)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Box(ConvexSet):
+    """A box: every entry between its own bounds.
+
+        {x : lower <= x <= upper},   lmo(g)_j = lower_j if g_j > 0 else upper_j
+
+    One pass over g, a dense vertex. Diameter |upper - lower|. For a sum that is given besides see `BudgetBox`.
+
+    Parameters
+    ----------
+    lower, upper : float or array
+        Finite bounds, lower <= upper; a number holds for every entry.
+    shape : int or tuple of int, optional
+        Shape of the points; that of the bounds if these are arrays, any if left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Box(0.0, [1.0, 2.0]).lmo(np.array([3.0, -4.0])).to_array()
+    array([0., 2.])
+    """
+
+    lower: Any
+    upper: Any
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        lower, upper = numbers("Box", "lower", self.lower), numbers("Box", "upper", self.upper)
+        self._fix(lower=lower, upper=upper)
+        self._fix(shape=bounds.common_shape("Box", self.shape, lower=lower, upper=upper))
+        if not (lower <= upper).all():
+            raise InputError("`Box(lower=..., upper=...)` must have lower <= upper everywhere")
+
+    def lmo(self, g: np.ndarray) -> DenseVertex:
+        """The corner with lower_j where g_j > 0 and upper_j elsewhere."""
+        refuse_non_finite(self, float(np.abs(g).max()))
+        return self._corner(g <= 0, g)
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        """lower <= x <= upper, up to tol times the larger bound's size."""
+        slack = tol * np.maximum(np.abs(self.lower), np.abs(self.upper))
+        return bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
+
+    @property
+    def diameter(self) -> float:
+        """|upper - lower|."""
+        return float(np.linalg.norm(np.broadcast_to(self.upper - self.lower, self._known_shape("diameter")).reshape(-1)))
+
+    def start(self) -> np.ndarray:
+        """The centre."""
+        return np.broadcast_to(self.lower + (self.upper - self.lower) / 2, self._known_shape("start()")).copy()
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """clip(x, lower, upper)."""
+        return np.clip(x, self.lower, self.upper)
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> DenseVertex:
+        """upper_j where g_j > 0 and lower_j elsewhere, but x_j where that is a bound, up to 1e-12 of its size."""
+        low, high = bounds.pinned(x, self.lower, self.upper, np.maximum(np.abs(self.lower), np.abs(self.upper)))
+        return self._corner(high | (~low & (g > 0)), g)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with lower <= x + t (s - a) <= upper."""
+        return bounds.longest_step(x, s.to_array() - a.to_array(), self.lower, self.upper)
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """lower and upper."""
+        return self.lower, self.upper
+
+    def _corner(self, up: np.ndarray, g: np.ndarray) -> DenseVertex:
+        return DenseVertex(np.where(up, self.upper, self.lower).astype(float_of(g), copy=False))

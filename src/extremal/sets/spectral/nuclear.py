@@ -1,0 +1,194 @@
+"""Balls of matrix norms: bounds on the sum of the singular values, or on the largest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.factored import FactoredMatrix
+from extremal.points.low_rank import RankOne
+from extremal.points.plain import DenseVertex
+from extremal.points.vertex import Vertex
+from extremal.sets.answers import scaled
+from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.simplices import bounds
+from extremal.sets.spectral.lanczos import singular
+from extremal.sets.spectral.operators import Products, singular_values
+from extremal.support import linalg
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NuclearBall(ConvexSet):
+    """The nuclear norm ball: a budget on the sum of the singular values; its solutions have low rank.
+
+        {X : sum_i sigma_i(X) <= radius},   lmo(G) = -radius u v',  u and v the leading singular vectors of G
+
+    A vertex is m + n numbers. G may be an array, a sparse array of scipy, or anything that knows ``shape``, ``G @ v`` and
+    ``G.T @ u``: it is never made dense. If the smaller side is at most 96, that many products and an eigenproblem of this size
+    give the answer up to rounding. Beyond, Lanczos' method does, by some dozens of products with G and G' each (hundreds where
+    many singular values are nearly the largest), two passes over 40 vectors of the smaller side, and their memory. Then
+
+        -radius sigma_1 (1 + tol) <= low <= -radius sigma_1 <= <G, lmo(G)>
+
+    where ``low``, which gaps are computed from, is below the minimum for sure if few singular values carry most of G, and with
+    a chance of 99.9% at least whatever G is; the chance that sigma_1 is c tol above what was found is 0.1% / c at most.
+    extremal.sets.lanczos has the argument. After 1000 products of each kind (where hundreds of values are within 1e-3 of the
+    largest) the answer is what was found by then, and ``low`` is as safe, but farther away. Diameter 2 radius. G = 0 gives
+    -radius e_0 e_0'.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+    shape : tuple of int, optional
+        Rows and columns of the points; any if left out.
+    tol : float
+        Relative accuracy of the largest singular value. Certified gaps do not fall below tol radius sigma_1.
+
+    References
+    ----------
+    Jaggi (2013), Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML. Wu, Simon (2000), Thick-restart
+    Lanczos method for large symmetric eigenvalue problems, SIAM J. Matrix Anal. Appl. 22. van Dorsselaer, Hochstenbach, van der
+    Vorst (2000), Computing probabilistic bounds for extreme eigenvalues of symmetric matrices with the Lanczos method, ibid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = NuclearBall(2.0)
+    >>> (C.lmo(np.array([[3.0, 0.0], [0.0, -4.0]])).to_array() + 0.0).round(9)
+    array([[0., 0.],
+           [0., 2.]])
+    >>> C.norm(np.diag([3.0, -4.0])), C.contains(np.eye(2)), C.contains(np.diag([1.0, -1.1]))
+    (7.0, True, False)
+    """
+
+    matrix_free: ClassVar[bool] = True
+
+    radius: float
+    shape: tuple[int, ...] | None = field(default=None, kw_only=True)
+    tol: float = field(default=1e-8, kw_only=True)
+
+    def __post_init__(self):
+        self._fix(
+            radius=checks.positive("NuclearBall", "radius", self.radius),
+            tol=checks.within("NuclearBall", "tol", self.tol, 0, 0.1),
+        )
+        matrices_only(self)
+
+    def lmo(self, g: Any) -> RankOne:
+        """-radius u v' for the leading singular vectors."""
+        return self.lmo_from(g, None)
+
+    def lmo_from(self, g: Any, near: Vertex | None) -> RankOne:
+        """As ``lmo``; of directions that are as good as equal, the answer takes one near an earlier one. Saves no products."""
+        A = Products(g)
+        refuse_non_finite(self, A.size)
+        found = singular(A, near, self.tol)
+        return RankOne(-self.radius * found.left, found.right, -self.radius * found.upper)
+
+    def norm(self, x: Any) -> float:
+        """The sum of the singular values: O(m n min(m, n)) for an array, O((m + n) r^2) for factors of r columns."""
+        return _total(singular_values(x))
+
+    def contains(self, x: Any, tol: float = 1e-9) -> bool:
+        """norm(x) <= radius (1 + tol)."""
+        return self.norm(x) <= self.radius * (1 + tol)
+
+    @property
+    def diameter(self) -> float:
+        """2 radius."""
+        return 2 * self.radius
+
+    def start(self) -> Any:
+        """The centre, 0, in factors without columns."""
+        m, n = self._known_shape("start()")
+        return FactoredMatrix.zeros((m, n))
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """U diag(max(sigma - theta, 0)) V', with theta = 0 or the sum right; a singular value decomposition of an array."""
+        u, s, vt = linalg.svd(np.asarray(x, np.float64), full_matrices=False)
+        if _total(s) > self.radius:
+            s = bounds.nearest(s, 0.0, self.radius, self.radius)
+            return (u * s) @ vt
+        return np.array(x, np.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpectralBall(ConvexSet):
+    """The ball of the operator norm: no singular value beyond ``radius``.
+
+        {X : sigma_1(X) <= radius},   lmo(G) = -radius U V',  G = U diag(sigma) V'
+
+    A singular value decomposition for each oracle call, O(m n min(m, n)), and a dense vertex. Diameter
+    2 radius sqrt(min(m, n)). For singular values of 0, and so for G = 0, the vectors are those that LAPACK gives.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+    shape : tuple of int, optional
+        Rows and columns of the points; any if left out.
+
+    References
+    ----------
+    Jaggi (2013), Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> (SpectralBall(2.0).lmo(np.array([[3.0, 0.0], [0.0, -4.0]])).to_array() + 0.0).round(9)
+    array([[-2.,  0.],
+           [ 0.,  2.]])
+    """
+
+    radius: float
+    shape: tuple[int, ...] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self):
+        self._fix(radius=checks.positive("SpectralBall", "radius", self.radius))
+        matrices_only(self)
+
+    def lmo(self, g: np.ndarray) -> DenseVertex:
+        """-radius U V'."""
+        u, _, vt = linalg.svd(scaled(self, g)[0], full_matrices=False)
+        return DenseVertex(-self.radius * (u @ vt))
+
+    def norm(self, x: Any) -> float:
+        """The largest singular value: O(m n min(m, n)) for an array, O((m + n) r^2) for factors of r columns."""
+        return float(singular_values(x).max(initial=0.0))
+
+    def contains(self, x: Any, tol: float = 1e-9) -> bool:
+        """norm(x) <= radius (1 + tol)."""
+        return self.norm(x) <= self.radius * (1 + tol)
+
+    @property
+    def diameter(self) -> float:
+        """2 radius sqrt(min(m, n))."""
+        return 2 * self.radius * math.sqrt(min(self._known_shape("diameter")))
+
+    def start(self) -> np.ndarray:
+        """The centre, 0."""
+        return np.zeros(self._known_shape("start()"))
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """U diag(min(sigma, radius)) V': a singular value decomposition."""
+        u, s, vt = linalg.svd(np.asarray(x, np.float64), full_matrices=False)
+        return (u * np.minimum(s, self.radius)) @ vt
+
+
+def _total(s: np.ndarray) -> float:
+    """The sum, which may be infinite."""
+    with np.errstate(over="ignore"):
+        return float(s.sum())
+
+
+def matrices_only(C: ConvexSet, square: bool = False) -> None:
+    """Refuse a shape that is not that of a matrix, or not that of a square one."""
+    if C.shape is not None and (len(C.shape) != 2 or (square and C.shape[0] != C.shape[1])):
+        wanted = "two equal numbers, for square matrices" if square else "two numbers, rows and columns"
+        raise InputError(f"`{type(C).__name__}(shape=...)` must be {wanted}, got {C.shape}")

@@ -1,0 +1,209 @@
+"""Sets of symmetric matrices without negative eigenvalues, bounded by the trace."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.points.factored import FactoredMatrix
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.vertex import Vertex
+from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.simplices import bounds
+from extremal.sets.spectral.lanczos import Smallest, smallest
+from extremal.sets.spectral.nuclear import matrices_only
+from extremal.sets.spectral.operators import Products, compressed
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spectrahedron(ConvexSet):
+    """The spectrahedron: symmetric matrices without negative eigenvalues, of a given trace.
+
+        {X : X = X', X >= 0, tr X = trace},   lmo(G) = trace v v',  v an eigenvector of the smallest eigenvalue of sym(G)
+
+    with sym(G) = (G + G') / 2. A vertex is 2 d numbers. G may be an array, a sparse array of scipy, or anything that knows
+    ``shape``, ``G @ v`` and ``G.T @ u``: it is never made dense. Up to d = 96 the answer is exact up to rounding, by d products
+    and an eigenproblem. Beyond, Lanczos' method gives it, by some dozens of products with G and G' each, or hundreds where many
+    eigenvalues are nearly the smallest, and the answer's ``low`` is a bound as for `NuclearBall`:
+
+        trace (l_min - tol l_max) <= low <= trace l_min <= <G, lmo(G)>,   l_max the largest magnitude of an eigenvalue
+
+    Diameter sqrt(2) trace (0 for d = 1).
+
+    Parameters
+    ----------
+    trace : float
+        Positive.
+    shape : tuple of int, optional
+        (d, d); any if left out.
+    tol : float
+        Accuracy of the smallest eigenvalue, relative to the largest magnitude of one.
+
+    References
+    ----------
+    Hazan (2008), Sparse approximate solutions to semidefinite programs, LATIN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = Spectrahedron(2.0)
+    >>> C.lmo(np.array([[3.0, 0.0], [0.0, -4.0]])).to_array().round(9)
+    array([[0., 0.],
+           [0., 2.]])
+    >>> C.contains(np.eye(2)), C.contains(np.array([[1.0, 1.1], [1.1, 1.0]]))
+    (True, False)
+    """
+
+    matrix_free: ClassVar[bool] = True
+
+    trace: float = 1.0
+    shape: tuple[int, ...] | None = field(default=None, kw_only=True)
+    tol: float = field(default=1e-8, kw_only=True)
+
+    def __post_init__(self):
+        self._fix(trace=checks.positive("Spectrahedron", "trace", self.trace), tol=_tol(self))
+        matrices_only(self, square=True)
+
+    def lmo(self, g: Any) -> RankOne:
+        """Trace times v v' for an eigenvector v of the smallest eigenvalue."""
+        return self.lmo_from(g, None)
+
+    def lmo_from(self, g: Any, near: Vertex | None) -> RankOne:
+        """As ``lmo``; of directions that are as good as equal, the answer takes one near an earlier one. Saves no products."""
+        found = _found(self, g, 1, near, self.tol)
+        v = found.vectors[:, 0]
+        return RankOne(self.trace * v, v, self.trace * found.low)
+
+    def contains(self, x: Any, tol: float = 1e-9) -> bool:
+        """Symmetric, no eigenvalue below 0, and the trace right, up to tol trace; O(d r^2) for factors of r columns."""
+        return _is_between(x, self.trace, math.inf, tol * self.trace)
+
+    @property
+    def diameter(self) -> float:
+        """sqrt(2) trace."""
+        return 0.0 if self.shape == (1, 1) else math.sqrt(2) * self.trace
+
+    def start(self) -> Any:
+        """The vertex trace e_0 e_0', in factors."""
+        unit = np.eye(self._known_shape("start()")[0], 1)
+        return FactoredMatrix(self.trace * unit, unit)
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """The eigenvalues of sym(x) become the nearest point of a simplex: an eigenproblem, O(d^3)."""
+        return _with_eigenvalues_in(x, self.trace, self.trace)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fantope(ConvexSet):
+    """The Fantope: the convex hull of the projectors on k-dimensional subspaces.
+
+        {X : X = X', 0 <= X <= I, tr X = k},   lmo(G) = V V',  V eigenvectors of the k smallest eigenvalues of sym(G)
+
+    A vertex is d k numbers. G as for `Spectrahedron`; exact up to rounding for d <= max(96, 8 k + 16), by d products and an
+    eigenproblem, and by Lanczos' method with a block of k + 2 vectors beyond, where the answer's ``low`` is a bound,
+
+        sum_i l_i - k tol l_max <= low <= sum_i l_i <= <G, lmo(G)>,   i = 1..k, the smallest eigenvalues,
+
+    that would take an unseen eigenvector which is nearly orthogonal to k + 2 random vectors to fail. Diameter
+    sqrt(2 min(k, d - k)).
+
+    Parameters
+    ----------
+    k : int
+        Dimension of the subspaces, at most d.
+    shape : tuple of int, optional
+        (d, d); any if left out.
+    tol : float
+        Accuracy of the eigenvalues, relative to the largest magnitude of one.
+
+    References
+    ----------
+    Overton, Womersley (1992), On the sum of the largest eigenvalues of a symmetric matrix, SIAM J. Matrix Anal. Appl. 13.
+    Vu, Cho, Lei, Rohe (2013), Fantope projection and selection, NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = Fantope(2)
+    >>> C.lmo(np.diag([3.0, -4.0, 1.0])).to_array().round(9) + 0.0
+    array([[0., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    >>> C.on((5, 5)).diameter
+    2.0
+    """
+
+    matrix_free: ClassVar[bool] = True
+
+    k: int
+    shape: tuple[int, ...] | None = field(default=None, kw_only=True)
+    tol: float = field(default=1e-8, kw_only=True)
+
+    def __post_init__(self):
+        self._fix(k=checks.whole("Fantope", "k", self.k, 1), tol=_tol(self))
+        matrices_only(self, square=True)
+        if self.shape is not None and self.k > self.shape[0]:
+            raise InputError(f"`Fantope(k=...)` must be at most d for points of shape (d, d) = {self.shape}, got {self.k}")
+
+    def lmo(self, g: Any) -> LowRank:
+        """V V' for eigenvectors of the k smallest eigenvalues."""
+        return self.lmo_from(g, None)
+
+    def lmo_from(self, g: Any, near: Vertex | None) -> LowRank:
+        """As ``lmo``; of directions that are as good as equal, the answer takes some near earlier ones. Saves no products."""
+        found = _found(self, g, self.k, near, self.tol)
+        V = np.eye(self.k) if self.k == g.shape[0] else found.vectors  # the set is {I}
+        return LowRank(V, V, found.low)
+
+    def contains(self, x: Any, tol: float = 1e-9) -> bool:
+        """Symmetric, eigenvalues in [0, 1], and the trace k, up to tol k; O(d r^2) for factors of r columns."""
+        return _is_between(x, self.k, 1.0, tol * self.k)
+
+    @property
+    def diameter(self) -> float:
+        """sqrt(2 min(k, d - k))."""
+        return math.sqrt(2 * min(self.k, self._known_shape("diameter")[0] - self.k))
+
+    def start(self) -> Any:
+        """The vertex e_0 e_0' + ... + e_{k-1} e_{k-1}', in factors."""
+        first = np.eye(self._known_shape("start()")[0], self.k)
+        return FactoredMatrix(first, first)
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """The eigenvalues of sym(x) become the nearest in [0, 1] that sum up to k: an eigenproblem, O(d^3)."""
+        return _with_eigenvalues_in(x, 1.0, self.k)
+
+
+def _tol(C: Any) -> float:
+    return checks.within(type(C).__name__, "tol", C.tol, 0, 0.1)
+
+
+def _found(C: ConvexSet, g: Any, k: int, near: Vertex | None, tol: float) -> Smallest:
+    A = Products(g)
+    refuse_non_finite(C, A.size)
+    if A.shape[0] != A.shape[1] or k > A.shape[0]:
+        raise InputError(f"{C} has points of shape (d, d) with d >= {k}, but g has shape {A.shape}")
+    return smallest(A, k, near, tol)
+
+
+def _is_between(x: Any, trace: float, most: float, slack: float) -> bool:
+    """Whether x is symmetric, of this trace and with eigenvalues in [0, most], all up to slack."""
+    a = compressed(x)
+    if not np.abs(a).max(initial=0.0) <= 2 * trace + (len(a) + 2) * slack:  # the entries of X >= 0 are at most its trace
+        return False
+    if np.abs(a - a.T).max(initial=0.0) > slack or abs(float(np.trace(a)) - trace) > slack:
+        return False
+    values = np.linalg.eigvalsh((a + a.T) / 2)
+    return bool(values.min(initial=0.0) >= -slack and values.max(initial=0.0) <= most + slack)
+
+
+def _with_eigenvalues_in(x: np.ndarray, most: float, total: float) -> np.ndarray:
+    """The nearest symmetric matrix with eigenvalues in [0, most] that sum up to total."""
+    half = np.asarray(x, np.float64) / 2
+    values, v = np.linalg.eigh(half + half.T)
+    return (v * bounds.nearest(values, 0.0, most, total)) @ v.T

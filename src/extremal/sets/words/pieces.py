@@ -1,0 +1,186 @@
+"""What a constraint is made of: features by name, pieces that can be combined, and how sets fall into pieces."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, singledispatch
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from extremal.checks import InputError
+from extremal.sets.base import ConvexSet
+from extremal.sets.norms.balls import L1Ball, LinfBall
+from extremal.sets.norms.bounded_l1 import BoundedL1Ball
+from extremal.sets.polytopes.general import Polytope
+from extremal.sets.simplices.boxes import BudgetSet
+from extremal.sets.simplices.chains import Monotone
+from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
+
+ACCEPTED = (
+    "Accepted are: a set such as ex.L1Ball(10); a string such as 'l1:10', 'simplex', 'nonneg', 'box:0,1', 'monotone', "
+    "'x1 <= x2', or several joined by '&'; a dict of bounds by feature such as {'income': '>=0'}; a pair (A, b) for A w <= b; "
+    "bounds or linear constraints of scipy.optimize; a list of these"
+)
+
+PIPELINES = """Steps of a pipeline keep them after `pipeline.set_output(transform="pandas")`."""
+
+
+def refused(given: Any, reason: str, accepted: str = ACCEPTED) -> InputError:
+    """What to raise about the argument ``constraint``."""
+    text = repr(given)
+    text = text if len(text) <= 100 and "\n" not in text else f"{text.splitlines()[0][:90]} ..."
+    return InputError(f"`constraint={text}`: {reason}{'' if reason.endswith('?') else '.'} {accepted}")
+
+
+@dataclass(frozen=True)
+class Features:
+    """The coefficients: one for each feature, or for each feature and output."""
+
+    shape: tuple[int, ...]  # (features,) or (features, outputs)
+    names: tuple[str, ...] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many features."""
+        return self.shape[0]
+
+    @property
+    def size(self) -> int:
+        """How many coefficients."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def known(self) -> Sequence[str]:
+        """The names, scikit-learn's x0, x1, ... if there are none."""
+        return self.names or [f"x{j}" for j in range(self.count)]
+
+    def name(self, flat: int) -> str:
+        """What a coefficient is called in messages."""
+        j, output = divmod(flat, self.size // self.count)
+        return f"feature {self.known[j]!r}" + (f", output {output}" if len(self.shape) > 1 else "")
+
+    def find(self, key: Any, given: Any) -> int:
+        """The position of a feature by its name or position."""
+        if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
+            if not -self.count <= int(key) < self.count:
+                raise refused(given, f"there is no feature {key}, X has {self.count}", "Positions start at 0")
+            return int(key) % self.count
+        if not isinstance(key, str):
+            raise refused(given, f"features are called by name or position, not by {key!r}")
+        if key in self._places:
+            return self._places[key]
+        near = difflib.get_close_matches(key, self.known, n=1, cutoff=0.0)
+        if self.names is None:
+            reason = f"X has no feature {key!r}, and no feature names: these come with a DataFrame"
+            raise refused(given, reason, f"{PIPELINES} Else write x0, x1, ...")
+        raise refused(given, f"X has no feature {key!r}; did you mean {near[0]!r}?", f"It has {_some(self.names)}")
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.known)}
+
+    def spread(self, values: Any) -> np.ndarray:
+        """A number for each feature, or one, for each coefficient."""
+        return np.repeat(np.broadcast_to(np.asarray(values, np.float64), self.count), self.size // self.count)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (f", ... {len(names)} in all" if len(names) > 8 else "")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One constraint; what is None or 0 does not constrain."""
+
+    text: str  # as it reads
+    lower: Any = None  # for each coefficient
+    upper: Any = None
+    total: float | None = None  # the sum of all
+    l1: bool = False  # whether ``radius`` bounds the sum of magnitudes
+    chain: int = 0  # 1 for coefficients that never fall, -1 for those that never rise
+    rows: tuple[Any, np.ndarray, np.ndarray] | None = None  # A, below, above: below <= A w <= above
+    make: Callable[[float], ConvexSet] | None = None  # the set for a radius, if that is all there is
+    radius: float | None = None
+    fraction: float | None = None  # of the unconstrained solution's norm, in place of the radius
+    loose: bool = field(default=False)  # whether other pieces can be joined to it
+
+    @property
+    def alone(self) -> bool:
+        """Whether this is a set that nothing can be joined to."""
+        return self.make is not None and not self.loose
+
+
+def of_set(C: ConvexSet, text: str, make: Callable[[float], ConvexSet] | None = None) -> Piece:
+    """The pieces of a set with its shape; one that has none can only be used as it is."""
+    piece = _parts(C)
+    keep = make or (lambda radius: C)
+    size = getattr(C, "radius", getattr(C, "total", None))
+    if piece is None:
+        return Piece(text, make=keep, radius=float(size or 1.0))
+    return replace(piece, text=text, make=keep, radius=float(size or 1.0), loose=True)
+
+
+@singledispatch
+def _parts(C: ConvexSet) -> Piece | None:
+    return None
+
+
+def _flat(bound: Any, C: ConvexSet) -> np.ndarray:
+    return np.broadcast_to(bound, C.shape or ()).reshape(-1).astype(np.float64)
+
+
+@_parts.register
+def _(C: Box) -> Piece:
+    return Piece("", _flat(C.lower, C), _flat(C.upper, C))
+
+
+@_parts.register
+def _(C: Simplex) -> Piece:
+    return Piece("", lower=_flat(0.0, C), total=C.total)
+
+
+@_parts.register
+def _(C: UnitSimplex) -> Piece:
+    return Piece("", lower=_flat(0.0, C), l1=True)
+
+
+@_parts.register
+def _(C: BudgetSet) -> Piece:
+    lower, upper, total = C._limits
+    return Piece("", _flat(lower, C), _flat(upper, C), total)
+
+
+@_parts.register
+def _(C: L1Ball) -> Piece | None:
+    return Piece("", l1=True) if C.centre is None else None
+
+
+@_parts.register
+def _(C: LinfBall) -> Piece | None:
+    return Piece("", _flat(-C.radius, C), _flat(C.radius, C)) if C.centre is None else None
+
+
+@_parts.register
+def _(C: BoundedL1Ball) -> Piece:
+    return Piece("", _flat(C.lower, C), _flat(C.upper, C), l1=True)
+
+
+@_parts.register
+def _(C: Monotone) -> Piece:
+    return Piece("", _flat(C.lower, C), _flat(C.upper, C), chain=1 if C.increasing else -1)
+
+
+@_parts.register
+def _(C: Polytope) -> Piece:
+    rows = [(A, below, b) for A, below, b in ((C.A_ub, -np.inf, C.b_ub), (C.A_eq, C.b_eq, C.b_eq)) if A is not None]
+    if not rows:
+        return Piece("", C.bounds[:, 0], C.bounds[:, 1])
+    A = sp.csr_array(sp.vstack([sp.csr_array(A) for A, _, _ in rows]))
+    below, above = (np.concatenate([np.broadcast_to(part[k], len(part[2])) for part in rows]) for k in (1, 2))
+    return Piece("", C.bounds[:, 0], C.bounds[:, 1], rows=(A, below, above))

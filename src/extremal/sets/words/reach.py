@@ -1,0 +1,80 @@
+"""How far coefficients may go where a constraint has no bounds: between wide bounds, which grow while a solution touches them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from extremal.data.dense import Dense
+from extremal.losses.glm import Poisson
+from extremal.losses.margin import Logistic
+from extremal.losses.multi import Multinomial
+from extremal.losses.weighted import unweighted
+from extremal.objectives.linear import LinearModel
+
+FIRST = 100.0  # where a constraint has no bound of its own: so many times the size that a coefficient is likely to have
+GROWTH = 30.0  # by which that is multiplied while the solution touches it
+GROWTHS = 4  # so often at most
+CONSTANT = 1e-8  # targets that spread less than this share of their size are constant up to rounding
+
+
+def reaches(f: LinearModel) -> Iterator[np.ndarray]:
+    """Bounds to try one after the other, for each coefficient.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.array([[1.0], [-1.0]]), [2.0, -2.0])
+    >>> [float(reach[0]) for reach in reaches(f)][:2]
+    [200.0, 6000.0]
+    """
+    reach = FIRST * sizes(f)
+    for _ in range(GROWTHS):
+        yield reach
+        reach = GROWTH * reach
+
+
+def told_apart(f: LinearModel, value: float, atol: float) -> bool:
+    """Whether f tells all classes apart, so that coefficients that are farther out are better without end."""
+    return isinstance(unweighted(f.loss), (Logistic, Multinomial)) and value <= atol
+
+
+def sizes(f: LinearModel) -> np.ndarray:
+    """How large coefficients are likely to be: the spread of the targets, as margins have it, over that of each feature."""
+    means, squares = column_moments(f.data, f.weights)
+    spread = np.sqrt(np.maximum(squares - np.square(means), 1e-12 * squares) if not f.separate else squares)
+    each = _spread(f) / np.where(spread > 0, spread, 1.0)
+    return each if len(f.shape) == 1 else np.broadcast_to(each[:, None], f.shape).copy()
+
+
+def _spread(f: LinearModel) -> float:
+    """How far margins are likely to go: of a log-odds some units, of a log-mean its own, of a mean that of the targets."""
+    loss, w = unweighted(f.loss), f.weights
+    y = f.y if w is None or isinstance(loss, Logistic) else f.y[:, :-1]
+    y = y.reshape(f.n, -1).astype(np.float64)
+    if isinstance(loss, (Logistic, Multinomial)):
+        return 3.0
+    if isinstance(loss, Poisson):
+        return 1.0 + float(np.log1p(y.max()))
+    whole = float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max()))
+    y = y if f.separate else y - np.average(y, axis=0, weights=w)
+    return max(float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max())), CONSTANT * whole) or 1.0
+
+
+def column_moments(data: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The means of all columns and of their squares, in float64; of weighted rows."""
+    n, d = data.shape
+    w = np.full(n, 1.0 / n) if weights is None else weights.astype(np.float64) / n
+    if not isinstance(data, Dense):
+        starts, columns, values = data._entries
+        values, each = values.astype(np.float64), np.repeat(w, np.diff(starts))
+        return np.bincount(columns, values * each, d), np.bincount(columns, np.square(values) * each, d)
+    means, squares = np.zeros(d), np.zeros(d)
+    for start in range(0, n, 4096):
+        rows = slice(start, min(start + 4096, n))
+        block = data.part(rows)._A.astype(np.float64)
+        means += w[rows] @ block
+        squares += w[rows] @ np.square(block)
+    return means, squares

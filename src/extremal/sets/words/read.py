@@ -1,0 +1,217 @@
+"""The argument ``constraint`` of all estimators: read once, checked against the features, and turned into a set.
+
+Strings, dicts, matrices and sets fall into pieces (words, linear, pieces), which are joined to
+one region (regions); docs/constraints.md shows every form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import InputError, is_sparse
+from extremal.sets.base import ConvexSet
+from extremal.sets.words.linear import KEYS, by_bounds, by_feature, by_matrices, by_scipy
+from extremal.sets.words.pieces import Features, Piece, of_set, refused
+from extremal.sets.words.regions import Region, joined
+from extremal.sets.words.words import in_words, number_or_share, split, takes_radius
+
+TOUCH = 1e-6  # nearer than this part of it, a coefficient touches a bound
+
+
+def read_constraint(constraint: Any, radius: Any, shape: tuple[int, ...], names: Sequence[str] | None = None) -> Plan:
+    """What ``constraint`` and ``radius`` mean for coefficients of a shape: (features,), or (features, outputs).
+
+    Parameters
+    ----------
+    constraint : ConvexSet, str, dict, pair (A, b), Bounds or LinearConstraint of scipy.optimize, list of these, or None
+        None, like "free", is no constraint.
+    radius : float, str or None
+        The radius or total of a constraint in words that has none yet; "30%" is a fraction of the unconstrained solution's norm.
+    shape : tuple of int
+        Of the coefficients.
+    names : sequence of str, optional
+        The features', else these are called x0, x1, ...
+
+    Examples
+    --------
+    >>> plan = read_constraint("l1 & nonneg", 10, (3,))
+    >>> plan.set(), str(plan)
+    (UnitSimplex(total=10.0, shape=(3,)), 'l1:10 & nonneg')
+    >>> plan = read_constraint({"income": ">=0"}, None, (2,), ["age", "income"])
+    >>> plan.bounded, plan.set(reach=100.0).lmo(np.ones(2)).to_array()
+    (False, array([-100.,    0.]))
+    >>> read_constraint({"incme": ">=0"}, None, (2,), ["age", "income"])
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: `constraint={'incme': '>=0'}`: X has no feature 'incme'; did you mean 'income'? \
+It has 'age', 'income'
+    """
+    features = Features(tuple(shape), None if names is None else tuple(map(str, names)))
+    if isinstance(constraint, str) and not constraint.strip(" &"):
+        raise refused(constraint, "it is empty; None is no constraint")
+    several = isinstance(constraint, list) or (isinstance(constraint, tuple) and all(_stands_alone(part) for part in constraint))
+    given = list(constraint) if several else [constraint]
+    parts = [part for item in given for part in (split(item) if isinstance(item, str) else [item])]
+    sizes = _radii(constraint, radius, parts)
+    pieces = [_piece(part, size, features) for part, size in zip(parts, sizes, strict=True)]
+    return Plan.of(pieces or [by_bounds(-math.inf, math.inf, "free", features)], features)
+
+
+def _stands_alone(part: Any) -> bool:
+    """Whether part of a tuple is a constraint, and not a matrix or its right side."""
+    return part is None or isinstance(part, (str, dict, ConvexSet)) or hasattr(part, "lb")
+
+
+def _radii(constraint: Any, radius: Any, parts: list[Any]) -> list[Any]:
+    """The radius for the one part that wants it, None for the others."""
+    if radius is None:
+        return [None] * len(parts)
+    number_or_share(radius, constraint)
+    if isinstance(constraint, ConvexSet):
+        raise InputError(
+            f"`radius` must be left out if `constraint` is a set, which has its own, got {radius!r} for {constraint}"
+        )
+    open_ = [isinstance(part, str) and takes_radius(part) for part in parts]
+    if sum(open_) != 1:
+        what = "no part of it is without one" if not any(open_) else "more than one part of it is without one"
+        raise InputError(
+            f"`radius` must be left out, or meet one constraint in words that wants a radius, such as 'l1', got "
+            f"radius={radius!r} for constraint={constraint!r}: {what}"
+        )
+    return [radius if wants else None for wants in open_]
+
+
+def _piece(part: Any, radius: Any, features: Features) -> Piece:
+    """One part of the argument, by its kind."""
+    if part is None:
+        return by_bounds(-math.inf, math.inf, "free", features)
+    if isinstance(part, str):
+        return in_words(part, radius, features)
+    if isinstance(part, ConvexSet):
+        if part.relaxed is not part:
+            raise refused(part, "its bounds are met in the limit only; say them by inequalities (A, b) beside the other set")
+        try:
+            return of_set(part.on(features.shape), str(part))
+        except InputError as error:
+            raise refused(part, f"it does not fit coefficients of shape {features.shape}: {error}") from None
+    if isinstance(part, dict):
+        scipy_like = part and all(key in KEYS for key in part) and not set(part) & set(features.known)
+        return by_matrices(part, features) if scipy_like else by_feature(part, features)
+    if type(part).__name__ in ("Bounds", "LinearConstraint") and hasattr(part, "lb"):
+        return by_scipy(part, features)
+    if isinstance(part, tuple) and len(part) == 2 and (is_sparse(part[0]) or np.ndim(part[0]) in (1, 2)):
+        return by_matrices(part, features)
+    raise refused(part, f"it is a {type(part).__name__}, of which nothing is known")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A constraint that has been read: the set it stands for, once what is still open is known.
+
+    Examples
+    --------
+    >>> plan = read_constraint("l1:50%", None, (2,))
+    >>> plan.fraction, plan.norm(np.array([3.0, -1.0]))
+    (0.5, 4.0)
+    >>> plan.with_norm(4.0).set()
+    L1Ball(radius=2.0, shape=(2,))
+    """
+
+    pieces: tuple[Piece, ...]
+    features: Features
+    fraction: float | None  # of the norm of the unconstrained solution, if the radius is such; see `with_norm`
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece], features: Features) -> Plan:
+        """The plan, or the reason why there are no such coefficients."""
+        shares = [piece.fraction for piece in pieces if piece.fraction is not None]
+        plan = cls(tuple(pieces), features, shares[0] if shares else None)
+        if len(shares) > 1 or (shares and sum(piece.l1 for piece in pieces) > 1):
+            raise refused(str(plan), "one radius can be a fraction, and then it is the only one", "Give the others as numbers")
+        if plan._alone is None:
+            _ = plan._region.bounded  # refuses what no coefficients keep
+        return plan
+
+    @property
+    def bounded(self) -> bool:
+        """Whether all coefficients are bounded by the constraint itself; else `set` wants a ``reach``."""
+        return self._alone is not None or self._region.bounded
+
+    def set(self, reach: Any = None) -> ConvexSet:
+        """The set: with bounds ``reach`` (a number, or one for each feature or coefficient) where the constraint has none."""
+        if self.fraction is not None:
+            raise InputError(f"`constraint={self}` is known after `with_norm` only")
+        if self._alone is not None:
+            piece = self._alone
+            return piece.make(piece.radius or 1.0)  # type: ignore[misc]
+        if reach is None and not self.bounded:
+            raise InputError(f"`constraint={self}` does not bound all coefficients: a reach is needed")
+        lower, upper, _ = self._limits(reach)
+        return self._region.built(lower, upper)
+
+    def norm(self, x: np.ndarray) -> float:
+        """The norm of x of whose ball the constraint speaks."""
+        piece = next((piece for piece in self.pieces if piece.fraction is not None or piece.l1), self._alone)
+        ball: Any = None if piece is None or piece.make is None else piece.make(1.0)
+        if piece is not None and piece.l1:
+            return math.fsum(np.abs(x).reshape(-1).tolist())
+        if not hasattr(ball, "norm"):
+            raise InputError(f"`constraint={self}` is no ball of a norm")
+        return float(ball.norm(np.asarray(x, np.float64)))
+
+    def with_norm(self, norm: float) -> Plan:
+        """The plan with the radius that is its fraction of this norm."""
+        if not 0 < norm < math.inf:
+            reason = f"the radius is a fraction of the unconstrained solution's norm, which is {norm:g}"
+            raise refused(str(self), reason, "Give the radius as a number")
+        pieces = [p if p.fraction is None else replace(p, radius=p.fraction * norm, fraction=None) for p in self.pieces]
+        return Plan.of(pieces, self.features)
+
+    def at_reach(self, x: np.ndarray, reach: Any) -> bool:
+        """Whether x touches a bound that is there for ``reach`` only."""
+        if self.bounded:
+            return False
+        lower, upper, added = self._limits(reach)
+        flat = np.asarray(x, np.float64).reshape(-1)
+        low, high = added
+        near_low = flat <= lower + TOUCH * np.abs(lower)
+        near_high = flat >= upper - TOUCH * np.abs(upper)
+        return bool((low & near_low).any() or (high & near_high).any())
+
+    def __str__(self) -> str:
+        return " & ".join(piece.text for piece in self.pieces)
+
+    @cached_property
+    def _alone(self) -> Piece | None:
+        """The one piece whose own set serves; pieces that say nothing do not count."""
+        said = [piece for piece in self.pieces if not _is_free(piece)]
+        return said[0] if len(said) == 1 and said[0].make is not None else None
+
+    @cached_property
+    def _region(self) -> Region:
+        return joined([piece for piece in self.pieces if not _is_free(piece)], self.features, str(self))
+
+    def _limits(self, reach: Any) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """All bounds, and which of them are there for the reach only."""
+        lower, upper = self._region.limits
+        if self.bounded:
+            return lower, upper, (np.zeros(lower.shape, bool), np.zeros(upper.shape, bool))
+        far = np.asarray(reach, np.float64)
+        far = far.reshape(-1) if far.size == self.features.size else self.features.spread(far)
+        far = np.maximum(far, 2 * self._region.least)
+        if self._region.chain:
+            far = np.full_like(far, far.max())
+        low, high = np.isinf(lower), np.isinf(upper)
+        wide = np.where(low, np.minimum(0.0, upper) - far, lower), np.where(high, np.maximum(0.0, lower) + far, upper)
+        return *wide, (low, high)
+
+
+def _is_free(piece: Piece) -> bool:
+    plain = not (piece.make or piece.l1 or piece.chain) and piece.total is None and piece.rows is None
+    return plain and all(end is None or bool(np.isinf(end).all()) for end in (piece.lower, piece.upper))

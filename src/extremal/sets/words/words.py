@@ -1,0 +1,255 @@
+"""Constraints in words: 'l1:10', 'simplex', 'nonneg', 'groups:5;0-3;4-9', 'x1 <= x2', and the radius that goes with them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.sets.base import ConvexSet
+from extremal.sets.made.by_columns import Columns
+from extremal.sets.norms.groups import GroupBall
+from extremal.sets.parse import NORMS, RADIUS, SETS, named, number, parse, split_word
+from extremal.sets.words.linear import WORDS, by_bounds, interval_of, is_relation, relation, without_hyphens
+from extremal.sets.words.pieces import Features, Piece, of_set, refused
+
+MATRICES = ("nuclear", "spectral")
+FRACTIONS = (*NORMS, "groups")  # balls, of whose radius a fraction has a meaning
+SIMPLICES = ("simplex", "unit-simplex")  # of which the radius is the total, 1 if left out
+CHAINS: dict[str, int] = dict.fromkeys(("monotone", "monotoneincreasing", "increasing", "nondecreasing", "isotonic"), 1)
+CHAINS |= dict.fromkeys(("monotonedecreasing", "decreasing", "nonincreasing", "antitonic"), -1)
+FORMS = {name: form for name, (_, form, _) in SETS.items()}
+FORMS |= {"groups": "groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5"}
+# the word for each meaning
+SAID: dict[Any, str] = {
+    -1: "monotone-decreasing",
+    1: "monotone",
+    (0.0, math.inf): "nonneg",
+    (-math.inf, 0.0): "nonpos",
+}
+OPPOSITE = {"nonneg": "nonpos", "monotone": "monotone-decreasing"}
+OPPOSITE |= {b: a for a, b in OPPOSITE.items()}
+LEAST, CLEAR = 0.4, 0.05  # how like a word must be to be proposed, and by how much more than one of the opposite meaning
+
+
+def split(text: str) -> list[str]:
+    """The parts of a text that are joined by '&', outside of quotes."""
+    parts = re.findall(r"(?:'[^']*'|\"[^\"]*\"|`[^`]*`|[^&])+", text)
+    return [part.strip() for part in parts] or [""]
+
+
+def takes_radius(text: str) -> bool:
+    """Whether the radius of a constraint in words is still to be given."""
+    name, _, rest = text.strip().partition(":")
+    name = name.partition(";")[0].strip().lower()
+    if name == "groups":
+        return not rest.partition(";")[0].strip()
+    if name not in (*NORMS, *SIMPLICES):
+        return False
+    count = len([part for part in rest.split(",") if part.strip()])
+    return count < max(SETS[name][2])
+
+
+def check_words(text: str) -> None:
+    """Refuse a constraint in words that cannot be meant, before there are data to read it for.
+
+    Examples
+    --------
+    >>> check_words("l1:3 & nonneg")
+    >>> check_words("l11:3")
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: unknown set 'l11'; did you mean 'l1'? Names are nonneg, nonpos, free, monotone-decreasing, ...
+    """
+    for part in split(text):
+        name = _name(part)
+        if name in SETS and name not in CHAINS:
+            if "%" not in part:
+                parse(part)
+        elif not (interval_of(part) or without_hyphens(name) in CHAINS or name == "groups" or is_relation(part)):
+            hint = _hint(name) or "."
+            raise InputError(f"unknown set {name!r}{hint} Names are {_known()}; {_rest()}")
+
+
+def _name(text: str) -> str:
+    return re.split(r"[:;]", text.lower())[0].strip()
+
+
+def _known() -> str:
+    return ", ".join(["nonneg", "nonpos", "free", "monotone-decreasing", *FORMS.values()])
+
+
+def in_words(text: str, radius: Any, features: Features) -> Piece:
+    """One part of a text; ``radius`` is what was given by its own argument, or None."""
+    low = text.strip().lower()
+    bounds = interval_of(low)
+    if bounds is not None or not low:
+        lower, upper = bounds or (-math.inf, math.inf)
+        if lower > upper:
+            raise refused(text, "the bounds leave no number between them")
+        return by_bounds(lower, upper, text or "free", features)
+    name = _name(text)
+    if without_hyphens(name) in CHAINS:
+        return _chain(text, without_hyphens(name), features)
+    if name == "groups":
+        return _groups(text, radius, features)
+    if name in SETS:
+        return _ball(text, name, radius, features)
+    if is_relation(text):
+        return relation(text, features)
+    raise refused(text, f"there is no constraint of that name{_hint(name)}", f"Names are {_known()}; {_rest()}")
+
+
+def _hint(name: str) -> str:
+    """The nearest word, unless one that means the opposite is nearly as near, or one of both is a negation."""
+    words = {word: SAID.get(bounds, word) for word, bounds in WORDS.items()} | {word: SAID[end] for word, end in CHAINS.items()}
+    words = {word: meant for word, meant in words.items() if word != "none"} | {word: word for word in FORMS}
+    likeness = {word: difflib.SequenceMatcher(None, without_hyphens(name), word).ratio() for word in words}
+    nearest = max(likeness, key=lambda word: likeness[word])
+    meant = words[nearest]
+    against = max((likeness[word] for word in words if words[word] == OPPOSITE.get(meant)), default=-math.inf)
+    negated = against > 0 and nearest.startswith("no") != bool(re.match("n(?!eg)", name))  # "npos" is not "pos"
+    if likeness[nearest] < LEAST or likeness[nearest] < against + CLEAR or negated:
+        return ""
+    return f"; did you mean {meant!r}?"
+
+
+def _rest() -> str:
+    return "inequalities read 'x1 <= x2', bounds '>=0' or '[0, 1]', and parts are joined by '&'"
+
+
+def number_or_share(value: Any, given: Any) -> tuple[float | None, float | None]:
+    """A radius: a number, or '30%' for a fraction of the unconstrained solution's norm."""
+    text = str(value).strip()
+    share = text.endswith("%")
+    try:
+        number = float(text.rstrip("%")) if isinstance(value, str) or not isinstance(value, (bool, np.bool_)) else math.nan
+    except ValueError:
+        number = math.nan
+    if share and 0 < number <= 100:
+        return None, number / 100
+    if not share and 0 < number < math.inf:
+        return number, None
+    wanted = "a positive number, or a fraction such as '30%' (above 0%, at most 100%) of the unconstrained solution's norm"
+    raise InputError(f"`radius` must be {wanted}, got {value!r} (constraint={given!r})")
+
+
+def _ball(text: str, name: str, radius: Any, features: Features) -> Piece:
+    """A set of `extremal.sets.parse`, with its radius from the text or from its own argument."""
+    given = text if radius is None or ":" in text else f"{text}:"
+    _, parts = split_word(given)
+    if radius is not None:
+        parts.insert(0, str(radius))
+    if radius is not None or (parts and ":" not in text):
+        text = f"{name}:{','.join(parts)}"
+    if len(parts) not in SETS[name][2]:
+        hint = " or give radius=" if radius is None and name in (*NORMS, *SIMPLICES) else ""
+        raise refused(
+            text, f"write {FORMS[name]}{hint}", f"With radius={radius!r}" if radius is not None else "A radius is a number"
+        )
+    if name in NORMS:
+        size, share = number_or_share(parts[0], text)
+        return _shaped(text, name, partial(_made, name, parts[1:], text), size, share, features)
+    if any(part.endswith("%") for part in parts):
+        names = ", ".join(FRACTIONS)
+        raise refused(text, f"{name} is no ball of a norm, of which a fraction could be meant", f"These are {names}")
+    if name in SIMPLICES:
+        total = number_or_share(parts[0], text)[0] if parts else 1.0
+        return _shaped(text, name, partial(_made, name, [], text), total, None, features)
+    return _shaped(text, name, lambda _: _made(name, parts, text), 1.0, None, features)
+
+
+def _made(name: str, more: list[str], text: str, radius: float | None = None) -> ConvexSet:
+    kind: Callable[..., ConvexSet] = named(name)
+    try:
+        numbers = [number(part) for part in more]
+        return kind(*(() if radius is None else (radius,)), *numbers)
+    except ValueError as error:
+        raise refused(text, f"{error}", f"Write {FORMS[name]}") from None
+
+
+def _shaped(text: str, name: str, make: Any, size: Any, share: Any, features: Features) -> Piece:
+    """The set on the coefficients; that of a fraction is looked at with the radius 1."""
+    if name in MATRICES and len(features.shape) == 1:
+        raise refused(text, f"{name} is for matrices of coefficients, such as several classes or targets, not for one output")
+    columns = len(features.shape) > 1 and name in ("simplex", "capped-simplex", "budget-box", "hypersimplex", "unit-simplex")
+
+    def fitted(radius: float) -> ConvexSet:
+        C = make(radius=radius) if isinstance(make, partial) else make(radius)
+        try:
+            return (Columns(C) if columns else C).on(features.shape)
+        except InputError as error:
+            raise refused(text, f"it does not fit coefficients of shape {features.shape}: {error}") from None
+
+    piece = of_set(fitted(size or 1.0), text, fitted)
+    loose = piece.loose and not (share is not None and not piece.l1)
+    return replace(piece, radius=size, fraction=share, loose=loose)
+
+
+def _chain(text: str, name: str, features: Features) -> Piece:
+    """Coefficients in order, between bounds or without."""
+    if len(features.shape) > 1:
+        raise refused(text, f"an order is for one output, and the coefficients have shape {features.shape}")
+    rest = [part for part in text.partition(":")[2].split(",") if part.strip()]
+    try:
+        lower, upper = map(float, rest) if rest else (-math.inf, math.inf)
+    except ValueError:
+        word = SAID[CHAINS[name]]
+        raise refused(text, f"write {word} or {word}:LOWER,UPPER") from None
+    if not lower <= upper:
+        raise refused(text, f"the bounds must be in order, got {lower:g} and {upper:g}")
+    return Piece(text, features.spread(lower), features.spread(upper), chain=CHAINS[name])
+
+
+def _groups(text: str, radius: Any, features: Features) -> Piece:
+    """A budget on the sum of the groups' l2 norms: groups of features, or rows of a matrix of coefficients."""
+    head, *parts = text.split(";")
+    given = head.partition(":")[2].strip()
+    if given and radius is not None:
+        raise InputError(f"`radius` must be left out, as constraint={text!r} has one, got {radius!r}")
+    radius = RADIUS if not given and radius is None else radius
+    size, share = number_or_share(given or radius, text)
+    groups = _members([part.strip() for part in parts if part.strip()], text, features)
+    k = features.size // features.count
+    flat = [(np.repeat(np.asarray(g) * k, k) + np.tile(np.arange(k), len(g))).tolist() for g in groups]
+    shown = text if given else f"groups:{radius}{text[6:]}"
+    make = partial(_group_ball, flat, features.shape, text)
+    make(size or 1.0)
+    return Piece(shown, make=make, radius=size, fraction=share)
+
+
+def _group_ball(groups: list[list[int]], shape: tuple[int, ...], text: str, radius: float) -> ConvexSet:
+    try:
+        return GroupBall(radius, groups, shape=shape)
+    except InputError as error:
+        raise refused(text, f"{error}", "Every feature must be in exactly one group") from None
+
+
+def _members(parts: list[str], text: str, features: Features) -> list[list[int]]:
+    if not parts:
+        if len(features.shape) == 1:
+            raise refused(text, "groups of features are missing", f"Write {FORMS['groups']}")
+        return [[j] for j in range(features.count)]
+    if match := re.fullmatch(r"size\s*=\s*(\d+)", parts[0]):
+        size = int(match[1])
+        if len(parts) > 1 or size < 1 or features.count % size:
+            raise refused(text, f"{features.count} features cannot be cut into groups of {size}", f"Write {FORMS['groups']}")
+        return [list(range(j, j + size)) for j in range(0, features.count, size)]
+    return [[j for item in part.split(",") for j in _span(item.strip(), text, features)] for part in parts]
+
+
+def _span(item: str, text: str, features: Features) -> list[int]:
+    """A position, a span of positions such as 0-4, or a name."""
+    if features.names is not None and item in features.names:
+        return [features.find(item, text)]
+    if match := re.fullmatch(r"(\d+)\s*-\s*(\d+)", item):
+        first, last = (features.find(int(end), text) for end in match.groups())
+        return list(range(first, last + 1))
+    return [features.find(int(item) if item.isdigit() else item, text)]

@@ -1,0 +1,15 @@
+from .completion.estimator import LowRankCompletion as LowRankCompletion
+from .linear import ConstrainedGLM as ConstrainedGLM
+from .linear import ConstrainedLinearRegression as ConstrainedLinearRegression
+from .logistic import ConstrainedLogisticRegression as ConstrainedLogisticRegression
+from .multinomial import ConstrainedMultinomialRegression as ConstrainedMultinomialRegression
+from .paths.estimators import SparseLogisticPath as SparseLogisticPath
+from .paths.estimators import SparseLogisticPathCV as SparseLogisticPathCV
+from .plots.displays import CoefficientsDisplay as CoefficientsDisplay
+from .plots.displays import ConvergenceDisplay as ConvergenceDisplay
+from .plots.displays import PathDisplay as PathDisplay
+from .plots.functions import plot_coefficients as plot_coefficients
+from .plots.functions import plot_convergence as plot_convergence
+from .plots.functions import plot_path as plot_path
+from .simplex.estimator import SimplexRegression as SimplexRegression
+from .simplex.stacking import StackingWeights as StackingWeights

@@ -1,0 +1,330 @@
+"""Matrices of which some entries are known, completed by one of small nuclear norm, for scikit-learn."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.losses.margin import Huber, Squared
+from extremal.objectives.completion import Centre, MatrixCompletion
+from extremal.points.factored import FactoredMatrix
+from extremal.points.iterates import inner
+from extremal.rounding.exact import settle, violation
+from extremal.run.driver import minimize
+from extremal.sets.simplices.plain import UnitSimplex
+from extremal.sets.spectral.nuclear import NuclearBall
+from extremal.sklearn.certified import Certificate, bound, check_options, ended, report, seed_of
+from extremal.sklearn.completion.filling import Filling, decomposed, mean_square
+from extremal.sklearn.completion.pairs import Entries, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
+from extremal.sklearn.completion.radius import chosen_radius
+from extremal.sklearn.hints import RandomState
+
+INPUTS = ("auto", "matrix", "pairs")
+LOSSES = ("squared", "huber")
+KINDS = (np.float64, np.float32)
+ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of the centred values that a gap may be by rounding, by bytes
+LARGEST = 4 * 2**30  # bytes of a filled matrix
+
+
+def _on_pairs(self: LowRankCompletion) -> bool:
+    """Whether there are pairs to predict at; not after a fit on a matrix."""
+    if getattr(self, "input_", self.input) == "matrix":
+        raise AttributeError(
+            "predict and score take (row, col) pairs, and are there after a fit on pairs; use reconstruct(rows, cols)"
+        )
+    return True
+
+
+class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Complete a matrix of which some entries are known, by one of small nuclear norm.
+
+        min over |Z|_* <= radius of  f(Z) = (1/n) sum over known (i, j) of phi(Z_ij, X_ij - mean - row_i - col_j)
+
+    For ratings (users and items), sensors with gaps, tables of measurements. |Z|_* is the sum of the singular values; a bound
+    on it makes Z of low rank. Z is kept as factors U diag(s) V', and nothing of the size of the matrix is made in a fit.
+
+    ``fit(X)`` takes a matrix: an array with NaN for what is missing, or a sparse matrix whose stored entries are known (zeros
+    that are stored are known to be 0). ``transform(X)`` fills each row from its own known entries, rows that the fit has not
+    seen included: the factor of a row is the one that minimises
+
+        sum over known j of phi(<w, v_j>, x_j - mean - row - col_j) + (n mu / 2) |w|^2,     v_j = s^(1/2) V_j
+
+    where mu is the multiplier of the nuclear norm, so that a row of the fit gets its own row of Z back, up to ``tol``. Known
+    entries stay as they are. ``fit(pairs, values)`` takes positions (row, col) as the rows of X, or labels of any kind such as
+    names of users and items, and ``predict(pairs)`` gives values there; cross-validation over pairs works. Rows and columns that
+    no entry was seen of get what the offsets say.
+
+    Cost: some dozens of passes over the known entries, O(n r) each for rank r, and (rows + columns) r^2; a radius that is not
+    given costs several times that. ``transform``: k r^2 + r^3 for each row with k known entries.
+
+    Parameters
+    ----------
+    radius : float, optional
+        Bound on the nuclear norm of Z. If it is left out, a tenth of the entries is held back, radii are tried from small to
+        large (each 1.5 times the last) until the error there has risen twice in a row, or all entries are met, then two more
+        around the best, which is used for all entries.
+        With fewer than 20 entries, it is a quarter of the largest useful one, sqrt(min side) |centred values|.
+    input : "auto", "matrix" or "pairs"
+        What X is. "auto": pairs if y is given and X has two columns, unless these hold numbers that are not whole, or NaN;
+        otherwise a matrix. A column of pairs holds positions from 0 if it holds numbers, of whatever type, and labels if it holds
+        anything else, or is categorical in a data frame.
+    rank : int, optional
+        Z is cut to this rank after the fit. The gap is then that of the cut matrix, and no tolerance is asked for.
+    loss : "squared" or "huber"
+        phi; "huber" bounds the pull of outliers.
+    delta : float
+        Where "huber" turns from a parabola to a line.
+    offsets : "rows+cols", "mean" or None
+        What is taken off first: the mean of the known entries; and an offset of every column, then of every row, which is the
+        mean of what is left there together with five zeros.
+    shape : (int, int), optional
+        Sides of the matrix, if X are pairs; one more than the largest row and column if left out.
+    clip : bool
+        Whether predictions and fillings beyond the range of the known entries become its nearest end: right for ratings from 1
+        to 5, wrong for measurements whose extremes may be missing. The fit and its certificate are the same.
+    tol : float
+        Relative accuracy: the fit ends when the certified gap is at most tol f.
+    max_iter : int
+        Iterations at most.
+    warm_start : bool
+        Whether to begin at the last Z, if its sides are right and it is within the radius.
+    random_state : int, RandomState or None
+        Of the entries that are held back to choose a radius; None is 0.
+    verbose : int
+        If positive, a line is written when the fit is done.
+
+    Attributes
+    ----------
+    row_factors_, singular_values_, components_ : arrays of shape (rows, r), (r,) and (r, columns)
+        Z = row_factors_ diag(singular_values_) components_.
+    mean_, row_offsets_, col_offsets_ : float and arrays of shape (rows,) and (columns,)
+        What was taken off.
+    rank_, radius_, shape_, input_
+        Rank of Z, the radius, the sides, and "matrix" or "pairs".
+    row_labels_, col_labels_ : arrays of object, or None
+        The labels of rows and columns, if X are pairs of such; None for positions.
+    range_ : (float, float)
+        The smallest and the largest known entry.
+    dual_gap_ : float
+        Frank-Wolfe gap at Z, in float64: f is at most this much above its minimum. See `NuclearBall` for what it rests on.
+    constraint_violation_ : float
+        How much |Z|_* exceeds the radius: 0.0.
+    objective_, n_iter_, n_grads_, status_, constraint_, certificate_, trace_
+        f, iterations, gradients of single entries, "tol" or what ended the run before that, the set, all of this to be read,
+        and how the run went.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    References
+    ----------
+    Candes, Recht (2009), Exact matrix completion via convex optimization, arXiv:0805.4471. Jaggi, Sulovsky (2010), A simple
+    algorithm for nuclear norm regularized problems, ICML. Hastie, Mazumder, Lee, Zadeh (2015), Matrix completion and low-rank
+    SVD via fast alternating least squares, JMLR 16 (factors as ridge regressions).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from extremal.sklearn import LowRankCompletion
+    >>> rng = np.random.default_rng(0)
+    >>> M = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 40))
+    >>> X = np.where(rng.random(M.shape) < 0.5, M, np.nan)
+    >>> filled = LowRankCompletion().fit_transform(X)
+    >>> missing = np.isnan(X)
+    >>> bool(np.abs(filled - M)[missing].mean() < 0.15 * np.abs(M).mean()), bool((filled == M)[~missing].all())
+    (True, True)
+    >>> pairs = np.argwhere(~missing)
+    >>> model = LowRankCompletion(radius=80.0).fit(pairs, M[~missing])
+    >>> model.predict([[0, 1], [5, 39]]).shape, model.constraint_violation_, model.dual_gap_ <= 1e-4 * model.objective_
+    ((2,), 0.0, True)
+    >>> named = LowRankCompletion(5.0, clip=True).fit([["ann", "tea"], ["ann", "rum"], ["bob", "tea"]], [5, 1, 4])
+    >>> named.predict([["bob", "rum"], ["eve", "tea"]]).round(1), named.range_        # eve is new: what offsets say of tea
+    (array([2.7, 3.7]), (1.0, 5.0))
+    """
+
+    def __init__(
+        self,
+        radius: float | None = None,
+        *,
+        input: Literal["auto", "matrix", "pairs"] = "auto",
+        rank: int | None = None,
+        loss: Literal["squared", "huber"] = "squared",
+        delta: float = 1.0,
+        offsets: Centre = "rows+cols",
+        shape: tuple[int, int] | None = None,
+        clip: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ):
+        self.radius = radius
+        self.input = input
+        self.rank = rank
+        self.loss = loss
+        self.delta = delta
+        self.offsets: Centre = offsets
+        self.shape = shape
+        self.clip = clip
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.input != "pairs"
+        tags.target_tags.required = self.input == "pairs"
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> LowRankCompletion:
+        """Complete the matrix.
+
+        Parameters
+        ----------
+        X : array with NaN, or sparse matrix, of shape (rows, columns); or array or data frame of shape (n, 2)
+            The matrix, or positions or labels (row, col) of values; see ``input``.
+        y : array of shape (n,), optional
+            Values at the positions; not looked at if X is a matrix.
+        """
+        self._check_parameters()
+        kind = kind_of(X, y) if self.input == "auto" else self.input
+        self.row_labels_ = self.col_labels_ = None
+        rows, cols, values, shape = self._read_pairs(X, y) if kind == "pairs" else self._read_matrix(X)
+        if len(values) == 0:
+            raise InputError("`LowRankCompletion.fit(X)` must have at least one known entry, got none: all of them are missing")
+        less = partial(self._problem, rows, cols, values, shape)
+        problem = less(0.0)
+        radius = float(self.radius) if self.radius is not None else chosen_radius(problem, values, less)
+        self.input_, self.range_ = kind, (float(values.min()), float(values.max()))
+        self._store(problem, NuclearBall(radius).on(shape), np.dtype(np.float32 if values.dtype == np.float32 else np.float64))
+        report(self)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The matrix with its missing entries filled, row by row; known entries stay. Dense, also if X is sparse.
+
+        Parameters
+        ----------
+        X : array with NaN, or sparse matrix, of shape (rows, columns)
+            Its columns are those of the fit; its rows may be others.
+        """
+        check_is_fitted(self)
+        if self.input_ == "pairs":
+            raise InputError("`LowRankCompletion.transform` fills matrices; after a fit on pairs use predict(pairs)")
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=KINDS, ensure_all_finite="allow-nan")
+        if math.prod(X.shape) * X.dtype.itemsize > LARGEST:
+            raise InputError(
+                f"`LowRankCompletion.transform(X)` would make {X.shape[0]} x {X.shape[1]} numbers; use reconstruct(rows, cols)"
+            )
+        return self._filling().fill(with_gaps(X) if sp.issparse(X) else np.array(X))
+
+    @available_if(_on_pairs)
+    def predict(self, X: Any) -> np.ndarray:
+        """Values at pairs: X[t] = (row, col); rows and columns that the fit has not seen get what offsets say."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=None)
+        return self._filling().at(*self._places("LowRankCompletion.predict", X))
+
+    @available_if(_on_pairs)
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of ``predict(X)``."""
+        return r2_score(y, self.predict(X), sample_weight=sample_weight)
+
+    def reconstruct(self, rows: Any, cols: Any) -> np.ndarray:
+        """The completed matrix at some positions (or labels, after a fit on such), known or not; rows and cols are broadcast.
+
+        It costs r products for each.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> model = LowRankCompletion(radius=1.0).fit(np.array([[1.0, np.nan], [3.0, 4.0]]))
+        >>> model.reconstruct(np.arange(2)[:, None], np.arange(2)).shape
+        (2, 2)
+        """
+        check_is_fitted(self)
+        rows = places_of("reconstruct", "rows", rows, self.row_labels_)
+        return self._filling().at(*np.broadcast_arrays(rows, places_of("reconstruct", "cols", cols, self.col_labels_)))
+
+    def _places(self, call: str, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The positions that the columns of pairs stand for."""
+        return places_of(call, "X", X[:, 0], self.row_labels_), places_of(call, "X", X[:, 1], self.col_labels_)
+
+    def _filling(self) -> Filling:
+        phi = None if self.loss == "squared" else float(self.delta)
+        offsets = self.mean_, self.row_offsets_, self.col_offsets_
+        factors, ends = (self.row_factors_, self.singular_values_, self.components_), self.range_ if self.clip else None
+        return Filling(*factors, *offsets, self._penalty, self.offsets, phi, ends)
+
+    def _check_parameters(self) -> None:
+        name = type(self).__name__
+        checks.one_of(f"{name}(input=...)", self.input, INPUTS)
+        checks.one_of(f"{name}(loss=...)", self.loss, LOSSES)
+        if self.offsets not in ("rows+cols", "mean", None):
+            raise InputError(f"`{name}(offsets=...)` must be 'rows+cols', 'mean' or None, got {self.offsets!r}")
+        checks.positive(name, "delta", self.delta)
+        checks.flag(name, "clip", self.clip)
+        if self.radius is not None:
+            checks.positive(name, "radius", self.radius)
+        if self.rank is not None:
+            checks.whole(name, "rank", self.rank, 1)
+        check_options(self)
+
+    def _read_matrix(self, X: Any) -> Entries:
+        X = validate_data(self, X, accept_sparse=("csr", "csc", "coo"), dtype=KINDS, ensure_all_finite="allow-nan")
+        return known_entries(X)
+
+    def _read_pairs(self, X: Any, y: Any) -> Entries:
+        if y is None:
+            raise InputError('`LowRankCompletion(input="pairs").fit(X, y)` requires y: the values at the positions, got None')
+        pairs: Any
+        pairs, y = validate_data(self, X, y, dtype=None, y_numeric=True)
+        self.row_labels_, self.col_labels_ = labels_of(pairs, X)
+        rows, cols = self._places("LowRankCompletion.fit", pairs)
+        return rows, cols, y, sides_of(rows, cols, self.shape)
+
+    def _problem(self, rows: Any, cols: Any, values: Any, shape: Any, held_back: float) -> MatrixCompletion:
+        loss = Squared() if self.loss == "squared" else Huber(self.delta)
+        seed = seed_of(self.random_state)
+        return MatrixCompletion(rows, cols, values, shape, centre=self.offsets, validation=held_back, loss=loss, seed=seed)
+
+    def _store(self, problem: MatrixCompletion, C: NuclearBall, dtype: np.dtype) -> None:
+        f, size = problem.objective, mean_square(problem)
+        atol = ROUNDING[dtype.itemsize] * size
+        r = minimize(f, C, x0=self._warm(C), tol=self.tol, atol=atol, max_iter=self.max_iter)
+        U, s, Vt = decomposed(r.x, self.rank, dtype)
+        s = settle(UnitSimplex(C.radius), s) if len(s) else s  # a sum that is within the radius in any order
+        while violation(C, x := FactoredMatrix(U * s, np.ascontiguousarray(Vt.T))) > 0:
+            s = settle(UnitSimplex(C.radius), s * dtype.type(1 - 2 * np.finfo(dtype).eps))
+        wide: Any = x.astype(np.float64)
+        value, g = f.value_and_grad(wide)
+        self.dual_gap_, self.objective_ = bound(C, wide, g, value, f.loss), value
+        self._penalty = f.n * max(0.0, -inner(wide, g)) / max(float(s.sum()), np.finfo(np.float64).tiny)
+        self.row_factors_, self.singular_values_, self.components_, self.rank_ = U, s, Vt, len(s)
+        self.mean_ = float(problem.mean)
+        self.row_offsets_, self.col_offsets_ = problem.row_offsets.astype(dtype), problem.col_offsets.astype(dtype)
+        self.radius_, self.shape_, self.constraint_, self.constraint_violation_ = C.radius, problem.shape, C, violation(C, x)
+        rounded = 2 * C.radius * float(np.finfo(dtype).eps) * math.sqrt(size / f.n)  # gap by the last digits of Z's entries
+        self.status_ = "tol" if self.rank is not None else ended(self.dual_gap_, value, self.tol, max(atol, rounded), r.status)
+        self.n_iter_, self.n_grads_, self.trace_ = max(1, r.n_iter), r.calls.total_grads + f.n, r.trace
+        self.certificate_ = Certificate.of(self, f.n, "low-rank corrective Frank-Wolfe")
+
+    def _warm(self, C: NuclearBall) -> Any:
+        if not self.warm_start or getattr(self, "shape_", None) != C.shape or float(self.singular_values_.sum()) > C.radius:
+            return None
+        return FactoredMatrix(self.row_factors_ * self.singular_values_, self.components_.T).astype(np.float64)

@@ -1,0 +1,115 @@
+"""Predictions of a matrix in factors with offsets: single entries, and rows filled from their known entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from extremal.objectives.completion import DAMPING, MatrixCompletion
+from extremal.support import linalg
+
+ROUNDS = 100  # reweighted ridge regressions for a robust loss, at most
+BLOCK = 2**22  # numbers of factors that are gathered at once
+
+
+@dataclass(frozen=True)
+class Filling:
+    """mean + row_i + col_j + (U diag(s) V')_ij, between two ends if there are any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = np.ones((2, 1))
+    >>> m = Filling(one, np.array([2.0]), one.T, 1.0, np.zeros(2), np.zeros(2), penalty=0.0, centre="mean", delta=None)
+    >>> m.at(np.array([0, 7]), np.array([1, 1])), m.fill(np.array([[5.0, np.nan]])).round(6)
+    (array([3., 1.]), array([[5., 5.]]))
+    """
+
+    left: np.ndarray  # m x r
+    values: np.ndarray  # r
+    right: np.ndarray  # r x n
+    mean: float
+    rows: np.ndarray  # offsets of rows
+    cols: np.ndarray  # offsets of columns
+    penalty: float  # of the squared length of a row's factor
+    centre: str | None  # which offsets there are
+    delta: float | None  # of a Huber loss; None for squares
+    ends: tuple[float, float] | None = None  # what is beyond becomes the nearest of them
+
+    def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Entries at positions; those of rows and columns beyond the matrix have no part of their own."""
+        i, j = rows.reshape(-1), cols.reshape(-1)
+        old, seen = i < len(self.rows), j < len(self.cols)
+        out = np.full(len(i), self.mean)
+        out[old] += self.rows[i[old]]
+        out[seen] += self.cols[j[seen]]
+        both, scaled = np.flatnonzero(old & seen), self.left * self.values
+        size = max(1, BLOCK // max(1, len(self.values)))
+        for some in (both[k : k + size] for k in range(0, len(both), size)):
+            out[some] += np.einsum("tr,rt->t", scaled[i[some]], self.right[:, j[some]])
+        return self._clipped(out).astype(self.left.dtype).reshape(rows.shape)
+
+    def _clipped(self, values: np.ndarray) -> np.ndarray:
+        return values if self.ends is None else np.clip(values, *self.ends)
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        """v_j = s^(1/2) V_j for every column, in float64."""
+        return (np.sqrt(self.values)[:, None] * self.right).T.astype(np.float64)
+
+    def fill(self, X: np.ndarray) -> np.ndarray:
+        """X with its NaN replaced, in place: row by row, each from its own known entries."""
+        missing = np.isnan(X)
+        for i in np.flatnonzero(missing.any(axis=1)):
+            gaps = missing[i]
+            X[i, gaps] = self._row(X[i, ~gaps].astype(np.float64), np.flatnonzero(~gaps), np.flatnonzero(gaps))
+        return X
+
+    def _row(self, x: np.ndarray, known: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+        """The entries at the gaps."""
+        rest = x - self.mean - self.cols[known]
+        offset = float(rest.sum() / (len(rest) + DAMPING)) if self.centre == "rows+cols" else 0.0
+        w = self._factor(self._factors[known], rest - offset)
+        return self._clipped(self.mean + offset + self.cols[gaps] + self._factors[gaps] @ w)
+
+    def _factor(self, V: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """argmin over w of sum_j phi(<w, v_j> - y_j) + penalty |w|^2 / 2; Huber's loss by ridge regressions with weights."""
+        w = ridge(V, y, np.ones(len(y)), self.penalty)
+        if self.delta is None:
+            return w
+        for _ in range(ROUNDS):
+            size = np.abs(V @ w - y)
+            last, w = w, ridge(V, y, self.delta / np.maximum(size, self.delta), self.penalty)
+            if np.abs(w - last).max(initial=0.0) <= 1e-10 * np.abs(w).max(initial=0.0):
+                break
+        return w
+
+
+def ridge(V: np.ndarray, y: np.ndarray, weights: np.ndarray, penalty: float) -> np.ndarray:
+    """argmin over w of sum_j weights_j (<w, v_j> - y_j)^2 + penalty |w|^2; the shortest such w if there are several."""
+    root = np.sqrt(weights)
+    A, b = root[:, None] * V, root * y
+    if A.size == 0:
+        return np.zeros(V.shape[1])
+    if penalty <= 1e-12 * float(np.square(A).sum()):
+        return linalg.lstsq(A, b, rcond=1e-10)
+    if len(A) < A.shape[1]:
+        return A.T @ np.linalg.solve(A @ A.T + penalty * np.eye(len(A)), b)
+    return np.linalg.solve(A.T @ A + penalty * np.eye(A.shape[1]), A.T @ b)
+
+
+def mean_square(problem: MatrixCompletion) -> float:
+    """Of the centred values."""
+    return float(np.square(problem.objective.y.astype(np.float64)).mean())
+
+
+def decomposed(x: Any, rank: int | None, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, s, V' of a matrix in factors, without its zeros, and with so many values at most."""
+    (q1, r1), (q2, r2) = (np.linalg.qr(a.astype(np.float64)) for a in x.factors())
+    u, s, vt = linalg.svd(r1 @ r2.T, full_matrices=False)
+    keep = int(np.count_nonzero(s > 8 * np.finfo(dtype).eps * s.max(initial=0.0)))
+    keep = keep if rank is None else min(keep, rank)
+    return (q1 @ u[:, :keep]).astype(dtype), s[:keep].astype(dtype), (vt[:keep] @ q2.T).astype(dtype)

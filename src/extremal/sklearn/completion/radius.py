@@ -1,0 +1,49 @@
+"""The radius of a completion, chosen by the error on entries that are held back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from extremal.objectives.completion import MatrixCompletion
+from extremal.run.driver import minimize
+from extremal.sets.spectral.nuclear import NuclearBall
+from extremal.sklearn.completion.filling import mean_square
+
+FIRST, FACTOR, WORSE = 1 / 256, 1.5, 2  # radii that are tried: from this share of the largest, times this, until so often worse
+HELD_BACK, FEWEST = 0.1, 20  # share of the entries that choose a radius, and how many entries there have to be for that
+ROUGH, TRIES = 1e-2, 30  # relative accuracy of these, and iterations
+MET = 1e-6  # share of the mean square of the values, below which f has met them
+DEFAULT = 0.25  # share of the largest radius where there are fewer entries
+
+
+def chosen_radius(problem: MatrixCompletion, values: np.ndarray, less: Callable[[float], MatrixCompletion]) -> float:
+    """The one with the smallest error on entries that are held back; ``less`` is the problem with a share of them held back."""
+    largest = problem.largest_radius
+    if not largest > 1e-12 * float(np.linalg.norm(values.astype(np.float64))):
+        return 1.0  # the offsets say all there is
+    if len(values) < FEWEST:
+        return DEFAULT * largest
+    part = less(HELD_BACK)
+    radius, x, tried, worse = FIRST * largest, None, {}, 0
+    while radius <= largest and worse < WORSE:
+        x, error = _held_back_error(part, radius, x)
+        if tried and error is None:
+            break
+        worse = worse + 1 if tried and (error or 0.0) >= min(tried.values()) else 0
+        tried[radius], radius = error or 0.0, FACTOR * radius
+    best = min(tried, key=tried.__getitem__)
+    for near in (best / math.sqrt(FACTOR), best * math.sqrt(FACTOR)):
+        error = _held_back_error(part, near, None)[1]
+        tried |= {} if error is None else {near: error}
+    return min(tried, key=tried.__getitem__)
+
+
+def _held_back_error(part: MatrixCompletion, radius: float, start: Any) -> tuple[Any, float | None]:
+    """A rough fit, and its error on what is held back; None if it meets all entries, which many matrices may do."""
+    scale = mean_square(part)
+    r = minimize(part.objective, NuclearBall(radius), x0=start, tol=ROUGH, atol=MET * scale, max_iter=TRIES)
+    return r.x, part.rmse(r.x) if r.value > MET * scale else None

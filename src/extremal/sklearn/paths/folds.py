@@ -1,0 +1,103 @@
+"""One fold of a cross-validation over many balls, the choice of a radius, and what splitters and scorers ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.metrics import get_scorer
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from extremal.checks import InputError
+from extremal.sklearn.paths import balls
+from extremal.sklearn.paths.balls import BallPath, Options
+from extremal.sklearn.paths.base import PathClassifier, Rows, at_radius, store
+from extremal.sklearn.plots.drawing import standard_error
+
+TIE = 1e-10  # scores that differ by less, relative to the best one, are the same
+
+
+@dataclass(frozen=True)
+class FoldRun:
+    """A path for the rows of the other folds, and its scores."""
+
+    path: BallPath
+    scores: np.ndarray  # (n_radii,)
+
+
+def one_fold(
+    model: PathClassifier,
+    rows: Rows,
+    fold: tuple[Any, Any],
+    radii: np.ndarray,
+    options: Options,
+    scoring: Any,
+    for_score: Mapping[str, Any],
+) -> FoldRun:
+    """Solve for the first rows of the fold and score the second, at all radii; ``model`` is what scorers get to see."""
+    fit, test = rows.take(rows.weighted(fold[0])), rows.weighted(fold[1])
+    if not len(fit.codes) or not len(test):
+        raise InputError("`SparseLogisticPathCV(cv=...)` must leave rows with a weight in every fold, and outside of it")
+    ps = balls.problems(fit.X, fit.codes, len(rows.classes), fit.weights, options.fit_intercept)
+    path = balls.solve(ps, radii, options)
+    params = {name: _some(value, test, len(rows.codes)) for name, value in for_score.items()}
+    return FoldRun(path, _scores(model, path, radii, rows.take(test), scoring, params))
+
+
+def _some(value: Any, rows: np.ndarray, n: int) -> Any:
+    """The rows' share of something that has an entry for each row."""
+    return np.asarray(value)[rows] if hasattr(value, "__len__") and len(value) == n else value
+
+
+def _scores(
+    model: PathClassifier, path: BallPath, radii: np.ndarray, held: Rows, scoring: Any, params: Mapping[str, Any]
+) -> np.ndarray:
+    store(model, held.classes, radii, path)
+    model.n_features_in_ = held.X.shape[1]
+    scores = np.empty(len(radii))
+    scorer = None if scoring is None else get_scorer(scoring)
+    for i, radius in enumerate(radii):
+        model.coef_, model.intercept_ = at_radius(model, radius)
+        scores[i] = minus_log_loss(model, held) if scorer is None else scorer(model, held.X, held.y, **params)
+    return scores
+
+
+def minus_log_loss(model: PathClassifier, rows: Rows) -> float:
+    """The weighted mean of the logarithms of the probabilities of the rows' classes."""
+    logs = model.predict_log_proba(rows.X)[np.arange(len(rows.codes)), rows.codes]
+    return float(np.average(logs, weights=rows.given))
+
+
+def chosen(scores: np.ndarray, rule: str) -> int:
+    """Which radius: of the best mean score, or the smallest within a standard error of it; the smallest among equals."""
+    mean = scores.mean(axis=0)
+    if not np.isfinite(mean).all():
+        raise InputError("`SparseLogisticPathCV(scoring=...)` must give finite scores, got a NaN or an infinity")
+    best = int(np.argmax(mean >= mean.max() - TIE * abs(mean.max())))
+    return best if rule == "best" else int(np.argmax(mean >= mean[best] - standard_error(scores)[best]))
+
+
+def router(model: Any) -> MetadataRouter:
+    """Metadata for the splitter and, where one is named, the scorer."""
+    found = MetadataRouter(owner=model).add_self_request(model)
+    found.add(splitter=model.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+    if model.scoring is not None:
+        found.add(scorer=get_scorer(model.scoring), method_mapping=MethodMapping().add(caller="fit", callee="score"))
+    return found
+
+
+def routed(model: Any, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the splitter gets, and what the scorer gets."""
+    if get_config()["enable_metadata_routing"]:
+        found: Any = process_routing(model, "fit", sample_weight=sample_weight, **params)
+        return dict(found.splitter.split), dict(found.scorer.score) if "scorer" in found else {}
+    if params:
+        names = ", ".join(params)
+        raise InputError(
+            f"`{type(model).__name__}.fit({names}=...)` is for the splitter or the scorer: switch metadata routing on first, by "
+            "sklearn.set_config(enable_metadata_routing=True)"
+        )
+    return {}, {} if sample_weight is None else {"sample_weight": sample_weight}

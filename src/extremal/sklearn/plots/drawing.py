@@ -1,0 +1,114 @@
+"""What the displays share: axes, names, bounds, and clear words for what cannot be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from extremal.checks import InputError
+from extremal.run.result import Trace
+from extremal.sets.norms.balls import LinfBall
+from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # also for colour-blind readers
+GREY = "#767676"
+
+
+def axes_for(call: str, ax: Any, heights: Sequence[float] = (1,)) -> list[Any]:
+    """The axes that were given, or those of a new figure, one above the other."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(f"`{call}` draws with matplotlib, which is not installed: pip install matplotlib") from error
+    if ax is not None:
+        return list(np.ravel(ax))
+    size = (6.4, 4.8) if len(heights) == 1 else (7.0, 6.4)
+    shape: Any = {"figsize": size, "height_ratios": heights, "sharex": True, "layout": "constrained"}
+    return list(np.ravel(pyplot.subplots(len(heights), 1, **shape)[1]))
+
+
+def fitted(call: str, estimator: Any, attribute: str) -> Any:
+    """An attribute of a fitted estimator, or a refusal."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise InputError(f"`{call}` takes a fitted estimator, got {estimator!r}")
+    check_is_fitted(estimator)
+    if not hasattr(estimator, attribute):
+        raise InputError(f"`{call}` takes an estimator with `{attribute}`, which {type(estimator).__name__} has not")
+    return getattr(estimator, attribute)
+
+
+def named(names: Any, d: int) -> list[str]:
+    """The names of d features; x0, x1, ... if none are given."""
+    names = [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]
+    if len(names) != d:
+        raise InputError(f"`feature_names` must hold a name for each of the {d} features, got {len(names)}")
+    return names
+
+
+def names_of(estimator: Any, given: Any) -> Any:
+    """The names that were given, or those of the data that were fitted, if these had any."""
+    return getattr(estimator, "feature_names_in_", None) if given is None else given
+
+
+def row_of(call: str, estimator: Any, rows: int, target: Any) -> tuple[int, str]:
+    """Which row of coefficients belongs to the class ``target`` (the first if left out), and a title that says so."""
+    classes = list(getattr(estimator, "classes_", range(rows)))[-rows:]
+    if target is not None and target not in classes:
+        raise InputError(f"`{call}(target=...)` must be one of {', '.join(map(str, classes))}, got {target!r}")
+    row = 0 if target is None else classes.index(target)
+    return row, f"class {classes[row]}" if rows > 1 else ""
+
+
+def bounds_of(C: Any, shape: tuple[int, int], row: int) -> tuple[Any, Any]:
+    """The bounds that a set puts on each entry of a row of coefficients, None for none; the set may hold (d,) or (d, k)."""
+    if isinstance(C, Box):
+        lower, upper = C.lower, C.upper
+    elif isinstance(C, LinfBall):
+        lower, upper = -C.radius, C.radius
+    elif isinstance(C, (Simplex, UnitSimplex)):
+        lower, upper = 0.0, C.total
+    else:
+        return None, None
+    k, d = shape
+    matrix = C.shape is not None and len(C.shape) == 2 and C.shape == (d, k)
+    pair = [np.broadcast_to(b, (d, k))[:, row] if matrix else np.broadcast_to(np.ravel(b), (d,)) for b in (lower, upper)]
+    return pair[0], pair[1]
+
+
+def run_names(estimators: Sequence[Any]) -> list[str]:
+    """The estimators' kinds, numbered where they repeat."""
+    kinds = [type(estimator).__name__ for estimator in estimators]
+    return [kind if kinds.count(kind) == 1 else f"{kind} {kinds[: i + 1].count(kind)}" for i, kind in enumerate(kinds)]
+
+
+def traces_of(name: str, estimator: Any, trace: Any) -> dict[str, Trace]:
+    """The runs of one estimator by name: one, or one for each class or target."""
+    if isinstance(trace, Trace):
+        return {name: trace}
+    labels = list(getattr(estimator, "classes_", range(len(trace))))[-len(trace) :]
+    return {name if len(trace) == 1 else f"{name}, {label}": one for label, one in zip(labels, trace, strict=True)}
+
+
+def tolerance(estimators: Sequence[Any]) -> float | None:
+    """The gap tol |f(x)| that was asked for, if it is one and the same for all."""
+    asked = [getattr(e, "tol", None) for e in estimators]
+    values = [getattr(e, "objective_", None) for e in estimators]
+    if None in asked or any(value is None or np.ndim(value) for value in values):
+        return None
+    gaps = [tol * abs(float(value)) for tol, value in zip(asked, values, strict=True)]  # type: ignore[arg-type, operator]
+    return gaps[0] if gaps and 0 < max(gaps) <= 1.05 * min(gaps) else None
+
+
+def positive_curve(ax: Any, x: np.ndarray, y: np.ndarray, **look: Any) -> Any:
+    """A curve through the points that a logarithmic axis can show."""
+    seen = np.isfinite(y) & (y > 0)
+    return ax.plot(x[seen], y[seen], **look)[0]
+
+
+def standard_error(scores: np.ndarray) -> np.ndarray:
+    """The standard error of the mean over the folds: std / sqrt(folds), 0 for one fold."""
+    folds = len(scores)
+    return scores.std(axis=0, ddof=1) / np.sqrt(folds) if folds > 1 else np.zeros(scores.shape[1:])

@@ -1,0 +1,1 @@
+"""Weights that sum to one."""

@@ -1,0 +1,231 @@
+"""Least squares with weights that are non-negative and sum to one, for scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from extremal import checks
+from extremal.objectives.intercept import InterceptModel
+from extremal.rounding.exact import settle, violation
+from extremal.run.driver import minimize
+from extremal.sets.base import ConvexSet
+from extremal.sets.simplices.plain import Simplex, UnitSimplex
+from extremal.sklearn.certified import Certificate, bound, check_options, ended, read_weights, report, seed_of
+from extremal.sklearn.hints import RandomState
+from extremal.sklearn.simplex.rows import Answer, Rows, by_active_sets
+
+SUMS = {"equal": Simplex, "at_most": UnitSimplex}
+SOLVERS = ("auto", "active_set", "newton")
+
+
+class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Least squares with weights that are non-negative and sum to ``total``.
+
+        min over w >= 0, sum_j w_j = total, and b, of  f(w, b) = 1/2 sum_i s_i (<x_i, w> + b - y_i)^2 / sum_i s_i
+
+    For ensembles (a column for each model), forecast combinations, synthetic controls (a column for each donor), mixtures
+    of spectra. s are the sample weights; b is there with ``fit_intercept=True``, and not constrained. Several targets are
+    fitted at once, each with weights of its own. The weights found satisfy the constraint exactly, and ``dual_gap_`` bounds
+    how much lower f could be.
+
+    Cost: "active_set" makes one pass over the rows for all targets, O(n d^2) by products of matrices, then ends at the minimiser
+    in about as many steps as there are weights that are not zero, and looks at the rows once for the certificate, and again
+    where products have lost digits. Small problems go by an orthogonal factorisation, and end at the minimiser to rounding.
+    "newton" makes some passes for each target, O(n d) each, and n k^2 for k weights in use. X is not copied, but for "newton" if
+    its columns lie one after the other (Fortran order, as in most data frames), and then once; sparse rows stay sparse.
+
+    Parameters
+    ----------
+    total : float
+        Sum of the weights, positive.
+    sum : "equal" or "at_most"
+        Whether the weights sum to ``total``, or to ``total`` at most.
+    fit_intercept : bool
+        Whether a constant is added, outside of the constraint.
+    solver : "auto", "active_set" or "newton"
+        "auto" takes the active-set method for small problems and for up to 1000 columns for each target (2000 at most; fewer
+        if X is sparse), and "newton" otherwise, and where the former does not reach ``tol``.
+    tol : float
+        Relative accuracy: the fit ends when the certified gap is at most tol f.
+    max_iter : int
+        Iterations of "newton" for a target.
+    warm_start : bool
+        Whether "newton" begins at the weights of the last fit.
+    random_state : int, RandomState or None
+        Of the rows that the first iterations of "newton" look at; None is 0. It does not change the minimiser.
+    verbose : int
+        If positive, a line is written when the fit is done.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+        The weights, in the float type of X.
+    intercept_ : float or array of shape (n_targets,)
+        The constant; 0.0 without one.
+    dual_gap_ : float
+        Frank-Wolfe gap at the weights, in float64: f is at most this much above its minimum; of several targets, the largest.
+    dual_gaps_, objectives_ : arrays of shape (n_targets,)
+        The gap and f of each target.
+    objective_ : float
+        f, the mean of the targets' if there are several.
+    constraint_violation_ : float
+        How far the weights are from the constraint: 0.0.
+    constraint_ : Simplex or UnitSimplex
+        The set.
+    n_iter_, n_grads_ : int
+        Iterations, the most of any target; gradients of single rows, certificates included, all targets together.
+    status_ : str
+        "tol", or what ended the run before that.
+    certificate_ : Certificate
+        All of this, to be read.
+    trace_ : Trace
+        How the run went; of several targets, that of the largest gap.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    References
+    ----------
+    Wolfe (1976), Finding the nearest point in a polytope, Mathematical Programming 11. Breiman (1996), Stacked regressions,
+    Machine Learning 24. Abadie, Diamond, Hainmueller (2010), Synthetic control methods for comparative case studies, JASA 105.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from extremal.sklearn import SimplexRegression
+    >>> rng = np.random.default_rng(0)
+    >>> forecasts = rng.standard_normal((500, 4))
+    >>> truth = forecasts @ [0.7, 0.3, 0.0, 0.0] + 0.1 * rng.standard_normal(500)
+    >>> model = SimplexRegression().fit(forecasts, truth)
+    >>> model.coef_.round(1) + 0.0, model.constraint_violation_, model.dual_gap_ <= 1e-6 * model.objective_
+    (array([0.7, 0.3, 0. , 0. ]), 0.0, True)
+    >>> many = SimplexRegression().fit(forecasts, np.column_stack([truth, forecasts[:, 3]]))
+    >>> many.coef_.shape, many.predict(forecasts).shape
+    ((2, 4), (500, 2))
+    """
+
+    def __init__(
+        self,
+        total: float = 1.0,
+        *,
+        sum: Literal["equal", "at_most"] = "equal",
+        fit_intercept: bool = False,
+        solver: Literal["auto", "active_set", "newton"] = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ):
+        self.total = total
+        self.sum = sum
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        if tags.regressor_tags is not None:
+            tags.regressor_tags.poor_score = True  # weights that sum to one do not fit every target
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SimplexRegression:
+        """Find the weights.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            float32 and float64 are kept.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array of shape (n_samples,), optional
+            A row of weight 2 counts as two rows, one of weight 0 as none.
+        """
+        C = self._check_parameters()
+        kinds = (np.float64, np.float32)
+        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=kinds, multi_output=True, y_numeric=True)
+        if sp.issparse(y):
+            y = y.toarray()
+        weights, X = read_weights(self, sample_weight, X), sp.csr_array(X) if sp.issparse(X) else X
+        rows = Rows(X, y.reshape(len(y), -1), weights, self.fit_intercept)
+        C = C.on(rows.columns)
+        answers = self._solve(rows, C)
+        self._store(rows, C, answers, one=y.ndim == 1)
+        report(self)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """X coef_' + intercept_, of shape (n_samples,) or (n_samples, n_targets)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        return X @ self.coef_.T + self.intercept_
+
+    def _check_parameters(self) -> ConvexSet:
+        """The set; parameters that make no sense are refused."""
+        name = type(self).__name__
+        kind = SUMS[checks.one_of(f"{name}(sum=...)", self.sum, SUMS)]
+        checks.one_of(f"{name}(solver=...)", self.solver, SOLVERS)
+        checks.flag(name, "fit_intercept", self.fit_intercept)
+        check_options(self)
+        return kind(checks.positive(name, "total", self.total))
+
+    def _solve(self, rows: Rows, C: ConvexSet) -> list[Answer]:
+        solver = rows.best_solver() if self.solver == "auto" else self.solver
+        if solver == "newton":
+            return [self._by_newton(rows, C, t) for t in range(rows.targets)]
+        answers = by_active_sets(rows, C, self.tol)
+        missed = [t for t, answer in enumerate(answers) if not answer.met] if self.solver == "auto" else []
+        for t in missed:  # columns that are nearly dependent: the other method may get farther
+            answers[t] = min(answers[t], self._by_newton(rows, C, t), key=lambda answer: answer.gap)
+        return answers
+
+    def _by_newton(self, rows: Rows, C: ConvexSet, t: int) -> Answer:
+        f = rows.model(t)
+        r = minimize(
+            f,
+            C,
+            x0=self._warm(rows, C, t),
+            seed=seed_of(self.random_state),
+            tol=self.tol,
+            atol=rows.slack[t],
+            max_iter=self.max_iter,
+        )
+        x = settle(C, r.x.astype(rows.X.dtype))
+        wide = x.astype(np.float64)
+        value, g = f.value_and_grad(wide)
+        gap = bound(C, wide, g, value, f.loss)
+        b = f.intercept(wide) if isinstance(f, InterceptModel) else 0.0
+        status = ended(gap, value, self.tol, rows.slack[t], r.status)
+        return Answer(x, b, value, gap, r.n_iter, r.calls.total_grads + f.n, status, status == "tol", r.trace, "newton")
+
+    def _warm(self, rows: Rows, C: Any, t: int) -> np.ndarray | None:
+        """The weights of the last fit, if they fit."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        last = np.atleast_2d(self.coef_)
+        if last.shape != (rows.targets, rows.columns):
+            return None
+        return settle(C, C.project(last[t].astype(np.float64)))
+
+    def _store(self, rows: Rows, C: ConvexSet, answers: list[Answer], one: bool) -> None:
+        worst = max(range(len(answers)), key=lambda t: answers[t].gap)
+        coef = np.array([a.x for a in answers], rows.X.dtype)
+        intercept = np.array([a.intercept for a in answers], rows.X.dtype)
+        self.coef_ = coef[0] if one else coef
+        self.intercept_ = (intercept[0] if one else intercept) if self.fit_intercept else 0.0
+        self.dual_gaps_, self.objectives_ = np.array([a.gap for a in answers]), np.array([a.value for a in answers])
+        self.dual_gap_, self.objective_ = float(self.dual_gaps_.max()), float(self.objectives_.mean())
+        self.constraint_, self.constraint_violation_ = C, max(violation(C, x) for x in coef)
+        self.n_iter_, self.n_grads_ = max(1, *(a.n_iter for a in answers)), int(np.sum([a.n_grads for a in answers]))
+        self.status_ = next((a.status for a in answers if not a.met), "tol")
+        self.trace_ = answers[worst].trace
+        self.certificate_ = Certificate.of(self, rows.count, answers[worst].method)

@@ -1,0 +1,323 @@
+"""Weights for the predictions of several models, non-negative and of sum one, for scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.utils import ClassifierTags, RegressorTags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.objectives.linear import LinearModel
+from extremal.rounding.exact import settle, violation
+from extremal.run.driver import minimize
+from extremal.sets.simplices.plain import Simplex
+from extremal.sklearn.certified import Certificate, bound, ended, read_weights, report
+from extremal.sklearn.hints import Folds, Models
+from extremal.sklearn.simplex.estimator import SimplexRegression
+from extremal.sklearn.simplex.mixture_loss import MixtureLogLoss
+
+FOLDS = 5
+
+
+def _of_classifiers(self: StackingWeights) -> bool:
+    return self._kind() == "classifier"
+
+
+class StackingWeights(BaseEstimator):
+    """Predict with the weighted mean of several models, weights non-negative and of sum one.
+
+        regressors:    w = argmin of 1/2 mean_i s_i (sum_m w_m p_m(x_i) - y_i)^2           over the simplex
+        classifiers:   w = argmin of -mean_i s_i log sum_m w_m p_m(y_i | x_i)               over the simplex
+
+    p_m is what model m predicts for rows that it was not fitted on: by cross-validation, or, with ``cv="prefit"``, because X is
+    data that the fitted models have not seen. Both problems are convex, and ``dual_gap_`` says how far from the best weights
+    they may be. Regressors of several outputs share their weights, classifiers mix probabilities; for the log loss a model that
+    is sure and wrong costs much, and gets little weight. Class labels that a fitted model has not seen have probability 0 there.
+
+    Cost: the fits of the models, and then some passes over a table of n rows and a column for each model.
+
+    Parameters
+    ----------
+    estimators : list of models, or of (name, model)
+        All regressors, or all classifiers with ``predict_proba``. Names are made from the classes if there are none.
+    loss : "auto", "squared" or "log_loss"
+        "squared" for regressors, "log_loss" for classifiers.
+    cv : int, splitter, iterable of splits, None or "prefit"
+        A number of folds (None is 5), a splitter or splits: each model, fitted or not, is fitted anew on the other folds for its
+        predictions, and then on all of X. "prefit": the models are fitted, and are used as they are. X of ``fit`` has to be data
+        that they have not seen then: on rows that they know, the model that overfits most gets all the weight. ``clone`` (so
+        cross-validation of this estimator) makes models unfitted again; those in a ``FrozenEstimator`` stay as they are in any
+        case, and want such data too.
+    tol, max_iter, verbose
+        As in `SimplexRegression`.
+
+    Attributes
+    ----------
+    weights_ : dict of str to float
+        By name, in the order of ``estimators``.
+    coef_ : array of shape (n_estimators,)
+        The same as an array.
+    estimators_, named_estimators_ : list, dict
+        The fitted models.
+    classes_ : array
+        Class labels, of classifiers.
+    dual_gap_, objective_, constraint_violation_, constraint_, n_iter_, n_grads_, status_, certificate_, trace_
+        As in `SimplexRegression`.
+
+    References
+    ----------
+    Breiman (1996), Stacked regressions, Machine Learning 24. van der Laan, Polley, Hubbard (2007), Super learner, Stat. Appl.
+    Genet. Mol. Biol. 6. Yao, Vehtari, Simpson, Gelman (2018), Using stacking to average predictive distributions, Bayesian Anal.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from extremal.sklearn import StackingWeights
+    >>> X, y = make_regression(300, 5, noise=5.0, random_state=0)
+    >>> models = [("linear", LinearRegression().fit(X[:200], y[:200])), ("tree", DecisionTreeRegressor().fit(X[:200], y[:200]))]
+    >>> stack = StackingWeights(models).fit(X, y)                                  # five folds: all models are fitted anew
+    >>> stack.weights_["linear"] > 0.95, sum(stack.weights_.values()), stack.predict(X[:3]).shape
+    (True, 1.0, (3,))
+    >>> held_out = StackingWeights(models, cv="prefit").fit(X[200:], y[200:])      # as they are, on data that they have not seen
+    >>> held_out.weights_["linear"] > 0.95, held_out.estimators_[0] is models[0][1]
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        estimators: Models,
+        *,
+        loss: Literal["auto", "squared", "log_loss"] = "auto",
+        cv: Folds | Literal["prefit"] = FOLDS,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ):
+        self.estimators = estimators
+        self.loss = loss
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = self._kind()
+        tags.target_tags.required = True
+        if tags.estimator_type == "classifier":
+            tags.classifier_tags = ClassifierTags()
+        else:
+            tags.regressor_tags = RegressorTags(poor_score=True)
+            tags.target_tags.multi_output = self._takes_several()
+        tags.input_tags.sparse = all(get_tags(model).input_tags.sparse for _, model in self._named())
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StackingWeights:
+        """Find the weights, and fit the models anew unless cv="prefit".
+
+        Parameters
+        ----------
+        X : what the models take, of shape (n_samples, n_features)
+            Rows; with cv="prefit", those that the models have not seen.
+        y : array of shape (n_samples,), or (n_samples, n_outputs) for regressors
+            Targets.
+        sample_weight : array of shape (n_samples,), optional
+            Of the weights' problem, and of the fits of models that take them.
+        """
+        named, loss = self._check_parameters()
+        prefit = self._prefit(named)
+        validate_data(self, X, skip_check_array=True)  # the models check what they are given
+        if y is None:
+            raise ValueError("StackingWeights requires y to be passed, but the target y is None")
+        y = self._targets(y, named, prefit, loss)
+        check_consistent_length(X, y)
+        weights = read_weights(self, sample_weight, X)
+        if loss == "log_loss" and not prefit:
+            used = np.unique(y if weights is None else y[weights > 0])
+            if len(used) < 2:
+                what = "must have rows of two classes, of positive weight"
+                raise InputError(f"`StackingWeights.fit(y=...)` {what}, got {'one class' if len(used) else 'none'}")
+        labels = y if loss == "squared" else self.classes_[y]
+        table = self._table(X, y, labels, named, prefit, weights)
+        self.estimators_ = [model if prefit else _fitted(model, X, labels, weights) for _, model in named]
+        self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
+        (self._weigh_squared if loss == "squared" else self._weigh_log)(table, y, weights)
+        self.weights_ = {name: float(w) for (name, _), w in zip(named, self.coef_, strict=True)}
+        report(self)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The weighted mean of the models' predictions; of classifiers, the class of the largest mean probability."""
+        self._check_rows(X)
+        if self._kind() == "classifier":
+            return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self._mean(lambda model: np.asarray(model.predict(X)))
+
+    @available_if(_of_classifiers)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The weighted mean of the models' probabilities; columns are those of ``classes_``."""
+        self._check_rows(X)
+        return self._mean(lambda model: _aligned(model, X, self.classes_))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of regressors, accuracy of classifiers."""
+        measure = accuracy_score if self._kind() == "classifier" else r2_score
+        return measure(y, self.predict(X), sample_weight=sample_weight)
+
+    def _mean(self, call: Any) -> np.ndarray:
+        """sum_m w_m call(m), over the models that have weight."""
+        return np.sum([w * call(model) for w, model in zip(self.coef_, self.estimators_, strict=True) if w > 0], axis=0)
+
+    def _check_rows(self, X: Any) -> None:
+        check_is_fitted(self)
+        if getattr(X, "ndim", 2) == 1:
+            raise ValueError("Expected 2D array, got 1D array instead. Reshape your data: X.reshape(1, -1) is a single sample")
+        validate_data(self, X, reset=False, skip_check_array=True)
+
+    def _named(self) -> list[tuple[str, Any]]:
+        """The models with names; those without get the name of their class, numbered if there are several of it."""
+        given: Any = self.estimators
+        if not isinstance(given, (list, tuple)) or not len(given):
+            what = "a list of models, or of (name, model)"
+            raise InputError(f"`StackingWeights(estimators=...)` must be {what}, got {given!r}")
+        if all(isinstance(item, tuple) and len(item) == 2 for item in given):
+            return [(str(name), model) for name, model in given]
+        names = [type(model).__name__.lower() for model in given]
+        return [
+            (name if names.count(name) == 1 else f"{name}-{names[:k].count(name) + 1}", model)
+            for k, (name, model) in enumerate(zip(names, given, strict=True))
+        ]
+
+    def _takes_several(self) -> bool:
+        """Whether all models take several outputs."""
+        return all(get_tags(model).target_tags.multi_output for _, model in self._named())
+
+    def _kind(self) -> str:
+        return "classifier" if is_classifier(self._named()[0][1]) else "regressor"
+
+    def _check_parameters(self) -> tuple[list[tuple[str, Any]], str]:
+        """The models by name, and the loss."""
+        named, kind = self._named(), self._kind()
+        names = [name for name, _ in named]
+        if len(set(names)) < len(names):
+            raise InputError(f"`StackingWeights(estimators=...)` must have names of their own, got {names}")
+        for name, model in named:
+            if not (is_classifier(model) and hasattr(model, "predict_proba") if kind == "classifier" else is_regressor(model)):
+                wanted = "a classifier with predict_proba" if kind == "classifier" else "a regressor"
+                raise InputError(f"`StackingWeights(estimators=...)`: {name!r} must be {wanted}, as the first is, got {model!r}")
+        losses = {"classifier": "log_loss", "regressor": "squared"}
+        if self.loss not in ("auto", losses[kind]):
+            raise InputError(f"`StackingWeights(loss=...)` must be 'auto' or {losses[kind]!r} for a {kind}, got {self.loss!r}")
+        checks.positive("StackingWeights", "tol", self.tol)
+        checks.whole("StackingWeights", "max_iter", self.max_iter, 1)
+        return named, losses[kind]
+
+    def _prefit(self, named: list[tuple[str, Any]]) -> bool:
+        """Whether the models are used as they are."""
+        if not isinstance(self.cv, str):
+            return False
+        if self.cv != "prefit":
+            what = "a number of folds, a splitter, splits, or 'prefit' for models that are fitted on other data"
+            raise InputError(f"`StackingWeights(cv=...)` must be {what}, got {self.cv!r}")
+        unfitted = [name for name, model in named if not _is_fitted(model)]
+        if unfitted:
+            hint = "fit all of them, or give a number of folds: cv=5"
+            raise NotFittedError(f"`StackingWeights(cv='prefit')`: {', '.join(unfitted)} must be fitted; {hint}")
+        return True
+
+    def _targets(self, y: Any, named: list[tuple[str, Any]], prefit: bool, loss: str) -> np.ndarray:
+        """Numbers as they are; labels as indices of ``classes_``."""
+        if loss == "squared":
+            y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
+            return y if self._takes_several() else column_or_1d(y, warn=True)
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        seen = [model.classes_ for _, model in named] if prefit else []
+        self.classes_, codes = np.unique(np.concatenate([y, *seen]), return_inverse=True)
+        return codes[: len(y)]
+
+    def _table(self, X: Any, y: Any, labels: Any, named: Any, prefit: bool, weights: np.ndarray | None) -> np.ndarray:
+        """A column for each model: predictions for rows that it was not fitted on, or probabilities of the rows' classes."""
+        proba = self._kind() == "classifier"
+        folds = None if prefit else check_cv(cast(Any, self.cv), labels, classifier=proba)
+        columns = []
+        for _, model in named:
+            p: Any
+            if prefit:
+                p = _aligned(model, X, self.classes_) if proba else model.predict(X)
+            else:
+                how, params = "predict_proba" if proba else "predict", _weighted(model, weights)
+                p = cross_val_predict(clone(model), X, labels, cv=folds, method=how, params=params)
+            columns.append(p[np.arange(len(y)), y] if proba else np.asarray(p, np.float64).reshape(-1))
+        return np.column_stack(columns).astype(np.float64)
+
+    def _weigh_squared(self, table: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
+        each = None if weights is None else np.repeat(weights, y.size // len(y))
+        model = SimplexRegression(tol=self.tol, max_iter=self.max_iter)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it is said under this estimator's name
+            model.fit(table, y.reshape(-1), each)
+        self.coef_, self.dual_gap_, self.objective_ = model.coef_, model.dual_gap_, model.objective_
+        self.constraint_, self.constraint_violation_, self.status_ = model.constraint_, model.constraint_violation_, model.status_
+        self.n_iter_, self.n_grads_, self.trace_ = model.n_iter_, model.n_grads_, model.trace_
+        self.certificate_ = model.certificate_
+
+    def _weigh_log(self, table: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
+        f, C = LinearModel(MixtureLogLoss(), table, np.zeros(len(y)), weights), Simplex().on(table.shape[1])
+        r = minimize(f, C, tol=self.tol, atol=1e-12, max_iter=self.max_iter)
+        self.coef_ = settle(C, r.x)
+        self.objective_, g = f.value_and_grad(self.coef_)
+        self.dual_gap_ = bound(C, self.coef_, g, self.objective_, f.loss)
+        self.constraint_, self.constraint_violation_ = C, violation(C, self.coef_)
+        self.status_ = ended(self.dual_gap_, self.objective_, self.tol, 1e-12, r.status)
+        self.n_iter_, self.n_grads_, self.trace_ = max(1, r.n_iter), r.calls.total_grads + f.n, r.trace
+        self.certificate_ = Certificate.of(self, f.n, r.why.partition(":")[0])
+
+
+def _is_fitted(model: Any) -> bool:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _weighted(model: Any, weights: np.ndarray | None) -> dict[str, Any]:
+    """Sample weights, for models that take them."""
+    return {"sample_weight": weights} if weights is not None and has_fit_parameter(model, "sample_weight") else {}
+
+
+def _fitted(model: Any, X: Any, y: Any, weights: np.ndarray | None) -> Any:
+    fresh: Any = clone(model)
+    return fresh.fit(X, y, **_weighted(model, weights))
+
+
+def _aligned(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """Probabilities with a column for each class; 0 for classes that the model does not know."""
+    p = np.asarray(model.predict_proba(X), np.float64)
+    if np.array_equal(model.classes_, classes):
+        return p
+    out = np.zeros((len(p), len(classes)))
+    out[:, np.searchsorted(classes, model.classes_)] = p
+    return out

@@ -1,0 +1,1 @@
+"""What every room needs: imports when first asked for, deadlines, decompositions."""

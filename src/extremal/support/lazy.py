@@ -1,0 +1,89 @@
+"""Names that are imported when they are first asked for: whoever uses one set pays for one set.
+
+A package lists its names once, in its stub file ``__init__.pyi``, which editors, type checkers and `attach` read.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import lazy_loader
+
+
+def imported(module: str) -> ModuleType:
+    """A module, imported if it is not yet. Ctrl-C waits until then: packages that are half imported may be broken for good.
+
+    Examples
+    --------
+    >>> imported("extremal.support.lazy").__name__
+    'extremal.support.lazy'
+    """
+    found = sys.modules.get(module)
+    if found is not None and not getattr(getattr(found, "__spec__", None), "_initializing", False):
+        return found
+    with unbroken():
+        return import_module(module)
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """Let Ctrl-C wait until what is inside is done. Threads other than the main one never see it anyway."""
+    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    if not callable(handler):
+        yield
+        return
+    caught: list[tuple[Any, ...]] = []
+    signal.signal(signal.SIGINT, lambda *arguments: caught.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if caught:
+            handler(*caught[0])
+
+
+def attach(package: str, filename: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package, by its stub file; Ctrl-C waits while a name is imported."""
+    get, listed, names = lazy_loader.attach_stub(package, filename)
+
+    def attribute(name: str) -> Any:
+        with unbroken():
+            return get(name)
+
+    return attribute, listed, names
+
+
+class Named(Mapping[str, Any]):
+    """Parts of a package by short names; a part is imported when it is looked up, and its name costs nothing.
+
+    Examples
+    --------
+    >>> methods = Named("extremal.methods", {"sarah-fw": "SarahFW"})
+    >>> list(methods), methods["sarah-fw"].__name__
+    (['sarah-fw'], 'SarahFW')
+    """
+
+    def __init__(self, package: str, names: dict[str, str]):
+        self._package, self._names = package, names
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(imported(self._package), self._names[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"Named({self._package!r}, {self._names})"

@@ -1,0 +1,134 @@
+"""What one pass costs: the row kernels over scipy's or numpy's own pass, the l1 LMO over numpy's, on the same arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from extremal.losses.margin import Logistic
+from extremal.objectives.linear import LinearModel
+from extremal.sets.norms.balls import L1Ball
+from extremal_lab.bench.iterations import power
+from extremal_lab.bench.problems import generated
+from extremal_lab.bench.timing import Found, Measurement, enough, in_turns, seconds
+
+PART = "rows"
+SCIPY = "times the CPU time of scipy's own pass"
+NUMPY = "times the CPU time of numpy's own pass"
+VECTOR = "times the CPU time of np.abs(g).max()"
+ORDERED = "times the CPU time of the same rows in order"
+BAR = 1.5
+PER_ROW = 12
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    rows: tuple[int, ...] = (20_000, 2_000_000)  # within the cache, and beyond it
+    features: tuple[int, ...] = (1_000, 100_000)
+    dense: int = 48  # features of dense rows, of which there are a quarter
+    lmo: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    repeats: int = 5
+    target: float = 0.05  # CPU seconds of the calls in a row, about
+
+
+LEVELS = {
+    "smoke": Sizes((2_000,), (1_000,), 48, (1_000,), 2, 0.001),
+    "quick": Sizes((20_000,), repeats=3, target=0.02),
+    "default": Sizes(),
+    "full": Sizes(repeats=9),
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Our call, the one that it is held against, and what is said of them."""
+
+    name: str
+    ours: Call
+    other: Call
+    unit: str = SCIPY
+    bar: float | None = BAR
+
+
+def measure(level: str) -> Found:
+    """The ratio of each pair of calls, in turns."""
+    sizes = LEVELS[level]
+    for pair in pairs(sizes):
+        yield compared(pair, sizes)
+
+
+def pairs(sizes: Sizes) -> Iterator[Pair]:
+    """All that is compared; the arrays of one size are made after those of the last one are measured."""
+    for n in sizes.rows:
+        for d in sizes.features:
+            yield from sparse(n, d)
+        yield from dense(n // 4, sizes.dense)
+    for d in sizes.lmo:
+        yield from oracle(d)
+
+
+def compared(pair: Pair, sizes: Sizes) -> Measurement:
+    """times the CPU time of our call over that of the other: each turn is as many calls as take the target."""
+    ours, other = enough(pair.ours, sizes.target), enough(pair.other, sizes.target)
+    contenders = {pair.name: lambda: seconds(pair.ours, ours)}
+    ratios = in_turns(lambda: seconds(pair.other, other), contenders, sizes.repeats)
+    return Measurement.of(PART, pair.name, ratios[pair.name], unit=pair.unit, bar=pair.bar)
+
+
+def sparse(n: int, d: int) -> Iterator[Pair]:
+    """CSR rows: the gradient, and both products with all rows given by their numbers; what random rows cost more, no bar.
+
+    Examples
+    --------
+    >>> full, dot, tdot, mixed = sparse(200, 50)
+    >>> full.name, mixed.bar
+    ('200 x 50: full gradient', None)
+    >>> [bool(np.allclose(pair.ours(), pair.other())) for pair in (full, dot, tdot)]
+    [True, True, True]
+    """
+    problem, rng = generated(n, d, PER_ROW), np.random.default_rng(1)
+    A, data, c = problem.A, problem.f.data, rng.standard_normal(n)
+    x = np.linspace(-1, 1, d)  # where scipy's gradient is taken
+    every, mixed, where = np.arange(n), rng.permutation(n), f"{n} x {d}"
+    yield Pair(f"{where}: full gradient", lambda: problem.f.grad(x), problem.scipy_gradient())
+    yield Pair(f"{where}: A[idx] x, all rows", lambda: data.dot(x, every), lambda: A @ x)
+    yield Pair(f"{where}: A[idx]' c, all rows", lambda: data.tdot(c, every), lambda: A.T @ c)
+    at_random, in_order = (lambda: data.dot(x, mixed), lambda: data.dot(x, every))
+    yield Pair(f"rows at random: A[idx] x, {where}", at_random, in_order, unit=ORDERED, bar=None)
+
+
+def dense(n: int, d: int) -> Iterator[Pair]:
+    """Dense rows: the gradient.
+
+    Examples
+    --------
+    >>> (full,) = dense(200, 6)
+    >>> bool(np.allclose(full.ours(), full.other()))
+    True
+    """
+    A, loss, x = np.random.default_rng(2).standard_normal((n, d)), Logistic(), np.full(d, 0.1)
+    y = np.sign(A[:, 0])
+    f = LinearModel(loss, A, y)
+    name = f"{n} x {d}, dense: full gradient"
+    yield Pair(name, lambda: f.grad(x), lambda: A.T @ loss.deriv(A @ x, y) / n, unit=NUMPY)
+
+
+def oracle(d: int) -> Iterator[Pair]:
+    """The LMO of the l1 ball, which looks for the largest abs(g): of a set for any shape, and for that of g, as in a run.
+
+    Examples
+    --------
+    >>> first, second = oracle(100)
+    >>> first.name, first.bar
+    ('l1 LMO: d = 100, any shape', 1.5)
+    >>> first.ours() == second.ours()
+    True
+    """
+    g = np.random.default_rng(3).standard_normal(d)
+    for said, C in (("any shape", L1Ball(20.0)), ("known shape", L1Ball(20.0).on(d))):
+        yield Pair(f"l1 LMO: d = {power(d)}, {said}", lambda C=C: C.lmo(g), lambda: np.abs(g).max(), unit=VECTOR)

@@ -1,0 +1,79 @@
+"""The suite: its parts one after the other, each in a process of its own that has one thread."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+
+from extremal.checks import one_of
+from extremal_lab.bench.children import last_line
+from extremal_lab.bench.timing import Measurement, Skipped
+from extremal_lab.bench.worker import PARTS, read
+
+__all__ = ["LEVELS", "PARTS", "chosen", "run"]
+
+LEVELS = ("smoke", "quick", "default", "full")
+NETWORK = ("peers", "l1_peers")  # others' packages
+OPTIONAL = (*NETWORK, "practical")  # asked for by name only: from the network, or a quarter of an hour long
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+Item = Measurement | Skipped
+
+
+def chosen(named: Sequence[str], peers: bool = False) -> list[str]:
+    """The parts to run, in the order of the suite: those named, or all but the optional ones; ``peers`` adds the network's.
+
+    Examples
+    --------
+    >>> chosen(["memory", "methods"])
+    ['methods', 'memory']
+    >>> "peers" in chosen([]), "peers" in chosen([], peers=True)
+    (False, True)
+    """
+    for name in named:
+        one_of("part", name, PARTS)
+    wanted = set(named or (part for part in PARTS if part not in OPTIONAL)) | (set(NETWORK) if peers else set())
+    return [part for part in PARTS if part in wanted]
+
+
+def complete(parts: Sequence[str]) -> bool:
+    """Whether nothing is left out but what has to be asked for by name."""
+    return set(parts) >= set(PARTS) - set(OPTIONAL)
+
+
+def run(parts: Sequence[str], level: str, see: Callable[[Item], object]) -> list[Item]:
+    """Measure, and show each result as it comes. A part that fails is said to have failed, and the others go on."""
+    one_of("level", level, LEVELS)
+    items: list[Item] = []
+    for part in parts:
+        for item in _part(part, level):
+            items.append(item)
+            see(item)
+    return items
+
+
+def failed(items: Sequence[Item]) -> bool:
+    """Whether a part did not come to its end."""
+    return any(isinstance(item, Skipped) and item.name == FAILED for item in items)
+
+
+FAILED = "failed"
+
+
+def _part(part: str, level: str) -> Iterator[Item]:
+    command = [sys.executable, "-m", "extremal_lab.bench.worker", part, level]
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | ONE_THREAD) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            yield from map(read, process.stdout)
+        except BaseException:
+            process.kill()
+            raise
+        if process.wait():
+            errors.seek(0)
+            yield Skipped(part, FAILED, last_line(errors.read()))

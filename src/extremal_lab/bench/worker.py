@@ -1,0 +1,45 @@
+"""One part of the suite as a process: ``python -m extremal_lab.bench.worker PART LEVEL`` writes a line of JSON a result."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from importlib import import_module
+
+from extremal_lab.bench.timing import Found, Measurement, Skipped
+
+PARTS = ("methods", "rows", "iterations", "sizes", "variance", "memory", "startup", "practical", "peers", "l1_peers")
+
+
+def found(part: str, level: str) -> Found:
+    """The results of a part, as they come."""
+    return import_module(f"extremal_lab.bench.{part}").measure(level)
+
+
+def line(item: Measurement | Skipped) -> str:
+    """A result as a line.
+
+    Examples
+    --------
+    >>> read(line(Skipped("peers", "copt", "no network")))
+    Skipped(part='peers', name='copt', reason='no network')
+    """
+    return json.dumps({type(item).__name__: asdict(item)})
+
+
+def read(text: str) -> Measurement | Skipped:
+    """The result that a line stands for."""
+    ((kind, fields),) = json.loads(text).items()
+    return {"Measurement": Measurement, "Skipped": Skipped}[kind](**fields)
+
+
+def main(part: str, level: str) -> None:
+    """Write the results of a part to standard output."""
+    for item in found(part, level):
+        sys.stdout.write(line(item) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

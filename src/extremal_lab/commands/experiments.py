@@ -1,0 +1,176 @@
+"""``extremal reproduce`` and ``extremal compare``: the paper's experiments, and your own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.cli.common import one_line
+from extremal.cli.data import TABLE2, fetch_shown, print_table2, table2_cells
+from extremal.files import datasets
+from extremal.files.outputs import terminal
+
+if TYPE_CHECKING:
+    from extremal_lab.reproduction.plan import Work
+    from extremal_lab.reproduction.spec import Figure
+
+Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the page, the numbers and the pictures go.")]
+Workers = Annotated[int | None, typer.Option(metavar="N", help="Processes; all cores if left out.")]
+Cache = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where finished runs are kept; the user's cache if left out.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not try to download data.")]
+Seeds = Annotated[int | None, typer.Option(metavar="N", help="Runs of each curve.")]
+Passes = Annotated[float | None, typer.Option(help="Budget of each run, in full gradients.")]
+TARGETS = "fig1 to fig5, table2, rates, batches, starts, memory, or all"
+
+
+@one_line()
+def reproduce(
+    targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", help=f"{TARGETS}; all if left out.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer passes, seeds and trials: a minute for a figure.")] = False,
+    data: Annotated[str | None, typer.Option(metavar="DATA", help="Run them on this instead: a name or a file.")] = None,
+    out: Out = Path("reproduction"),
+    seeds: Seeds = None,
+    passes: Passes = None,
+    workers: Workers = None,
+    cache: Cache = None,
+    offline: Offline = False,
+) -> None:
+    """Run the paper's experiments: figures, numbers, a page to look at, and which of its claims hold.
+
+    Finished runs are kept: after Ctrl-C the same command goes on where it was.
+    """
+    from extremal_lab.reproduction import reproduce as experiments
+    from extremal_lab.reproduction.ledger import judge
+    from extremal_lab.reproduction.spec import FIGURES
+    from extremal_lab.reproduction.studies import STUDIES, run_studies
+
+    chosen = _targets(targets or ["all"], [*FIGURES, "table2", *STUDIES])
+    studies = [name for name in chosen if name in STUDIES]
+    if studies and (seeds, passes) != (None, None):
+        raise InputError(f"--seeds and --passes are for figures, and not for {', '.join(studies)}: name the figures to run")
+    figures = [_figure(FIGURES[name], quick, data, seeds, passes) for name in chosen if name in FIGURES]
+    work, console = _work(workers, cache, offline), terminal()
+    with _going_on():
+        done = experiments.run_figures(figures, work, console, out)
+        findings = run_studies(studies, work, console, quick, data)
+    table = _table2() if "table2" in chosen else None
+    options = {"--quick": quick or None, "--data": data, "--seeds": seeds, "--passes": passes}
+    said = "".join(f" {name}" + ("" if value is True else f" {value}") for name, value in options.items() if value is not None)
+    more = {"studies": [study.page for study in findings], "table2": table, "ledger": judge(done, findings, table, said)}
+    experiments.write("Sarah Frank-Wolfe: the paper's experiments, run again", done, out, console, quick, **more)
+
+
+@one_line()
+def compare(
+    data: Annotated[list[str], typer.Option(metavar="DATA", help="A file or a name of `extremal data list`; may be repeated.")],
+    set_: Annotated[list[str], typer.Option("--set", metavar="SET", help="l1:5, simplex, ...; may be repeated.")],
+    methods: Annotated[
+        str, typer.Option(metavar="LIST", help="Names with commas; parameters after colons: sarah-fw:batch=10,negiar.")
+    ] = "auto,sarah-fw,saga-sarah-fw,negiar-sfw",
+    loss: Annotated[str, typer.Option(metavar="LOSS", help="See: extremal losses.")] = "logistic",
+    passes: Annotated[float, typer.Option(help="Budget of each run, in full gradients.")] = 50.0,
+    seeds: Annotated[int, typer.Option(metavar="N", help="Runs of each curve.")] = 3,
+    batch: Annotated[
+        str | None, typer.Option(metavar="B", help="A number, n/100 or sqrt, for all methods; each method's own if left out.")
+    ] = None,
+    tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Also show tuned steps, the best of the paper's trials.")] = True,
+    out: Out = Path("comparison"),
+    workers: Workers = None,
+    cache: Cache = None,
+    offline: Offline = False,
+) -> None:
+    """Compare methods on your data: the same page as for the paper, with a certified minimum."""
+    from extremal_lab.reproduction import reproduce as experiments
+    from extremal_lab.reproduction.spec import FACTORS, Figure, Problem
+
+    names = tuple(name.strip() for name in methods.split(",") if name.strip())
+    _check_names(names, set_, loss)
+    problems = tuple(Problem(name, loss, text) for name in data for text in set_)
+    title, factors = f"{loss} over {', '.join(set_)}", FACTORS if tune else ()
+    figure = Figure("compare", title, problems, names, passes=passes, seeds=seeds, batch=batch, factors=factors)
+    work, console = _work(workers, cache, offline), terminal()
+    with _going_on():
+        done = experiments.run_figures([figure], work, console, out)
+    experiments.write("A comparison of methods", done, out, console)
+
+
+def _check_names(methods: tuple[str, ...], sets: list[str], loss: str) -> None:
+    """Refuse what cannot be read before any data are."""
+    from extremal.losses.margin import LOSSES
+    from extremal.methods.parse import recipe
+    from extremal.sets import parse
+
+    checks.one_of("loss", loss, LOSSES)
+    for name in methods:
+        recipe(name)
+    for text in sets:
+        parse(text)
+
+
+def _figure(figure: Figure, quick: bool, data: str | None, seeds: int | None, passes: float | None) -> Figure:
+    """A figure of the paper with what the user wants changed."""
+    from extremal_lab.reproduction.spec import quick as quickly
+
+    changes: dict[str, Any] = {name: value for name, value in (("seeds", seeds), ("passes", passes)) if value is not None}
+    if data is not None:
+        changes["problems"] = tuple(dict.fromkeys(replace(problem, data=data) for problem in figure.problems))
+    return replace(quickly(figure) if quick else figure, **changes)
+
+
+def _targets(named: list[str], known: list[str]) -> list[str]:
+    for name in named:
+        checks.one_of("target", name, [*known, "all"])
+    return known if "all" in named else [name for name in known if name in named]
+
+
+def _work(workers: int | None, cache: Path | None, offline: bool) -> Work:
+    from extremal_lab.reproduction.extras import check_extra
+    from extremal_lab.reproduction.plan import Work
+    from extremal_lab.reproduction.store import Store
+
+    check_extra("figures")
+    if workers is not None:
+        checks.whole("reproduce", "workers", workers, 1)
+    return Work(Store(cache or _cache()), workers or _cores(), None if offline else fetch_shown)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _cache() -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("extremal") / "runs"
+
+
+@contextmanager
+def _going_on() -> Iterator[None]:
+    """Ctrl-C and the death of a worker lose only the runs in hand."""
+    from extremal_lab.reproduction.pool import WorkerError
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("interrupted; finished runs are kept, and the same command goes on where it was", err=True)
+        raise typer.Exit(130) from None
+    except WorkerError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def _table2() -> dict[str, Any]:
+    """The paper's Table 2 beside what the data say: printed, and for the page."""
+    found = datasets.table2()
+    print_table2(found)
+    rows = [table2_cells(row) for row in found]
+    remark = "; ".join(row[-1] for row in rows if row[-1])
+    return {"columns": list(TABLE2[:-1]), "rows": [row[:-1] for row in rows], "remark": remark}

@@ -1,0 +1,5 @@
+"""Runs over data sets: the paper's experiments, comparisons of one's own, the demonstration."""
+
+from extremal_lab.reproduction.spec import FIGURES, Figure, Problem
+
+__all__ = ["FIGURES", "Figure", "Problem"]

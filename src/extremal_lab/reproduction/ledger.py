@@ -1,0 +1,272 @@
+"""The paper's claims, what was measured, and a verdict by a rule that is stated and applied by the code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal.methods.names import METHODS
+from extremal_lab.reproduction.plan import Panel
+from extremal_lab.reproduction.rates import GRIDS, LOGISTIC, RATES, SLACK
+from extremal_lab.reproduction.report import label
+from extremal_lab.reproduction.spec import OURS, Figure, transient
+from extremal_lab.reproduction.studies import Finding
+
+HOLDS, PART, NOT, UNDECIDED = "holds", "holds in part", "does not hold here", "undecided"
+REFUTED = "refuted by proof"
+COMPARABLE = 2.0  # f - f_min at the end within this factor of the best baseline's
+SAME = 3.0  # errors within this factor are called the same
+COMMAND = "extremal reproduce"
+Verdict = tuple[str, str]  # the verdict, one of these words and what it leaves open after a semicolon; what was measured
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, and how it is judged here."""
+
+    text: str
+    where: str
+    rule: str  # when it holds
+    target: str  # what to reproduce
+    judge: Callable[[Finding], Verdict]
+
+
+def judge(
+    done: Sequence[tuple[Figure, Sequence[Panel]]],
+    studies: Sequence[Finding],
+    table2: dict[str, Any] | None = None,
+    options: str = "",
+) -> list[Row]:
+    """A row for each claim that the given figures and studies bear on; ``options`` are those of the command that showed it."""
+    rows = [
+        _row(claim.text, claim.where, claim.rule, claim.judge(study), study.on, f"{COMMAND} {study.name}{options}")
+        for study in studies
+        for claim in CLAIMS
+        if claim.target == study.name
+    ]
+    rows += [_figure_row(figure, panels, f"{COMMAND} {figure.name}{options}") for figure, panels in done]
+    convex = [panel for _, panels in done for panel in panels if panel.convex and panel.problem.loss == LOGISTIC]
+    names = " ".join(figure.name for figure, _ in done)
+    rows += [_well(convex, f"{COMMAND} {names}{options}")] if convex and _has_ours(convex) else []
+    return [row for row in rows if row] + ([_sizes(table2)] if table2 else [])
+
+
+def _row(claim: str, where: str, rule: str, verdict: Verdict, on: str, command: str) -> Row:
+    said, measured = verdict
+    return {
+        "claim": claim, "where": where, "rule": rule, "measured": measured, "verdict": said, "on": on, "command": command,
+    }  # fmt: skip
+
+
+def _by_share(held: Sequence[bool]) -> str:
+    """All, at least half, or fewer."""
+    return HOLDS if all(held) else PART if sum(held) * 2 >= len(held) else NOT
+
+
+# rates
+
+
+def _rate(index: int) -> Callable[[Finding], Verdict]:
+    rate = RATES[index]
+
+    def judged(found: Finding) -> Verdict:
+        fits = {m: found.numbers[rate, m] for m in GRIDS[rate.grid].methods}
+        text = "; ".join(f"{label(m)}: n^{fit.n} eps^-{fit.eps}" for m, fit in fits.items())
+        ours = [fit for m, fit in fits.items() if m.split(":")[0] in OURS]
+        return _of_three([exponent.holds for fit in ours for exponent in (fit.n, fit.eps)]), text
+
+    return judged
+
+
+def _of_three(held: Sequence[bool | None]) -> str:
+    """All hold, some do, some do not and none does, or nothing is decided; what is not decided is said."""
+    if True not in held and False not in held:
+        return UNDECIDED
+    word = HOLDS if all(held) else PART if True in held else NOT
+    return word if None not in held else f"{word}; {held.count(None)} of {len(held)} undecided"
+
+
+def _big_batches(found: Finding) -> Verdict:
+    """A short step that has the good rate at b = 1 refutes the claim, also by proof; no run can show that it holds."""
+    _, text = _rate(8)(found)
+    held = [found.numbers[RATES[8], m].n.holds for m in GRIDS[RATES[8].grid].methods]
+    seen = NOT if any(held) else f"{REFUTED}; {'undecided' if None in held else 'not seen'} here"
+    cards = ", ".join(f"{label(m)}: {METHODS[m].card.smallest.correction}" for m in OURS)
+    return seen, f"with the step c / sqrt K, c from b and n (SmallBatch), at b = 1: {text}. By proof: {cards}"
+
+
+# batches, starts, memory
+
+
+def _any_batch(found: Finding) -> Verdict:
+    errors, (early, late) = found.numbers["errors"], found.numbers["budgets"]
+    gains = {key[:3]: errors[*key[:3], early] / errors[*key[:3], late] for key in errors}
+    least = min(gains, key=lambda key: gains[key])
+    text = (
+        f"from {early:g} to {late:g} passes the error fell more than 2 times in {sum(g > 2 for g in gains.values())} of "
+        f"{len(gains)} cases (two problems, both algorithms, batches 1 to n): from {gains[least]:.1f} times (batch {least[2]}, "
+        f"{label(least[1])}, {least[0]}) to {max(gains.values()):.0f} times"
+    )
+    return _by_share([gain > 2 for gain in gains.values()]), text
+
+
+def _same_gradients(found: Finding) -> Verdict:
+    errors, (_, late) = found.numbers["errors"], found.numbers["budgets"]
+    ratios = {m: errors[LOGISTIC, m, "1", late] / errors[LOGISTIC, m, "sqrt", late] for m in OURS}
+    text = "; ".join(f"{label(m)}: error at b = 1 over error at b = sqrt n {ratio:.2f}" for m, ratio in ratios.items())
+    return _by_share([ratio <= SAME for ratio in ratios.values()]), text
+
+
+def _no_full_gradient(found: Finding) -> Verdict:
+    passes, ends = found.numbers["passes"], found.numbers["ends"]
+    ratios = {p: cold / first for p, (first, _, cold) in ends.items()}
+    above = ", ".join(f"{p.key}: {ratio:.3g}" for p, ratio in ratios.items() if ratio > COMPARABLE)
+    text = (
+        f"f - f_min of Algorithm 2 without any full gradient over that of Algorithm 1: at most {COMPARABLE:g} on "
+        f"{sum(ratio <= COMPARABLE for ratio in ratios.values())} of {len(ratios)} problems; median "
+        f"{np.median(list(ratios.values())):.2f}, from {min(ratios.values()):.2f} to {max(ratios.values()):.3g}"
+    )
+    if above:
+        left = " and ".join(f"{transient(m, passes):.1e} for {label(m)}" for m in OURS)
+        text += f"; above it: {above}. The constant steps leave exp(-N/8n) and exp(-N/16n) of the start's error: here {left}"
+    return _by_share([ratio <= COMPARABLE for ratio in ratios.values()]), text
+
+
+def _cheaper(found: Finding) -> Verdict:
+    pairs = [(one, two) for one, two, _ in found.numbers["cost"].values()]
+    ones, twos = zip(*pairs, strict=True)
+    text = f"component gradients an iteration over b: Algorithm 1 {min(ones):.2f} to {max(ones):.2f}, Algorithm 2 {max(twos):.2f}"
+    return _by_share([two < one for one, two in pairs]), text
+
+
+def _table_memory(found: Finding) -> Verdict:
+    extra, n, d = (found.numbers[name] for name in ("extra", "n", "d"))
+    if n < 1000 or d < 10:
+        return UNDECIDED, f"n = {n}, d = {d}: too small for a table to be seen"
+    general = extra["separable", "saga-sarah-fw"] / (n * d)
+    linear = {m: extra["linear", m] / n for m in ("saga-sarah-fw", "negiar-sfw", "lu-freund-sfw")}
+    each = ", ".join(f"{label(m)} {size:.1f} n" for m, size in linear.items())
+    text = f"beyond Algorithm 1, n = {n}, d = {d}: Algorithm 2 {general:.2f} n d for general sums; for linear models only {each}"
+    return (HOLDS if min(linear.values()) > d / 2 else PART if general > 0.5 else NOT), text
+
+
+# the figures
+
+
+def _has_ours(panels: Sequence[Panel]) -> bool:
+    return any(curve.method in OURS for panel in panels for curve in panel.curves)
+
+
+def _figure_row(figure: Figure, panels: Sequence[Panel], command: str) -> Row:
+    """Each of the two algorithms against the best baseline; nothing to say without one of either."""
+    if not _has_ours(panels) or all(curve.method in OURS for panel in panels for curve in panel.curves):
+        return {}
+    choices = {"own steps against own steps": ("own", "own")}
+    if figure.factors:
+        choices |= {"own steps against tuned baselines": ("own", "tuned"), "all tuned": ("tuned", "tuned")}
+    ratios = {text: _ratios(panels, *steps) for text, steps in choices.items()}
+    text = "; ".join(
+        [f"own steps, against each baseline: {_against(panels)}", *(f"{t}: {_places(r)}" for t, r in ratios.items())]
+    )
+    rule = f"own steps: f - f_min at the end at most {COMPARABLE:g} times the best baseline's, each algorithm on each problem"
+    claim = f"Both algorithms are superior or comparable to the baselines ({figure.title})."
+    held = [ratio <= COMPARABLE for _, ratio in ratios["own steps against own steps"]]
+    on = ", ".join(dict.fromkeys(panel.source.text for panel in panels))
+    return _row(claim, "Section 5, Appendix D", rule, (_by_share(held), text), on, command)
+
+
+def _against(panels: Sequence[Panel]) -> str:
+    """In how many cases each baseline is not better by more than the factor, all with their own steps."""
+    baselines = dict.fromkeys(c.method for panel in panels for c in panel.curves if c.method not in OURS)
+    found = {name: [ratio <= COMPARABLE for _, ratio in _ratios(panels, "own", "own", name)] for name in baselines}
+    return ", ".join(f"{label(name)} {sum(held)} of {len(held)}" for name, held in found.items())
+
+
+def _ratios(panels: Sequence[Panel], ours: str, theirs: str, only: str | None = None) -> list[tuple[str, float]]:
+    """Each algorithm's f - f_min at the end over the best baseline's, or over that of one baseline."""
+    found = []
+    for panel in panels:
+        others = [c for c in panel.curves if c.steps == theirs and (c.method not in OURS if only is None else c.method == only)]
+        best = min(panel.excess(c) for c in others)
+        for curve in (c for c in panel.curves if c.method in OURS and c.steps == ours):
+            found.append((f"{panel.source.name} {OURS.index(curve.method) + 1}", panel.excess(curve) / best))
+    return found
+
+
+def _places(ratios: Sequence[tuple[str, float]]) -> str:
+    each = ", ".join(f"{name}: {ratio:.2g}" for name, ratio in ratios)
+    comparable, superior = (sum(ratio <= most for _, ratio in ratios) for most in (COMPARABLE, 1.0))
+    return f"comparable in {comparable} and superior in {superior} of {len(ratios)} cases (data and algorithm: ratio; {each})"
+
+
+def _well(panels: Sequence[Panel], command: str) -> Row:
+    """Whether the two algorithms, with their own steps, end below where they started."""
+    ends = [
+        (f"{panel.source.name} {panel.problem.set} {label(c.method)}", c.final < c.start)
+        for panel in panels
+        for c in panel.curves
+        if c.method in OURS and c.steps == "own"
+    ]
+    above = [name for name, below in ends if not below]
+    text = f"below the start in {len(ends) - len(above)} of {len(ends)} cases"
+    text += f"; above it: {', '.join(above)}" if above else ""
+    claim = "The algorithms perform well on different l1-constrained logistic regression problems, with nothing to tune."
+    rule = "with their own steps both end below the value at the start, on every problem that was run"
+    on = ", ".join(dict.fromkeys(panel.source.text for panel in panels))
+    return _row(claim, "Section 6", rule, (_by_share([below for _, below in ends]), text), on, command)
+
+
+def _sizes(table2: dict[str, Any]) -> Row:
+    """The paper's Table 2 against the data."""
+    same = {row[0]: (row[1], row[2]) == (row[4], row[5]) for row in table2["rows"] if row[5] != "-"}
+    wrong = [row for row in table2["rows"] if not same.get(row[0], True)]
+    text = f"as printed for {sum(same.values())} of {len(same)} data sets that are here"
+    text += "".join(f"; {row[0]}: printed n = {row[2]}, the file {row[3]} has n = {row[5]}" for row in wrong)
+    verdict = _by_share(list(same.values())) if same else UNDECIDED
+    claim = "The sizes of the data sets (Table 2)."
+    return _row(claim, "Section 5", "n and d as printed", (verdict, text), "", f"{COMMAND} table2")
+
+
+_EXPONENT = (
+    f"for both algorithms the 95 % intervals of both exponents end at most {SLACK:g} above the claimed ones (an exponent whose "
+    "interval begins above that does not hold, any other one is undecided)"
+)
+
+
+def _claimed(index: int, where: str) -> Claim:
+    rate = RATES[index]
+    return Claim(
+        f"{rate.grid[0].upper()}{rate.grid[1:]}: O({rate.text}), up to logarithms.", where, _EXPONENT, "rates", _rate(index)
+    )
+
+
+CLAIMS = (
+    _claimed(0, "Corollary 1, Table 1"),
+    _claimed(1, "Corollary 1, Section 4.1"),
+    _claimed(2, "Corollary 1, Section 4.1"),
+    _claimed(3, "Corollary 1, Section 4.1"),
+    _claimed(4, "Corollary 2, Table 1"),
+    _claimed(5, "Corollary 2, Table 1"),
+    _claimed(6, "Corollary 2, Table 1"),
+    _claimed(7, "Corollary 2, Table 1"),
+    Claim("Non-convex f: large batches are required for the better dependence of the component gradients on n.",
+          "Section 2, Small batches", "no step has at b = 1 the exponent of n that b = sqrt n has: runs can only refute it",
+          "rates", _big_batches),
+    Claim("The algorithms converge with all sizes of batches.",
+          "Section 2, Small batches", "the error falls more than 2 times over an 8 (quick) or 16 times larger budget",
+          "batches", _any_batch),
+    Claim("Convex f: for every b up to sqrt n the number of component gradients is the same.",
+          "Section 4.1", f"the error at b = 1 is at most {SAME:g} times that at b = sqrt n, at equal gradients", "batches",
+          _same_gradients),
+    Claim("Algorithm 2, which needs no full gradient, matches Algorithm 1.",
+          "Section 4.2", f"f - f_min at the end at most {COMPARABLE:g} times Algorithm 1's, on all convex problems",
+          "starts", _no_full_gradient),
+    Claim("An iteration of Algorithm 2 needs fewer component gradients than one of Algorithm 1 (2b against p n + 2b (1 - p)).",
+          "Section 4.2", "counted, on every problem", "starts", _cheaper),
+    Claim("Algorithm 2, Negiar et al. and Lu & Freund need O(nd) more memory.",
+          "Section 4.2", "the extra memory is of order n d for general sums and for linear models", "memory", _table_memory),
+)  # fmt: skip

@@ -1,0 +1,93 @@
+"""The ledger as Markdown: claims and verdicts, where each method ended, the studies' tables, how it was run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from extremal.files.outputs import printable, whole
+from extremal_lab.reproduction.spec import Figure
+
+Ended = tuple[Figure, list[str], list[list[str]]]  # a figure, and the table of where its methods ended
+
+
+def write_ledger(path: Path, said: dict[str, Any], done: Sequence[Ended]) -> None:
+    """Write what a report says as Markdown."""
+    with whole(path) as temporary:
+        temporary.write_text("\n".join(_lines(said, done)) + "\n", encoding="utf-8")
+
+
+def _lines(said: dict[str, Any], done: Sequence[Ended]) -> Iterator[str]:
+    yield f"# {plain(said['title'])}\n"
+    quick = " This is the quick version: fewer passes, seeds and trials." if said["quick"] else ""
+    yield f"Made {said['generated']} by extremal {said['versions']['extremal']}.{quick}"
+    yield from (f"\n**{plain(caution)}**" for caution in said["caution"])
+    yield from _verdicts(said["ledger"])
+    for figure, columns, rows in done:
+        tuned = "; own steps / tuned (the constant before the step)" if figure.factors else ""
+        yield f"\n## {plain(figure.title)}\n"
+        yield f"f - f_min at the end of {figure.passes:g} full gradients, median of {figure.seeds} seeds{tuned}.\n"
+        yield from table(columns, rows)
+    for study in said["studies"]:
+        yield f"\n## {plain(study['title'])}\n\n{plain(study['text'])}\n"
+        for held in study["tables"]:
+            yield from table(held["columns"], held["rows"])
+    yield "\n## How it was run\n"
+    yield from table(("what", "value"), [pair for part in ("settings", "versions", "machine") for pair in said[part].items()])
+
+
+def _verdicts(ledger: Sequence[dict[str, str]]) -> Iterator[str]:
+    if ledger:
+        yield "\n## Verdicts\n"
+        yield from table(("claim", "verdict", "measured", "it holds if", "on", "shown by"), map(_verdict, ledger))
+
+
+def _verdict(row: dict[str, str]) -> list[str]:
+    claim, verdict = f"{row['claim']} ({row['where']})", _Marked(f"**{plain(row['verdict'])}**")
+    return [claim, verdict, row["measured"], row["rule"], row["on"], _code(row["command"])]
+
+
+class _Marked(str):
+    """Markdown that we wrote; in any other text nothing is markup."""
+
+
+def plain(text: str) -> str:
+    r"""The text in which nothing is Markdown or HTML: names of files and data sets may hold anything.
+
+    Examples
+    --------
+    >>> print(plain("a_b [x](y) <img src=z> & *"))
+    a_b \[x\](y) &lt;img src=z> &amp; \*
+    """
+    text = printable(str(text)).replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"[\\`*\[\]~]", r"\\\g<0>", re.sub(r"\s", " ", text))
+
+
+def _code(text: str) -> _Marked:
+    """A code span, which no quote in the text can end."""
+    ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    space = " " if len(ticks) > 1 else ""
+    return _Marked(f"{ticks}{space}{printable(text)}{space}{ticks}")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    r"""A table in Markdown.
+
+    Examples
+    --------
+    >>> for line in table(("a", "b"), [[1, "x|y"]]):
+    ...     line
+    '| a | b |'
+    '|---|---|'
+    '| 1 | x\\|y |'
+    """
+    yield _row(columns)
+    yield "|" + "---|" * len(columns)
+    yield from map(_row, rows)
+
+
+def _row(cells: Sequence[Any]) -> str:
+    shown = (cell if isinstance(cell, _Marked) else plain(str(cell)) for cell in cells)
+    return "| " + " | ".join(re.sub(r"\s", " ", cell).replace("|", "\\|") for cell in shown) + " |"

@@ -1,0 +1,116 @@
+"""Results on disk, under a key of the task, the package's version and its commit: whole or absent, never stale."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import tempfile
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import extremal
+from extremal.checks import InputError
+from extremal.files.outputs import whole
+
+DIGEST = 32  # bytes of a SHA-256
+
+
+@cache
+def code() -> str:
+    """Version and commit of this package; with changes that are not committed, or without git, a digest of its sources.
+
+    Examples
+    --------
+    >>> code().split()[0] == extremal.__version__
+    True
+    """
+    folder = Path(extremal.__file__).parent
+    commit = _git(folder, "rev-parse", "--short=12", "HEAD") if _git(folder, "ls-files", "__init__.py") else ""
+    if commit and not _git(folder, "status", "--porcelain", "."):
+        return f"{extremal.__version__} {commit}"
+    return f"{extremal.__version__} {commit or 'no commit'} sources {_sources(folder)}"
+
+
+def _git(folder: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _sources(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def describe(task: Any) -> str:
+    """The task as text: its kind and every field, to the last bit."""
+    if isinstance(task, str):
+        return task
+    return json.dumps({"kind": type(task).__name__} | asdict(task), sort_keys=True)
+
+
+class Store:
+    """A folder of results. A file is an npz archive of the arrays and the task's text, and its SHA-256 after it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Store(Path(folder) / "runs").get("any task") is None
+    True
+    """
+
+    def __init__(self, folder: Path):
+        self.folder, self.code = folder, code()  # of the process that began: workers started later keep to it
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=folder):  # now, not after the first run
+                pass
+        except OSError as error:
+            raise InputError(f"{folder}: the results cannot be kept there ({error.strerror})") from None
+
+    def path(self, task: Any) -> Path:
+        """Where the result of a task is."""
+        key = hashlib.sha256(f"{self.code}\n{describe(task)}".encode()).hexdigest()
+        return self.folder / key[:2] / f"{key[2:]}.npz"
+
+    def get(self, task: Any) -> dict[str, np.ndarray] | None:
+        """The result, or None if there is none; a damaged file counts as none."""
+        path = self.path(task)
+        try:
+            return _unpacked(path.read_bytes(), describe(task))
+        except Exception:  # what a damaged archive raises depends on where it is damaged; it is made again in any case
+            return None
+
+    def put(self, task: Any, result: dict[str, np.ndarray]) -> None:
+        """Keep a result: written under another name first, then renamed."""
+        path = self.path(task)
+        path.parent.mkdir(exist_ok=True)
+        with whole(path) as temporary:
+            temporary.write_bytes(_packed(result, describe(task)))
+
+
+def _packed(result: dict[str, np.ndarray], text: str) -> bytes:
+    archive = io.BytesIO()
+    np.savez_compressed(archive, task=np.array(text), **result)  # type: ignore[arg-type]
+    return archive.getvalue() + hashlib.sha256(archive.getvalue()).digest()
+
+
+def _unpacked(held: bytes, text: str) -> dict[str, np.ndarray] | None:
+    """The arrays, if every byte is as it was written and they are the task's."""
+    archive, digest = held[:-DIGEST], held[-DIGEST:]
+    if hashlib.sha256(archive).digest() != digest:
+        return None
+    with np.load(io.BytesIO(archive), allow_pickle=False) as arrays:
+        result = {name: arrays[name] for name in arrays.files}
+    return result if str(result.pop("task")) == text else None

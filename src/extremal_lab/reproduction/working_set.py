@@ -1,0 +1,91 @@
+"""Linear models of many columns, solved on few of them: a minimum over an l1 ball or a simplex has few coordinates but zeros.
+
+    W <- W + those columns j outside with the largest score_j > max over i in W of score_i
+
+A score is what the oracle looks at: |g_j| for an l1 ball, -g_j for a simplex. With x_j = 0 outside of W the answer on W is a
+point of the whole set, and its gap there is that on W plus radius times what the largest score of all is above the largest in W.
+Reference: Massias, Gramfort, Salmon (2018), Celer: a fast solver for the lasso with dual extrapolation, for such sets and their
+doubling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from extremal.objectives.linear import LinearModel
+from extremal.sets.norms.balls import L1Ball
+from extremal.sets.simplices.plain import Simplex
+from extremal_lab.reproduction.interior import matrix
+
+FIRST = 100  # columns; at most so many join them then, and twice as many each time
+ROUNDS = 20  # at most
+ZERO = 1e-7  # of the largest coordinate is next to zero
+
+Sparse = L1Ball | Simplex  # the sets that stay themselves where coordinates are zero, and whose minima have many of these
+
+
+@dataclass(frozen=True)
+class Few:
+    """A point that is zero but on few columns, and what it took."""
+
+    x: np.ndarray
+    columns: int  # in the last round
+    rounds: int
+    steps: int  # Newton steps of all rounds
+
+
+def by_columns(
+    f: LinearModel,
+    C: Sparse,
+    solve: Callable[[LinearModel, Sparse], tuple[np.ndarray, int]],
+    enough: Callable[[np.ndarray, float, np.ndarray], bool],
+    most: int,
+) -> Few:
+    """Solve on more and more columns, until the answer is good enough on all of them, no more have room, or 20 rounds are over.
+
+    Parameters
+    ----------
+    f, C
+        The sum, convex, and the set, both on all columns.
+    solve : callable
+        (f, C) on few columns -> the minimiser there, and how many steps it took.
+    enough : callable
+        (x, f(x), grad f(x)) on all columns -> whether x will do.
+    most : int
+        Number of columns that are solved for at once, at most.
+
+    Examples
+    --------
+    >>> from extremal.losses import Squared
+    >>> f = LinearModel(Squared(), np.eye(200), np.arange(200.0))
+    >>> corner = lambda f, C: (C.lmo(f.grad(C.start())).to_array(), 1)
+    >>> found = by_columns(f, Simplex(2.0).on(200), corner, lambda x, value, g: True, most=150)
+    >>> found.x[195:], found.columns, found.rounds
+    (array([0., 0., 0., 0., 2.]), 100, 1)
+    """
+    W, rounds, steps = np.sort(_best(C, f.grad(C.start()), min(FIRST, most))), 0, 0
+    while True:
+        x, rounds = np.zeros(f.shape), rounds + 1
+        x[W], more = solve(LinearModel(f.loss, matrix(f.data, W), f.y), replace(C, shape=(len(W),)))
+        (value, g), steps = f.value_and_grad(x), steps + more
+        new = W if enough(x, value, g) else _next(W, x, _best(C, g, FIRST << (rounds - 1), W), most)
+        if rounds == ROUNDS or np.array_equal(new, W):
+            return Few(x, len(W), rounds, steps)
+        W = new
+
+
+def _best(C: Sparse, g: np.ndarray, count: int, W: np.ndarray | None = None) -> np.ndarray:
+    """The columns with the largest scores, at most so many; only those that are above all of W."""
+    score = np.abs(g) if isinstance(C, L1Ball) else -g
+    order = np.argsort(-score, kind="stable")[:count]
+    return order if W is None else order[score[order] > score[W].max()]
+
+
+def _next(W: np.ndarray, x: np.ndarray, joining: np.ndarray, most: int) -> np.ndarray:
+    """W and the ones that join it; if these are too many, those next to zero leave first, and as many join as have room."""
+    if len(W) + len(joining) > most:
+        W = W[np.abs(x[W]) > ZERO * np.abs(x).max()]
+    return np.union1d(W, joining[: most - len(W)])
