@@ -13,7 +13,7 @@ from cases import DIM, GRADIENTS, MATRIX, MOVES, SETS, STEPS, N, linear_only, mo
 import extremal as ex
 from extremal.gradients import table as tables
 from extremal.gradients.base import Phase
-from extremal.gradients.sampling import SECOND
+from extremal.objectives.sampling import SECOND
 
 A, B, W = np.linspace(-0.4, 0.3, DIM), np.linspace(0.2, -0.3, DIM), np.linspace(0.1, 0.5, DIM)  # three points
 LOOP = ex.OpenLoop()

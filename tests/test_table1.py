@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.gradients.sampling import SECOND
+from extremal.objectives.sampling import SECOND
 
 N, D, K, R, SEED = 30, 8, 200, 4.0, 3
 LOSS = {"logistic": ex.Logistic(), "nlls": ex.NonlinearLeastSquares()}

@@ -27,7 +27,6 @@ from .gradients.penalty import Penalised as Penalised
 from .gradients.saga import Sag as Sag
 from .gradients.saga import Saga as Saga
 from .gradients.saga_sarah import SagaSarah as SagaSarah
-from .gradients.sampling import Sampler as Sampler
 from .gradients.sarah import Sarah as Sarah
 from .gradients.spider import Spider as Spider
 from .gradients.substitute import Substitute as Substitute
@@ -110,6 +109,7 @@ from .objectives.completion import MatrixCompletion as MatrixCompletion
 from .objectives.intercept import InterceptModel as InterceptModel
 from .objectives.karcher import KarcherMean as KarcherMean
 from .objectives.linear import LinearModel as LinearModel
+from .objectives.sampling import Sampler as Sampler
 from .objectives.separable import Separable as Separable
 from .points.active import ActiveSet as ActiveSet
 from .points.composed import Combination as Combination
@@ -121,7 +121,7 @@ from .points.manifolds import Euclidean as Euclidean
 from .points.plain import Coordinate as Coordinate
 from .points.plain import DenseVertex as DenseVertex
 from .points.plain import SparseVertex as SparseVertex
-from .run.driver import minimize as minimize
+from .run.front import minimize as minimize
 from .run.loop import State as State
 from .run.loop import iterate as iterate
 from .run.many import ManyResult as ManyResult

@@ -27,10 +27,10 @@ from extremal.methods.base import Recipe
 from extremal.methods.parse import recipe
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
-from extremal.run.driver import minimize
+from extremal.objectives.reach import reaches, told_apart
+from extremal.run.front import minimize
 from extremal.run.paths import inside
 from extremal.run.result import Result, Status
-from extremal.sets.words.reach import reaches, told_apart
 from extremal.sets.words.read import Plan, read_constraint
 from extremal.sets.words.words import check_words
 

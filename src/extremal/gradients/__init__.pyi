@@ -11,7 +11,6 @@ from .penalty import Penalised as Penalised
 from .saga import Sag as Sag
 from .saga import Saga as Saga
 from .saga_sarah import SagaSarah as SagaSarah
-from .sampling import Sampler as Sampler
 from .sarah import Sarah as Sarah
 from .spider import Spider as Spider
 from .substitute import Substitute as Substitute

@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from extremal.gradients.sampling import Sampler
 from extremal.objectives.base import Objective
+from extremal.objectives.sampling import Sampler
 from extremal.points.vertex import Vertex
 
 Steps = tuple[tuple[float, Vertex], ...]  # the (eta, s) that led from x_prev to x, in order

@@ -10,9 +10,9 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Phase
-from extremal.gradients.sampling import Sampler
 from extremal.laws import Doubling, EpochLength, PowerLaw
 from extremal.objectives.base import Objective
+from extremal.objectives.sampling import Sampler
 
 Batch = int | PowerLaw | EpochLength
 Epoch = int | Doubling

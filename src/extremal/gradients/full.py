@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from extremal.gradients.base import Facts, Steps
-from extremal.gradients.sampling import Sampler
 from extremal.objectives.base import Objective
+from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients import batches
 from extremal.gradients.base import Facts, Steps
-from extremal.gradients.sampling import Sampler
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
+from extremal.objectives.sampling import Sampler
 
 PUBLISHED = PowerLaw(4.0, 9.0, -2 / 3)  # 4 / (t + 8)^(2/3), t = 1, 2, ...
 HARMONIC = PowerLaw(1.0, 1.0, -1.0)  # 1/t, t = 1, 2, ...

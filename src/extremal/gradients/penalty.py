@@ -11,9 +11,9 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Facts, Gradient, Phase, Steps, phase_of
-from extremal.gradients.sampling import Sampler
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
+from extremal.objectives.sampling import Sampler
 from extremal.sets.made.cuts import check_affine
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from extremal import checks
 from extremal.gradients.base import Facts, Steps
 from extremal.gradients.momentum import check_rho, weight
-from extremal.gradients.sampling import SECOND, Sampler
 from extremal.gradients.table import Table, TableEstimate
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
+from extremal.objectives.sampling import SECOND, Sampler
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Facts, Steps
-from extremal.gradients.sampling import Sampler
 from extremal.objectives.base import Objective
+from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from extremal import checks
 from extremal.gradients import batches
 from extremal.gradients.base import Facts, Phase, Steps
 from extremal.gradients.batches import Batch, Epoch
-from extremal.gradients.sampling import Sampler
 from extremal.objectives.base import Objective
+from extremal.objectives.sampling import Sampler
 from extremal.points.manifolds import Euclidean, Manifold
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Facts, Gradient, Phase, Steps, phase_of
-from extremal.gradients.sampling import Sampler
 from extremal.objectives.base import Objective, Rows
+from extremal.objectives.sampling import Sampler
 
 
 def metropolis(adjacency: Any) -> np.ndarray:

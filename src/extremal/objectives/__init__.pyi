@@ -4,4 +4,5 @@ from .completion import MatrixCompletion as MatrixCompletion
 from .intercept import InterceptModel as InterceptModel
 from .karcher import KarcherMean as KarcherMean
 from .linear import LinearModel as LinearModel
+from .sampling import Sampler as Sampler
 from .separable import Separable as Separable

@@ -1,4 +1,4 @@
-from .driver import minimize as minimize
+from .front import minimize as minimize
 from .loop import State as State
 from .loop import iterate as iterate
 from .many import ManyResult as ManyResult

@@ -11,12 +11,12 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.gradients.base import Estimate
-from extremal.gradients.sampling import Sampler
 from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.names import as_recipe
 from extremal.moves.base import Move, Point
 from extremal.objectives.base import Objective
 from extremal.objectives.linear import LinearModel
+from extremal.objectives.sampling import Sampler
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import freeze, start, wide
 from extremal.run import bursts

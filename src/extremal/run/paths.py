@@ -14,7 +14,8 @@ from extremal.checks import InputError
 from extremal.methods.base import Recipe
 from extremal.objectives.base import Objective
 from extremal.points.iterates import farthest, freeze
-from extremal.run.driver import check_budget, drive
+from extremal.run.driver import drive
+from extremal.run.front import check_budget
 from extremal.run.loop import Setup, State, check_objective, prepare
 from extremal.run.result import Result
 from extremal.sets.base import ConvexSet, Projectable, counted

@@ -19,14 +19,14 @@ from extremal.methods.base import Budget
 from extremal.methods.names import as_recipe
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
+from extremal.objectives.reach import CONSTANT, reaches, told_apart
 from extremal.rounding.exact import settle, violation
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.run.paths import inside
 from extremal.run.result import Record, Result, Trace
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import Product
 from extremal.sets.simplices.plain import Box
-from extremal.sets.words.reach import CONSTANT, reaches, told_apart
 from extremal.sets.words.read import read_constraint
 from extremal.sklearn.certified import bound, ended
 

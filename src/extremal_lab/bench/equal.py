@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from extremal.methods.base import Recipe
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.run.result import Record, Result
 from extremal.sets.norms.balls import L1Ball
 from extremal_lab.bench.problems import NEVER

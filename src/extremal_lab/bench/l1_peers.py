@@ -22,7 +22,7 @@ import numpy as np
 from extremal.losses.margin import Logistic
 from extremal.methods.base import Recipe
 from extremal.objectives.linear import LinearModel
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.sets.norms.balls import L1Ball
 from extremal_lab.bench.children import ChildError, output
 from extremal_lab.bench.l1_problems import RADII, L1Case, cases

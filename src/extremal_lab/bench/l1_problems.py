@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from extremal.losses.margin import Logistic
 from extremal.objectives.linear import LinearModel
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.sets.norms.balls import L1Ball
 from extremal_lab.bench.problems import Problem, named
 from extremal_lab.reproduction.reference import reference

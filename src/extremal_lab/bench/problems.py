@@ -15,7 +15,7 @@ from extremal.files import datasets
 from extremal.losses.margin import Logistic
 from extremal.methods.base import Recipe
 from extremal.objectives.linear import LinearModel
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.run.result import Record, Result
 from extremal.sets.norms.balls import L1Ball
 

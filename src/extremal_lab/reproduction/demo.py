@@ -13,7 +13,7 @@ from rich.table import Table
 from extremal.files.outputs import terminal, whole
 from extremal.losses.margin import Logistic
 from extremal.objectives.linear import LinearModel
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.run.result import Record, Result
 from extremal.sets.norms.balls import L1Ball
 from extremal_lab.reproduction import standins

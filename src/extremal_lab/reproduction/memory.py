@@ -11,7 +11,7 @@ import numpy as np
 from extremal.methods.parse import recipe
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.separable import Separable
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.sets.norms.balls import L1Ball
 from extremal_lab.reproduction.sources import Source, objective
 

@@ -15,7 +15,7 @@ from extremal.losses.margin import Logistic, NonlinearLeastSquares
 from extremal.methods.atoms import BlendedPairwiseFW
 from extremal.objectives.base import Objective
 from extremal.objectives.linear import LinearModel
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import LineSearch
 from extremal_lab.reproduction.interior import Curved, descend, polish

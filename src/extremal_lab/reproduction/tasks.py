@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from extremal.methods.parse import Tuned, recipe
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.run.result import Record
 from extremal.sets import parse
 from extremal_lab.reproduction.reference import reference

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from extremal.gradients.base import Gradient, Phase
-from extremal.gradients.sampling import SECOND, Sampler
 from extremal.kernels.codes import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, SNAPSHOT, TABLE
+from extremal.objectives.sampling import SECOND, Sampler
 from extremal.points.manifolds import Euclidean
 
 NONE = np.zeros(0)

@@ -12,7 +12,6 @@ import numpy as np
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
-from extremal.gradients.sampling import Sampler
 from extremal.kernels.codes import FILL, SHIFT, TABLE
 from extremal.kernels.views import locked
 from extremal.losses.margin import compiled
@@ -20,6 +19,7 @@ from extremal.methods.base import Method
 from extremal.moves.base import Point
 from extremal.moves.vertex import VertexMove
 from extremal.objectives.linear import LinearModel
+from extremal.objectives.sampling import Sampler
 from extremal.points.iterates import freeze
 from extremal.run.bursts.estimators import NONE, Part, part
 from extremal.run.bursts.sets import Vertices, vertices

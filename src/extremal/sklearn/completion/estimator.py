@@ -20,7 +20,7 @@ from extremal.objectives.completion import Centre, MatrixCompletion
 from extremal.points.factored import FactoredMatrix
 from extremal.points.iterates import inner
 from extremal.rounding.exact import settle, violation
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.sets.simplices.plain import UnitSimplex
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.sklearn.certified import Certificate, bound, check_options, ended, report, seed_of

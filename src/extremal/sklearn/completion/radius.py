@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from extremal.objectives.completion import MatrixCompletion
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.sklearn.completion.filling import mean_square
 

@@ -16,7 +16,7 @@ from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import wide
 from extremal.rounding.exact import settle
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.run.paths import path
 from extremal.run.result import Result
 from extremal.sets.norms.balls import L1Ball

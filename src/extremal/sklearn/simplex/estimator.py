@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from extremal import checks
 from extremal.objectives.intercept import InterceptModel
 from extremal.rounding.exact import settle, violation
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices.plain import Simplex, UnitSimplex
 from extremal.sklearn.certified import Certificate, bound, check_options, ended, read_weights, report, seed_of

@@ -27,7 +27,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.objectives.linear import LinearModel
 from extremal.rounding.exact import settle, violation
-from extremal.run.driver import minimize
+from extremal.run.front import minimize
 from extremal.sets.simplices.plain import Simplex
 from extremal.sklearn.certified import Certificate, bound, ended, read_weights, report
 from extremal.sklearn.hints import Folds, Models
