@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import cases
@@ -17,6 +18,7 @@ from extremal.objectives import base
 from extremal.points import manifolds
 
 SOURCE = Path(ex.__file__).parent
+LABORATORY = SOURCE.parent / "extremal_lab"
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each room may import those before it only
     "support", "checks", "laws", "kernels", "points", "quadratic", "sets", "rounding", "data", "losses", "objectives",
@@ -111,6 +113,31 @@ def test_only_objectives_know_of_data(module):
 @pytest.mark.parametrize("module", [m for m in MODULES if layer(m) == "sets"])
 def test_sets_know_only_what_points_and_vertices_are(module):
     assert {layer(name) for name in imports(MODULES[module])} <= {"support", "checks", "points", "sets"}
+
+
+def test_the_map_is_the_order():
+    text = (SOURCE.parents[1] / "docs" / "design.md").read_text()
+    rows = text.partition("## The map")[2].partition("## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) == ORDER
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_library_knows_nothing_of_the_laboratory(module):
+    for node in ast.walk(tree(MODULES[module])):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert not [name for name in names if name.startswith("extremal_lab")]
+
+
+@pytest.mark.parametrize("path", sorted(LABORATORY.rglob("*.py")), ids=lambda path: str(path.relative_to(LABORATORY)))
+def test_the_laboratory_uses_public_names(path):
+    """Names of the library or of a room; and what commands share."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "extremal":
+            if node.module in ("extremal.checks", "extremal.cli.common", "extremal.cli.data", "extremal.files.datasets"):
+                continue
+            known = import_module(node.module).__all__
+            assert {alias.name for alias in node.names} <= set(known), f"{path.name}:{node.lineno}"
 
 
 # the text

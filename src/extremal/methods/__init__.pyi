@@ -26,6 +26,9 @@ from .newton import NewtonFW as NewtonFW
 from .nonconvex_sliding import FCGS as FCGS
 from .nonconvex_sliding import NCGS as NCGS
 from .nonconvex_sliding import NCGSVR as NCGSVR
+from .parse import Tuned as Tuned
+from .parse import full_name as full_name
+from .parse import recipe as recipe
 from .reddi import SFW as SFW
 from .reddi import SVFW as SVFW
 from .reddi import SagaFW as SagaFW

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from extremal.methods.base import Recipe
-from extremal.run.front import minimize
-from extremal.run.result import Record, Result
-from extremal.sets.norms.balls import L1Ball
+from extremal.methods import Recipe
+from extremal.run import Record, Result, minimize
+from extremal.sets import L1Ball
 from extremal_lab.bench.problems import NEVER
 from extremal_lab.bench.timing import enough, seconds
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.methods.base import Recipe
-from extremal.methods.sarah import SagaSarahFW, SarahFW
+from extremal.methods import Recipe, SagaSarahFW, SarahFW
 from extremal_lab.bench.problems import generated, per_iteration, run
 from extremal_lab.bench.timing import Found, Measurement, against, enough, exponent, seconds
 

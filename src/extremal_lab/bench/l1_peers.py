@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from extremal.losses.margin import Logistic
-from extremal.methods.base import Recipe
-from extremal.objectives.linear import LinearModel
-from extremal.run.front import minimize
-from extremal.sets.norms.balls import L1Ball
+from extremal.losses import Logistic
+from extremal.methods import Recipe
+from extremal.objectives import LinearModel
+from extremal.run import minimize
+from extremal.sets import L1Ball
 from extremal_lab.bench.children import ChildError, output
 from extremal_lab.bench.l1_problems import RADII, L1Case, cases
 from extremal_lab.bench.peer_l1 import PEERS, PRECISIONS

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 
-from extremal.losses.margin import Logistic
-from extremal.objectives.linear import LinearModel
-from extremal.run.front import minimize
-from extremal.sets.norms.balls import L1Ball
+from extremal.losses import Logistic
+from extremal.objectives import LinearModel
+from extremal.run import minimize
+from extremal.sets import L1Ball
 from extremal_lab.bench.problems import Problem, named
 from extremal_lab.reproduction.reference import reference
 

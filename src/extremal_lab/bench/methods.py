@@ -6,12 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from extremal.methods.base import Recipe
-from extremal.methods.classic import FrankWolfe
-from extremal.methods.linear import LuFreundSFW, NegiarSFW
-from extremal.methods.momentum import MomentumSFW, OneSampleSFW
-from extremal.methods.reddi import SVFW, SagaFW
-from extremal.methods.sarah import SagaSarahFW, SarahFW
+from extremal.methods import (
+    SVFW,
+    FrankWolfe,
+    LuFreundSFW,
+    MomentumSFW,
+    NegiarSFW,
+    OneSampleSFW,
+    Recipe,
+    SagaFW,
+    SagaSarahFW,
+    SarahFW,
+)
 from extremal_lab.bench.problems import Problem, hundredth, named, per_pass, run
 from extremal_lab.bench.timing import Found, Measurement, enough, in_turns, seconds
 

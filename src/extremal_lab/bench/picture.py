@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import Any
 
 from extremal.checks import InputError
-from extremal.files.outputs import whole
+from extremal.files import whole
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#999999", "#b07aa1", "#56b4e9", "#000000")
 COLUMNS = 4

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from extremal.losses.margin import NonlinearLeastSquares
-from extremal.methods.base import Recipe
-from extremal.methods.parse import recipe
-from extremal.objectives.linear import LinearModel
-from extremal.sets.norms.balls import L1Ball
+from extremal.losses import NonlinearLeastSquares
+from extremal.methods import Recipe, recipe
+from extremal.objectives import LinearModel
+from extremal.sets import L1Ball
 from extremal_lab.bench.equal import Case, Contest, Ran, Solver, at_gradients, at_times, solver
 from extremal_lab.bench.problems import Problem, hundredth, named
 from extremal_lab.bench.timing import Found, Measurement

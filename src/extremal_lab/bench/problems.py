@@ -12,12 +12,11 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from extremal.files import datasets
-from extremal.losses.margin import Logistic
-from extremal.methods.base import Recipe
-from extremal.objectives.linear import LinearModel
-from extremal.run.front import minimize
-from extremal.run.result import Record, Result
-from extremal.sets.norms.balls import L1Ball
+from extremal.losses import Logistic
+from extremal.methods import Recipe
+from extremal.objectives import LinearModel
+from extremal.run import Record, Result, minimize
+from extremal.sets import L1Ball
 
 C = L1Ball(20.0)
 NEVER = 1e18  # passes between rows of a trace: only the first state and the last one are recorded

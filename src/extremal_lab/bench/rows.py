@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extremal.losses.margin import Logistic
-from extremal.objectives.linear import LinearModel
-from extremal.sets.norms.balls import L1Ball
+from extremal.losses import Logistic
+from extremal.objectives import LinearModel
+from extremal.sets import L1Ball
 from extremal_lab.bench.iterations import power
 from extremal_lab.bench.problems import generated
 from extremal_lab.bench.timing import Found, Measurement, enough, in_turns, seconds

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from extremal.objectives.linear import LinearModel
+from extremal.objectives import LinearModel
 from extremal_lab.bench.iterations import METHODS, power
 from extremal_lab.bench.machine import free_memory, largest_cache
 from extremal_lab.bench.problems import Problem, generated, hundredth, per_pass, run

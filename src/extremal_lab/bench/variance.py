@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from extremal.losses.margin import Logistic
-from extremal.methods.classic import FrankWolfe
-from extremal.objectives.linear import LinearModel
+from extremal.losses import Logistic
+from extremal.methods import FrankWolfe
+from extremal.objectives import LinearModel
 from extremal_lab.bench.problems import hundredth, named, run
 from extremal_lab.bench.timing import Found, Measurement
 

@@ -9,7 +9,7 @@ import typer
 
 from extremal.checks import InputError
 from extremal.cli.common import one_line
-from extremal.files.outputs import check_out, terminal
+from extremal.files import check_out, terminal
 from extremal_lab.bench.worker import PARTS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from extremal.cli.common import one_line
-from extremal.files.outputs import check_out, terminal
+from extremal.files import check_out, terminal
 
 
 @one_line()

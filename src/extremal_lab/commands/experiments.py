@@ -15,8 +15,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.cli.common import one_line
 from extremal.cli.data import TABLE2, fetch_shown, print_table2, table2_cells
-from extremal.files import datasets
-from extremal.files.outputs import terminal
+from extremal.files import datasets, terminal
 
 if TYPE_CHECKING:
     from extremal_lab.reproduction.plan import Work
@@ -104,8 +103,8 @@ def compare(
 
 def _check_names(methods: tuple[str, ...], sets: list[str], loss: str) -> None:
     """Refuse what cannot be read before any data are."""
-    from extremal.losses.margin import LOSSES
-    from extremal.methods.parse import recipe
+    from extremal.losses import LOSSES
+    from extremal.methods import recipe
     from extremal.sets import parse
 
     checks.one_of("loss", loss, LOSSES)

@@ -10,12 +10,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from extremal.files.outputs import terminal, whole
-from extremal.losses.margin import Logistic
-from extremal.objectives.linear import LinearModel
-from extremal.run.front import minimize
-from extremal.run.result import Record, Result
-from extremal.sets.norms.balls import L1Ball
+from extremal.files import terminal, whole
+from extremal.losses import Logistic
+from extremal.objectives import LinearModel
+from extremal.run import Record, Result, minimize
+from extremal.sets import L1Ball
 from extremal_lab.reproduction import standins
 from extremal_lab.reproduction.colours import OTHERS, colours
 from extremal_lab.reproduction.extras import check_extra

@@ -24,13 +24,10 @@ from scipy.special import expit
 
 from extremal import checks
 from extremal.checks import NonFiniteError
-from extremal.data.base import Data
-from extremal.data.csr import CSR
-from extremal.data.dense import Dense
-from extremal.losses.base import Loss
-from extremal.losses.margin import Huber, Logistic, NonlinearLeastSquares, Squared
-from extremal.objectives.linear import LinearModel
-from extremal.points.plain import Coordinate
+from extremal.data import CSR, Data, Dense
+from extremal.losses import Huber, Logistic, Loss, NonlinearLeastSquares, Squared
+from extremal.objectives import LinearModel
+from extremal.points import Coordinate
 from extremal_lab.reproduction.lifts import Lift, to_boundary
 
 STEPS = 300  # Newton steps, at most

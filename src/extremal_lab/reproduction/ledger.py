@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.methods.names import METHODS
+from extremal.methods import METHODS
 from extremal_lab.reproduction.plan import Panel
 from extremal_lab.reproduction.rates import GRIDS, LOGISTIC, RATES, SLACK
 from extremal_lab.reproduction.report import label

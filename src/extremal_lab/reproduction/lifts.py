@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
-from extremal.sets.base import ConvexSet
-from extremal.sets.norms.balls import L1Ball, L2Ball, LinfBall
-from extremal.sets.simplices.plain import Box, Simplex
+from extremal.sets import Box, ConvexSet, L1Ball, L2Ball, LinfBall, Simplex
 
 BOUNDARY = 0.995  # of the way to the boundary, at most
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from extremal.files.outputs import printable, whole
+from extremal.files import printable, whole
 from extremal_lab.reproduction.spec import Figure
 
 Ended = tuple[Figure, list[str], list[list[str]]]  # a figure, and the table of where its methods ended

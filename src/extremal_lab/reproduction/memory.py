@@ -8,11 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from extremal.methods.parse import recipe
-from extremal.objectives.linear import LinearModel
-from extremal.objectives.separable import Separable
-from extremal.run.front import minimize
-from extremal.sets.norms.balls import L1Ball
+from extremal.methods import recipe
+from extremal.objectives import LinearModel, Separable
+from extremal.run import minimize
+from extremal.sets import L1Ball
 from extremal_lab.reproduction.sources import Source, objective
 
 

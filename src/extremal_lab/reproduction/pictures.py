@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.files.outputs import whole
+from extremal.files import whole
 from extremal_lab.reproduction.colours import Colour, colours, is_ours
 from extremal_lab.reproduction.plan import Curve, Panel
 from extremal_lab.reproduction.report import labels

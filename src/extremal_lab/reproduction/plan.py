@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from extremal.files import datasets
-from extremal.methods.parse import full_name
+from extremal.methods import full_name
 from extremal_lab.reproduction.pool import Results, Seen, run_all
 from extremal_lab.reproduction.sources import Source, resolve
 from extremal_lab.reproduction.spec import TUNING_SEED, Figure, Problem

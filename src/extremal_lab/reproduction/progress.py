@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from extremal.files.outputs import printable, terminal
+from extremal.files import printable, terminal
 
 LINE_EVERY = 10.0  # seconds
 

@@ -11,13 +11,12 @@ from typing import cast
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.losses.margin import Logistic, NonlinearLeastSquares
-from extremal.methods.atoms import BlendedPairwiseFW
-from extremal.objectives.base import Objective
-from extremal.objectives.linear import LinearModel
-from extremal.run.front import minimize
-from extremal.sets.base import ConvexSet
-from extremal.steps.adaptive import LineSearch
+from extremal.losses import Logistic, NonlinearLeastSquares
+from extremal.methods import BlendedPairwiseFW
+from extremal.objectives import LinearModel, Objective
+from extremal.run import minimize
+from extremal.sets import ConvexSet
+from extremal.steps import LineSearch
 from extremal_lab.reproduction.interior import Curved, descend, polish
 from extremal_lab.reproduction.lifts import Lift, lift
 from extremal_lab.reproduction.working_set import Sparse, by_columns

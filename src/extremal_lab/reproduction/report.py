@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import rankdata
 
-from extremal.files.outputs import cells, terminal, to_json, whole
-from extremal.methods.names import METHODS as ALL
+from extremal.files import cells, terminal, to_json, whole
+from extremal.methods import METHODS as ALL
 from extremal_lab.reproduction.colours import colours, is_ours
 from extremal_lab.reproduction.plan import Curve, Panel
 from extremal_lab.reproduction.spec import INSIDE, METHODS, OURS, TUNING_SEED, Figure, transient

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from extremal.checks import InputError
-from extremal.files.outputs import check_out
+from extremal.files import check_out
 from extremal_lab.reproduction import pictures, report
 from extremal_lab.reproduction.colours import colours
 from extremal_lab.reproduction.markdown import write_ledger

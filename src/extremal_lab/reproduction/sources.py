@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from extremal import checks
 from extremal.checks import InputError
 from extremal.files import datasets, tables
-from extremal.losses.margin import LOSSES
-from extremal.objectives.linear import LinearModel
+from extremal.losses import LOSSES
+from extremal.objectives import LinearModel
 from extremal_lab.reproduction import standins
 
 

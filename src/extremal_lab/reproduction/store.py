@@ -16,7 +16,7 @@ import numpy as np
 
 import extremal
 from extremal.checks import InputError
-from extremal.files.outputs import whole
+from extremal.files import whole
 
 DIGEST = 32  # bytes of a SHA-256
 

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from extremal.methods.parse import Tuned, recipe
-from extremal.run.front import minimize
-from extremal.run.result import Record
+from extremal.methods import Tuned, recipe
+from extremal.run import Record, minimize
 from extremal.sets import parse
 from extremal_lab.reproduction.reference import reference
 from extremal_lab.reproduction.sources import Source, objective

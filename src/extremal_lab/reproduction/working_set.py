@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from extremal.objectives.linear import LinearModel
-from extremal.sets.norms.balls import L1Ball
-from extremal.sets.simplices.plain import Simplex
+from extremal.objectives import LinearModel
+from extremal.sets import L1Ball, Simplex
 from extremal_lab.reproduction.interior import matrix
 
 FIRST = 100  # columns; at most so many join them then, and twice as many each time

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from extremal.checks import InputError
-from extremal.files.outputs import to_json, whole
+from extremal.files import to_json, whole
 from extremal_lab.reproduction.colours import OTHERS, STRONG
 
 SCRIPTS = ("data.js", "plots.js", "view.js", "page.js")  # in this order: each may use those before it as it is read
