@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.moves.corrective import minimise, project
 from extremal.points.stacks import Factors, Few, Mixed, Rows, stack
-from extremal.run.counting import CountedSet
+from extremal.run.counted_set import CountedSet
 
 RNG = np.random.default_rng(0)
 ATOM_MOVES = (ex.Away(), ex.Pairwise(), ex.BlendedPairwise(), ex.FullyCorrective())

@@ -10,7 +10,7 @@ import pytest
 import extremal as ex
 from extremal import FactoredMatrix, InputError, NuclearBall
 from extremal.moves.low_rank.factors import Decomposition, FactorProblem, descend
-from extremal.sets.spectral.lanczos import ritz
+from extremal.sets.spectral.leading import ritz
 
 
 def completion(loss=None, shape=(30, 40), count=500, rank=2, noise=0.1, seed=0):

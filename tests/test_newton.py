@@ -10,11 +10,12 @@ from scipy.optimize import minimize as scipy_minimize
 
 import extremal as ex
 from extremal.kernels import master
+from extremal.kernels import weights as compiled_weights
 from extremal.kernels.elementary import exp_negative, log1p_unit
 from extremal.kernels.terms import line, terms
 from extremal.losses.margin import compiled
-from extremal.moves.newton import model, spikes
-from extremal.moves.newton.model import armijo
+from extremal.moves.newton import model, search, spikes
+from extremal.moves.newton.search import armijo
 from extremal.moves.newton.spikes import coordinates, least
 from extremal.objectives import hessians
 from extremal.objectives.on_columns import has_slices, sliced
@@ -146,12 +147,12 @@ def test_rounds_never_increase_the_function():
 
 def test_the_compiled_forms_have_the_same_constants():
     for name in ("RIDGE", "FLAT", "TRIES", "NOTHING", "ROUNDS"):
-        assert getattr(master, name) == getattr(simplex, name)
+        assert getattr(compiled_weights, name) == getattr(simplex, name)
     for name in ("INNER", "EARLY"):
         assert getattr(master, name) == getattr(spikes, name)
-    for name in ("SUFFICIENT", "TAIL", "OUTWARD"):
+    for name in ("TAIL", "OUTWARD"):
         assert getattr(master, name) == getattr(model, name)
-    assert model.UNSEEN[1] == master.UNSEEN
+    assert (search.SUFFICIENT, search.UNSEEN[1]) == (master.SUFFICIENT, master.UNSEEN)
 
 
 # slices
@@ -181,7 +182,7 @@ def test_many_columns_go_by_products(monkeypatch):
     f = problem(ex.Logistic(), sparse=True)
     part, z = sliced(f, np.arange(1, 12)), f.margins(np.full(12, 0.1))
     H = part.hessian(z)
-    monkeypatch.setattr("extremal.objectives.on_columns._OfRows.most", 5)
+    monkeypatch.setattr("extremal.objectives.column_blocks.RowBlock.most", 5)
     products = part.hessian(z)
     assert not isinstance(products, np.ndarray)
     np.testing.assert_allclose(products.diagonal(), H.diagonal(), atol=1e-14)
@@ -359,7 +360,7 @@ def test_a_sample_counts_its_rows():
 
 def test_every_product_with_a_hessian_counts(monkeypatch):
     f, asked = problem(ex.Logistic(), n=12_000, sparse=True), []
-    monkeypatch.setattr("extremal.objectives.on_columns._OfRows.most", 3)
+    monkeypatch.setattr("extremal.objectives.column_blocks.RowBlock.most", 3)
     matmul = hessians.Products.__matmul__
     monkeypatch.setattr(hessians.Products, "__matmul__", lambda self, u: asked.append(1) or matmul(self, u))
     r = ex.minimize(f, ex.L1Ball(1.0), ex.NewtonFW(parts=1), tol=1e-8)

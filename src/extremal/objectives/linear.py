@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from functools import cached_property
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.data.norms import lambda_max
 from extremal.kernels import parts
-from extremal.losses.base import Loss, MultiLoss, check_targets
+from extremal.losses.base import Loss, check_targets
 from extremal.losses.margin import compiled
 from extremal.losses.multi import Bends
 from extremal.losses.over_rows import CHUNK, Along, derivs_of, mean_of, mean_second_of, second_of
 from extremal.losses.weighted import unweighted, weights_of, with_weights
 from extremal.objectives.base import Rows, Segment
+from extremal.objectives.protocols import Known, Ordered, outputs_of
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
 
@@ -70,7 +71,7 @@ class LinearModel:
             raise InputError(f"`LinearModel(loss=...)` must be a loss such as Logistic(), got {loss!r}")
         self.loss: Loss = loss
         self.data: Data = as_data(A)
-        self.deriv_shape: tuple[int, ...] = _outputs(loss, self.data)
+        self.deriv_shape: tuple[int, ...] = outputs_of(loss, self.data)
         self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0])
         if weights is not None:
             self.loss, self.y = with_weights(loss, self.y, weights)
@@ -125,7 +126,7 @@ class LinearModel:
         >>> f.order, f.y, f.blocks
         (array([2, 0, 1]), array([3., 1., 2.]), True)
         """
-        if not isinstance(self.data, _Ordered):
+        if not isinstance(self.data, Ordered):
             raise InputError(f"`shuffled` takes dense and sparse rows, got {self.data!r}")
         order = np.random.default_rng(checks.whole("shuffled", "seed", seed, 0)).permutation(self.n)
         new = self._with(self.data.take(order), self.y[order])
@@ -260,7 +261,7 @@ class LinearModel:
 
     def sample(self, rows: np.ndarray) -> LinearModel:
         """The mean over some of the components alone: a copy of these rows."""
-        if not isinstance(self.data, _Ordered):
+        if not isinstance(self.data, Ordered):
             raise InputError(f"`sample` takes dense and sparse rows, got {self.data!r}")
         new = self._with(self.data.take(rows), self.y[rows])
         new.blocks, new.order = False, None
@@ -283,7 +284,7 @@ class LinearModel:
 
     @cached_property
     def _lambda_max(self) -> float:
-        known = isinstance(self.data, _Known) and self.weights is None
+        known = isinstance(self.data, Known) and self.weights is None
         return self.data.lambda_max() if known else lambda_max(self.data, self.weights)  # type: ignore[attr-defined]
 
     @cached_property
@@ -291,26 +292,3 @@ class LinearModel:
         """L_i = curvature * |a_i|^2; the paper's Lt is the root of the mean of their squares."""
         rows = unweighted(self.loss).curvature * self.data.row_norms2().astype(np.float64)
         return rows if self.weights is None else rows * self.weights
-
-
-@runtime_checkable
-class _Ordered(Protocol):
-    """Data that can be copied in another order."""
-
-    def take(self, order: np.ndarray) -> Data: ...
-
-
-@runtime_checkable
-class _Known(Protocol):
-    """Data that know the largest eigenvalue of A'A."""
-
-    def lambda_max(self) -> float: ...
-
-
-def _outputs(loss: Loss, data: Data) -> tuple[int, ...]:
-    """Shape of a row of margins."""
-    if not isinstance(loss, MultiLoss):
-        return ()
-    if len(data.shape) != 2:
-        raise InputError(f"`LinearModel(loss=...)`: {loss!r} has several outputs, and takes rows of features only as data")
-    return (loss.outputs,)

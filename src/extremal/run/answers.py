@@ -9,9 +9,9 @@ import numpy as np
 from extremal import checks
 from extremal.objectives.base import Objective
 from extremal.points.iterates import wide
-from extremal.run.counting import CountedSet
+from extremal.run.counted_set import CountedSet
 from extremal.run.result import Certificate
-from extremal.sets.base import Unsure, counted
+from extremal.support.asked import Unsure, counted
 
 CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether a point is in the set
 LARGE = 10**7  # entries of a point up to which its rounding is looked at

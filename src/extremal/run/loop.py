@@ -21,9 +21,11 @@ from extremal.points.active import ActiveSet
 from extremal.points.iterates import freeze, start, wide
 from extremal.run import bursts
 from extremal.run.bursts.run import Burst, Reach
-from extremal.run.counting import CountedObjective, CountedSet
+from extremal.run.counted_set import CountedSet
+from extremal.run.counting import CountedObjective
 from extremal.run.result import Calls, Certificate
-from extremal.sets.base import ConvexSet, counted
+from extremal.sets.base import ConvexSet
+from extremal.support.asked import counted
 
 
 @dataclass(frozen=True)

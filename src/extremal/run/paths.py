@@ -18,7 +18,8 @@ from extremal.run.driver import drive
 from extremal.run.front import check_budget
 from extremal.run.loop import Setup, State, check_objective, prepare
 from extremal.run.result import Result
-from extremal.sets.base import ConvexSet, Projectable, counted
+from extremal.sets.base import ConvexSet, Projectable
+from extremal.support.asked import counted
 
 
 def path(

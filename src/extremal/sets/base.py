@@ -6,9 +6,7 @@ import dataclasses
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -16,6 +14,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError, OutsideError
 from extremal.points.vertex import Vertex, dot64, least
+from extremal.support.asked import ASKED
 
 BELOW = 1e-4  # share of its two terms by which a gap may be negative; a point that is outside by rounding gets there
 ORTHOGONAL = 1e-9  # share of |x| |g| that <g, x> may be by rounding
@@ -185,52 +184,13 @@ class Warm(Protocol):
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex: ...
 
 
-class Unsure(Exception):
-    """A question about a set has taken as many calls of its oracle as it may take."""
-
-
-class Asked:
-    """How many times oracles were asked, and may be."""
-
-    def __init__(self, limit: float):
-        self.calls, self.limit = 0, limit
-
-    def count(self, call: Callable[[], Any]) -> Any:
-        """Make a call that counts as one; the calls that it makes of the oracles of parts do not count again."""
-        if self.calls >= self.limit:
-            raise Unsure
-        self.calls += 1
-        token = _ASKED.set(None)
-        try:
-            return call()
-        finally:
-            _ASKED.reset(token)
-
-
-_ASKED: ContextVar[Asked | None] = ContextVar("extremal_asked", default=None)
-
-
-@contextmanager
-def counted(limit: float = math.inf) -> Iterator[Asked]:
-    """Count the calls of oracles inside: a set may ask its own for ``start``, ``diameter`` and ``contains``.
-
-    `Unsure` is raised by the call that would exceed the limit.
-    """
-    asked = Asked(limit)
-    token = _ASKED.set(asked)
-    try:
-        yield asked
-    finally:
-        _ASKED.reset(token)
-
-
 def _checked(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """The method of a set, for arrays of numbers that fit its shape only."""
     argument, oracle = "g" if name.startswith("lmo") else "x", name.startswith("lmo")
 
     @functools.wraps(method)
     def call(self: ConvexSet, a: Any, *args: Any, **options: Any) -> Any:
-        if oracle and (asked := _ASKED.get()) is not None:
+        if oracle and (asked := ASKED.get()) is not None:
             return asked.count(lambda: call(self, a, *args, **options))
         if type(a) is not np.ndarray or a.dtype.kind != "f" or a.shape != (self.shape or self._fits):
             a = _fitting(self, name, argument, a)

@@ -5,11 +5,11 @@ from .logistic import ConstrainedLogisticRegression as ConstrainedLogisticRegres
 from .multinomial import ConstrainedMultinomialRegression as ConstrainedMultinomialRegression
 from .paths.estimators import SparseLogisticPath as SparseLogisticPath
 from .paths.estimators import SparseLogisticPathCV as SparseLogisticPathCV
+from .plots.convergence import ConvergenceDisplay as ConvergenceDisplay
 from .plots.displays import CoefficientsDisplay as CoefficientsDisplay
-from .plots.displays import ConvergenceDisplay as ConvergenceDisplay
-from .plots.displays import PathDisplay as PathDisplay
 from .plots.functions import plot_coefficients as plot_coefficients
 from .plots.functions import plot_convergence as plot_convergence
 from .plots.functions import plot_path as plot_path
+from .plots.path import PathDisplay as PathDisplay
 from .simplex.estimator import SimplexRegression as SimplexRegression
 from .simplex.stacking import StackingWeights as StackingWeights

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.objectives.base import Segment
+from extremal.moves.newton.search import HALVINGS, UNSEEN, armijo
 from extremal.objectives.on_columns import Slice
 from extremal.objectives.secants import Secants
 from extremal.points.iterates import freeze, toward
@@ -18,8 +18,6 @@ from extremal.quadratic.simplex import bfgs, learn
 from extremal.sets.base import Spikes
 
 AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this share of what it was
-SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
-UNSEEN = 1e-15, 1e-10  # shares of f: its rounding, and what a decrease may be to be lost in it
 BLIND = 1e-13  # share of f that a step may promise to be lost in the rounding of values and slopes
 DUST = float(np.finfo(np.float64).eps) ** 2  # share of the largest f below which a square of rounding errors is all of it
 PROGRESS, IDLE = 0.9, 12  # share of the smallest gap that is progress; steps without any, after which none is expected
@@ -29,7 +27,6 @@ TAIL = 1.5  # so many times f at most is the mean of phi'^2 / phi'' where f is l
 MODELS = 8  # quadratic models that a step may try, at most
 GOOD = 0.3  # share of a step from which on its model is good enough
 HARDLY = 1e-8  # share of the largest f that a step to a vertex has to promise, where the model leads nowhere
-HALVINGS = 40  # of the part of a step in which the slope vanishes
 BETTER = 0.1  # share of the decrease so far by which a model has to be better for another one to be tried
 SHORT = 1e-3  # share of a step that a width must be to matter
 
@@ -280,36 +277,3 @@ class At:
             t = min(1.0, most)
             t = t if line.value(t) <= self.value + UNSEEN[0] * memory.scale else 0.0
         return t, dz
-
-
-def armijo(line: Segment, value: float, slope: float, bend: float, most: float, scale: float = 0.0) -> float:
-    """t = 1 if f falls enough there, else 1/2, 1/4, ...; or 2, 4, ... up to ``most`` while f falls more than the model says.
-
-    Where f, or numbers of size ``scale`` that it is made of, hide the decrease in their rounding, slopes tell instead of values.
-    """
-    t, scale = min(1.0, most), max(abs(value), scale)
-    tiny, now = UNSEEN[0] * abs(value), line.value(t)
-    if -slope <= UNSEEN[1] * scale and now <= value + 10 * UNSEEN[0] * scale:
-        for _ in range(HALVINGS):
-            if line.slope(t) <= -0.9 * slope:  # f still falls there, or rises less than it fell
-                return t
-            t /= 2
-        return 0.0
-    while not now <= value + SUFFICIENT * t * slope + tiny:
-        t /= 2
-        if t < 1e-12:
-            return 0.0
-        now = line.value(t)
-    while value - now < 0.7 * -t * (
-        slope + t * bend
-    ):  # it falls less than the model says: perhaps it would not have to go so far
-        if not (then := line.value(0.5 * t)) < now:
-            break
-        t, now = 0.5 * t, then
-    if t == 1.0 and value - now > 1.1 * -(slope + bend):
-        while t < most:
-            further = min(2 * t, most)
-            if not (then := line.value(further)) < now:
-                break
-            t, now = further, then
-    return t

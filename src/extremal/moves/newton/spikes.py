@@ -13,7 +13,8 @@ from extremal.gradients.base import Estimate, Gradient
 from extremal.moves.base import FlatMove, Point
 from extremal.moves.newton.model import At, Memory, Root
 from extremal.objectives.base import Objective
-from extremal.objectives.on_columns import FEW, SHORT, sliced
+from extremal.objectives.column_blocks import FEW, SHORT
+from extremal.objectives.on_columns import sliced
 from extremal.quadratic.simplex import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
 from extremal.steps.base import Step

@@ -23,7 +23,8 @@ from extremal.objectives.sampling import Sampler
 from extremal.points.iterates import freeze
 from extremal.run.bursts.estimators import NONE, Part, part
 from extremal.run.bursts.sets import Vertices, vertices
-from extremal.run.counting import CountedObjective, CountedSet
+from extremal.run.counted_set import CountedSet
+from extremal.run.counting import CountedObjective
 from extremal.steps.scaled import schedule
 
 

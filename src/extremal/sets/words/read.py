@@ -16,7 +16,8 @@ import numpy as np
 
 from extremal.checks import InputError, is_sparse
 from extremal.sets.base import ConvexSet
-from extremal.sets.words.linear import KEYS, by_bounds, by_feature, by_matrices, by_scipy
+from extremal.sets.words.linear import by_feature
+from extremal.sets.words.matrices import KEYS, by_bounds, by_matrices, by_scipy
 from extremal.sets.words.pieces import Features, Piece, of_set, refused
 from extremal.sets.words.regions import Region, joined
 from extremal.sets.words.words import in_words, number_or_share, split, takes_radius

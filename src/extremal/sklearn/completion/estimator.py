@@ -13,7 +13,6 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from extremal import checks
 from extremal.checks import InputError
 from extremal.losses.margin import Huber, Squared
 from extremal.objectives.completion import Centre, MatrixCompletion
@@ -23,26 +22,16 @@ from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import UnitSimplex
 from extremal.sets.spectral.nuclear import NuclearBall
-from extremal.sklearn.certified import Certificate, bound, check_options, ended, report, seed_of
+from extremal.sklearn.certified import Certificate, bound, ended, report, seed_of
 from extremal.sklearn.completion.filling import Filling, decomposed, mean_square
+from extremal.sklearn.completion.options import check_parameters, on_pairs
 from extremal.sklearn.completion.pairs import Entries, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
 from extremal.sklearn.completion.radius import chosen_radius
 from extremal.sklearn.hints import RandomState
 
-INPUTS = ("auto", "matrix", "pairs")
-LOSSES = ("squared", "huber")
 KINDS = (np.float64, np.float32)
 ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of the centred values that a gap may be by rounding, by bytes
 LARGEST = 4 * 2**30  # bytes of a filled matrix
-
-
-def _on_pairs(self: LowRankCompletion) -> bool:
-    """Whether there are pairs to predict at; not after a fit on a matrix."""
-    if getattr(self, "input_", self.input) == "matrix":
-        raise AttributeError(
-            "predict and score take (row, col) pairs, and are there after a fit on pairs; use reconstruct(rows, cols)"
-        )
-    return True
 
 
 class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -201,7 +190,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : array of shape (n,), optional
             Values at the positions; not looked at if X is a matrix.
         """
-        self._check_parameters()
+        check_parameters(self)
         kind = kind_of(X, y) if self.input == "auto" else self.input
         self.row_labels_ = self.col_labels_ = None
         rows, cols, values, shape = self._read_pairs(X, y) if kind == "pairs" else self._read_matrix(X)
@@ -233,14 +222,14 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         return self._filling().fill(with_gaps(X) if sp.issparse(X) else np.array(X))
 
-    @available_if(_on_pairs)
+    @available_if(on_pairs)
     def predict(self, X: Any) -> np.ndarray:
         """Values at pairs: X[t] = (row, col); rows and columns that the fit has not seen get what offsets say."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=None)
         return self._filling().at(*self._places("LowRankCompletion.predict", X))
 
-    @available_if(_on_pairs)
+    @available_if(on_pairs)
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of ``predict(X)``."""
         return r2_score(y, self.predict(X), sample_weight=sample_weight)
@@ -270,20 +259,6 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         offsets = self.mean_, self.row_offsets_, self.col_offsets_
         factors, ends = (self.row_factors_, self.singular_values_, self.components_), self.range_ if self.clip else None
         return Filling(*factors, *offsets, self._penalty, self.offsets, phi, ends)
-
-    def _check_parameters(self) -> None:
-        name = type(self).__name__
-        checks.one_of(f"{name}(input=...)", self.input, INPUTS)
-        checks.one_of(f"{name}(loss=...)", self.loss, LOSSES)
-        if self.offsets not in ("rows+cols", "mean", None):
-            raise InputError(f"`{name}(offsets=...)` must be 'rows+cols', 'mean' or None, got {self.offsets!r}")
-        checks.positive(name, "delta", self.delta)
-        checks.flag(name, "clip", self.clip)
-        if self.radius is not None:
-            checks.positive(name, "radius", self.radius)
-        if self.rank is not None:
-            checks.whole(name, "rank", self.rank, 1)
-        check_options(self)
 
     def _read_matrix(self, X: Any) -> Entries:
         X = validate_data(self, X, accept_sparse=("csr", "csc", "coo"), dtype=KINDS, ensure_all_finite="allow-nan")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from extremal.sklearn.plots.displays import CoefficientsDisplay, ConvergenceDisplay, PathDisplay
+from extremal.sklearn.plots.convergence import ConvergenceDisplay
+from extremal.sklearn.plots.displays import CoefficientsDisplay
+from extremal.sklearn.plots.path import PathDisplay
 
 
 def plot_path(estimator: Any, **options: Any) -> PathDisplay:

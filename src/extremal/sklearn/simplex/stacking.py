@@ -19,7 +19,6 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    has_fit_parameter,
     validate_data,
 )
 
@@ -32,6 +31,7 @@ from extremal.sets.simplices.plain import Simplex
 from extremal.sklearn.certified import Certificate, bound, ended, read_weights, report
 from extremal.sklearn.hints import Folds, Models
 from extremal.sklearn.simplex.estimator import SimplexRegression
+from extremal.sklearn.simplex.members import aligned, fitted, is_fitted, with_weights_of
 from extremal.sklearn.simplex.mixture_loss import MixtureLogLoss
 
 FOLDS = 5
@@ -159,7 +159,7 @@ class StackingWeights(BaseEstimator):
                 raise InputError(f"`StackingWeights.fit(y=...)` {what}, got {'one class' if len(used) else 'none'}")
         labels = y if loss == "squared" else self.classes_[y]
         table = self._table(X, y, labels, named, prefit, weights)
-        self.estimators_ = [model if prefit else _fitted(model, X, labels, weights) for _, model in named]
+        self.estimators_ = [model if prefit else fitted(model, X, labels, weights) for _, model in named]
         self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
         (self._weigh_squared if loss == "squared" else self._weigh_log)(table, y, weights)
         self.weights_ = {name: float(w) for (name, _), w in zip(named, self.coef_, strict=True)}
@@ -177,7 +177,7 @@ class StackingWeights(BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """The weighted mean of the models' probabilities; columns are those of ``classes_``."""
         self._check_rows(X)
-        return self._mean(lambda model: _aligned(model, X, self.classes_))
+        return self._mean(lambda model: aligned(model, X, self.classes_))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of regressors, accuracy of classifiers."""
@@ -239,7 +239,7 @@ class StackingWeights(BaseEstimator):
         if self.cv != "prefit":
             what = "a number of folds, a splitter, splits, or 'prefit' for models that are fitted on other data"
             raise InputError(f"`StackingWeights(cv=...)` must be {what}, got {self.cv!r}")
-        unfitted = [name for name, model in named if not _is_fitted(model)]
+        unfitted = [name for name, model in named if not is_fitted(model)]
         if unfitted:
             hint = "fit all of them, or give a number of folds: cv=5"
             raise NotFittedError(f"`StackingWeights(cv='prefit')`: {', '.join(unfitted)} must be fitted; {hint}")
@@ -265,9 +265,9 @@ class StackingWeights(BaseEstimator):
         for _, model in named:
             p: Any
             if prefit:
-                p = _aligned(model, X, self.classes_) if proba else model.predict(X)
+                p = aligned(model, X, self.classes_) if proba else model.predict(X)
             else:
-                how, params = "predict_proba" if proba else "predict", _weighted(model, weights)
+                how, params = "predict_proba" if proba else "predict", with_weights_of(model, weights)
                 p = cross_val_predict(clone(model), X, labels, cv=folds, method=how, params=params)
             columns.append(p[np.arange(len(y)), y] if proba else np.asarray(p, np.float64).reshape(-1))
         return np.column_stack(columns).astype(np.float64)
@@ -293,31 +293,3 @@ class StackingWeights(BaseEstimator):
         self.status_ = ended(self.dual_gap_, self.objective_, self.tol, 1e-12, r.status)
         self.n_iter_, self.n_grads_, self.trace_ = max(1, r.n_iter), r.calls.total_grads + f.n, r.trace
         self.certificate_ = Certificate.of(self, f.n, r.why.partition(":")[0])
-
-
-def _is_fitted(model: Any) -> bool:
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True
-
-
-def _weighted(model: Any, weights: np.ndarray | None) -> dict[str, Any]:
-    """Sample weights, for models that take them."""
-    return {"sample_weight": weights} if weights is not None and has_fit_parameter(model, "sample_weight") else {}
-
-
-def _fitted(model: Any, X: Any, y: Any, weights: np.ndarray | None) -> Any:
-    fresh: Any = clone(model)
-    return fresh.fit(X, y, **_weighted(model, weights))
-
-
-def _aligned(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
-    """Probabilities with a column for each class; 0 for classes that the model does not know."""
-    p = np.asarray(model.predict_proba(X), np.float64)
-    if np.array_equal(model.classes_, classes):
-        return p
-    out = np.zeros((len(p), len(classes)))
-    out[:, np.searchsorted(classes, model.classes_)] = p
-    return out

@@ -1,0 +1,102 @@
+"""The picture of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.run.result import Trace
+from extremal.sklearn.plots.drawing import (  # fmt: skip
+    COLOURS,
+    GREY,
+    axes_for,
+    fitted,
+    positive_curve,
+    run_names,
+    tolerance,
+    traces_of,
+)
+
+ACROSS = {"passes": "passes over the data", "seconds": "seconds", "iter": "iterations"}
+
+
+class ConvergenceDisplay:
+    """How runs went: the certified gap, and what is left to the best value, against passes over the data or seconds.
+
+        gap(x_k) >= f(x_k) - f*,   f(x_k) - best,   best = the smallest value of all the runs that are drawn
+
+    On a logarithmic axis, gaps as full lines and values, if they are asked for, as broken ones. Values of several runs are
+    comparable if the runs minimise the same function; the gap always is. A pass is n component gradients.
+
+    Parameters
+    ----------
+    traces : mapping of str to Trace
+        The runs by name.
+    tol : float, optional
+        The gap that was asked for, drawn as a line.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes and Figure of matplotlib
+        Where it was drawn.
+    lines_ : list of Line2D
+        The curves, run by run: the gap, then the value.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([1.0, 3.0]))
+    >>> runs = {m: ex.minimize(f, ex.Simplex(), m, max_iter=50, record=1).trace for m in ("frank-wolfe", "pairwise-fw")}
+    >>> display = ConvergenceDisplay(runs).plot(y="gap")
+    >>> [line.get_label() for line in display.lines_]
+    ['frank-wolfe', 'pairwise-fw']
+    """
+
+    def __init__(self, traces: Mapping[str, Trace], *, tol: float | None = None):
+        self.traces, self.tol = dict(traces), tol
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, name: str | None = None, **options: Any) -> ConvergenceDisplay:
+        """Draw the run of one fitted estimator; options as for `plot`."""
+        return cls.from_estimators([estimator], names=None if name is None else [name], **options)
+
+    @classmethod
+    def from_estimators(cls, estimators: Any, *, names: Any = None, **options: Any) -> ConvergenceDisplay:
+        """Draw the runs of several fitted estimators, given as a sequence, or by name as a mapping; options as for `plot`."""
+        if isinstance(estimators, Mapping):
+            estimators, names = list(estimators.values()), list(estimators)
+        estimators = list(estimators)
+        names = run_names(estimators) if names is None else [str(name) for name in names]
+        if len(names) != len(estimators) or len(set(names)) < len(names):
+            raise InputError(f"`ConvergenceDisplay(names=...)` must have a different name for each estimator, got {names}")
+        traces = {}
+        for name, estimator in zip(names, estimators, strict=True):
+            traces |= traces_of(name, estimator, fitted("ConvergenceDisplay.from_estimators", estimator, "trace_"))
+        return cls(traces, tol=tolerance(estimators)).plot(**options)
+
+    def plot(self, ax: Any = None, *, x: str = "passes", y: str = "gap", **style: Any) -> ConvergenceDisplay:
+        """Draw ``y``, "gap", "value" or "both", against ``x``, "passes", "seconds" or "iter"; keywords go to matplotlib."""
+        call = "ConvergenceDisplay.plot"
+        checks.one_of(f"`{call}(x=...)`", x, ACROSS)
+        checks.one_of(f"`{call}(y=...)`", y, ("gap", "value", "both"))
+        (self.ax_,) = axes_for(call, ax)
+        self.figure_, self.lines_ = self.ax_.figure, []
+        best = min((np.nanmin(t.value, initial=np.inf) for t in self.traces.values()), default=np.inf)
+        for i, (name, trace) in enumerate(self.traces.items()):
+            look = {"color": COLOURS[i % len(COLOURS)], "marker": ".", "linewidth": 1.6} | style
+            if y != "value":
+                label = name if y == "gap" else f"{name}: gap"
+                self.lines_.append(positive_curve(self.ax_, trace[x], trace.gap, label=label, **look))
+            if y != "gap":
+                look |= {"linestyle": "--", "label": name if y == "value" else f"{name}: value - best"}
+                self.lines_.append(positive_curve(self.ax_, trace[x], trace.value - best, **look))
+        if self.tol and y != "value":
+            self.ax_.axhline(self.tol, color=GREY, linestyle=":", linewidth=1.2, label="tolerance")
+        self.ax_.set(xlabel=ACROSS[x], ylabel={"gap": "certified gap", "value": "value - best"}.get(y, "distance to the optimum"))
+        self.ax_.set_yscale("log")
+        self.ax_.legend(frameon=False)
+        return self

@@ -1,0 +1,43 @@
+"""What is asked of the members of an ensemble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import (
+    check_is_fitted,
+    has_fit_parameter,
+)
+
+
+def is_fitted(model: Any) -> bool:
+    """Whether it has been fitted."""
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
+
+
+def with_weights_of(model: Any, weights: np.ndarray | None) -> dict[str, Any]:
+    """Sample weights, for models that take them."""
+    return {"sample_weight": weights} if weights is not None and has_fit_parameter(model, "sample_weight") else {}
+
+
+def fitted(model: Any, X: Any, y: Any, weights: np.ndarray | None) -> Any:
+    """A copy of it, fitted."""
+    fresh: Any = clone(model)
+    return fresh.fit(X, y, **with_weights_of(model, weights))
+
+
+def aligned(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """Probabilities with a column for each class; 0 for classes that the model does not know."""
+    p = np.asarray(model.predict_proba(X), np.float64)
+    if np.array_equal(model.classes_, classes):
+        return p
+    out = np.zeros((len(p), len(classes)))
+    out[:, np.searchsorted(classes, model.classes_)] = p
+    return out
