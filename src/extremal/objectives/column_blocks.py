@@ -15,7 +15,7 @@ from extremal.losses.margin import compiled
 from extremal.losses.weighted import unweighted
 from extremal.objectives.hessians import Less, Products, Whole, plus
 from extremal.objectives.linear import LinearModel
-from extremal.objectives.on_columns import Slice, sliced
+from extremal.objectives.slices import Slice, sliced
 from extremal.quadratic.simplex import is_definite
 from extremal.support import clock
 

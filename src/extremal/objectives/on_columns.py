@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -11,30 +10,10 @@ from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.losses.margin import compiled
 from extremal.losses.weighted import unweighted
-from extremal.objectives.base import Objective
 from extremal.objectives.column_blocks import SHORT, ArrayBlock, EntryBlock, RowBlock
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.on_columns_multi import OutputSlice
-
-
-class Slice(Protocol):
-    """f on the coordinates W: margins of steps along them, and the second derivatives."""
-
-    @property
-    def f(self) -> Any: ...  # what it is a slice of
-    @property
-    def W(self) -> np.ndarray: ...  # the coordinates, increasing
-    def of(self, f: Any) -> Slice: ...  # the same coordinates of another objective, or of one that counts on
-    def dot(self, d: np.ndarray) -> np.ndarray: ...  # A_W d, for one number per coordinate of W
-    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any: ...
-    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any: ...  # (1/n) A_W' diag phi''(z) A_W
-    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None: ...  # B with B'B = that
-
-
-@singledispatch
-def sliced(f: Objective, W: np.ndarray) -> Slice:
-    """f on the coordinates W."""
-    raise TypeError(f"{type(f).__name__} has no columns")
+from extremal.objectives.slices import Slice, sliced
 
 
 def ready(f: Any) -> None:

@@ -14,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from extremal.checks import InputError
-from extremal.losses.margin import Huber, Squared
 from extremal.objectives.completion import Centre, MatrixCompletion
 from extremal.points.factored import FactoredMatrix
 from extremal.points.iterates import inner
@@ -22,9 +21,9 @@ from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import UnitSimplex
 from extremal.sets.spectral.nuclear import NuclearBall
-from extremal.sklearn.certified import Certificate, bound, ended, report, seed_of
+from extremal.sklearn.certified import Certificate, bound, ended, report
 from extremal.sklearn.completion.filling import Filling, decomposed, mean_square
-from extremal.sklearn.completion.options import check_parameters, on_pairs
+from extremal.sklearn.completion.options import check_parameters, on_pairs, problem_of
 from extremal.sklearn.completion.pairs import Entries, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
 from extremal.sklearn.completion.radius import chosen_radius
 from extremal.sklearn.hints import RandomState
@@ -196,7 +195,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows, cols, values, shape = self._read_pairs(X, y) if kind == "pairs" else self._read_matrix(X)
         if len(values) == 0:
             raise InputError("`LowRankCompletion.fit(X)` must have at least one known entry, got none: all of them are missing")
-        less = partial(self._problem, rows, cols, values, shape)
+        less = partial(problem_of, self, rows, cols, values, shape)
         problem = less(0.0)
         radius = float(self.radius) if self.radius is not None else chosen_radius(problem, values, less)
         self.input_, self.range_ = kind, (float(values.min()), float(values.max()))
@@ -272,11 +271,6 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.row_labels_, self.col_labels_ = labels_of(pairs, X)
         rows, cols = self._places("LowRankCompletion.fit", pairs)
         return rows, cols, y, sides_of(rows, cols, self.shape)
-
-    def _problem(self, rows: Any, cols: Any, values: Any, shape: Any, held_back: float) -> MatrixCompletion:
-        loss = Squared() if self.loss == "squared" else Huber(self.delta)
-        seed = seed_of(self.random_state)
-        return MatrixCompletion(rows, cols, values, shape, centre=self.offsets, validation=held_back, loss=loss, seed=seed)
 
     def _store(self, problem: MatrixCompletion, C: NuclearBall, dtype: np.dtype) -> None:
         f, size = problem.objective, mean_square(problem)

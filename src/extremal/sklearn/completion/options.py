@@ -6,7 +6,9 @@ from typing import Any
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sklearn.certified import check_options
+from extremal.losses.margin import Huber, Squared
+from extremal.objectives.completion import MatrixCompletion
+from extremal.sklearn.certified import check_options, seed_of
 
 INPUTS = ("auto", "matrix", "pairs")
 LOSSES = ("squared", "huber")
@@ -35,3 +37,10 @@ def check_parameters(self: Any) -> None:
     if self.rank is not None:
         checks.whole(name, "rank", self.rank, 1)
     check_options(self)
+
+
+def problem_of(self: Any, rows: Any, cols: Any, values: Any, shape: Any, held_back: float) -> MatrixCompletion:
+    """The problem, with a share of the entries held back."""
+    loss = Squared() if self.loss == "squared" else Huber(self.delta)
+    seed = seed_of(self.random_state)
+    return MatrixCompletion(rows, cols, values, shape, centre=self.offsets, validation=held_back, loss=loss, seed=seed)

@@ -1,0 +1,30 @@
+"""f on some of its coordinates: the contract."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any, Protocol
+
+import numpy as np
+
+from extremal.objectives.base import Objective
+
+
+class Slice(Protocol):
+    """f on the coordinates W: margins of steps along them, and the second derivatives."""
+
+    @property
+    def f(self) -> Any: ...  # what it is a slice of
+    @property
+    def W(self) -> np.ndarray: ...  # the coordinates, increasing
+    def of(self, f: Any) -> Slice: ...  # the same coordinates of another objective, or of one that counts on
+    def dot(self, d: np.ndarray) -> np.ndarray: ...  # A_W d, for one number per coordinate of W
+    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any: ...
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any: ...  # (1/n) A_W' diag phi''(z) A_W
+    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None: ...  # B with B'B = that
+
+
+@singledispatch
+def sliced(f: Objective, W: np.ndarray) -> Slice:
+    """f on the coordinates W."""
+    raise TypeError(f"{type(f).__name__} has no columns")
