@@ -14,13 +14,13 @@ reproduce: $(VENV)/figures.stamp  ## the paper's figures, quickly: fig1 in a min
 test: $(VENV)/test.stamp  ## all tests, on all cores
 	$(BIN)/python -m pytest -n auto
 
-test-anywhere: $(VENV)/test.stamp  ## the same as on other processors and on a busy machine; some of it with TESTS="tests/test_newton.py"
+test-anywhere: $(VENV)/test.stamp  ## the same as on other processors and on a busy machine; some of it with TESTS="tests/moves/test_newton.py"
 	$(BIN)/python tests/anywhere.py -n auto $(TESTS)
 
 MINUTES ?= 5
 SEED ?= 0
 fuzz: $(VENV)/test.stamp  ## random problems, each answer checked in extended precision: MINUTES=5 SEED=0
-	$(BIN)/python tests/fuzz.py --minutes $(MINUTES) --seed $(SEED)
+	$(BIN)/python tests/fuzz/fuzz.py --minutes $(MINUTES) --seed $(SEED)
 
 lint: $(VENV)/lint.stamp  ## style and types
 	$(BIN)/ruff check .

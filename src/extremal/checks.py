@@ -101,7 +101,7 @@ def all_finite(a: Any) -> bool:
     A sum is finite only if all its terms are (or if finite terms overflow, hence the second look).
     """
     if not isinstance(a, np.ndarray):
-        return a.all_finite()  # of matrices that are not arrays, see extremal.matrices
+        return a.all_finite()  # of matrices that are not arrays, see extremal.points.matrix
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(a.sum()) or np.isfinite(a).all())
 

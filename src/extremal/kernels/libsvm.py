@@ -1,4 +1,4 @@
-"""LIBSVM text to numbers, for plain lines; the parser in extremal.libsvm says what the text means, and reads the rest."""
+"""LIBSVM text to numbers, for plain lines; the parser in extremal.files.libsvm says what the text means, and reads the rest."""
 
 from __future__ import annotations
 

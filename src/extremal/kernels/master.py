@@ -1,6 +1,6 @@
 """The restricted master problem of a linear model over the vertices at some coordinates: Newton steps in one compiled loop.
 
-What it does is said in extremal.moves.newton and extremal.weights, whose methods these are the compiled forms of, for few
+What it does is said in extremal.moves.newton and extremal.quadratic, whose methods these are the compiled forms of, for few
 coordinates: there a step takes less time than Python takes to ask for it.
 """
 

@@ -134,7 +134,7 @@ def settle(w, idx, m, values, out):
 
 @vectors
 def weights(H, g, x, place, scale, start, tol, rounds):
-    """The best weights of a quadratic function, by the active-set method of extremal.weights."""
+    """The best weights of a quadratic function, by the active-set method of extremal.quadratic.simplex."""
     size, k = start.size, x.size
     w, new = np.empty(size), np.empty(size)
     for a in range(size):

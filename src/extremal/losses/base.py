@@ -2,7 +2,7 @@
 
 A loss knows ``value``, ``deriv`` (in z), ``curvature`` (a bound on |phi''|), ``convex``, and which targets it takes; one that
 knows ``second`` (phi'') too is `Curved`, and open to second-order methods.
-Values and derivatives keep the float type of z. Losses of several margins a row are in extremal.multi_losses.
+Values and derivatives keep the float type of z. Losses of several margins a row are in extremal.losses.multi.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Pairs = Iterator[tuple[float, float]]  # by how much a constraint is broken, and
 
 @singledispatch
 def settled(C: ConvexSet, x: Any) -> Any:
-    """The rule for a kind of set; x itself without one. ``extremal.rows`` has the one for polytopes."""
+    """The rule for a kind of set; x itself without one. ``extremal.rounding.rows`` has the one for polytopes."""
     return x
 
 

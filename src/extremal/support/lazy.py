@@ -54,6 +54,8 @@ def attach(package: str, filename: str) -> tuple[Callable[[str], Any], Callable[
     get, listed, names = lazy_loader.attach_stub(package, filename)
 
     def attribute(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         with unbroken():
             return get(name)
 

@@ -23,18 +23,18 @@ DIGEST = 32  # bytes of a SHA-256
 
 @cache
 def code() -> str:
-    """Version and commit of this package; with changes that are not committed, or without git, a digest of its sources.
+    """Version and commit of the library and the laboratory; with changes that are not committed, or without git, a digest of its sources.
 
     Examples
     --------
     >>> code().split()[0] == extremal.__version__
     True
     """
-    folder = Path(extremal.__file__).parent
-    commit = _git(folder, "rev-parse", "--short=12", "HEAD") if _git(folder, "ls-files", "__init__.py") else ""
-    if commit and not _git(folder, "status", "--porcelain", "."):
+    folders = Path(extremal.__file__).parent, Path(__file__).parents[1]
+    commit = _git(folders[0], "rev-parse", "--short=12", "HEAD") if _git(folders[0], "ls-files", "__init__.py") else ""
+    if commit and not any(_git(folder, "status", "--porcelain", ".") for folder in folders):
         return f"{extremal.__version__} {commit}"
-    return f"{extremal.__version__} {commit or 'no commit'} sources {_sources(folder)}"
+    return f"{extremal.__version__} {commit or 'no commit'} sources {_sources(*folders)}"
 
 
 def _git(folder: Path, *words: str) -> str:
@@ -45,10 +45,11 @@ def _git(folder: Path, *words: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def _sources(folder: Path) -> str:
+def _sources(*folders: Path) -> str:
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.relative_to(folder.parent).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -112,7 +112,7 @@ def singular_values(x: Any) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from extremal.vertices import LowRank
+    >>> from extremal.points import LowRank
     >>> singular_values(LowRank(np.array([[3.0], [4.0]]), np.ones((4, 1)))).round(12)
     array([10.])
     """
@@ -132,7 +132,7 @@ def compressed(x: Any) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from extremal.vertices import LowRank
+    >>> from extremal.points import LowRank
     >>> compressed(LowRank(np.eye(9, 1), 2 * np.eye(9, 1))).shape
     (2, 2)
     """

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sets.words.linear import BOUNDS, _pair
+from extremal.sets.words.intervals import BOUNDS, pair_of
 from extremal.sets.words.pieces import Features, Piece, refused
 
 KEYS = ("A_ub", "b_ub", "A_eq", "b_eq", "bounds")  # of a dict in the notation of scipy.optimize.linprog
@@ -75,7 +75,7 @@ def _ends(value: Any, features: Features, given: Any) -> tuple[np.ndarray, np.nd
         return np.full(features.count, -np.inf), np.full(features.count, np.inf)
     pairs = list(value)
     one = len(pairs) == 2 and all(end is None or np.ndim(end) == 0 for end in pairs)
-    ends = [_pair(pair, given) for pair in ([pairs] * features.count if one else pairs)]
+    ends = [pair_of(pair, given) for pair in ([pairs] * features.count if one else pairs)]
     if len(ends) != features.count:
         raise refused(given, f"bounds must be a pair, or a pair for each of the {features.count} features, got {len(ends)}")
     return np.array([low for low, _ in ends]), np.array([high for _, high in ends])

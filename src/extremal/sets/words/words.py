@@ -17,7 +17,8 @@ from extremal.sets.base import ConvexSet
 from extremal.sets.made.by_columns import Columns
 from extremal.sets.norms.groups import GroupBall
 from extremal.sets.parse import NORMS, RADIUS, SETS, named, number, parse, split_word
-from extremal.sets.words.linear import WORDS, interval_of, is_relation, relation, without_hyphens
+from extremal.sets.words.intervals import WORDS, interval_of, without_hyphens
+from extremal.sets.words.linear import is_relation, relation
 from extremal.sets.words.matrices import by_bounds
 from extremal.sets.words.pieces import Features, Piece, of_set, refused
 

@@ -1,4 +1,4 @@
-"""Every method of Table 1, iterate for iterate and row for row, against tests/naive_table1.py."""
+"""Every method of Table 1, iterate for iterate and row for row, against tests/truths/naive_table1.py."""
 
 from __future__ import annotations
 

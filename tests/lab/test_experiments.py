@@ -509,7 +509,7 @@ def test_large_batches_are_refuted_by_a_short_step_that_does_without():
 def printed(title):
     """The rows of the table under a heading of docs/reproduction.md, as lists of cells."""
     text = (
-        (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
+        (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
     )
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]

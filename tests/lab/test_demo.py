@@ -12,7 +12,7 @@ from test_cli import refused, run
 
 from extremal_lab.reproduction import demo, extras
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A set and what is known of it from its definition: the rows that tests/test_catalogue.py runs over."""
+"""A set and what is known of it from its definition: the rows that tests/sets/test_catalogue.py runs over."""
 
 from __future__ import annotations
 

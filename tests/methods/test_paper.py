@@ -1,4 +1,4 @@
-"""Both algorithms of the paper, step for step against tests/naive.py, with the parameters and steps of its theorems."""
+"""Both algorithms of the paper, step for step against tests/truths/naive.py, with the parameters and steps of its theorems."""
 
 from functools import lru_cache
 

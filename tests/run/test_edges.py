@@ -163,7 +163,7 @@ def test_compiling_is_not_on_the_clock():
         "A = sp.random(60, 20, 0.2, random_state=0, format='csr'); y = np.where(np.arange(60) % 2, 1.0, -1.0)\n"
         "f = ex.LinearModel(ex.Logistic(), A, y)\n"
         "from numba.core import event\n"
-        "from extremal.clock import Clock\n"
+        "from extremal.support.clock import Clock\n"
         "heard, begin = [], Clock.__init__\n"
         "Clock.__init__ = lambda self: heard.append('clock') or begin(self)\n"
         "class Listener(event.Listener):\n"

@@ -264,7 +264,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from extremal import datasets
-from extremal.datasets import DataSet
+from extremal.files.datasets import DataSet
 datasets.CATALOGUE["tiny"] = eval(sys.argv[3])
 datasets.user_dir = lambda: Path(sys.argv[2])
 print(datasets.fetch("tiny", base_url=sys.argv[1]))
@@ -412,7 +412,7 @@ def test_finding_does_without_the_extra(tmp_path, monkeypatch):
 
 
 def test_importing_is_light():
-    code = "import sys, extremal.datasets; print([m for m in ('pooch', 'requests', 'platformdirs') if m in sys.modules])"
+    code = "import sys, extremal.files.datasets; print([m for m in ('pooch', 'requests', 'platformdirs') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 

@@ -289,7 +289,7 @@ assert (data.dot(x, i) == A[i] @ x).all() and (data.tdot(A[i, :2], i) == A[i].T 
 def test_nothing_is_compiled_once_a_model_is_ready(loss):
     code = f"""
 from extremal.kernels import rows
-from extremal.multi_losses import Multinomial
+from extremal.losses import Multinomial
 A = sp.csr_array(np.vander(np.arange(1.0, 5.0), 4))
 f = ex.LinearModel({loss})
 f.ready()

@@ -260,7 +260,7 @@ def run(code, **environment):
 def test_a_small_file_is_read_without_numba(tmp_path):
     path = tmp_path / "d"
     path.write_bytes(b"1 1:0.5\n" * 1000)
-    code = f"import sys; from extremal.files import load; A, y = load({str(path)!r}); print(A.nnz, 'numba' in sys.modules)"
+    code = f"import sys; from extremal.files.tables import load; A, y = load({str(path)!r}); print(A.nnz, 'numba' in sys.modules)"
     assert run(code) == ["1000", "False"]
     path.write_bytes(b"1 1:0.5\n" * (libsvm.SMALL // 8))
     assert run(code) == [str(libsvm.SMALL // 8), "True"]
@@ -270,7 +270,7 @@ def test_without_the_compiler_the_parser_reads_alone(tmp_path):
     path = tmp_path / "d"
     path.write_bytes(b"1 1:0.5\n" * (libsvm.SMALL // 8))
     code = f"""
-from extremal.files import load
+from extremal.files.tables import load
 from extremal.kernels import libsvm
 libsvm.read = None
 A, y = load({str(path)!r})

@@ -20,7 +20,7 @@ import extremal as ex
 import extremal.sklearn
 from extremal.sklearn import ConstrainedLinearRegression
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CLASSES = [getattr(extremal.sklearn, name) for name in extremal.sklearn.__all__ if name[0].isupper()]
 
 

@@ -15,8 +15,8 @@ import pytest
 from test_cli import CHILD, refused, run
 from test_experiments import libsvm
 
-from extremal.cli import experiments
 from extremal.files import datasets
+from extremal_lab.commands import experiments
 from extremal_lab.reproduction import FIGURES, pictures
 
 

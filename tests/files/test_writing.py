@@ -71,7 +71,7 @@ def test_a_link_of_the_temporary_name_is_never_followed(monkeypatch):
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next():
-    code = "import os, signal, sys\nfrom extremal.outputs import whole\n"
+    code = "import os, signal, sys\nfrom extremal.files.outputs import whole\n"
     code += "with whole('[x]*.txt') as t:\n    t.write_text('half')\n    os.kill(os.getpid(), signal.SIGKILL)"
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", code], check=False, env=os.environ | {"PYTHONPATH": str(SOURCE.parent)})

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numba.core.config
 import numpy as np
@@ -253,7 +254,7 @@ def test_children_of_a_process_that_has_used_threads(threads):
 
 def run(code: str, **environment: str) -> str:
     """What Python says to the code, in a fresh process; warnings are errors."""
-    folder = os.path.dirname(__file__)
+    folder = Path(__file__).parents[1] / "truths"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         capture_output=True, text=True, cwd=folder, timeout=1800, env={**os.environ, **environment},

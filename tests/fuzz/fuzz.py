@@ -1,7 +1,7 @@
 """Random problems through `minimize`, each answer held against its definition in extended precision.
 
-    python tests/fuzz.py --minutes 5 --seed 1          # the table, and failures as lines of JSON in fuzz.jsonl
-    python tests/fuzz.py --seed 1 --only 17            # problem 17 of seed 1, by itself
+    python tests/fuzz/fuzz.py --minutes 5 --seed 1          # the table, and failures as lines of JSON in fuzz.jsonl
+    python tests/fuzz/fuzz.py --seed 1 --only 17            # problem 17 of seed 1, by itself
 
 Bars: no point outside of its set, no gap below the true one, no crash, no escaped warning, nothing printed, none above 20 s,
 equal bits for equal calls; and 99.5 % of the problems of ordinary scale reach the tolerance, or float64 cannot.
