@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import extremal as ex
-from extremal import cli
 from extremal.cli import progress, solving
+from extremal.cli.app import app
 from extremal.files import models
 from extremal.kernels.jit import KEPT
 from extremal.losses.named import FORMS
@@ -26,7 +26,7 @@ from extremal.sets.parse import SETS
 
 PLAIN = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None, "GITHUB_ACTIONS": None}  # not a terminal, whatever the surroundings say
 # a shell's background jobs start with Ctrl-C switched off, so the child switches it on
-CHILD = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from extremal.cli import main; main()"
+CHILD = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from extremal.cli.app import main; main()"
 
 
 def problem(n=60, d=8, seed=0):
@@ -47,7 +47,7 @@ def data(tmp_path, monkeypatch):
 
 
 def run(*args):
-    return CliRunner(env=PLAIN).invoke(cli.app, [str(a) for a in args])
+    return CliRunner(env=PLAIN).invoke(app, [str(a) for a in args])
 
 
 def solve(*args):

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import extremal as ex
-from extremal import cli
+from extremal.cli.app import app
 from extremal.files.models import Model, load_model, save_model
 from extremal.files.tables import load, read_features
 
@@ -145,7 +145,7 @@ def test_the_command_ends_with_code_2(name):
     rng, refused = np.random.default_rng(len(name)), 0
     for _ in range(4 * MANY):
         Path(name).write_bytes(damaged(FILES[name], rng)[: int(rng.integers(20, 400))])
-        result = CliRunner().invoke(cli.app, ["solve", name, "--set", "l1:2", "--loss", "squared", "--max-iter", "2", "--json"])
+        result = CliRunner().invoke(app, ["solve", name, "--set", "l1:2", "--loss", "squared", "--max-iter", "2", "--json"])
         assert result.exit_code in (0, 2, 3), result.exception
         refused += result.exit_code == 2
         if result.exit_code == 2:

@@ -20,8 +20,8 @@ import pytest
 from typer.testing import CliRunner
 
 import extremal as ex
-from extremal import cli
 from extremal.cli import solving
+from extremal.cli.app import app
 from extremal.files import outputs
 from extremal.files.models import load_model
 from extremal.files.outputs import WriteError, cells, printable, terminal, to_json, whole
@@ -112,7 +112,7 @@ FULL = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
-from extremal.cli import main
+from extremal.cli.app import main
 main()
 """
 
@@ -203,11 +203,11 @@ def test_an_infinite_gap_is_valid_json_and_said_in_words(monkeypatch):
     r = ex.minimize(ex.LinearModel(ex.Squared(), np.eye(3), np.ones(3)), ex.L1Ball(1.0), method="frank-wolfe", max_iter=1)
     bad = ex.Result(r.x, r.value, math.inf, ex.Status.NON_FINITE, False, 1, r.calls, 0.1, method=r.method)
     monkeypatch.setattr(solving, "minimize", lambda *_, **__: bad)
-    said = CliRunner().invoke(cli.app, ["solve", "d.npz", "--set", "l1:1", "--loss", "squared", "--json"])
+    said = CliRunner().invoke(app, ["solve", "d.npz", "--set", "l1:1", "--loss", "squared", "--json"])
     found = strict(said.stdout)
     assert (found["gap"], found["relative_gap"], found["status"], found["converged"]) == (None, None, "non_finite", False)
     assert said.exit_code == 3
-    text = CliRunner().invoke(cli.app, ["solve", "d.npz", "--set", "l1:1", "--loss", "squared"]).stdout
+    text = CliRunner().invoke(app, ["solve", "d.npz", "--set", "l1:1", "--loss", "squared"]).stdout
     assert "inf  (nothing is certified)" in text
 
 
@@ -266,11 +266,11 @@ def test_labels_of_users_in_predictions(label):
         csv.writer(file).writerows(rows)
     run = CliRunner().invoke
     args = ["solve", "d.csv", "--set", "l1:2", "--positive", label.strip(), "--out", "m.npz"]
-    done = run(cli.app, args)
+    done = run(app, args)
     assert done.exit_code == 0, done.stderr
     assert "\x1b" not in done.stdout
     assert load_model("m.npz").features == ("[red]u", "<img>")
-    done = run(cli.app, ["predict", "m.npz", "d.csv"])
+    done = run(app, ["predict", "m.npz", "d.csv"])
     found = list(csv.reader(io.StringIO(done.stdout)))
     assert len(found) == 41
     assert {row[0] for row in found[1:]} <= {"no", cells([label])[0]}

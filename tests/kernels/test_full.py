@@ -18,7 +18,7 @@ from cases import LOSSES, truth
 
 import extremal as ex
 from extremal.kernels import full, parts
-from extremal.objectives import base
+from extremal.objectives import linear
 
 N, D = 400, 30
 
@@ -79,7 +79,7 @@ def test_a_pass_is_what_numpy_says(loss, dtype, index, of_x, threads):
 @pytest.mark.parametrize("kind", ["csr", "dense"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_number_of_threads_changes_no_bit(kind, dtype, threads, monkeypatch):
-    monkeypatch.setattr(base, "BLOCK", 200)
+    monkeypatch.setattr(linear, "BLOCK", 200)
     A = matrix(dtype=dtype)
     f, x = ex.LinearModel(ex.Logistic(), A if kind == "csr" else A.toarray(), targets(ex.Logistic())), np.linspace(-1, 1, D)
     found = []
@@ -161,8 +161,8 @@ class Mine:
 @pytest.mark.parametrize("kind", ["csr", "dense"])
 @pytest.mark.parametrize("chunk", [7, N, 10**6])
 def test_a_loss_of_the_users_own(kind, chunk, monkeypatch):
-    monkeypatch.setattr(base, "CHUNK", chunk)
-    monkeypatch.setattr(base, "BLOCK", 10 * chunk)
+    monkeypatch.setattr(linear, "CHUNK", chunk)
+    monkeypatch.setattr(linear, "BLOCK", 10 * chunk)
     A, y = matrix(), targets(ex.Squared())
     mine, ours = (ex.LinearModel(loss, A if kind == "csr" else A.toarray(), y) for loss in (Mine(), ex.Squared()))
     x = np.linspace(-1, 1, D)
@@ -174,7 +174,7 @@ def test_a_loss_of_the_users_own(kind, chunk, monkeypatch):
 
 
 def test_a_users_loss_is_not_called_from_threads(threads, monkeypatch):
-    monkeypatch.setattr(base, "BLOCK", 200)
+    monkeypatch.setattr(linear, "BLOCK", 200)
     monkeypatch.setattr(parts, "ThreadPoolExecutor", None)
     threads(2)
     f = ex.LinearModel(Mine(), matrix().toarray(), targets(ex.Squared()))
@@ -254,10 +254,10 @@ def test_children_of_a_process_that_has_used_threads(threads):
 
 def run(code: str, **environment: str) -> str:
     """What Python says to the code, in a fresh process; warnings are errors."""
-    folder = Path(__file__).parents[1] / "truths"
+    folder, here = Path(__file__).parents[1] / "truths", str(Path(__file__).parent)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
-        capture_output=True, text=True, cwd=folder, timeout=1800, env={**os.environ, **environment},
+        capture_output=True, text=True, cwd=folder, timeout=1800, env={**os.environ, "PYTHONPATH": here, **environment},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -91,7 +91,7 @@ def test_importing_the_package_imports_nothing():
 def test_a_run_imports_what_it_needs(data):
     modules = loaded(PROBLEM + data + RUN)
     assert not modules & (OTHERS | {"scipy.optimize", "scipy.stats", "scipy.sparse.linalg", "extremal.files.datasets"})
-    assert parts(modules, "extremal.methods") == {"auto", "base", "newton"}
+    assert parts(modules, "extremal.methods") == {"auto", "base", "names", "newton"}
     assert parts(modules, "extremal.moves") <= {
         "atoms",
         "base",

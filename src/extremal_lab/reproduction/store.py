@@ -23,7 +23,7 @@ DIGEST = 32  # bytes of a SHA-256
 
 @cache
 def code() -> str:
-    """Version and commit of the library and the laboratory; with changes that are not committed, or without git, a digest of its sources.
+    """Version and commit of the library; with changes that are not committed, or without git, a digest of all sources.
 
     Examples
     --------
