@@ -20,6 +20,7 @@ from extremal.kernels.burst import rescale
 from extremal.methods.base import Budget
 from extremal.run import bursts
 from extremal.run.loop import prepare
+from extremal.steps import Scheduled
 
 N, DIM = 120, 24
 RNG = np.random.default_rng(5)
@@ -356,6 +357,16 @@ class MyStep(ex.OpenLoop):
         return 0.5 / (k + 1)
 
 
+class MyHarmonic(Scheduled):
+    """A rule of the user's own that takes arrays of iterations."""
+
+    def bind(self, plan):
+        return self
+
+    def at(self, k, phase=None):
+        return 3.0 / (k + 3.0)
+
+
 def made_in_bursts(f, C, method):
     return prepare("minimize", f, C, method, None, 0, Budget(max_iter=5), in_bursts=True).burst is not None
 
@@ -375,6 +386,13 @@ def test_other_parts_are_left_to_the_loop():
     assert not made_in_bursts(f, C, ex.Method(sarah, ex.OpenLoop(), ex.Pairwise()))
     several = ex.LinearModel(ex.MultiTask(ex.Squared(), 2), DENSE, np.ones((N, 2)))
     assert not made_in_bursts(several, ex.L1Ball(3.0), ex.Method(sarah, ex.OpenLoop()))
+
+
+def test_a_schedule_of_ones_own_runs_in_bursts(count):
+    f, C, gradient = model(SPARSE), ex.L1Ball(3.0), ex.Sarah(5, 0.1)
+    assert made_in_bursts(f, C, ex.Method(gradient, MyHarmonic()))
+    agree(*both(f, C, gradient, MyHarmonic(), max_iter=500))
+    assert sum(count) > 400
 
 
 @pytest.mark.parametrize("rule", [MyStep(), MySchedule()], ids=repr)

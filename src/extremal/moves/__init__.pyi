@@ -1,6 +1,7 @@
 from .atoms import Away as Away
 from .atoms import BlendedPairwise as BlendedPairwise
 from .atoms import Pairwise as Pairwise
+from .base import FlatMove as FlatMove
 from .base import Move as Move
 from .base import Point as Point
 from .consensus import Consensus as Consensus

@@ -2,6 +2,7 @@ from .adaptive import LineSearch as LineSearch
 from .adaptive import ShortStep as ShortStep
 from .base import Direction as Direction
 from .base import Plan as Plan
+from .base import Scheduled as Scheduled
 from .base import Step as Step
 from .base import check_step as check_step
 from .base import take as take

@@ -50,7 +50,7 @@ class Scaled:
 
 
 def schedule(step: Step) -> Callable[[Any, Phase | None], Any] | None:
-    """The steps of many iterations at once, for rules of this package that are fixed in advance; None for others.
+    """The steps of many iterations at once, for rules that are fixed in advance and take arrays of iterations; None for others.
 
     Examples
     --------
@@ -58,8 +58,17 @@ def schedule(step: Step) -> Callable[[Any, Phase | None], Any] | None:
     >>> schedule(ex.Scaled(ex.OpenLoop(), 0.5))(np.arange(3), None)
     array([0.5       , 0.33333333, 0.25      ])
     """
-    if not isinstance(step, Scaled):
-        ours = isinstance(step, Scheduled) and type(step).__module__.startswith("extremal.steps.")
-        return step.at if ours else None  # type: ignore[union-attr]
-    rule = schedule(step.step)
-    return None if rule is None else lambda k, phase: np.minimum(1.0, step.factor * rule(k, phase))
+    if isinstance(step, Scaled):
+        rule = schedule(step.step)
+        return None if rule is None else lambda k, phase: np.minimum(1.0, step.factor * rule(k, phase))
+    return step.at if isinstance(step, Scheduled) and type(step).eta is Scheduled.eta and _takes_arrays(step) else None
+
+
+def _takes_arrays(step: Scheduled) -> bool:
+    """Whether it answers for several iterations at once; rules of this package do, and some want a phase."""
+    if type(step).__module__.startswith("extremal.steps."):
+        return True
+    try:
+        return np.shape(step.at(np.arange(2), None)) == (2,)
+    except (TypeError, ValueError, AttributeError):
+        return False
