@@ -231,7 +231,7 @@ def test_vertices_to_go_away_from_are_worst_on_the_face(case, seed, atoms):
     off = 1e-9 * case.size * np.abs(g).sum()
     assert case.C.contains(a.to_array(), case.tol)
     assert a.dot(g) >= max(float(np.vdot(g, v)) for v in vertices) - off  # all of them lie on the face
-    assert case.C.contains(x + 1e-4 * (x - a.to_array()), 1e-9), "a is not on the smallest face that holds x"
+    assert case.C.contains(x + 1e-6 * (x - a.to_array()), 1e-9), "a is not on the smallest face that holds x"
     s = case.C.lmo(g)
     t = case.C.max_step(x, s, a)
     assert 0 <= t <= 1
