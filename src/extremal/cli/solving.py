@@ -31,7 +31,7 @@ from extremal.objectives.reach import reaches, told_apart
 from extremal.run.front import minimize
 from extremal.run.paths import inside
 from extremal.run.result import Result, Status
-from extremal.sets.words.read import Plan, read_constraint
+from extremal.sets.words.read import Reading, read_constraint
 from extremal.sets.words.words import check_words
 
 UNBOUNDED = "the loss goes on falling as coefficients grow, so that there is no best point: give a bound, --set l1:10 say"
@@ -148,7 +148,7 @@ def _two_classes(y: np.ndarray, label: str, loss: Loss) -> tuple[np.ndarray, np.
     return np.where(hit, high, low), np.array([str(others[0]) if len(others) == 1 else f"not {label}", label])
 
 
-def _minimum(f: LinearModel, plan: Plan, chosen: Recipe, kept: dict[str, Any]) -> tuple[Any, Result, bool]:
+def _minimum(f: LinearModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[Any, Result, bool]:
     """The set, the run over it, and whether there is a minimum."""
     if plan.fraction is not None:
         free = read_constraint(None, None, f.shape)

@@ -46,7 +46,7 @@ def stack(vertices: tuple[Any, ...]) -> Stack:
     """The stack that suits the vertices' kinds."""
     kinds = {type(v) for v in vertices}
     if kinds <= {Coordinate, SparseVertex}:
-        return Few.of(vertices)
+        return FewVertices.of(vertices)
     if kinds == {DenseVertex}:
         return Rows(vertices, _Buffer.of([v.values.reshape(-1) for v in vertices]))
     if kinds == {RankOne}:
@@ -55,7 +55,7 @@ def stack(vertices: tuple[Any, ...]) -> Stack:
 
 
 @dataclass(frozen=True)
-class Few(Stack):
+class FewVertices(Stack):
     """Vertices with few non-zeros, as one list of places and values."""
 
     vertices: tuple[Any, ...]
@@ -64,7 +64,7 @@ class Few(Stack):
     starts: np.ndarray  # where each vertex begins
 
     @classmethod
-    def of(cls, vertices: tuple[Any, ...]) -> Few:
+    def of(cls, vertices: tuple[Any, ...]) -> FewVertices:
         """From vertices that are all `Coordinate` or `SparseVertex`."""
         parts = [_entries(v) for v in vertices]
         sizes = np.array([len(i) for i, _ in parts])
@@ -85,7 +85,7 @@ class Few(Stack):
             return stack(vertices)
         i, x = _entries(v)
         starts = np.append(self.starts, len(self.indices))
-        return Few(vertices, np.append(self.indices, i), np.append(self.values, x), starts)
+        return FewVertices(vertices, np.append(self.indices, i), np.append(self.values, x), starts)
 
 
 def _entries(v: Coordinate | SparseVertex) -> tuple[np.ndarray, np.ndarray]:

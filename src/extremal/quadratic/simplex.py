@@ -26,7 +26,7 @@ FORCING = 0.1  # share of the residual that conjugate gradients leave
 
 
 @dataclass(frozen=True)
-class Look:
+class QuadraticValue:
     """Weights, and what a quadratic function is there."""
 
     w: np.ndarray
@@ -39,7 +39,7 @@ class Look:
         """The largest gain that moving a unit of weight promises."""
         return float(self.slopes[self.w > 0].max()) - float(self.slopes.min())
 
-    def follows(self, last: Look) -> bool:
+    def follows(self, last: QuadraticValue) -> bool:
         """Whether it is better than the last one: lower, or of equal value up to rounding with less left to be gained."""
         if self.value < last.value:
             return True
@@ -68,15 +68,17 @@ class Quadratic:
         """u."""
         return np.bincount(self.place, w * self.scale, len(self.x))
 
-    def look(self, w: np.ndarray) -> Look:
+    def look(self, w: np.ndarray) -> QuadraticValue:
         """q(w) and its derivatives: one product with H."""
         d = self.point(w) - self.x
         if self.root is None:
             Hd = self.H @ d
-            return Look(w, float(d @ (0.5 * Hd + self.g)), self.scale * (Hd + self.g)[self.place], self._noise(d, Hd))
+            return QuadraticValue(w, float(d @ (0.5 * Hd + self.g)), self.scale * (Hd + self.g)[self.place], self._noise(d, Hd))
         r = d @ self.root
         slopes = self.root @ r + self.g
-        return Look(w, float(d @ self.g) + 0.5 * float(r @ r), self.scale * slopes[self.place], self._noise(d, slopes - self.g))
+        return QuadraticValue(
+            w, float(d @ self.g) + 0.5 * float(r @ r), self.scale * slopes[self.place], self._noise(d, slopes - self.g)
+        )
 
     def _noise(self, d: np.ndarray, Hd: np.ndarray) -> float:
         return UNIT * (float(np.abs(d) @ (np.abs(self.g) + np.abs(Hd))) + float(np.abs(self.x) @ np.abs(self.g + Hd)))
@@ -104,7 +106,7 @@ class Quadratic:
             here = new
         return here.w
 
-    def _round(self, here: Look, used: np.ndarray) -> Look:
+    def _round(self, here: QuadraticValue, used: np.ndarray) -> QuadraticValue:
         promise = np.where(used, 0.0, float(here.w @ here.slopes) - here.slopes)
         free = used | (promise > max(0.0, 0.1 * float(promise.max())))
         while True:
@@ -115,7 +117,7 @@ class Quadratic:
                 return self._take(here, idx, step)
             free[idx[wrong]] = False
 
-    def _newton(self, here: Look, idx: np.ndarray) -> np.ndarray:
+    def _newton(self, here: QuadraticValue, idx: np.ndarray) -> np.ndarray:
         """The change of these weights, of sum 0, that minimises q if their signs are left aside."""
         return self._factored(here, idx) if self._formed else self._conjugate(idx, here.slopes[idx])
 
@@ -123,7 +125,7 @@ class Quadratic:
     def _formed(self) -> bool:
         return self.root is not None or isinstance(self.H, np.ndarray)
 
-    def _factored(self, here: Look, idx: np.ndarray) -> np.ndarray:
+    def _factored(self, here: QuadraticValue, idx: np.ndarray) -> np.ndarray:
         """Weight goes to and from the largest one, the others are free: a system of one fewer."""
         base = int(here.w[idx].argmax())
         others = np.concatenate([idx[:base], idx[base + 1 :]])
@@ -173,7 +175,7 @@ class Quadratic:
             p = -z + (rz / before) * p
         return step
 
-    def _take(self, here: Look, idx: np.ndarray, step: np.ndarray) -> Look:
+    def _take(self, here: QuadraticValue, idx: np.ndarray, step: np.ndarray) -> QuadraticValue:
         """All of the step, or a half, a quarter, ... of it, without the weights that become negative; or to where the first does.
 
         The first of these that is lower than the last, which is on the edge and needs no look: q is a parabola up to there.

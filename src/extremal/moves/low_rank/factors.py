@@ -77,7 +77,7 @@ def matrix(left: np.ndarray, right: np.ndarray, like: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Place:
+class FactorPoint:
     """A pair of factors, one behind the other in a vector, and f there."""
 
     pair: np.ndarray  # of length (m + n) r
@@ -110,7 +110,7 @@ class FactorProblem:
         roots = np.sqrt(x.values)
         return np.concatenate([(x.left * roots).reshape(-1), (x.right * roots).reshape(-1)])
 
-    def at(self, pair: np.ndarray) -> Place:
+    def at(self, pair: np.ndarray) -> FactorPoint:
         """f at a pair, and its slope."""
         left, right = self.split(pair)
         value, G = self.f.value_and_grad(matrix(left, right, self.like))
@@ -119,9 +119,9 @@ class FactorProblem:
         tight = weight > 0 and float(np.vdot(pair, pair)) >= 2 * self.radius * (1 - TIGHT)
         if tight:
             slope += weight * pair
-        return Place(pair, value, slope, tight)
+        return FactorPoint(pair, value, slope, tight)
 
-    def move(self, place: Place, d: np.ndarray, t: float) -> Place:
+    def move(self, place: FactorPoint, d: np.ndarray, t: float) -> FactorPoint:
         """The place at the pair nearest to pair + t d."""
         pair = place.pair + t * d
         size2 = float(np.vdot(pair, pair))
@@ -149,7 +149,7 @@ class Memory:
             d += (parts.pop() - float(np.vdot(y, d)) / sy) * s
         return d
 
-    def learn(self, old: Place, new: Place) -> None:
+    def learn(self, old: FactorPoint, new: FactorPoint) -> None:
         """Take in a step; one between the sphere and the inside says nothing, and neither does what was before."""
         if old.tight != new.tight:
             self._pairs.clear()
@@ -161,7 +161,7 @@ class Memory:
             self._scale = sy / yy
 
 
-def descend(problem: FactorProblem, place: Place, scale: float, share: float, limit: int) -> tuple[Place, bool]:
+def descend(problem: FactorProblem, place: FactorPoint, scale: float, share: float, limit: int) -> tuple[FactorPoint, bool]:
     """Lower and lower places, until the slope is a ``share`` of what it was, or there is none; and whether the limit ended it.
 
     ``scale`` is the length of the first step, in slopes. One value and gradient of f for each of at most ``limit`` steps, and
@@ -183,7 +183,7 @@ def descend(problem: FactorProblem, place: Place, scale: float, share: float, li
     return place, True
 
 
-def _search(problem: FactorProblem, place: Place, d: np.ndarray, ceiling: float) -> Place | None:
+def _search(problem: FactorProblem, place: FactorPoint, d: np.ndarray, ceiling: float) -> FactorPoint | None:
     """The first of d, d/4, d/16, ... with a sufficient decrease; of the slope, where the values differ by rounding only."""
     slope, t = float(np.vdot(d, place.slope)), 1.0
     while slope < 0 and t > 1e-6:

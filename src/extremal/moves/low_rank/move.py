@@ -12,7 +12,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
 from extremal.moves.base import FlatMove, Oracle, Point
-from extremal.moves.low_rank.factors import EPS, Decomposition, FactorProblem, Place, descend
+from extremal.moves.low_rank.factors import EPS, Decomposition, FactorPoint, FactorProblem, descend
 from extremal.objectives.base import Objective
 from extremal.points.iterates import wide
 from extremal.points.low_rank import RankOne
@@ -172,7 +172,9 @@ def _orthonormal(U: np.ndarray, W: np.ndarray) -> np.ndarray:
     return np.linalg.qr(_apart(U, q))[0]
 
 
-def _core_step(problem: FactorProblem, frame: Frame, x: Decomposition, value: float, L: float) -> tuple[Place, float, float]:
+def _core_step(
+    problem: FactorProblem, frame: Frame, x: Decomposition, value: float, L: float
+) -> tuple[FactorPoint, float, float]:
     """A proximal step inside the frame with L or more, such that f is not above its model; x if there is none but for rounding.
 
         f(X + D) <= f(X) + <G, D> + L/2 |D|^2

@@ -11,7 +11,7 @@ import numpy as np
 from extremal import checks
 from extremal.gradients.base import Estimate, Gradient
 from extremal.moves.atoms import AtomMove, AtomsPoint
-from extremal.moves.newton.model import At, Memory, Root
+from extremal.moves.newton.model import Memory, NewtonState, Root
 from extremal.moves.newton.spikes import check_dense
 from extremal.objectives.base import Objective
 from extremal.objectives.on_columns import sliced
@@ -101,7 +101,7 @@ class AtomNewton(AtomMove):
 
     def advance(self, k: int, f: Any, C: Any, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsMemoryPoint:
         """One Newton step."""
-        at = At.of(f, C, point.x, estimate)
+        at = NewtonState.of(f, C, point.x, estimate)
         memory, shape = self._model(at, getattr(point, "memory", None)), point.x.shape
         if memory.tired:
             return AtomsMemoryPoint(point.x, point.query, active=point.atoms, memory=memory)
@@ -127,7 +127,7 @@ class AtomNewton(AtomMove):
         atoms = atoms if len(atoms) <= MANY + 3 * x.size else ActiveSet.at(DenseVertex(x))
         return AtomsMemoryPoint(x, x, active=atoms, memory=memory.after(found))
 
-    def _model(self, at: At, old: Memory | None) -> Memory:
+    def _model(self, at: NewtonState, old: Memory | None) -> Memory:
         """The quadratic model of the last step if it is still good, or a new one."""
         if old is not None and at.learns:
             return old.learnt(at)
@@ -135,7 +135,7 @@ class AtomNewton(AtomMove):
             return old.again(at)
         return Memory.new(sliced(at.f, np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old, rooted=True)
 
-    def _inner(self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...]) -> ActiveSet:
+    def _inner(self, H: np.ndarray, at: NewtonState, C: Any, atoms: ActiveSet, shape: tuple[int, ...]) -> ActiveSet:
         """With one atom more: the farthest point of the set on the way to where the model is least without the set.
 
         Where the solution is not at the boundary, vertices alone would take as many as there are dimensions, and one more. Sets
@@ -146,12 +146,12 @@ class AtomNewton(AtomMove):
         t = farthest(lambda t: C.holds((at.x + t * d).reshape(shape)), 2.0**-11) if np.isfinite(d).all() else 0.0
         return atoms if t == 0 else atoms.with_atom(DenseVertex(freeze((at.x + t * d).reshape(shape))))
 
-    def _enough(self, at: At) -> float:
+    def _enough(self, at: NewtonState) -> float:
         """The gap of the quadratic problem at which it is solved: one that is learnt is not worth much."""
         return ROUGH * self.tol * at.gap if at.learns else self.tol * min(at.gap, max(abs(at.value), LEAST * at.gap))
 
     def _minimise(
-        self, H: np.ndarray, at: At, C: Any, atoms: ActiveSet, shape: tuple[int, ...], turns: int
+        self, H: np.ndarray, at: NewtonState, C: Any, atoms: ActiveSet, shape: tuple[int, ...], turns: int
     ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
         """The atoms, with those that came in; their shares of the step d = sum_a share_a (v_a - x), u = x + d; and d.
 

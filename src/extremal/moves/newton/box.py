@@ -10,7 +10,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
 from extremal.moves.base import FlatMove
-from extremal.moves.newton.model import At, Memory
+from extremal.moves.newton.model import Memory, NewtonState
 from extremal.moves.newton.spikes import FAR_LONGEST, INNER, NewtonPoint, check_dense
 from extremal.objectives.base import Objective
 from extremal.objectives.on_columns import sliced
@@ -70,7 +70,7 @@ class BoxNewton(FlatMove):
 
     def advance(self, k: int, f: Any, C: Any, point: NewtonPoint, estimate: Estimate, step: Step) -> NewtonPoint:
         """One Newton step."""
-        at = At.of(f, C, point.x, estimate)
+        at = NewtonState.of(f, C, point.x, estimate)
         lower, upper = (np.broadcast_to(a, point.x.shape).reshape(-1).astype(np.float64) for a in C.limits())
         memory, x = self._model(at, point.memory, lower, upper), at.x.copy()
         if memory is not None:
@@ -92,7 +92,7 @@ class BoxNewton(FlatMove):
         x = point.x if memory is not None and memory.tired else at.moved(point.x, x, memory)
         return NewtonPoint(x, x, memory=memory)
 
-    def _model(self, at: At, memory: Memory | None, lower: np.ndarray, upper: np.ndarray) -> Memory | None:
+    def _model(self, at: NewtonState, memory: Memory | None, lower: np.ndarray, upper: np.ndarray) -> Memory | None:
         """The quadratic model of the last step if it is still good, or a new one; None if nothing can move."""
         if at.learns:
             return Memory.new(sliced(at.f, np.arange(at.x.size)), at) if memory is None else memory.learnt(at)

@@ -41,7 +41,7 @@ class Root:
         return (self.B @ d) @ self.B
 
 
-def hessian(part: Slice, at: At, far: bool, width: float, rooted: bool) -> Any:
+def hessian(part: Slice, at: NewtonState, far: bool, width: float, rooted: bool) -> Any:
     """The Hessian on the coordinates of ``part``."""
     B = part.root(at.z, far, width) if rooted else None
     return part.hessian(at.z, far, width) if B is None else Root(B)
@@ -64,7 +64,7 @@ class Memory:
     scale: float = 0.0  # the largest |f| so far: what f is made of may be as large
 
     @classmethod
-    def of(cls, part: Slice, H: Any, at: At, old: Memory | None, first: bool = True, width: float = 0.0) -> Memory:
+    def of(cls, part: Slice, H: Any, at: NewtonState, old: Memory | None, first: bool = True, width: float = 0.0) -> Memory:
         """A model at a point, after the one of the last step."""
         scale = abs(at.value) if old is None else max(abs(at.value), old.scale)
         memory = cls(part, H, at.gap, at.x[part.W], at.g[part.W], at.value, first, width, at.gap, 0, scale)
@@ -73,24 +73,24 @@ class Memory:
         return replace(memory, least=min(old.least, at.gap), idle=old.idle + 1)
 
     @classmethod
-    def new(cls, part: Slice, at: At, old: Memory | None = None, rooted: bool = False) -> Memory:
+    def new(cls, part: Slice, at: NewtonState, old: Memory | None = None, rooted: bool = False) -> Memory:
         """With the Hessian there; as a product of factors, if that is wanted and there are some."""
         width = 0.0 if old is None else old.width
         H = hessian(part, at, at.far, width, rooted)
         return cls.of(part, at.scaled(H) if at.learns else H, at, old, width=width)
 
-    def fits(self, at: At) -> bool:
+    def fits(self, at: NewtonState) -> bool:
         """Whether the last step was so good that its Hessian will do once more: the gap has fallen, and f has kept its scale."""
         return self.H is not None and self.width == 0 and at.gap <= AGAIN * self.gap and at.value > 0.5 * self.value
 
-    def again(self, at: At) -> Memory:
+    def again(self, at: NewtonState) -> Memory:
         """The model at a new point, its Hessian corrected by the change of the gradient (BFGS) if that is of the same sample."""
         part, H = self.part.of(at.f), self.H
         if part is self.part and isinstance(H, np.ndarray):
             H = bfgs(H, at.x[part.W] - self.x, at.g[part.W] - self.g)
         return self.of(part, H, at, self)
 
-    def learnt(self, at: At) -> Memory:
+    def learnt(self, at: NewtonState) -> Memory:
         """The model at a new point, of an f without second derivatives: corrected as far as gradients tell."""
         W = self.part.W
         H = learn(self.H, at.x[W] - self.x, at.g[W] - self.g, self.first)
@@ -120,7 +120,7 @@ class Descent:
 
 
 @dataclass(frozen=True)
-class At:
+class NewtonState:
     """What a Newton step knows of where it is."""
 
     f: Any  # the objective, or the sample of it whose gradient g is
@@ -134,7 +134,7 @@ class At:
     exact: bool  # whether f is all of it
 
     @classmethod
-    def of(cls, f: Any, C: Any, x: np.ndarray, estimate: Any) -> At:
+    def of(cls, f: Any, C: Any, x: np.ndarray, estimate: Any) -> NewtonState:
         """From the estimate, and what it does not know from f; one LMO."""
         f = getattr(estimate, "model", f) if f.columns else Secants(f)
         z = estimate.z if hasattr(estimate, "z") else f.margins(x)

@@ -11,7 +11,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
 from extremal.moves.base import FlatMove, Point
-from extremal.moves.newton.model import At, Memory, Root
+from extremal.moves.newton.model import Memory, NewtonState, Root
 from extremal.objectives.base import Objective
 from extremal.objectives.column_blocks import FEW, SHORT
 from extremal.objectives.on_columns import sliced
@@ -83,7 +83,7 @@ class SpikeNewton(FlatMove):
 
     def advance(self, k: int, f: Any, C: Any, point: NewtonPoint, estimate: Estimate, step: Step) -> NewtonPoint:
         """One Newton step."""
-        at = At.of(f, C, point.x, estimate)
+        at = NewtonState.of(f, C, point.x, estimate)
         spikes = spikes_of(C)
         assert spikes is not None
         far = at.outward(spikes)
@@ -95,7 +95,7 @@ class SpikeNewton(FlatMove):
         x = point.x if memory is not None and memory.tired else at.moved(point.x, x, memory)
         return NewtonPoint(x, x, memory=memory)
 
-    def _step(self, at: At, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
+    def _step(self, at: NewtonState, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
         """x after a Newton step on the model's coordinates; after several, by compiled loops, if these are few."""
         W, x = memory.part.W, at.x.copy()
         q, w = over_weights(memory, at.g[W], x[W], spikes, W)
@@ -123,7 +123,7 @@ class SpikeNewton(FlatMove):
             x[W] = q.point(between(w, found.kept, found.t))
         return x, memory.after(found)
 
-    def _model(self, at: At, memory: Memory | None, spikes: Spikes, growth: tuple[int, int]) -> Memory:
+    def _model(self, at: NewtonState, memory: Memory | None, spikes: Spikes, growth: tuple[int, int]) -> Memory:
         """The quadratic model of the last step if it is still good, or a new one."""
         if at.learns:
             return Memory.new(sliced(at.f, np.arange(at.x.size)), at) if memory is None else memory.learnt(at)

@@ -15,7 +15,7 @@ from extremal.points.manifolds import Euclidean
 NONE = np.zeros(0)
 
 
-class Part:
+class BurstEstimator:
     """What a burst needs to know of an estimator, and of the estimate that it starts from.
 
     g = M + sigma V in the burst: ``mean`` is M, and None if V is all of g.
@@ -58,7 +58,7 @@ class Part:
         return replace(estimate, g=g, exact=False)
 
 
-class _Sarah(Part):
+class _Sarah(BurstEstimator):
     kind, cost = RECURSE, 2
 
     def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
@@ -71,14 +71,14 @@ class _Sarah(Part):
         return wanted
 
 
-class _Storm(Part):
+class _Storm(BurstEstimator):
     kind, cost, late = RECURSE, 2, 1
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
         return 1.0 - _weight(self.gradient.rho, k + 1), 0.0
 
 
-class _Momentum(Part):
+class _Momentum(BurstEstimator):
     kind, late = AVERAGE, 1
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
@@ -86,7 +86,7 @@ class _Momentum(Part):
         return 1.0 - rho, rho
 
 
-class _Tabled(Part):
+class _Tabled(BurstEstimator):
     def arrays(self, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
         return estimate.table.c, NONE
 
@@ -138,7 +138,7 @@ class _SagaSarah(_Tabled):
         return 1.0 - self.gradient.lam, self.gradient.lam
 
 
-class _Svrg(Part):
+class _Svrg(BurstEstimator):
     kind, cost = SNAPSHOT, 2
 
     def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
@@ -160,7 +160,7 @@ class _Svrg(Part):
         return replace(estimate, g=g, exact=False, phase=self.phase(estimate, made))
 
 
-_KNOWN: dict[str, type[Part]] = {  # by name: the estimators are imported by those who use them
+_KNOWN: dict[str, type[BurstEstimator]] = {  # by name: the estimators are imported by those who use them
     "Sarah": _Sarah,
     "Storm": _Storm,
     "Momentum": _Momentum,
@@ -172,7 +172,7 @@ _KNOWN: dict[str, type[Part]] = {  # by name: the estimators are imported by tho
 }
 
 
-def part(gradient: Gradient[Any]) -> Part | None:
+def part(gradient: Gradient[Any]) -> BurstEstimator | None:
     """The estimator as compiled loops take it; None for one that they do not know, or a batch that changes.
 
     Examples

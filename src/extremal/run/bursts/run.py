@@ -21,7 +21,7 @@ from extremal.moves.vertex import VertexMove
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.sampling import Sampler
 from extremal.points.iterates import freeze
-from extremal.run.bursts.estimators import NONE, Part, part
+from extremal.run.bursts.estimators import NONE, BurstEstimator, part
 from extremal.run.bursts.sets import Vertices, vertices
 from extremal.run.counted_set import CountedSet
 from extremal.run.counting import CountedObjective
@@ -57,7 +57,9 @@ class Burst:
     state, in which they are rounded: who looks, and when, changes no bit of a run.
     """
 
-    def __init__(self, f: CountedObjective, C: CountedSet, known: Vertices, estimator: Part, steps: Any, sampler: Sampler):
+    def __init__(
+        self, f: CountedObjective, C: CountedSet, known: Vertices, estimator: BurstEstimator, steps: Any, sampler: Sampler
+    ):
         self.f, self.C, self.part, self.steps, self.sampler = f, C, estimator, steps, sampler
         self._shown: tuple[Any, Any] = None, None  # the point and the estimate that the loop was given last
         self.interrupted = False  # Ctrl-C came, and is still to be raised

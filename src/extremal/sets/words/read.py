@@ -25,7 +25,7 @@ from extremal.sets.words.words import in_words, number_or_share, split, takes_ra
 TOUCH = 1e-6  # nearer than this part of it, a coefficient touches a bound
 
 
-def read_constraint(constraint: Any, radius: Any, shape: tuple[int, ...], names: Sequence[str] | None = None) -> Plan:
+def read_constraint(constraint: Any, radius: Any, shape: tuple[int, ...], names: Sequence[str] | None = None) -> Reading:
     """What ``constraint`` and ``radius`` mean for coefficients of a shape: (features,), or (features, outputs).
 
     Parameters
@@ -61,7 +61,7 @@ It has 'age', 'income'
     parts = [part for item in given for part in (split(item) if isinstance(item, str) else [item])]
     sizes = _radii(constraint, radius, parts)
     pieces = [_piece(part, size, features) for part, size in zip(parts, sizes, strict=True)]
-    return Plan.of(pieces or [by_bounds(-math.inf, math.inf, "free", features)], features)
+    return Reading.of(pieces or [by_bounds(-math.inf, math.inf, "free", features)], features)
 
 
 def _stands_alone(part: Any) -> bool:
@@ -112,7 +112,7 @@ def _piece(part: Any, radius: Any, features: Features) -> Piece:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Reading:
     """A constraint that has been read: the set it stands for, once what is still open is known.
 
     Examples
@@ -129,7 +129,7 @@ class Plan:
     fraction: float | None  # of the norm of the unconstrained solution, if the radius is such; see `with_norm`
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece], features: Features) -> Plan:
+    def of(cls, pieces: Sequence[Piece], features: Features) -> Reading:
         """The plan, or the reason why there are no such coefficients."""
         shares = [piece.fraction for piece in pieces if piece.fraction is not None]
         plan = cls(tuple(pieces), features, shares[0] if shares else None)
@@ -166,13 +166,13 @@ class Plan:
             raise InputError(f"`constraint={self}` is no ball of a norm")
         return float(ball.norm(np.asarray(x, np.float64)))
 
-    def with_norm(self, norm: float) -> Plan:
+    def with_norm(self, norm: float) -> Reading:
         """The plan with the radius that is its fraction of this norm."""
         if not 0 < norm < math.inf:
             reason = f"the radius is a fraction of the unconstrained solution's norm, which is {norm:g}"
             raise refused(str(self), reason, "Give the radius as a number")
         pieces = [p if p.fraction is None else replace(p, radius=p.fraction * norm, fraction=None) for p in self.pieces]
-        return Plan.of(pieces, self.features)
+        return Reading.of(pieces, self.features)
 
     def at_reach(self, x: np.ndarray, reach: Any) -> bool:
         """Whether x touches a bound that is there for ``reach`` only."""

@@ -90,7 +90,7 @@ def largest_radius(f: LinearModel, eps: float, tol: float) -> float:
     first = float(np.abs(g).max())
     if first == 0:
         return 1.0
-    target, low = eps * first, Look(0.0, first, np.zeros(f.shape, f.dtype))
+    target, low = eps * first, BallLook(0.0, first, np.zeros(f.shape, f.dtype))
     high = look(f, value / first, low, tol)  # no smaller ball can have a value of 0
     for _ in range(DOUBLINGS):
         if high.slope <= target:
@@ -104,7 +104,7 @@ def largest_radius(f: LinearModel, eps: float, tol: float) -> float:
 
 
 @dataclass(frozen=True)
-class Look:
+class BallLook:
     """The solution over a ball: its norm, and what more radius is worth."""
 
     norm: float
@@ -112,10 +112,10 @@ class Look:
     x: np.ndarray
 
 
-def look(f: LinearModel, radius: float, near: Look, tol: float) -> Look:
+def look(f: LinearModel, radius: float, near: BallLook, tol: float) -> BallLook:
     """Solve over a ball, from a solution over a smaller one."""
     x = minimize(f, L1Ball(radius), x0=near.x, tol=allowed(f, tol)).x
-    return Look(min(radius, float(np.abs(x).sum(dtype=np.float64))), float(np.abs(f.grad(wide(x))).max()), x)
+    return BallLook(min(radius, float(np.abs(x).sum(dtype=np.float64))), float(np.abs(f.grad(wide(x))).max()), x)
 
 
 def grid(ps: Sequence[Problem], n_radii: int, eps: float, tol: float) -> np.ndarray:
