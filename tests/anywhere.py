@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 KERNELS = {"Prescott": {"SSE3"}, "Haswell": {"AVX2", "FMA3"}, "SkylakeX": {"AVX512_SKX"}}  # of OpenBLAS, and what they need
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    pass\n"  # until that one ends
+SAME = {"Katmai": "Prescott"}  # OpenBLAS has one kernel for both on 64 bits, and may give it the first name
 ARCHITECTURES = """
 import numpy, scipy.linalg, threadpoolctl
 print(*{library.get("architecture") for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"})
@@ -49,7 +50,8 @@ def _openblas(kernel: str, needed: set[str]) -> Environment:
         return Environment(name, variables, lacking=f"the processor has no {' and no '.join(sorted(missing))}")
     command = [sys.executable, "-c", ARCHITECTURES]
     taken = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=True).stdout.strip()
-    return Environment(name, variables, lacking="" if taken == kernel else f"numpy and scipy take {taken} instead")
+    found = " ".join(sorted({SAME.get(word, word) for word in taken.split()}))
+    return Environment(name, variables, lacking="" if found == kernel else f"numpy and scipy take {taken} instead")
 
 
 def _numpy():
