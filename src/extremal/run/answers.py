@@ -33,7 +33,13 @@ def inside(C: CountedSet, x: np.ndarray) -> bool:
             C.calls.certificate_lmos += asked.calls
 
 
-def rounding(f: Objective, C: CountedSet, found: Certificate) -> float:
+def at_rounding(f: Objective, C: CountedSet, found: Certificate, wanted: float, times: float = NEAR) -> bool:
+    """Whether the gap is at most ``times`` what rounding makes of it, and the tolerance ``wanted`` lies below that."""
+    change = _change(f, C, found)
+    return change >= ROUNDED * wanted and found.gap <= times * change
+
+
+def _change(f: Objective, C: CountedSet, found: Certificate) -> float:
     """How far the gap changes if x changes in its last digits: two gradients and LMOs; 0.0 for very large points."""
     if math.prod(found.x.shape) > LARGE:
         return 0.0

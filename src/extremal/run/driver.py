@@ -13,7 +13,7 @@ import numpy as np
 from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
 from extremal.methods.base import Budget, Method
 from extremal.points.iterates import answer, wide
-from extremal.run.answers import NEAR, ROUNDED, inside, rounding
+from extremal.run.answers import at_rounding, inside
 from extremal.run.bursts.run import Reach
 from extremal.run.loop import Setup, State, loop
 from extremal.run.recording import Recorder
@@ -36,7 +36,7 @@ class _Run:
     def __init__(self, setup: Setup, tol: float, atol: float, budget: Budget, callback: Any, record: Any):
         self.f, self.C, self.whole = setup.f.inner, setup.C, setup.whole
         self.tol, self.atol, self.callback = tol, atol, callback
-        self.guarded = setup.method.guarded  # a method for answers: it does what its papers say only as far as that helps
+        self.guarded = setup.method.guarded  # a method for answers, and not for comparisons
         self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
         self.budget = Budget(max_grads=1000 * setup.f.n) if self.unlimited else budget
         self.recorder = Recorder(self.f, self.C.inner, record)
@@ -228,13 +228,10 @@ class _Run:
     def _wanted(self, found: Certificate) -> float:
         return self.tol * abs(found.value) + self.atol
 
-    def _at_rounding(self, found: Certificate, times: float = NEAR) -> bool:
-        """Whether the gap is of the size of its rounding, and the tolerance below; a tolerance of zero asks for nothing."""
+    def _at_rounding(self, found: Certificate, **times: float) -> bool:
+        """Whether float64 can certify no more there; a tolerance of zero asks for nothing."""
         wanted = self._wanted(found)
-        if not found.gap > wanted > 0:
-            return False
-        change = rounding(self.f, self.C, found)
-        return change >= ROUNDED * wanted and found.gap <= times * change
+        return found.gap > wanted > 0 and at_rounding(self.f, self.C, found, wanted, **times)
 
     def _fallback(self, found: Certificate, first: State) -> Certificate:
         """The best certificate of a point inside; the starting point has been checked."""
