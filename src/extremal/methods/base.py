@@ -94,9 +94,7 @@ class Method:
     step: Step
     move: Move[Any] = field(default_factory=VertexMove)
     why: str = field(default="", compare=False, repr=False)  # the reasons, of a method that was chosen for the user
-    guarded: bool = field(
-        default=False, compare=False, repr=False
-    )  # for an answer: no end above the start
+    guarded: bool = field(default=False, compare=False, repr=False)  # for an answer: no end above the start
     spent: int = field(default=0, compare=False, repr=False)  # component gradients that its parameters were computed from
 
     def __post_init__(self):
