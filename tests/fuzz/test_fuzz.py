@@ -34,7 +34,9 @@ def test_random_problems_keep_every_promise(part):
     assert len(missed) <= 1, missed
 
 
-@pytest.mark.parametrize(("seed", "index"), [(202, 932), (202, 1153), (202, 2055), (202, 3844), (303, 363), (303, 1229)])
+@pytest.mark.parametrize(
+    ("seed", "index"), [(202, 932), (202, 1153), (202, 2055), (202, 3844), (303, 363), (303, 1229), (303, 167), (606, 1004)]
+)
 def test_problems_that_were_not_solved_once(seed, index):
     """Parts of a gradient that cancel, gaps beyond float64, steps to the boundary, atoms that were left out too early."""
     assert not set(outcome(seed, index)["flags"]) - {"slow"}

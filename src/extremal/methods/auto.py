@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from extremal.methods.base import Budget, Card, Method, Recipe
 from extremal.objectives.base import Objective
 from extremal.objectives.linear import LinearModel
-from extremal.objectives.on_columns import has_slices, has_tasks
+from extremal.objectives.on_columns import has_slices
 from extremal.points.manifolds import Euclidean
 from extremal.sets.base import Bounded, ConvexSet, Projectable
 
@@ -41,7 +41,7 @@ class Auto:
     - `NewtonFW` for a linear model in memory whose loss has second derivatives: over an l1 ball, a simplex or a box with any
       number of coordinates, over any other set with up to a thousand; and for any other sum with up to 500 coordinates, with
       second derivatives that are learnt from gradients;
-    - `LowRankFW` for matrices over a `NuclearBall`, but for tasks of at most a hundred coordinates;
+    - `LowRankFW` for matrices over a `NuclearBall`, but for several outputs of at most a hundred coordinates;
     - `VRSliding` for linear models of several outputs that this leaves, over sets with a projection, and for sums of many
       coordinates that are not linear;
     - `FullyCorrectiveFW` for the rest: few oracle calls, and full gradients; `PairwiseFW` if its vertices' margins do not fit in
@@ -111,7 +111,7 @@ def _special(f: Any, C: ConvexSet) -> Choice | None:
 def _newton(f: Any, C: ConvexSet) -> Choice | None:
     """Linear models with second derivatives."""
     d = math.prod(f.shape)
-    if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall" and (d > SMALL or not has_tasks(f))):
+    if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall" and d > SMALL):
         return None
     from extremal.methods.newton import NewtonFW
     from extremal.moves.newton.spikes import spikes_of

@@ -9,7 +9,6 @@ import numpy as np
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.losses.margin import compiled
-from extremal.losses.weighted import unweighted
 from extremal.objectives.column_blocks import SHORT, ArrayBlock, EntryBlock, RowBlock
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.on_columns_multi import OutputSlice
@@ -43,11 +42,6 @@ def has_slices(f: Any) -> bool:
     """
     bent = "bends" if getattr(f, "deriv_shape", ()) else "second"  # isinstance of a protocol does not ask a property
     return isinstance(f, LinearModel) and (isinstance(f.data, (CSR, Dense)) or is_entries(f)) and hasattr(f.loss, bent)
-
-
-def has_tasks(f: Any) -> bool:
-    """Whether f is a sum over outputs that only the set ties together."""
-    return bool(f.deriv_shape) and bool(getattr(unweighted(f.loss), "target_shape", ()))
 
 
 def is_entries(f: Any) -> bool:

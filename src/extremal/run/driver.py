@@ -12,6 +12,7 @@ import numpy as np
 
 from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
 from extremal.methods.base import Budget, Method
+from extremal.objectives.base import Objective
 from extremal.points.iterates import answer, wide
 from extremal.run.answers import at_rounding, inside
 from extremal.run.bursts.run import Reach
@@ -19,6 +20,8 @@ from extremal.run.loop import Setup, State, loop
 from extremal.run.recording import Recorder
 from extremal.run.result import Certificate, Result, Status
 from extremal.support.clock import Clock, TimeUp, deadline
+
+SMALL = 1e9  # multiplications of a run that hardly anyone waits for
 
 
 def drive(
@@ -30,6 +33,15 @@ def drive(
         return run.drive(loop(setup), setup.method)
 
 
+def default_grads(f: Objective, guarded: bool) -> int:
+    """The budget of a run that names none: 1000 n component gradients; a method for answers has more if they are small.
+
+    It has 5000 n then, if those take no more than 1e9 multiplications.
+    """
+    small = min(5000 * f.n, int(SMALL / math.prod(f.shape))) if guarded else 0
+    return max(1000 * f.n, small)
+
+
 class _Run:
     """The driver: everything around the loop that is not the method's business."""
 
@@ -38,7 +50,7 @@ class _Run:
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # a method for answers, and not for comparisons
         self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
-        self.budget = Budget(max_grads=1000 * setup.f.n) if self.unlimited else budget
+        self.budget = Budget(max_grads=default_grads(setup.f, self.guarded)) if self.unlimited else budget
         self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate

@@ -106,9 +106,13 @@ class AtomNewton(AtomMove):
         if memory.tired:
             return AtomsMemoryPoint(point.x, point.query, active=point.atoms, memory=memory)
 
+        known, begin = point.atoms, np.zeros(0)  # one model begins where the last one ended
+
         def solve(H: Any, turns: int = TURNS) -> tuple[np.ndarray, Any, float]:
-            atoms = self._inner(H, at, C, point.atoms, shape) if H is memory.H else point.atoms
-            atoms, shares, d = self._minimise(H, at, C, atoms, shape, turns)
+            nonlocal known, begin
+            atoms = self._inner(H, at, C, known, shape) if H is memory.H else known
+            atoms, shares, d = self._minimise(H, at, C, atoms, shape, turns, begin)
+            known, begin = atoms, shares
             return d, (atoms, shares, d), 1.0 / shares.sum() if shares.any() else 1.0
 
         found = at.descend(memory, memory.H, solve)
@@ -151,16 +155,17 @@ class AtomNewton(AtomMove):
         return ROUGH * self.tol * at.gap if at.learns else self.tol * min(at.gap, max(abs(at.value), LEAST * at.gap))
 
     def _minimise(
-        self, H: np.ndarray, at: NewtonState, C: Any, atoms: ActiveSet, shape: tuple[int, ...], turns: int
+        self, H: np.ndarray, at: NewtonState, C: Any, atoms: ActiveSet, shape: tuple[int, ...], turns: int, begin: np.ndarray
     ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
         """The atoms, with those that came in; their shares of the step d = sum_a share_a (v_a - x), u = x + d; and d.
 
-        x itself is an atom of weight one at first, and the others are known by their distance from it: so small steps keep
-        their digits, however large the set is.
+        x itself is an atom of all the weight but the shares of ``begin``. The others are known by their distance from it, so
+        that small steps keep their digits, however large the set is.
         """
         D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
         w, d, enough, used = np.zeros(len(D)), np.zeros_like(at.x), self._enough(at), np.ones(len(D), dtype=bool)
-        w[0], idle = 1.0, IDLE
+        w[1 : 1 + len(begin)] = begin
+        w[0], idle = max(0.0, 1.0 - float(begin.sum())), IDLE
         for _ in range(min(self.limit, ENOUGH + (1 if at.learns else 2) * at.x.size)):
             E = D[used]
             first, places, ones = np.eye(1, len(E))[0], np.arange(len(E)), np.ones(len(E))
