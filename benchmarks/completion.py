@@ -101,12 +101,12 @@ def fista(problem, threshold, iterations, look=lambda x: None):
 
 
 def small():
-    full, line = ex.Full(), ex.LineSearch()
+    full, line = ex.gradients.Full(), ex.steps.LineSearch()
     methods = {
         "FrankWolfe(LineSearch)": ex.FrankWolfe(step=line),
-        "Pairwise": ex.Method(full, line, ex.Pairwise()),
-        "BlendedPairwise(lazy)": ex.Method(full, line, ex.BlendedPairwise(lazy=True)),
-        "Sarah(batch=2000, p=0.1), LineSearch": ex.Method(ex.Sarah(2000, p=0.1), line),
+        "Pairwise": ex.Method(full, line, ex.moves.Pairwise()),
+        "BlendedPairwise(lazy)": ex.Method(full, line, ex.moves.BlendedPairwise(lazy=True)),
+        "Sarah(batch=2000, p=0.1), LineSearch": ex.Method(ex.gradients.Sarah(2000, p=0.1), line),
     }
     ex.minimize(ratings(9).objective, NuclearBall(100.0), max_iter=2)  # compiled and warm
     table = {}
@@ -170,11 +170,11 @@ def constrained_fista(problem, radius, iterations, look, shrink=1.0):
 
 
 def minimum():
-    full, line = ex.Full(), ex.LineSearch()
+    full, line = ex.gradients.Full(), ex.steps.LineSearch()
     methods = {
         "LowRankFW": (ex.LowRankFW(), 12),
-        "BlendedPairwise(lazy)": (ex.Method(full, line, ex.BlendedPairwise(lazy=True)), 400),
-        "Pairwise": (ex.Method(full, line, ex.Pairwise()), 200),
+        "BlendedPairwise(lazy)": (ex.Method(full, line, ex.moves.BlendedPairwise(lazy=True)), 400),
+        "Pairwise": (ex.Method(full, line, ex.moves.Pairwise()), 200),
         "FrankWolfe(LineSearch)": (ex.FrankWolfe(step=line), 200),
     }
     ex.minimize(ratings(9).objective, NuclearBall(RADIUS), ex.LowRankFW(), max_iter=2)  # compiled and warm
@@ -236,7 +236,7 @@ def large(name=None):
     f = ex.LinearModel(ex.Squared(), Entries(rows, cols, shape), y)
     del rows, cols, u, v, y
     method = {
-        "FrankWolfe": ex.FrankWolfe(step=ex.LineSearch()),
+        "FrankWolfe": ex.FrankWolfe(step=ex.steps.LineSearch()),
         "SarahFW": ex.SarahFW(batch=100_000),
         "LowRankFW": ex.LowRankFW(width=10),
     }[name]

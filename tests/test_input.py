@@ -76,16 +76,16 @@ def test_data_of_a_wrong_kind():
 
 
 def test_ragged_data():
-    for make in (lambda A: ex.LinearModel(ex.Squared(), A, Y), ex.Dense):
+    for make in (lambda A: ex.LinearModel(ex.Squared(), A, Y), ex.data.Dense):
         with refused("A", "rectangular"):
             make([[1.0, 2.0], [3.0]])
 
 
 def test_sparse_data_for_dense_and_the_other_way_round():
     with refused("A"):
-        ex.Dense(sp.csr_array(EYE))
+        ex.data.Dense(sp.csr_array(EYE))
     with refused("A"):
-        ex.CSR([[1.0, "a"]])
+        ex.data.CSR([[1.0, "a"]])
 
 
 # targets
@@ -196,7 +196,8 @@ def test_boxes_without_a_side():
 
 @pytest.mark.parametrize("batch", [0, -3, 2.0, "5", True, NAN])
 @pytest.mark.parametrize(
-    "make", [ex.SarahFW, ex.SagaSarahFW, lambda batch: ex.Sarah(batch, 0.5), lambda batch: ex.SagaSarah(batch, 0.5)]
+    "make",
+    [ex.SarahFW, ex.SagaSarahFW, lambda batch: ex.gradients.Sarah(batch, 0.5), lambda batch: ex.gradients.SagaSarah(batch, 0.5)],
 )
 def test_batches(make, batch):
     with refused("batch", "whole number", "got"):
@@ -204,7 +205,8 @@ def test_batches(make, batch):
 
 
 @pytest.mark.parametrize(
-    "method", [ex.SarahFW(batch=N + 1), ex.SagaSarahFW(batch=N + 1), ex.Method(ex.Sarah(N + 1, 0.5), ex.OpenLoop())]
+    "method",
+    [ex.SarahFW(batch=N + 1), ex.SagaSarahFW(batch=N + 1), ex.Method(ex.gradients.Sarah(N + 1, 0.5), ex.steps.OpenLoop())],
 )
 def test_a_batch_above_n(method):
     for call in (ex.minimize, ex.iterate):
@@ -214,17 +216,17 @@ def test_a_batch_above_n(method):
 
 @pytest.mark.parametrize("value", [0, -0.1, 1.5, NAN, INF, "0.5", True])
 def test_probabilities_and_weights(value):
-    for make in (lambda: ex.SarahFW(p=value), lambda: ex.Sarah(5, value)):
+    for make in (lambda: ex.SarahFW(p=value), lambda: ex.gradients.Sarah(5, value)):
         with refused("p", "(0, 1]", repr(value)):
             make()
-    for make in (lambda: ex.SagaSarahFW(lam=value), lambda: ex.SagaSarah(5, value)):
+    for make in (lambda: ex.SagaSarahFW(lam=value), lambda: ex.gradients.SagaSarah(5, value)):
         with refused("lam", "(0, 1]", repr(value)):
             make()
 
 
 @pytest.mark.parametrize("start", ["hot", "", None, 1])
 def test_starts(start):
-    for make in (lambda: ex.SagaSarahFW(start=start), lambda: ex.SagaSarah(5, 0.5, start=start)):
+    for make in (lambda: ex.SagaSarahFW(start=start), lambda: ex.gradients.SagaSarah(5, 0.5, start=start)):
         with pytest.raises(ex.InputError, match=r"start.*cold, full"):
             make()
 
@@ -251,7 +253,7 @@ RAGGED = [[1.0], [1.0, 2.0]]
 ARGUMENTS = {
     "f": [None, ex.Logistic(), ex.LinearModel, np.eye(3)],
     "C": [None, "l1:1", 1.0, ex.L1Ball, model(ex.Squared())],
-    "method": [ex.SarahFW, 3, ex.Sarah(5, 0.1), ex.OpenLoop()],
+    "method": [ex.SarahFW, 3, ex.gradients.Sarah(5, 0.1), ex.steps.OpenLoop()],
     "x0": [X0[1:], X0[:, None], 0.0, X0 + NAN, X0 + INF, X0 + 1.0, "zero", RAGGED, X0 + 1j, [None] * DIM, ["a"] * DIM],
     "seed": [-1, 0.5, "0", None, True],
     "tol": [-1e-9, NAN, INF, "1e-4", None, True],

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = ["Doubling", "EpochLength", "EpochTolerance", "PowerLaw", "Telescoping"]
+
 
 @dataclass(frozen=True)
 class PowerLaw:

@@ -60,13 +60,13 @@ def test_dot(data, idx, locked, dtype):
 
 @pytest.mark.parametrize("j", range(DIM))
 def test_dot_with_a_coordinate_vertex(data, idx, j):
-    v = ex.Coordinate(j, -1.3, (DIM,))
+    v = ex.points.Coordinate(j, -1.3, (DIM,))
     same(data.dot_vertex(v, idx), rows(data, idx) @ v.to_array(), np.float64)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_dot_with_a_dense_vertex(data, idx, dtype):
-    v = ex.DenseVertex(np.linspace(-1, 2, DIM).astype(dtype))
+    v = ex.points.DenseVertex(np.linspace(-1, 2, DIM).astype(dtype))
     same(data.dot_vertex(v, idx), rows(data, idx) @ v.values.astype(np.float64), np.float64)
 
 
@@ -90,7 +90,7 @@ def test_pickling_before_and_after_use(data):
 
 @pytest.mark.parametrize("form", ["csr_matrix", "csr_array", "csc_matrix", "csc_array", "coo_array", "lil_array", "dok_array"])
 def test_any_sparse_format(form):
-    A = ex.CSR(getattr(sp, form)(MATRIX))
+    A = ex.data.CSR(getattr(sp, form)(MATRIX))
     assert A.dtype == np.float64
     same(A.dot(np.ones(DIM), np.arange(N)), MATRIX.sum(axis=1), np.float64)
     same(A.tdot(np.ones(N)), MATRIX.sum(axis=0), np.float64)
@@ -105,9 +105,9 @@ def messy() -> sp.csr_array:
 def test_duplicates_and_unsorted_columns():
     plain = np.array([[5.0, 0, 3], [0, 0, 0], [0, 4, 1]])
     for A in (messy(), sp.csr_matrix(messy()), sp.csc_array(messy()), sp.coo_array(messy())):
-        data = ex.CSR(A)
+        data = ex.data.CSR(A)
         for j in range(3):
-            v = ex.Coordinate(j, 1.0, (3,))
+            v = ex.points.Coordinate(j, 1.0, (3,))
             same(data.dot_vertex(v), plain[:, j], np.float64)
             same(data.dot_vertex(v, np.array([2, 0])), plain[[2, 0], j], np.float64)
         same(data.row_norms2(), (plain**2).sum(axis=1), np.float64)
@@ -125,24 +125,24 @@ def test_the_callers_sparse_matrix_stays_as_it_is():
 def test_64_bit_indices():
     A = sp.csr_array(MATRIX)
     A.indices, A.indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
-    data, idx = ex.CSR(A), np.array([7, 1])
+    data, idx = ex.data.CSR(A), np.array([7, 1])
     same(data.dot(np.ones(DIM), idx), MATRIX[idx].sum(axis=1), np.float64)
     same(data.tdot(np.ones(2), idx), MATRIX[idx].sum(axis=0), np.float64)
-    same(data.dot_vertex(ex.Coordinate(1, 2.0, (DIM,)), idx), 2 * MATRIX[idx, 1], np.float64)
+    same(data.dot_vertex(ex.points.Coordinate(1, 2.0, (DIM,)), idx), 2 * MATRIX[idx, 1], np.float64)
 
 
 @pytest.mark.parametrize(("given", "kept"), [("f4", "f4"), ("f8", "f8"), ("f2", "f4"), ("i4", "f8"), ("u1", "f8"), ("?", "f8")])
 def test_float_types(given, kept):
     A = np.array([[1, 0], [1, 1]]).astype(given)
-    assert ex.Dense(A).dtype == np.dtype(kept)
+    assert ex.data.Dense(A).dtype == np.dtype(kept)
     if given != "f2":  # scipy has no sparse float16
-        assert ex.CSR(sp.csr_array(A)).dtype == np.dtype(kept)
+        assert ex.data.CSR(sp.csr_array(A)).dtype == np.dtype(kept)
 
 
 def test_dense_floats_are_not_copied_and_not_changed():
     A = MATRIX.copy()
     A.flags.writeable = False
-    assert np.shares_memory(ex.Dense(A)._A, A)
+    assert np.shares_memory(ex.data.Dense(A)._A, A)
 
 
 def test_what_may_be_given_for_the_matrix():
@@ -156,8 +156,8 @@ def test_what_may_be_given_for_the_matrix():
 
 def test_large_finite_data_is_not_taken_for_infinite():
     A = np.full((2, 2), 1.5e308)
-    assert ex.Dense(A).shape == (2, 2)
-    assert ex.CSR(sp.csr_array(A)).shape == (2, 2)
+    assert ex.data.Dense(A).shape == (2, 2)
+    assert ex.data.CSR(sp.csr_array(A)).shape == (2, 2)
 
 
 def test_rows_in_another_order(data):
@@ -166,16 +166,16 @@ def test_rows_in_another_order(data):
     assert moved.dtype == data.dtype
     same(moved.dot(np.ones(DIM)), A[order].sum(axis=1), np.float64)
     same(moved.tdot(np.ones(3), np.array([0, 5, 9])), A[order[[0, 5, 9]]].sum(axis=0), np.float64)
-    same(moved.dot_vertex(ex.Coordinate(1, 2.0, (DIM,))), 2 * A[order, 1], np.float64)
+    same(moved.dot_vertex(ex.points.Coordinate(1, 2.0, (DIM,))), 2 * A[order, 1], np.float64)
     same(data.dot(np.ones(DIM)), A.sum(axis=1), np.float64)
     assert not np.shares_memory(getattr(moved._A, "data", moved._A), getattr(data._A, "data", data._A))
 
 
 def test_columns_of_many_rows():
     n = 2**16 + 5
-    A = ex.CSR(sp.csr_array((np.arange(1.0, n + 1), (np.arange(n), np.arange(n) % 3)), shape=(n, 3)))
+    A = ex.data.CSR(sp.csr_array((np.arange(1.0, n + 1), (np.arange(n), np.arange(n) % 3)), shape=(n, 3)))
     wanted = np.where(np.arange(n) % 3 == 1, np.arange(1.0, n + 1), 0.0)
-    np.testing.assert_array_equal(A.dot_vertex(ex.Coordinate(1, 1.0, (3,))), wanted)
+    np.testing.assert_array_equal(A.dot_vertex(ex.points.Coordinate(1, 1.0, (3,))), wanted)
 
 
 @pytest.mark.parametrize("outputs", [1, 4])

@@ -12,8 +12,8 @@ import pytest
 from cases import GRADIENTS, LOSSES
 
 import extremal as ex
-from extremal import Entries, FactoredMatrix, checks
-from extremal.points import iterates
+from extremal import Entries, checks
+from extremal.points import FactoredMatrix, iterates
 from extremal.points.composed import Combination
 from extremal.points.entries_gradient import MatrixSum, Observed, Positions
 from extremal.points.low_rank import LowRank, RankOne
@@ -250,7 +250,7 @@ def test_a_gradient_that_is_not_finite_is_seen_to_be(bad):
 @pytest.mark.parametrize("gradient", GRADIENTS, ids=repr)
 @pytest.mark.parametrize("loss", [ex.Squared(), ex.Logistic()], ids=repr)
 def test_every_estimator_makes_the_steps_of_the_dense_problem(gradient, loss):
-    for a, b in states(ex.Method(gradient=gradient, step=ex.OpenLoop()), 30, loss):
+    for a, b in states(ex.Method(gradient=gradient, step=ex.steps.OpenLoop()), 30, loss):
         assert isinstance(a.x, FactoredMatrix)
         assert isinstance(a.g, Observed)
         np.testing.assert_allclose(flat(a.x), b.x, atol=1e-10)
@@ -259,7 +259,7 @@ def test_every_estimator_makes_the_steps_of_the_dense_problem(gradient, loss):
     assert a.calls == b.calls
 
 
-@pytest.mark.parametrize("step", [ex.ShortStep(), ex.LineSearch()], ids=repr)
+@pytest.mark.parametrize("step", [ex.steps.ShortStep(), ex.steps.LineSearch()], ids=repr)
 def test_steps_that_look_at_f_are_those_of_the_dense_problem(step):
     for a, b in states(ex.FrankWolfe(step=step), 25):
         np.testing.assert_allclose(flat(a.x), b.x, atol=1e-10)
@@ -270,34 +270,34 @@ def test_steps_that_look_at_f_are_those_of_the_dense_problem(step):
 
 
 MOVES = (
-    ex.Sliding(beta=2.0, tol=0.01),
-    ex.AcceleratedSliding(beta=ex.PowerLaw(3.0, 2.0, -1.0), tol=ex.Telescoping(4.0)),
-    ex.DoubleSliding(beta=ex.PowerLaw(4.0, 1.0, -1.0), beta_y=2.0, tol=0.01),
+    ex.moves.Sliding(beta=2.0, tol=0.01),
+    ex.moves.AcceleratedSliding(beta=ex.laws.PowerLaw(3.0, 2.0, -1.0), tol=ex.laws.Telescoping(4.0)),
+    ex.moves.DoubleSliding(beta=ex.laws.PowerLaw(4.0, 1.0, -1.0), beta_y=2.0, tol=0.01),
 )
 
 
 @pytest.mark.parametrize("move", MOVES, ids=repr)
 def test_sliding_moves_make_the_steps_of_the_dense_problem(move):
-    for a, b in states(ex.Method(ex.Sarah(batch=5, p=0.2), ex.OpenLoop(), move), 12):
+    for a, b in states(ex.Method(ex.gradients.Sarah(batch=5, p=0.2), ex.steps.OpenLoop(), move), 12):
         assert isinstance(a.x, FactoredMatrix)
         np.testing.assert_allclose(flat(a.x), b.x, atol=1e-9)
 
 
 def test_gradients_from_values_make_the_steps_of_the_dense_problem():
-    for a, b in states(ex.Method(ex.ZerothOrder(ex.Storm(5), mu=1e-3), ex.OpenLoop()), 8):
+    for a, b in states(ex.Method(ex.gradients.ZerothOrder(ex.gradients.Storm(5), mu=1e-3), ex.steps.OpenLoop()), 8):
         np.testing.assert_allclose(flat(a.x), b.x, atol=1e-8)
 
 
 def test_the_answer_is_in_factors_with_an_exact_certificate():
     f, h = pair(ex.Squared())
-    r = ex.minimize(f, Ball(), ex.FrankWolfe(step=ex.LineSearch()), max_iter=40)
+    r = ex.minimize(f, Ball(), ex.FrankWolfe(step=ex.steps.LineSearch()), max_iter=40)
     x = flat(r.x)
     assert isinstance(r.x, FactoredMatrix)
     assert r.x.dtype == np.float64
     assert r.value == pytest.approx(h.value(x), rel=1e-12)
     g = h.grad(x)
     assert r.gap == pytest.approx(g @ x - FlatBall().lmo(g).dot(g), rel=1e-9)
-    again = ex.minimize(f, Ball(), ex.FrankWolfe(step=ex.LineSearch()), x0=r.x, max_iter=1)
+    again = ex.minimize(f, Ball(), ex.FrankWolfe(step=ex.steps.LineSearch()), x0=r.x, max_iter=1)
     assert again.value <= r.value * (1 + 1e-12)
 
 
@@ -346,7 +346,7 @@ def test_nothing_of_the_size_of_the_matrix_is_ever_made(gradient):
     entries = Entries(rng.integers(0, shape[0], COUNT), rng.integers(0, shape[1], COUNT), shape)
     f = ex.LinearModel(ex.Squared(), entries, Y)
     assert f.smoothness == pytest.approx(1 / COUNT)
-    for state in itertools.islice(ex.iterate(f, LargeBall(), ex.Method(gradient, ex.OpenLoop())), 4):
+    for state in itertools.islice(ex.iterate(f, LargeBall(), ex.Method(gradient, ex.steps.OpenLoop())), 4):
         value, gap = state.measure()
         assert 0 < gap < np.inf
         assert value > 0
@@ -356,9 +356,17 @@ def test_no_move_makes_anything_of_the_size_of_the_matrix():
     shape, rng = (100_000, 50_000), np.random.default_rng(0)
     entries = Entries(rng.integers(0, shape[0], COUNT), rng.integers(0, shape[1], COUNT), shape)
     f = ex.LinearModel(ex.Squared(), entries, Y)
-    atoms = ex.Away(), ex.Pairwise(), ex.BlendedPairwise(), ex.BlendedPairwise(lazy=True), ex.FullyCorrective()
+    atoms = (
+        ex.moves.Away(),
+        ex.moves.Pairwise(),
+        ex.moves.BlendedPairwise(),
+        ex.moves.BlendedPairwise(lazy=True),
+        ex.moves.FullyCorrective(),
+    )
     for move in (*MOVES, *atoms):
-        r = ex.minimize(f, LargeBall(), ex.Method(gradient=ex.Full(), step=ex.LineSearch(), move=move), max_iter=2)
+        r = ex.minimize(
+            f, LargeBall(), ex.Method(gradient=ex.gradients.Full(), step=ex.steps.LineSearch(), move=move), max_iter=2
+        )
         assert r.x.shape == shape
         assert r.value <= f.value(0 * r.x)
 

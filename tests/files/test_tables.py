@@ -25,23 +25,27 @@ def wide(f, x) -> np.ndarray:
     return np.array([f.combine(f.derivs(x, np.array([i])), np.array([i])) for i in range(f.n)])
 
 
-WITH_TABLE = [g for g in GRADIENTS if isinstance(g, (ex.SagaSarah, ex.Sag, ex.Saga)) and not getattr(g, "rho", None)]
+WITH_TABLE = [
+    g
+    for g in GRADIENTS
+    if isinstance(g, (ex.gradients.SagaSarah, ex.gradients.Sag, ex.gradients.Saga)) and not getattr(g, "rho", None)
+]
 
 
 @pytest.mark.parametrize("gradient", WITH_TABLE, ids=repr)
 def test_the_table_and_its_mean_stay_together(f, gradient):
     """After many updates: the mean is that of the rows, and each row is the gradient where it was last drawn."""
-    sampler, x_prev = ex.Sampler(N, seed=2), A
+    sampler, x_prev = ex.objectives.Sampler(N, seed=2), A
     state, rng = gradient.init(f, A, sampler), np.random.default_rng(0)
     rows, first = np.zeros((N, DIM)), sampler.rows(0, gradient.batch, gradient.replace)
-    if isinstance(gradient, ex.Sag):  # empty, and refreshed from the first estimate on
+    if isinstance(gradient, ex.gradients.Sag):  # empty, and refreshed from the first estimate on
         rows[first] = wide(f, A)[first]
     elif getattr(gradient, "start", "full") == "full":
         rows = wide(f, A)
     for k in range(400):
         x = 0.3 * rng.standard_normal(DIM)
         state = gradient.update(f, k, x_prev, x, (), state, sampler)
-        j, stream = k + isinstance(gradient, ex.Sag), SECOND if getattr(gradient, "two_batches", False) else ROWS
+        j, stream = k + isinstance(gradient, ex.gradients.Sag), SECOND if getattr(gradient, "two_batches", False) else ROWS
         idx = np.unique(sampler.rows(j, gradient.batch, gradient.replace, stream))
         rows[idx] = wide(f, x)[idx]
         x_prev = x
@@ -59,8 +63,8 @@ def test_the_table_holds_one_number_per_row_of_a_linear_model():
 
 def test_a_cold_start_asks_for_one_gradient_and_has_an_empty_table():
     f = model(ex.Squared())
-    state = ex.SagaSarah(3, 0.1, start="cold").init(f, A, ex.Sampler(N, seed=0))
-    i = ex.Sampler(N, seed=0).start()
+    state = ex.gradients.SagaSarah(3, 0.1, start="cold").init(f, A, ex.objectives.Sampler(N, seed=0))
+    i = ex.objectives.Sampler(N, seed=0).start()
     np.testing.assert_allclose(state.g, f.combine(f.derivs(A, i), i))
     assert not state.table.c.any()
     assert not state.table.mean.any()
@@ -85,7 +89,7 @@ def stub(gib: float, per_row: int = 2**10):
 
 def test_a_large_table_is_announced(monkeypatch, recwarn):
     monkeypatch.setattr(tables, "available_memory", lambda: 100 * 2**30)
-    with pytest.warns(ex.LargeTableWarning, match=r"1\.5 GiB.*SarahFW needs no table"):
+    with pytest.warns(ex.gradients.LargeTableWarning, match=r"1\.5 GiB.*SarahFW needs no table"):
         tables.check_memory(stub(1.5))
     tables.check_memory(stub(0.9))
     assert not recwarn
@@ -104,7 +108,7 @@ def test_a_table_that_does_not_fit_is_refused(monkeypatch):
 
 def test_memory_that_the_system_does_not_tell(monkeypatch):
     monkeypatch.setattr(tables, "available_memory", lambda: None)
-    with pytest.warns(ex.LargeTableWarning):
+    with pytest.warns(ex.gradients.LargeTableWarning):
         tables.check_memory(stub(5.0))
     monkeypatch.undo()
     assert tables.available_memory() is None or tables.available_memory() > 0

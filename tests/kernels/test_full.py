@@ -169,7 +169,7 @@ def test_a_loss_of_the_users_own(kind, chunk, monkeypatch):
     assert mine.value(x) == pytest.approx(ours.value(x), rel=1e-13)
     for a, b in zip((mine.grad(x), mine.derivs(x)), (ours.grad(x), ours.derivs(x)), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-13)
-    line = ex.Coordinate(2, 1.0, (D,))
+    line = ex.points.Coordinate(2, 1.0, (D,))
     assert mine.along(x, line).slope(0.3) == pytest.approx(ours.along(x, line).slope(0.3), rel=1e-12)
 
 

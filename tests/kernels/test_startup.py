@@ -49,7 +49,7 @@ rng = np.random.default_rng(0)
 A, y = rng.standard_normal((40, 5)), np.sign(rng.standard_normal(40))
 """
 RUN = "r = ex.minimize(ex.LinearModel(ex.Logistic(), A, y), ex.L1Ball(2.0), max_iter=20, tol=0, atol=0)\n"
-PRODUCT = "print(ex.CSR(A).dot(np.ones(5), np.array([3, 1])).tolist())\n"  # of some rows: a small kernel
+PRODUCT = "print(ex.data.CSR(A).dot(np.ones(5), np.array([3, 1])).tolist())\n"  # of some rows: a small kernel
 SPARSE = "import scipy.sparse as sp\nA = sp.csr_array(A)\n"
 MODULES = "\nimport sys, json\nprint(json.dumps(sorted(sys.modules)))"
 
@@ -153,7 +153,7 @@ def test_modules_are_attributes_and_parts_pickle():
 
 def product():
     A, _ = problem()
-    return str(ex.CSR(sp.csr_array(A)).dot(np.ones(5), np.array([3, 1])).tolist())
+    return str(ex.data.CSR(sp.csr_array(A)).dot(np.ones(5), np.array([3, 1])).tolist())
 
 
 class Hours:

@@ -128,7 +128,7 @@ def test_methods_by_beginnings_and_parameters():
     assert recipe("saga-sarah-fw:start=cold:batch=5", batch=7) == ex.SagaSarahFW(batch=5, start="cold")
     assert recipe("frank-wolfe", batch=7) == ex.FrankWolfe()  # which has no batches
     assert recipe("sarah-fw:replace=False") == ex.SarahFW() != recipe("sarah-fw:replace=true")
-    assert recipe("sarah-fw:step=small-batch") == ex.SarahFW(step=ex.SmallBatch())
+    assert recipe("sarah-fw:step=small-batch") == ex.SarahFW(step=ex.steps.SmallBatch())
     for text in ("sarah-fw:replace=perhaps", "sarah-fw:step=big"):
         with pytest.raises(InputError, match="Accepted"):
             recipe(text)
@@ -144,7 +144,7 @@ def test_a_tuned_method_is_the_method_with_its_step_scaled():
     A, y = np.eye(4), np.array([1.0, -1.0, 1.0, -1.0])
     f, C = ex.LinearModel(ex.Logistic(), A, y), ex.L1Ball(2.0)
     got = ex.minimize(f, C, Tuned(ex.FrankWolfe(), 0.1), max_iter=20, tol=0, atol=0)
-    want = ex.minimize(f, C, ex.FrankWolfe(step=ex.Scaled(ex.OpenLoop(), 0.1)), max_iter=20, tol=0, atol=0)
+    want = ex.minimize(f, C, ex.FrankWolfe(step=ex.steps.Scaled(ex.steps.OpenLoop(), 0.1)), max_iter=20, tol=0, atol=0)
     np.testing.assert_array_equal(got.x, want.x)
     assert not np.array_equal(got.x, ex.minimize(f, C, ex.FrankWolfe(), max_iter=20, tol=0, atol=0).x)
 

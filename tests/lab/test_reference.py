@@ -371,7 +371,7 @@ def test_data_of_ones_own():
                 setattr(self, name, getattr(inner, name))
 
     y = cases.targets(ex.Logistic())
-    f = ex.LinearModel(ex.Logistic(), Mine(ex.Dense(cases.MATRIX)), y)
+    f = ex.LinearModel(ex.Logistic(), Mine(ex.data.Dense(cases.MATRIX)), y)
     r = reference(f, ex.L1Ball(2.0))
     assert r.how.startswith("interior point")
     assert r.value == pytest.approx(reference(cases.model(ex.Logistic()), ex.L1Ball(2.0)).value, rel=1e-12)
@@ -389,7 +389,7 @@ class Segment(ConvexSet):
     end = np.linspace(0.1, 1.0, cases.DIM)
 
     def lmo(self, g):
-        return ex.DenseVertex(-self.end if g @ self.end > 0 else self.end)
+        return ex.points.DenseVertex(-self.end if g @ self.end > 0 else self.end)
 
     def contains(self, x, tol=1e-9):
         t = x @ self.end / (self.end @ self.end)

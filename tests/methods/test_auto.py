@@ -117,7 +117,7 @@ def test_the_start_is_returned_if_the_run_ends_above_it():
     A = np.zeros((4000, 2))
     A[:, 0], A[::50, 1] = 1.0, 1.0
     f = ex.LinearModel(ex.Squared(), A, np.where(A[:, 1] > 0, -100.0, 0.1))
-    method = ex.Method(ex.Growing(parts=4), ex.FullStep(), ex.SpikeNewton())
+    method = ex.Method(ex.gradients.Growing(parts=4), ex.steps.FullStep(), ex.moves.SpikeNewton())
     unguarded = [ex.minimize(f, ex.L1Ball(200.0), method, max_iter=1, seed=s).value for s in range(8)]
     guarded = [ex.minimize(f, ex.L1Ball(200.0), max_iter=1, seed=s).value for s in range(8)]
     assert all(a <= b for a, b in zip(guarded, unguarded, strict=True))

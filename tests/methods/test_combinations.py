@@ -11,13 +11,14 @@ import pytest
 from cases import DIM, GRADIENTS, MATRIX, MOVES, SETS, STEPS, N, linear_only, model, separable
 
 import extremal as ex
+from extremal import gradients, laws, moves, steps
 from extremal.gradients import table as tables
 from extremal.gradients.base import Phase
 from extremal.objectives.sampling import SECOND
 
 A, B, W = np.linspace(-0.4, 0.3, DIM), np.linspace(0.2, -0.3, DIM), np.linspace(0.1, 0.5, DIM)  # three points
-LOOP = ex.OpenLoop()
-ONE = ex.PowerLaw(1, 1, 0)  # always 1
+LOOP = steps.OpenLoop()
+ONE = laws.PowerLaw(1, 1, 0)  # always 1
 
 
 def path(f, C, method, count, **options):
@@ -32,7 +33,7 @@ def path(f, C, method, count, **options):
 def test_any_estimator_with_any_move(gradient, move):
     for f in (model(ex.Logistic(), "csr"), separable(ex.NonlinearLeastSquares())):
         method = ex.Method(gradient, LOOP, move)
-        if linear_only(gradient) and (f.deriv_shape or not isinstance(move, ex.VertexMove)):
+        if linear_only(gradient) and (f.deriv_shape or not isinstance(move, moves.VertexMove)):
             wanted = "margins" if f.deriv_shape else r"follows the vertex of each step: it needs the move VertexMove\(\)"
             for call in (ex.minimize, ex.iterate):
                 with pytest.raises(ex.InputError, match=f"Substitute.*{wanted}"):
@@ -49,17 +50,24 @@ def test_any_estimator_with_any_move(gradient, move):
 @pytest.mark.parametrize("move", MOVES, ids=repr)
 def test_any_step_with_any_move(step, move):
     f = model(ex.Logistic())
-    for gradient in (ex.Full(), ex.Svrg(5, epoch=6), ex.Spider(ex.EpochLength(), ex.Doubling()), ex.Saga(5)):
+    for gradient in (
+        gradients.Full(),
+        gradients.Svrg(5, epoch=6),
+        gradients.Spider(laws.EpochLength(), laws.Doubling()),
+        gradients.Saga(5),
+    ):
         method = ex.Method(gradient, step, move)
-        if isinstance(step, (ex.EpochOpenLoop, ex.EpochHarmonic)) and not hasattr(gradient, "epoch"):
+        if isinstance(step, (steps.EpochOpenLoop, steps.EpochHarmonic)) and not hasattr(gradient, "epoch"):
             with pytest.raises(ex.InputError, match="goes by epochs"):
                 ex.iterate(f, SETS[0], method=method)
             continue
         facts = gradient.facts(N)
-        if (isinstance(step, (ex.TwoPhase, ex.Anytime)) and facts.d is None) or isinstance(step, ex.LuFreundStep):
+        if (isinstance(step, (steps.TwoPhase, steps.Anytime)) and facts.d is None) or isinstance(step, steps.LuFreundStep):
             with pytest.raises(ex.InputError, match="must be given: the gradient estimator states none"):
                 ex.iterate(f, SETS[0], method=method)
-            method = ex.Method(gradient, ex.LuFreundStep(m=4) if isinstance(step, ex.LuFreundStep) else type(step)(d=4.0), move)
+            method = ex.Method(
+                gradient, steps.LuFreundStep(m=4) if isinstance(step, steps.LuFreundStep) else type(step)(d=4.0), move
+            )
         for C in SETS[:4]:
             assert all(C.contains(s.x, 1e-12) for s in path(f, C, method, 12, horizon=11))
 
@@ -68,10 +76,12 @@ def test_any_step_with_any_move(step, move):
 
 
 def sliding(beta, tol=1e-9):
-    return ex.Sliding(beta=beta, tol=tol)
+    return moves.Sliding(beta=beta, tol=tol)
 
 
-CGS_MOVE = ex.AcceleratedSliding(beta=ex.PowerLaw(4.0, 3, -1), tol=ex.Telescoping(16.0))  # L = 1 and D = 4, the ball of radius 2
+CGS_MOVE = moves.AcceleratedSliding(
+    beta=laws.PowerLaw(4.0, 3, -1), tol=laws.Telescoping(16.0)
+)  # L = 1 and D = 4, the ball of radius 2
 ROOT, TWO_THIRDS, THIRD = 8, 16, 4  # of n = 60, rounded up
 SAME = {  # pairs of methods that go the same way
     "Sarah p = 1": (ex.SarahFW(batch=3, p=1.0, step=LOOP), ex.FrankWolfe(step=LOOP)),
@@ -85,35 +95,35 @@ SAME = {  # pairs of methods that go the same way
     "Storm b = n": (ex.OneSampleSFW(batch=N, step=LOOP), ex.FrankWolfe(step=LOOP)),
     "Pool b = n": (ex.OnlineFW(batch=N, step=LOOP), ex.FrankWolfe(step=LOOP)),
     "theory's SVRF batches at n = 60": (ex.SVRF(step=LOOP), ex.FrankWolfe(step=LOOP)),
-    "Substitute b = n, eta = theta": (ex.LuFreundSFW(batch=N, step=ex.Decay(2, 3)), ex.FrankWolfe(step=ex.Decay(2, 3))),
-    "Storm rho = 1": (ex.Method(ex.Storm(5, rho=ONE), LOOP), ex.Method(ex.MiniBatch(5), LOOP)),
-    "Momentum rho = 1": (ex.Method(ex.Momentum(5, rho=ONE), LOOP), ex.Method(ex.MiniBatch(5), LOOP)),
-    "Sag rho = 1": (ex.Method(ex.Sag(5, rho=ONE), LOOP), ex.NegiarSFW(batch=5)),
-    "Saga Sarah lam = 1 is Saga": (ex.Method(ex.SagaSarah(5, lam=1.0), LOOP), ex.Method(ex.Saga(5), LOOP)),
-    "Spider restart = n": (ex.Method(ex.Spider(5, 4, restart=N), LOOP), ex.Method(ex.Spider(5, 4), LOOP)),
+    "Substitute b = n, eta = theta": (ex.LuFreundSFW(batch=N, step=steps.Decay(2, 3)), ex.FrankWolfe(step=steps.Decay(2, 3))),
+    "Storm rho = 1": (ex.Method(gradients.Storm(5, rho=ONE), LOOP), ex.Method(gradients.MiniBatch(5), LOOP)),
+    "Momentum rho = 1": (ex.Method(gradients.Momentum(5, rho=ONE), LOOP), ex.Method(gradients.MiniBatch(5), LOOP)),
+    "Sag rho = 1": (ex.Method(gradients.Sag(5, rho=ONE), LOOP), ex.NegiarSFW(batch=5)),
+    "Saga Sarah lam = 1 is Saga": (ex.Method(gradients.SagaSarah(5, lam=1.0), LOOP), ex.Method(gradients.Saga(5), LOOP)),
+    "Spider restart = n": (ex.Method(gradients.Spider(5, 4, restart=N), LOOP), ex.Method(gradients.Spider(5, 4), LOOP)),
     "Svrg of one long epoch, steps by epoch": (
-        ex.Method(ex.Svrg(5, epoch=1000), ex.EpochOpenLoop()), ex.Method(ex.Svrg(5, epoch=1000), LOOP),
+        ex.Method(gradients.Svrg(5, epoch=1000), steps.EpochOpenLoop()), ex.Method(gradients.Svrg(5, epoch=1000), LOOP),
     ),
-    "Decay(2, 2) and Anytime(1)": (ex.SagaSarahFW(step=ex.Decay(2, 2)), ex.SagaSarahFW(step=ex.Anytime(1.0))),
-    "MostFW without a second constraint": (ex.MostFW(batch=5), ex.Method(ex.Storm(5, ex.PowerLaw(2, 2, -1)), LOOP)),
+    "Decay(2, 2) and Anytime(1)": (ex.SagaSarahFW(step=steps.Decay(2, 2)), ex.SagaSarahFW(step=steps.Anytime(1.0))),
+    "MostFW without a second constraint": (ex.MostFW(batch=5), ex.Method(gradients.Storm(5, laws.PowerLaw(2, 2, -1)), LOOP)),
     "RiemannianSFW in flat space": (ex.RiemannianSFW(), ex.SFW()),
     "SVRFW in flat space": (ex.SVRFW(), ex.SVFW()),
-    "SVFW from its parts": (ex.SVFW(), ex.Method(ex.Svrg(TWO_THIRDS, THIRD), ex.InverseSqrt())),
-    "Sliding, beta near 0": (ex.Method(ex.Sarah(5, 0.1), LOOP, sliding(1e-12)), ex.Method(ex.Sarah(5, 0.1), LOOP)),
+    "SVFW from its parts": (ex.SVFW(), ex.Method(gradients.Svrg(TWO_THIRDS, THIRD), steps.InverseSqrt())),
+    "Sliding, beta near 0": (ex.Method(gradients.Sarah(5, 0.1), LOOP, sliding(1e-12)), ex.Method(gradients.Sarah(5, 0.1), LOOP)),
     "AcceleratedSliding, gamma = 1": (
-        ex.Method(ex.Sarah(5, 0.1), ex.FullStep(), ex.AcceleratedSliding(2.0, 0.01)),
-        ex.Method(ex.Sarah(5, 0.1), ex.FullStep(), sliding(2.0, 0.01)),
+        ex.Method(gradients.Sarah(5, 0.1), steps.FullStep(), moves.AcceleratedSliding(2.0, 0.01)),
+        ex.Method(gradients.Sarah(5, 0.1), steps.FullStep(), sliding(2.0, 0.01)),
     ),
     "DoubleSliding, alpha = 0 and one beta": (
-        ex.Method(ex.Full(), ex.Decay(1e-300, 1), ex.DoubleSliding(beta=2.0, beta_y=2.0, tol=0.01)),
-        ex.Method(ex.Full(), ex.FullStep(), sliding(2.0, 0.01)),
+        ex.Method(gradients.Full(), steps.Decay(1e-300, 1), moves.DoubleSliding(beta=2.0, beta_y=2.0, tol=0.01)),
+        ex.Method(gradients.Full(), steps.FullStep(), sliding(2.0, 0.01)),
     ),
-    "SCGS b = n is CGS up to beta": (ex.SCGS(L=1.0, batch=N), ex.Method(ex.Full(), ex.Decay(3, 3), CGS_MOVE)),
+    "SCGS b = n is CGS up to beta": (ex.SCGS(L=1.0, batch=N), ex.Method(gradients.Full(), steps.Decay(3, 3), CGS_MOVE)),
     "CGS from its parts": (
-        ex.CGS(L=1.0), ex.Method(ex.Full(), ex.Decay(3, 3), changed(CGS_MOVE, beta=ex.PowerLaw(3.0, 2, -1))),
+        ex.CGS(L=1.0), ex.Method(gradients.Full(), steps.Decay(3, 3), changed(CGS_MOVE, beta=laws.PowerLaw(3.0, 2, -1))),
     ),
     "FCGS from its parts": (
-        ex.FCGS(L=1.0), ex.Method(ex.Spider(ROOT, ROOT), ex.FullStep(), ex.Sliding(beta=3.0, tol=1 / 40)),
+        ex.FCGS(L=1.0), ex.Method(gradients.Spider(ROOT, ROOT), steps.FullStep(), moves.Sliding(beta=3.0, tol=1 / 40)),
     ),
     "FCGS of epochs of 1 is NCGS-VR of epochs of 1": (ex.FCGS(batch=3, epoch=1), ex.NCGSVR(batch=3, epoch=1)),
 }  # fmt: skip
@@ -132,7 +142,7 @@ def test_special_cases_coincide(name, loss, C):
 def test_spider_for_non_convex_sums_is_made_of_its_parts():
     f, C = model(ex.NonlinearLeastSquares()), ex.L1Ball(2.0)
     one, two = (
-        path(f, C, m, 41, horizon=40) for m in (ex.SpiderFW(), ex.Method(ex.Spider(ROOT, ROOT), ex.InverseSqrt()))
+        path(f, C, m, 41, horizon=40) for m in (ex.SpiderFW(), ex.Method(gradients.Spider(ROOT, ROOT), steps.InverseSqrt()))
     )  # fmt: skip
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.x, b.x)
@@ -180,18 +190,18 @@ def test_the_mean_over_every_batch(replace, kind, b):
     table = lambda: SimpleNamespace(g=off, table=tables.Table.at(f, W))  # noqa: E731
     plain = lambda: SimpleNamespace(g=off, phase=phase, w=W, gw=f.grad(W))  # noqa: E731
     here, there, rho = f.grad(B), f.grad(A), 0.3
-    law, share = ex.PowerLaw(rho, 1, 0), (1 - 0.8**b if replace else b / 5)  # how often a row is in the batch
+    law, share = laws.PowerLaw(rho, 1, 0), (1 - 0.8**b if replace else b / 5)  # how often a row is in the batch
     wanted = {
-        ex.MiniBatch(b, replace): (plain, here),
-        ex.MiniBatch(ex.PowerLaw(b, 1, 0), replace): (plain, here),
-        ex.Svrg(b, 9, replace): (plain, here),
-        ex.Saga(b, False, replace): (table, here),
-        ex.Saga(b, True, replace): (table, here),
-        ex.Spider(b, 9, replace=replace): (plain, off + here - there),
-        ex.Momentum(b, law, replace): (plain, (1 - rho) * off + rho * here),
-        ex.Storm(b, law, replace): (plain, here + (1 - rho) * (off - there)),
-        ex.Sag(b, replace=replace): (table, (1 - share) * f.grad(W) + share * here),
-        ex.Sag(b, law, replace): (table, (1 - rho * share) * f.grad(W) + rho * share * here),
+        gradients.MiniBatch(b, replace): (plain, here),
+        gradients.MiniBatch(laws.PowerLaw(b, 1, 0), replace): (plain, here),
+        gradients.Svrg(b, 9, replace): (plain, here),
+        gradients.Saga(b, False, replace): (table, here),
+        gradients.Saga(b, True, replace): (table, here),
+        gradients.Spider(b, 9, replace=replace): (plain, off + here - there),
+        gradients.Momentum(b, law, replace): (plain, (1 - rho) * off + rho * here),
+        gradients.Storm(b, law, replace): (plain, here + (1 - rho) * (off - there)),
+        gradients.Sag(b, replace=replace): (table, (1 - share) * f.grad(W) + share * here),
+        gradients.Sag(b, law, replace): (table, (1 - rho * share) * f.grad(W) + rho * share * here),
     }
     for gradient, (state, expected) in wanted.items():
         found = mean_over_every_batch(gradient, f, state, b, replace)
@@ -203,18 +213,18 @@ def test_the_mean_over_every_batch(replace, kind, b):
 
 def test_momentum_decays_the_whole_vector_and_copts_variant_the_drawn_entries_only():
     f, idx, rho = model(ex.Logistic()), np.array([4, 7]), 0.25
-    law, drawn = ex.PowerLaw(rho, 1, 0), np.zeros(N)
+    law, drawn = laws.PowerLaw(rho, 1, 0), np.zeros(N)
     drawn[idx] = 1
     off = f.grad(W)
-    g = ex.Momentum(2, law).update(f, 0, A, B, (), SimpleNamespace(g=off), Fixed(idx)).g
+    g = gradients.Momentum(2, law).update(f, 0, A, B, (), SimpleNamespace(g=off), Fixed(idx)).g
     np.testing.assert_allclose(g, (1 - rho) * off + rho * f.combine(f.derivs(B, idx), idx), atol=1e-15)
     table = tables.Table.at(f, W)
     before = table.c.copy()
-    ex.Sag(2, law).update(f, 0, A, B, (), SimpleNamespace(g=off, table=table), Fixed(idx))
+    gradients.Sag(2, law).update(f, 0, A, B, (), SimpleNamespace(g=off, table=table), Fixed(idx))
     np.testing.assert_allclose(table.c, before + rho * drawn * (f.derivs(B) - before), atol=1e-15)
     f, C, methods = model(ex.Logistic()), ex.L1Ball(2.0), (ex.MomentumSFW(batch=5), ex.CoptMomentumSFW(batch=5))
     kinds = [ex.minimize(f, C, method=m, max_iter=1).method.gradient for m in methods]
-    assert [type(k) for k in kinds] == [ex.Momentum, ex.Sag]
+    assert [type(k) for k in kinds] == [gradients.Momentum, gradients.Sag]
     assert kinds[1].rho is not None
 
 
@@ -233,7 +243,7 @@ def test_lu_freund_begins_with_the_gradient(x0):
 
 def test_two_batches_are_two_and_every_stream_covers_all_rows():
     """No row is dropped at the end of an epoch; the table's batch is drawn apart from the estimate's."""
-    sampler, b = ex.Sampler(N, seed=0), 7  # 7 does not divide 60
+    sampler, b = ex.objectives.Sampler(N, seed=0), 7  # 7 does not divide 60
     streams = {
         "rows": [sampler.rows(k, b) for k in range(1200)],
         "second": [sampler.rows(k, b, stream=SECOND) for k in range(1200)],
@@ -247,21 +257,24 @@ def test_two_batches_are_two_and_every_stream_covers_all_rows():
     common = [len(set(i) & set(j)) for i, j in zip(streams["rows"], streams["second"], strict=True)]
     assert np.mean(common) == pytest.approx(b * b / N, abs=0.1)  # as for batches that know nothing of each other
     np.testing.assert_array_equal(np.sort(sampler.order()), np.arange(N))
-    assert (sampler.order() != ex.Sampler(N, seed=1).order()).any()
+    assert (sampler.order() != ex.objectives.Sampler(N, seed=1).order()).any()
 
 
 def test_laws_of_epochs_need_epochs():
     f = model(ex.Logistic())
     with pytest.raises(ex.InputError, match=r"EpochLength\(scale=1\.0\) needs an estimator with epochs"):
-        ex.iterate(f, ex.L1Ball(2.0), method=ex.Method(ex.MiniBatch(ex.EpochLength()), LOOP))
-    for make in (ex.Svrg, ex.Spider):
+        ex.iterate(f, ex.L1Ball(2.0), method=ex.Method(gradients.MiniBatch(laws.EpochLength()), LOOP))
+    for make in (gradients.Svrg, gradients.Spider):
         with pytest.raises(ex.InputError, match=rf"`{make.__name__}\(epoch=\.\.\.\)` must be a whole number"):
-            make(5, epoch=ex.PowerLaw())
+            make(5, epoch=laws.PowerLaw())
 
 
 def test_tolerances_go_on_falling_from_epoch_to_epoch():
     """A sub-problem's tolerance of 1/(k + 1) that began anew with each epoch would stall at the length of an epoch."""
     f, C = model(ex.Logistic()), ex.L1Ball(2.0)
-    for move in (ex.Sliding(beta=0.7, tol=ex.PowerLaw(1, 1, -1)), ex.AcceleratedSliding(beta=0.7, tol=ex.PowerLaw(1, 1, -1))):
-        method = ex.Method(ex.Spider(8, epoch=8), ex.FullStep(), move)
+    for move in (
+        moves.Sliding(beta=0.7, tol=laws.PowerLaw(1, 1, -1)),
+        moves.AcceleratedSliding(beta=0.7, tol=laws.PowerLaw(1, 1, -1)),
+    ):
+        method = ex.Method(gradients.Spider(8, epoch=8), steps.FullStep(), move)
         assert ex.minimize(f, C, method=method, max_iter=400, tol=0, atol=0).gap < 1 / 100

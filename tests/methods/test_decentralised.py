@@ -12,11 +12,13 @@ from scipy.optimize import minimize as slsqp
 
 import extremal as ex
 
-LAW = ex.PowerLaw(2, 1, -1)  # min(1, 2 / (k + 1))
+LAW = ex.laws.PowerLaw(2, 1, -1)  # min(1, 2 / (k + 1))
 BALL = ex.L1Ball(2.0)
-PATH = ex.metropolis([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-DOUBLING = ex.Spider(ex.EpochLength(), ex.Doubling())
-MISFIT = ex.Method(ex.Tracking(ex.Full(), PATH), ex.OpenLoop(), ex.Consensus(ex.ring(4)))
+PATH = ex.gradients.metropolis([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+DOUBLING = ex.gradients.Spider(ex.laws.EpochLength(), ex.laws.Doubling())
+MISFIT = ex.Method(
+    ex.gradients.Tracking(ex.gradients.Full(), PATH), ex.steps.OpenLoop(), ex.moves.Consensus(ex.gradients.ring(4))
+)
 EQUAL = {"G": [[1.0, -1.0] + [0.0] * (DIM - 2)], "lower": 0.0, "upper": 0.0}  # x_1 = x_2
 
 
@@ -25,7 +27,7 @@ def states(f, method, count: int, C=BALL, seed: int = 0) -> list:
 
 
 def agents(gradient, mixing, step=None) -> ex.Method:
-    return ex.Method(ex.Tracking(gradient, mixing), step or ex.OpenLoop(), ex.Consensus(mixing))
+    return ex.Method(ex.gradients.Tracking(gradient, mixing), step or ex.steps.OpenLoop(), ex.moves.Consensus(mixing))
 
 
 def sorted_problem() -> ex.LinearModel:
@@ -36,7 +38,9 @@ def sorted_problem() -> ex.LinearModel:
     return ex.LinearModel(ex.Logistic(), A[np.argsort(y, kind="stable")], np.sort(y))
 
 
-@pytest.mark.parametrize("C", [ex.ring(m) for m in (1, 2, 3, 9)] + [ex.complete(m) for m in (1, 5)] + [PATH], ids=len)
+@pytest.mark.parametrize(
+    "C", [ex.gradients.ring(m) for m in (1, 2, 3, 9)] + [ex.gradients.complete(m) for m in (1, 5)] + [PATH], ids=len
+)
 def test_mixing_keeps_the_mean_and_brings_agents_together(C):
     assert (C >= 0).all()
     np.testing.assert_allclose([C.sum(axis=0), C.sum(axis=1)], np.ones((2, len(C))))
@@ -49,24 +53,30 @@ def test_mixing_keeps_the_mean_and_brings_agents_together(C):
     ("make", "word"),
     [
         (lambda: ex.DMFW(mixing=np.ones((2, 3)) / 3), r"`DMFW\(mixing=...\)` must be a square matrix"),
-        (lambda: ex.Consensus([[0.5, 0.5], [0.6, 0.4]]), "columns sum to 1 up to 1.0e-01 only"),
-        (lambda: ex.Consensus([[1.5, -0.5], [-0.5, 1.5]]), "no negative weight, got -0.5"),
-        (lambda: ex.Consensus([[np.nan, 1], [1, 0]]), "must be finite"),
-        (lambda: ex.Tracking(ex.Full(), [[0, 1], [1, 0]]), "swap places"),
-        (lambda: ex.Tracking(ex.Full, ex.ring(2)), r"`Tracking\(gradient=...\)`"),
-        (lambda: ex.metropolis(np.eye(3)), "not connected"),
-        (lambda: ex.metropolis([[0, 1], [0, 0]]), "symmetric"),
-        (lambda: ex.ring(0), "of at least 1, got 0"),
+        (lambda: ex.moves.Consensus([[0.5, 0.5], [0.6, 0.4]]), "columns sum to 1 up to 1.0e-01 only"),
+        (lambda: ex.moves.Consensus([[1.5, -0.5], [-0.5, 1.5]]), "no negative weight, got -0.5"),
+        (lambda: ex.moves.Consensus([[np.nan, 1], [1, 0]]), "must be finite"),
+        (lambda: ex.gradients.Tracking(ex.gradients.Full(), [[0, 1], [1, 0]]), "swap places"),
+        (lambda: ex.gradients.Tracking(ex.gradients.Full, ex.gradients.ring(2)), r"`Tracking\(gradient=...\)`"),
+        (lambda: ex.gradients.metropolis(np.eye(3)), "not connected"),
+        (lambda: ex.gradients.metropolis([[0, 1], [0, 0]]), "symmetric"),
+        (lambda: ex.gradients.ring(0), "of at least 1, got 0"),
         (lambda: ex.DMFW(batch=0), r"`DMFW\(batch=...\)`"),
-        (lambda: states(model(ex.Squared()), ex.DMFW(batch=16, mixing=ex.ring(4)), 1), r"DMFW\(batch=...\)` .* between 1 and 15"),
-        (lambda: states(model(ex.Squared()), ex.DMFW(mixing=ex.ring(N + 1)), 1), "at most one agent per component"),
-        (lambda: ex.Tracking(ex.Full(), ex.ring(5)).facts(4), "at most one agent per component, got 5 for 4"),
-        (lambda: states(model(ex.Squared()), agents(ex.Substitute(5), PATH), 1), "Tracking cannot run Substitute"),
+        (
+            lambda: states(model(ex.Squared()), ex.DMFW(batch=16, mixing=ex.gradients.ring(4)), 1),
+            r"DMFW\(batch=...\)` .* between 1 and 15",
+        ),
+        (lambda: states(model(ex.Squared()), ex.DMFW(mixing=ex.gradients.ring(N + 1)), 1), "at most one agent per component"),
+        (
+            lambda: ex.gradients.Tracking(ex.gradients.Full(), ex.gradients.ring(5)).facts(4),
+            "at most one agent per component, got 5 for 4",
+        ),
+        (lambda: states(model(ex.Squared()), agents(ex.gradients.Substitute(5), PATH), 1), "Tracking cannot run Substitute"),
         (lambda: states(model(ex.Squared()), MISFIT, 1), "wants an estimate for each agent"),
         (lambda: ex.MostFW(lower=0.0), "give G too"),
-        (lambda: ex.MostFW(step=ex.LineSearch(), **EQUAL), "ignores the penalty"),
+        (lambda: ex.MostFW(step=ex.steps.LineSearch(), **EQUAL), "ignores the penalty"),
         (lambda: states(model(ex.Squared()), ex.MostFW(batch=N + 1), 1), rf"between 1 and {N}"),
-        (lambda: ex.Penalised(ex.Storm, **EQUAL), r"`Penalised\(gradient=...\)`"),
+        (lambda: ex.gradients.Penalised(ex.gradients.Storm, **EQUAL), r"`Penalised\(gradient=...\)`"),
     ],
 )
 def test_what_cannot_be_is_refused(make, word):
@@ -78,7 +88,7 @@ def naive_dmfw(A, y, C, b: int, K: int, seed: int) -> list[tuple]:
     """The update as its docstring has it, on logistic regression over the l1 ball of radius 2, line by line."""
     n, m, d = len(A), len(C), A.shape[1]
     cuts = [n * i // m for i in range(m + 1)]
-    draws = [ex.Sampler(cuts[i + 1] - cuts[i], seed, shard=i) for i in range(m)]
+    draws = [ex.objectives.Sampler(cuts[i + 1] - cuts[i], seed, shard=i) for i in range(m)]
 
     def grad(i, x, k):
         rows = cuts[i] + draws[i].rows(k, b)
@@ -99,7 +109,9 @@ def naive_dmfw(A, y, C, b: int, K: int, seed: int) -> list[tuple]:
     return out
 
 
-@pytest.mark.parametrize("mixing", [ex.ring(5), PATH, ex.ring(7), ex.complete(2), ex.ring(1)], ids=len)
+@pytest.mark.parametrize(
+    "mixing", [ex.gradients.ring(5), PATH, ex.gradients.ring(7), ex.gradients.complete(2), ex.gradients.ring(1)], ids=len
+)
 def test_dmfw_is_its_formulas(mixing):
     """Also with shards of unequal size: 60 rows, 7 agents."""
     expected = naive_dmfw(MATRIX, targets(ex.Logistic()), mixing, b=3, K=60, seed=4)
@@ -113,41 +125,50 @@ def test_dmfw_is_its_formulas(mixing):
 @pytest.mark.parametrize("b", [1, 7, N])
 def test_one_agent_is_frank_wolfe_on_storm(b):
     for f in (model(ex.Logistic()), model(ex.NonlinearLeastSquares(), "csr")):
-        one = states(f, ex.DMFW(b, ex.ring(1)), 200, seed=2)
-        for a, c in zip(one, states(f, ex.Method(ex.Storm(b, LAW), ex.OpenLoop()), 200, seed=2), strict=True):
+        one = states(f, ex.DMFW(b, ex.gradients.ring(1)), 200, seed=2)
+        for a, c in zip(one, states(f, ex.Method(ex.gradients.Storm(b, LAW), ex.steps.OpenLoop()), 200, seed=2), strict=True):
             np.testing.assert_array_equal(a.x, c.x)
             np.testing.assert_array_equal(a.g[0], c.g)
 
 
 def test_agents_that_all_hear_each_other_are_one_that_draws_from_every_shard():
     class EveryShard:
-        parts = [ex.Sampler(15, seed=3, shard=i) for i in range(4)]  # noqa: RUF012
+        parts = [ex.objectives.Sampler(15, seed=3, shard=i) for i in range(4)]  # noqa: RUF012
 
         def rows(self, k, batch, replace):
             return np.concatenate([15 * i + part.rows(k, 5, replace) for i, part in enumerate(self.parts)])
 
-    f, C, move, gradient, draws = model(ex.Logistic()), BALL.on(DIM), ex.VertexMove(), ex.Storm(20, LAW), EveryShard()
+    f, C, move, gradient, draws = (
+        model(ex.Logistic()),
+        BALL.on(DIM),
+        ex.moves.VertexMove(),
+        ex.gradients.Storm(20, LAW),
+        EveryShard(),
+    )
     point = move.start(C.start())
     estimate = gradient.init(f, point.x, draws)
-    for state in states(f, ex.DMFW(5, ex.complete(4)), 100, seed=3):
+    for state in states(f, ex.DMFW(5, ex.gradients.complete(4)), 100, seed=3):
         np.testing.assert_allclose(state.point.agents, np.tile(point.x, (4, 1)), atol=1e-12)
         np.testing.assert_allclose(state.g, np.tile(estimate.g, (4, 1)), atol=1e-12)
-        new = move.advance(state.k, f, C, point, estimate, ex.OpenLoop())
+        new = move.advance(state.k, f, C, point, estimate, ex.steps.OpenLoop())
         estimate = gradient.update(f, state.k, point.x, new.x, new.steps, estimate, draws)
         point = new
 
 
 def test_whole_shards_that_all_hear_each_other_are_frank_wolfe():
     for f in (model(ex.Logistic(), "csr"), separable(ex.Logistic())):
-        plain = states(f, ex.FrankWolfe(step=ex.OpenLoop()), 40)
-        for method in (ex.DMFW(15, ex.complete(4)), agents(ex.Full(), ex.complete(7))):  # 7 shards of unequal size
+        plain = states(f, ex.FrankWolfe(step=ex.steps.OpenLoop()), 40)
+        for method in (
+            ex.DMFW(15, ex.gradients.complete(4)),
+            agents(ex.gradients.Full(), ex.gradients.complete(7)),
+        ):  # 7 shards of unequal size
             for a, c in zip(states(f, method, 40), plain, strict=True):
                 np.testing.assert_allclose(a.x, c.x, atol=1e-12)
 
 
 @pytest.mark.parametrize("C", SETS, ids=repr)
 def test_agents_stay_feasible_their_mean_is_the_iterate_and_tracking_keeps_the_mean(C):
-    for state in states(model(ex.NonlinearLeastSquares()), ex.DMFW(4, ex.ring(5)), 150, C):
+    for state in states(model(ex.NonlinearLeastSquares()), ex.DMFW(4, ex.gradients.ring(5)), 150, C):
         point, estimate = state.point, state.estimate
         assert all(C.contains(x, 1e-12) for x in (*point.agents, *point.query, point.x))
         np.testing.assert_allclose(point.agents.mean(axis=0), point.x, atol=1e-13)
@@ -160,9 +181,11 @@ def test_agents_stay_feasible_their_mean_is_the_iterate_and_tracking_keeps_the_m
 def test_agents_agree_in_the_limit_and_come_as_near_as_one_does():
     f, K = sorted_problem(), 1500
     best = ex.minimize(f, BALL, method=ex.CGS(), tol=1e-8, max_grads=3000 * f.n).value
-    storm = [f.value(states(f, ex.Method(ex.Storm(32, LAW), ex.OpenLoop()), K, seed=s)[-1].x) - best for s in range(3)]
+    storm = [
+        f.value(states(f, ex.Method(ex.gradients.Storm(32, LAW), ex.steps.OpenLoop()), K, seed=s)[-1].x) - best for s in range(3)
+    ]
     assert np.mean(storm) < 1e-3 * (f.value(np.zeros(12)) - best)
-    for mixing in (ex.ring(4), ex.ring(8), PATH):
+    for mixing in (ex.gradients.ring(4), ex.gradients.ring(8), PATH):
         runs = [states(f, ex.DMFW(32 // len(mixing), mixing), K, seed=s) for s in range(3)]
         apart = np.mean([[s.point.disagreement for s in run] for run in runs], axis=0)
         assert apart[-45:].mean() < apart[5:50].mean() / 8
@@ -170,11 +193,13 @@ def test_agents_agree_in_the_limit_and_come_as_near_as_one_does():
 
 
 def test_on_a_non_convex_sum_the_smallest_gap_falls():
-    gaps = [s.measure()[1] for s in states(model(ex.NonlinearLeastSquares()), ex.DMFW(5, ex.ring(4)), 1200)[::10]]
+    gaps = [s.measure()[1] for s in states(model(ex.NonlinearLeastSquares()), ex.DMFW(5, ex.gradients.ring(4)), 1200)[::10]]
     assert min(gaps) < 0.05 * gaps[0]
 
 
-@pytest.mark.parametrize(("b", "mixing"), [(1, ex.ring(4)), (5, PATH), (8, ex.ring(7)), (30, ex.complete(2))])
+@pytest.mark.parametrize(
+    ("b", "mixing"), [(1, ex.gradients.ring(4)), (5, PATH), (8, ex.gradients.ring(7)), (30, ex.gradients.complete(2))]
+)
 def test_m_oracle_calls_and_2bm_gradients_an_iteration(b, mixing):
     m = len(mixing)
     for state in itertools.islice(ex.iterate(model(ex.Logistic()), BALL, method=ex.DMFW(b, mixing)), 40):
@@ -184,10 +209,20 @@ def test_m_oracle_calls_and_2bm_gradients_an_iteration(b, mixing):
     assert r.gap == pytest.approx(ex.minimize(model(ex.Logistic()), BALL, x0=r.x, max_iter=0).gap)
 
 
-@pytest.mark.parametrize("gradient", [ex.Full(), ex.SagaSarah(4, 0.1), ex.Momentum(4), ex.Svrg(4, 5), DOUBLING, ex.Saga(4)])
+@pytest.mark.parametrize(
+    "gradient",
+    [
+        ex.gradients.Full(),
+        ex.gradients.SagaSarah(4, 0.1),
+        ex.gradients.Momentum(4),
+        ex.gradients.Svrg(4, 5),
+        DOUBLING,
+        ex.gradients.Saga(4),
+    ],
+)
 def test_agents_may_run_any_estimator(gradient):
-    f, facts = model(ex.Logistic()), ex.Tracking(gradient, PATH).facts(N)
-    step = ex.EpochHarmonic() if isinstance(gradient, ex.Spider) else ex.OpenLoop()
+    f, facts = model(ex.Logistic()), ex.gradients.Tracking(gradient, PATH).facts(N)
+    step = ex.steps.EpochHarmonic() if isinstance(gradient, ex.gradients.Spider) else ex.steps.OpenLoop()
     run = states(f, agents(gradient, PATH, step), 401)
     cost = facts.per_step if callable(facts.per_step) else lambda k: facts.per_step
     assert run[-1].calls.grads == pytest.approx(facts.start + sum(cost(k) for k in range(400)))
@@ -196,16 +231,16 @@ def test_agents_may_run_any_estimator(gradient):
 
 def test_with_a_plain_move_agents_share_its_point():
     f, x = model(ex.Logistic(), "csr"), np.linspace(-0.4, 0.3, DIM)
-    gradient, sampler = ex.Tracking(ex.Storm(5), ex.ring(7)), ex.Sampler(N, seed=0)
+    gradient, sampler = ex.gradients.Tracking(ex.gradients.Storm(5), ex.gradients.ring(7)), ex.objectives.Sampler(N, seed=0)
     state = gradient.init(f, x, sampler)
     for k in range(400):
         state = gradient.update(f, k, x, x, (), state, sampler)
     np.testing.assert_allclose(state.g, np.mean(state.y, axis=0), atol=1e-12)
     np.testing.assert_allclose(state.g, f.grad(x), atol=0.02)
-    assert ex.minimize(f, BALL, method=ex.Method(gradient, ex.OpenLoop()), tol=1e-2).converged
+    assert ex.minimize(f, BALL, method=ex.Method(gradient, ex.steps.OpenLoop()), tol=1e-2).converged
 
 
-@pytest.mark.parametrize("method", [ex.DMFW(3, ex.ring(4)), ex.DMFW(), ex.MostFW(3, **EQUAL), ex.MostFW()], ids=repr)
+@pytest.mark.parametrize("method", [ex.DMFW(3, ex.gradients.ring(4)), ex.DMFW(), ex.MostFW(3, **EQUAL), ex.MostFW()], ids=repr)
 def test_same_seed_same_result_and_float64_on_float32_rows(method):
     f = model(ex.Logistic(), "csr")
     one, two, other = (ex.minimize(f, BALL, method=method, seed=s, max_iter=50, tol=0) for s in (3, 3, 4))
@@ -222,7 +257,7 @@ def test_the_pull_is_the_gradient_of_the_penalty(kind):
     rng = np.random.default_rng(0)
     G, x, mu = rng.standard_normal((4, 6)), rng.standard_normal((2, 3)), 0.3
     lower, upper = np.array([-0.1, 0.2, -np.inf, -50]), np.array([-0.1, np.inf, 0.1, 50])  # equation, two half-spaces, inactive
-    g = ex.Penalised(ex.Full(), kind(G), lower, upper)
+    g = ex.gradients.Penalised(ex.gradients.Full(), kind(G), lower, upper)
     penalty = lambda x: np.sum((G @ x.ravel() - np.clip(G @ x.ravel(), lower, upper)) ** 2) / (2 * mu)  # noqa: E731
     numeric = [(penalty(x + 1e-6 * e) - penalty(x - 1e-6 * e)) / 2e-6 for e in np.eye(6).reshape(6, 2, 3)]
     np.testing.assert_allclose(g.pull(x, mu).ravel(), numeric, rtol=1e-6)
@@ -242,7 +277,7 @@ def doubly_constrained():
     return f, {"G": G, "lower": lower, "upper": upper}, best
 
 
-@pytest.mark.parametrize(("mu", "power", "off"), [(1.0, 0.25, 0.04), (ex.PowerLaw(1, 2, -0.5), 0.5, 0.005)])
+@pytest.mark.parametrize(("mu", "power", "off"), [(1.0, 0.25, 0.04), (ex.laws.PowerLaw(1, 2, -0.5), 0.5, 0.005)])
 def test_the_violation_tends_to_zero_and_the_value_to_the_optimum_of_both(mu, power, off):
     f, constraint, best = doubly_constrained()
     options = {"max_iter": 8000, "tol": 0, "atol": 0, "record": ex.Record(20, what=("x",))}
@@ -258,7 +293,10 @@ def test_the_violation_tends_to_zero_and_the_value_to_the_optimum_of_both(mu, po
 
 
 def test_without_a_constraint_it_is_frank_wolfe_on_storm():
-    loose, storm = ex.MostFW(4, G=np.eye(DIM), lower=-9.0), ex.Method(ex.Storm(4, ex.PowerLaw(2, 2, -1)), ex.OpenLoop())
+    loose, storm = (
+        ex.MostFW(4, G=np.eye(DIM), lower=-9.0),
+        ex.Method(ex.gradients.Storm(4, ex.laws.PowerLaw(2, 2, -1)), ex.steps.OpenLoop()),
+    )
     for f in (model(ex.Logistic()), model(ex.NonlinearLeastSquares(), "csr"), separable(ex.Squared())):
         for a, b, c in zip(*(states(f, m, 150, seed=1) for m in (ex.MostFW(4), loose, storm)), strict=True):
             np.testing.assert_array_equal(a.x, c.x)
@@ -266,15 +304,25 @@ def test_without_a_constraint_it_is_frank_wolfe_on_storm():
 
 
 def test_2b_gradients_and_one_oracle_call_an_iteration_feasible_and_never_exact():
-    for gradient in (ex.Full(), ex.Sarah(5, 0.5), ex.Spider(5, 4), ex.Substitute(5), ex.Tracking(ex.Storm(5), PATH)):
-        plain = states(model(ex.Logistic()), ex.Method(gradient, ex.OpenLoop()), 60)
-        run = states(model(ex.Logistic()), ex.Method(ex.Penalised(gradient, **EQUAL), ex.OpenLoop()), 60)
+    for gradient in (
+        ex.gradients.Full(),
+        ex.gradients.Sarah(5, 0.5),
+        ex.gradients.Spider(5, 4),
+        ex.gradients.Substitute(5),
+        ex.gradients.Tracking(ex.gradients.Storm(5), PATH),
+    ):
+        plain = states(model(ex.Logistic()), ex.Method(gradient, ex.steps.OpenLoop()), 60)
+        run = states(model(ex.Logistic()), ex.Method(ex.gradients.Penalised(gradient, **EQUAL), ex.steps.OpenLoop()), 60)
         assert run[-1].calls.grads == plain[-1].calls.grads
         assert not any(s.exact for s in run)
         assert all(BALL.contains(s.x, 1e-12) for s in run)
     for state in itertools.islice(ex.iterate(model(ex.Logistic()), BALL, method=ex.MostFW(5, **EQUAL)), 40):
         assert (state.calls.grads, state.calls.lmos, state.calls.values) == (5 + 10 * state.k, state.k, 0)
-    together = ex.Method(ex.Penalised(ex.Tracking(ex.Storm(5), PATH), **EQUAL, mu=0.01), ex.OpenLoop(), ex.Consensus(PATH))
+    together = ex.Method(
+        ex.gradients.Penalised(ex.gradients.Tracking(ex.gradients.Storm(5), PATH), **EQUAL, mu=0.01),
+        ex.steps.OpenLoop(),
+        ex.moves.Consensus(PATH),
+    )
     end = states(model(ex.Logistic()), together, 1500)[-1]
     assert together.gradient.violation(end.point.agents) < 0.02
 
@@ -290,10 +338,13 @@ def test_2b_gradients_and_one_oracle_call_an_iteration_feasible_and_never_exact(
         ({"lower": np.nan}, r"lower=...\)` must be without NaN"),
         ({"upper": [0.0, 0.0]}, "one for each of the 1 rows"),
         ({"lower": None, "upper": None}, "at least one"),
-        ({"mu": ex.PowerLaw(-1.0)}, r"mu=...\)` must be a positive"),
+        ({"mu": ex.laws.PowerLaw(-1.0)}, r"mu=...\)` must be a positive"),
     ],
 )
 def test_what_is_no_constraint_is_refused(change, word):
-    for make in (lambda **c: ex.MostFW(5, **c), lambda **c: ex.Method(ex.Penalised(ex.Storm(5), **c), ex.OpenLoop())):
+    for make in (
+        lambda **c: ex.MostFW(5, **c),
+        lambda **c: ex.Method(ex.gradients.Penalised(ex.gradients.Storm(5), **c), ex.steps.OpenLoop()),
+    ):
         with pytest.raises(ex.InputError, match=word):
             states(model(ex.Squared()), make(**EQUAL | change), 1)

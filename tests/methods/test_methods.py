@@ -69,7 +69,7 @@ COSTS = [  # a method, and the component gradients of its estimate j = 0, 1, ...
     (ex.NCGSVR(), epochs(lambda t: THIRD, N, lambda k, n_t: 2 * TWO_THIRDS)),
     (ex.NCGSVR(batch=5, epoch=9), epochs(lambda t: 9, N, lambda k, n_t: 10)),
     (ex.SpiderFW(), epochs(doubling, N, lambda k, n_t: 2 * min(N, n_t))),
-    (ex.SpiderFW(batch=5, epoch=9, step=ex.OpenLoop()), epochs(lambda t: 9, N, lambda k, n_t: 10)),
+    (ex.SpiderFW(batch=5, epoch=9, step=ex.steps.OpenLoop()), epochs(lambda t: 9, N, lambda k, n_t: 10)),
     (ex.FCGS(), epochs(lambda t: SQRT, N, lambda k, n_t: 2 * SQRT)),
     (ex.MomentumSFW(), lambda j: 1),
     (ex.MomentumSFW(batch=5), lambda j: 5),
@@ -85,9 +85,9 @@ COSTS = [  # a method, and the component gradients of its estimate j = 0, 1, ...
     (ex.SpiderRFW(batch=5, restart=20), epochs(lambda t: 4, 20, lambda k, n_t: 10)),
     (ex.SagaSarahFW(batch=5), lambda j: 10 if j else N),
     (ex.SagaSarahFW(batch=5, start="cold"), lambda j: 10 if j else 1),
-    (ex.AwayFW(step=ex.ShortStep()), lambda j: N),
-    (ex.PairwiseFW(step=ex.ShortStep()), lambda j: N),
-    (ex.BlendedPairwiseFW(step=ex.ShortStep()), lambda j: N),
+    (ex.AwayFW(step=ex.steps.ShortStep()), lambda j: N),
+    (ex.PairwiseFW(step=ex.steps.ShortStep()), lambda j: N),
+    (ex.BlendedPairwiseFW(step=ex.steps.ShortStep()), lambda j: N),
 ]
 
 
@@ -118,7 +118,9 @@ def test_batches_as_large_as_the_run_is_long(T):
     f = model(ex.NonlinearLeastSquares())
     for budget in ({"max_iter": T}, {"max_grads": T * T}):
         for method in (ex.SFW(), ex.NCGS()):
-            assert ex.minimize(f, BALL, method=method, tol=0, atol=0, **budget).method.gradient == ex.MiniBatch(min(N, T))
+            assert ex.minimize(f, BALL, method=method, tol=0, atol=0, **budget).method.gradient == ex.gradients.MiniBatch(
+                min(N, T)
+            )
     open_end = itertools.islice(ex.iterate(f, BALL, method=ex.SFW()), T + 1)
     assert [s.calls.grads for s in open_end] == list(np.cumsum(np.minimum(N, np.arange(1, T + 2))))
 

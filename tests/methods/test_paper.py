@@ -57,7 +57,7 @@ def step_of_theory(loss, convex_step):
 
 @lru_cache
 def naive1(loss, b, replace):
-    p, draw = naive.probability(N, b), ex.Sampler(N, SEED)
+    p, draw = naive.probability(N, b), ex.objectives.Sampler(N, SEED)
     eta = step_of_theory(loss, naive.theorem1_step(p, K))
     problem = naive.Problem(loss, *arrays(loss))
     return list(naive.algorithm1(problem, np.zeros(D), R, K, b, p, eta, lambda k: draw.rows(k, b, replace), draw.coin))
@@ -65,7 +65,7 @@ def naive1(loss, b, replace):
 
 @lru_cache
 def naive2(loss, b, replace, start):
-    draw = ex.Sampler(N, SEED)
+    draw = ex.objectives.Sampler(N, SEED)
     eta = step_of_theory(loss, naive.theorem3_step(N, b, K))
     i0 = int(draw.start()[0]) if start == "cold" else None
     problem = naive.Problem(loss, *arrays(loss))
@@ -117,8 +117,8 @@ def test_the_runs_compared_are_not_trivial():
         for run in (naive1(loss, 10, True), naive2(loss, 10, True, "cold")):
             assert np.count_nonzero(np.abs(run[-1][0]) > 1e-3) >= 3
             assert len({(int(np.abs(g).argmax()), float(np.sign(g[np.abs(g).argmax()]))) for _, g, *_ in run}) >= 4
-    coins = np.array([ex.Sampler(N, SEED).coin(k) for k in range(K)])
-    draws = ex.Sampler(N, SEED)
+    coins = np.array([ex.objectives.Sampler(N, SEED).coin(k) for k in range(K)])
+    draws = ex.objectives.Sampler(N, SEED)
     assert 0.3 * K < np.sum(coins < naive.probability(N, 10)) < 0.5 * K
     assert any(len(set(draws.rows(k, 10, True))) < 10 for k in range(K))
     assert all(len(set(draws.rows(k, 10, False))) == 10 for k in range(K))
@@ -127,7 +127,7 @@ def test_the_runs_compared_are_not_trivial():
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("b", [1, 10, N])
 def test_algorithm_1_asks_for_the_rows_and_coins_of_its_sampler(b, replace):
-    f, draw, p = spy("logistic", "csr"), ex.Sampler(N, SEED), naive.probability(N, b)
+    f, draw, p = spy("logistic", "csr"), ex.objectives.Sampler(N, SEED), naive.probability(N, b)
     run = list(states(f, ex.SarahFW(batch=b, replace=replace), horizon=300))
     expected = [(None, run[0].x)]
     for k in range(300):
@@ -141,7 +141,7 @@ def test_algorithm_1_asks_for_the_rows_and_coins_of_its_sampler(b, replace):
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("b", [1, 10, N])
 def test_algorithm_2_asks_for_the_rows_of_its_sampler(b, replace, start):
-    f, draw = spy("nlls"), ex.Sampler(N, SEED)
+    f, draw = spy("nlls"), ex.objectives.Sampler(N, SEED)
     run = list(states(f, ex.SagaSarahFW(batch=b, replace=replace, start=start), horizon=300))
     expected = [(None if start == "full" else (int(draw.start()[0]),), run[0].x)]
     for k in range(300):
@@ -158,7 +158,7 @@ def assert_same_questions(seen, expected):
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("b", [1, 10, N])
 def test_algorithm_1_costs_what_its_coins_say(b, replace):
-    f, draw, p = spy("logistic"), ex.Sampler(N, SEED), naive.probability(N, b)
+    f, draw, p = spy("logistic"), ex.objectives.Sampler(N, SEED), naive.probability(N, b)
     grads = N
     for state in states(f, ex.SarahFW(batch=b, replace=replace)):
         assert (state.calls.grads, state.calls.lmos, state.calls.values) == (grads, state.k, 0)

@@ -17,7 +17,7 @@ from extremal.points.manifolds import frame
 from extremal.run.counting import CountedObjective
 from extremal.run.result import Calls
 
-M = ex.SPD()
+M = ex.points.SPD()
 SIZES = pytest.mark.parametrize("d", [1, 2, 5])
 
 
@@ -196,11 +196,13 @@ def path(f, C, method) -> np.ndarray:
     return np.array([s.x for s in itertools.islice(ex.iterate(f, C, method, seed=3, horizon=40), 40)])
 
 
-@pytest.mark.parametrize("step", [ex.OpenLoop(), ex.ShortStep(), ex.LineSearch()], ids=repr)
+@pytest.mark.parametrize("step", [ex.steps.OpenLoop(), ex.steps.ShortStep(), ex.steps.LineSearch()], ids=repr)
 @pytest.mark.parametrize("C", [ex.L1Ball(2.0), ex.L2Ball(1.5), ex.Simplex()], ids=repr)
 def test_in_flat_space_the_move_is_the_plain_one(C, step):
     f = model(ex.Logistic())
-    plain, flat = (ex.Method(ex.Sarah(batch=5, p=0.3), step, move) for move in (ex.VertexMove(), ex.GeodesicMove()))
+    plain, flat = (
+        ex.Method(ex.gradients.Sarah(batch=5, p=0.3), step, move) for move in (ex.moves.VertexMove(), ex.moves.GeodesicMove())
+    )
     assert (path(f, C, plain) == path(f, C, flat)).all()
     a, b = (ex.minimize(f, C, method=m, max_iter=30, bursts=False) for m in (plain, flat))
     assert (a.gap, a.value, a.calls) == (b.gap, b.value, b.calls)
@@ -209,7 +211,7 @@ def test_in_flat_space_the_move_is_the_plain_one(C, step):
 PAIRS = (
     (ex.RiemannianSFW(), ex.SFW()), (ex.RiemannianSFW(batch=7), ex.SFW(batch=7)), (ex.SVRFW(), ex.SVFW()),
     (ex.SVRFW(batch=9, epoch=4), ex.SVFW(batch=9, epoch=4)), (ex.SpiderRFW(batch=8, restart=64), ex.SpiderFW(batch=8, epoch=8)),
-    (ex.SpiderRFW(batch=6, restart=24), ex.Method(ex.Spider(6, 4, restart=24), ex.InverseSqrt())),
+    (ex.SpiderRFW(batch=6, restart=24), ex.Method(ex.gradients.Spider(6, 4, restart=24), ex.steps.InverseSqrt())),
 )  # fmt: skip
 
 
@@ -226,7 +228,7 @@ def test_the_constants_of_spider():
         assert (g.batch, g.epoch, g.restart) == known
 
 
-@pytest.mark.parametrize("step", [None, ex.OpenLoop()], ids=repr)
+@pytest.mark.parametrize("step", [None, ex.steps.OpenLoop()], ids=repr)
 @pytest.mark.parametrize("method", [ex.RiemannianSFW, ex.SVRFW, ex.SpiderRFW])
 def test_methods_find_the_karcher_mean(mean, method, step):
     f, C, best = mean
@@ -240,10 +242,12 @@ def test_methods_find_the_karcher_mean(mean, method, step):
     assert (run(max_iter=150).x == r.x).all()
 
 
-@pytest.mark.parametrize(("step", "gap"), [(ex.OpenLoop(), 0.02), (ex.ShortStep(), 1e-3), (ex.LineSearch(), 1e-8)], ids=repr)
+@pytest.mark.parametrize(
+    ("step", "gap"), [(ex.steps.OpenLoop(), 0.02), (ex.steps.ShortStep(), 1e-3), (ex.steps.LineSearch(), 1e-8)], ids=repr
+)
 def test_plain_frank_wolfe_certifies_the_karcher_mean(mean, step, gap):
     f, C, best = mean
-    r = ex.minimize(f, C, method=ex.Method(ex.Full(), step, ex.GeodesicMove(M)), max_iter=150, tol=0, atol=gap)
+    r = ex.minimize(f, C, method=ex.Method(ex.gradients.Full(), step, ex.moves.GeodesicMove(M)), max_iter=150, tol=0, atol=gap)
     assert -1e-12 <= r.value - best <= r.gap <= gap
     assert r.calls.certificate == 0  # the gradient is exact: its gap is free
 
@@ -251,8 +255,10 @@ def test_plain_frank_wolfe_certifies_the_karcher_mean(mean, step, gap):
 def test_full_batches_follow_the_full_gradient(mean):
     """Transport is exact: with all components in each batch, both recursions give the gradient."""
     f, C, _ = mean
-    gradients = ex.Full(), ex.Svrg(f.n, epoch=7, manifold=M), ex.Spider(f.n, epoch=7, manifold=M)
-    full, svrg, spider = (path(f, C, ex.Method(gradient, ex.OpenLoop(), ex.GeodesicMove(M))) for gradient in gradients)
+    gradients = ex.gradients.Full(), ex.gradients.Svrg(f.n, epoch=7, manifold=M), ex.gradients.Spider(f.n, epoch=7, manifold=M)
+    full, svrg, spider = (
+        path(f, C, ex.Method(gradient, ex.steps.OpenLoop(), ex.moves.GeodesicMove(M))) for gradient in gradients
+    )
     assert svrg == pytest.approx(full, abs=1e-9)
     assert spider == pytest.approx(full, abs=1e-9)
 
@@ -262,7 +268,9 @@ def test_the_gap_vanishes_where_bounds_are_active():
     f = ex.KarcherMean(points(rng := np.random.default_rng(0), 20, 3, 3))
     low = karcher(f) + np.diag([0.3, 0.1, -0.2])
     C = ex.LoewnerInterval(low, low + np.diag([0.1, 0.2, 0.1]))
-    r = ex.minimize(f, C, method=ex.Method(ex.Full(), ex.OpenLoop(), ex.GeodesicMove(M)), max_iter=300, tol=1e-5)
+    r = ex.minimize(
+        f, C, method=ex.Method(ex.gradients.Full(), ex.steps.OpenLoop(), ex.moves.GeodesicMove(M)), max_iter=300, tol=1e-5
+    )
     assert r.converged
     assert all(f.value(inside(rng, C)) >= r.value - r.gap for _ in range(200))
 
@@ -270,7 +278,7 @@ def test_the_gap_vanishes_where_bounds_are_active():
 def test_steps_look_along_the_geodesic(mean):
     f, C, _ = mean
     counted, x = CountedObjective(f, calls := Calls()), C.start()
-    estimate = ex.Full().init(counted, x, ex.Sampler(f.n, 0))
+    estimate = ex.gradients.Full().init(counted, x, ex.objectives.Sampler(f.n, 0))
     line = (direction := GeodesicDirection(M, counted, x, estimate, C.lmo_at(estimate.g, x))).segment()
     assert line.slope(0.0) == pytest.approx(-direction.gap)
     assert direction.norm2 == pytest.approx(M.dist(x, direction.z) ** 2)
@@ -293,7 +301,7 @@ def test_wrong_input_is_refused(mean):
     with pytest.raises(ex.InputError, match="lmo_at"):
         ex.minimize(f, ex.L2Ball(1.0), method=ex.SVRFW(manifold=M), max_iter=1)
     with pytest.raises(ex.InputError, match="transport"):
-        ex.GeodesicMove(M).check(ex.Storm(batch=5), f, C)
+        ex.moves.GeodesicMove(M).check(ex.gradients.Storm(batch=5), f, C)
     for x, g in ((C.lower / 2, C.lower), (2 * C.upper, -C.upper)):
         with pytest.raises(ex.InputError, match="left the set"):
-            ex.GeodesicMove(M).gap(C, x, g)
+            ex.moves.GeodesicMove(M).gap(C, x, g)

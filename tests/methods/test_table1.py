@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
+from extremal import gradients, laws, steps
 from extremal.objectives.sampling import SECOND
 
 N, D, K, R, SEED = 30, 8, 200, 4.0, 3
@@ -40,13 +41,13 @@ def model(loss, data="dense"):
 
 def draws(b, replace=False, late=0, stream=0):
     """j -> the rows of estimate j; ``late`` for estimators that count updates instead."""
-    sampler = ex.Sampler(N, SEED)
+    sampler = ex.objectives.Sampler(N, SEED)
     return lambda j: sampler.rows(j - late, b, replace, stream)
 
 
 def fresh(b, late=0, replace=False):
     """The same for batches that grow: b is a function of j."""
-    return lambda j: ex.Sampler(N, SEED).fresh(j - late, b(j), replace)
+    return lambda j: ex.objectives.Sampler(N, SEED).fresh(j - late, b(j), replace)
 
 
 def places(length):
@@ -82,13 +83,14 @@ def lu_freund_step(b):
 
 def vertex_cases(loss):
     """name: the library's method, the naive estimator, the step of iteration k = 0, 1, ..."""
-    f, convex, order = problem(loss), loss == "logistic", ex.Sampler(N, SEED).order()
+    f, convex, order = problem(loss), loss == "logistic", ex.objectives.Sampler(N, SEED).order()
     in_svrf, in_spider = places(svrf_length), places(spider_length)
     storm_rho = (lambda t: 1 / t) if convex else (lambda t: (t - 1) ** (-2 / 3))
     grown, root_n = (lambda j: min(N, j + 1)), math.ceil(math.sqrt(N))
+    growing = gradients.MiniBatch(laws.PowerLaw())
     cases = {
         "SFW": (ex.SFW(batch=5), table1.fresh(f, draws(5)), sqrt_step),
-        "SFW growing": (ex.Method(ex.MiniBatch(ex.PowerLaw()), ex.OpenLoop()), table1.fresh(f, fresh(grown)), open_loop),
+        "SFW growing": (ex.Method(growing, steps.OpenLoop()), table1.fresh(f, fresh(grown)), open_loop),
         "OnlineFW": (ex.OnlineFW(batch=2), table1.pool(f, order, 2), lambda k: (k + 1) ** -0.5),
         "MomentumSFW": (
             ex.MomentumSFW(batch=5), table1.momentum(f, draws(5), lambda t: 4 / (t + 8) ** (2 / 3)), lambda k: 2 / (k + 8),
@@ -109,7 +111,7 @@ def vertex_cases(loss):
         "SVRF theory": (ex.SVRF(), table1.svrg(f, fresh(lambda j: N, late=1), svrf_length), lambda k: 2 / (in_svrf(k)[1] + 1)),
         "SpiderFW": (ex.SpiderFW(), table1.spider(f, draws(root_n), lambda t: root_n), sqrt_step),
         "Spider restart": (
-            ex.Method(ex.Spider(5, 4, restart=12), ex.OpenLoop()),
+            ex.Method(gradients.Spider(5, 4, restart=12), steps.OpenLoop()),
             table1.spider(f, draws(5), lambda t: 4, restart=fresh(lambda j: 12)),
             open_loop,
         ),
@@ -125,17 +127,20 @@ def vertex_cases(loss):
         batch = fresh(lambda j: min(N, in_spider(j)[2]))
         cases["SpiderFW"] = (ex.SpiderFW(), table1.spider(f, batch, spider_length), lambda k: 2 / sum(in_spider(k)[1:]))
     again = {  # rows that are drawn twice
-        "MiniBatch": (ex.MiniBatch(9, replace=True), table1.fresh(f, draws(9, True))),
-        "Momentum": (ex.Momentum(9, replace=True), table1.momentum(f, draws(9, True), lambda t: 4 / (t + 8) ** (2 / 3))),
-        "Storm": (ex.Storm(9, replace=True), table1.storm(f, draws(9, True), lambda t: 1 / t)),
-        "Svrg": (ex.Svrg(9, 5, replace=True), table1.svrg(f, draws(9, True, late=1), lambda t: 5)),
-        "Spider": (ex.Spider(9, 5, replace=True), table1.spider(f, draws(9, True), lambda t: 5)),
-        "Sag": (ex.Sag(9, replace=True), table1.sag(f, draws(9, True))),
-        "Saga": (ex.Saga(9, replace=True), table1.saga(f, draws(9, True, late=1), draws(9, True, late=1))),
-        "Substitute": (ex.Substitute(9, replace=True), table1.substitute(f, loss, draws(9, True, late=1), 9)),
+        "MiniBatch": (gradients.MiniBatch(9, replace=True), table1.fresh(f, draws(9, True))),
+        "Momentum": (
+            gradients.Momentum(9, replace=True),
+            table1.momentum(f, draws(9, True), lambda t: 4 / (t + 8) ** (2 / 3)),
+        ),
+        "Storm": (gradients.Storm(9, replace=True), table1.storm(f, draws(9, True), lambda t: 1 / t)),
+        "Svrg": (gradients.Svrg(9, 5, replace=True), table1.svrg(f, draws(9, True, late=1), lambda t: 5)),
+        "Spider": (gradients.Spider(9, 5, replace=True), table1.spider(f, draws(9, True), lambda t: 5)),
+        "Sag": (gradients.Sag(9, replace=True), table1.sag(f, draws(9, True))),
+        "Saga": (gradients.Saga(9, replace=True), table1.saga(f, draws(9, True, late=1), draws(9, True, late=1))),
+        "Substitute": (gradients.Substitute(9, replace=True), table1.substitute(f, loss, draws(9, True, late=1), 9)),
     }
     for name, (gradient, estimate) in again.items():
-        cases[f"{name} with replacement"] = (ex.Method(gradient, ex.OpenLoop()), estimate, open_loop)
+        cases[f"{name} with replacement"] = (ex.Method(gradient, steps.OpenLoop()), estimate, open_loop)
     return cases
 
 

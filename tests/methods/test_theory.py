@@ -88,7 +88,7 @@ def test_sarah_in_expectation(kind, n, d, replace):
     p = 0.3
     for tiny, b, x, x_new, g, _ in random_cases(kind, n, d):
         batches = every_batch(n, b, replace)
-        estimator, state = ex.Sarah(b, p, replace), SarahEstimate(g, exact=False)
+        estimator, state = ex.gradients.Sarah(b, p, replace), SarahEstimate(g, exact=False)
         results = [estimator.update(tiny.f, 0, x, x_new, (), state, Given(rows, coin=p)).g for rows in batches]
         results += [estimator.update(tiny.f, 0, x, x_new, (), state, Given(batches[0], coin=0.999 * p)).g]
         weights = np.append(np.full(len(batches), (1 - p) / len(batches)), p)
@@ -106,7 +106,7 @@ def saga_sarah_results(tiny, b, replace, lam, x, x_new, g, c):
     """g and table after each batch."""
     for rows in every_batch(tiny.f.n, b, replace):
         state = TableEstimate(g, False, Table(tiny.f, c.copy(), tiny.table(c).mean(axis=0)))
-        new = ex.SagaSarah(b, lam, replace=replace).update(tiny.f, 0, x, x_new, (), state, Given(rows))
+        new = ex.gradients.SagaSarah(b, lam, replace=replace).update(tiny.f, 0, x, x_new, (), state, Given(rows))
         yield new.g, tiny.table(new.table.c), new.table.mean
 
 
@@ -254,7 +254,7 @@ def test_theorems_2_and_4_bound_the_mean_gap(number, b, replace):
 @pytest.mark.parametrize("d", [1.0, 1.5, 4.0, 32.0, 1200.0])
 def test_the_anytime_step_keeps_its_induction(d, r0):
     """With eta_k = 2 / (2d + k): r_k <= max(4c, 2d r_0) / (2d + k), and O(d^2 r_0 / k^2 + c / k) by telescoping."""
-    step, k, c = ex.Anytime(d), np.arange(3001), 1.0
+    step, k, c = ex.steps.Anytime(d), np.arange(3001), 1.0
     assert all(0 < step.eta(j, None) <= 1 / d for j in range(3000))
     r = naive.recursion(r0, c, lambda j: step.eta(j, None), 3000)
     t = 2 * d + k
@@ -274,7 +274,9 @@ def furthest(loss, method, other):
     return max(float(max(np.abs(u.x - v.x).max(), np.abs(u.g - v.g).max())) for u, v in runs)
 
 
-@pytest.mark.parametrize("step", [ex.OpenLoop(), ex.TwoPhase(d=4, horizon=K), ex.Anytime(d=4), ex.InverseSqrt(horizon=K)])
+@pytest.mark.parametrize(
+    "step", [ex.steps.OpenLoop(), ex.steps.TwoPhase(d=4, horizon=K), ex.steps.Anytime(d=4), ex.steps.InverseSqrt(horizon=K)]
+)
 @pytest.mark.parametrize("loss", LOSS)
 def test_special_cases_are_frank_wolfe(loss, step):
     plain = ex.FrankWolfe(step=step)

@@ -66,7 +66,7 @@ def test_no_gradient_is_asked_for(method):
 @pytest.mark.parametrize(
     ("zeroth", "first"),
     [
-        (ex.FZFW(mu=1e-5), ex.Method(gradient=ex.Spider(8, 8), step=ex.InverseSqrt())),
+        (ex.FZFW(mu=1e-5), ex.Method(gradient=ex.gradients.Spider(8, 8), step=ex.steps.InverseSqrt())),
         (ex.FZCGS(mu=1e-5), ex.FCGS()),
     ],
     ids=["fzfw", "fzcgs"],
@@ -80,11 +80,15 @@ def test_they_go_the_way_of_their_first_order_equivalents(zeroth, first):
         assert a.calls.grads == b.calls.grads
 
 
-@pytest.mark.parametrize("gradient", [ex.Saga(5), ex.Sag(5), ex.Storm(5), ex.Sarah(5, 0.2), ex.MiniBatch(5)], ids=repr)
+@pytest.mark.parametrize(
+    "gradient",
+    [ex.gradients.Saga(5), ex.gradients.Sag(5), ex.gradients.Storm(5), ex.gradients.Sarah(5, 0.2), ex.gradients.MiniBatch(5)],
+    ids=repr,
+)
 def test_any_estimator_can_be_fed(gradient):
     f = model(ex.Logistic())
-    method = ex.Method(gradient=ex.ZerothOrder(gradient, mu=1e-5), step=ex.OpenLoop())
-    plain = ex.Method(gradient=gradient, step=ex.OpenLoop())
+    method = ex.Method(gradient=ex.gradients.ZerothOrder(gradient, mu=1e-5), step=ex.steps.OpenLoop())
+    plain = ex.Method(gradient=gradient, step=ex.steps.OpenLoop())
     a = ex.minimize(f, C, method=method, max_iter=60, tol=0)
     b = ex.minimize(f, C, method=plain, max_iter=60, tol=0)
     np.testing.assert_allclose(a.x, b.x, atol=1e-6)
@@ -93,13 +97,13 @@ def test_any_estimator_can_be_fed(gradient):
 
 
 def test_what_needs_margins_is_refused_and_so_is_a_width_of_zero():
-    method = ex.Method(gradient=ex.ZerothOrder(ex.Substitute(5), mu=1e-3), step=ex.LuFreundStep())
+    method = ex.Method(gradient=ex.gradients.ZerothOrder(ex.gradients.Substitute(5), mu=1e-3), step=ex.steps.LuFreundStep())
     for f in (separable(ex.Logistic()), model(ex.Logistic())):
         with pytest.raises(ex.InputError, match=r"ZerothOrder cannot feed Substitute.*margins"):
             ex.minimize(f, C, method=method, max_iter=2)
     for mu in (0, -1.0, np.nan, "a"):
         with pytest.raises(ex.InputError, match=r"mu=\.\.\."):
-            ex.ZerothOrder(ex.Full(), mu=mu)
+            ex.gradients.ZerothOrder(ex.gradients.Full(), mu=mu)
     with pytest.raises(ex.InputError, match=r"`FZFW\(batch"):
         ex.minimize(model(ex.Logistic()), C, method=ex.FZFW(batch=N + 1), max_iter=2)
 

@@ -17,9 +17,9 @@ from extremal.points.stacks import Factors, FewVertices, Mixed, Rows, stack
 from extremal.run.counted_set import CountedSet
 
 RNG = np.random.default_rng(0)
-ATOM_MOVES = (ex.Away(), ex.Pairwise(), ex.BlendedPairwise(), ex.FullyCorrective())
-LAZY = (ex.Away(lazy=True), ex.Pairwise(lazy=True), ex.BlendedPairwise(lazy=True))
-IN_FACE = (ex.InFacePairwise(), ex.InFaceBlended())
+ATOM_MOVES = (ex.moves.Away(), ex.moves.Pairwise(), ex.moves.BlendedPairwise(), ex.moves.FullyCorrective())
+LAZY = (ex.moves.Away(lazy=True), ex.moves.Pairwise(lazy=True), ex.moves.BlendedPairwise(lazy=True))
+IN_FACE = (ex.moves.InFacePairwise(), ex.moves.InFaceBlended())
 EVERY_ATOM_MOVE = pytest.mark.parametrize("move", ATOM_MOVES + LAZY, ids=repr)
 
 
@@ -62,13 +62,13 @@ PROBLEMS = pytest.mark.parametrize("name", ["simplex", "l1 ball", "hypersimplex"
 def kinds(shape=(4, 3)):
     rng = np.random.default_rng(3)
     few = [
-        ex.Coordinate(5, 2.0, shape),
-        ex.SparseVertex(np.array([0, 7]), np.array([1.0, -3.0]), shape),
-        ex.Coordinate(1, -1.0, shape),
+        ex.points.Coordinate(5, 2.0, shape),
+        ex.points.SparseVertex(np.array([0, 7]), np.array([1.0, -3.0]), shape),
+        ex.points.Coordinate(1, -1.0, shape),
     ]
-    dense = [ex.DenseVertex(rng.standard_normal(shape)) for _ in range(3)]
-    low = [ex.RankOne(rng.standard_normal(4), rng.standard_normal(3)) for _ in range(3)]
-    mixed = [few[0], dense[0], low[0], ex.LowRank(rng.standard_normal((4, 2)), rng.standard_normal((3, 2)))]
+    dense = [ex.points.DenseVertex(rng.standard_normal(shape)) for _ in range(3)]
+    low = [ex.points.RankOne(rng.standard_normal(4), rng.standard_normal(3)) for _ in range(3)]
+    mixed = [few[0], dense[0], low[0], ex.points.LowRank(rng.standard_normal((4, 2)), rng.standard_normal((3, 2)))]
     return {FewVertices: few, Rows: dense, Factors: low, Mixed: mixed}
 
 
@@ -97,8 +97,8 @@ def test_stacks_that_grow_apart_do_not_share_their_ends(kind):
 
 
 def test_a_vertex_of_zeros_in_a_stack():
-    zero = ex.SparseVertex(np.array([], int), np.array([]), (3,))
-    s = stack((ex.Coordinate(1, 2.0, (3,)), zero, ex.Coordinate(2, 1.0, (3,))))
+    zero = ex.points.SparseVertex(np.array([], int), np.array([]), (3,))
+    s = stack((ex.points.Coordinate(1, 2.0, (3,)), zero, ex.points.Coordinate(2, 1.0, (3,))))
     np.testing.assert_array_equal(s.dots(np.array([5.0, 7.0, 9.0])), [14.0, 0.0, 9.0])
 
 
@@ -107,7 +107,7 @@ def test_weights_and_points_agree(seed):
     """Random walks of steps, as points and as weights."""
     rng = np.random.default_rng(seed)
     C = ex.L1Ball(2.0)
-    atoms = ex.ActiveSet.at(C.lmo(rng.standard_normal(5)))
+    atoms = ex.points.ActiveSet.at(C.lmo(rng.standard_normal(5)))
     x = atoms.x
     for _ in range(30):
         s, i, share = C.lmo(rng.standard_normal(5)), int(rng.integers(len(atoms))), float(rng.random())
@@ -129,8 +129,8 @@ def test_weights_and_points_agree(seed):
 
 
 def test_an_active_set_from_the_user():
-    e = [ex.Coordinate(j, 1.0, (3,)) for j in range(3)]
-    a = ex.ActiveSet([e[0], e[1], e[0], e[2]], [0.25, 0.5, 0.25, 0.0])  # equal atoms are merged, empty ones dropped
+    e = [ex.points.Coordinate(j, 1.0, (3,)) for j in range(3)]
+    a = ex.points.ActiveSet([e[0], e[1], e[0], e[2]], [0.25, 0.5, 0.25, 0.0])  # equal atoms are merged, empty ones dropped
     assert [v.j for v in a.vertices] == [0, 1]
     np.testing.assert_array_equal(a.weights, [0.5, 0.5])
     np.testing.assert_array_equal(a.x, [0.5, 0.5, 0.0])
@@ -150,11 +150,11 @@ def test_an_active_set_from_the_user():
     ],
 )
 def test_weights_that_are_none(weights, words):
-    e = [ex.Coordinate(j, 1.0, (3,)) for j in range(2)]
+    e = [ex.points.Coordinate(j, 1.0, (3,)) for j in range(2)]
     with pytest.raises(ex.InputError, match=words):
-        ex.ActiveSet(e, weights)
+        ex.points.ActiveSet(e, weights)
     with pytest.raises(ex.InputError, match="one shape"):
-        ex.ActiveSet([e[0], ex.Coordinate(0, 1.0, (4,))], [0.5, 0.5])
+        ex.points.ActiveSet([e[0], ex.points.Coordinate(0, 1.0, (4,))], [0.5, 0.5])
 
 
 # convergence
@@ -162,14 +162,14 @@ def test_weights_that_are_none(weights, words):
 
 def run(f, C, move, **options):
     step = (
-        ex.FullStep()
-        if isinstance(move, ex.FullyCorrective)
-        else ex.LineSearch()
+        ex.steps.FullStep()
+        if isinstance(move, ex.moves.FullyCorrective)
+        else ex.steps.LineSearch()
         if isinstance(f, ex.LinearModel)
-        else ex.ShortStep()
+        else ex.steps.ShortStep()
     )
     options = {"tol": 0, "atol": 1e-8, "max_iter": 20_000} | options
-    return ex.minimize(f, C, ex.Method(ex.Full(), step, move), **options)
+    return ex.minimize(f, C, ex.Method(ex.gradients.Full(), step, move), **options)
 
 
 @PROBLEMS
@@ -192,8 +192,8 @@ def test_plain_frank_wolfe_does_not_get_there(name):
     """What away steps are for: with as many iterations as they take, the plain method is orders of magnitude behind."""
     C, target = problems()[name]
     f = strongly_convex(target.shape, target)
-    atoms = run(f, C, ex.BlendedPairwise())
-    plain = run(f, C, ex.VertexMove(), max_iter=atoms.n_iter)
+    atoms = run(f, C, ex.moves.BlendedPairwise())
+    plain = run(f, C, ex.moves.VertexMove(), max_iter=atoms.n_iter)
     assert plain.gap > 100 * atoms.gap
 
 
@@ -206,8 +206,8 @@ def test_geometric_convergence_without_atoms(name, move):
     assert r.status == ex.Status.GAP
     assert r.atoms is None
     assert C.on(f.shape).contains(r.x, 1e-12)
-    assert r.value == pytest.approx(run(f, C, ex.Pairwise()).value, abs=1e-8)
-    oracles = {ex.InFacePairwise(): 2, ex.InFaceBlended(): 3}[move]
+    assert r.value == pytest.approx(run(f, C, ex.moves.Pairwise()).value, abs=1e-8)
+    oracles = {ex.moves.InFacePairwise(): 2, ex.moves.InFaceBlended(): 3}[move]
     assert r.calls.lmos == oracles * r.n_iter
 
 
@@ -216,7 +216,7 @@ def test_f_never_rises_and_atoms_that_are_dropped_are_gone(move):
     """Over 400 steps with a line search: weights, points and keys agree at each; drop steps are followed by progress."""
     C, target = problems()["hypersimplex"]
     f = strongly_convex(target.shape, target)
-    method = ex.Method(ex.Full(), ex.LineSearch(), move)
+    method = ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), move)
     drops, last, keys = 0, math.inf, set()
     for state in itertools.islice(ex.iterate(f, C, method), 400):
         atoms, value = state.point.active, f.value(state.x)
@@ -248,20 +248,20 @@ def test_noise_does_not_keep_lazy_moves_from_the_oracle(move):
     """Noisy gradients promise something at every atom; a lazy move would never leave the hull of its first few."""
     C, target = problems()["simplex"]
     f = strongly_convex(target.shape, target)
-    method = ex.Method(ex.Sarah(batch=2, p=0.05), ex.Decay(2, 8), move)
+    method = ex.Method(ex.gradients.Sarah(batch=2, p=0.05), ex.steps.Decay(2, 8), move)
     runs = [ex.minimize(f, C, method, max_iter=2000, tol=0, atol=0, seed=seed) for seed in range(4)]
     assert all(2000 / 11 <= r.calls.lmos <= 2000 for r in runs)
-    assert np.median([r.value for r in runs]) - run(f, C, ex.Pairwise()).value < 5e-3
+    assert np.median([r.value for r in runs]) - run(f, C, ex.moves.Pairwise()).value < 5e-3
 
 
 # stochastic gradients, types, other objectives
 
 
-@pytest.mark.parametrize("gradient", [g for g in GRADIENTS if not isinstance(g, ex.Substitute)], ids=repr)
-@pytest.mark.parametrize("move", [*ATOM_MOVES, ex.BlendedPairwise(lazy=True)], ids=repr)
+@pytest.mark.parametrize("gradient", [g for g in GRADIENTS if not isinstance(g, ex.gradients.Substitute)], ids=repr)
+@pytest.mark.parametrize("move", [*ATOM_MOVES, ex.moves.BlendedPairwise(lazy=True)], ids=repr)
 def test_every_estimator_with_every_move(gradient, move):
     f, C = model(ex.Squared()), ex.Simplex(3.0)
-    method = ex.Method(gradient, ex.Decay(2, 20), move)
+    method = ex.Method(gradient, ex.steps.Decay(2, 20), move)
     for state in itertools.islice(ex.iterate(f, C, method, seed=1), 60):
         assert C.contains(state.x)
         assert np.abs(state.x - state.point.active.x).max() <= 1e-12
@@ -290,7 +290,11 @@ def test_float32_rows():
 
 def test_substitute_margins_are_refused():
     with pytest.raises(ex.InputError, match="it needs the move VertexMove"):
-        next(ex.iterate(model(ex.Squared()), ex.Simplex(), ex.Method(ex.Substitute(5), ex.OpenLoop(), ex.Away())))
+        next(
+            ex.iterate(
+                model(ex.Squared()), ex.Simplex(), ex.Method(ex.gradients.Substitute(5), ex.steps.OpenLoop(), ex.moves.Away())
+            )
+        )
 
 
 # starts
@@ -298,7 +302,7 @@ def test_substitute_margins_are_refused():
 
 def test_runs_start_at_a_vertex_or_where_they_are_told():
     f, C = model(ex.Squared()), ex.L1Ball(2.0)
-    method = ex.Method(ex.Full(), ex.LineSearch(), ex.Pairwise())
+    method = ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.Pairwise())
     first = next(ex.iterate(f, C, method))
     assert len(first.point.active) == 1
     np.testing.assert_array_equal(first.x, [2.0] + [0.0] * (DIM - 1))
@@ -326,20 +330,20 @@ def test_a_warm_start_goes_on_where_the_last_run_ended(move):
 def test_atoms_that_do_not_fit_are_refused():
     f = model(ex.Squared())
     method = ex.PairwiseFW()
-    outside = ex.ActiveSet([ex.Coordinate(0, 3.0, (DIM,))], [1.0])
+    outside = ex.points.ActiveSet([ex.points.Coordinate(0, 3.0, (DIM,))], [1.0])
     with pytest.raises(ex.InputError, match=r"`minimize\(x0=...\)` must lie in the set"):
         ex.minimize(f, ex.L1Ball(2.0), method, x0=outside)
     with pytest.raises(ex.InputError, match=r"must have shape \(8,\), got \(3,\)"):
-        ex.minimize(f, ex.L1Ball(2.0), method, x0=ex.ActiveSet([ex.Coordinate(0, 1.0, (3,))], [1.0]))
+        ex.minimize(f, ex.L1Ball(2.0), method, x0=ex.points.ActiveSet([ex.points.Coordinate(0, 1.0, (3,))], [1.0]))
 
 
 @pytest.mark.parametrize("move", ATOM_MOVES, ids=repr)
 def test_every_atom_has_to_be_in_the_set(move):
     """A mean that is feasible is not enough: a step may go to one of the atoms."""
     f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([2.0, 0.0]))
-    apart = ex.ActiveSet([ex.Coordinate(0, 3.0, (2,)), ex.Coordinate(0, -3.0, (2,))], [0.5, 0.5])
+    apart = ex.points.ActiveSet([ex.points.Coordinate(0, 3.0, (2,)), ex.points.Coordinate(0, -3.0, (2,))], [0.5, 0.5])
     with pytest.raises(ex.InputError, match=r"all its atoms in the set .*: atom 0 is not"):
-        ex.minimize(f, ex.L1Ball(1.0), ex.Method(ex.Full(), ex.LineSearch(), move), x0=apart)
+        ex.minimize(f, ex.L1Ball(1.0), ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), move), x0=apart)
 
 
 @pytest.mark.parametrize("method", [ex.AwayFW(), ex.PairwiseFW(), ex.BlendedPairwiseFW()], ids=repr)
@@ -362,7 +366,9 @@ def test_moves_in_faces_want_a_set_that_knows_them():
         ex.minimize(model(ex.Squared()), ex.L1Ball(2.0), ex.InFaceFW())
 
 
-@pytest.mark.parametrize("make", [ex.Away, ex.Pairwise, ex.BlendedPairwise, ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW])
+@pytest.mark.parametrize(
+    "make", [ex.moves.Away, ex.moves.Pairwise, ex.moves.BlendedPairwise, ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW]
+)
 def test_flags_are_flags(make):
     with pytest.raises(ex.InputError, match="must be True or False, got 1"):
         make(lazy=1)
@@ -411,28 +417,28 @@ def test_corrective_steps_count_what_they_ask(monkeypatch):
 
 def test_few_iterations():
     f = model(ex.Logistic())
-    assert run(f, ex.L1Ball(2.0), ex.FullyCorrective()).n_iter <= 3 * DIM
+    assert run(f, ex.L1Ball(2.0), ex.moves.FullyCorrective()).n_iter <= 3 * DIM
 
 
 def test_named_methods_are_their_moves():
     f, C = model(ex.Squared()), ex.Simplex()
     for method, move in (
-        (ex.AwayFW(), ex.Away()),
-        (ex.PairwiseFW(lazy=True), ex.Pairwise(lazy=True)),
-        (ex.BlendedPairwiseFW(), ex.BlendedPairwise()),
-        (ex.FullyCorrectiveFW(0.5), ex.FullyCorrective(0.5)),
-        (ex.InFaceFW(), ex.InFacePairwise()),
-        (ex.InFaceFW(blended=True), ex.InFaceBlended()),
+        (ex.AwayFW(), ex.moves.Away()),
+        (ex.PairwiseFW(lazy=True), ex.moves.Pairwise(lazy=True)),
+        (ex.BlendedPairwiseFW(), ex.moves.BlendedPairwise()),
+        (ex.FullyCorrectiveFW(0.5), ex.moves.FullyCorrective(0.5)),
+        (ex.InFaceFW(), ex.moves.InFacePairwise()),
+        (ex.InFaceFW(blended=True), ex.moves.InFaceBlended()),
     ):
         r = ex.minimize(f, C, method, tol=1e-8)
         assert r.method.move == move
         assert r.converged
-    assert isinstance(ex.minimize(separable(ex.Squared()), C, ex.AwayFW(), tol=1e-3).method.step, ex.ShortStep)
+    assert isinstance(ex.minimize(separable(ex.Squared()), C, ex.AwayFW(), tol=1e-3).method.step, ex.steps.ShortStep)
 
 
 def test_the_face_oracle_is_counted():
-    calls = ex.Calls()
+    calls = ex.run.Calls()
     C = CountedSet(ex.Simplex().on(3), calls)
     a = C.away(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 0.0]))
     assert (a.j, calls.lmos) == (1, 1)
-    assert C.max_step(np.array([0.5, 0.5, 0.0]), ex.Coordinate(2, 1.0, (3,)), a) == 0.5
+    assert C.max_step(np.array([0.5, 0.5, 0.0]), ex.points.Coordinate(2, 1.0, (3,)), a) == 0.5

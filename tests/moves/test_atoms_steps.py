@@ -10,7 +10,7 @@ import pytest
 import extremal as ex
 from extremal.points.active import rebuild
 
-E3 = [ex.Coordinate(j, 1.0, (3,)) for j in range(3)]
+E3 = [ex.points.Coordinate(j, 1.0, (3,)) for j in range(3)]
 
 
 def least_squares(d, target, n=None):
@@ -48,14 +48,16 @@ def naive(kind, A, y, C, L, steps):
     return path
 
 
-@pytest.mark.parametrize(("kind", "move"), [("away", ex.Away()), ("pairwise", ex.Pairwise()), ("blended", ex.BlendedPairwise())])
+@pytest.mark.parametrize(
+    ("kind", "move"), [("away", ex.moves.Away()), ("pairwise", ex.moves.Pairwise()), ("blended", ex.moves.BlendedPairwise())]
+)
 @pytest.mark.parametrize("C", [ex.Simplex(), ex.Hypersimplex(6), ex.L1Ball(2.0)], ids=repr)
 def test_every_step_is_that_of_the_papers(kind, move, C):
     rng = np.random.default_rng(7)
     target = np.where(np.arange(25) < 8, 0.2, -0.1) if isinstance(C, ex.Simplex) else rng.random(25) * 1.2 - 0.1
     f, A, y = least_squares(25, target)
     L = float(np.linalg.eigvalsh(A.T @ A / len(y))[-1])
-    method = ex.Method(ex.Full(), ex.ShortStep(L), move)
+    method = ex.Method(ex.gradients.Full(), ex.steps.ShortStep(L), move)
     for (x, atoms), state in zip(naive(kind, A, y, C, L, 60), ex.iterate(f, C, method), strict=False):
         np.testing.assert_allclose(state.x, x, atol=1e-9)
         assert len(state.point.active) == atoms, state.k
@@ -64,12 +66,12 @@ def test_every_step_is_that_of_the_papers(kind, move, C):
 def test_the_iterate_is_computed_anew():
     """Every 50 steps, and whenever an atom is dropped."""
     f, *_ = least_squares(8, np.random.default_rng(0).random(8), 60)
-    slow = ex.Method(ex.MiniBatch(batch=5), ex.Decay(0.01, 1, 0.01), ex.Away())
+    slow = ex.Method(ex.gradients.MiniBatch(batch=5), ex.steps.Decay(0.01, 1, 0.01), ex.moves.Away())
     ages = [state.point.age for state in itertools.islice(ex.iterate(f, ex.Simplex(), slow), 300)]
     assert max(ages) == 49
     assert ages.count(0) >= 5
     drops, last = 0, None
-    fast = ex.Method(ex.MiniBatch(batch=5), ex.Decay(1, 1, 0.1), ex.Away())
+    fast = ex.Method(ex.gradients.MiniBatch(batch=5), ex.steps.Decay(1, 1, 0.1), ex.moves.Away())
     for state in itertools.islice(ex.iterate(f, ex.Simplex(), fast), 200):
         if last is not None and len(state.point.active) < len(last):
             drops += 1
@@ -80,32 +82,40 @@ def test_the_iterate_is_computed_anew():
 
 def test_keys_tell_vertices_apart():
     u, v = np.arange(1.0, 4.0), np.arange(2.0)
-    assert ex.SparseVertex(np.array([1]), np.array([2.0]), (3,)).key != ex.SparseVertex(np.array([1]), np.array([3.0]), (3,)).key
-    assert ex.SparseVertex(np.array([1]), np.array([2.0]), (3,)).key != ex.SparseVertex(np.array([2]), np.array([2.0]), (3,)).key
-    assert ex.DenseVertex(np.array([1.0, -0.0])).key == ex.DenseVertex(np.array([1.0, 0.0])).key
-    assert len({ex.RankOne(u, v).key, ex.RankOne(u, 2 * v).key, ex.RankOne(2 * u, v).key}) == 3
-    assert ex.Combination(((1.0, E3[0]),)).key != ex.Combination(((2.0, E3[0]),)).key
+    assert (
+        ex.points.SparseVertex(np.array([1]), np.array([2.0]), (3,)).key
+        != ex.points.SparseVertex(np.array([1]), np.array([3.0]), (3,)).key
+    )
+    assert (
+        ex.points.SparseVertex(np.array([1]), np.array([2.0]), (3,)).key
+        != ex.points.SparseVertex(np.array([2]), np.array([2.0]), (3,)).key
+    )
+    assert ex.points.DenseVertex(np.array([1.0, -0.0])).key == ex.points.DenseVertex(np.array([1.0, 0.0])).key
+    assert len({ex.points.RankOne(u, v).key, ex.points.RankOne(u, 2 * v).key, ex.points.RankOne(2 * u, v).key}) == 3
+    assert ex.points.Combination(((1.0, E3[0]),)).key != ex.points.Combination(((2.0, E3[0]),)).key
 
 
 def test_atoms_of_rank_one_are_points_in_factors():
     rng = np.random.default_rng(0)
-    atoms = ex.ActiveSet([ex.RankOne(rng.standard_normal(3), rng.standard_normal(2)) for _ in range(4)], [0.1, 0.2, 0.3, 0.4])
+    atoms = ex.points.ActiveSet(
+        [ex.points.RankOne(rng.standard_normal(3), rng.standard_normal(2)) for _ in range(4)], [0.1, 0.2, 0.3, 0.4]
+    )
     truth = sum(w * v.to_array() for w, v in zip(atoms.weights, atoms.vertices, strict=True))
-    for X in (rebuild(ex.FactoredMatrix.zeros((3, 2)), atoms), atoms.point):
-        assert isinstance(X, ex.FactoredMatrix)
+    for X in (rebuild(ex.points.FactoredMatrix.zeros((3, 2)), atoms), atoms.point):
+        assert isinstance(X, ex.points.FactoredMatrix)
         np.testing.assert_allclose(np.asarray(X), truth, rtol=1e-12)
 
 
 def test_weights_after_drops_and_full_steps():
-    left = ex.ActiveSet(E3, [0.5, 0.25, 0.25]).dropping(0.3)
+    left = ex.points.ActiveSet(E3, [0.5, 0.25, 0.25]).dropping(0.3)
     assert (len(left), left.weights.sum()) == (1, 1.0)
-    assert len(ex.ActiveSet(E3[:2], [0.5, 0.5]).toward(E3[2], 1.0)) == 1
+    assert len(ex.points.ActiveSet(E3[:2], [0.5, 0.5]).toward(E3[2], 1.0)) == 1
 
 
 def test_when_a_lazy_move_asks():
     """Exactly when its atoms promise less than half of the gap that the oracle last said."""
     f, *_ = least_squares(15, np.where(np.arange(15) < 5, 0.3, -0.2))
-    method = ex.Method(ex.Full(), ex.LineSearch(), ex.BlendedPairwise(lazy=True))
+    method = ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.BlendedPairwise(lazy=True))
     last, lmos, asked_at = None, 0, 0
     for state in itertools.islice(ex.iterate(f, ex.Simplex(), method), 40):
         if last is not None:
@@ -121,7 +131,7 @@ def test_when_a_lazy_move_asks():
 
 def test_a_lazy_run_stops_in_time():
     f, *_ = least_squares(15, np.where(np.arange(15) < 5, 0.3, -0.2))
-    method = ex.Method(ex.Full(), ex.LineSearch(), ex.BlendedPairwise(lazy=True))
+    method = ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.BlendedPairwise(lazy=True))
     first = next(state.k for state in ex.iterate(f, ex.Simplex(), method) if state.measure()[1] <= 1e-6)
     assert ex.minimize(f, ex.Simplex(), method, tol=0, atol=1e-6).n_iter <= first + 8
 
@@ -139,10 +149,12 @@ def test_corrective_steps_count_values_and_keep_margins(monkeypatch):
 def test_steps_in_faces_go_as_far_as_the_set_and_out_of_the_face():
     C, start = ex.Simplex(shape=4), np.array([0.1, 0.2, 0.3, 0.4])
     f = ex.LinearModel(ex.Squared(), np.eye(4), np.array([0.0, 0.0, 0.0, 5.0]))
-    _, after = itertools.islice(ex.iterate(f, C, ex.Method(ex.Full(), ex.FullStep(), ex.InFacePairwise()), x0=start), 2)
+    _, after = itertools.islice(
+        ex.iterate(f, C, ex.Method(ex.gradients.Full(), ex.steps.FullStep(), ex.moves.InFacePairwise()), x0=start), 2
+    )
     assert np.count_nonzero(after.x) == 3
     f = ex.LinearModel(ex.Squared(), np.eye(4), np.array([0.51, 0.49, 0.0, 5.0]))
-    method = ex.Method(ex.Full(), ex.Decay(0.5, 1), ex.InFaceBlended())
+    method = ex.Method(ex.gradients.Full(), ex.steps.Decay(0.5, 1), ex.moves.InFaceBlended())
     _, after = itertools.islice(ex.iterate(f, C, method, x0=np.array([0.5, 0.5, 0.0, 0.0])), 2)
     assert after.x[3] == 0.5
 
@@ -154,7 +166,7 @@ def test_an_interrupted_run_has_the_atoms_of_its_point():
         if state.k == 40:
             raise KeyboardInterrupt
 
-    method = ex.Method(ex.Full(), ex.FullStep(), ex.Pairwise())
+    method = ex.Method(ex.gradients.Full(), ex.steps.FullStep(), ex.moves.Pairwise())
     r = ex.minimize(f, ex.L1Ball(2.0), method, tol=0, atol=1e-300, max_iter=100, callback=stop, x0=np.full(10, 0.05))
     assert r.status == ex.Status.INTERRUPTED
     np.testing.assert_allclose(r.x, r.atoms.x, atol=1e-12)

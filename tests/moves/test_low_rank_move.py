@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal import FactoredMatrix, InputError, NuclearBall
+from extremal import InputError, NuclearBall
 from extremal.moves.low_rank.factors import Decomposition, FactorProblem, descend
+from extremal.points import FactoredMatrix
 from extremal.sets.spectral.leading import ritz
 
 
@@ -205,7 +206,7 @@ def test_counts():
 def test_a_vertex_step_is_the_least_that_an_iteration_gains():
     f, size = completion(shape=(60, 80), count=3000, rank=4)
     C, L = NuclearBall(0.5 * size), f.smoothness
-    method = ex.Method(ex.Full(), ex.FullStep(), ex.FactorCorrective(width=1, limit=0))
+    method = ex.Method(ex.gradients.Full(), ex.steps.FullStep(), ex.moves.FactorCorrective(width=1, limit=0))
     states = ex.iterate(f, C, method)
     state = next(states)
     for _ in range(20):
@@ -219,7 +220,7 @@ def test_a_vertex_step_is_the_least_that_an_iteration_gains():
 
 def test_stochastic_gradients_choose_directions():
     f, size = completion(shape=(60, 80), count=3000)
-    method = ex.Method(ex.MiniBatch(batch=500), ex.FullStep(), ex.FactorCorrective())
+    method = ex.Method(ex.gradients.MiniBatch(batch=500), ex.steps.FullStep(), ex.moves.FactorCorrective())
     r = run(f, 0.5 * size, method, max_iter=20, tol=1e-3)
     assert r.value <= 1.01 * run(f, 0.5 * size).value
 
@@ -230,7 +231,7 @@ def test_other_sets_are_refused():
         with pytest.raises(InputError, match=r"LowRankFW\(\) is for nuclear balls, such as NuclearBall\(10.0\); got the set"):
             ex.minimize(f, C, "low-rank-fw")
         with pytest.raises(InputError, match="FactorCorrective needs a NuclearBall"):
-            ex.minimize(f, C, ex.Method(ex.Full(), ex.FullStep(), ex.FactorCorrective()))
+            ex.minimize(f, C, ex.Method(ex.gradients.Full(), ex.steps.FullStep(), ex.moves.FactorCorrective()))
 
 
 @pytest.mark.parametrize("bad", [{"width": 0}, {"accuracy": 0.0}, {"accuracy": 1.5}, {"limit": -1}, {"width": 2.5}], ids=str)
@@ -239,7 +240,7 @@ def test_bad_parameters_are_refused(bad):
     with pytest.raises(InputError, match=rf"`LowRankFW\({name}=...\)` must be"):
         ex.LowRankFW(**bad)
     with pytest.raises(InputError, match=rf"`FactorCorrective\({name.replace('accuracy', 'tol')}=...\)` must be"):
-        ex.FactorCorrective(**{name.replace("accuracy", "tol"): bad[name]})
+        ex.moves.FactorCorrective(**{name.replace("accuracy", "tol"): bad[name]})
 
 
 # parts

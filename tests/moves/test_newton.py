@@ -401,20 +401,22 @@ def test_what_it_refuses():
     with pytest.raises(ex.InputError, match="LowRankFW"):
         ex.minimize(entries, ex.NuclearBall(1.0), "newton-fw")
     with pytest.raises(ex.InputError, match="one entry each"):
-        ex.minimize(problem(ex.Squared()), ex.L2Ball(1.0), ex.Method(ex.Growing(), ex.FullStep(), ex.SpikeNewton()))
+        ex.minimize(
+            problem(ex.Squared()), ex.L2Ball(1.0), ex.Method(ex.gradients.Growing(), ex.steps.FullStep(), ex.moves.SpikeNewton())
+        )
     for bad in (0, 1.5, "x"):
         with pytest.raises(ex.InputError, match="parts"):
             ex.NewtonFW(parts=bad)
     with pytest.raises(ex.InputError, match="factor"):
-        ex.Growing(factor=1)
+        ex.gradients.Growing(factor=1)
     with pytest.raises(ex.InputError, match="tol"):
-        ex.AtomNewton(tol=2.0)
+        ex.moves.AtomNewton(tol=2.0)
 
 
 def test_full_gradients_will_do_as_well():
     f = problem(ex.Logistic())
-    for move, C in ((ex.SpikeNewton(), ex.L1Ball(1.0)), (ex.AtomNewton(), ex.L2Ball(1.0))):
-        r = ex.minimize(f, C, ex.Method(ex.Full(), ex.FullStep(), move), tol=1e-8)
+    for move, C in ((ex.moves.SpikeNewton(), ex.L1Ball(1.0)), (ex.moves.AtomNewton(), ex.L2Ball(1.0))):
+        r = ex.minimize(f, C, ex.Method(ex.gradients.Full(), ex.steps.FullStep(), move), tol=1e-8)
         assert r.converged
 
 

@@ -137,10 +137,10 @@ def test_the_kernel_is_its_python_text():
 
 def test_sparse_starting_points_are_kept_sparse():
     x = np.array([0.0, 0.25, 0.0, 0.75])
-    v = ex.Coordinate(0, 1.0, (4,))
-    assert isinstance(Hull.at(x, v).atoms.vertices[0], ex.SparseVertex)
-    assert isinstance(Hull.at(x, ex.DenseVertex(x)).atoms.vertices[0], ex.DenseVertex)
-    for like in (v, ex.DenseVertex(x)):
+    v = ex.points.Coordinate(0, 1.0, (4,))
+    assert isinstance(Hull.at(x, v).atoms.vertices[0], ex.points.SparseVertex)
+    assert isinstance(Hull.at(x, ex.points.DenseVertex(x)).atoms.vertices[0], ex.points.DenseVertex)
+    for like in (v, ex.points.DenseVertex(x)):
         np.testing.assert_array_equal(Hull.at(x, like).atoms.x, x)
 
 
@@ -162,7 +162,7 @@ def rows_of(f):
 def test_plain_saga_by_hand():
     """x <- project(x - g / (L_b + V)), g = mean over the batch of (new - old) + mean of the table."""
     f, C, b = model(ex.Logistic()), ex.L1Ball(2.0), 6
-    beta, sampler, grads = sum(constants(f, b)[1:]), ex.Sampler(N, 3), rows_of(f)
+    beta, sampler, grads = sum(constants(f, b)[1:]), ex.objectives.Sampler(N, 3), rows_of(f)
     x, every = np.zeros(DIM), np.arange(N)
     table = grads(x, every)
     g = table.mean(axis=0)
@@ -181,7 +181,7 @@ def test_accelerated_saga_by_hand():
     f, C, b = model(ex.Logistic()), ex.L1Ball(2.0), 6
     L, smooth, noise = constants(f, b)
     beta, lean, m = smooth + noise, min(0.5, noise / (4 * L)), N // b
-    sampler, grads = ex.Sampler(N, 3), rows_of(f)
+    sampler, grads = ex.objectives.Sampler(N, 3), rows_of(f)
     z = y = w = q = np.zeros(DIM)
     table = grads(q, np.arange(N))
     g, t, before = table.mean(axis=0), 0, 0.0
@@ -225,12 +225,12 @@ def test_what_is_left_open_follows_the_rows():
     free = separable(ex.Logistic())
     parts = lambda f, **o: ex.VRSliding(**o).prepare(f, ex.L1Ball(1.0).on(f.shape), Budget())  # noqa: E731
     for f, options, move, gradient in (
-        (alike, {}, ex.AnchoredSliding, ex.Saga),
-        (apart, {}, ex.WarmSliding, ex.Saga),
-        (free, {}, ex.WarmSliding, ex.Saga),
-        (alike, {"accelerated": True}, ex.AnchoredSliding, ex.Saga),
-        (apart, {"accelerated": True}, ex.AnchoredSliding, ex.Svrg),
-        (free, {"accelerated": True}, ex.AnchoredSliding, ex.Svrg),
+        (alike, {}, ex.moves.AnchoredSliding, ex.gradients.Saga),
+        (apart, {}, ex.moves.WarmSliding, ex.gradients.Saga),
+        (free, {}, ex.moves.WarmSliding, ex.gradients.Saga),
+        (alike, {"accelerated": True}, ex.moves.AnchoredSliding, ex.gradients.Saga),
+        (apart, {"accelerated": True}, ex.moves.AnchoredSliding, ex.gradients.Svrg),
+        (free, {"accelerated": True}, ex.moves.AnchoredSliding, ex.gradients.Svrg),
     ):
         method = parts(f, **options)
         assert (type(method.move), type(method.gradient)) == (move, gradient)
@@ -250,9 +250,9 @@ def test_non_convex_sums_get_no_longer_steps_than_1_over_L():
     f, C = model(ex.NonlinearLeastSquares()), ex.L1Ball(2.0).on(DIM)
     for gradient, b in itertools.product(ESTIMATORS, (1, 8, N)):
         move = ex.VRSliding(gradient, batch=b).prepare(f, C, Budget()).move
-        assert isinstance(move, ex.WarmSliding)  # acceleration is for convex f, unless asked for
+        assert isinstance(move, ex.moves.WarmSliding)  # acceleration is for convex f, unless asked for
         assert move.beta >= f.smoothness
-    assert isinstance(ex.VRSliding(accelerated=True).prepare(f, C, Budget()).move, ex.AnchoredSliding)
+    assert isinstance(ex.VRSliding(accelerated=True).prepare(f, C, Budget()).move, ex.moves.AnchoredSliding)
 
 
 # convergence
@@ -478,21 +478,23 @@ def test_atoms_are_handed_back_and_taken_up_again():
     assert run(f, C, ex.VRSliding(accelerated=False), 3, x0=r.atoms).atoms is None  # a projection keeps none
 
 
-@pytest.mark.parametrize("step", [ex.LineSearch(), ex.OpenLoop()], ids=repr)
+@pytest.mark.parametrize("step", [ex.steps.LineSearch(), ex.steps.OpenLoop()], ids=repr)
 def test_other_steps_keep_atoms_and_iterate_together(step):
     f, C = strong(), ex.L1Ball(1.5)
-    for state in itertools.islice(ex.iterate(f, C, method=ex.Method(ex.Saga(14), step, ex.WarmSliding(beta=8.0))), 1, 30):
+    for state in itertools.islice(
+        ex.iterate(f, C, method=ex.Method(ex.gradients.Saga(14), step, ex.moves.WarmSliding(beta=8.0))), 1, 30
+    ):
         np.testing.assert_allclose(state.point.active.x, state.x, atol=1e-13)
         assert C.contains(state.x, 1e-12)
 
 
 def test_the_estimator_follows_the_memory():
     small, C = strong(), ex.L1Ball(1.0)
-    assert isinstance(ex.VRSliding().prepare(small, C.on(DIM), Budget()).gradient, ex.Saga)
+    assert isinstance(ex.VRSliding().prepare(small, C.on(DIM), Budget()).gradient, ex.gradients.Saga)
     call = lambda x, idx: np.zeros((len(idx), 2**14))  # noqa: E731
     large = ex.Separable(2**14, 2**14, grad=call, value=call, convex=True, smoothness=1.0)
     method = ex.VRSliding().prepare(large, C.on(2**14), Budget())
-    assert isinstance(method.gradient, ex.Svrg)
+    assert isinstance(method.gradient, ex.gradients.Svrg)
     assert method.gradient.batch == math.ceil(math.sqrt(2**14))
 
 
@@ -566,7 +568,7 @@ def test_bad_arguments_are_refused_by_name():
         ex.minimize(completion(), ex.NuclearBall(1.0), ex.VRSliding(accelerated=False, oracle="project"))
 
 
-@pytest.mark.parametrize("make", [ex.WarmSliding, lambda **o: ex.AnchoredSliding(**{"lean": 0.1, "epoch": 3} | o)])
+@pytest.mark.parametrize("make", [ex.moves.WarmSliding, lambda **o: ex.moves.AnchoredSliding(**{"lean": 0.1, "epoch": 3} | o)])
 def test_bad_moves_are_refused_by_name(make):
     for options, said in (
         ({"beta": 0.0}, r"Sliding\(beta=...\)` must be a positive finite number"),
@@ -580,7 +582,9 @@ def test_bad_moves_are_refused_by_name(make):
             make(**{"beta": 1.0} | options)
     with pytest.raises(ex.InputError, match=r"onto=...\)` must be the set of the run, L1Ball"):
         ex.minimize(
-            model(ex.Logistic()), ex.L1Ball(2.0), ex.Method(ex.Full(), ex.FullStep(), make(beta=1.0, onto=ex.L1Ball(3.0)))
+            model(ex.Logistic()),
+            ex.L1Ball(2.0),
+            ex.Method(ex.gradients.Full(), ex.steps.FullStep(), make(beta=1.0, onto=ex.L1Ball(3.0))),
         )
 
 
@@ -592,4 +596,4 @@ def test_bad_anchors_are_refused_by_name():
         ({"epoch": 0}, r"`AnchoredSliding\(epoch=...\)` must be a whole number of at least 1"),
     ):
         with pytest.raises(ex.InputError, match=said):
-            ex.AnchoredSliding(**{"beta": 1.0, "lean": 0.1, "epoch": 3} | options)
+            ex.moves.AnchoredSliding(**{"beta": 1.0, "lean": 0.1, "epoch": 3} | options)

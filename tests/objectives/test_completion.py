@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal import FactoredMatrix, MatrixCompletion, NuclearBall
+from extremal import MatrixCompletion, NuclearBall
+from extremal.points import FactoredMatrix
 
 M, N, COUNT = 40, 30, 500
 RNG = np.random.default_rng(0)
@@ -109,7 +110,14 @@ def test_a_matrix_of_low_rank_is_found_where_it_was_not_seen():
     p = MatrixCompletion(*np.nonzero(known), truth[known], centre=None)
     C = NuclearBall(float(np.linalg.norm(truth, "nuc")))
     assert C.radius < p.largest_radius
-    r = ex.minimize(p.objective, C, ex.Method(ex.Full(), ex.LineSearch(), ex.Pairwise()), tol=0, atol=1e-3, max_iter=2000)
+    r = ex.minimize(
+        p.objective,
+        C,
+        ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.Pairwise()),
+        tol=0,
+        atol=1e-3,
+        max_iter=2000,
+    )
     assert r.converged
     assert p.rmse(r.x) < 0.1 * np.sqrt(np.mean(truth**2))
     assert np.linalg.norm(p.complete(r.x) - truth) < 0.1 * np.linalg.norm(truth)
@@ -128,7 +136,7 @@ def test_from_the_largest_radius_on_all_values_can_be_met():
 def test_labels():
     labels = np.where(VALUES > 3, 1, -1)
     p = MatrixCompletion(ROWS, COLS, labels, (M, N), centre=None, loss=ex.Logistic())
-    r = ex.minimize(p.objective, NuclearBall(20.0), ex.FrankWolfe(step=ex.LineSearch()), max_iter=30)
+    r = ex.minimize(p.objective, NuclearBall(20.0), ex.FrankWolfe(step=ex.steps.LineSearch()), max_iter=30)
     assert r.x.dtype == np.float64
     assert r.value < p.objective.value(0 * r.x) == pytest.approx(np.log(2), rel=1e-12)
 

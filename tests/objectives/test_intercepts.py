@@ -228,4 +228,4 @@ def test_a_non_convex_loss_never_goes_up():
 def test_box_newton_refuses_other_sets():
     f = ex.LinearModel(ex.Squared(), A, SCORE)
     with pytest.raises(ex.InputError, match="BoxNewton needs a set of bounds"):
-        ex.minimize(f, ex.L2Ball(1.0), ex.Method(ex.Growing(), ex.FullStep(), ex.BoxNewton()))
+        ex.minimize(f, ex.L2Ball(1.0), ex.Method(ex.gradients.Growing(), ex.steps.FullStep(), ex.moves.BoxNewton()))

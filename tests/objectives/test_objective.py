@@ -155,7 +155,7 @@ def test_separable_of_a_matrix():
     x = np.ones((2, 3))
     np.testing.assert_allclose(f.grad(x), x - P.mean(axis=0))
     np.testing.assert_allclose(f.combine(f.derivs(x, np.array([2, 5])), np.array([2, 5])), x - P[[2, 5]].mean(axis=0))
-    s = ex.Coordinate(4, 2.0, (2, 3))
+    s = ex.points.Coordinate(4, 2.0, (2, 3))
     assert f.along(x, s).slope(0.5) == pytest.approx(float(np.vdot(f.grad((x + s.to_array()) / 2), s.to_array() - x)))
 
 

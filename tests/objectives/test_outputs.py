@@ -81,9 +81,9 @@ def vertices(d: int, k: int):
     rank_one, low_rank = RankOne(u, np.linspace(0.5, 1.0, k)), LowRank(rng.standard_normal((d, 2)), rng.standard_normal((k, 2)))
     row = SparseVertex(np.arange(k, 2 * k), np.linspace(1.0, 2.0, k), (d, k))
     few = [SparseVertex(np.sort(some[:m]), rng.standard_normal(m), (d, k)) for m in (0, 1, 4, d * k)]
-    coordinates = [ex.Coordinate(int(j), -1.75, (d, k)) for j in (0, d * k - 1, k + 1)]
+    coordinates = [ex.points.Coordinate(int(j), -1.75, (d, k)) for j in (0, d * k - 1, k + 1)]
     both = Combination(((2.0, coordinates[2]), (np.float64(-0.5), rank_one)))
-    dense = ex.DenseVertex(rng.standard_normal((d, k)))
+    dense = ex.points.DenseVertex(rng.standard_normal((d, k)))
     return [*coordinates, row, *few, rank_one, low_rank, both, dense, Combination(((1.0, dense), (3.0, row)))]
 
 
@@ -202,7 +202,9 @@ def test_classes_of_any_kind_of_number():
 
 # data
 
-DATA = [make(A.astype(dtype)) for A in (SPARSE, WIDE) for dtype in (np.float64, np.float32) for make in (ex.Dense, ex.CSR)]
+DATA = [
+    make(A.astype(dtype)) for A in (SPARSE, WIDE) for dtype in (np.float64, np.float32) for make in (ex.data.Dense, ex.data.CSR)
+]
 IDX = {
     "all": None, "empty": np.array([], np.int64), "repeated": np.array([2, 2, 7, 2]), "unsorted": np.array([40, 3, 59, 0]),
     "int32": np.array([4, 1], np.int32),
@@ -263,7 +265,7 @@ def test_structured_vertices_need_no_dense_array(data, monkeypatch):
     shapes, dot, (_, d) = [], type(data).dot, data.shape
     monkeypatch.setattr(type(data), "dot", lambda self, x, idx=None: shapes.append(x.shape) or dot(self, x, idx))
     some = [SparseVertex(np.arange(K * m), np.ones(K * m), (d, K)) for m in (1, 2, 3) if d == 96]
-    for v in (ex.Coordinate(7, 1.0, (d, K)), *some):
+    for v in (ex.points.Coordinate(7, 1.0, (d, K)), *some):
         data.dot_vertex(v)
         data.dot_vertex(v, np.array([3]))
     assert not shapes
@@ -279,7 +281,7 @@ def run(code: str, **env: str) -> None:
 
 def test_without_compilation():
     code = """
-x, i, data = np.arange(6.0).reshape(3, 2), np.array([2, 0, 2]), ex.CSR(sp.csr_array(A))
+x, i, data = np.arange(6.0).reshape(3, 2), np.array([2, 0, 2]), ex.data.CSR(sp.csr_array(A))
 assert (data.dot(x, i) == A[i] @ x).all() and (data.tdot(A[i, :2], i) == A[i].T @ A[i, :2]).all()
 """
     run(code, NUMBA_DISABLE_JIT="1")
@@ -294,7 +296,7 @@ A = sp.csr_array(np.vander(np.arange(1.0, 5.0), 4))
 f = ex.LinearModel({loss})
 f.ready()
 known = [list(getattr(rows, name).signatures) for name in ("dot", "tdot", "column", "dot_matrix", "tdot_matrix")]
-line = ex.FrankWolfe(step=ex.LineSearch())
+line = ex.FrankWolfe(step=ex.steps.LineSearch())
 for method in (line, ex.SarahFW(batch=2, replace=True), ex.SagaSarahFW(batch=2), ex.LuFreundSFW(batch=2), ex.SVRF()):
     ex.minimize(f, ex.L1Ball(3.0), method=method, max_iter=20)
 assert known == [list(getattr(rows, name).signatures) for name in ("dot", "tdot", "column", "dot_matrix", "tdot_matrix")]
@@ -400,8 +402,8 @@ def test_data_that_are_no_rows_of_features():
 # runs: the same trajectory as that of the plain sum
 
 SETS = (ex.L1Ball(4.0), ex.L2Ball(3.0), ex.Simplex(2.0), ex.Box(-0.5, 1.0))
-FEEDS = [g for g in (*GRADIENTS, *SPECIAL_GRADIENTS[:3]) if not linear_only(g) and not isinstance(g, ex.Growing)]
-FEEDS.append(ex.Penalised(ex.Storm(5), G=np.ones((1, D * K)), upper=0.5))
+FEEDS = [g for g in (*GRADIENTS, *SPECIAL_GRADIENTS[:3]) if not linear_only(g) and not isinstance(g, ex.gradients.Growing)]
+FEEDS.append(ex.gradients.Penalised(ex.gradients.Storm(5), G=np.ones((1, D * K)), upper=0.5))
 
 
 def trajectory(f, C, method, count: int = 51) -> np.ndarray:
@@ -412,14 +414,14 @@ def trajectory(f, C, method, count: int = 51) -> np.ndarray:
 @pytest.mark.parametrize("C", SETS, ids=repr)
 @pytest.mark.parametrize("gradient", FEEDS, ids=repr)
 def test_every_estimator_takes_the_same_steps(gradient, C, kind):
-    method = ex.Method(gradient, ex.OpenLoop())
+    method = ex.Method(gradient, ex.steps.OpenLoop())
     got, wanted = (trajectory(f, C, method) for f in (model(Multinomial(K), kind), separable(Multinomial(K))))
     np.testing.assert_allclose(got, wanted, atol=1e-10)
     assert len(np.unique(got, axis=0)) > 20
 
 
 OPEN = ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW  # they search lines of a linear model only, unless told
-PLAIN = [replace(m, step=ex.ShortStep()) if isinstance(m, OPEN) else m for m in METHODS if not isinstance(m, ex.Method)]
+PLAIN = [replace(m, step=ex.steps.ShortStep()) if isinstance(m, OPEN) else m for m in METHODS if not isinstance(m, ex.Method)]
 PLAIN = [m for m in PLAIN if not (linear_only(m) or (isinstance(m, ex.SCGS) and m.batch is None))]
 
 
@@ -437,8 +439,8 @@ def test_every_method_takes_the_same_steps(method, loss):
 def test_the_substitute_gradient_follows_rows_of_margins(C, replace_, kind):
     """Against the published update, on arrays."""
     loss, b, C = Multinomial(K), 5, C.on((D, K))
-    got = trajectory(model(loss, kind), C, ex.Method(ex.Substitute(b, replace_), ex.OpenLoop()))
-    x, m, sampler = C.start(), N / b, ex.Sampler(N, 3)
+    got = trajectory(model(loss, kind), C, ex.Method(ex.gradients.Substitute(b, replace_), ex.steps.OpenLoop()))
+    x, m, sampler = C.start(), N / b, ex.objectives.Sampler(N, 3)
     sigma = MATRIX @ x
     for k in range(50):
         np.testing.assert_allclose(got[k], x, atol=1e-10)
@@ -451,7 +453,9 @@ def test_the_substitute_gradient_follows_rows_of_margins(C, replace_, kind):
 def test_the_table_holds_one_row_per_component():
     for kind in ("dense", "csr"):
         f = model(Multinomial(K), kind)
-        for state in itertools.islice(ex.iterate(f, ex.L1Ball(2.0), method=ex.Method(ex.Saga(5), ex.OpenLoop())), 30):
+        for state in itertools.islice(
+            ex.iterate(f, ex.L1Ball(2.0), method=ex.Method(ex.gradients.Saga(5), ex.steps.OpenLoop())), 30
+        ):
             assert state.estimate.table.c.shape == (N, K)
             np.testing.assert_allclose(state.estimate.table.mean, MATRIX.T @ state.estimate.table.c / N, atol=1e-14)
 
@@ -536,7 +540,7 @@ def test_three_blobs_under_a_norm_of_the_matrix(kind, data_kind):
     f, radius = ex.LinearModel(Multinomial(3), sp.csr_array(A) if data_kind == "csr" else A, y), 2.0
     C = NuclearBall(radius) if kind == "nuclear" else GroupBall(radius, np.repeat(np.arange(6), 3).reshape(6, 3))
     best = by_projections(f, radius, kind)
-    for method in (ex.FrankWolfe(step=ex.LineSearch()), ex.SagaSarahFW(batch=9), ex.PairwiseFW()):
+    for method in (ex.FrankWolfe(step=ex.steps.LineSearch()), ex.SagaSarahFW(batch=9), ex.PairwiseFW()):
         r = ex.minimize(f, C, method=method, tol=0, atol=2e-3, max_iter=3000)
         assert 0 <= r.gap <= 2e-3
         assert best - 1e-9 <= r.value <= best + r.gap

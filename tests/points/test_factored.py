@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal import FactoredMatrix
-from extremal.points import iterates
+from extremal.points import FactoredMatrix, iterates
 from extremal.points.composed import Chord, Combination
 from extremal.points.factored import factors
 from extremal.points.low_rank import LowRank, RankOne

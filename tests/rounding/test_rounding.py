@@ -176,10 +176,10 @@ def test_norms_of_matrices(kind, radius, dtype):
 def test_factors_stay_factors():
     C = ex.NuclearBall(0.1)
     rng = np.random.default_rng(0)
-    X = ex.FactoredMatrix(rng.standard_normal((40, 3)), rng.standard_normal((20, 3)))
+    X = ex.points.FactoredMatrix(rng.standard_normal((40, 3)), rng.standard_normal((20, 3)))
     X = X * (0.1 * (1 + 1e-9) / C.norm(X))
     Y = settle(C, X)
-    assert isinstance(Y, ex.FactoredMatrix)
+    assert isinstance(Y, ex.points.FactoredMatrix)
     assert violation(C, Y) == 0.0
     assert violation(C, X) > 0
     np.testing.assert_allclose(Y.to_array(), X.to_array(), rtol=1e-8)

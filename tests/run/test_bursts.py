@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
+from extremal import gradients, laws, moves, steps
 from extremal.kernels import codes, oracles
 from extremal.kernels.burst import rescale
 from extremal.methods.base import Budget
@@ -52,35 +53,35 @@ SETS = {
     "hyper": ex.Hypersimplex(5, 0.3),
     "budget": ex.BudgetBox(LOWER, UPPER, 0.5),
 }
-LAW = ex.PowerLaw(4.0, 9.0, -2 / 3)
+LAW = laws.PowerLaw(4.0, 9.0, -2 / 3)
 ESTIMATORS = {
-    "sarah": ex.Sarah(5, 0.03),
-    "sarah, repeats": ex.Sarah(9, 0.03, replace=True),
-    "storm": ex.Storm(5),
-    "storm, law": ex.Storm(5, LAW, replace=True),
-    "momentum": ex.Momentum(5),
-    "momentum, repeats": ex.Momentum(9, replace=True),
-    "sag": ex.Sag(5),
-    "sag, law": ex.Sag(9, LAW, replace=True),
-    "saga": ex.Saga(5),
-    "saga, two": ex.Saga(5, two_batches=True),
-    "saga, repeats": ex.Saga(9, replace=True),
-    "saga, two, repeats": ex.Saga(9, two_batches=True, replace=True),
-    "saga sarah": ex.SagaSarah(5, 0.05),
-    "saga sarah, cold": ex.SagaSarah(9, 0.2, start="cold", replace=True),
-    "svrg": ex.Svrg(5, 37),
-    "svrg, doubling": ex.Svrg(9, ex.Doubling(), replace=True),
-    "substitute": ex.Substitute(5),
-    "substitute, repeats": ex.Substitute(9, replace=True, scale=0.5),
+    "sarah": gradients.Sarah(5, 0.03),
+    "sarah, repeats": gradients.Sarah(9, 0.03, replace=True),
+    "storm": gradients.Storm(5),
+    "storm, law": gradients.Storm(5, LAW, replace=True),
+    "momentum": gradients.Momentum(5),
+    "momentum, repeats": gradients.Momentum(9, replace=True),
+    "sag": gradients.Sag(5),
+    "sag, law": gradients.Sag(9, LAW, replace=True),
+    "saga": gradients.Saga(5),
+    "saga, two": gradients.Saga(5, two_batches=True),
+    "saga, repeats": gradients.Saga(9, replace=True),
+    "saga, two, repeats": gradients.Saga(9, two_batches=True, replace=True),
+    "saga sarah": gradients.SagaSarah(5, 0.05),
+    "saga sarah, cold": gradients.SagaSarah(9, 0.2, start="cold", replace=True),
+    "svrg": gradients.Svrg(5, 37),
+    "svrg, doubling": gradients.Svrg(9, laws.Doubling(), replace=True),
+    "substitute": gradients.Substitute(5),
+    "substitute, repeats": gradients.Substitute(9, replace=True, scale=0.5),
 }
 ONE_EACH = ["sarah", "storm", "momentum", "sag", "saga, two", "saga sarah", "svrg", "substitute"]
 ONE_SET_EACH = ["l1", "weighted", "simplex", "unit", "box", "budget"]
 
 
 def step_of(gradient):
-    if isinstance(gradient, ex.Svrg):
-        return ex.EpochOpenLoop()
-    return ex.LuFreundStep() if isinstance(gradient, ex.Substitute) else ex.Decay(2.0, 8.0)
+    if isinstance(gradient, gradients.Svrg):
+        return steps.EpochOpenLoop()
+    return steps.LuFreundStep() if isinstance(gradient, gradients.Substitute) else steps.Decay(2.0, 8.0)
 
 
 def model(data, loss=None, dtype=np.float64):
@@ -126,14 +127,14 @@ def count(monkeypatch):
 @pytest.mark.parametrize("where", SETS)
 def test_every_pair_makes_the_iterations_of_the_loop(name, where, count, monkeypatch):
     """Ten thousand of them for one estimator and one set of each kind, some hundreds for the others."""
-    steps = 10_000 if name in ONE_EACH and where in ONE_SET_EACH else 500
+    many = 10_000 if name in ONE_EACH and where in ONE_SET_EACH else 500
     monkeypatch.setattr("extremal.objectives.sampling._STEPS", 97)  # many draws, and calls, and no round number
     f = model(SPARSE)
-    record = ex.Record(every=steps / 20, what=("value", "x"))
-    fast, slow = both(f, SETS[where], ESTIMATORS[name], max_iter=steps, record=record)
+    record = ex.Record(every=many / 20, what=("value", "x"))
+    fast, slow = both(f, SETS[where], ESTIMATORS[name], max_iter=many, record=record)
     agree(fast, slow)
     np.testing.assert_allclose(fast.trace.x, slow.trace.x, rtol=0, atol=1e-9)
-    assert sum(count) > 0.8 * steps  # all but those with a full gradient
+    assert sum(count) > 0.8 * many  # all but those with a full gradient
     assert SETS[where].on(DIM).contains(fast.x, 1e-9)
 
 
@@ -163,8 +164,9 @@ def test_float32_rows_agree_with_the_same_rows_in_float64(name, kind, where):
 
 
 RULES = [
-    ex.OpenLoop(), ex.Decay(1, 3, 0.5), ex.TwoPhase(d=20), ex.TwoPhase(d=1000), ex.Anytime(d=20), ex.InverseSqrt(),
-    ex.SmallBatch(), ex.FullStep(), ex.Scaled(ex.OpenLoop(), 0.3), ex.Scaled(ex.Scaled(ex.Decay(2, 8), 2.0), 3.0),
+    steps.OpenLoop(), steps.Decay(1, 3, 0.5), steps.TwoPhase(d=20), steps.TwoPhase(d=1000), steps.Anytime(d=20),
+    steps.InverseSqrt(), steps.SmallBatch(), steps.FullStep(), steps.Scaled(steps.OpenLoop(), 0.3),
+    steps.Scaled(steps.Scaled(steps.Decay(2, 8), 2.0), 3.0),
 ]  # fmt: skip
 
 
@@ -175,7 +177,7 @@ def test_every_step_that_is_fixed_in_advance(step, budget, count):
     assert sum(count) > 80
 
 
-@pytest.mark.parametrize("step", [ex.EpochOpenLoop(), ex.EpochHarmonic(), ex.InverseSqrt()], ids=repr)
+@pytest.mark.parametrize("step", [steps.EpochOpenLoop(), steps.EpochHarmonic(), steps.InverseSqrt()], ids=repr)
 @pytest.mark.parametrize("name", ["svrg", "svrg, doubling"])
 def test_steps_that_go_by_epochs(step, name, count):
     agree(*both(model(SPARSE), SETS["simplex"], ESTIMATORS[name], step, max_iter=300))
@@ -229,8 +231,8 @@ def test_the_index_finds_what_a_look_at_each_coordinate_finds(name, where, monke
 
 
 def test_the_index_is_there_for_large_dimensions():
-    sarah, saga = (ex.Method(g, ex.OpenLoop()) for g in (ex.Sarah(1, 0.1), ex.Saga(1)))
-    many = ex.Method(ex.Sarah(79, 0.1), ex.OpenLoop())  # batches that touch more than a third of all
+    sarah, saga = (ex.Method(g, steps.OpenLoop()) for g in (gradients.Sarah(1, 0.1), gradients.Saga(1)))
+    many = ex.Method(gradients.Sarah(79, 0.1), steps.OpenLoop())  # batches that touch more than a third of all
     for d, method, blocks in ((400, sarah, 0), (3000, sarah, 47), (3000, saga, 0), (9000, saga, 141), (600, many, 0)):
         f = wide_model(d=d, density=12 / d)
         assert prepare("minimize", f, ex.L1Ball(1.0), method, None, 0, Budget(), in_bursts=True).burst._blocks.size == blocks
@@ -290,25 +292,26 @@ def test_bounds_stay_above_negative_scores_when_v_is_rescaled():
     np.testing.assert_allclose(G[:, 0], 1e-17 * (1.0 + np.arange(200) % 7))
 
 
-HALF, ALL = ex.PowerLaw(0.5, 1.0, 0.0), ex.PowerLaw(1.0, 1.0, 0.0)
+HALF, ALL = laws.PowerLaw(0.5, 1.0, 0.0), laws.PowerLaw(1.0, 1.0, 0.0)
 
 
-@pytest.mark.parametrize("gradient", [ex.Momentum(2, HALF), ex.Storm(2, HALF), ex.SagaSarah(2, 0.5), ex.Sag(2),
-                                      ex.Momentum(2, ALL), ex.SagaSarah(2, 1.0)], ids=repr)  # fmt: skip
+@pytest.mark.parametrize("gradient", [gradients.Momentum(2, HALF), gradients.Storm(2, HALF),
+    gradients.SagaSarah(2, 0.5), gradients.Sag(2),
+                                      gradients.Momentum(2, ALL), gradients.SagaSarah(2, 1.0)], ids=repr)  # fmt: skip
 def test_scales_that_would_underflow(gradient):
     """alpha and 1 - eta of one half: after some thousand steps nothing would be left of V and x but for rescaling."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((1500, 8))
     f = ex.LinearModel(ex.Logistic(), A, np.where(rng.random(1500) < 0.5, 1.0, -1.0))
-    fast, slow = both(f, ex.L1Ball(3.0), gradient, ex.InverseSqrt(horizon=4), max_iter=2500, max_grads=10**9)
+    fast, slow = both(f, ex.L1Ball(3.0), gradient, steps.InverseSqrt(horizon=4), max_iter=2500, max_grads=10**9)
     agree(fast, slow)
 
 
 def test_large_gradients_do_not_overflow_by_the_scale_of_v():
     rng = np.random.default_rng(0)
     f = ex.LinearModel(ex.Squared(), 1e140 * rng.standard_normal((60, 8)), 1e140 * rng.standard_normal(60))
-    agree(*both(f, ex.L1Ball(1.0), ex.Momentum(2, HALF), max_iter=300, record=None), tol=1e270)
-    fast, slow = both(f, ex.L1Ball(1.0), ex.Momentum(2, HALF), max_iter=300)
+    agree(*both(f, ex.L1Ball(1.0), gradients.Momentum(2, HALF), max_iter=300, record=None), tol=1e270)
+    fast, slow = both(f, ex.L1Ball(1.0), gradients.Momentum(2, HALF), max_iter=300)
     np.testing.assert_allclose(fast.x, slow.x, rtol=0, atol=1e-9)
 
 
@@ -316,7 +319,7 @@ def test_the_simplex_with_0_stays_there_if_no_gradient_is_negative():
     A = np.abs(DENSE)
     A[:, 3] = 0.0  # a gradient of exactly 0 is not negative
     f = ex.LinearModel(ex.Squared(), A, -np.ones(N))
-    fast, slow = both(f, ex.UnitSimplex(2.0), ex.Sag(5), max_iter=40, x0=np.full(DIM, 0.01))
+    fast, slow = both(f, ex.UnitSimplex(2.0), gradients.Sag(5), max_iter=40, x0=np.full(DIM, 0.01))
     agree(fast, slow)
     assert fast.x.max() < 0.01
 
@@ -327,7 +330,7 @@ def test_a_budget_that_fills_the_box_keeps_the_bounds():
         lower = rng.standard_normal(DIM)
         upper = lower + rng.random(DIM)
         C = ex.BudgetBox(lower, upper, float(upper.sum()))
-        fast, slow = both(model(SPARSE), C, ex.Sag(5), max_iter=20)
+        fast, slow = both(model(SPARSE), C, gradients.Sag(5), max_iter=20)
         agree(fast, slow)
         assert (fast.x <= upper + 1e-14).all()
 
@@ -343,14 +346,14 @@ class MyBall(ex.L1Ball):
     """A set of the user's own."""
 
 
-class MySchedule(ex.OpenLoop):
+class MySchedule(steps.OpenLoop):
     """One that changes what bursts would ask."""
 
     def at(self, k, phase=None):
         return 0.5 if k < 10 else 2.0 / (k + 2)
 
 
-class MyStep(ex.OpenLoop):
+class MyStep(steps.OpenLoop):
     """A rule of the user's own, on top of one that bursts know."""
 
     def eta(self, k, direction):
@@ -372,24 +375,24 @@ def made_in_bursts(f, C, method):
 
 
 def test_other_parts_are_left_to_the_loop():
-    f, C, sarah = model(SPARSE), ex.L1Ball(3.0), ex.Sarah(5, 0.1)
-    assert made_in_bursts(f, C, ex.Method(sarah, ex.OpenLoop()))
-    assert not made_in_bursts(model(SPARSE, MyLoss()), C, ex.Method(sarah, ex.OpenLoop()))
-    assert not made_in_bursts(f, MyBall(3.0), ex.Method(sarah, ex.OpenLoop()))
-    assert not made_in_bursts(f, ex.L1Ball(3.0, centre=LOWER), ex.Method(sarah, ex.OpenLoop()))
-    assert not made_in_bursts(f, ex.L2Ball(3.0), ex.Method(sarah, ex.OpenLoop()))
+    f, C, sarah = model(SPARSE), ex.L1Ball(3.0), gradients.Sarah(5, 0.1)
+    assert made_in_bursts(f, C, ex.Method(sarah, steps.OpenLoop()))
+    assert not made_in_bursts(model(SPARSE, MyLoss()), C, ex.Method(sarah, steps.OpenLoop()))
+    assert not made_in_bursts(f, MyBall(3.0), ex.Method(sarah, steps.OpenLoop()))
+    assert not made_in_bursts(f, ex.L1Ball(3.0, centre=LOWER), ex.Method(sarah, steps.OpenLoop()))
+    assert not made_in_bursts(f, ex.L2Ball(3.0), ex.Method(sarah, steps.OpenLoop()))
     assert not made_in_bursts(f, C, ex.Method(sarah, MyStep()))
     assert not made_in_bursts(f, C, ex.Method(sarah, MySchedule()))
-    assert not made_in_bursts(f, C, ex.Method(sarah, ex.Scaled(ex.LineSearch(), 0.5)))
-    assert not made_in_bursts(f, C, ex.Method(ex.Full(), ex.OpenLoop()))
-    assert not made_in_bursts(f, C, ex.Method(ex.Svrg(ex.PowerLaw(), 10), ex.OpenLoop()))
-    assert not made_in_bursts(f, C, ex.Method(sarah, ex.OpenLoop(), ex.Pairwise()))
+    assert not made_in_bursts(f, C, ex.Method(sarah, steps.Scaled(steps.LineSearch(), 0.5)))
+    assert not made_in_bursts(f, C, ex.Method(gradients.Full(), steps.OpenLoop()))
+    assert not made_in_bursts(f, C, ex.Method(gradients.Svrg(laws.PowerLaw(), 10), steps.OpenLoop()))
+    assert not made_in_bursts(f, C, ex.Method(sarah, steps.OpenLoop(), moves.Pairwise()))
     several = ex.LinearModel(ex.MultiTask(ex.Squared(), 2), DENSE, np.ones((N, 2)))
-    assert not made_in_bursts(several, ex.L1Ball(3.0), ex.Method(sarah, ex.OpenLoop()))
+    assert not made_in_bursts(several, ex.L1Ball(3.0), ex.Method(sarah, steps.OpenLoop()))
 
 
 def test_a_schedule_of_ones_own_runs_in_bursts(count):
-    f, C, gradient = model(SPARSE), ex.L1Ball(3.0), ex.Sarah(5, 0.1)
+    f, C, gradient = model(SPARSE), ex.L1Ball(3.0), gradients.Sarah(5, 0.1)
     assert made_in_bursts(f, C, ex.Method(gradient, MyHarmonic()))
     agree(*both(f, C, gradient, MyHarmonic(), max_iter=500))
     assert sum(count) > 400
@@ -397,19 +400,19 @@ def test_a_schedule_of_ones_own_runs_in_bursts(count):
 
 @pytest.mark.parametrize("rule", [MyStep(), MySchedule()], ids=repr)
 def test_a_rule_of_ones_own_is_obeyed(rule):
-    fast, slow = both(model(SPARSE), ex.L1Ball(3.0), ex.Sarah(5, 0.1), rule, max_iter=50)
+    fast, slow = both(model(SPARSE), ex.L1Ball(3.0), gradients.Sarah(5, 0.1), rule, max_iter=50)
     np.testing.assert_array_equal(fast.x, slow.x)
 
 
 def test_steps_outside_of_0_1_are_refused(monkeypatch):
-    monkeypatch.setattr(ex.OpenLoop, "at", lambda self, k, phase=None: 3.0 / (k + 2.0))
+    monkeypatch.setattr(steps.OpenLoop, "at", lambda self, k, phase=None: 3.0 / (k + 2.0))
     with pytest.raises(ex.InputError, match=r"eta = .*1\.5.* at iteration 0; it must be a number in \[0, 1\]"):
-        ex.minimize(model(SPARSE), ex.L1Ball(1.0), ex.Method(ex.Sag(5), ex.OpenLoop()), max_iter=1)
+        ex.minimize(model(SPARSE), ex.L1Ball(1.0), ex.Method(gradients.Sag(5), steps.OpenLoop()), max_iter=1)
 
 
 def test_iterate_and_callbacks_see_every_iteration():
     f, C, seen = model(SPARSE), ex.L1Ball(3.0), []
-    method = ex.Method(ex.SagaSarah(5, 0.05), ex.OpenLoop())
+    method = ex.Method(gradients.SagaSarah(5, 0.05), steps.OpenLoop())
     ex.minimize(f, C, method, max_iter=30, tol=0, callback=lambda state: seen.append(state.k))
     assert seen == [*range(30)]
     stopped = ex.minimize(f, C, method, max_iter=300, callback=lambda state: state.k == 17)
@@ -418,7 +421,7 @@ def test_iterate_and_callbacks_see_every_iteration():
 
 def test_a_callback_may_be_content_with_what_is_between_bursts(count):
     f, seen = model(SPARSE), []
-    method = ex.Method(ex.Sag(1), ex.OpenLoop())
+    method = ex.Method(gradients.Sag(1), steps.OpenLoop())
     options = {"max_iter": 20_000, "tol": 0, "atol": 0, "bursts": True}
     r = ex.minimize(f, ex.L1Ball(3.0), method, callback=lambda state: seen.append(state.k), **options)
     assert seen[:3] == [0, 1199, 2399]  # a certificate is due after 10 passes, and 10 passes later
@@ -487,7 +490,7 @@ def test_the_caller_s_arrays_stay_as_they_are():
 
 
 def test_time_is_asked_for_between_calls():
-    method = ex.Method(ex.Sag(1), ex.OpenLoop())
+    method = ex.Method(gradients.Sag(1), steps.OpenLoop())
     setup = prepare("minimize", model(SPARSE), SETS["l1"], method, None, 0, Budget(max_iter=10**6), in_bursts=True)
     estimate = setup.method.gradient.init(setup.f, setup.point.x, setup.sampler)
     asked = []
@@ -500,11 +503,11 @@ def test_a_compiled_call_does_not_take_long():
     """Where an iteration costs O(d), a call is shorter."""
     f = wide_model(d=200_000, density=5e-5)
     for C, least, most in ((ex.L1Ball(1.0), 10**5, 10**7), (ex.Box(-1, 1), 49, 50), (ex.CappedSimplex(0.1), 49, 50)):
-        burst = prepare("minimize", f, C, ex.Method(ex.Sag(1), ex.OpenLoop()), None, 0, Budget(), in_bursts=True).burst
+        burst = prepare("minimize", f, C, ex.Method(gradients.Sag(1), steps.OpenLoop()), None, 0, Budget(), in_bursts=True).burst
         assert least <= burst._longest <= most
     dense = ex.LinearModel(ex.Squared(), np.ones((10, 5000)), np.ones(10))
     burst = prepare(
-        "minimize", dense, ex.L1Ball(1.0), ex.Method(ex.Sag(5), ex.OpenLoop()), None, 0, Budget(), in_bursts=True
+        "minimize", dense, ex.L1Ball(1.0), ex.Method(gradients.Sag(5), steps.OpenLoop()), None, 0, Budget(), in_bursts=True
     ).burst
     assert burst._longest == 10**7 // 55_000
 
@@ -520,7 +523,7 @@ def test_ctrl_c_counts_what_was_made(monkeypatch):
         call(self, *args)
 
     monkeypatch.setattr(bursts.Burst, "_call", interrupted)
-    r = ex.minimize(f, SETS["l1"], ex.Method(ex.Sag(5), ex.OpenLoop()), tol=0, atol=0, max_iter=10**9)
+    r = ex.minimize(f, SETS["l1"], ex.Method(gradients.Sag(5), steps.OpenLoop()), tol=0, atol=0, max_iter=10**9)
     assert r.status == ex.Status.INTERRUPTED
     assert r.calls.lmos == r.n_iter > 0
     assert r.calls.grads == 5 * (r.n_iter + 1)
@@ -528,7 +531,7 @@ def test_ctrl_c_counts_what_was_made(monkeypatch):
 
 def test_time_limits_stop_a_burst(hands):
     f, hands.tick = model(SPARSE), 1 / 64
-    r = ex.minimize(f, SETS["l1"], ex.Method(ex.Sag(1), ex.OpenLoop()), tol=0, atol=0, max_seconds=1.0)
+    r = ex.minimize(f, SETS["l1"], ex.Method(gradients.Sag(1), steps.OpenLoop()), tol=0, atol=0, max_seconds=1.0)
     assert r.status == ex.Status.MAX_SECONDS
     assert r.n_iter > hands.looks  # many iterations for each look at the clock
     assert hands.looks < 3 * 64  # some while it is paused
@@ -537,7 +540,7 @@ def test_time_limits_stop_a_burst(hands):
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("name", ["sag", "sarah"])
 def test_ctrl_c_gives_the_best_certified_point(name, monkeypatch):
-    f, method = model(SPARSE), ex.Method(ESTIMATORS[name], ex.OpenLoop())
+    f, method = model(SPARSE), ex.Method(ESTIMATORS[name], steps.OpenLoop())
     ex.minimize(f, SETS["l1"], method, max_iter=100)  # compiled: a signal that meets the compiler may be lost there
     call, calls = bursts.Burst._call, itertools.count(1)
 
@@ -563,7 +566,7 @@ def test_numbers_that_are_not_finite_end_a_burst_with_the_last_good_point():
     f = ex.LinearModel(ex.Squared(), A, np.append(LABELS, 1e250))
     for fast in (True, False):
         with np.errstate(all="ignore"), pytest.raises(ex.NonFiniteError):
-            ex.minimize(f, ex.L1Ball(1e100), ex.Method(ex.Sag(5), ex.FullStep()), max_iter=5000, tol=0, bursts=fast)
+            ex.minimize(f, ex.L1Ball(1e100), ex.Method(gradients.Sag(5), steps.FullStep()), max_iter=5000, tol=0, bursts=fast)
 
 
 # contiguous blocks of shuffled rows
@@ -578,7 +581,7 @@ def test_blocks_of_consecutive_rows(name, kind, count):
 
 
 def test_a_block_goes_around_the_end_and_every_row_comes_as_often():
-    sampler = ex.Sampler(10, seed=0, blocks=True)
+    sampler = ex.objectives.Sampler(10, seed=0, blocks=True)
     draws = np.array([sampler.rows(k, 4) for k in range(4000)])
     assert all(((row - row[0]) % 10 == np.arange(4)).all() for row in draws)
     assert any(row[0] > row[-1] for row in draws)
@@ -596,9 +599,11 @@ def test_plain_python_does_the_same():
         "rng = np.random.default_rng(0)\n"
         "A = sp.random_array((30, 600), density=0.02, rng=rng, format='csr')\n"
         "f = ex.LinearModel(ex.Logistic(), A, np.where(rng.random(30) < 0.5, 1.0, -1.0))\n"
-        "for g in (ex.Sarah(2, 0.1), ex.Saga(2), ex.SagaSarah(2, 0.1), ex.Sag(2), ex.Momentum(2), ex.Svrg(2, 9)):\n"
+        "import extremal.gradients as gr\n"
+        "for g in (gr.Sarah(2, 0.1), gr.Saga(2), gr.SagaSarah(2, 0.1), gr.Sag(2), gr.Momentum(2), gr.Svrg(2, 9)):\n"
         "    for C in (ex.L1Ball(3.0), ex.Box(-1, 1), ex.CappedSimplex(0.1)):\n"
-        "        x, y = (ex.minimize(f, C, ex.Method(g, ex.OpenLoop()), max_iter=40, tol=0, bursts=b).x for b in (True, False))\n"
+        "        m = ex.Method(g, ex.steps.OpenLoop())\n"
+        "        x, y = (ex.minimize(f, C, m, max_iter=40, tol=0, bursts=b).x for b in (True, False))\n"
         "        assert abs(x - y).max() < 1e-9, (g, C)\n"
         "import numba; assert numba.config.DISABLE_JIT\n"
     )
@@ -606,7 +611,7 @@ def test_plain_python_does_the_same():
 
 
 def test_runs_in_several_threads_do_not_meet():
-    f, method, answers = model(SPARSE), ex.Method(ex.SagaSarah(5, 0.05), ex.OpenLoop()), {}
+    f, method, answers = model(SPARSE), ex.Method(gradients.SagaSarah(5, 0.05), steps.OpenLoop()), {}
 
     def solve(seed):
         answers[seed] = ex.minimize(f, SETS["l1"], method, max_iter=3000, tol=0, seed=seed).x

@@ -49,7 +49,7 @@ OPEN = ("away-fw", "pairwise-fw", "blended-pairwise-fw")  # they want a line sea
 def method_of(name: str, f) -> object:
     method = METHODS[name]()
     if isinstance(f, ex.Separable) and name in OPEN:
-        return replace(method, step=ex.LineSearch())
+        return replace(method, step=ex.steps.LineSearch())
     return replace(method, sigma=1.0) if name == "scgs" else method
 
 

@@ -141,7 +141,7 @@ def test_interrupted_before_there_is_a_point():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, of inf - inf
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("step", [None, ex.LineSearch(), ex.ShortStep()], ids=repr)
+@pytest.mark.parametrize("step", [None, ex.steps.LineSearch(), ex.steps.ShortStep()], ids=repr)
 @pytest.mark.parametrize("kind", [ex.FrankWolfe, ex.SarahFW, ex.SagaSarahFW])
 def test_a_gradient_that_turns_non_finite(kind, step, bad):
     f = nearest(spoil=lambda calls, x, rows: rows if calls < 60 else rows * bad)
@@ -188,7 +188,7 @@ class Zero:
 
 def test_an_estimated_gap_never_stops_a_run():
     x0 = C.lmo(np.zeros(DIM)).to_array()  # where the zero gradient leads: its gap is 0 there
-    r = ex.minimize(logistic(), C, method=ex.Method(gradient=Zero(), step=ex.OpenLoop()), x0=x0, max_iter=2000, tol=1e-3)
+    r = ex.minimize(logistic(), C, method=ex.Method(gradient=Zero(), step=ex.steps.OpenLoop()), x0=x0, max_iter=2000, tol=1e-3)
     assert (r.status, r.converged, r.n_iter) == ("max_iter", False, 2000)
     assert r.gap > 0.1
     certified(r, logistic())
@@ -299,4 +299,4 @@ def test_an_answer_shows_itself():
     ):
         assert part in repr(r)
     assert "SagaSarah(batch=5, lam=0.0416" in repr(r)
-    assert r.method.gradient == ex.SagaSarah(5, 5 / (2 * N))
+    assert r.method.gradient == ex.gradients.SagaSarah(5, 5 / (2 * N))

@@ -49,7 +49,7 @@ def test_callables_that_use_their_buffer_again():
 
 
 def test_rows_that_are_handed_out_cannot_be_changed():
-    rows = ex.Sampler(100, seed=0).rows(3, 5)
+    rows = ex.objectives.Sampler(100, seed=0).rows(3, 5)
     with pytest.raises(ValueError, match="read-only"):
         rows.sort()
 
@@ -57,19 +57,19 @@ def test_rows_that_are_handed_out_cannot_be_changed():
 @pytest.mark.parametrize("eta", [1.5, -0.5, np.nan, None, "a"])
 def test_a_step_outside_the_unit_interval_is_refused(eta):
     rule = SimpleNamespace(bind=lambda plan: rule, eta=lambda k, direction: eta)
-    moves = (ex.VertexMove(), ex.Sliding(1.0, 0.1), ex.AcceleratedSliding(1.0, 0.1))
+    moves = (ex.moves.VertexMove(), ex.moves.Sliding(1.0, 0.1), ex.moves.AcceleratedSliding(1.0, 0.1))
     for move in moves:
         with pytest.raises(ex.InputError, match=r"gave eta = .* in \[0, 1\]"):
-            ex.minimize(model(ex.Logistic()), C, method=ex.Method(gradient=ex.Full(), step=rule, move=move), max_iter=5)
+            ex.minimize(model(ex.Logistic()), C, method=ex.Method(gradient=ex.gradients.Full(), step=rule, move=move), max_iter=5)
 
 
 def test_an_iterate_outside_the_set_gets_no_certificate():
-    class Astray(ex.VertexMove):
+    class Astray(ex.moves.VertexMove):
         def advance(self, k, f, C, point, estimate, step):
             x = 3.0 * C.lmo(estimate.g).to_array()
             return type(point)(x, x)
 
-    method = ex.Method(gradient=ex.Full(), step=ex.OpenLoop(), move=Astray())
+    method = ex.Method(gradient=ex.gradients.Full(), step=ex.steps.OpenLoop(), move=Astray())
     C, f = ex.L1Ball(0.1), model(ex.Logistic())
     r = ex.minimize(f, C, method=method, max_iter=3, tol=0, atol=0)
     assert (r.status, r.converged) == (ex.Status.OUTSIDE, False)
@@ -85,7 +85,7 @@ def test_runs_on_float32_rows_are_those_of_float64(loss, kind):
     f = model(loss, kind, np.float32)
     assert (f.dtype, f.y.dtype, f.data.dtype) == (np.float64, np.float64, np.float32)
     exact = ex.LinearModel(loss, MATRIX.astype(np.float32).astype(np.float64), f.y)
-    for method in (ex.FrankWolfe(step=ex.ShortStep()), ex.SarahFW(), ex.SagaSarahFW()):
+    for method in (ex.FrankWolfe(step=ex.steps.ShortStep()), ex.SarahFW(), ex.SagaSarahFW()):
         r = ex.minimize(f, C, method=method, max_grads=200 * N, tol=0, record=5)
         assert r.x.dtype == np.float64
         assert r.value == pytest.approx(exact.value(r.x), rel=1e-12)
@@ -102,8 +102,8 @@ def test_float32_rows_reach_the_tolerance_of_float64_rows(kind):
 
 
 def test_float32_data_larger_than_a_block_are_widened_in_parts(monkeypatch):
-    A = ex.Dense(MATRIX.astype(np.float32))
-    monkeypatch.setattr(ex.Dense, "_blocks", lambda self: [slice(i, i + 7) for i in range(0, N, 7)])
+    A = ex.data.Dense(MATRIX.astype(np.float32))
+    monkeypatch.setattr(ex.data.Dense, "_blocks", lambda self: [slice(i, i + 7) for i in range(0, N, 7)])
     x, c = np.linspace(-1, 1, DIM), np.linspace(-1, 1, N)
     wide = MATRIX.astype(np.float32).astype(np.float64)
     np.testing.assert_allclose(A.dot(x), wide @ x, rtol=1e-13, atol=1e-14)
@@ -179,9 +179,9 @@ def test_compiling_is_not_on_the_clock():
 @pytest.mark.parametrize(
     ("make", "names"),
     [
-        (lambda: ex.Method(gradient=3, step=ex.OpenLoop()), "gradient"),
-        (lambda: ex.Method(gradient=ex.Full, step=ex.OpenLoop()), "gradient"),
-        (lambda: ex.Method(gradient=ex.Full(), step=ex.OpenLoop(), move=3), "move"),
+        (lambda: ex.Method(gradient=3, step=ex.steps.OpenLoop()), "gradient"),
+        (lambda: ex.Method(gradient=ex.gradients.Full, step=ex.steps.OpenLoop()), "gradient"),
+        (lambda: ex.Method(gradient=ex.gradients.Full(), step=ex.steps.OpenLoop(), move=3), "move"),
         (lambda: ex.Separable(2, 2, grad=len, value=len, convex="no"), "convex"),
         (lambda: ex.Separable(2, 2, grad=len, value=len, dtype="foo"), "dtype"),
         (lambda: ex.Separable(2, 2, grad=len, value=len, dtype=int), "dtype"),
@@ -202,9 +202,9 @@ def test_mistakes_that_had_no_clear_word(make, names):
     [
         (lambda: ex.CGS(L=-1), r"`CGS\(L"),
         (lambda: ex.FCGS(L=0), r"`FCGS\(L"),
-        (lambda: ex.Momentum(5, rho=0.5), r"`Momentum\(rho"),
-        (lambda: ex.Storm(5, rho=0.5), r"`Storm\(rho"),
-        (lambda: ex.Sag(5, rho=0.5), r"`Sag\(rho"),
+        (lambda: ex.gradients.Momentum(5, rho=0.5), r"`Momentum\(rho"),
+        (lambda: ex.gradients.Storm(5, rho=0.5), r"`Storm\(rho"),
+        (lambda: ex.gradients.Sag(5, rho=0.5), r"`Sag\(rho"),
         (lambda: ex.minimize(model(ex.Squared()), C, ex.SVFW(epoch=0), max_iter=1), r"`SVFW\(epoch"),
         (lambda: ex.minimize(model(ex.Squared()), C, ex.SpiderFW(epoch=0), max_iter=1), r"`SpiderFW\(epoch"),
         (
@@ -225,10 +225,12 @@ def test_epochs_may_be_longer_than_the_sum():
 
 def test_accelerated_sliding_looks_ahead_within_the_epoch():
     """2/(k + 2) by the rule that reads epochs and by the plain one, which the move asks for the position in the epoch."""
-    move = ex.AcceleratedSliding(ex.PowerLaw(1.0, 1.0, -1.0), 0.001)
+    move = ex.moves.AcceleratedSliding(ex.laws.PowerLaw(1.0, 1.0, -1.0), 0.001)
     a, b = (
-        ex.minimize(model(ex.Logistic()), C, ex.Method(gradient=ex.Svrg(5, epoch=30), step=step, move=move), max_iter=50, tol=0)
-        for step in (ex.EpochOpenLoop(), ex.Decay(2, 2))
+        ex.minimize(
+            model(ex.Logistic()), C, ex.Method(gradient=ex.gradients.Svrg(5, epoch=30), step=step, move=move), max_iter=50, tol=0
+        )
+        for step in (ex.steps.EpochOpenLoop(), ex.steps.Decay(2, 2))
     )
     np.testing.assert_allclose(a.x, b.x, atol=1e-12)
 
@@ -247,13 +249,15 @@ def test_docstrings_state_the_guarantee(kind):
     assert "uarantee" in text or "for convex f" in text.lower()
 
 
-@pytest.mark.parametrize("gradient", [ex.Storm(5), ex.MiniBatch(5), ex.Sag(5), ex.Svrg(5, 5)], ids=repr)
+@pytest.mark.parametrize(
+    "gradient", [ex.gradients.Storm(5), ex.gradients.MiniBatch(5), ex.gradients.Sag(5), ex.gradients.Svrg(5, 5)], ids=repr
+)
 def test_steps_that_need_a_constant_of_the_estimator_say_so(gradient):
-    for step, word in ((ex.TwoPhase(), "d"), (ex.Anytime(), "d"), (ex.LuFreundStep(), "m")):
+    for step, word in ((ex.steps.TwoPhase(), "d"), (ex.steps.Anytime(), "d"), (ex.steps.LuFreundStep(), "m")):
         with pytest.raises(ex.InputError, match=rf"`{type(step).__name__}\({word}=\.\.\.\)` must be given"):
             ex.minimize(model(ex.Logistic()), C, ex.Method(gradient=gradient, step=step), max_iter=3)
-    r = ex.minimize(model(ex.Logistic()), C, ex.Method(gradient=gradient, step=ex.TwoPhase(d=20.0)), max_iter=3)
-    assert r.method.step == ex.TwoPhase(20.0, 3)
+    r = ex.minimize(model(ex.Logistic()), C, ex.Method(gradient=gradient, step=ex.steps.TwoPhase(d=20.0)), max_iter=3)
+    assert r.method.step == ex.steps.TwoPhase(20.0, 3)
 
 
 @pytest.mark.parametrize("method", [ex.SVRF(batch=3), ex.STORC(batch=3)], ids=repr)
@@ -265,7 +269,7 @@ def test_epochs_begin_at_the_vertex_of_the_first_gradient(method):
 
 
 def test_a_sub_problem_that_is_cut_short_says_so():
-    method = ex.Method(gradient=ex.Full(), step=ex.FullStep(), move=ex.Sliding(beta=1.0, tol=1e-9, limit=3))
+    method = ex.Method(gradient=ex.gradients.Full(), step=ex.steps.FullStep(), move=ex.moves.Sliding(beta=1.0, tol=1e-9, limit=3))
     r = ex.minimize(model(ex.Logistic()), C, method=method, max_iter=2)
     assert (r.status, r.converged, r.n_iter) == ("unsolved", False, 0)
     with pytest.raises(UnsolvedError, match="3 LMOs without reaching its tolerance"):

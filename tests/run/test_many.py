@@ -58,7 +58,7 @@ def certificate(A: np.ndarray, b: np.ndarray, x: np.ndarray, C: ex.ConvexSet) ->
     return float(r @ r / (2 * len(b))), float(g @ x - (corners(C, len(x)).astype(np.longdouble) @ g).min())
 
 
-def check(A: np.ndarray, B: np.ndarray, C: ex.ConvexSet, r: ex.ManyResult, scale: float = 1.0) -> None:
+def check(A: np.ndarray, B: np.ndarray, C: ex.ConvexSet, r: ex.run.ManyResult, scale: float = 1.0) -> None:
     """Feasible to the last digits, and certified: each gap is right within its rounding."""
     for p in range(len(B)):
         value, gap = certificate(A[p], B[p], r.x[p], C)

@@ -84,7 +84,7 @@ def test_dense_sparse_and_separable_go_the_same_way(method, C):
 
 
 def test_a_method_for_linear_models_says_so():
-    for method in (ex.LuFreundSFW(), ex.Method(ex.Substitute(5), ex.OpenLoop())):
+    for method in (ex.LuFreundSFW(), ex.Method(ex.gradients.Substitute(5), ex.steps.OpenLoop())):
         for call in (ex.minimize, ex.iterate):
             with pytest.raises(ex.InputError, match=r"Substitute needs an objective with margins, .*LinearModel has them, Sep"):
                 call(separable(ex.Logistic()), ex.L1Ball(1.0), method=method)
@@ -122,10 +122,10 @@ def test_float32_rows_make_the_steps_of_the_same_rows_in_float64(method, C, kind
     [
         ex.SarahFW(batch=np.int64(5), p=np.float64(0.2)),
         ex.SagaSarahFW(batch=np.int32(5), lam=np.float64(0.2)),
-        ex.FrankWolfe(step=ex.TwoPhase(d=np.float64(4.0))),
-        ex.FrankWolfe(step=ex.Anytime(d=np.float64(4.0))),
-        ex.FrankWolfe(step=ex.InverseSqrt(c=np.float64(0.5))),
-        ex.FrankWolfe(step=ex.ShortStep(L=np.float64(3.0))),
+        ex.FrankWolfe(step=ex.steps.TwoPhase(d=np.float64(4.0))),
+        ex.FrankWolfe(step=ex.steps.Anytime(d=np.float64(4.0))),
+        ex.FrankWolfe(step=ex.steps.InverseSqrt(c=np.float64(0.5))),
+        ex.FrankWolfe(step=ex.steps.ShortStep(L=np.float64(3.0))),
     ],
     ids=repr,
 )
@@ -177,7 +177,7 @@ def test_certify_a_state_by_hand():
 
 def test_special_cases_coincide():
     """Sarah with p = 1, and both methods with a full batch, are Frank-Wolfe."""
-    step = ex.OpenLoop()
+    step = ex.steps.OpenLoop()
     for loss, C in itertools.product(LOSSES, SETS):
         f = model(loss)
         plain = path(f, C, ex.FrankWolfe(step=step), 40)
@@ -199,7 +199,9 @@ def test_methods_by_name_are_their_defaults():
 
 
 @pytest.mark.parametrize("C", [ex.L1Ball(2.0), ex.L2Ball(1.0), ex.LinfBall(0.5), ex.Simplex(), ex.Box(-1.0, 0.5)], ids=repr)
-@pytest.mark.parametrize("method", [ex.FrankWolfe(step=ex.LineSearch()), ex.SarahFW(batch=4), ex.SagaSarahFW(batch=4)], ids=repr)
+@pytest.mark.parametrize(
+    "method", [ex.FrankWolfe(step=ex.steps.LineSearch()), ex.SarahFW(batch=4), ex.SagaSarahFW(batch=4)], ids=repr
+)
 def test_points_that_are_matrices(C, method):
     """The nearest point to the mean of some matrices, whatever the memory layout of the starting point."""
     P = np.random.default_rng(0).standard_normal((12, 3, 2))

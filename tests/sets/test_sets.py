@@ -77,7 +77,7 @@ def test_ties_and_zero_gradients_go_to_the_smallest_index(C):
         assert C.contains(s.to_array())
         assert s.dot(g) == pytest.approx(minimum(C, g))
         if isinstance(C, (ex.L1Ball, ex.Simplex)):
-            assert isinstance(s, ex.Coordinate)
+            assert isinstance(s, ex.points.Coordinate)
             assert s.j == 0
     if isinstance(C, (ex.L1Ball, ex.Simplex)):
         assert C.lmo(np.array([0, 0, -3.0, 1, -3.0])).j == 2
@@ -278,14 +278,14 @@ def test_vertices_equal_their_arrays(v, dtype):
 
 def test_vertices_move_points_of_any_memory_layout():
     a = np.arange(6.0).reshape(2, 3)
-    for v in (ex.Coordinate(4, 2.0, (2, 3)), ex.DenseVertex(a)):
+    for v in (ex.points.Coordinate(4, 2.0, (2, 3)), ex.points.DenseVertex(a)):
         for x in (np.zeros((2, 3)), np.zeros((2, 3), order="F"), np.zeros((4, 3))[::2], np.zeros((3, 2)).T):
             v.add_to(x, 0.5)
             np.testing.assert_array_equal(x, 0.5 * v.to_array())
 
 
 def test_equal_vertices_have_equal_keys():
-    assert ex.Coordinate(1, 2.0, (3,)).key == ex.L1Ball(2.0).lmo(np.array([0.0, -1.0, 0.5])).key
+    assert ex.points.Coordinate(1, 2.0, (3,)).key == ex.L1Ball(2.0).lmo(np.array([0.0, -1.0, 0.5])).key
     assert len({ex.L1Ball(2.0).lmo(g).key for g in (*np.eye(3), *-np.eye(3), *np.eye(3))}) == 6
-    assert ex.DenseVertex(np.array([0.0, 1.0])).key == ex.DenseVertex(np.array([-0.0, 1.0])).key
-    assert ex.DenseVertex(np.array([0.0, 1.0])).key != ex.DenseVertex(np.array([1.0, 0.0])).key
+    assert ex.points.DenseVertex(np.array([0.0, 1.0])).key == ex.points.DenseVertex(np.array([-0.0, 1.0])).key
+    assert ex.points.DenseVertex(np.array([0.0, 1.0])).key != ex.points.DenseVertex(np.array([1.0, 0.0])).key

@@ -168,14 +168,14 @@ def test_a_product_is_minimised_over():
     target = np.array([2.0, 0.0, 0.3, -5.0, 0.2])
     f = ex.LinearModel(ex.Squared(), np.eye(5), target)
     C = Product(ex.Simplex(shape=2), ex.Box(-1.0, 1.0, 3))
-    r = ex.minimize(f, C, ex.FrankWolfe(step=ex.LineSearch()), tol=1e-10, max_iter=3000)
+    r = ex.minimize(f, C, ex.FrankWolfe(step=ex.steps.LineSearch()), tol=1e-10, max_iter=3000)
     np.testing.assert_allclose(r.x, [1.0, 0.0, 0.3, -1.0, 0.2], atol=1e-3)
 
 
 def test_steps_in_faces_of_a_product():
     f = ex.LinearModel(ex.Squared(), np.eye(6), np.array([0.6, 0.4, -1.0, 0.2, 0.3, 0.5]))
     C = FacedProduct(ex.Simplex(shape=3), ex.Simplex(shape=3))
-    r = ex.minimize(f, C, ex.Method(ex.Full(), ex.LineSearch(), ex.InFacePairwise()), tol=1e-9)
+    r = ex.minimize(f, C, ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.InFacePairwise()), tol=1e-9)
     np.testing.assert_allclose(r.x, [0.6, 0.4, 0.0, 0.2, 0.3, 0.5], atol=1e-4)
 
 
@@ -189,7 +189,9 @@ def test_steps_in_faces_of_rows():
         value=lambda x, idx: ((x - target[idx]) ** 2).sum(axis=(1, 2)) / 2,
         smoothness=1.0,
     )
-    r = ex.minimize(f, FacedRows(ex.Simplex()), ex.Method(ex.Full(), ex.LineSearch(), ex.InFacePairwise()), tol=1e-9)
+    r = ex.minimize(
+        f, FacedRows(ex.Simplex()), ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.InFacePairwise()), tol=1e-9
+    )
     np.testing.assert_allclose(r.x, [[0.6, 0.4, 0.0], [0.2, 0.3, 0.5]], atol=1e-4)
 
 

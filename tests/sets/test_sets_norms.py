@@ -140,9 +140,9 @@ def test_polytopes_against_linear_programming(kind):
 
 def test_vertices_are_as_small_as_they_can_be():
     g = np.array([0.1, 0.2, 0.3, 0.4, 2.0, 4.0, 6.0, 8.0])
-    assert isinstance(ex.L1Ball(1.0).lmo(g), ex.Coordinate)
-    assert isinstance(WeightedL1Ball(1.0, g).lmo(g), ex.Coordinate)
-    assert isinstance(KNormBall(1.0, 8).lmo(g), ex.Coordinate)
+    assert isinstance(ex.L1Ball(1.0).lmo(g), ex.points.Coordinate)
+    assert isinstance(WeightedL1Ball(1.0, g).lmo(g), ex.points.Coordinate)
+    assert isinstance(KNormBall(1.0, 8).lmo(g), ex.points.Coordinate)
     for C, count in (
         (KSupportBall(1.0, 3), 3),
         (KSparseBall(1.0, 3), 3),
@@ -154,7 +154,7 @@ def test_vertices_are_as_small_as_they_can_be():
         assert isinstance(s, SparseVertex), C
         assert len(s.indices) == count, C
         assert (np.diff(s.indices) > 0).all()
-    assert isinstance(KSupportBall(1.0, 5).lmo(g), ex.DenseVertex)  # more than half of the entries
+    assert isinstance(KSupportBall(1.0, 5).lmo(g), ex.points.DenseVertex)  # more than half of the entries
     assert isinstance(ElasticBall(1.0, 0.6).lmo(g), SparseVertex)
 
 
@@ -346,7 +346,7 @@ def test_a_run_ends_at_the_projection(C):
     """The distance is bounded by the gap: f(x) = |x - y|^2 / (2 n)."""
     y = np.array([3.0, -1.0, 0.5, 0.2, 1.0, -0.3])
     f = ex.LinearModel(ex.Squared(), np.eye(D), y)
-    r = ex.minimize(f, C, method=ex.FrankWolfe(step=ex.LineSearch()), max_iter=1000, tol=0, atol=1e-4)
+    r = ex.minimize(f, C, method=ex.FrankWolfe(step=ex.steps.LineSearch()), max_iter=1000, tol=0, atol=1e-4)
     assert r.gap <= 1e-2
     assert np.linalg.norm(r.x - C.project(y)) <= math.sqrt(2 * D * r.gap) + 1e-12
 

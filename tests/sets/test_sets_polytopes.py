@@ -79,7 +79,7 @@ def test_points_on_a_curved_boundary(d):
 
     def lmo(g):
         h = A.T @ (g / np.abs(g).max())
-        return ex.DenseVertex(centre - A @ (h / np.linalg.norm(h)))
+        return ex.points.DenseVertex(centre - A @ (h / np.linalg.norm(h)))
 
     u = rng.standard_normal(d)
     u = A @ (u / np.linalg.norm(u))
@@ -102,7 +102,7 @@ def test_proofs_rest_on_the_bounds_of_inexact_oracles():
     """An oracle that misses the best vertices, and says by how much: points that it does not reach are not proved outside."""
 
     @dataclasses.dataclass(frozen=True)
-    class Rough(ex.DenseVertex):
+    class Rough(ex.points.DenseVertex):
         low: float = 0.0  # type: ignore[misc]
 
     def lmo(g):

@@ -301,7 +301,7 @@ def test_earlier_answers_break_ties_and_never_mislead():
         RankOne(u[:, 1], v[:, 1]),
         RankOne(np.ones(3), np.ones(4)),
         LowRank(u[:, :3], v[:, :3]),
-        ex.Coordinate(3, 1.0, (80, 60)),
+        ex.points.Coordinate(3, 1.0, (80, 60)),
     ):
         assert abs(NuclearBall(1.0).lmo_from(G, near).right @ v[:, 0]) == pytest.approx(1, abs=1e-9)
     assert NuclearBall(1.0).lmo_from(G, near).key == NuclearBall(1.0).lmo_from(G, near).key

@@ -595,7 +595,7 @@ def test_an_inexact_oracle_is_not_taken_at_its_word():
     """Max norm: the oracle's answer may not be the best one, and the gap rests on what is proven of it."""
     X, y = load_digits(n_class=3, return_X_y=True)
     X, y = X[:100] / 16, y[:100]
-    solver = ex.FrankWolfe(step=ex.LineSearch())
+    solver = ex.FrankWolfe(step=ex.steps.LineSearch())
     model = ConstrainedMultinomialRegression(ex.MaxNormBall(1.0), solver=solver, tol=0.1).fit(X, y)
     x = model.coef_.T.astype(np.float64)
     g = ex.InterceptModel(ex.Multinomial(3), X, y).grad(x)

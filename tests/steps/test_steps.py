@@ -35,7 +35,7 @@ def test_steps_are_in_the_unit_interval(step, horizon, d, c):
     uphill = -f.grad(X)  # a noisy estimate may point the wrong way
     for k in (0, 1, 2, 3, 10, 499, 500, 501, 2000, 10**9):
         phase = Phase(k // 3, k // 2, k // 2 + 1 + k % 5)
-        for s, g in ((VERTICES[0], None), (VERTICES[1], None), (VERTICES[0], uphill), (ex.DenseVertex(X), None)):
+        for s, g in ((VERTICES[0], None), (VERTICES[1], None), (VERTICES[0], uphill), (ex.points.DenseVertex(X), None)):
             assert 0.0 <= rule.eta(k, direction(f, s, g, phase)) <= 1.0
 
 
@@ -48,7 +48,7 @@ def test_binding_twice_changes_nothing(step):
 @pytest.mark.parametrize("K", [1, 2, 5, 9, 10, 11, 100, 101])
 @pytest.mark.parametrize("d", [1.0, 2.5, 10.0])
 def test_two_phase_formula(K, d):
-    rule, k0 = ex.TwoPhase(d=d, horizon=K), math.ceil(K / 2)
+    rule, k0 = ex.steps.TwoPhase(d=d, horizon=K), math.ceil(K / 2)
     for k in range(K + 3):
         wanted = 1 / d if K <= d or k < k0 else 2 / (2 * d + k - k0)
         assert rule.eta(k, None) == pytest.approx(wanted, rel=1e-15)
@@ -57,38 +57,40 @@ def test_two_phase_formula(K, d):
 
 def test_two_phase_takes_what_is_open_from_the_plan():
     plan = Plan(horizon=100, d=7.0)
-    assert ex.TwoPhase().bind(plan) == ex.TwoPhase(7.0, 100)
-    assert ex.TwoPhase(d=3.0).bind(plan) == ex.TwoPhase(3.0, 100)
-    assert ex.TwoPhase(horizon=9).bind(plan) == ex.TwoPhase(7.0, 9)
-    assert ex.TwoPhase().bind(Plan(d=7.0)) == ex.Anytime(7.0)
+    assert ex.steps.TwoPhase().bind(plan) == ex.steps.TwoPhase(7.0, 100)
+    assert ex.steps.TwoPhase(d=3.0).bind(plan) == ex.steps.TwoPhase(3.0, 100)
+    assert ex.steps.TwoPhase(horizon=9).bind(plan) == ex.steps.TwoPhase(7.0, 9)
+    assert ex.steps.TwoPhase().bind(Plan(d=7.0)) == ex.steps.Anytime(7.0)
 
 
 @pytest.mark.parametrize("d", [1.0, 9.5])
 def test_anytime_and_open_loop_formulas(d):
     for k in (0, 1, 17, 1000):
-        assert ex.Anytime().bind(Plan(d=d)).eta(k, None) == pytest.approx(2 / (2 * d + k), rel=1e-15)
-        assert ex.OpenLoop().bind(Plan()).eta(k, None) == pytest.approx(2 / (k + 2), rel=1e-15)
-    assert ex.Anytime(1.0).eta(5, None) == ex.OpenLoop().eta(5, None)
+        assert ex.steps.Anytime().bind(Plan(d=d)).eta(k, None) == pytest.approx(2 / (2 * d + k), rel=1e-15)
+        assert ex.steps.OpenLoop().bind(Plan()).eta(k, None) == pytest.approx(2 / (k + 2), rel=1e-15)
+    assert ex.steps.Anytime(1.0).eta(5, None) == ex.steps.OpenLoop().eta(5, None)
 
 
 @pytest.mark.parametrize(("scale", "shift", "power"), [(2, 8, 1), (1, 1, 0.5), (3, 3, 1), (5, 2, 1)])
 def test_decay_formula(scale, shift, power):
     for k in (0, 1, 17, 1000):
-        assert ex.Decay(scale, shift, power).eta(k, None) == pytest.approx(min(1.0, scale / (k + shift) ** power), rel=1e-15)
-    assert ex.FullStep().eta(3, None) == 1.0
+        assert ex.steps.Decay(scale, shift, power).eta(k, None) == pytest.approx(
+            min(1.0, scale / (k + shift) ** power), rel=1e-15
+        )
+    assert ex.steps.FullStep().eta(3, None) == 1.0
 
 
-@pytest.mark.parametrize("step", [ex.EpochOpenLoop(), ex.EpochHarmonic()], ids=repr)
+@pytest.mark.parametrize("step", [ex.steps.EpochOpenLoop(), ex.steps.EpochHarmonic()], ids=repr)
 def test_steps_that_go_by_epochs(step):
     """2/(k + 1) and 2/(K_t + k) at k = 1, 2, ... of an epoch of K_t, whatever the iteration; refused without epochs."""
     f = model(ex.Logistic())
     for k, length in ((1, 1), (1, 4), (3, 4), (9, 16)):
-        wanted = 2 / (k + 1) if isinstance(step, ex.EpochOpenLoop) else 2 / (length + k)
+        wanted = 2 / (k + 1) if isinstance(step, ex.steps.EpochOpenLoop) else 2 / (length + k)
         where = direction(f, phase=Phase(5, k - 1, length))
         assert step.bind(Plan(epochs=True)).eta(777, where) == pytest.approx(wanted, rel=1e-15)
     with pytest.raises(ex.InputError, match=rf"{type(step).__name__}\(\) goes by epochs.* none; Svrg and Spider have"):
         step.bind(Plan(100, 7.0, 0.5))
-    for gradient in (ex.Full(), ex.MiniBatch(5), ex.Sarah(5, 0.1)):
+    for gradient in (ex.gradients.Full(), ex.gradients.MiniBatch(5), ex.gradients.Sarah(5, 0.1)):
         with pytest.raises(ex.InputError, match="goes by epochs"):
             ex.minimize(f, ex.L1Ball(1.0), method=ex.Method(gradient, step), max_iter=1)
 
@@ -97,16 +99,16 @@ def test_steps_that_go_by_epochs(step):
 def test_lu_freund_formula(m):
     for t in (0, 1, 9, 5000):
         wanted = 2 * (2 * m + t) / ((t + 1) * (4 * m + t))
-        assert ex.LuFreundStep().bind(Plan(m=m)).eta(t, None) == pytest.approx(wanted, rel=1e-14)
-        assert ex.LuFreundStep(m=m).bind(Plan(m=99.0)).eta(t, None) == pytest.approx(wanted, rel=1e-14)
+        assert ex.steps.LuFreundStep().bind(Plan(m=m)).eta(t, None) == pytest.approx(wanted, rel=1e-14)
+        assert ex.steps.LuFreundStep(m=m).bind(Plan(m=99.0)).eta(t, None) == pytest.approx(wanted, rel=1e-14)
 
 
 def test_inverse_square_root_formula():
-    assert ex.InverseSqrt().bind(Plan(horizon=400)).eta(3, None) == pytest.approx(1 / 20)
-    assert ex.InverseSqrt(c=0.5, horizon=100).bind(Plan(horizon=400)).eta(3, None) == pytest.approx(1 / 20)
-    assert ex.InverseSqrt().bind(Plan()).eta(15, None) == pytest.approx(1 / 4)
-    assert ex.InverseSqrt(power=2 / 3).bind(Plan(horizon=1000)).eta(3, None) == pytest.approx(1 / 100)
-    assert ex.InverseSqrt(power=2 / 3).bind(Plan()).eta(26, None) == pytest.approx(1 / 9)
+    assert ex.steps.InverseSqrt().bind(Plan(horizon=400)).eta(3, None) == pytest.approx(1 / 20)
+    assert ex.steps.InverseSqrt(c=0.5, horizon=100).bind(Plan(horizon=400)).eta(3, None) == pytest.approx(1 / 20)
+    assert ex.steps.InverseSqrt().bind(Plan()).eta(15, None) == pytest.approx(1 / 4)
+    assert ex.steps.InverseSqrt(power=2 / 3).bind(Plan(horizon=1000)).eta(3, None) == pytest.approx(1 / 100)
+    assert ex.steps.InverseSqrt(power=2 / 3).bind(Plan()).eta(26, None) == pytest.approx(1 / 9)
 
 
 @pytest.mark.parametrize("b", [1, 5, 8, N])
@@ -114,15 +116,22 @@ def test_small_batch_takes_c_from_the_estimator(b):
     """Methods.md 5.1: (p b / (1 - p))^(1/4) for Sarah, min(1, b / sqrt n)^(1/2) for Saga Sarah."""
     f, budget, p = model(ex.NonlinearLeastSquares()), Budget(max_iter=100), 2 * b / (N + 2 * b)
     for method, c in (
-        (ex.SarahFW(batch=b, step=ex.SmallBatch()), min(1.0, (p * b / (1 - p)) ** 0.25)),
-        (ex.SagaSarahFW(batch=b, step=ex.SmallBatch()), min(1.0, b / math.sqrt(N)) ** 0.5),
+        (ex.SarahFW(batch=b, step=ex.steps.SmallBatch()), min(1.0, (p * b / (1 - p)) ** 0.25)),
+        (ex.SagaSarahFW(batch=b, step=ex.steps.SmallBatch()), min(1.0, b / math.sqrt(N)) ** 0.5),
     ):
         assert method.prepare(f, ex.L1Ball(1.0), budget).step.eta(0, None) == pytest.approx(c / 10)
 
 
 @pytest.mark.parametrize(
     "rule",
-    [ex.TwoPhase(), ex.TwoPhase(d=3.0), ex.TwoPhase(horizon=5), ex.Anytime(), ex.SmallBatch(), ex.LuFreundStep()],
+    [
+        ex.steps.TwoPhase(),
+        ex.steps.TwoPhase(d=3.0),
+        ex.steps.TwoPhase(horizon=5),
+        ex.steps.Anytime(),
+        ex.steps.SmallBatch(),
+        ex.steps.LuFreundStep(),
+    ],
     ids=repr,
 )
 def test_a_rule_that_is_not_bound_says_so(rule):
@@ -132,12 +141,12 @@ def test_a_rule_that_is_not_bound_says_so(rule):
 
 @pytest.mark.parametrize("d", [0.5, 0, -1.0, math.nan, math.inf, "a", True])
 def test_rules_refuse_steps_outside_the_unit_interval(d):
-    for rule in (ex.TwoPhase, ex.Anytime):
+    for rule in (ex.steps.TwoPhase, ex.steps.Anytime):
         with pytest.raises(ex.InputError, match=rf"`{rule.__name__}\(d=\.\.\.\)`"):
             rule(d=d)
 
 
-@pytest.mark.parametrize("rule", [ex.TwoPhase, ex.InverseSqrt, ex.SmallBatch])
+@pytest.mark.parametrize("rule", [ex.steps.TwoPhase, ex.steps.InverseSqrt, ex.steps.SmallBatch])
 @pytest.mark.parametrize("horizon", [-1, 2.5, "a", True])
 def test_rules_refuse_a_horizon_that_is_no_number_of_steps(rule, horizon):
     with pytest.raises(ex.InputError, match=rf"`{rule.__name__}\(horizon=\.\.\.\)`"):
@@ -147,14 +156,14 @@ def test_rules_refuse_a_horizon_that_is_no_number_of_steps(rule, horizon):
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda v: ex.InverseSqrt(c=v), "c"),
-        (lambda v: ex.ShortStep(L=v), "L"),
-        (lambda v: ex.LineSearch(tol=v), "tol"),
-        (lambda v: ex.Decay(v, 2), "scale"),
-        (lambda v: ex.Decay(2, v), "shift"),
-        (lambda v: ex.Decay(2, 2, v), "power"),
-        (lambda v: ex.InverseSqrt(power=v), "power"),
-        (lambda v: ex.LuFreundStep(m=v), "m"),
+        (lambda v: ex.steps.InverseSqrt(c=v), "c"),
+        (lambda v: ex.steps.ShortStep(L=v), "L"),
+        (lambda v: ex.steps.LineSearch(tol=v), "tol"),
+        (lambda v: ex.steps.Decay(v, 2), "scale"),
+        (lambda v: ex.steps.Decay(2, v), "shift"),
+        (lambda v: ex.steps.Decay(2, 2, v), "power"),
+        (lambda v: ex.steps.InverseSqrt(power=v), "power"),
+        (lambda v: ex.steps.LuFreundStep(m=v), "m"),
     ],
 )
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "a", True])
@@ -168,16 +177,16 @@ def test_rules_refuse_bad_constants(make, name, value):
 def test_line_search_is_exact_on_a_quadratic(kind, s):
     f = separable(ex.Squared()) if kind == "separable" else model(ex.Squared(), kind)
     for scale in (1.0, 0.05, 30.0):  # a step inside, one cut at 1, a short one
-        v = ex.DenseVertex(X + scale * (s.to_array() - X))
+        v = ex.points.DenseVertex(X + scale * (s.to_array() - X))
         to = v.to_array() - X
         curve = float(((MATRIX @ to) ** 2).mean())
         best = -float((MATRIX @ to) @ (MATRIX @ X - targets(ex.Squared()))) / N / curve
-        assert ex.LineSearch().eta(0, direction(f, v)) == pytest.approx(min(1.0, max(0.0, best)), abs=1e-9)
+        assert ex.steps.LineSearch().eta(0, direction(f, v)) == pytest.approx(min(1.0, max(0.0, best)), abs=1e-9)
 
 
 def test_line_search_tolerance_is_that_of_the_step():
     f, v = model(ex.Logistic()), VERTICES[1]
-    fine, coarse = ex.LineSearch().eta(0, direction(f, v)), ex.LineSearch(tol=1e-2).eta(0, direction(f, v))
+    fine, coarse = ex.steps.LineSearch().eta(0, direction(f, v)), ex.steps.LineSearch(tol=1e-2).eta(0, direction(f, v))
     assert 0 < abs(fine - coarse) <= 1e-2
 
 
@@ -185,18 +194,18 @@ def test_line_search_tolerance_is_that_of_the_step():
 @pytest.mark.parametrize("C", SETS, ids=repr)
 def test_f_never_rises_with_line_search_or_short_step(loss, C):
     f = model(loss)
-    noisy = ex.Sarah(batch=1, p=0.1)  # the line search asks f itself, so that noise does no harm
+    noisy = ex.gradients.Sarah(batch=1, p=0.1)  # the line search asks f itself, so that noise does no harm
     for method in (
-        ex.FrankWolfe(step=ex.LineSearch()),
-        ex.FrankWolfe(step=ex.ShortStep()),
-        ex.Method(gradient=noisy, step=ex.LineSearch()),
+        ex.FrankWolfe(step=ex.steps.LineSearch()),
+        ex.FrankWolfe(step=ex.steps.ShortStep()),
+        ex.Method(gradient=noisy, step=ex.steps.LineSearch()),
     ):
         path = values(f, C, method)
         assert (np.diff(path) <= 1e-12).all()
         assert path[-1] < path[0]
 
 
-@pytest.mark.parametrize("step", [ex.LineSearch(), ex.ShortStep()], ids=repr)
+@pytest.mark.parametrize("step", [ex.steps.LineSearch(), ex.steps.ShortStep()], ids=repr)
 def test_monotone_steps_on_a_separable_sum(step):
     for loss in LOSSES:
         path = values(separable(loss), ex.L2Ball(1.5), ex.FrankWolfe(step=step), 30)
@@ -207,8 +216,8 @@ def test_line_search_passes_over_a_stationary_point_that_is_worse():
     """The slope (t - 0.1) (t - 0.6) (t - 0.95) vanishes thrice; a root finder comes upon the last, where f is above f(0)."""
     slope = np.polynomial.Polynomial.fromroots([0.1, 0.6, 0.95])
     f = ex.Separable(1, 1, grad=lambda x, idx: slope(x)[None], value=lambda x, idx: slope.integ()(x))
-    where = Direction(f, np.zeros(1), SimpleNamespace(g=f.grad(np.zeros(1)), exact=True), ex.DenseVertex(np.ones(1)))
-    eta, line = ex.LineSearch().eta(0, where), where.segment()
+    where = Direction(f, np.zeros(1), SimpleNamespace(g=f.grad(np.zeros(1)), exact=True), ex.points.DenseVertex(np.ones(1)))
+    eta, line = ex.steps.LineSearch().eta(0, where), where.segment()
     assert line.value(0.95) > line.value(0.0)
     assert 0 < eta < 1
     assert line.value(eta) < line.value(0.0)
@@ -219,13 +228,13 @@ def test_short_step_formula():
     for s in VERTICES:
         to, g = s.to_array() - X, full(ex.Squared(), X)[1]
         wanted = min(1.0, max(0.0, -float(g @ to) / (L * float(to @ to))))
-        assert ex.ShortStep(L=L).eta(0, direction(f, s)) == pytest.approx(wanted, rel=1e-12)
+        assert ex.steps.ShortStep(L=L).eta(0, direction(f, s)) == pytest.approx(wanted, rel=1e-12)
         wanted = min(1.0, max(0.0, -float(g @ to) / (f.smoothness * float(to @ to))))
-        assert ex.ShortStep().eta(0, direction(f, s)) == pytest.approx(wanted, rel=1e-12)
+        assert ex.steps.ShortStep().eta(0, direction(f, s)) == pytest.approx(wanted, rel=1e-12)
 
 
 def test_steps_at_a_vertex_that_is_the_point_itself():
-    where = direction(model(ex.Logistic()), ex.DenseVertex(X))
+    where = direction(model(ex.Logistic()), ex.points.DenseVertex(X))
     for step in STEPS:
         assert np.isfinite(step.bind(Plan(10, 2.0, 0.5, 2.0, epochs=True)).eta(0, where))
 
@@ -238,26 +247,26 @@ def test_the_papers_parameters_are_the_defaults(b):
         ex.SarahFW(batch=b).prepare(f, ex.L1Ball(1.0), budget),
         ex.SagaSarahFW(batch=b).prepare(f, ex.L1Ball(1.0), budget),
     )
-    assert sarah.gradient == ex.Sarah(batch, p)
-    assert saga.gradient == ex.SagaSarah(batch, lam, "full")
+    assert sarah.gradient == ex.gradients.Sarah(batch, p)
+    assert saga.gradient == ex.gradients.SagaSarah(batch, lam, "full")
     K = round(99 * N / (p * N + 2 * batch * (1 - p)))  # iterations that the budget pays for in the mean
-    assert sarah.step == ex.TwoPhase(2 / p, K)
-    assert saga.step == ex.TwoPhase(4 * N / batch, round(99 * N / (2 * batch)))
-    assert ex.SarahFW(batch=b).prepare(f, ex.L1Ball(1.0), Budget()).step == ex.Anytime(2 / p)
+    assert sarah.step == ex.steps.TwoPhase(2 / p, K)
+    assert saga.step == ex.steps.TwoPhase(4 * N / batch, round(99 * N / (2 * batch)))
+    assert ex.SarahFW(batch=b).prepare(f, ex.L1Ball(1.0), Budget()).step == ex.steps.Anytime(2 / p)
     other = model(ex.NonlinearLeastSquares())
-    assert ex.SarahFW(batch=b).prepare(other, ex.L1Ball(1.0), budget).step == ex.InverseSqrt(1.0, K)
-    assert ex.SagaSarahFW(batch=b).prepare(other, ex.L1Ball(1.0), Budget(max_iter=50)).step == ex.InverseSqrt(1.0, 50)
+    assert ex.SarahFW(batch=b).prepare(other, ex.L1Ball(1.0), budget).step == ex.steps.InverseSqrt(1.0, K)
+    assert ex.SagaSarahFW(batch=b).prepare(other, ex.L1Ball(1.0), Budget(max_iter=50)).step == ex.steps.InverseSqrt(1.0, 50)
 
 
 def test_the_default_steps_of_frank_wolfe():
-    assert ex.FrankWolfe().prepare(model(ex.Logistic()), ex.L1Ball(1.0), Budget()).step == ex.OpenLoop()
+    assert ex.FrankWolfe().prepare(model(ex.Logistic()), ex.L1Ball(1.0), Budget()).step == ex.steps.OpenLoop()
     f = model(ex.NonlinearLeastSquares())
-    assert ex.FrankWolfe().prepare(f, ex.L1Ball(1.0), Budget()).step == ex.ShortStep(f.smoothness)
+    assert ex.FrankWolfe().prepare(f, ex.L1Ball(1.0), Budget()).step == ex.steps.ShortStep(f.smoothness)
     unknown = ex.Separable(2, 2, grad=lambda x, i: np.ones((len(i), 2)), value=lambda x, i: np.ones(len(i)))
-    assert ex.FrankWolfe().prepare(unknown, ex.L1Ball(1.0), Budget(max_iter=9)).step == ex.InverseSqrt(1.0, 9)
+    assert ex.FrankWolfe().prepare(unknown, ex.L1Ball(1.0), Budget(max_iter=9)).step == ex.steps.InverseSqrt(1.0, 9)
 
 
-@pytest.mark.parametrize("step", ["anytime", ex.LineSearch, 0.1, ex.Simplex()], ids=repr)
+@pytest.mark.parametrize("step", ["anytime", ex.steps.LineSearch, 0.1, ex.Simplex()], ids=repr)
 def test_what_is_no_step_is_refused(step):
     for make in (ex.FrankWolfe, ex.SarahFW, ex.SagaSarahFW):
         with pytest.raises(ex.InputError, match=r"step=\.\.\."):

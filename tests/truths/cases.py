@@ -30,10 +30,10 @@ MATRIX = _matrix()
 LOWER, UPPER = np.linspace(-1.0, 0.0, DIM), np.linspace(0.5, 2.0, DIM)
 
 DATA = (
-    ex.Dense(MATRIX),
-    ex.CSR(sp.csr_array(MATRIX)),
-    ex.Dense(MATRIX.astype(np.float32)),
-    ex.CSR(sp.csr_array(MATRIX.astype(np.float32))),
+    ex.data.Dense(MATRIX),
+    ex.data.CSR(sp.csr_array(MATRIX)),
+    ex.data.Dense(MATRIX.astype(np.float32)),
+    ex.data.CSR(sp.csr_array(MATRIX.astype(np.float32))),
 )
 SPECIAL_DATA = (ex.Entries([0, 1], [1, 0], (2, 3)),)  # x is a matrix, see test_entries.py
 LOSSES = (ex.Logistic(), ex.NonlinearLeastSquares(), ex.Squared(), ex.Huber(), ex.Huber(0.3))
@@ -49,80 +49,82 @@ SETS = (
     ex.Box(LOWER, UPPER),
 )
 VERTICES = (
-    ex.Coordinate(2, -1.5, (DIM,)),
-    ex.DenseVertex(np.linspace(-1.0, 1.0, DIM)),
-    ex.SparseVertex(np.array([1, 4]), np.array([2.0, -0.5]), (DIM,)),
-    ex.Combination(((2.0, ex.Coordinate(2, -1.5, (DIM,))), (-0.5, ex.DenseVertex(np.linspace(-1.0, 1.0, DIM))))),
+    ex.points.Coordinate(2, -1.5, (DIM,)),
+    ex.points.DenseVertex(np.linspace(-1.0, 1.0, DIM)),
+    ex.points.SparseVertex(np.array([1, 4]), np.array([2.0, -0.5]), (DIM,)),
+    ex.points.Combination(
+        ((2.0, ex.points.Coordinate(2, -1.5, (DIM,))), (-0.5, ex.points.DenseVertex(np.linspace(-1.0, 1.0, DIM))))
+    ),
 )
 MATRIX_VERTICES = (
-    ex.RankOne(np.linspace(-1.0, 1.0, 4), np.linspace(0.0, 2.0, 3)),
-    ex.LowRank(np.arange(8.0).reshape(4, 2), np.arange(6.0).reshape(3, 2) - 2),
+    ex.points.RankOne(np.linspace(-1.0, 1.0, 4), np.linspace(0.0, 2.0, 3)),
+    ex.points.LowRank(np.arange(8.0).reshape(4, 2), np.arange(6.0).reshape(3, 2) - 2),
 )
 GRADIENTS = (
-    ex.Full(),
-    ex.Sarah(batch=5, p=0.2),
-    ex.Sarah(batch=7, p=0.1, replace=True),
-    ex.SagaSarah(batch=5, lam=0.1),
-    ex.SagaSarah(batch=5, lam=0.1, start="cold"),
-    ex.SagaSarah(batch=7, lam=0.3, replace=True),
-    ex.MiniBatch(batch=5),
-    ex.MiniBatch(batch=7, replace=True),
-    ex.MiniBatch(batch=ex.PowerLaw(1, 1, 1)),
-    ex.Pool(batch=3),
-    ex.Momentum(batch=5),
-    ex.Momentum(batch=7, replace=True),
-    ex.Storm(batch=5),
-    ex.Storm(batch=7, replace=True),
-    ex.Svrg(batch=5, epoch=6),
-    ex.Svrg(batch=ex.PowerLaw(2, 1, 1), epoch=ex.Doubling(), replace=True),
-    ex.Spider(batch=5, epoch=6),
-    ex.Spider(batch=ex.EpochLength(), epoch=ex.Doubling()),
-    ex.Spider(batch=7, epoch=4, restart=20, replace=True),
-    ex.Sag(batch=5),
-    ex.Sag(batch=7, replace=True),
-    ex.Sag(batch=5, rho=ex.PowerLaw(1.0, 2.0, -0.5)),
-    ex.Saga(batch=5),
-    ex.Saga(batch=7, two_batches=True, replace=True),
-    ex.Substitute(batch=5),
-    ex.Substitute(batch=7, replace=True),
+    ex.gradients.Full(),
+    ex.gradients.Sarah(batch=5, p=0.2),
+    ex.gradients.Sarah(batch=7, p=0.1, replace=True),
+    ex.gradients.SagaSarah(batch=5, lam=0.1),
+    ex.gradients.SagaSarah(batch=5, lam=0.1, start="cold"),
+    ex.gradients.SagaSarah(batch=7, lam=0.3, replace=True),
+    ex.gradients.MiniBatch(batch=5),
+    ex.gradients.MiniBatch(batch=7, replace=True),
+    ex.gradients.MiniBatch(batch=ex.laws.PowerLaw(1, 1, 1)),
+    ex.gradients.Pool(batch=3),
+    ex.gradients.Momentum(batch=5),
+    ex.gradients.Momentum(batch=7, replace=True),
+    ex.gradients.Storm(batch=5),
+    ex.gradients.Storm(batch=7, replace=True),
+    ex.gradients.Svrg(batch=5, epoch=6),
+    ex.gradients.Svrg(batch=ex.laws.PowerLaw(2, 1, 1), epoch=ex.laws.Doubling(), replace=True),
+    ex.gradients.Spider(batch=5, epoch=6),
+    ex.gradients.Spider(batch=ex.laws.EpochLength(), epoch=ex.laws.Doubling()),
+    ex.gradients.Spider(batch=7, epoch=4, restart=20, replace=True),
+    ex.gradients.Sag(batch=5),
+    ex.gradients.Sag(batch=7, replace=True),
+    ex.gradients.Sag(batch=5, rho=ex.laws.PowerLaw(1.0, 2.0, -0.5)),
+    ex.gradients.Saga(batch=5),
+    ex.gradients.Saga(batch=7, two_batches=True, replace=True),
+    ex.gradients.Substitute(batch=5),
+    ex.gradients.Substitute(batch=7, replace=True),
 )
 MOVES = (
-    ex.VertexMove(),
-    ex.Sliding(beta=2.0, tol=0.01),
-    ex.AcceleratedSliding(beta=ex.PowerLaw(3.0, 2.0, -1.0), tol=ex.Telescoping(4.0)),
-    ex.DoubleSliding(beta=ex.PowerLaw(4.0, 1.0, -1.0), beta_y=2.0, tol=0.01),
-    ex.GeodesicMove(),
-    ex.Away(),
-    ex.Pairwise(),
-    ex.BlendedPairwise(),
-    ex.FullyCorrective(),
-    ex.WarmSliding(beta=2.0),
-    ex.AnchoredSliding(beta=2.0, lean=0.2, epoch=5),
+    ex.moves.VertexMove(),
+    ex.moves.Sliding(beta=2.0, tol=0.01),
+    ex.moves.AcceleratedSliding(beta=ex.laws.PowerLaw(3.0, 2.0, -1.0), tol=ex.laws.Telescoping(4.0)),
+    ex.moves.DoubleSliding(beta=ex.laws.PowerLaw(4.0, 1.0, -1.0), beta_y=2.0, tol=0.01),
+    ex.moves.GeodesicMove(),
+    ex.moves.Away(),
+    ex.moves.Pairwise(),
+    ex.moves.BlendedPairwise(),
+    ex.moves.FullyCorrective(),
+    ex.moves.WarmSliding(beta=2.0),
+    ex.moves.AnchoredSliding(beta=2.0, lean=0.2, epoch=5),
 )
-LAWS = (ex.PowerLaw(), ex.Telescoping(1.0), ex.Doubling(), ex.EpochLength(), ex.EpochTolerance(1.0))
-MANIFOLDS = (ex.Euclidean(), ex.SPD())
+LAWS = (ex.laws.PowerLaw(), ex.laws.Telescoping(1.0), ex.laws.Doubling(), ex.laws.EpochLength(), ex.laws.EpochTolerance(1.0))
+MANIFOLDS = (ex.points.Euclidean(), ex.points.SPD())
 STEPS = (
-    ex.OpenLoop(),
-    ex.Decay(2, 8),
-    ex.FullStep(),
-    ex.EpochOpenLoop(),
-    ex.EpochHarmonic(),
-    ex.LuFreundStep(),
-    ex.TwoPhase(),
-    ex.Anytime(),
-    ex.InverseSqrt(),
-    ex.SmallBatch(),
-    ex.ShortStep(),
-    ex.LineSearch(),
-    ex.Scaled(ex.OpenLoop(), 0.5),
+    ex.steps.OpenLoop(),
+    ex.steps.Decay(2, 8),
+    ex.steps.FullStep(),
+    ex.steps.EpochOpenLoop(),
+    ex.steps.EpochHarmonic(),
+    ex.steps.LuFreundStep(),
+    ex.steps.TwoPhase(),
+    ex.steps.Anytime(),
+    ex.steps.InverseSqrt(),
+    ex.steps.SmallBatch(),
+    ex.steps.ShortStep(),
+    ex.steps.LineSearch(),
+    ex.steps.Scaled(ex.steps.OpenLoop(), 0.5),
 )
 METHODS = (
     ex.FrankWolfe(),
-    ex.FrankWolfe(step=ex.ShortStep()),
-    ex.FrankWolfe(step=ex.LineSearch()),
+    ex.FrankWolfe(step=ex.steps.ShortStep()),
+    ex.FrankWolfe(step=ex.steps.LineSearch()),
     ex.SarahFW(),
     ex.SarahFW(batch=1, replace=True),
-    ex.SarahFW(batch=20, step=ex.Anytime()),
+    ex.SarahFW(batch=20, step=ex.steps.Anytime()),
     ex.SagaSarahFW(),
     ex.SagaSarahFW(batch=20, start="cold"),
     ex.SagaSarahFW(batch=20, lam=0.5, replace=True),
@@ -154,25 +156,25 @@ METHODS = (
     ex.PairwiseFW(),
     ex.BlendedPairwiseFW(),
     ex.FullyCorrectiveFW(),
-    ex.Method(gradient=ex.Sarah(batch=5, p=0.3), step=ex.LineSearch()),
+    ex.Method(gradient=ex.gradients.Sarah(batch=5, p=0.3), step=ex.steps.LineSearch()),
 )
 
 # Parts that do not fit the contracts over the lists above, because they have many agents, estimate gradients from values, follow
 # a second constraint, live on a manifold or want a set with faces: each has a file of tests of its own.
 SPECIAL_GRADIENTS = (
-    ex.Growing(parts=2),
-    ex.ZerothOrder(ex.Spider(5, 6), mu=1e-3),
-    ex.Tracking(ex.Storm(5), ex.ring(4)),
-    ex.Penalised(ex.Storm(5), G=np.ones((1, DIM)), upper=0.5),
+    ex.gradients.Growing(parts=2),
+    ex.gradients.ZerothOrder(ex.gradients.Spider(5, 6), mu=1e-3),
+    ex.gradients.Tracking(ex.gradients.Storm(5), ex.gradients.ring(4)),
+    ex.gradients.Penalised(ex.gradients.Storm(5), G=np.ones((1, DIM)), upper=0.5),
 )
 SPECIAL_MOVES = (
-    ex.Consensus(ex.ring(4)),
-    ex.InFacePairwise(),
-    ex.InFaceBlended(),
-    ex.FactorCorrective(),
-    ex.SpikeNewton(),
-    ex.AtomNewton(),
-    ex.BoxNewton(),
+    ex.moves.Consensus(ex.gradients.ring(4)),
+    ex.moves.InFacePairwise(),
+    ex.moves.InFaceBlended(),
+    ex.moves.FactorCorrective(),
+    ex.moves.SpikeNewton(),
+    ex.moves.AtomNewton(),
+    ex.moves.BoxNewton(),
 )
 SPECIAL_METHODS = (
     ex.DMFW(batch=5),
@@ -220,12 +222,12 @@ def separable(loss, A: np.ndarray = MATRIX, y: np.ndarray | None = None) -> ex.S
 def slides(method) -> bool:
     """Whether an iteration may take more than one LMO."""
     move = method.prepare(model(ex.Squared()), ex.L1Ball(2.0).on(DIM), Budget(max_iter=10)).move
-    return not isinstance(move, (ex.VertexMove, ex.GeodesicMove))
+    return not isinstance(move, (ex.moves.VertexMove, ex.moves.GeodesicMove))
 
 
 def linear_only(part) -> bool:
     """Whether a method or an estimator follows the margins of a linear model."""
-    return isinstance(part, (ex.LuFreundSFW, ex.Substitute))
+    return isinstance(part, (ex.LuFreundSFW, ex.gradients.Substitute))
 
 
 def deviation(loss, C) -> float:
@@ -238,7 +240,7 @@ def deviation(loss, C) -> float:
 def for_separable(method, loss, C):
     """The same method for an objective without data: with the constants that it would have taken from the data."""
     if isinstance(method, (ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW)):
-        return replace(method, step=ex.LineSearch())
+        return replace(method, step=ex.steps.LineSearch())
     open_sigma = isinstance(method, ex.SCGS) and method.sigma is None and method.batch is None
     return replace(method, sigma=deviation(loss, C)) if open_sigma else method
 

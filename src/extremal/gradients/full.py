@@ -26,7 +26,7 @@ class Full:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Method(gradient=ex.Full(), step=ex.OpenLoop())
+    >>> ex.Method(gradient=ex.gradients.Full(), step=ex.steps.OpenLoop())
     Method(gradient=Full(), step=OpenLoop(), move=VertexMove())
     """
 

@@ -47,7 +47,7 @@ class Growing:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Growing()
+    >>> ex.gradients.Growing()
     Growing(parts=16, factor=4)
     """
 

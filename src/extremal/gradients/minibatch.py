@@ -38,7 +38,7 @@ class MiniBatch:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.MiniBatch(batch=ex.PowerLaw(scale=1, shift=1, power=2))
+    >>> ex.gradients.MiniBatch(batch=ex.laws.PowerLaw(scale=1, shift=1, power=2))
     MiniBatch(batch=PowerLaw(scale=1, shift=1, power=2), replace=False)
     """
 
@@ -100,7 +100,7 @@ class Pool:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Pool(batch=10)
+    >>> ex.gradients.Pool(batch=10)
     Pool(batch=10)
     """
 

@@ -59,7 +59,7 @@ class Momentum:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Momentum(batch=10).rho
+    >>> ex.gradients.Momentum(batch=10).rho
     PowerLaw(scale=4.0, shift=9.0, power=-0.6666666666666666)
     """
 
@@ -114,7 +114,7 @@ class Storm:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Storm(batch=1).rho(0)
+    >>> ex.gradients.Storm(batch=1).rho(0)
     1.0
     """
 

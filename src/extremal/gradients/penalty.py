@@ -64,7 +64,7 @@ class Penalised:
     Examples
     --------
     >>> import numpy as np, extremal as ex
-    >>> g = ex.Penalised(ex.Storm(batch=5), G=np.ones((1, 3)), lower=0.0, upper=0.0)      # x_1 + x_2 + x_3 = 0
+    >>> g = ex.gradients.Penalised(ex.gradients.Storm(batch=5), G=np.ones((1, 3)), lower=0.0, upper=0.0)  # x_1 + x_2 + x_3 = 0
     >>> g.violation(np.array([1.0, 2.0, 0.0]))
     3.0
     >>> g.pull(np.array([1.0, 2.0, 0.0]), mu=0.5)

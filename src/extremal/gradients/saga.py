@@ -40,7 +40,7 @@ class Sag:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Sag(batch=10)
+    >>> ex.gradients.Sag(batch=10)
     Sag(batch=10, rho=None, replace=False)
     """
 
@@ -103,7 +103,7 @@ class Saga:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Saga(batch=10)
+    >>> ex.gradients.Saga(batch=10)
     Saga(batch=10, two_batches=False, replace=False)
     """
 

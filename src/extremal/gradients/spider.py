@@ -53,7 +53,7 @@ class Spider:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Spider(batch=10, epoch=10)
+    >>> ex.gradients.Spider(batch=10, epoch=10)
     Spider(batch=10, epoch=10, restart=None, replace=False, manifold=Euclidean())
     """
 

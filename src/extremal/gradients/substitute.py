@@ -48,7 +48,7 @@ class Substitute:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Substitute(batch=10)
+    >>> ex.gradients.Substitute(batch=10)
     Substitute(batch=10, replace=False, scale=1.0)
     """
 

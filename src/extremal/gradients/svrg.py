@@ -52,7 +52,7 @@ class Svrg:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Svrg(batch=10, epoch=5)
+    >>> ex.gradients.Svrg(batch=10, epoch=5)
     Svrg(batch=10, epoch=5, replace=False, manifold=Euclidean())
     """
 

@@ -194,7 +194,7 @@ class Tracking:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Tracking(ex.Storm(batch=5), ex.ring(4))
+    >>> ex.gradients.Tracking(ex.gradients.Storm(batch=5), ex.gradients.ring(4))
     Tracking(gradient=Storm(batch=5, rho=PowerLaw(scale=1.0, shift=1.0, power=-1.0), replace=False), mixing=<4 x 4>)
     """
 

@@ -92,7 +92,7 @@ class ZerothOrder:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.ZerothOrder(ex.Full(), mu=1e-3)
+    >>> ex.gradients.ZerothOrder(ex.gradients.Full(), mu=1e-3)
     ZerothOrder(gradient=Full(), mu=0.001)
     """
 

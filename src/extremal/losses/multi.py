@@ -72,7 +72,7 @@ class Multinomial:
     >>> Multinomial(3).deriv(np.zeros((1, 3)), np.array([0])).round(3)
     array([[-0.667,  0.333,  0.333]])
     >>> f = ex.LinearModel(Multinomial(3), np.eye(3), [0, 1, 2])
-    >>> r = ex.minimize(f, ex.L1Ball(3.0), method=ex.FrankWolfe(step=ex.LineSearch()))
+    >>> r = ex.minimize(f, ex.L1Ball(3.0), method=ex.FrankWolfe(step=ex.steps.LineSearch()))
     >>> r.x.round(2) + 0.0                                       # the diagonal: each class has its feature
     array([[1., 0., 0.],
            [0., 1., 0.],
@@ -143,7 +143,7 @@ class MultiTask:
     >>> MultiTask(ex.Squared(), 2).value(np.array([[3.0, 1.0]]), np.array([[1.0, 0.0]]))
     array([2.5])
     >>> f = ex.LinearModel(MultiTask(ex.Squared(), 2), np.eye(2), [[1.0, 0.0], [0.0, 3.0]])
-    >>> ex.minimize(f, ex.L1Ball(2.0), method=ex.FrankWolfe(step=ex.LineSearch())).x.round(6)
+    >>> ex.minimize(f, ex.L1Ball(2.0), method=ex.FrankWolfe(step=ex.steps.LineSearch())).x.round(6)
     array([[0., 0.],
            [0., 2.]])
     """

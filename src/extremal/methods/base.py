@@ -85,7 +85,7 @@ class Method:
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 1.0]))
-    >>> method = ex.Method(gradient=ex.Sarah(batch=1, p=0.5), step=ex.LineSearch())
+    >>> method = ex.Method(gradient=ex.gradients.Sarah(batch=1, p=0.5), step=ex.steps.LineSearch())
     >>> ex.minimize(f, ex.Simplex(), method=method, max_iter=50).x.round(6)
     array([0.5, 0.5])
     """

@@ -43,7 +43,7 @@ class FrankWolfe:
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 3.0]))
-    >>> r = ex.minimize(f, ex.L1Ball(2.0), method=ex.FrankWolfe(step=ex.LineSearch()))
+    >>> r = ex.minimize(f, ex.L1Ball(2.0), method=ex.FrankWolfe(step=ex.steps.LineSearch()))
     >>> r.x, r.gap <= 1e-4 * r.value
     (array([0., 2.]), True)
     """

@@ -59,7 +59,7 @@ class DMFW:
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(6), np.arange(6.0))
-    >>> r = ex.minimize(f, ex.L1Ball(1.0), method=ex.DMFW(batch=2, mixing=ex.ring(3)), tol=0, atol=0, max_iter=100)
+    >>> r = ex.minimize(f, ex.L1Ball(1.0), method=ex.DMFW(batch=2, mixing=ex.gradients.ring(3)), tol=0, atol=0, max_iter=100)
     >>> r.calls.grads, r.calls.lmos, r.x.round(1)
     (1206, 300, array([0., 0., 0., 0., 0., 1.]))
     """

@@ -48,7 +48,7 @@ class RiemannianSFW:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.RiemannianSFW(manifold=ex.SPD())
+    >>> ex.RiemannianSFW(manifold=ex.points.SPD())
     RiemannianSFW(batch=None, step=None, manifold=SPD())
     """
 
@@ -106,7 +106,7 @@ class SVRFW:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.SVRFW(manifold=ex.SPD())
+    >>> ex.SVRFW(manifold=ex.points.SPD())
     SVRFW(batch=None, epoch=None, step=None, manifold=SPD())
     """
 

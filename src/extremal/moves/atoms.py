@@ -177,7 +177,7 @@ class Away(Lazy):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
-    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.LineSearch(), ex.Away()), tol=1e-9)
+    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.Away()), tol=1e-9)
     >>> r.x.round(6), len(r.atoms)
     (array([0.6, 0.4, 0. ]), 2)
     """
@@ -218,7 +218,7 @@ class Pairwise(Lazy):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
-    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.LineSearch(), ex.Pairwise()), tol=1e-9)
+    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.Pairwise()), tol=1e-9)
     >>> r.x.round(6), len(r.atoms)
     (array([0.6, 0.4, 0. ]), 2)
     """
@@ -261,7 +261,8 @@ class BlendedPairwise(Lazy):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
-    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.LineSearch(), ex.BlendedPairwise()), tol=1e-9)
+    >>> method = ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.BlendedPairwise())
+    >>> r = ex.minimize(f, ex.Simplex(), method, tol=1e-9)
     >>> r.x.round(6), len(r.atoms)
     (array([0.6, 0.4, 0. ]), 2)
     """

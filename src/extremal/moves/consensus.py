@@ -63,7 +63,7 @@ class Consensus(FlatMove):
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Consensus(ex.ring(4))
+    >>> ex.moves.Consensus(ex.gradients.ring(4))
     Consensus(mixing=<4 x 4>)
     """
 

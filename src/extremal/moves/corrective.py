@@ -61,7 +61,8 @@ class FullyCorrective(AtomMove):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
-    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.FullStep(), ex.FullyCorrective()), tol=1e-9)
+    >>> method = ex.Method(ex.gradients.Full(), ex.steps.FullStep(), ex.moves.FullyCorrective())
+    >>> r = ex.minimize(f, ex.Simplex(), method, tol=1e-9)
     >>> r.x.round(6), r.n_iter
     (array([0.6, 0.4, 0. ]), 1)
     """

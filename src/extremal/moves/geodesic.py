@@ -45,7 +45,7 @@ class GeodesicMove:
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.KarcherMean([np.diag([1.0, 4.0]), np.diag([4.0, 1.0])])        # geometric mean: 2 I
-    >>> method = ex.Method(ex.Full(), ex.LineSearch(), ex.GeodesicMove(ex.SPD()))
+    >>> method = ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.GeodesicMove(ex.points.SPD()))
     >>> ex.minimize(f, f.interval(), method=method, x0=f.interval().lower).x.round(6)
     array([[2., 0.],
            [0., 2.]])

@@ -51,7 +51,8 @@ class InFacePairwise(_InFace):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
-    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.LineSearch(), ex.InFacePairwise()), tol=1e-9)
+    >>> method = ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.InFacePairwise())
+    >>> r = ex.minimize(f, ex.Simplex(), method, tol=1e-9)
     >>> r.x.round(6)
     array([0.6, 0.4, 0. ])
     """
@@ -83,7 +84,8 @@ class InFaceBlended(_InFace):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
-    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Full(), ex.LineSearch(), ex.InFaceBlended()), tol=1e-9)
+    >>> method = ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.InFaceBlended())
+    >>> r = ex.minimize(f, ex.Simplex(), method, tol=1e-9)
     >>> r.x.round(6)
     array([0.6, 0.4, 0. ])
     """

@@ -70,7 +70,7 @@ class MatrixCompletion:
     >>> M = rng.standard_normal((60, 3)) @ rng.standard_normal((3, 40))       # of rank 3
     >>> known = rng.random(M.shape) < 0.5
     >>> p = MatrixCompletion(*np.nonzero(known), M[known], centre=None)
-    >>> method = ex.FrankWolfe(step=ex.LineSearch())
+    >>> method = ex.FrankWolfe(step=ex.steps.LineSearch())
     >>> r = ex.minimize(p.objective, ex.NuclearBall(0.45 * p.largest_radius), method, max_iter=150)
     >>> bool(p.rmse(r.x) < 0.1 * p.rmse(0 * r.x))         # of what was held back
     True

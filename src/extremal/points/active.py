@@ -34,7 +34,7 @@ class ActiveSet:
     Examples
     --------
     >>> import numpy as np, extremal as ex
-    >>> a = ex.ActiveSet([ex.Coordinate(0, 2.0, (3,)), ex.Coordinate(1, -2.0, (3,))], [0.75, 0.25])
+    >>> a = ex.points.ActiveSet([ex.points.Coordinate(0, 2.0, (3,)), ex.points.Coordinate(1, -2.0, (3,))], [0.75, 0.25])
     >>> a.x, len(a)
     (array([ 1.5, -0.5,  0. ]), 2)
     """

@@ -20,7 +20,7 @@ class Blocks:
     Examples
     --------
     >>> import numpy as np
-    >>> from extremal import Coordinate, DenseVertex
+    >>> from extremal.points import Coordinate, DenseVertex
     >>> v = Blocks((Coordinate(1, 2.0, (3,)), DenseVertex(np.array([1.0, -1.0]))), (5,))
     >>> v.to_array(), v.norm2, v.dot(np.array([9.0, 1.0, 9.0, 3.0, 1.0]))
     (array([ 0.,  2.,  0.,  1., -1.]), 6.0, 4.0)

@@ -18,7 +18,7 @@ class Combination:
     Examples
     --------
     >>> import numpy as np
-    >>> from extremal import Coordinate, DenseVertex
+    >>> from extremal.points import Coordinate, DenseVertex
     >>> v = Combination(((2.0, Coordinate(0, 1.0, (2,))), (1.0, DenseVertex(np.array([1.0, 1.0])))))
     >>> v.to_array(), v.norm2, v.dot(np.array([1.0, 10.0]))
     (array([3., 1.]), 10.0, 13.0)

@@ -29,7 +29,7 @@ class Hull:
     Examples
     --------
     >>> import numpy as np, extremal as ex
-    >>> Hull.of(ex.ActiveSet([ex.Coordinate(0, 2.0, (3,)), ex.Coordinate(1, 2.0, (3,))], [0.75, 0.25])).gram
+    >>> Hull.of(ex.points.ActiveSet([ex.points.Coordinate(0, 2.0, (3,)), ex.points.Coordinate(1, 2.0, (3,))], [0.75, 0.25])).gram
     array([[4., 0.],
            [0., 4.]])
     """

@@ -85,7 +85,7 @@ def minimize(
     >>> A = rng.standard_normal((500, 10))
     >>> y = A @ np.array([0.7, 0.3] + [0] * 8) + rng.standard_normal(500)
     >>> f = ex.LinearModel(ex.Squared(), A, y)
-    >>> r = ex.minimize(f, ex.Simplex(), method=ex.FrankWolfe(step=ex.LineSearch()), tol=1e-3)
+    >>> r = ex.minimize(f, ex.Simplex(), method=ex.FrankWolfe(step=ex.steps.LineSearch()), tol=1e-3)
     >>> r.status, r.x.round(1)[:3]
     (<Status.GAP: 'gap'>, array([0.6, 0.3, 0. ]))
     """

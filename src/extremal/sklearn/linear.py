@@ -146,7 +146,7 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
         Iterations, and component gradients (n_grads_ / n_samples are passes over the data).
     constraint_ : ConvexSet
         The set that was used.
-    trace_ : extremal.Trace
+    trace_ : extremal.run.Trace
         Values and gaps on the way.
 
     References

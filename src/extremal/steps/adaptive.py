@@ -32,7 +32,7 @@ class ShortStep:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.FrankWolfe(step=ex.ShortStep())
+    >>> ex.FrankWolfe(step=ex.steps.ShortStep())
     FrankWolfe(step=ShortStep(L=None))
     """
 
@@ -67,7 +67,7 @@ class LineSearch:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.FrankWolfe(step=ex.LineSearch())
+    >>> ex.FrankWolfe(step=ex.steps.LineSearch())
     FrankWolfe(step=LineSearch(tol=1e-10))
     """
 

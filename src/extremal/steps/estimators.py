@@ -21,7 +21,7 @@ class EpochOpenLoop(Scheduled):
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.EpochOpenLoop()
+    >>> ex.steps.EpochOpenLoop()
     EpochOpenLoop()
     """
 
@@ -47,7 +47,7 @@ class EpochHarmonic(Scheduled):
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.EpochHarmonic()
+    >>> ex.steps.EpochHarmonic()
     EpochHarmonic()
     """
 

@@ -29,7 +29,7 @@ class Scaled:
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Scaled(ex.OpenLoop(), 0.1).eta(0, None), ex.Scaled(ex.OpenLoop(), 3).eta(0, None)
+    >>> ex.steps.Scaled(ex.steps.OpenLoop(), 0.1).eta(0, None), ex.steps.Scaled(ex.steps.OpenLoop(), 3).eta(0, None)
     (0.1, 1.0)
     """
 
@@ -55,7 +55,7 @@ def schedule(step: Step) -> Callable[[Any, Phase | None], Any] | None:
     Examples
     --------
     >>> import numpy as np, extremal as ex
-    >>> schedule(ex.Scaled(ex.OpenLoop(), 0.5))(np.arange(3), None)
+    >>> schedule(ex.steps.Scaled(ex.steps.OpenLoop(), 0.5))(np.arange(3), None)
     array([0.5       , 0.33333333, 0.25      ])
     """
     if isinstance(step, Scaled):

@@ -87,7 +87,7 @@ class FactorCorrective(FlatMove):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.MultiTask(ex.Squared(), 3), np.eye(3), np.diag([3.0, 2.0, 0.1]))
-    >>> r = ex.minimize(f, ex.NuclearBall(3.0), ex.Method(ex.Full(), ex.FullStep(), FactorCorrective()), tol=1e-9)
+    >>> r = ex.minimize(f, ex.NuclearBall(3.0), ex.Method(ex.gradients.Full(), ex.steps.FullStep(), FactorCorrective()), tol=1e-9)
     >>> abs(r.x).round(6)
     array([[2., 0., 0.],
            [0., 1., 0.],

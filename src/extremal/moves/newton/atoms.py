@@ -73,7 +73,8 @@ class AtomNewton(AtomMove):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
-    >>> r = ex.minimize(f, ex.LinfBall(0.5), ex.Method(ex.Growing(), ex.FullStep(), ex.AtomNewton()), tol=1e-9)
+    >>> method = ex.Method(ex.gradients.Growing(), ex.steps.FullStep(), ex.moves.AtomNewton())
+    >>> r = ex.minimize(f, ex.LinfBall(0.5), method, tol=1e-9)
     >>> r.x.round(6), r.n_iter
     (array([ 0.5,  0.4, -0.5]), 1)
     """

@@ -47,7 +47,7 @@ class BoxNewton(FlatMove):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
-    >>> r = ex.minimize(f, ex.Box(0.0, 0.5), ex.Method(ex.Growing(), ex.FullStep(), BoxNewton()), tol=1e-9)
+    >>> r = ex.minimize(f, ex.Box(0.0, 0.5), ex.Method(ex.gradients.Growing(), ex.steps.FullStep(), BoxNewton()), tol=1e-9)
     >>> r.x.round(6), r.n_iter
     (array([0.5, 0.4, 0. ]), 1)
     """

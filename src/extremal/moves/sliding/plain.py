@@ -74,7 +74,7 @@ class Sliding(FlatMove):
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.Sliding(beta=3.0, tol=0.01)
+    >>> ex.moves.Sliding(beta=3.0, tol=0.01)
     Sliding(beta=3.0, tol=0.01, limit=100000)
     """
 
@@ -125,7 +125,7 @@ class AcceleratedSliding(FlatMove):
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.AcceleratedSliding(beta=ex.PowerLaw(3.0, 2.0, -1.0), tol=0.01).limit
+    >>> ex.moves.AcceleratedSliding(beta=ex.laws.PowerLaw(3.0, 2.0, -1.0), tol=0.01).limit
     100000
     """
 
@@ -180,7 +180,7 @@ class DoubleSliding(FlatMove):
     Examples
     --------
     >>> import extremal as ex
-    >>> ex.DoubleSliding(beta=4.0, beta_y=2.0, tol=0.1).beta_y
+    >>> ex.moves.DoubleSliding(beta=4.0, beta_y=2.0, tol=0.1).beta_y
     2.0
     """
 

@@ -122,7 +122,8 @@ class WarmSliding(_Proximal):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
-    >>> r = ex.minimize(f, ex.Simplex(), ex.Method(ex.Saga(2), ex.FullStep(), ex.WarmSliding(beta=1.0)), tol=1e-9)
+    >>> method = ex.Method(ex.gradients.Saga(2), ex.steps.FullStep(), ex.moves.WarmSliding(beta=1.0))
+    >>> r = ex.minimize(f, ex.Simplex(), method, tol=1e-9)
     >>> r.x.round(6), len(r.atoms)
     (array([0.6, 0.4, 0. ]), 2)
     """
@@ -183,8 +184,8 @@ class AnchoredSliding(_Proximal):
     --------
     >>> import numpy as np, extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
-    >>> move = ex.AnchoredSliding(beta=1.0, lean=0.25, epoch=2)
-    >>> ex.minimize(f, ex.Simplex(), ex.Method(ex.Saga(2), ex.FullStep(), move), tol=1e-6).x.round(3)
+    >>> move = ex.moves.AnchoredSliding(beta=1.0, lean=0.25, epoch=2)
+    >>> ex.minimize(f, ex.Simplex(), ex.Method(ex.gradients.Saga(2), ex.steps.FullStep(), move), tol=1e-6).x.round(3)
     array([0.6, 0.4, 0. ])
     """
 

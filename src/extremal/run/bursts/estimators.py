@@ -178,7 +178,7 @@ def part(gradient: Gradient[Any]) -> BurstEstimator | None:
     Examples
     --------
     >>> import extremal as ex
-    >>> part(ex.Sarah(batch=10, p=0.1)).cost, part(ex.Full())
+    >>> part(ex.gradients.Sarah(batch=10, p=0.1)).cost, part(ex.gradients.Full())
     (2, None)
     """
     known = _KNOWN.get(type(gradient).__name__) if type(gradient).__module__.startswith("extremal.gradients.") else None
