@@ -182,11 +182,19 @@ def test_many_columns_go_by_products(monkeypatch):
     f = problem(ex.Logistic(), sparse=True)
     part, z = sliced(f, np.arange(1, 12)), f.margins(np.full(12, 0.1))
     H = part.hessian(z)
-    monkeypatch.setattr("extremal.objectives.column_blocks.RowBlock.most", 5)
+    monkeypatch.setattr("extremal.objectives.column_blocks.RowBlock.formed", False)
     products = part.hessian(z)
     assert not isinstance(products, np.ndarray)
     np.testing.assert_allclose(products.diagonal(), H.diagonal(), atol=1e-14)
     np.testing.assert_allclose(products @ np.arange(11.0), H @ np.arange(11.0), atol=1e-13)
+
+
+def test_sparse_rows_that_are_full_have_a_formed_hessian():
+    """Conjugate gradients lead nowhere on columns that are far from 0 and nearly the same (as in madelon)."""
+    rng = np.random.default_rng(0)
+    rows = sp.csr_array(480 + 20 * rng.standard_normal((700, 450)))
+    f = ex.LinearModel(ex.Logistic(), rows, np.where(rng.random(700) < 0.5, 1.0, -1.0))
+    assert ex.minimize(f, ex.L1Ball(2000.0)).converged
 
 
 def test_which_objectives_have_slices():
@@ -360,7 +368,7 @@ def test_a_sample_counts_its_rows():
 
 def test_every_product_with_a_hessian_counts(monkeypatch):
     f, asked = problem(ex.Logistic(), n=12_000, sparse=True), []
-    monkeypatch.setattr("extremal.objectives.column_blocks.RowBlock.most", 3)
+    monkeypatch.setattr("extremal.objectives.column_blocks.RowBlock.formed", False)
     matmul = hessians.Products.__matmul__
     monkeypatch.setattr(hessians.Products, "__matmul__", lambda self, u: asked.append(1) or matmul(self, u))
     r = ex.minimize(f, ex.L1Ball(1.0), ex.NewtonFW(parts=1), tol=1e-8)

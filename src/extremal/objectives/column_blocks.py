@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from extremal.objectives.slices import Slice, sliced
 from extremal.quadratic.simplex import is_definite
 from extremal.support import clock
 
-WIDE = 1500  # the same for dense rows
 MANY = 400  # columns from which on a Hessian of sparse rows is not formed
+WIDE = 1500  # the same for dense rows, and for sparse ones of which
+FULL = 0.25  # a share of all entries is stored
 FEW = 64  # columns up to which the master problem is solved by compiled steps
 SMALL = 2**20  # entries of dense columns, up to which these go to compiled loops; matrix products are faster from there on
 FAR = 20.0  # phi'^2 / phi'' of rows that are far out
@@ -35,7 +36,11 @@ class ColumnBlock(ABC):
 
     f: LinearModel
     W: np.ndarray
-    most: ClassVar[int] = MANY  # columns up to which Hessians are formed
+
+    @property
+    def formed(self) -> bool:
+        """Whether a Hessian is an array, and not known by its products."""
+        return len(self.W) <= MANY
 
     def of(self, f: Any) -> Slice:
         """The same coordinates of another objective."""
@@ -94,7 +99,7 @@ class ColumnBlock(ABC):
         Where the Hessian itself is known by its products only, there is always one, with |phi''| for phi''.
         """
         h, k = self._second(z, far, width), len(self.W)
-        if k <= self.most and ((h < 0).any() or self.f.n * float(k) ** 2 > ROOTED):
+        if self.formed and ((h < 0).any() or self.f.n * float(k) ** 2 > ROOTED):
             return None
         h = np.abs(h)
         total, R = float(h.sum()), np.zeros((0, k))
@@ -136,6 +141,12 @@ class ColumnBlock(ABC):
 class RowBlock(ColumnBlock):
     """Sparse rows: the entries of the columns W are copied once."""
 
+    @property
+    def formed(self) -> bool:
+        """Also of more columns if the rows are nearly full: their products cost as much as those of dense rows."""
+        k = len(self.W)
+        return k <= MANY or (k <= WIDE and len(self._entries[1]) >= FULL * self.f.n * k)
+
     @cached_property
     def _entries(self) -> tuple[np.ndarray, ...]:
         entries, (n, d) = self.f.data._entries, self.f.data.shape  # type: ignore[attr-defined]
@@ -163,7 +174,7 @@ class RowBlock(ColumnBlock):
     def gram(self, h: np.ndarray) -> Any:
         """Row by row: the sum over rows of the squared number of their entries in W; products only for many columns."""
         k, h, kernel, entries = len(self.W), locked(h), _kernels().gram, self._entries
-        if k > self.most:
+        if not self.formed:
             return Products(entries, h, k)
 
         def part(first: int, last: int) -> tuple[float, np.ndarray]:
@@ -179,7 +190,10 @@ class RowBlock(ColumnBlock):
 class ArrayBlock(ColumnBlock):
     """A dense array: the columns W are copied, block by block as they are needed."""
 
-    most = WIDE
+    @property
+    def formed(self) -> bool:
+        """Matrix products are fast."""
+        return len(self.W) <= WIDE
 
     def _rows(self) -> tuple[np.ndarray, ...] | None:
         return None if self.f.n * len(self.W) > SMALL else self._listed
@@ -206,11 +220,11 @@ class ArrayBlock(ColumnBlock):
 
     def _about(self, h: np.ndarray, mean: np.ndarray, v: np.ndarray) -> Any:
         """The same from columns without their mean, where differences do not cancel."""
-        return super()._about(h, mean, v) if len(self.W) > self.most else self.gram(h, mean)
+        return self.gram(h, mean) if self.formed else super()._about(h, mean, v)
 
     def gram(self, h: np.ndarray, mean: Any = None) -> Any:
         """By blocks of rows, as products of matrices: n |W|^2 multiplications; products only for many columns."""
-        if len(self.W) > self.most:
+        if not self.formed:
             return Whole(self, h)
         data, total = self.f.data, np.zeros((len(self.W),) * 2)
         root = np.sqrt(h).astype(data.dtype, copy=False)
