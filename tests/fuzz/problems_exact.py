@@ -204,7 +204,7 @@ def gap_of(region: Region, x: np.ndarray, look: Look) -> tuple[float, float, flo
         there = total(g * s)
     d, D = len(x), region.C.diameter
     rough = EPS * math.sqrt(d) * float(total(np.abs(g * x)) + abs(there))
-    slack = 8 * rough + float(length(look.grad_error)) * D
+    slack = 8 * rough + float(length(look.grad_error)) * D + float(np.finfo(np.float64).tiny)  # below are no digits
     if region.least is None:
         slack += 1e-8 * (abs(float(here)) + abs(float(there)) + float(length(g)) * D)
     return float(here - there), slack, rough / 4 + float(length(look.floor)) * D / 2

@@ -35,7 +35,20 @@ def test_random_problems_keep_every_promise(part):
 
 
 @pytest.mark.parametrize(
-    ("seed", "index"), [(202, 932), (202, 1153), (202, 2055), (202, 3844), (303, 363), (303, 1229), (303, 167), (606, 1004)]
+    ("seed", "index"),
+    [
+        (202, 932),
+        (202, 1153),
+        (202, 2055),
+        (202, 3844),
+        (303, 363),
+        (303, 1229),
+        (303, 167),
+        (606, 1004),
+        (707, 142),
+        (707, 1334),
+        (707, 1475),
+    ],
 )
 def test_problems_that_were_not_solved_once(seed, index):
     """Parts of a gradient that cancel, gaps beyond float64, steps to the boundary, atoms that were left out too early."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from extremal.checks import NonFiniteError
 from extremal.data.base import Data
 
 
@@ -13,14 +14,18 @@ def lambda_max(A: Data, weights: np.ndarray | None = None) -> float:
     if not A.row_norms2().any():
         return 0.0
     w = 1.0 if weights is None else weights.astype(A.dtype, copy=False)
-    if d <= 64:
-        columns = [A.tdot(w * A.dot(e)).astype(np.float64) for e in np.eye(d, dtype=A.dtype)]
-        return max(0.0, float(np.linalg.eigvalsh(np.array(columns))[-1]))
-
-    from scipy.sparse.linalg import LinearOperator, eigsh  # imported when first needed: it takes long
 
     def gram(v: np.ndarray) -> np.ndarray:
-        return A.tdot(w * A.dot(v.reshape(-1).astype(A.dtype))).astype(np.float64)
+        found = A.tdot(w * A.dot(v.reshape(-1).astype(A.dtype))).astype(np.float64)
+        if not np.isfinite(found).all():
+            raise NonFiniteError("the squares of the rows' entries are too large to work with")
+        return found
+
+    if d <= 64:
+        columns = np.array([gram(e) for e in np.eye(d, dtype=A.dtype)])
+        return max(0.0, float(np.linalg.eigvalsh(columns)[-1]))
+
+    from scipy.sparse.linalg import LinearOperator, eigsh  # imported when first needed: it takes long
 
     operator = LinearOperator((d, d), matvec=gram, dtype=np.float64)  # pyright: ignore
     v0 = np.random.default_rng(0).standard_normal(d)

@@ -188,7 +188,7 @@ def _core_step(
         u, s, vt = u[:, s > 0], s[s > 0], vt[s > 0]
         D = (u * s) @ vt - frame.x
         length, slope = float(np.linalg.norm(D)), float(np.vdot(frame.g, D))
-        if slope >= -EPS * abs(value):
+        if slope >= -EPS * abs(value) or length**2 == 0:
             break
         place = problem.at(problem.balanced(Decomposition(frame.left @ u, s, frame.right @ vt.T)))
         bend = 2 * (place.value - value - slope) / length**2
