@@ -72,6 +72,21 @@ def phase_of(estimate: Estimate) -> Phase | None:
     return getattr(estimate, "phase", None)
 
 
+def value_of(estimate: Estimate) -> float | None:
+    """f, or the mean of the sample, at x; None of an estimator that does not compute it with the gradient."""
+    return getattr(estimate, "value", None)
+
+
+def margins_of(estimate: Estimate) -> np.ndarray | None:
+    """The margins at x, of the sample or of all rows; None of an estimator that does not keep them."""
+    return getattr(estimate, "z", None)
+
+
+def sample_of(estimate: Estimate) -> Objective | None:
+    """The sample whose gradient g is, as an objective; None of an estimator that has none."""
+    return getattr(estimate, "model", None)
+
+
 E = TypeVar("E", bound=Estimate)
 
 

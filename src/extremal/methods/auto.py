@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from extremal.methods.base import Budget, Card, Method, Recipe
-from extremal.objectives.base import Objective
+from extremal.objectives.base import Objective, is_factored, manifold_of
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.on_columns import has_slices
 from extremal.points.manifolds import Euclidean
@@ -98,8 +98,8 @@ def _special(f: Any, C: ConvexSet) -> Choice | None:
         from extremal.methods.affine import MostFW  # here and below: methods are imported by those who need them
 
         return Choice(MostFW(), "the set is cut by bounds that its oracle does not know")
-    manifold = getattr(f, "manifold", Euclidean())
-    if manifold != Euclidean():
+    manifold = manifold_of(f)
+    if manifold not in (None, Euclidean()):
         from extremal.gradients.full import Full
         from extremal.moves.geodesic import GeodesicMove
         from extremal.steps.schedules import OpenLoop
@@ -128,7 +128,7 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
 
 def _learnt(f: Any, C: ConvexSet) -> Choice | None:
     """Few coordinates, and no second derivatives."""
-    if math.prod(f.shape) > LEARNT or (C.matrix_free and getattr(f, "factored", False)):
+    if math.prod(f.shape) > LEARNT or (C.matrix_free and is_factored(f)):
         return None
     from extremal.methods.newton import NewtonFW
 

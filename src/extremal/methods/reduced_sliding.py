@@ -15,7 +15,7 @@ from extremal.gradients.svrg import Svrg
 from extremal.methods.base import Budget, Card, Method, check_parts
 from extremal.moves.sliding.prox import Probe, shares
 from extremal.moves.sliding.warm import AnchoredSliding, WarmSliding
-from extremal.objectives.base import Objective
+from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.linear import LinearModel
 from extremal.sets.base import ConvexSet, Projectable
 from extremal.steps.schedules import FullStep
@@ -142,7 +142,7 @@ class VRSliding:
             raise InputError(f'`VRSliding(oracle="project")`: {C} has no projection; "lmo" does without')
         if self.oracle == "lmo" or not isinstance(C, Projectable):
             return None
-        cheap = not C.matrix_free or (math.prod(f.shape) <= SMALL and not getattr(f, "factored", False))
+        cheap = not C.matrix_free or (math.prod(f.shape) <= SMALL and not is_factored(f))
         return C if cheap or self.oracle == "project" else None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient, Steps
-from extremal.objectives.base import Objective
+from extremal.objectives.base import Objective, manifold_of
 from extremal.points.active import ActiveSet
 from extremal.points.manifolds import Euclidean, Manifold
 from extremal.points.vertex import Vertex
@@ -36,8 +36,8 @@ class Oracle(Protocol):
 
 def check_place(manifold: Manifold, f: Any) -> None:
     """Refuse an objective with gradients of another place; one that does not say is trusted."""
-    wanted = getattr(f, "manifold", manifold)
-    if wanted != manifold:
+    wanted = manifold_of(f)
+    if wanted not in (None, manifold):
         raise InputError(f"gradients of {type(f).__name__} are tangent vectors of {wanted}: move there, got {manifold}")
 
 
@@ -49,6 +49,7 @@ class Point:
     query: np.ndarray  # where the next gradient is wanted; x itself, except for accelerated moves
     steps: Steps = ()  # the (eta, s) that led here from the previous point, so that margins can follow
     active: ActiveSet | None = None  # the atoms that x is a combination of, if the move keeps them
+    memory: Any = None  # the model that led here, of moves that use it again
 
 
 P = TypeVar("P", bound=Point)

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from extremal.points.composed import Chord
+from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
 Rows = np.ndarray | None  # indices of components; None means all of them
@@ -49,3 +50,13 @@ class Objective(Protocol):
     def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray: ...  # f_i(x) for i in idx
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment: ...
     def ready(self) -> None: ...  # whatever takes long once: the solver asks for it before its clock starts
+
+
+def manifold_of(f: object) -> Manifold | None:
+    """The manifold that gradients of f are tangent vectors of; None of an objective that does not say."""
+    return getattr(f, "manifold", None)
+
+
+def is_factored(f: object) -> bool:
+    """Whether f asks for matrices in factors: those of `Entries` do."""
+    return bool(getattr(f, "factored", False))

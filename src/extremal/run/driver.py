@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
+from extremal.gradients.base import value_of
 from extremal.methods.base import Budget, Method
 from extremal.objectives.base import Objective
 from extremal.points.iterates import answer, wide
@@ -272,7 +273,7 @@ class _Run:
             return found
         if self.tight is not None and not found.meets(self.tol, self.atol) and self._as_good(self.tight, found):
             found = self.tight
-        value = getattr(first.estimate, "value", None) if first.exact else None
+        value = value_of(first.estimate) if first.exact else None
         first.calls.certificate_values += self.f.n if value is None else 0
         slack = found.gap if self.f.convex and found.meets(self.tol, self.atol) else 0.0  # nothing is better by more than that
         if (self.f.value(wide(first.x)) if value is None else value) >= found.value - slack:

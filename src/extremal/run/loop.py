@@ -10,11 +10,11 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
-from extremal.gradients.base import Estimate
+from extremal.gradients.base import Estimate, value_of
 from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.names import as_recipe
 from extremal.moves.base import Move, Point
-from extremal.objectives.base import Objective
+from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.sampling import Sampler
 from extremal.points.active import ActiveSet
@@ -86,7 +86,7 @@ class State:
         (1.5, 0)
         """
         if self.exact and self.f.dtype == np.float64:
-            known = getattr(self.estimate, "value", None)  # of estimators that compute it with the gradient
+            known = value_of(self.estimate)  # of estimators that compute it with the gradient
             value, g = self.f.inner.value(self.x) if known is None else known, self.g
             self.calls.certificate_values += self.f.n if known is None else 0
         else:
@@ -222,7 +222,7 @@ def _draws_sets(gradient: Any) -> bool:
 def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x0: Any) -> Point:
     C, given = oracle.inner, move.first(oracle) if x0 is None else x0
     atoms = given if isinstance(given, ActiveSet) else None
-    factored = C.matrix_free and getattr(f, "factored", False)  # neither needs the whole matrix
+    factored = C.matrix_free and is_factored(f)  # neither needs the whole matrix
     x = start(call, given if atoms is None else atoms.point, f.dtype, factored)
     if x.shape != f.shape:
         raise InputError(f"`{call}(x0=...)` must have shape {f.shape}, got {x.shape}")

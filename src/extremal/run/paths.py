@@ -11,6 +11,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.gradients.base import sample_of, value_of
 from extremal.methods.base import Recipe
 from extremal.objectives.base import Objective
 from extremal.points.iterates import farthest, freeze
@@ -112,13 +113,12 @@ def _resumed(setup: Setup, last: State) -> Setup:
         return setup
     same = point.x.shape == last.x.shape and np.array_equal(np.asarray(point.x), np.asarray(last.x))
     kept: dict[str, Any] = {"active": last.point.active} if same and point.active is not None and _all_inside(setup, last) else {}
-    memory = getattr(last.point, "memory", None)
+    memory = last.point.memory
     if memory is not None:
         fresh = {"gap": np.inf, "least": np.inf, "idle": 0}  # f is larger over smaller sets: that is no lack of progress
         kept["memory"] = replace(memory, **fresh, part=memory.part.of(setup.f))
-    model = getattr(last.estimate, "model", None)
-    estimate = last.estimate if same and last.exact and hasattr(last.estimate, "value") else None
-    if model is not None and estimate is not None:
+    estimate = last.estimate if same and last.exact and value_of(last.estimate) is not None else None
+    if estimate is not None and sample_of(estimate) is not None:
         estimate = replace(estimate, model=setup.f)  # type: ignore[type-var]
         freeze(estimate.g)
     return replace(setup, point=replace(point, **kept), estimate=estimate)

@@ -32,13 +32,6 @@ MANY = 100  # atoms, and three for each coordinate, that are kept
 
 
 @dataclass(frozen=True)
-class AtomsMemoryPoint(AtomsPoint):
-    """A point with its atoms and the quadratic model that led there."""
-
-    memory: Memory | None = None
-
-
-@dataclass(frozen=True)
 class AtomNewton(AtomMove):
     """A Newton step over any set with a linear minimisation oracle, for sums of few coordinates.
 
@@ -95,17 +88,12 @@ class AtomNewton(AtomMove):
         """The set's own starting point: far out, where vertices are, losses may be flat."""
         return C.start()
 
-    def start(self, x0: np.ndarray) -> AtomsMemoryPoint:
-        """x^0, an atom."""
-        start = super().start(x0)
-        return AtomsMemoryPoint(start.x, start.query, active=start.active)
-
-    def advance(self, k: int, f: Any, C: Any, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsMemoryPoint:
+    def advance(self, k: int, f: Any, C: Any, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
-        memory, shape = self._model(at, getattr(point, "memory", None)), point.x.shape
+        memory, shape = self._model(at, point.memory), point.x.shape
         if memory.tired:
-            return AtomsMemoryPoint(point.x, point.query, active=point.atoms, memory=memory)
+            return AtomsPoint(point.x, point.query, active=point.atoms, memory=memory)
 
         known, begin = point.atoms, np.zeros(0)  # one model begins where the last one ended
 
@@ -130,7 +118,7 @@ class AtomNewton(AtomMove):
         x = freeze(x.reshape(shape).astype(point.x.dtype, copy=False))
         x = point.x if np.array_equal(x, point.x) else x  # the same: there is nothing more to be won
         atoms = atoms if len(atoms) <= MANY + 3 * x.size else ActiveSet.at(DenseVertex(x))
-        return AtomsMemoryPoint(x, x, active=atoms, memory=memory.after(found))
+        return AtomsPoint(x, x, active=atoms, memory=memory.after(found))
 
     def _model(self, at: NewtonState, old: Memory | None) -> Memory:
         """The quadratic model of the last step if it is still good, or a new one."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
-from extremal.moves.base import FlatMove
+from extremal.moves.base import FlatMove, Point
 from extremal.moves.newton.model import Memory, NewtonState
-from extremal.moves.newton.spikes import FAR_LONGEST, INNER, NewtonPoint, check_dense
+from extremal.moves.newton.spikes import FAR_LONGEST, INNER, check_dense
 from extremal.objectives.base import Objective
 from extremal.objectives.on_columns import sliced
 from extremal.quadratic.box import BoxQuadratic
@@ -64,11 +64,11 @@ class BoxNewton(FlatMove):
         lower, upper = C.limits()
         return np.clip(np.zeros_like(C.start()), lower, upper)
 
-    def start(self, x0: np.ndarray) -> NewtonPoint:
+    def start(self, x0: np.ndarray) -> Point:
         """x^0."""
-        return NewtonPoint(x0, x0)
+        return Point(x0, x0)
 
-    def advance(self, k: int, f: Any, C: Any, point: NewtonPoint, estimate: Estimate, step: Step) -> NewtonPoint:
+    def advance(self, k: int, f: Any, C: Any, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
         lower, upper = (np.broadcast_to(a, point.x.shape).reshape(-1).astype(np.float64) for a in C.limits())
@@ -90,7 +90,7 @@ class BoxNewton(FlatMove):
                 x = np.clip(x, lower, upper)
             memory = memory.after(found)
         x = point.x if memory is not None and memory.tired else at.moved(point.x, x, memory)
-        return NewtonPoint(x, x, memory=memory)
+        return Point(x, x, memory=memory)
 
     def _model(self, at: NewtonState, memory: Memory | None, lower: np.ndarray, upper: np.ndarray) -> Memory | None:
         """The quadratic model of the last step if it is still good, or a new one; None if nothing can move."""

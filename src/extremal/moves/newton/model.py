@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from extremal.gradients.base import margins_of, sample_of, value_of
 from extremal.moves.newton.search import HALVINGS, UNSEEN, armijo
 from extremal.objectives.on_columns import Slice
 from extremal.objectives.secants import Secants
@@ -136,9 +137,10 @@ class NewtonState:
     @classmethod
     def of(cls, f: Any, C: Any, x: np.ndarray, estimate: Any) -> NewtonState:
         """From the estimate, and what it does not know from f; one LMO."""
-        f = getattr(estimate, "model", f) if f.columns else Secants(f)
-        z = estimate.z if hasattr(estimate, "z") else f.margins(x)
-        value = estimate.value if hasattr(estimate, "value") else f.between(z, z).value(0.0)
+        f = (sample_of(estimate) or f) if f.columns else Secants(f)
+        z, value = margins_of(estimate), value_of(estimate)
+        z = f.margins(x) if z is None else z
+        value = f.between(z, z).value(0.0) if value is None else value
         flat, g = (a.reshape(-1).astype(np.float64, copy=False) for a in (x, estimate.g))
         s = C.lmo(estimate.g)
         return cls(f, flat, g, z, value, float(g @ flat), C.gap(x, estimate.g, s), s, estimate.exact)

@@ -12,7 +12,7 @@ from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Gradient
 from extremal.moves.base import FlatMove, Point
 from extremal.moves.newton.model import Memory, NewtonState, Root
-from extremal.objectives.base import Objective
+from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.column_blocks import FEW, SHORT
 from extremal.objectives.on_columns import sliced
 from extremal.quadratic.simplex import ROUNDS, Quadratic
@@ -25,13 +25,6 @@ EARLY = 10  # rounds that the quadratic problem may take while the gap is larger
 FAR_ROUNDS, FAR_LONGEST = 4, 15  # the same of problems that are solved by products with the Hessian, and iterations of a round
 INNER = 0.01  # share of the gap that the quadratic problem may leave
 GROWTH, SAMPLED = (2, 50), (1, 20)  # coordinates that may come in at once: times those in use, or so many; while g is a sample's
-
-
-@dataclass(frozen=True)
-class NewtonPoint(Point):
-    """A point with the quadratic model that led there."""
-
-    memory: Memory | None = None
 
 
 @dataclass(frozen=True)
@@ -77,11 +70,11 @@ class SpikeNewton(FlatMove):
         start = C.start()
         return C.lmo(np.zeros_like(start)).to_array() if np.count_nonzero(start) > WIDE else start
 
-    def start(self, x0: np.ndarray) -> NewtonPoint:
+    def start(self, x0: np.ndarray) -> Point:
         """x^0."""
-        return NewtonPoint(x0, x0)
+        return Point(x0, x0)
 
-    def advance(self, k: int, f: Any, C: Any, point: NewtonPoint, estimate: Estimate, step: Step) -> NewtonPoint:
+    def advance(self, k: int, f: Any, C: Any, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
         spikes = spikes_of(C)
@@ -93,7 +86,7 @@ class SpikeNewton(FlatMove):
             memory = self._model(at, point.memory, spikes, GROWTH if estimate.exact else SAMPLED)
             x, memory = self._step(at, memory, spikes)
         x = point.x if memory is not None and memory.tired else at.moved(point.x, x, memory)
-        return NewtonPoint(x, x, memory=memory)
+        return Point(x, x, memory=memory)
 
     def _step(self, at: NewtonState, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
         """x after a Newton step on the model's coordinates; after several, by compiled loops, if these are few."""
@@ -146,7 +139,7 @@ class SpikeNewton(FlatMove):
 
 def check_dense(call: str, f: Any, C: ConvexSet) -> None:
     """Refuse iterates that are no arrays."""
-    if C.matrix_free and getattr(f, "factored", False):
+    if C.matrix_free and is_factored(f):
         raise InputError(f"{call} needs iterates that are arrays, got matrices in factors over {C}: LowRankFW takes these")
 
 

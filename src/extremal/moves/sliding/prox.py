@@ -11,7 +11,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.moves.base import Oracle
-from extremal.objectives.base import Objective
+from extremal.objectives.base import Objective, is_factored
 from extremal.points.active import ActiveSet, rebuild
 from extremal.points.iterates import freeze, inner, toward
 from extremal.points.vertex import Vertex
@@ -169,7 +169,7 @@ def check_place(call: str, onto: ConvexSet | None, f: Objective, C: ConvexSet) -
     """Refuse a projection onto another set, or of matrices that are never formed."""
     if onto is not None and onto.on(f.shape) != C:
         raise InputError(f"`{call}(onto=...)` must be the set of the run, {C}, got {onto}")
-    if onto is not None and C.matrix_free and getattr(f, "factored", False):
+    if onto is not None and C.matrix_free and is_factored(f):
         raise InputError(f"`{call}(onto=...)`: matrices in factors are not projected; leave it out for steps by the oracle alone")
 
 
