@@ -111,7 +111,7 @@ def _special(f: Any, C: ConvexSet) -> Choice | None:
 def _newton(f: Any, C: ConvexSet) -> Choice | None:
     """Linear models with second derivatives."""
     d = math.prod(f.shape)
-    if not has_slices(f) or (f.deriv_shape and type(C).__name__ == "NuclearBall" and d > SMALL):
+    if not has_slices(f) or (f.deriv_shape and C.by_factors and d > SMALL):
         return None
     from extremal.methods.newton import NewtonFW
     from extremal.moves.newton.spikes import spikes_of
@@ -137,7 +137,7 @@ def _learnt(f: Any, C: ConvexSet) -> Choice | None:
 
 def _low_rank(f: Any, C: ConvexSet) -> Choice | None:
     """Matrices of small nuclear norm."""
-    if type(C).__name__ != "NuclearBall" or not isinstance(f, LinearModel):
+    if not C.by_factors or not isinstance(f, LinearModel):
         return None
     from extremal.methods.low_rank import LowRankFW
 

@@ -37,6 +37,7 @@ class ConvexSet(ABC):
     """
 
     matrix_free: ClassVar[bool] = False  # whether ``lmo`` takes gradients that are known by products only
+    by_factors: ClassVar[bool] = False  # whether `LowRankFW` corrects its points by their factors
 
     shape: tuple[int, ...] | None  # shape of the set's points, None as long as it is open
     _fits = None  # of a set of open shape: the last shape that was asked about and fits

@@ -12,7 +12,7 @@ import numpy as np
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
-from extremal.kernels.codes import FILL, SHIFT, TABLE
+from extremal.kernels.codes import ORACLES, SHIFT, TABLE
 from extremal.kernels.views import locked
 from extremal.losses.margin import compiled
 from extremal.methods.base import Method
@@ -22,9 +22,9 @@ from extremal.objectives.linear import LinearModel
 from extremal.objectives.sampling import Sampler
 from extremal.points.iterates import freeze
 from extremal.run.bursts.estimators import NONE, BurstEstimator, part
-from extremal.run.bursts.sets import Vertices, vertices
 from extremal.run.counted_set import CountedSet
 from extremal.run.counting import CountedObjective
+from extremal.sets.compiled import CompiledOracle, compiled_oracle
 from extremal.steps.scaled import schedule
 
 
@@ -39,7 +39,7 @@ class Reach:
 
 def make(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -> Burst | None:
     """A burst for this run, or None if one of its parts has no compiled form."""
-    model, known, estimator, steps = f.inner, vertices(C.inner), part(method.gradient), schedule(method.step)
+    model, known, estimator, steps = f.inner, compiled_oracle(C.inner), part(method.gradient), schedule(method.step)
     if known is None or estimator is None or steps is None or type(method.move) is not VertexMove:
         return None
     in_memory = type(model) is LinearModel and type(model.data) in (CSR, Dense) and not model.deriv_shape
@@ -58,7 +58,7 @@ class Burst:
     """
 
     def __init__(
-        self, f: CountedObjective, C: CountedSet, known: Vertices, estimator: BurstEstimator, steps: Any, sampler: Sampler
+        self, f: CountedObjective, C: CountedSet, known: CompiledOracle, estimator: BurstEstimator, steps: Any, sampler: Sampler
     ):
         self.f, self.C, self.part, self.steps, self.sampler = f, C, estimator, steps, sampler
         self._shown: tuple[Any, Any] = None, None  # the point and the estimate that the loop was given last
@@ -70,12 +70,12 @@ class Burst:
         entries = _entries(model.data) if sparse else (empty, empty, model.data._A)
         self._problem = *map(locked, (*entries, model.y)), *(compiled(model.loss) or ())
         bounds = (np.ascontiguousarray(np.atleast_1d(a).reshape(-1), np.float64) for a in (known.lower, known.upper))
-        self._set = estimator.kind, known.code, float(known.size), *map(locked, bounds)
+        self._set = estimator.kind, ORACLES[known.kind], float(known.size), *map(locked, bounds)
         self._empty = np.zeros(0, f.dtype)
         self._scales = np.ones(3)  # xi, sigma, iterations made
         self._v, self._G = np.empty(d), np.empty((d, 2), order="C" if sparse else "F")
         self._s = NONE if known.single else np.empty(d)
-        self._order = np.empty(d, np.int64) if known.code == FILL else empty
+        self._order = np.empty(d, np.int64) if known.kind == "fill" else empty
         self._b = b
         self._old, self._last = np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
         blocks = -(-d >> SHIFT) if known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE) else 0

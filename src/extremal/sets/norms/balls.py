@@ -12,7 +12,8 @@ from extremal.points.plain import Coordinate, DenseVertex
 from extremal.sets.answers import float_of, peak, signs, unit
 from extremal.sets.arguments import number, positive_numbers
 from extremal.sets.base import Spikes, refuse_non_finite
-from extremal.sets.norms.base import NormBall, ProjectableBall
+from extremal.sets.compiled import CompiledOracle
+from extremal.sets.norms.base import NormBall, ProjectableBall, p_norm
 from extremal.sets.simplices.bounds import shrunk
 
 
@@ -64,6 +65,10 @@ class L1Ball(ProjectableBall):
     def spikes(self) -> Spikes | None:
         """-radius e_j and radius e_j, around 0."""
         return Spikes(-self.radius, self.radius, origin=True) if self.centre is None else None
+
+    def compiled(self) -> CompiledOracle | None:
+        """The oracle of compiled loops, around 0."""
+        return CompiledOracle("peak", self.radius) if self.centre is None else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,6 +169,11 @@ class LinfBall(ProjectableBall):
         centre = np.asarray(0.0 if self.centre is None else self.centre)
         return centre - self.radius, centre + self.radius
 
+    def compiled(self) -> CompiledOracle:
+        """The oracle of compiled loops."""
+        centre = 0.0 if self.centre is None else self.centre
+        return CompiledOracle("corner", lower=centre - self.radius, upper=centre + self.radius)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LpBall(NormBall):
@@ -205,7 +215,7 @@ class LpBall(NormBall):
         self._fix(p=number("LpBall", "p", self.p, "a number of at least 1 (math.inf is one)", lambda p: p >= 1))
 
     def _norm(self, a: np.ndarray) -> float:
-        return _p_norm(a, self.p)
+        return p_norm(a, self.p)
 
     def _extreme(self, g: np.ndarray) -> DenseVertex | Coordinate:
         if self.p == math.inf:
@@ -215,7 +225,7 @@ class LpBall(NormBall):
         if self.p == 1 or top == 0:
             return first
         t = (np.abs(g.astype(np.float64)) / top) ** (1 / (self.p - 1))
-        t *= self.radius / _p_norm(t, self.p)
+        t *= self.radius / p_norm(t, self.p)
         return DenseVertex(np.where(g > 0, -t, t).astype(float_of(g), copy=False))
 
     def _reach(self) -> float:
@@ -282,8 +292,6 @@ class WeightedL1Ball(ProjectableBall):
         reach = self.radius / self.weights.reshape(-1)
         return Spikes(-reach, reach, origin=True) if self.centre is None else None
 
-
-def _p_norm(a: np.ndarray, p: float) -> float:
-    """(sum_j a_j^p)^(1/p), for a >= 0 that is not 0."""
-    top = float(a.max())
-    return top if p == math.inf else top * float(((a / top) ** p).sum()) ** (1 / p)
+    def compiled(self) -> CompiledOracle | None:
+        """The oracle of compiled loops, around 0."""
+        return CompiledOracle("weighted", self.radius, self.weights) if self.centre is None else None

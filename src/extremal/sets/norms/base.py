@@ -132,3 +132,9 @@ class ProjectableBall(NormBall):
         c = np.zeros(()) if self.centre is None else self.centre
         y = checks.finite(f"{type(self).__name__}.project", "x", np.asarray(x, np.float64)) - c
         return np.array(x if self.norm(y) <= self.radius else c + self._nearest(y), kind)
+
+
+def p_norm(a: np.ndarray, p: float) -> float:
+    """(sum_j a_j^p)^(1/p), for a >= 0 that is not 0."""
+    top = float(a.max())
+    return top if p == math.inf else top * float(((a / top) ** p).sum()) ** (1 / p)

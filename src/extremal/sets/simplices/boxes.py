@@ -15,6 +15,7 @@ from extremal.points.plain import DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.compiled import CompiledOracle
 from extremal.sets.simplices import bounds
 
 
@@ -42,6 +43,12 @@ class BudgetSet(ConvexSet):
         x = np.broadcast_to(lower, g.shape).copy()
         x.flat[indices] += values
         return DenseVertex(np.minimum(x, upper, out=x))
+
+    def compiled(self) -> CompiledOracle:
+        """The oracle of compiled loops; a class that has this one says so."""
+        lower, upper, total = self._limits
+        amount = total - float(np.broadcast_to(lower, self.shape or np.shape(lower)).sum())
+        return CompiledOracle("fill", amount, lower, upper)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """lower <= x <= upper, up to tol times an entry's size, and sum x = total, up to tol times the largest sum |x_j|."""
@@ -141,6 +148,8 @@ class CappedSimplex(BudgetSet):
     total: float = 1.0
     shape: tuple[int, ...] | None = None
 
+    compiled = BudgetSet.compiled
+
     def __post_init__(self):
         total = checks.positive("CappedSimplex", "total", self.total)
         cap = numbers("CappedSimplex", "cap", self.cap, infinite=True)
@@ -190,6 +199,8 @@ class Hypersimplex(BudgetSet):
     scale: float = 1.0
     shape: tuple[int, ...] | None = None
 
+    compiled = BudgetSet.compiled
+
     def __post_init__(self):
         self._fix(scale=checks.positive("Hypersimplex", "scale", self.scale))
         most = None if self.shape is None else math.prod(self.shape)
@@ -236,6 +247,8 @@ class BudgetBox(BudgetSet):
     upper: Any
     total: float
     shape: tuple[int, ...] | None = None
+
+    compiled = BudgetSet.compiled
 
     def __post_init__(self):
         lower, upper = (numbers("BudgetBox", name, getattr(self, name)) for name in ("lower", "upper"))

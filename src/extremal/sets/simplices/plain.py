@@ -15,6 +15,7 @@ from extremal.points.vertex import Vertex
 from extremal.sets.answers import float_of
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, Spikes, refuse_non_finite
+from extremal.sets.compiled import CompiledOracle
 from extremal.sets.simplices import bounds
 
 
@@ -83,6 +84,10 @@ class Simplex(ConvexSet):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0."""
         return bounds.longest_step(x, s.to_array() - a.to_array())
+
+    def compiled(self) -> CompiledOracle:
+        """The oracle of compiled loops."""
+        return CompiledOracle("least", self.total)
 
     def spikes(self) -> Spikes:
         """total e_j."""
@@ -161,6 +166,10 @@ class UnitSimplex(ConvexSet):
         d = (s.to_array() - a.to_array()).reshape(-1)
         return bounds.longest_step(self._with_slack(x), np.append(d, -d.sum()))
 
+    def compiled(self) -> CompiledOracle:
+        """The oracle of compiled loops."""
+        return CompiledOracle("unit", self.total)
+
     def spikes(self) -> Spikes:
         """total e_j and 0."""
         return Spikes(0.0, self.total, origin=True)
@@ -234,6 +243,10 @@ class Box(ConvexSet):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with lower <= x + t (s - a) <= upper."""
         return bounds.longest_step(x, s.to_array() - a.to_array(), self.lower, self.upper)
+
+    def compiled(self) -> CompiledOracle:
+        """The oracle of compiled loops."""
+        return CompiledOracle("corner", lower=self.lower, upper=self.upper)
 
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
         """lower and upper."""

@@ -68,6 +68,7 @@ class NuclearBall(ConvexSet):
     """
 
     matrix_free: ClassVar[bool] = True
+    by_factors: ClassVar[bool] = True
 
     radius: float
     shape: tuple[int, ...] | None = field(default=None, kw_only=True)

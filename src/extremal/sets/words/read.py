@@ -7,6 +7,7 @@ one region (regions); docs/constraints.md shows every form.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -104,11 +105,17 @@ def _piece(part: Any, radius: Any, features: Features) -> Piece:
     if isinstance(part, dict):
         scipy_like = part and all(key in KEYS for key in part) and not set(part) & set(features.known)
         return by_matrices(part, features) if scipy_like else by_feature(part, features)
-    if type(part).__name__ in ("Bounds", "LinearConstraint") and hasattr(part, "lb"):
+    if _is_scipy(part):
         return by_scipy(part, features)
     if isinstance(part, tuple) and len(part) == 2 and (is_sparse(part[0]) or np.ndim(part[0]) in (1, 2)):
         return by_matrices(part, features)
     raise refused(part, f"it is a {type(part).__name__}, of which nothing is known")
+
+
+def _is_scipy(part: object) -> bool:
+    """Whether it is a constraint of scipy's; nobody has one who has not imported that, which takes long."""
+    optimize = sys.modules.get("scipy.optimize")
+    return optimize is not None and isinstance(part, (optimize.Bounds, optimize.LinearConstraint))
 
 
 @dataclass(frozen=True)
