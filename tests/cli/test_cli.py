@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import extremal as ex
 from extremal.cli import progress, solving
-from extremal.cli.app import app
+from extremal.cli.commands import app
 from extremal.files import models
 from extremal.kernels.jit import KEPT
 from extremal.losses.named import FORMS

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import extremal as ex
 from extremal.cli import solving
-from extremal.cli.app import app
+from extremal.cli.commands import app
 from extremal.files import outputs
 from extremal.files.models import load_model
 from extremal.files.outputs import WriteError, cells, printable, terminal, to_json, whole
