@@ -6,13 +6,14 @@ import functools
 import os
 import sys
 import threading
+import types
 
 import pytest
 from cases import optimum
 from hypothesis import settings
 from server import TINY, Server
 
-from extremal.files import datasets, downloads
+from extremal.files import datasets
 from extremal.support import clock
 
 settings.register_profile("extremal", derandomize=True, deadline=None, max_examples=60, database=None)
@@ -69,9 +70,9 @@ def user(tmp_path, monkeypatch):
 
 @pytest.fixture
 def waits(monkeypatch):
-    """The waits between attempts, which are not made."""
+    """The waits of pooch between attempts, which are not made."""
     waited = []
-    monkeypatch.setattr(downloads, "sleep", waited.append)
+    monkeypatch.setattr("pooch.core.time", types.SimpleNamespace(sleep=waited.append))
     return waited
 
 

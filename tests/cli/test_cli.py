@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import extremal as ex
 from extremal.cli import progress, solving
-from extremal.cli.app import app
+from extremal.cli.commands import app
 from extremal.files import models
 from extremal.kernels.jit import KEPT
 from extremal.losses.named import FORMS
@@ -364,9 +364,9 @@ def test_what_does_not_fit_is_one_line(data, args, words):
 
 def test_features_that_no_memory_can_hold(data, monkeypatch):
     Path("wide").write_text("1 1:1\n-1 2147483647:1\n")
-    monkeypatch.setattr(solving, "available_memory", lambda: 10**9)
+    monkeypatch.setattr(solving, "free_memory", lambda: 10**9)
     refused(run("solve", "wide", "--set", "l1:1"), "wide: 2147483647 features are more than the memory can hold")
-    monkeypatch.setattr(solving, "available_memory", lambda: None)  # where the system does not say
+    monkeypatch.setattr(solving, "free_memory", lambda: None)  # where the system does not say
     assert run("solve", "data", "--set", "l1:2").exit_code == 0
 
 

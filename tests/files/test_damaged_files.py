@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import extremal as ex
-from extremal.cli.app import app
+from extremal.cli.commands import app
 from extremal.files.models import Model, load_model, save_model
 from extremal.files.tables import load, read_features
 

@@ -242,7 +242,7 @@ def test_fetch(server, user):
     assert result.stdout == f"tiny: downloaded to {user / 'tiny'}\n"
     again = run("fetch", "tiny", "tiny", "--mirror", server.url)
     assert again.stdout == f"tiny: already here, {user / 'tiny'}\n" * 2
-    assert len(server.ranges) == 1
+    assert server.asked == ["/tiny"]
 
 
 def test_fetch_shows_a_bar_on_a_terminal(server):
@@ -264,7 +264,7 @@ def test_a_fetch_that_fails_is_one_line(server, user, answer):
 
 def test_fetch_refuses_an_unknown_name_before_any_download(server):
     refused(run("fetch", "tiny", "w9a", "--mirror", server.url), "unknown data set 'w9a'", "did you mean 'w8a'?")
-    assert server.ranges == []
+    assert server.asked == []
 
 
 def test_fetch_of_nothing_is_a_usage_error():

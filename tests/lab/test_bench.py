@@ -297,11 +297,7 @@ def test_the_peak_of_a_process_is_its_own():
     assert 45e6 < int(out.stdout) < 60e6
 
 
-def test_what_the_system_says_of_its_memory(tmp_path, monkeypatch):
-    said = tmp_path / "meminfo"
-    said.write_text("MemTotal: 10 kB\nMemAvailable:    7 kB\n")
-    assert machine._field(said, "MemAvailable") == 7 * 1024
-    assert machine._field(tmp_path / "absent", "MemAvailable") is None
+def test_what_the_system_says_of_its_caches(tmp_path):
     size = tmp_path / "size"
     for text, number in (("512K", 512 * 1024), ("32M", 32 * 2**20), ("1", 1), ("what", 0)):
         size.write_text(text + "\n")

@@ -6,7 +6,6 @@ import itertools
 import os
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +17,7 @@ import extremal as ex
 from extremal.checks import UnsolvedError
 from extremal.gradients import table
 from extremal.methods.names import METHODS
+from extremal.support import memory
 
 C = ex.L1Ball(2.0)
 
@@ -112,7 +112,7 @@ def test_float32_data_larger_than_a_block_are_widened_in_parts(monkeypatch):
 
 def test_small_tables_are_never_refused(monkeypatch):
     stub = SimpleNamespace(n=1000, deriv_shape=(), dtype=np.dtype(np.float64))
-    monkeypatch.setattr(table, "available_memory", lambda: 0)
+    monkeypatch.setattr(table, "free_memory", lambda: 0)
     table.check_memory(stub)
     with pytest.raises(MemoryError, match="does not fit"):
         table.check_memory(SimpleNamespace(n=2**31, deriv_shape=(), dtype=np.dtype(np.float64)))
@@ -121,10 +121,19 @@ def test_small_tables_are_never_refused(monkeypatch):
 def test_the_page_cache_of_a_container_counts_as_free(tmp_path, monkeypatch):
     for name, text in (("memory.max", "1000"), ("memory.current", "900"), ("memory.stat", "anon 5\ninactive_file 600\n")):
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(table, "Path", lambda *parts: Path(str(tmp_path), *(p.split("/")[-1] for p in parts[-1:])))
-    assert table._free_of_container() == 700
-    (tmp_path / "memory.max").write_text("max")
-    assert table._free_of_container() is None
+    (tmp_path / "meminfo").write_text("MemTotal: 10 kB\nMemAvailable:       7 kB\n")
+    monkeypatch.setattr(memory, "CONTAINER", tmp_path)
+    monkeypatch.setattr(memory, "SYSTEM", tmp_path / "meminfo")
+    assert memory.free_memory() == 700
+    (tmp_path / "memory.max").write_text("max")  # no limit: what the machine has
+    assert memory.free_memory() == 7 * 1024
+    (tmp_path / "memory.max").write_text("99999")
+    assert memory.free_memory() == 7 * 1024
+    (tmp_path / "memory.current").write_text("999999")  # more than is allowed
+    assert memory.free_memory() == 0
+    (tmp_path / "memory.stat").unlink()
+    (tmp_path / "meminfo").write_text("MemTotal: 10 kB\n")
+    assert memory.free_memory() is None
 
 
 def test_compiled_code_works_where_no_cache_can_be_written(monkeypatch):

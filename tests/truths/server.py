@@ -22,16 +22,15 @@ def names(folder):
 
 
 class Server(ThreadingHTTPServer):
-    """Answers the k-th request by the k-th of its behaviours, the last one again and again; notes what was asked and sent."""
+    """Answers the k-th request by the k-th of its behaviours, the last one again and again; notes what was asked."""
 
     daemon_threads = True
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        self.behaviours, self.body, self.ranges, self.sent = [good], BODY, [], []
-        self.turn, self.lock = itertools.count(), threading.Lock()
-        self.released = threading.Event()
+        self.behaviours, self.body, self.asked = [good], BODY, []
+        self.turn, self.released = itertools.count(), threading.Event()
 
     def expects(self, *behaviours):
         self.behaviours = list(behaviours)
@@ -45,38 +44,19 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self):
-        with self.server.lock:
-            k = next(self.server.turn)
-            self.server.ranges.append(self.headers["Range"])
-            self.server.sent.append(0)
-        self.k = k
+        self.server.asked.append(self.path)
+        k = next(self.server.turn)
         self.server.behaviours[min(k, len(self.server.behaviours) - 1)](self)
 
-    def start(self):
-        """The first byte that was asked for."""
-        asked = self.headers["Range"]
-        return int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
-
-    def head(self, status, **headers):
-        self.send_response(status)
+    def head(self, code, **headers):
+        self.send_response(code)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), str(value))
         self.end_headers()
 
-    def ranged(self):
-        """The head of an honest answer; returns what its body should be."""
-        start, body = self.start(), self.server.body
-        rest = body[start:]
-        if start:
-            self.head(206, Content_Length=len(rest), Content_Range=f"bytes {start}-{len(body) - 1}/{len(body)}")
-        else:
-            self.head(200, Content_Length=len(rest))
-        return rest
-
     def send(self, data):
         self.wfile.write(data)
         self.wfile.flush()
-        self.server.sent[self.k] += len(data)
 
     def log_message(self, *_):
         pass
@@ -85,48 +65,20 @@ class Handler(BaseHTTPRequestHandler):
 # ---- its behaviours
 
 
-def good(handler):
-    handler.send(handler.ranged())
+def cut(size, silent=False, length=True):
+    """Sends some bytes only: it promises all if it names a length, and closes the connection or falls silent after them."""
+
+    def answer(handler):
+        handler.head(200, **({"Content_Length": len(handler.server.body)} if length else {}))
+        handler.send(handler.server.body[:size])
+        if silent:
+            handler.server.released.wait(20)
+
+    return answer
 
 
-def ignores_range(handler):
-    handler.head(200, Content_Length=len(handler.server.body))
-    handler.send(handler.server.body)
-
-
-def other_range(handler):
-    body = handler.server.body
-    handler.head(206, Content_Length=len(body), Content_Range=f"bytes 0-{len(body) - 1}/{len(body)}")
-    handler.send(body)
-
-
-def no_length(handler):
-    handler.head(200)
-    handler.send(handler.server.body)
+good, no_length = cut(None), cut(None, length=False)
 
 
 def status(code):
     return lambda handler: handler.head(code, Content_Length=0)
-
-
-def cut(size):
-    """Promises all and closes the connection after some bytes."""
-    return lambda handler: handler.send(handler.ranged()[:size])
-
-
-def cut_without_length(size):
-    def answer(handler):
-        handler.head(200)
-        handler.send(handler.server.body[:size])
-
-    return answer
-
-
-def stall(size):
-    """Promises all and falls silent after some bytes."""
-
-    def answer(handler):
-        handler.send(handler.ranged()[:size])
-        handler.server.released.wait(20)
-
-    return answer

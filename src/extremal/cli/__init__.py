@@ -1,1 +1,1 @@
-"""The command line, a file for each group of commands; `extremal.cli.app` puts them together."""
+"""The command line, a file for each group of commands; `commands` puts them together, `app` starts them."""

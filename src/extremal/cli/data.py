@@ -42,7 +42,7 @@ def fetch(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="See: extremal data list.")],
     mirror: Annotated[str, typer.Option(metavar="URL", help="A directory with the files of LIBSVM.")] = datasets.PUBLIC,
 ) -> None:
-    """Download data sets that are not here, and say where each is; what broke off is resumed."""
+    """Download data sets that are not here, and say where each is."""
     for name in names:
         checks.one_of("data set", name, datasets.CATALOGUE)
     for name in names:

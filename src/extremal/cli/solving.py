@@ -19,7 +19,6 @@ from extremal.cli.progress import progress
 from extremal.files.models import Model, save_model
 from extremal.files.outputs import check_out, printable, terminal, to_json
 from extremal.files.tables import Table, read
-from extremal.gradients.table import available_memory
 from extremal.losses.base import Loss
 from extremal.losses.multi import Multinomial
 from extremal.losses.named import named_loss
@@ -33,6 +32,7 @@ from extremal.run.paths import inside
 from extremal.run.result import Result, Status
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sets.words.words import check_words
+from extremal.support.memory import free_memory
 
 UNBOUNDED = "the loss goes on falling as coefficients grow, so that there is no best point: give a bound, --set l1:10 say"
 VECTORS = 6  # of the size of x that a run holds at least
@@ -105,7 +105,7 @@ def _read(file: Path, target: str | None, quiet: bool) -> Table:
     said = Text(printable(f"reading {file}"))
     with nullcontext() if quiet else terminal(stderr=True).status(said):  # shows on terminals only
         table = read(file, target)
-    if VECTORS * 8 * table.A.shape[1] > (available_memory() or math.inf):
+    if VECTORS * 8 * table.A.shape[1] > (free_memory() or math.inf):
         raise InputError(f"{file}: {table.A.shape[1]} features are more than the memory can hold coefficients for")
     return table
 

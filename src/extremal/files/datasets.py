@@ -145,8 +145,8 @@ def find(name: str) -> Path | None:
 def fetch(name: str, *, progress: Progress | None = None, base_url: str = PUBLIC, timeout: tuple[float, float] = TIMEOUT) -> Path:
     """The file of a data set, downloaded into the user's data directory if it is nowhere.
 
-    A download that breaks off is resumed, three attempts are made, and the file gets its name only after its SHA-256 (or,
-    where that is not known, its content) has been checked; see `extremal.files.downloads.download`.
+    Three attempts are made, and the file gets its name only after its SHA-256 (or, where that is not known, its content) has
+    been checked; see `extremal.files.downloads.download`.
 
     Parameters
     ----------

@@ -1,22 +1,18 @@
-"""One file from the network: resumed where it broke off, tried again where that may help, whole or not there at all."""
+"""One file from the network, by pooch: into a temporary file, which gets its name after all checks."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 from extremal.checks import InputError
-from extremal.files.outputs import is_open, locked
 
-WAITS = (1.0, 3.0)  # seconds between attempts, so there are three
+RETRIES = 2  # pooch waits one second before the first, two before the second
 TIMEOUT = (10.0, 30.0)  # seconds to connect, and seconds of silence after that
-CHUNK = 2**14  # bytes; what is lost of a download that stalls is less
+CHUNK = 2**14  # bytes between two calls of `progress`
 
 Progress = Callable[[int, int | None], object]
 
@@ -31,16 +27,12 @@ class DownloadError(OSError):
     """
 
 
-class _MayPass(Exception):
-    """A failure that another attempt may not meet."""
-
-
 def need(module: str) -> Any:
     """Import a package that only downloads need, or say how to get it."""
     try:
         return import_module(module)
     except ImportError:
-        raise InputError(f"downloading needs {module.partition('.')[0]}: pip install 'extremal[data]'") from None
+        raise InputError(f"downloading needs {module}: pip install 'extremal[data]'") from None
 
 
 def download(
@@ -52,168 +44,53 @@ def download(
     progress: Progress | None = None,
     timeout: tuple[float, float] = TIMEOUT,
 ) -> Path:
-    """Download ``url`` to ``path``, which appears by a rename only after all checks: whatever has that name is whole.
+    """Download ``url`` to ``path``, in three attempts at most; the directory is made if need be.
 
-    What came of an attempt stays beside it as ``.part``, also after the last one, and the next asks for the rest only
-    (HTTP Range). Refused and lost connections, timeouts, truncated bodies and answers 5xx are tried three times, any other
-    answer once. Whoever downloads the same file at the same time has a part of its own.
-
-    Parameters
-    ----------
-    url, path : str, Path
-        From where, and to where. The directory is made if need be.
-    sha256 : str, optional
-        What the file's SHA-256 must be.
-    check : callable, optional
-        Called with the downloaded file before the rename; an `InputError` refuses it.
-    progress : callable, optional
-        Called with the bytes that are there and those there will be (None if the server does not say) after each piece.
-        The first goes back only if the server does not resume.
-    timeout : (float, float)
-        Seconds to wait for a connection, and for the next bytes.
-
-    Raises
-    ------
-    DownloadError
-        Whatever prevented it, in a sentence. A file that fails a check is removed, with its part.
+    What came must have this ``sha256``, and ``check`` refuses it by an `InputError`. ``progress`` is called with the bytes that
+    came and those there will be (None if the server does not say). Whatever prevents it is a `DownloadError` of one sentence.
     """
     pooch = need("pooch")
-    get = _Resumable(path.with_name(path.name + ".part"), sha256, check, progress, timeout)
-    try:
-        with _quiet(pooch.get_logger()):
-            pooch.retrieve(url, sha256 and f"sha256:{sha256}", fname=path.name, path=path.parent, downloader=get)
-    except DownloadError:
-        raise
-    except OSError as error:  # of the disk: those of the network have become others
-        raise _failed(url, f"{error.strerror or error} ({path})") from None
-    if not path.is_file():
-        raise _failed(url, f"{path} is there, and no file")
-    return path
+    if path.is_dir():
+        raise DownloadError(f"cannot download {url}: there is a directory of that name ({path})")
 
+    def get(url: str, output: str, _: Any) -> None:
+        with ExitStack() as answers:  # closes connections also after an error, where pooch does not
+            hooks = {"response": lambda answer, **_: answers.enter_context(answer)}
+            pooch.HTTPDownloader(_Bar(progress), chunk_size=CHUNK, timeout=timeout, hooks=hooks)(url, output, None)
+        if check is not None:
+            check(Path(output))
 
-def _failed(url: str, reason: object) -> DownloadError:
-    return DownloadError(f"cannot download {url}: {reason}")
-
-
-@contextmanager
-def _quiet(logger: Any) -> Iterator[None]:
-    """Pooch tells on stderr what it does; we say it ourselves, or leave it to the caller."""
+    known, logger = {path.name: sha256 and f"sha256:{sha256}"}, pooch.get_logger()
+    store = pooch.create(path.parent, url, registry=known, urls={path.name: url}, retry_if_failed=RETRIES)
     level = logger.level
-    logger.setLevel("ERROR")
+    logger.setLevel("ERROR")  # pooch tells on stderr what it does
     try:
-        yield
+        return Path(store.fetch(path.name, downloader=get))
+    except (OSError, ValueError) as error:
+        raise DownloadError(f"cannot download {url}: {_reason(error, path)}") from None
     finally:
         logger.setLevel(level)
 
 
-@dataclass(frozen=True)
-class _Resumable:
-    """What pooch calls a downloader: writes the body of ``url`` to a temporary file, which pooch renames or removes."""
-
-    part: Path
-    sha256: str | None
-    check: Callable[[Path], None] | None
-    progress: Progress | None
-    timeout: tuple[float, float]
-
-    def __call__(self, url: str, output: str, _: Any = None) -> None:
-        whole = Path(output)
-        with _held(self.part) as ours:
-            self._attempts(url, self.part if ours else whole)
-            if ours:
-                os.replace(self.part, whole)
-        self._verify(url, whole)
-
-    def _attempts(self, url: str, target: Path) -> None:
-        for wait in (*WAITS, None):
-            try:
-                self._attempt(url, target)
-                return
-            except _MayPass as error:
-                if wait is None:
-                    raise _failed(url, f"{error}, at the last of {len(WAITS) + 1} attempts") from None
-                sleep(wait)
-
-    def _attempt(self, url: str, target: Path) -> None:
-        requests, urllib3 = need("requests"), need("urllib3")
-        there = target.stat().st_size
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={there}-"} if there else {})
-        try:
-            with requests.get(url, headers=headers, stream=True, timeout=self.timeout) as answer:
-                start = _start(url, answer, there)
-                if start is not None:
-                    return self._save(answer, target, start)
-        except (requests.ConnectionError, requests.Timeout, urllib3.exceptions.HTTPError) as error:
-            raise _MayPass(_reason(error, self.timeout)) from None
-        except requests.RequestException as error:
-            raise _failed(url, error) from None
-        os.truncate(target, 0)
-        return self._attempt(url, target)  # asks for the whole, so once
-
-    def _save(self, answer: Any, target: Path, start: int) -> None:
-        length = answer.headers.get("Content-Length", "")
-        total = start + int(length) if length.isdecimal() else None
-        done = start
-        with open(target, "ab" if start else "wb") as file:
-            for piece in answer.raw.stream(CHUNK, decode_content=False):
-                file.write(piece)
-                done += len(piece)
-                if self.progress is not None:
-                    self.progress(done, total)
-            file.flush()
-            os.fsync(file.fileno())
-        if total is not None and done != total:  # newer versions of urllib3 raise, older ones say nothing
-            raise _MayPass(f"the connection was closed after {done} of {total} bytes")
-
-    def _verify(self, url: str, path: Path) -> None:
-        got = need("pooch").file_hash(str(path))
-        if self.sha256 not in (None, got):
-            raise _failed(url, f"the sha256 of what came is {got}, expected {self.sha256}")
-        try:
-            if self.check is not None:
-                self.check(path)
-        except InputError as error:
-            raise _failed(url, error) from None
+def _reason(error: Any, path: Path) -> str:
+    """What the network, the disk, pooch's checksum or the check of the content says, in a few words."""
+    requests = need("requests")
+    if isinstance(error, requests.HTTPError):
+        return f"the server answered {error.response.status_code} {error.response.reason}".rstrip()
+    if isinstance(error, (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)):
+        return f"there is no connection, or it broke off ({type(error).__name__})"
+    said = getattr(error.__cause__ or error, "strerror", None)
+    return f"{said} ({path})" if said else str(error).partition(". Deleted")[0]
 
 
-def _start(url: str, answer: Any, there: int) -> int | None:
-    """Where the body begins in the file, None if the whole must be asked for; refuses every other answer."""
-    status, said = answer.status_code, f"the server answered {answer.status_code} {answer.reason}".rstrip()
-    if status == 200:
-        return 0
-    if status == 206 and there and answer.headers.get("Content-Range", "").startswith(f"bytes {there}-"):
-        return there
-    if status in (206, 416) and there:
-        return None
-    if status >= 500:
-        raise _MayPass(said)
-    raise _failed(url, said)
+class _Bar:
+    """What pooch takes for a bar: it sets the total, adds what came piece by piece, and fills the bar at the end."""
 
+    def __init__(self, progress: Progress | None):
+        self.progress, self.done, self.total = progress, 0, 0  # a total of 0 is not known
+        self.reset = self.close = lambda: None
 
-def _reason(error: BaseException, timeout: tuple[float, float]) -> str:
-    """What is at the bottom of a chain of network errors, in a few words."""
-    requests, urllib3 = need("requests"), need("urllib3")
-    chain = [error]
-    while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None:
-        chain.append(inner)
-    if isinstance(error, requests.ConnectTimeout):
-        return f"no connection within {timeout[0]:g} s"
-    if any(isinstance(e, (TimeoutError, urllib3.exceptions.ReadTimeoutError)) for e in chain):
-        return f"nothing came for {timeout[1]:g} s"
-    if any(isinstance(e, urllib3.exceptions.IncompleteRead) for e in chain):
-        return "the connection was closed before all had come"
-    system = next((e.strerror for e in reversed(chain) if isinstance(e, OSError) and e.strerror), None)
-    return str(system or chain[-1] or type(chain[-1]).__name__)
-
-
-@contextmanager
-def _held(part: Path) -> Iterator[bool]:
-    """Make the partial file and hold its lock; False, at once, if another holds it or there are no locks here."""
-    handle = locked(part, os.O_RDWR | os.O_CREAT)
-    try:
-        yield handle is not None
-    finally:
-        if handle is not None:
-            if is_open(handle, part) and os.fstat(handle).st_size == 0:
-                part.unlink()
-            os.close(handle)  # ends the lock
+    def update(self, size: int) -> None:
+        self.done = min(self.done + size, self.total or self.done + size)
+        if self.progress is not None:
+            self.progress(self.done, self.total or None)

@@ -95,14 +95,15 @@ def _remove(leftover: Path) -> None:
         os.close(handle)
 
 
-def locked(path: Path, flags: int = os.O_RDWR) -> int | None:
+def locked(path: Path) -> int | None:
     """Open a file and hold its lock, which ends with the handle; None, at once, if another holds it or there are no locks here.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     handle = locked(Path(folder, "part"), os.O_RDWR | os.O_CREAT)
+    ...     Path(folder, "part").touch()
+    ...     handle = locked(Path(folder, "part"))
     ...     again = locked(Path(folder, "part"))
     ...     os.close(handle)
     >>> again is None
@@ -113,7 +114,7 @@ def locked(path: Path, flags: int = os.O_RDWR) -> int | None:
     except ImportError:  # Windows
         return None
     while True:
-        handle = os.open(path, flags, 0o666)
+        handle = os.open(path, os.O_RDWR)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from extremal.objectives.base import Objective
+from extremal.support.memory import free_memory
 
 _GIB = 2**30
 
@@ -66,32 +66,9 @@ class TableEstimate:
 def check_memory(f: Objective) -> None:
     """Say so before a table above 1 GiB is made, and refuse one that does not fit in memory."""
     need = f.n * int(np.prod(f.deriv_shape, dtype=np.int64)) * f.dtype.itemsize
-    free = available_memory()
+    free = free_memory()
     what = f"a table of {f.n} component gradients ({need / _GIB:.1f} GiB)"
     if need > _GIB and free is not None and need > free:
         raise MemoryError(f"{what} does not fit in the {free / _GIB:.1f} GiB of free memory; SarahFW needs no table")
     if need > _GIB:
         warnings.warn(f"allocating {what}; SarahFW needs no table", LargeTableWarning, stacklevel=2)
-
-
-def available_memory() -> int | None:
-    """Bytes that can be allocated without swapping, or None where the system does not say."""
-    found = [amount() for amount in (_free_of_machine, _free_of_container)]
-    return min((amount for amount in found if amount is not None), default=None)
-
-
-def _free_of_machine() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return None
-
-
-def _free_of_container() -> int | None:
-    try:
-        limit, used = (int(Path("/sys/fs/cgroup", name).read_text()) for name in ("memory.max", "memory.current"))
-        stat = dict(line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines())
-        return max(0, limit - used + int(stat.get("inactive_file", 0)))  # the page cache can be dropped
-    except (OSError, ValueError):  # no control group, or one without a limit ("max")
-        return None

@@ -1,1 +1,1 @@
-"""What every room needs: imports when first asked for, deadlines, decompositions."""
+"""What every room needs: imports when first asked for, deadlines, decompositions, free memory."""

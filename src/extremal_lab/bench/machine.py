@@ -1,4 +1,4 @@
-"""What the machine has: memory that is free, its largest cache, and the peak of a process."""
+"""What the machine has: its largest cache, and the peak of a process in its memory."""
 
 from __future__ import annotations
 
@@ -25,21 +25,6 @@ def _bytes(path: Path) -> int:
     return int(found[1]) * {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}[found[2]] if found else 0
 
 
-def free_memory() -> int | None:
-    """Bytes that a new process may take, by the system and by the limit of the container; None where neither says."""
-    found = [_field(Path("/proc/meminfo"), "MemAvailable"), _container()]
-    return min((size for size in found if size is not None), default=None)
-
-
-def _container() -> int | None:
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
-    except (OSError, ValueError):
-        return None
-    return int(limit) - used if limit.isdigit() else None
-
-
 def peak_memory() -> int:
     """Bytes of memory that this process has held at most.
 
@@ -48,19 +33,13 @@ def peak_memory() -> int:
     >>> peak_memory() > 1_000_000
     True
     """
-    peak = _field(Path("/proc/self/status"), "VmHWM")  # of this program alone; getrusage knows its parent's, too
-    if peak is not None:
-        return peak
+    try:  # of this program alone; getrusage knows its parent's, too
+        found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    if found:
+        return 1024 * int(found[1])
     import resource
     import sys
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def _field(path: Path, name: str) -> int | None:
-    """A field in kB, as the files of /proc have them, in bytes."""
-    try:
-        found = re.search(rf"^{name}:\s+(\d+) kB$", path.read_text(), re.MULTILINE)
-    except OSError:
-        return None
-    return 1024 * int(found[1]) if found else None

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from statistics import median
 
 from extremal.objectives import LinearModel
+from extremal.support.memory import free_memory
 from extremal_lab.bench.iterations import METHODS, power
-from extremal_lab.bench.machine import free_memory, largest_cache
+from extremal_lab.bench.machine import largest_cache
 from extremal_lab.bench.problems import Problem, generated, hundredth, per_pass, run
 from extremal_lab.bench.timing import Found, Measurement, Skipped, enough, exponent, in_turns, seconds
 

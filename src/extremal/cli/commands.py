@@ -1,0 +1,73 @@
+"""The command line: ``extremal solve FILE --set l1:20``, the paper's experiments, and lists of what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated
+
+import typer
+
+from extremal import __version__
+from extremal.checks import InputError
+from extremal.cli import data, lists
+from extremal.cli.common import one_line
+from extremal.cli.predicting import predict
+from extremal.cli.solving import solve
+
+EXIT_CODES = (
+    "Exit codes: 0 the certified gap meets the tolerance; 2 a mistake in the input, or a file that cannot be read or written; "
+    "3 the run ended before the tolerance was met, or there is no minimum (its result is printed and saved all the same); "
+    "130 Ctrl-C (the best certified point so far is, too)."
+)
+LABORATORY = {"bench": "figures", "compare": "figures", "demo": "demo", "reproduce": "figures"}  # commands, and their extras
+LENIENT = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+app = typer.Typer(
+    help="Projection-free learning: minimise finite sums over convex sets, with certified answers.",
+    epilog=EXIT_CODES, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+)  # fmt: skip
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"extremal {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None: ...
+
+
+def _add(name: str, point: EntryPoint | None) -> None:
+    """A command of another package; if it is not there or does not load, one that says so, whatever it is given."""
+    try:
+        if point is None:
+            raise ImportError("it is not installed")
+        command = point.load()
+    except (ImportError, AttributeError) as error:
+        remedy = f"pip install 'extremal[{LABORATORY[name]}]'" if name in LABORATORY else "install its package again"
+        said = _absent(f"`extremal {name}` cannot be run ({error}): {remedy}")
+        app.command(name, help="Not installed.", add_help_option=False, context_settings=LENIENT)(said)
+    else:
+        app.command(name, epilog=getattr(command, "codes", None))(command)
+
+
+def _absent(sentence: str) -> Callable[[], None]:
+    @one_line()
+    def command() -> None:
+        raise InputError(sentence)
+
+    return command
+
+
+app.command(epilog=EXIT_CODES)(solve)
+app.command(epilog="Exit codes: 0 done; 2 a mistake in the input, or a file that cannot be read or written.")(predict)
+for command in (lists.methods, lists.sets, lists.losses):
+    app.command()(command)
+app.add_typer(data.data_app, name="data")
+others = {point.name: point for point in entry_points(group="extremal.commands")}
+for name in sorted({*others, *LABORATORY}):
+    _add(name, others.get(name))
