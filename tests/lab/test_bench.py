@@ -32,6 +32,7 @@ from extremal_lab.bench import (
     worker,
 )
 from extremal_lab.bench.timing import Measurement, Skipped
+from extremal_lab.threads import ONE_THREAD
 
 UNIT = "scipy full gradients"
 
@@ -370,7 +371,7 @@ def test_what_a_peer_says_is_measured(monkeypatch, tmp_path):
 
 
 def test_a_part_runs_on_one_thread_in_a_process_of_its_own(monkeypatch):
-    for name in suite.ONE_THREAD:
+    for name in ONE_THREAD:
         monkeypatch.setenv(name, "2")
     seen, made = [], []
     popen = subprocess.Popen
@@ -378,7 +379,7 @@ def test_a_part_runs_on_one_thread_in_a_process_of_its_own(monkeypatch):
     items = suite.run(["variance"], "smoke", seen.append)
     assert items == seen
     assert len(items) == 2
-    assert {name: made[0][name] for name in suite.ONE_THREAD} == suite.ONE_THREAD
+    assert {name: made[0][name] for name in ONE_THREAD} == ONE_THREAD
 
 
 def test_a_part_that_fails_is_told_and_the_others_go_on(monkeypatch):
@@ -568,3 +569,4 @@ def test_it_is_listed_in_the_help():
     result = run("bench", "--help")
     assert result.exit_code == 0
     assert all(part in result.stdout for part in worker.PARTS)
+    assert "Exit codes: 0 measured" in result.stdout

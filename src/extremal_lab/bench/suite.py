@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -12,13 +11,13 @@ from extremal.checks import one_of
 from extremal_lab.bench.children import last_line
 from extremal_lab.bench.timing import Measurement, Skipped
 from extremal_lab.bench.worker import PARTS, read
+from extremal_lab.threads import alone
 
 __all__ = ["LEVELS", "PARTS", "chosen", "run"]
 
 LEVELS = ("smoke", "quick", "default", "full")
 NETWORK = ("peers", "l1_peers")  # others' packages
 OPTIONAL = (*NETWORK, "practical")  # asked for by name only: from the network, or a quarter of an hour long
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 Item = Measurement | Skipped
 
 
@@ -66,7 +65,7 @@ def _part(part: str, level: str) -> Iterator[Item]:
     command = [sys.executable, "-m", "extremal_lab.bench.worker", part, level]
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | ONE_THREAD) as process,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=alone()) as process,
     ):
         try:
             assert process.stdout is not None
