@@ -52,5 +52,4 @@ for command in (lists.methods, lists.sets, lists.losses):
     app.command()(command)
 app.add_typer(data.data_app, name="data")
 for found in sorted(entry_points(group="extremal.commands"), key=lambda point: point.name):  # of other packages
-    command = found.load()
-    app.command(found.name, epilog=getattr(command, "codes", None))(command)
+    app.command(found.name)(found.load())

@@ -21,7 +21,6 @@ LEGEND = (
     "Every number is a median over repeats, with the least and the most of them, in the unit that the title of its table names.\n"
     "CPU time is that of one thread. A bar is what a median should not exceed."
 )
-CODES = "Exit codes: 0 measured; 1 a part failed; 2 a mistake in the input; 3 a bar is missed, with --strict; 130 Ctrl-C."
 
 
 @one_line()
@@ -42,6 +41,8 @@ def bench(
 
     A run of all parts is kept in the folder under its date and commit, and the picture shows how the ratios changed over
     the runs that are kept. Quick runs and runs of some parts are written beside them, under a name of their own.
+
+    Exit codes: 0 measured; 1 a part failed; 2 a mistake in the input; 3 a bar is missed, with --strict; 130 Ctrl-C.
     """
     from extremal_lab.bench import suite
 
@@ -136,6 +137,3 @@ def _write(items: list[Item], level: str, keep: bool, out: Path, console: Consol
 
 def _missed(found: dict[str, Any]) -> bool:
     return found["bar"] is not None and found["ratio"] > found["bar"]
-
-
-setattr(bench, "codes", CODES)  # noqa: B010  what the help says at its end
