@@ -117,6 +117,12 @@ def test_every_solver_of_an_ensemble_has_its_weights():
         assert said["gap"][0] <= 1e-3 * said["f"][0], solver
 
 
+def test_the_norm_that_liblinear_ends_at_is_the_radius():
+    """A certified point is not above any other of the ball by more than its gap, and liblinear's is in the ball."""
+    found = {item.name.partition(",")[0]: item.ratio for item in estimators.measure("smoke")}
+    assert found["objective"] >= -found["gap"] - 1e-9
+
+
 # matrices
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from extremal_lab.bench.children import ChildError, answer, asked, installed
 from extremal_lab.bench.machine import free_memory, peak_memory, resident_memory
-from extremal_lab.bench.simplex_rivals import by_nnls, by_products, by_slsqp, certify, forecasts
+from extremal_lab.bench.simplex_rivals import by_nnls, by_products, by_slsqp, certify, forecasts, off
 from extremal_lab.bench.timing import Found, Measurement, Skipped, seconds
 
 PART = "ensembles"
@@ -137,8 +137,7 @@ def judged(fitted: Any, A: np.ndarray, y: np.ndarray, solver: str) -> dict[str, 
         return {"f": [float(fitted.objective_)], "gap": [float(fitted.dual_gap_)]}
     weights = np.atleast_2d(np.asarray(getattr(fitted, "coef_", fitted), np.float64))[:SHOWN]
     pairs = [certify(A, y if y.ndim == 1 else y[:, t], w) for t, w in enumerate(weights)]
-    off = [float(max(abs(w.sum() - 1), -w.min())) for w in weights]
-    return {"f": [f for f, _ in pairs], "gap": [gap for _, gap in pairs], "off": off}
+    return {"f": [f for f, _ in pairs], "gap": [gap for _, gap in pairs], "off": [off(w) for w in weights]}
 
 
 def solve(solver: str, A: np.ndarray, y: np.ndarray) -> Any:

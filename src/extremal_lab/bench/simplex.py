@@ -15,7 +15,7 @@ import numpy as np
 
 from extremal import BlendedPairwiseFW, LinearModel, Simplex, Squared, least_squares_many, minimize
 from extremal_lab.bench.children import installed
-from extremal_lab.bench.simplex_rivals import by_nnls, by_parameters, by_slsqp
+from extremal_lab.bench.simplex_rivals import by_nnls, by_parameters, by_slsqp, off
 from extremal_lab.bench.timing import Found, Measurement, Skipped, in_turns, keeping, seconds
 
 PART = "simplex"
@@ -77,9 +77,8 @@ def _kind(kind: str, A: np.ndarray, B: np.ndarray, sizes: Sizes) -> Iterator[Mea
 def _quality(kind: str, name: str, x: np.ndarray, found: np.ndarray, best: np.ndarray) -> Iterator[Measurement]:
     """Errors, and how far the points are from the simplex, over the problems of the sample."""
     errors = ((found - best) / best).astype(float)
-    off = np.maximum(np.abs(x.sum(axis=1) - 1), -x.min(axis=1))
     yield Measurement.of(PART, f"error, {kind}: {name}", errors.tolist(), unit="(f - f*) / f*")
-    yield Measurement.of(PART, f"off, {kind}: {name}", off.tolist(), unit="how far sum or least weight are off")
+    yield Measurement.of(PART, f"off, {kind}: {name}", [off(w) for w in x], unit="how far sum or least weight are off")
 
 
 def stacks(kind: str, p: int) -> tuple[np.ndarray, np.ndarray]:

@@ -52,6 +52,17 @@ def certify(A: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[float, float]:
     return value, float(g @ w - g.min())
 
 
+def off(w: np.ndarray) -> float:
+    """How far weights are from the simplex: their sum from one, or the least of them from zero.
+
+    Examples
+    --------
+    >>> off(np.array([0.5, 0.5])), off(np.array([1.25, -0.25])), off(np.array([0.5, 0.25]))
+    (0.0, 0.25, 0.25)
+    """
+    return max(abs(float(w.sum()) - 1), -float(w.min()), 0.0)
+
+
 def slsqp(value: Callable[..., float], grad: Callable[..., np.ndarray], d: int, **options: Any) -> np.ndarray:
     """A quadratic function over the simplex by scipy's SLSQP, from the centre.
 

@@ -2,7 +2,7 @@
 
 Each solver is a process of its own, ``python -m extremal_lab.bench.simplex_tall SOLVER ROWS COLUMNS GIB SECONDS``, with a limit
 on address space and on time. It is given twice the rows each time until it fails. Data are made by blocks; the clock starts when
-they are there, and stops before the certificate is computed in float64.
+they are there, and stops before the certificate is computed in float64. What a solver imports counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from extremal import LinearModel, Simplex, Squared, minimize
 from extremal_lab.bench.children import ChildError, answer, asked, installed
 from extremal_lab.bench.machine import peak_memory
-from extremal_lab.bench.simplex_rivals import by_cvxpy, by_nnls, by_products, by_slsqp, certify, forecasts
+from extremal_lab.bench.simplex_rivals import by_cvxpy, by_nnls, by_products, by_slsqp, certify, forecasts, off
 from extremal_lab.bench.timing import Found, Measurement, Skipped
 
 PART = "simplex_tall"
@@ -112,8 +112,7 @@ def main(solver: str, n: str, d: str, gib: str, seconds: str) -> None:
     spent, peak = time.process_time() - made, peak_memory() / GIB
     inside = np.maximum(x, 0) / np.maximum(x, 0).sum()
     value, gap = certify(A, y, inside)
-    off = float(max(abs(x.sum() - 1), -x.min()))
-    answer({"seconds": spent, "peak": peak, "gap": gap / value, "off": off})
+    answer({"seconds": spent, "peak": peak, "gap": gap / value, "off": off(x)})
 
 
 if __name__ == "__main__":
