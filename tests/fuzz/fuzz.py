@@ -22,6 +22,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from extremal_lab.threads import alone
+
 PATIENCE, WALL = 90.0, 900.0  # seconds of the processor, and of the clock, after which a problem is given up
 REACHED = 0.995
 BROKEN = ("outside", "false gap", "false value", "crash", "warning", "printed", "slow", "hung", "died", "bits", "infinite")
@@ -57,9 +59,8 @@ class Worker:
     """A process that is asked for one problem at a time, and replaced if it dies or takes too long."""
 
     def __init__(self):
-        env = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=env
+            [sys.executable, __file__, "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=alone()
         )
 
     def ask(self, seed: int, index: int) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from extremal_lab.reproduction import pool, store
 from extremal_lab.reproduction.pool import WorkerError, run_all
 from extremal_lab.reproduction.progress import Pace
 from extremal_lab.reproduction.store import Store
+from extremal_lab.threads import ONE_THREAD
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Square:
             raise ValueError("no square")
         if self.how == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
-        threads = ",".join(os.environ.get(name, "") for name in pool.THREADS)
+        threads = ",".join(os.environ.get(name, "") for name in ONE_THREAD)
         pools = [numba.get_num_threads(), *(pool["num_threads"] for pool in threadpoolctl.threadpool_info())]
         return {"square": np.array(self.number**2), "threads": np.array(threads), "pools": np.array(pools)}
 

@@ -52,7 +52,7 @@ def _add(name: str, point: EntryPoint | None) -> None:
         said = _absent(f"`extremal {name}` cannot be run ({error}): {remedy}")
         app.command(name, help="Not installed.", add_help_option=False, context_settings=LENIENT)(said)
     else:
-        app.command(name, epilog=getattr(command, "codes", None))(command)
+        app.command(name)(command)
 
 
 def _absent(sentence: str) -> Callable[[], None]:

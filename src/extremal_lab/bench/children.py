@@ -1,10 +1,17 @@
-"""Other programs: what they write, and in one line why they failed."""
+"""Other programs and other processes: what they write, and in one line why they failed."""
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from extremal_lab.threads import alone
 
 
 class ChildError(RuntimeError):
@@ -30,8 +37,41 @@ def output(command: Sequence[str], environment: Mapping[str, str] | None = None,
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ChildError(f"{type(error).__name__}: it does not start, or does not end") from None
     if done.returncode:
-        raise ChildError(last_line(done.stderr or done.stdout))
+        raise ChildError(last_line(done.stderr or done.stdout or _ended(done.returncode)))
     return done.stdout
+
+
+def asked(module: str, *words: object, minutes: float = 15) -> dict[str, Any]:
+    """What a module answers that is run in a process of its own, on one thread: the last line that it writes, as JSON."""
+    command = [sys.executable, "-m", module, *map(str, words)]
+    return json.loads(output(command, alone(), minutes).splitlines()[-1])
+
+
+def answer(said: Mapping[str, Any]) -> None:
+    """Write a line for `asked`."""
+    sys.stdout.write(json.dumps(said) + "\n")
+
+
+def installed(package: str) -> bool:
+    """Whether a package is here.
+
+    Examples
+    --------
+    >>> installed("numpy"), installed("no_such_package")
+    (True, False)
+    """
+    return find_spec(package) is not None
+
+
+def _ended(code: int) -> str:
+    """Why a program ended that says nothing.
+
+    Examples
+    --------
+    >>> _ended(-signal.SIGTERM), _ended(3)
+    ('it was ended by SIGTERM', 'it ended with 3')
+    """
+    return f"it was ended by {signal.Signals(-code).name}" if code < 0 else f"it ended with {code}"
 
 
 def last_line(text: str) -> str:

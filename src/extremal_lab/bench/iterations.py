@@ -11,7 +11,7 @@ import numpy as np
 
 from extremal.methods import Recipe, SagaSarahFW, SarahFW
 from extremal_lab.bench.problems import generated, per_iteration, run
-from extremal_lab.bench.timing import Found, Measurement, against, enough, exponent, seconds
+from extremal_lab.bench.timing import Found, Measurement, against, enough, exponent, keeping, seconds
 
 PART = "iterations"
 PASS, PLAIN = "abs(g).max()", "g.sum()"  # one pass over a dense vector: with the intermediate vector that it makes, and none
@@ -65,7 +65,7 @@ def _dimension(d: int, sizes: Sizes, costs: Costs) -> Iterator[Measurement]:
     f = generated(sizes.rows, d, sizes.per_row).f
     batches = sizes.batches if d == sizes.dimensions[-1] else (1,)
     runs = {_key(m, d, b): _iteration(f, b, METHODS[m](b), sizes) for m in METHODS for b in batches}
-    contenders = {name: _keeping(costs, name, cost) for name, cost in runs.items()}
+    contenders = {name: keeping(costs, name, cost) for name, cost in runs.items()}
     for dense, found in against(_passes(d, sizes.target), contenders, sizes.repeats).items():
         for name, ratios in found.items():
             yield Measurement.of(PART, _said(name, dense), ratios, unit=unit(dense), bar=_bar(name, dense))
@@ -104,15 +104,6 @@ def _iteration(f: Any, b: int, recipe: Recipe, sizes: Sizes) -> Callable[[], flo
     run(f, recipe, max_iter=20)
     iterations, seeds = max(200, sizes.runs // b), count()
     return lambda: per_iteration(run(f, recipe, seed=next(seeds), max_iter=iterations))
-
-
-def _keeping(kept: Costs, key: str, cost: Callable[[], float]) -> Callable[[], float]:
-    def measured() -> float:
-        spent = cost()
-        kept.setdefault(key, []).append(spent)
-        return spent
-
-    return measured
 
 
 def _growth(name: str, sizes: tuple[int, ...], costs: Costs, keys: list[str]) -> Measurement:

@@ -1,4 +1,4 @@
-"""What the machine has: its largest cache, and the peak of a process in its memory."""
+"""What the machine has: its largest cache, and what a process holds."""
 
 from __future__ import annotations
 
@@ -33,13 +33,30 @@ def peak_memory() -> int:
     >>> peak_memory() > 1_000_000
     True
     """
-    try:  # of this program alone; getrusage knows its parent's, too
-        found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    if found:
-        return 1024 * int(found[1])
+    peak = _field(Path("/proc/self/status"), "VmHWM")  # of this program alone; getrusage knows its parent's, too
+    if peak is not None:
+        return peak
     import resource
     import sys
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def resident_memory() -> int:
+    """Bytes of memory that this process holds now; where the system does not say, at most so far.
+
+    Examples
+    --------
+    >>> 1_000_000 < resident_memory() <= peak_memory()
+    True
+    """
+    return _field(Path("/proc/self/status"), "VmRSS") or peak_memory()
+
+
+def _field(path: Path, name: str) -> int | None:
+    """A field in kB, as the files of /proc have them, in bytes."""
+    try:
+        found = re.search(rf"^{name}:\s+(\d+) kB$", path.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return 1024 * int(found[1]) if found else None

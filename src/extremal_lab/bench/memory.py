@@ -6,12 +6,11 @@ been compiled by another one before.
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from typing import Any
 
-from extremal_lab.bench.children import output
+from extremal_lab.bench.children import answer, asked
 from extremal_lab.bench.iterations import METHODS, power
 from extremal_lab.bench.machine import peak_memory
 from extremal_lab.bench.problems import generated, hundredth, run
@@ -100,9 +99,7 @@ def bound(found: dict[str, Any]) -> float:
 
 def peak_of(method: str, case: Case) -> dict[str, Any]:
     """Bytes of the data and of the peak of a run on them, in a process of its own."""
-    numbers = (str(number) for number in (case.n, case.d, case.per_row, case.batch))
-    command = [sys.executable, "-m", "extremal_lab.bench.memory", method, *numbers]
-    return json.loads(output(command))
+    return asked("extremal_lab.bench.memory", method, case.n, case.d, case.per_row, case.batch)
 
 
 def main(method: str, *numbers: str) -> None:
@@ -112,7 +109,7 @@ def main(method: str, *numbers: str) -> None:
     A, y = problem.A, problem.y
     run(problem.f, METHODS[method](batch), max_grads=PASSES * n, max_iter=ITERATIONS)
     data = A.data.nbytes + A.indices.nbytes + A.indptr.nbytes + y.nbytes
-    sys.stdout.write(json.dumps({"n": n, "d": d, "data": data, "peak": peak_memory()}) + "\n")
+    answer({"n": n, "d": d, "data": data, "peak": peak_memory()})
 
 
 if __name__ == "__main__":

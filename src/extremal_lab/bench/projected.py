@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from extremal_lab.bench.peer_l1 import projected
+from extremal_lab.bench.timing import watched
 
 
 class LogisticRows:
@@ -106,11 +107,9 @@ def reached(
     >>> reached(points, lambda x: x[0], (0.1, 0.01), 9.0, clock=lambda: next(ticks))
     {0.1: 2.0, 0.01: 3.0}
     """
-    spent, found = 0.0, dict[float, float]()
-    while spent < limit and len(found) < len(precisions):
-        start = clock()
-        x = next(points)
-        spent += clock() - start
-        here = score(x)
+    found = dict[float, float]()
+    for spent, here in watched(points, score, clock):
         found |= {p: spent for p in precisions if here <= p and p not in found}
+        if spent >= limit or len(found) == len(precisions):
+            break
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from extremal.objectives import LinearModel
 from extremal.sets import L1Ball
 from extremal_lab.bench.iterations import power
 from extremal_lab.bench.problems import generated
-from extremal_lab.bench.timing import Found, Measurement, enough, in_turns, seconds
+from extremal_lab.bench.timing import Found, Pair, compared
 
 PART = "rows"
 SCIPY = "times the CPU time of scipy's own pass"
@@ -21,7 +21,6 @@ VECTOR = "times the CPU time of np.abs(g).max()"
 ORDERED = "times the CPU time of the same rows in order"
 BAR = 1.5
 PER_ROW = 12
-Call = Callable[[], object]
 
 
 @dataclass(frozen=True)
@@ -44,22 +43,11 @@ LEVELS = {
 }
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Our call, the one that it is held against, and what is said of them."""
-
-    name: str
-    ours: Call
-    other: Call
-    unit: str = SCIPY
-    bar: float | None = BAR
-
-
 def measure(level: str) -> Found:
     """The ratio of each pair of calls, in turns."""
     sizes = LEVELS[level]
     for pair in pairs(sizes):
-        yield compared(pair, sizes)
+        yield compared(PART, pair, sizes.repeats, sizes.target)
 
 
 def pairs(sizes: Sizes) -> Iterator[Pair]:
@@ -70,14 +58,6 @@ def pairs(sizes: Sizes) -> Iterator[Pair]:
         yield from dense(n // 4, sizes.dense)
     for d in sizes.lmo:
         yield from oracle(d)
-
-
-def compared(pair: Pair, sizes: Sizes) -> Measurement:
-    """times the CPU time of our call over that of the other: each turn is as many calls as take the target."""
-    ours, other = enough(pair.ours, sizes.target), enough(pair.other, sizes.target)
-    contenders = {pair.name: lambda: seconds(pair.ours, ours)}
-    ratios = in_turns(lambda: seconds(pair.other, other), contenders, sizes.repeats)
-    return Measurement.of(PART, pair.name, ratios[pair.name], unit=pair.unit, bar=pair.bar)
 
 
 def sparse(n: int, d: int) -> Iterator[Pair]:
@@ -95,11 +75,11 @@ def sparse(n: int, d: int) -> Iterator[Pair]:
     A, data, c = problem.A, problem.f.data, rng.standard_normal(n)
     x = np.linspace(-1, 1, d)  # where scipy's gradient is taken
     every, mixed, where = np.arange(n), rng.permutation(n), f"{n} x {d}"
-    yield Pair(f"{where}: full gradient", lambda: problem.f.grad(x), problem.scipy_gradient())
-    yield Pair(f"{where}: A[idx] x, all rows", lambda: data.dot(x, every), lambda: A @ x)
-    yield Pair(f"{where}: A[idx]' c, all rows", lambda: data.tdot(c, every), lambda: A.T @ c)
+    yield Pair(f"{where}: full gradient", lambda: problem.f.grad(x), problem.scipy_gradient(), SCIPY, BAR)
+    yield Pair(f"{where}: A[idx] x, all rows", lambda: data.dot(x, every), lambda: A @ x, SCIPY, BAR)
+    yield Pair(f"{where}: A[idx]' c, all rows", lambda: data.tdot(c, every), lambda: A.T @ c, SCIPY, BAR)
     at_random, in_order = (lambda: data.dot(x, mixed), lambda: data.dot(x, every))
-    yield Pair(f"rows at random: A[idx] x, {where}", at_random, in_order, unit=ORDERED, bar=None)
+    yield Pair(f"rows at random: A[idx] x, {where}", at_random, in_order, ORDERED)
 
 
 def dense(n: int, d: int) -> Iterator[Pair]:
@@ -115,7 +95,7 @@ def dense(n: int, d: int) -> Iterator[Pair]:
     y = np.sign(A[:, 0])
     f = LinearModel(loss, A, y)
     name = f"{n} x {d}, dense: full gradient"
-    yield Pair(name, lambda: f.grad(x), lambda: A.T @ loss.deriv(A @ x, y) / n, unit=NUMPY)
+    yield Pair(name, lambda: f.grad(x), lambda: A.T @ loss.deriv(A @ x, y) / n, NUMPY, BAR)
 
 
 def oracle(d: int) -> Iterator[Pair]:
@@ -131,4 +111,4 @@ def oracle(d: int) -> Iterator[Pair]:
     """
     g = np.random.default_rng(3).standard_normal(d)
     for said, C in (("any shape", L1Ball(20.0)), ("known shape", L1Ball(20.0).on(d))):
-        yield Pair(f"l1 LMO: d = {power(d)}, {said}", lambda C=C: C.lmo(g), lambda: np.abs(g).max(), unit=VECTOR)
+        yield Pair(f"l1 LMO: d = {power(d)}, {said}", lambda C=C: C.lmo(g), lambda: np.abs(g).max(), VECTOR, BAR)

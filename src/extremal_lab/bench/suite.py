@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -11,19 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from extremal.checks import one_of
 from extremal_lab.bench.children import last_line
 from extremal_lab.bench.timing import Measurement, Skipped
-from extremal_lab.bench.worker import PARTS, read
+from extremal_lab.bench.worker import NETWORK, PARTS, USUAL, read
+from extremal_lab.threads import alone
 
 __all__ = ["LEVELS", "PARTS", "chosen", "run"]
 
 LEVELS = ("smoke", "quick", "default", "full")
-NETWORK = ("peers", "l1_peers")  # others' packages
-OPTIONAL = (*NETWORK, "practical")  # asked for by name only: from the network, or a quarter of an hour long
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 Item = Measurement | Skipped
 
 
 def chosen(named: Sequence[str], peers: bool = False) -> list[str]:
-    """The parts to run, in the order of the suite: those named, or all but the optional ones; ``peers`` adds the network's.
+    """The parts to run, in the order of the suite: those named, or the usual ones; ``peers`` adds the network's.
 
     Examples
     --------
@@ -34,13 +31,13 @@ def chosen(named: Sequence[str], peers: bool = False) -> list[str]:
     """
     for name in named:
         one_of("part", name, PARTS)
-    wanted = set(named or (part for part in PARTS if part not in OPTIONAL)) | (set(NETWORK) if peers else set())
+    wanted = set(named or USUAL) | (set(NETWORK) if peers else set())
     return [part for part in PARTS if part in wanted]
 
 
 def complete(parts: Sequence[str]) -> bool:
     """Whether nothing is left out but what has to be asked for by name."""
-    return set(parts) >= set(PARTS) - set(OPTIONAL)
+    return set(parts) >= set(USUAL)
 
 
 def run(parts: Sequence[str], level: str, see: Callable[[Item], object]) -> list[Item]:
@@ -66,7 +63,7 @@ def _part(part: str, level: str) -> Iterator[Item]:
     command = [sys.executable, "-m", "extremal_lab.bench.worker", part, level]
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | ONE_THREAD) as process,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=alone()) as process,
     ):
         try:
             assert process.stdout is not None

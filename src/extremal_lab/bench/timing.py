@@ -140,6 +140,62 @@ def against(
     return ratios
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Our call, the one that it is held against, and what is said of them."""
+
+    name: str
+    ours: Callable[[], object]
+    other: Callable[[], object]
+    unit: str
+    bar: float | None = None
+
+
+def compared(part: str, pair: Pair, repeats: int, target: float) -> Measurement:
+    """times the CPU time of our call over that of the other: each turn is as many calls as take the target."""
+    ours, other = enough(pair.ours, target), enough(pair.other, target)
+    contenders = {pair.name: lambda: seconds(pair.ours, ours)}
+    ratios = in_turns(lambda: seconds(pair.other, other), contenders, repeats)
+    return Measurement.of(part, pair.name, ratios[pair.name], unit=pair.unit, bar=pair.bar)
+
+
+def keeping(kept: dict[str, list[float]], key: str, cost: Callable[[], float]) -> Callable[[], float]:
+    """The same cost, and each of its answers is kept under a key.
+
+    Examples
+    --------
+    >>> kept = {}
+    >>> keeping(kept, "a", lambda: 3.0)(), kept
+    (3.0, {'a': [3.0]})
+    """
+
+    def measured() -> float:
+        spent = cost()
+        kept.setdefault(key, []).append(spent)
+        return spent
+
+    return measured
+
+
+def watched(points: Iterator[Any], look: Callable[[Any], Any], clock: Clock = time.process_time) -> Iterator[tuple[float, Any]]:
+    """CPU seconds so far, and what is seen of each point; the looking is off the clock.
+
+    Examples
+    --------
+    >>> ticks = iter(range(100))
+    >>> list(watched(iter("ab"), str.upper, clock=lambda: next(ticks)))
+    [(1.0, 'A'), (2.0, 'B')]
+    """
+    spent, none = 0.0, object()
+    while True:
+        start = clock()
+        x = next(points, none)
+        if x is none:
+            return
+        spent += clock() - start
+        yield spent, look(x)
+
+
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     """The slope of log cost over log size, by least squares: e with cost ~ size^e.
 

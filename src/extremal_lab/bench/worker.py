@@ -9,12 +9,29 @@ from importlib import import_module
 
 from extremal_lab.bench.timing import Found, Measurement, Skipped
 
-PARTS = ("methods", "rows", "iterations", "sizes", "variance", "memory", "startup", "practical", "peers", "l1_peers")
+USUAL = ("methods", "rows", "iterations", "sizes", "variance", "memory", "startup")
+NETWORK = ("peers", "l1_peers")  # others' packages
+LONG = (  # some minutes each, and about parts of the library that the others leave out
+    "practical", "oracles", "polytopes", "spectral", "completion", "completion_error", "completion_large", "simplex",
+    "simplex_tall", "ensembles", "estimators", "libsvm",
+)  # fmt: skip
+PARTS = (*USUAL, *LONG, *NETWORK)
 
 
 def found(part: str, level: str) -> Found:
     """The results of a part, as they come."""
     return import_module(f"extremal_lab.bench.{part}").measure(level)
+
+
+def summary(part: str) -> str:
+    """What a part is about.
+
+    Examples
+    --------
+    >>> summary("variance")
+    'How far batch gradients are from the gradient: consecutive rows of shuffled data, against rows drawn at random.'
+    """
+    return (import_module(f"extremal_lab.bench.{part}").__doc__ or "").splitlines()[0]
 
 
 def line(item: Measurement | Skipped) -> str:

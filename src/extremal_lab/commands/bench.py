@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from extremal.checks import InputError
-from extremal.cli.common import one_line
+from extremal.cli.common import lines, one_line
 from extremal.files import check_out, terminal
-from extremal_lab.bench.worker import PARTS
+from extremal_lab.bench.worker import LONG, NETWORK, PARTS, USUAL, summary
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,30 +21,33 @@ LEGEND = (
     "Every number is a median over repeats, with the least and the most of them, in the unit that the title of its table names.\n"
     "CPU time is that of one thread. A bar is what a median should not exceed."
 )
-CODES = "Exit codes: 0 measured; 1 a part failed; 2 a mistake in the input; 3 a bar is missed, with --strict; 130 Ctrl-C."
 
 
 @one_line()
 def bench(
     parts: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[PART]...", help=f"{', '.join(PARTS)}; all but practical and those that come from the network if left out."
-        ),
+        typer.Argument(metavar="[PART]...", help=f"{', '.join(USUAL)} if left out; by name also {', '.join((*LONG, *NETWORK))}."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="About a minute; not for the history.")] = False,
     full: Annotated[bool, typer.Option("--full", help="More repeats, and ten million rows if they fit.")] = False,
     peers: Annotated[bool, typer.Option("--peers", help="Also others' packages, installed from PyPI into the cache.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="End with 3 where a bar is missed.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Say what each part is about, and end.")] = False,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the JSON and the picture go.")] = Path("extremal-bench"),
 ) -> None:
     """Measure what the methods cost, as ratios of CPU time on one thread: to scipy's gradient, to a dense pass, to bars.
 
-    A run of all parts is kept in the folder under its date and commit, and the picture shows how the ratios changed over
+    A run of all usual parts is kept in the folder under its date and commit, and the picture shows how the ratios changed over
     the runs that are kept. Quick runs and runs of some parts are written beside them, under a name of their own.
+
+    Exit codes: 0 measured; 1 a part failed; 2 a mistake in the input; 3 a bar is missed, with --strict; 130 Ctrl-C.
     """
     from extremal_lab.bench import suite
 
+    if listed:
+        lines([(part, summary(part)) for part in PARTS])
+        return
     if quick and full:
         raise InputError("--quick and --full cannot both be meant: choose one")
     level = "quick" if quick else "full" if full else "default"
@@ -136,6 +139,3 @@ def _write(items: list[Item], level: str, keep: bool, out: Path, console: Consol
 
 def _missed(found: dict[str, Any]) -> bool:
     return found["bar"] is not None and found["ratio"] > found["bar"]
-
-
-setattr(bench, "codes", CODES)  # noqa: B010  what the help says at its end

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from multiprocessing import get_context, parent_process
 from typing import Any
 
 import numpy as np
 
 from extremal_lab.reproduction.store import Store
+from extremal_lab.threads import one_thread_each, one_thread_here
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 Results = dict[Any, dict[str, np.ndarray]]
 Made = Generator[tuple[Any, dict[str, np.ndarray]], None, None]
 Seen = Callable[[Any, bool], object]  # (task, whether it was done now)
@@ -57,13 +56,13 @@ def _execute(task: Any, store: Store) -> dict[str, np.ndarray]:
 
 def _here(tasks: list[Any], store: Store) -> Made:
     for task in tasks:
-        with _one_thread_here():
+        with one_thread_here():
             result = _execute(task, store)
         yield task, result
 
 
 def _in_workers(tasks: list[Any], store: Store, workers: int) -> Made:
-    with _one_thread_each():
+    with one_thread_each():
         pool = ProcessPoolExecutor(min(workers, len(tasks)), get_context("spawn"), initializer=_begin_worker)
         try:
             futures = {pool.submit(_execute, task, store): task for task in tasks}
@@ -114,43 +113,3 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Workers inherit the environment, and numpy reads it when it is imported."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-@contextmanager
-def _one_thread_here() -> Iterator[None]:
-    """As in a worker, so that CPU seconds mean the same: numba, if it is imported, and BLAS, if threadpoolctl is there."""
-    try:
-        from threadpoolctl import threadpool_limits  # comes with scikit-learn
-    except ImportError:
-        threadpool_limits = nullcontext
-    with _one_numba_thread(), threadpool_limits(1):  # in this order: numba may load OpenMP
-        yield
-
-
-@contextmanager
-def _one_numba_thread() -> Iterator[None]:
-    numba = sys.modules.get("numba")
-    try:
-        before = numba.get_num_threads() if numba else 1
-    except ValueError:  # no threading layer: then nothing runs on threads
-        before = 1
-    if numba is None or before == 1:
-        yield
-        return
-    numba.set_num_threads(1)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
