@@ -12,9 +12,8 @@ import numpy as np
 from extremal.checks import InputError, all_finite
 from extremal.files.array_files import Arrays, npz_arrays
 from extremal.files.outputs import whole
-from extremal.losses.base import expit
-from extremal.losses.margin import NonlinearLeastSquares
-from extremal.losses.named import FORMS
+from extremal.losses.meaning import mean_target
+from extremal.losses.named import FORMS, named_loss
 from extremal.run.result import Result
 
 
@@ -42,17 +41,11 @@ class Model:
     def predict(self, A: Any) -> dict[str, np.ndarray]:
         """Columns for the rows of A: a value, a mean for counts, or a class and the probabilities of all."""
         z = np.asarray(A @ self.x) + self.intercept
-        name = self.loss.partition(":")[0].strip()
-        if name == "poisson":
-            return {"mean": np.exp(np.minimum(z, np.log(np.finfo(z.dtype).max)))}
+        loss = named_loss(self.loss)
+        mean = mean_target(loss, z)
         if self.classes is None:
-            return {"value": z}
-        if z.ndim == 1:
-            q = expit(-z if FORMS[name][2] is NonlinearLeastSquares else z)
-            shares = np.column_stack([1.0 - q, q])
-        else:
-            e = np.exp(z - z.max(axis=1, keepdims=True))
-            shares = e / e.sum(axis=1, keepdims=True)
+            return {"value": z} if mean is z or loss.labels is not None else {"mean": mean}
+        shares = np.column_stack([1.0 - mean, mean]) if z.ndim == 1 else mean
         said = {"class": self.classes[shares.argmax(axis=1)]}
         return said | {f"probability of {label}": share for label, share in zip(self.classes.tolist(), shares.T, strict=True)}
 

@@ -108,6 +108,14 @@ class Poisson:
     def __post_init__(self):
         checks.fix(self, cap=checks.within("Poisson", "cap", self.cap, 0, 80))
 
+    def mean(self, z: np.ndarray) -> np.ndarray:
+        """exp(z), but no infinity."""
+        return np.exp(np.minimum(z, np.log(np.finfo(z.dtype).max)))
+
+    def far(self, y: np.ndarray) -> float:
+        """As far as the logarithm of the largest count."""
+        return 1.0 + float(np.log1p(y.max()))
+
     @property
     def curvature(self) -> float:
         """exp(cap)."""

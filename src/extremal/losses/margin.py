@@ -29,6 +29,15 @@ class Logistic:
     curvature = 0.25
     convex = True
     labels = (-1.0, 1.0)
+    ends_at_zero = True
+
+    def mean(self, z: np.ndarray) -> np.ndarray:
+        """The probability of y = 1."""
+        return expit(z)
+
+    def far(self, y: np.ndarray) -> float:
+        """Log-odds go some units."""
+        return 3.0
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log(1 + exp(-y z)) = max(0, -y z) + log(1 + exp(-|z|))."""
@@ -99,6 +108,10 @@ class NonlinearLeastSquares:
     curvature = 2.0 * _q**2 * (1.0 - _q) * (2.0 - 3.0 * _q)
     convex = False
     labels = (0.0, 1.0)
+
+    def mean(self, z: np.ndarray) -> np.ndarray:
+        """1 / (1 + exp(z))."""
+        return expit(-z)
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """(y - q)^2."""

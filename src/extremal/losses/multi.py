@@ -84,6 +84,8 @@ class Multinomial:
     convex = True
     target_shape = ()
 
+    ends_at_zero = True
+
     def __post_init__(self):
         checks.fix(self, classes=checks.whole("Multinomial", "classes", self.classes, 2))
 
@@ -96,6 +98,15 @@ class Multinomial:
     def labels(self) -> tuple[float, ...]:
         """0, 1, ..., k - 1."""
         return tuple(map(float, range(self.classes)))
+
+    def mean(self, z: np.ndarray) -> np.ndarray:
+        """The probabilities of all classes."""
+        e = np.exp(z - z.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    def far(self, y: np.ndarray) -> float:
+        """Log-odds go some units."""
+        return 3.0
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log(1 + (exp(d_y) - 1) + sum_{j != y} exp(d_j)) - d_y with d = z - max z: small losses keep their digits."""

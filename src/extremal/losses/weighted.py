@@ -122,3 +122,8 @@ def unweighted(loss: Any) -> Any:
 def weights_of(loss: Any, y: np.ndarray) -> np.ndarray | None:
     """The weights that targets carry; None if they carry none."""
     return np.abs(y) if type(loss) is SignedLogistic else y[:, -1] if isinstance(loss, Weighted) else None
+
+
+def targets_of(loss: Any, y: np.ndarray) -> np.ndarray:
+    """The targets, without the weights that they carry."""
+    return np.sign(y) if type(loss) is SignedLogistic else loss._target(y) if isinstance(loss, Weighted) else y

@@ -8,7 +8,6 @@ import numpy as np
 
 from extremal.checks import NonFiniteError
 from extremal.losses.margin import Logistic
-from extremal.losses.multi import Multinomial
 from extremal.losses.over_rows import bent_of, derivs_of, mean_of
 from extremal.losses.weighted import WeightedCurved, unweighted, weights_of
 from extremal.support import linalg
@@ -54,7 +53,7 @@ def levels_of(loss: Any, z: np.ndarray, y: np.ndarray, near: Any) -> np.ndarray:
     inner, w = unweighted(loss), weights_of(loss, y)
     w = np.ones(len(z)) if w is None else w.astype(np.float64)
     start = np.broadcast_to(np.asarray(near, np.float64), z.shape[1:]).copy()
-    if isinstance(inner, Multinomial):
+    if not inner.target_shape:  # one target ties all outputs together
         return _softmax_levels(loss, z.astype(np.float64, copy=False), y, w, start)
     return np.array([_task_level(inner.loss, z[:, j], y[:, j], w, start[j]) for j in range(z.shape[1])])
 

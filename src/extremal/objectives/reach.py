@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from extremal.data.dense import Dense
-from extremal.losses.glm import Poisson
-from extremal.losses.margin import Logistic
-from extremal.losses.multi import Multinomial
-from extremal.losses.weighted import unweighted
+from extremal.losses.meaning import ends_at_zero, margin_size
+from extremal.losses.weighted import targets_of
 from extremal.objectives.linear import LinearModel
 
 FIRST = 100.0  # where a constraint has no bound of its own: so many times the size that a coefficient is likely to have
@@ -38,7 +36,7 @@ def reaches(f: LinearModel) -> Iterator[np.ndarray]:
 
 def told_apart(f: LinearModel, value: float, atol: float) -> bool:
     """Whether f tells all classes apart, so that coefficients that are farther out are better without end."""
-    return isinstance(unweighted(f.loss), (Logistic, Multinomial)) and value <= atol
+    return ends_at_zero(f.loss) and value <= atol
 
 
 def sizes(f: LinearModel) -> np.ndarray:
@@ -51,13 +49,10 @@ def sizes(f: LinearModel) -> np.ndarray:
 
 def _spread(f: LinearModel) -> float:
     """How far margins are likely to go: of a log-odds some units, of a log-mean its own, of a mean that of the targets."""
-    loss, w = unweighted(f.loss), f.weights
-    y = f.y if w is None or isinstance(loss, Logistic) else f.y[:, :-1]
-    y = y.reshape(f.n, -1).astype(np.float64)
-    if isinstance(loss, (Logistic, Multinomial)):
-        return 3.0
-    if isinstance(loss, Poisson):
-        return 1.0 + float(np.log1p(y.max()))
+    w, y = f.weights, targets_of(f.loss, f.y).reshape(f.n, -1).astype(np.float64)
+    said = margin_size(f.loss, y)
+    if said is not None:
+        return said
     whole = float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max()))
     y = y if f.separate else y - np.average(y, axis=0, weights=w)
     return max(float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max())), CONSTANT * whole) or 1.0

@@ -11,9 +11,10 @@ from sklearn.utils.metaestimators import available_if
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.losses.base import Loss, MultiLoss, expit
-from extremal.losses.glm import Poisson, Quantile
-from extremal.losses.margin import Huber, Logistic, Squared
+from extremal.losses.base import Loss, MultiLoss
+from extremal.losses.glm import Quantile
+from extremal.losses.margin import Huber, Squared
+from extremal.losses.meaning import mean_target
 from extremal.losses.named import named_loss, spread
 from extremal.sklearn.fitting import solve
 from extremal.sklearn.hints import Constraint, NamedLoss, Radius, RandomState, Solver
@@ -22,7 +23,6 @@ from extremal.sklearn.streams import Stream
 
 LOSSES = ("squared", "huber", "quantile")
 GLM = (*LOSSES, "poisson", "logistic")
-MEANS = {Logistic: expit, Poisson: np.exp}  # the mean of y, from the margin; the margin itself for other losses
 
 
 class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
@@ -280,12 +280,10 @@ class ConstrainedGLM(ConstrainedRegressor):
 
     def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
         X, y = super()._validated(X, y, reset, **how)
-        if isinstance(self._loss(np.ones(1)), Logistic) and np.isin(y, (0, 1)).all():
+        if self._loss(np.ones(1)).labels == (-1.0, 1.0) and np.isin(y, (0, 1)).all():
             y = np.where(y > 0, 1.0, -1.0)
         return X, y
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of y for every row."""
-        z = self._margins(X)
-        mean = MEANS.get(type(self._loss(np.ones(1))))
-        return z if mean is None else mean(z)
+        return mean_target(self._loss(np.ones(1)), self._margins(X))

@@ -1,0 +1,50 @@
+"""What margins mean for targets: three things that a loss may say of itself, and what is true of one that does not.
+
+mean(z)        the mean of y at the margin z; z itself, if the loss does not say
+far(y)         how far margins are likely to go; as far as the targets do
+ends_at_zero   whether f falls to 0 without end where margins tell all classes apart; not so
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from extremal.losses.weighted import unweighted
+
+
+def mean_target(loss: object, z: np.ndarray) -> np.ndarray:
+    """The mean of y at the margins z.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> mean_target(ex.Logistic(), np.zeros(1)), mean_target(ex.Squared(), np.zeros(1))
+    (array([0.5]), array([0.]))
+    """
+    said = getattr(unweighted(loss), "mean", None)
+    return z if said is None else said(z)
+
+
+def margin_size(loss: object, y: np.ndarray) -> float | None:
+    """How far margins are likely to go; None if the targets tell.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> margin_size(ex.Logistic(), np.ones(3)), margin_size(ex.Squared(), np.ones(3))
+    (3.0, None)
+    """
+    said = getattr(unweighted(loss), "far", None)
+    return None if said is None else said(y)
+
+
+def ends_at_zero(loss: object) -> bool:
+    """Whether a mean of this loss falls to 0 without end, and is 0 nowhere.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ends_at_zero(ex.Multinomial(3)), ends_at_zero(ex.Huber())
+    (True, False)
+    """
+    return bool(getattr(unweighted(loss), "ends_at_zero", False))
