@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 
+import fast
 import pytest
 from cases import optimum
 from hypothesis import settings
@@ -20,6 +21,14 @@ settings.register_profile("extremal", derandomize=True, deadline=None, max_examp
 settings.load_profile("extremal")
 collect_ignore_glob = ["*conftest.py"]  # one for a folder: they hold no examples, and modules of one name cannot be collected
 sys.setrecursionlimit(20_000)  # hypothesis chains the settings of a test with a thousand parameters, one for each
+
+
+def pytest_configure(config):
+    fast.watch(config)
+
+
+def pytest_sessionfinish(session):
+    fast.tell()
 
 
 @pytest.fixture(scope="session")
