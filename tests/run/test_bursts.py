@@ -75,7 +75,7 @@ def test_float32_rows_agree_with_the_same_rows_in_float64(name, kind, where):
     assert (f.data.dtype, fast.x.dtype) == (np.float32, np.float64)
     assert fast.calls == slow.calls
     np.testing.assert_allclose(fast.x, slow.x, rtol=0, atol=1e-9)
-    wide, _ = both(model(DATA[kind].astype(np.float32), dtype=np.float64), SETS[where], ESTIMATORS[name], max_iter=150)
+    wide = next(both(model(DATA[kind].astype(np.float32), dtype=np.float64), SETS[where], ESTIMATORS[name], max_iter=150))
     np.testing.assert_allclose(fast.x, wide.x, rtol=0, atol=1e-9)
 
 
