@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo reproduce test test-anywhere fuzz lint bench clean
+.PHONY: demo reproduce test test-fast test-anywhere fuzz lint bench clean
 
 demo: $(VENV)/demo.stamp  ## a model under a constraint, and methods side by side
 	$(BIN)/extremal demo
@@ -13,6 +13,9 @@ reproduce: $(VENV)/figures.stamp  ## the paper's figures, quickly: fig1 in a min
 
 test: $(VENV)/test.stamp  ## all tests, on all cores
 	$(BIN)/python -m pytest -n auto
+
+test-fast: $(VENV)/test.stamp  ## some of every module, in a minute: while working
+	$(BIN)/python tests/fast.py -n auto
 
 test-anywhere: $(VENV)/test.stamp  ## the same as on other processors and on a busy machine; some of it with TESTS="tests/moves/test_newton.py"
 	$(BIN)/python tests/anywhere.py -n auto $(TESTS)

@@ -8,6 +8,7 @@ import sys
 import threading
 import types
 
+import fast
 import pytest
 from cases import optimum
 from hypothesis import settings
@@ -16,9 +17,19 @@ from server import TINY, Server
 from extremal.files import datasets
 from extremal.support import clock
 
+pytest.register_assert_rewrite("burst_problems", "command_line", "opened_page", "reference_problems")  # to say what was unequal
 settings.register_profile("extremal", derandomize=True, deadline=None, max_examples=60, database=None)
 settings.load_profile("extremal")
+collect_ignore_glob = ["*conftest.py"]  # one for a folder: they hold no examples, and modules of one name cannot be collected
 sys.setrecursionlimit(20_000)  # hypothesis chains the settings of a test with a thousand parameters, one for each
+
+
+def pytest_configure(config):
+    fast.watch(config)
+
+
+def pytest_sessionfinish(session):
+    fast.tell()
 
 
 @pytest.fixture(scope="session")

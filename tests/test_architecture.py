@@ -19,6 +19,8 @@ from extremal.points import manifolds
 
 SOURCE = Path(ex.__file__).parent
 LABORATORY = SOURCE.parent / "extremal_lab"
+TESTS = {str(path.relative_to(Path(__file__).parent)): path for path in sorted(Path(__file__).parent.rglob("*.py"))}
+LONG_TESTS: set[str] = set()
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each room may import those before it only
     "support", "checks", "laws", "kernels", "points", "quadratic", "sets", "rounding", "data", "losses", "objectives",
@@ -158,6 +160,11 @@ def test_the_laboratory_uses_public_names(path):
 def test_files_are_short_and_explained(module):
     assert len(MODULES[module].read_text().splitlines()) <= 300
     assert ast.get_docstring(tree(MODULES[module]))
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_files_of_tests_are_short(name):
+    assert len(TESTS[name].read_text().splitlines()) <= 500 or name in LONG_TESTS, "split it by subject"
 
 
 @pytest.mark.parametrize("module", MODULES)

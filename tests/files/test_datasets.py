@@ -10,8 +10,8 @@ import lzma
 
 import numpy as np
 import pytest
+from command_line import PLAIN, refused
 from server import BODY, LINES, cut, good, names, status
-from test_cli import PLAIN, refused
 from typer.testing import CliRunner
 
 import extremal as ex

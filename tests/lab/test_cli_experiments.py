@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_cli import CHILD, refused, run
-from test_experiments import libsvm
+from command_line import CHILD, refused, run
+from panels_by_hand import libsvm
 
 from extremal.files import datasets
 from extremal_lab.commands import experiments

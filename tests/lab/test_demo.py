@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from command_line import refused, run
 from rich.console import Console
-from test_cli import refused, run
 
 from extremal_lab.reproduction import demo, extras
 

@@ -1,4 +1,4 @@
-"""The page of a report: one whole file that loads nothing, and in a browser the report's numbers, shown as asked."""
+"""The page of a report in a browser: the report's numbers, shown as asked."""
 
 from __future__ import annotations
 
@@ -6,212 +6,26 @@ import copy
 import csv
 import html
 import json
-import os
-import re
 import shutil
-import sys
 import time
-from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("plotly", reason="plotly is not installed")
+from made_report import ROWS, column, expected, make_report
+from opened_page import Opened
 
-from extremal.checks import InputError
 from extremal_lab.reproduction.colours import OTHERS, STRONG
-from extremal_lab.reproduction.page import page, write_page
+from extremal_lab.reproduction.page import write_page
 from extremal_lab.reproduction.report import CSV_COLUMNS
 
-ROWS, SEEDS = 12, 3
-METHODS = [("sarah-fw", "Algorithm 1 (Sarah FW)", True), ("frank-wolfe", "Frank-Wolfe", False), ("svrf", "SVRF <& co>", False)]
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 ARGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--no-first-run",
 ]  # fmt: skip
 DOWNLOAD = "figure,data,origin,loss,set,method,steps,factor,batch,seed,passes,lmos,cpu,value,gap,f_min,f_min_gap"
-
-
-# a report
-
-
-def problem(data: str, origin: str, convex: bool, rng: np.random.Generator) -> dict:
-    """Curves that fall by eight powers of ten; those with tuned steps end below the accuracy of f_min, and even below f_min."""
-    f_min, f_max, gap = 0.25, 0.75, 1e-6
-    curves = []
-    for method, _, _ in METHODS:
-        for steps in ("own", "tuned"):
-            runs = []
-            for seed in range(SEEDS):
-                passes = np.linspace(0, 22, ROWS)
-                fall = np.exp(-passes * rng.uniform(0.1, 0.4)) if steps == "own" else 10 ** (-passes / 2.5) - 1e-8
-                lmos = (passes * rng.integers(2, 9)).astype(int).tolist()
-                runs.append({
-                    "seed": seed, "passes": passes.tolist(), "lmos": lmos, "cpu": (passes * rng.uniform(0.1, 0.2)).tolist(),
-                    "value": (f_min + (f_max - f_min) * fall).tolist(), "gap": np.abs(3 * fall).tolist(),
-                })  # fmt: skip
-            factor = 1.0 if steps == "own" else 0.125
-            edge = method == "svrf" and (steps == "own" or data == "a8a")  # which means nothing where nothing was tuned
-            curves.append({"method": method, "steps": steps, "factor": factor, "edge": edge, "batch": 7, "runs": runs})
-    return {
-        "key": f"{data}-key", "data": data, "origin": origin, "origin_text": f"where {data} is from", "n": 1234, "d": 56,
-        "loss": "logistic", "set": "l1:20", "convex": convex, "f_min": f_min, "f_min_gap": gap, "f_min_how": "a long run",
-        "f_max": f_max, "curves": curves,
-    } | ({"floor": 3e-6} if data == "a8a" else {})  # fmt: skip
-
-
-def make_report() -> dict:
-    rng = np.random.default_rng(0)
-    first = [problem("a8a", "real", True, rng), problem('w8a, "odd"', "stand-in", True, rng)]
-    broken = first[0]["curves"][2]["runs"]  # frank-wolfe, own steps: one seed of three ends in NaN, all of them at the last row
-    broken[1]["value"][8:] = [float("nan")] * (ROWS - 8)
-    for run in broken:
-        run["value"][-1] = float("nan")
-    ranks = [
-        {"method": m, "median": i + 1.0, "q1": 1.0, "q3": 3.0, "first": 3 - i, "problems": 3}
-        for i, (m, _, _) in enumerate(METHODS)
-    ]
-    series = {"label": "SVRF <& co>", "x": [1, 2, 4], "y": [3.0, None, 1.0], "low": [2.0, 1.0, 0.5], "high": [4.0, 3.0, 2.0]}
-    plot = {"title": "b", "x_label": "batch", "y_label": "passes", "log_x": True, "log_y": False, "series": [series]}
-    verdicts = ["holds", "holds in part", "does not hold here", "undecided", "not measured"]
-    return {
-        "title": "A rerun </script><b>bold</b>", "generated": "2026-01-02T03:04:05+00:00", "quick": False,
-        "summary": ["One sentence.", "Another & more."],
-        "methods": [{"name": name, "label": label, "source": "a paper", "ours": ours} for name, label, ours in METHODS],
-        "figures": [
-            {"name": "fig1", "title": "Figure 1: convex", "caption": "What it shows.", "problems": first},
-            {"name": "fig2", "title": "Figure 2: non-convex", "caption": "", "problems": [problem("mine", "file", False, rng)]},
-        ],
-        "overview": {"own": ranks, "tuned": ranks[::-1]},
-        "studies": [{"name": "batch", "title": "Batches", "text": "Why.", "plots": [plot],
-                     "tables": [{"title": "t", "columns": ["b", "what"], "rows": [[16, "x"], [None, "y"]]}]}],
-        "ledger": [{"claim": f"claim {i}", "where": "4", "rule": f"{i} < 5 & <so on>", "measured": "m" * (i < 4), "verdict": v,
-                    "command": "extremal reproduce"} | ({"on": "LIBSVM's a9a"} if i == 1 else {})
-                   for i, v in enumerate(verdicts)],
-        "settings": {"passes": 22, "seeds": [0, 1, 2]}, "versions": {"numpy": "2"}, "machine": {"cores": "2"},
-        "table2": {"columns": ["data", "L"], "rows": [["a8a", 0.25]], "remark": "Constants."},
-    }  # fmt: skip
-
-
-@pytest.fixture
-def report() -> dict:
-    return make_report()
-
-
-def column(curve: dict, key: str) -> np.ndarray:
-    """Rows x seeds; what is not finite counts as infinite."""
-    held = np.array([run[key] for run in curve["runs"]], dtype=float).T
-    return np.where(np.isfinite(held), held, np.inf)
-
-
-def expected(held: dict, steps: str, x: str = "passes", y: str = "relative", hidden: tuple = ()) -> dict:
-    """method -> (x, y): medians over the seeds, as they should be plotted."""
-    least = held.get("floor", held["f_min_gap"])
-    span = max(held["f_max"] - held["f_min"], least)
-    key, shift, scale, floor = {
-        "relative": ("value", held["f_min"], span, least / span),
-        "excess": ("value", held["f_min"], 1.0, least),
-        "value": ("value", 0.0, 1.0, held["f_min"]),
-        "gap": ("gap", 0.0, 1.0, 1e-16),
-    }[y]
-    found = {}
-    for curve in held["curves"]:
-        if curve["steps"] == steps and curve["method"] not in hidden:
-            ys = np.maximum((np.median(column(curve, key), axis=1) - shift) / scale, floor)
-            found[curve["method"]] = (np.median(column(curve, x), axis=1), np.where(np.isfinite(ys), ys, np.nan))
-    return found
-
-
-# the file
-
-
-class Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, dict]] = []
-
-    def handle_starttag(self, tag, attrs):
-        self.seen.append((tag, dict(attrs)))
-
-
-def test_the_file_loads_nothing(report):
-    text, tags = page(report), Tags()
-    tags.feed(text)
-    for tag, attributes in tags.seen:
-        for name in ("src", "href", "data", "action", "poster", "srcset"):
-            assert attributes.get(name, "#").startswith(("#", "data:")), (tag, attributes)
-    style = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
-    assert len(style) == 1
-    assert "url(" not in style[0]
-    assert "@import" not in style[0]
-    policy = next(a["content"] for tag, a in tags.seen if a.get("http-equiv") == "Content-Security-Policy")
-    assert "default-src 'none'" in policy
-
-
-def test_nothing_in_a_report_ends_a_script(report):
-    text = page(report)
-    assert len(re.findall("</script", text, re.IGNORECASE)) == len(re.findall("<script", text, re.IGNORECASE)) == 3
-    assert "<title>A rerun &lt;/script&gt;&lt;b&gt;bold&lt;/b&gt;</title>" in text
-
-
-def test_the_report_is_inside_with_null_for_nan(report):
-    found = re.search(r'<script type="application/json" id="report">(.*?)</script>', page(report), re.DOTALL)
-    assert found
-    held = json.loads(found[1], parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    assert held["figures"][0]["problems"][0]["curves"][2]["runs"][0]["value"][-1] is None
-    for run in report["figures"][0]["problems"][0]["curves"][2]["runs"]:
-        run["value"] = [None if np.isnan(v) else v for v in run["value"]]
-    assert held == report
-
-
-def test_the_page_is_plotly_the_report_and_little_else(report):
-    from plotly.offline import get_plotlyjs
-
-    rest = len(page(report)) - len(get_plotlyjs()) - len(json.dumps(report, separators=(",", ":")))
-    assert 20_000 < rest < 80_000
-
-
-def test_written_whole(report, tmp_path):
-    path = tmp_path / "page.html"
-    write_page(path, report)
-    assert path.read_text(encoding="utf-8") == page(report)
-    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
-
-
-@pytest.mark.parametrize("name", ["replace", "fsync"])
-def test_absent_if_writing_fails(name, report, tmp_path, monkeypatch):
-    def fail(*args):
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(os, name, fail)
-    with pytest.raises(OSError, match="full"):
-        write_page(tmp_path / "page.html", report)
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_older_page_stays_if_the_report_is_no_data(report, tmp_path):
-    path = tmp_path / "page.html"
-    path.write_text("old")
-    with pytest.raises(TypeError):
-        write_page(path, report | {"settings": {"x": object()}})
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
-
-
-def test_a_directory_that_does_not_exist_is_a_mistake(report, tmp_path):
-    with pytest.raises(InputError, match="there is no directory"):
-        write_page(tmp_path / "no" / "page.html", report)
-
-
-def test_without_plotly_it_says_what_to_install(report, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    with pytest.raises(InputError, match="pip install"):
-        page(report)
-
-
-# in a browser
 
 
 @pytest.fixture(scope="module")
@@ -223,70 +37,6 @@ def browser():
         running = playwright.chromium.launch(executable_path=BROWSER, args=ARGS)
         yield running
         running.close()
-
-
-class Opened:
-    """A page in a browser without a network, and what it asked for or complained about."""
-
-    def __init__(self, browser, path: Path, **options) -> None:
-        self.context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}} | options))
-        self.requests: list[str] = []
-        self.errors: list[str] = []
-        self.context.route(re.compile(r"^(?!file:|data:|blob:)"), lambda route: route.abort())
-        self.page = self.context.new_page()
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on(
-            "console", lambda message: self.errors.append(message.text) if message.type in ("error", "warning") else None
-        )
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.goto(path.as_uri())
-        self.page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
-
-    def __getattr__(self, name: str):
-        return getattr(self.page, name)
-
-    def until(self, condition, what: str = "it") -> None:
-        """Wait; the page's policy forbids the eval behind Playwright's own wait."""
-        end = time.monotonic() + 20
-        while not condition():
-            assert time.monotonic() < end, f"{what} did not happen; console: {self.errors}"
-            time.sleep(0.05)
-
-    def plot(self, selector: str) -> dict | None:
-        """Data and layout of a plot once it is drawn, scrolled into view for that."""
-        return self.evaluate(
-            """(selector) => {
-                const node = document.querySelector(selector + " .plot");
-                node.scrollIntoView({ block: "center" });
-                const layout = node.layout && { x: node.layout.xaxis, y: node.layout.yaxis };
-                return node.data ? { data: node.data, layout } : null;
-            }""",
-            selector,
-        )
-
-    def lines(self, selector: str, role: str = "line") -> dict:
-        """(method, steps) -> (x, y) of the traces of a plot."""
-        self.until(lambda: self.plot(selector), f"drawing {selector}")
-        traces = [t for t in (self.plot(selector) or {})["data"] if t["meta"]["role"] == role]
-        numbers = {(t["meta"].get("method"), t["meta"].get("steps")): (t["x"], t["y"]) for t in traces}
-        return {key: tuple(np.array(side, dtype=float) for side in pair) for key, pair in numbers.items()}
-
-    def shows(self, selector: str, curves: dict, steps: str) -> bool:
-        held = self.lines(selector)
-        wanted = {(name, steps): pair for name, pair in curves.items()}
-        return held.keys() == wanted.keys() and all(
-            a.shape == b.shape and np.allclose(a, b, rtol=1e-12, atol=0, equal_nan=True)
-            for key, pair in wanted.items() for a, b in zip(held[key], pair, strict=True)
-        )  # fmt: skip
-
-    def choose(self, figure: str, control: str, value) -> None:
-        node = self.page.locator(f"#{figure} [data-control={control}]")
-        node.set_checked(value) if isinstance(value, bool) else node.select_option(value)
-
-    def close(self) -> None:
-        assert self.errors == []
-        assert [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))] == []
-        self.context.close()
 
 
 @pytest.fixture

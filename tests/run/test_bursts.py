@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -13,112 +12,29 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from burst_problems import (
+    DATA,
+    DENSE,
+    DIM,
+    ESTIMATORS,
+    ONE_EACH,
+    ONE_SET_EACH,
+    SETS,
+    SPARSE,
+    N,
+    agree,
+    both,
+    model,
+    step_of,
+    wide_model,
+)
 
 import extremal as ex
-from extremal import gradients, laws, moves, steps
+from extremal import gradients, laws, steps
 from extremal.kernels import codes, oracles
 from extremal.kernels.burst import rescale
 from extremal.methods.base import Budget
-from extremal.run import bursts
 from extremal.run.loop import prepare
-from extremal.steps import Scheduled
-
-N, DIM = 120, 24
-RNG = np.random.default_rng(5)
-SPARSE = sp.random_array((N, DIM), density=0.25, rng=np.random.default_rng(1), format="csr", data_sampler=RNG.standard_normal)
-DENSE = RNG.standard_normal((N, DIM))
-ONES = sp.csr_array((SPARSE != 0).astype(np.float64))
-LABELS = np.where(RNG.random(N) < 0.5, 1.0, -1.0)
-TARGETS = RNG.standard_normal(N)  # no labels: with these, ones and squares there are ties between sums that rounding decides
-LOWER, UPPER = -np.linspace(0.1, 0.9, DIM), np.linspace(0.2, 0.7, DIM)
-DATA = {
-    "csr": SPARSE,
-    "csr, one value": ONES,
-    "csr, wide indices": sp.csr_array(
-        (SPARSE.data, *(a.astype(np.int64) for a in (SPARSE.indices, SPARSE.indptr))), SPARSE.shape
-    ),
-    "dense": DENSE,
-}
-SETS = {
-    "l1": ex.L1Ball(3.0),
-    "weighted": ex.WeightedL1Ball(3.0, np.linspace(0.5, 2.0, DIM)),
-    "simplex": ex.Simplex(2.0),
-    "unit": ex.UnitSimplex(2.0),
-    "linf": ex.LinfBall(0.3),
-    "linf, centre": ex.LinfBall(0.3, centre=LOWER),
-    "box": ex.Box(LOWER, UPPER),
-    "cube": ex.Box(-0.2, 0.3),
-    "capped": ex.CappedSimplex(0.15),
-    "caps": ex.CappedSimplex(UPPER / 3),
-    "hyper": ex.Hypersimplex(5, 0.3),
-    "budget": ex.BudgetBox(LOWER, UPPER, 0.5),
-}
-LAW = laws.PowerLaw(4.0, 9.0, -2 / 3)
-ESTIMATORS = {
-    "sarah": gradients.Sarah(5, 0.03),
-    "sarah, repeats": gradients.Sarah(9, 0.03, replace=True),
-    "storm": gradients.Storm(5),
-    "storm, law": gradients.Storm(5, LAW, replace=True),
-    "momentum": gradients.Momentum(5),
-    "momentum, repeats": gradients.Momentum(9, replace=True),
-    "sag": gradients.Sag(5),
-    "sag, law": gradients.Sag(9, LAW, replace=True),
-    "saga": gradients.Saga(5),
-    "saga, two": gradients.Saga(5, two_batches=True),
-    "saga, repeats": gradients.Saga(9, replace=True),
-    "saga, two, repeats": gradients.Saga(9, two_batches=True, replace=True),
-    "saga sarah": gradients.SagaSarah(5, 0.05),
-    "saga sarah, cold": gradients.SagaSarah(9, 0.2, start="cold", replace=True),
-    "svrg": gradients.Svrg(5, 37),
-    "svrg, doubling": gradients.Svrg(9, laws.Doubling(), replace=True),
-    "substitute": gradients.Substitute(5),
-    "substitute, repeats": gradients.Substitute(9, replace=True, scale=0.5),
-}
-ONE_EACH = ["sarah", "storm", "momentum", "sag", "saga, two", "saga sarah", "svrg", "substitute"]
-ONE_SET_EACH = ["l1", "weighted", "simplex", "unit", "box", "budget"]
-
-
-def step_of(gradient):
-    if isinstance(gradient, gradients.Svrg):
-        return steps.EpochOpenLoop()
-    return steps.LuFreundStep() if isinstance(gradient, gradients.Substitute) else steps.Decay(2.0, 8.0)
-
-
-def model(data, loss=None, dtype=np.float64):
-    loss = loss or ex.Logistic()
-    y = TARGETS if loss.labels is None else np.where(LABELS > 0, *loss.labels[::-1])
-    return ex.LinearModel(loss, data.astype(dtype), y)
-
-
-def both(f, C, gradient, step=None, **options):
-    method = ex.Method(gradient, step or step_of(gradient))
-    options = {"tol": 0, "atol": 0} | options
-    return (ex.minimize(f, C, method, bursts=fast, **options) for fast in (True, False))
-
-
-def agree(fast, slow, tol=1e-9):
-    assert fast.calls == slow.calls
-    assert (fast.n_iter, fast.status) == (slow.n_iter, slow.status)
-    np.testing.assert_array_equal(fast.trace.iter, slow.trace.iter)
-    np.testing.assert_array_equal(fast.trace.grads, slow.trace.grads)
-    np.testing.assert_allclose(fast.x, slow.x, rtol=0, atol=tol)
-    np.testing.assert_allclose(fast.trace.value, slow.trace.value, rtol=0, atol=tol)
-
-
-@pytest.fixture
-def count(monkeypatch):
-    """How many iterations were made in bursts."""
-    made = []
-    run = bursts.Burst.run
-
-    def counted(self, *args):
-        answer = run(self, *args)
-        made.append(answer[0])
-        return answer
-
-    monkeypatch.setattr(bursts.Burst, "run", counted)
-    return made
-
 
 # the same iterations
 
@@ -159,7 +75,7 @@ def test_float32_rows_agree_with_the_same_rows_in_float64(name, kind, where):
     assert (f.data.dtype, fast.x.dtype) == (np.float32, np.float64)
     assert fast.calls == slow.calls
     np.testing.assert_allclose(fast.x, slow.x, rtol=0, atol=1e-9)
-    wide, _ = both(model(DATA[kind].astype(np.float32), dtype=np.float64), SETS[where], ESTIMATORS[name], max_iter=150)
+    wide = next(both(model(DATA[kind].astype(np.float32), dtype=np.float64), SETS[where], ESTIMATORS[name], max_iter=150))
     np.testing.assert_allclose(fast.x, wide.x, rtol=0, atol=1e-9)
 
 
@@ -203,12 +119,6 @@ def test_smallest_and_largest_batches(name, batch, count):
 
 
 # large dimensions: the index
-
-
-def wide_model(seed=0, n=80, d=3000, density=0.004):
-    rng = np.random.default_rng(seed)
-    A = sp.random_array((n, d), density=density, rng=rng, format="csr", data_sampler=rng.standard_normal)
-    return ex.LinearModel(ex.Logistic(), A, np.where(rng.random(n) < 0.5, 1.0, -1.0))
 
 
 WIDE = {
@@ -333,240 +243,6 @@ def test_a_budget_that_fills_the_box_keeps_the_bounds():
         fast, slow = both(model(SPARSE), C, gradients.Sag(5), max_iter=20)
         agree(fast, slow)
         assert (fast.x <= upper + 1e-14).all()
-
-
-# where bursts have no place
-
-
-class MyLoss(ex.Squared):
-    """A loss of the user's own."""
-
-
-class MyBall(ex.L1Ball):
-    """A set of the user's own."""
-
-
-class MySchedule(steps.OpenLoop):
-    """One that changes what bursts would ask."""
-
-    def at(self, k, phase=None):
-        return 0.5 if k < 10 else 2.0 / (k + 2)
-
-
-class MyStep(steps.OpenLoop):
-    """A rule of the user's own, on top of one that bursts know."""
-
-    def eta(self, k, direction):
-        return 0.5 / (k + 1)
-
-
-class MyHarmonic(Scheduled):
-    """A rule of the user's own that takes arrays of iterations."""
-
-    def bind(self, plan):
-        return self
-
-    def at(self, k, phase=None):
-        return 3.0 / (k + 3.0)
-
-
-def made_in_bursts(f, C, method):
-    return prepare("minimize", f, C, method, None, 0, Budget(max_iter=5), in_bursts=True).burst is not None
-
-
-def test_other_parts_are_left_to_the_loop():
-    f, C, sarah = model(SPARSE), ex.L1Ball(3.0), gradients.Sarah(5, 0.1)
-    assert made_in_bursts(f, C, ex.Method(sarah, steps.OpenLoop()))
-    assert not made_in_bursts(model(SPARSE, MyLoss()), C, ex.Method(sarah, steps.OpenLoop()))
-    assert not made_in_bursts(f, MyBall(3.0), ex.Method(sarah, steps.OpenLoop()))
-    assert not made_in_bursts(f, ex.L1Ball(3.0, centre=LOWER), ex.Method(sarah, steps.OpenLoop()))
-    assert not made_in_bursts(f, ex.L2Ball(3.0), ex.Method(sarah, steps.OpenLoop()))
-    assert not made_in_bursts(f, C, ex.Method(sarah, MyStep()))
-    assert not made_in_bursts(f, C, ex.Method(sarah, MySchedule()))
-    assert not made_in_bursts(f, C, ex.Method(sarah, steps.Scaled(steps.LineSearch(), 0.5)))
-    assert not made_in_bursts(f, C, ex.Method(gradients.Full(), steps.OpenLoop()))
-    assert not made_in_bursts(f, C, ex.Method(gradients.Svrg(laws.PowerLaw(), 10), steps.OpenLoop()))
-    assert not made_in_bursts(f, C, ex.Method(sarah, steps.OpenLoop(), moves.Pairwise()))
-    several = ex.LinearModel(ex.MultiTask(ex.Squared(), 2), DENSE, np.ones((N, 2)))
-    assert not made_in_bursts(several, ex.L1Ball(3.0), ex.Method(sarah, steps.OpenLoop()))
-
-
-def test_a_schedule_of_ones_own_runs_in_bursts(count):
-    f, C, gradient = model(SPARSE), ex.L1Ball(3.0), gradients.Sarah(5, 0.1)
-    assert made_in_bursts(f, C, ex.Method(gradient, MyHarmonic()))
-    agree(*both(f, C, gradient, MyHarmonic(), max_iter=500))
-    assert sum(count) > 400
-
-
-@pytest.mark.parametrize("rule", [MyStep(), MySchedule()], ids=repr)
-def test_a_rule_of_ones_own_is_obeyed(rule):
-    fast, slow = both(model(SPARSE), ex.L1Ball(3.0), gradients.Sarah(5, 0.1), rule, max_iter=50)
-    np.testing.assert_array_equal(fast.x, slow.x)
-
-
-def test_steps_outside_of_0_1_are_refused(monkeypatch):
-    monkeypatch.setattr(steps.OpenLoop, "at", lambda self, k, phase=None: 3.0 / (k + 2.0))
-    with pytest.raises(ex.InputError, match=r"eta = .*1\.5.* at iteration 0; it must be a number in \[0, 1\]"):
-        ex.minimize(model(SPARSE), ex.L1Ball(1.0), ex.Method(gradients.Sag(5), steps.OpenLoop()), max_iter=1)
-
-
-def test_iterate_and_callbacks_see_every_iteration():
-    f, C, seen = model(SPARSE), ex.L1Ball(3.0), []
-    method = ex.Method(gradients.SagaSarah(5, 0.05), steps.OpenLoop())
-    ex.minimize(f, C, method, max_iter=30, tol=0, callback=lambda state: seen.append(state.k))
-    assert seen == [*range(30)]
-    stopped = ex.minimize(f, C, method, max_iter=300, callback=lambda state: state.k == 17)
-    assert (stopped.status, stopped.n_iter) == (ex.Status.CALLBACK, 17)
-
-
-def test_a_callback_may_be_content_with_what_is_between_bursts(count):
-    f, seen = model(SPARSE), []
-    method = ex.Method(gradients.Sag(1), steps.OpenLoop())
-    options = {"max_iter": 20_000, "tol": 0, "atol": 0, "bursts": True}
-    r = ex.minimize(f, ex.L1Ball(3.0), method, callback=lambda state: seen.append(state.k), **options)
-    assert seen[:3] == [0, 1199, 2399]  # a certificate is due after 10 passes, and 10 passes later
-    assert 1000 < max(np.diff(seen)) <= 16384  # so many batches are drawn at once
-    free = ex.minimize(f, ex.L1Ball(3.0), method, **options)
-    np.testing.assert_array_equal(r.x, free.x)
-    stopped = ex.minimize(f, ex.L1Ball(3.0), method, callback=lambda state: state.k > 5000, **options)
-    assert (stopped.status, stopped.n_iter) == (ex.Status.CALLBACK, min(k for k in seen if k > 5000))
-
-
-@pytest.mark.parametrize("bursts", [1, "yes", 0.0])
-def test_bursts_are_wanted_or_not(bursts):
-    with pytest.raises(ex.InputError, match=r"minimize\(bursts="):
-        ex.minimize(model(SPARSE), ex.L1Ball(3.0), bursts=bursts)
-
-
-# the driver
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_who_looks_changes_no_bit(name):
-    f, method = model(SPARSE), ex.Method(ESTIMATORS[name], step_of(ESTIMATORS[name]))
-    options = {"max_iter": 400, "tol": 0, "atol": 0}
-    free = ex.minimize(f, SETS["l1"], method, **options)
-    for record in (0.04, 0.5, 3.0):
-        np.testing.assert_array_equal(ex.minimize(f, SETS["l1"], method, record=record, **options).x, free.x)
-
-
-def test_recording_and_certificates_come_at_the_same_iterations(count):
-    f = model(SPARSE)
-    fast, slow = both(f, SETS["l1"], ESTIMATORS["saga sarah"], max_grads=100 * N, record=0.7, tol=1e-12)
-    agree(fast, slow)
-    np.testing.assert_allclose(fast.trace.gap, slow.trace.gap, rtol=0, atol=1e-9)
-    assert len(fast.trace) > 100
-    free, _ = both(f, SETS["l1"], ESTIMATORS["saga sarah"], max_grads=100 * N)
-    np.testing.assert_array_equal(free.x, fast.x)  # whoever looks changes nothing
-
-
-def test_a_tolerance_stops_both_at_the_same_iterate():
-    fast, slow = both(model(SPARSE), SETS["l1"], ESTIMATORS["sag"], tol=1e-2)
-    agree(fast, slow)
-    assert fast.status == ex.Status.GAP
-    assert fast.gap <= 1e-2 * fast.value + 1e-10
-
-
-@pytest.mark.parametrize("name", ONE_EACH)
-def test_results_are_certified_at_the_returned_point(name):
-    f, C = model(SPARSE), SETS["l1"].on(DIM)
-    r, _ = both(f, C, ESTIMATORS[name], max_grads=30 * N)
-    g = f.grad(r.x)
-    assert r.value == pytest.approx(f.value(r.x), abs=1e-14)
-    assert r.gap == pytest.approx(g @ r.x + 3.0 * np.abs(g).max(), abs=1e-12)
-
-
-def test_the_caller_s_arrays_stay_as_they_are():
-    f, x0 = model(SPARSE), np.full(DIM, 0.1)
-    before = [a.copy() for a in (f.data._A.data, f.y, x0)]
-    states = {}
-    for name in ONE_EACH:
-        fast, slow = both(f, SETS["l1"], ESTIMATORS[name], max_iter=100, x0=x0)
-        agree(fast, slow)
-        states[name] = fast.x
-    for a, b in zip(before, (f.data._A.data, f.y, x0), strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert len({tuple(x) for x in states.values()}) == len(ONE_EACH)
-
-
-def test_time_is_asked_for_between_calls():
-    method = ex.Method(gradients.Sag(1), steps.OpenLoop())
-    setup = prepare("minimize", model(SPARSE), SETS["l1"], method, None, 0, Budget(max_iter=10**6), in_bursts=True)
-    estimate = setup.method.gradient.init(setup.f, setup.point.x, setup.sampler)
-    asked = []
-    made, _, _ = setup.burst.run(0, setup.point, estimate, bursts.Reach(over=lambda: asked.append(1) or len(asked) == 2))
-    assert asked == [1, 1]
-    assert made == 2 * 16384 - 1  # the first batch was drawn for the start
-
-
-def test_a_compiled_call_does_not_take_long():
-    """Where an iteration costs O(d), a call is shorter."""
-    f = wide_model(d=200_000, density=5e-5)
-    for C, least, most in ((ex.L1Ball(1.0), 10**5, 10**7), (ex.Box(-1, 1), 49, 50), (ex.CappedSimplex(0.1), 49, 50)):
-        burst = prepare("minimize", f, C, ex.Method(gradients.Sag(1), steps.OpenLoop()), None, 0, Budget(), in_bursts=True).burst
-        assert least <= burst._longest <= most
-    dense = ex.LinearModel(ex.Squared(), np.ones((10, 5000)), np.ones(10))
-    burst = prepare(
-        "minimize", dense, ex.L1Ball(1.0), ex.Method(gradients.Sag(5), steps.OpenLoop()), None, 0, Budget(), in_bursts=True
-    ).burst
-    assert burst._longest == 10**7 // 55_000
-
-
-def test_ctrl_c_counts_what_was_made(monkeypatch):
-    f, calls = model(SPARSE), []
-    call = bursts.Burst._call
-
-    def interrupted(self, *args):
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        calls.append(1)
-        call(self, *args)
-
-    monkeypatch.setattr(bursts.Burst, "_call", interrupted)
-    r = ex.minimize(f, SETS["l1"], ex.Method(gradients.Sag(5), steps.OpenLoop()), tol=0, atol=0, max_iter=10**9)
-    assert r.status == ex.Status.INTERRUPTED
-    assert r.calls.lmos == r.n_iter > 0
-    assert r.calls.grads == 5 * (r.n_iter + 1)
-
-
-def test_time_limits_stop_a_burst(hands):
-    f, hands.tick = model(SPARSE), 1 / 64
-    r = ex.minimize(f, SETS["l1"], ex.Method(gradients.Sag(1), steps.OpenLoop()), tol=0, atol=0, max_seconds=1.0)
-    assert r.status == ex.Status.MAX_SECONDS
-    assert r.n_iter > hands.looks  # many iterations for each look at the clock
-    assert hands.looks < 3 * 64  # some while it is paused
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("name", ["sag", "sarah"])
-def test_ctrl_c_gives_the_best_certified_point(name, monkeypatch):
-    f, method = model(SPARSE), ex.Method(ESTIMATORS[name], steps.OpenLoop())
-    ex.minimize(f, SETS["l1"], method, max_iter=100)  # compiled: a signal that meets the compiler may be lost there
-    call, calls = bursts.Burst._call, itertools.count(1)
-
-    def counted(self, *args):
-        if next(calls) == 3:  # while this one runs, or soon after
-            threading.Timer(0.01, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-        return call(self, *args)
-
-    monkeypatch.setattr(bursts.Burst, "_call", counted)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore it
-    try:
-        r = ex.minimize(f, SETS["l1"], method, tol=0, atol=0, max_iter=10**9)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert r.status == ex.Status.INTERRUPTED
-    assert r.n_iter > 100
-    assert r.gap == pytest.approx(f.grad(r.x) @ r.x + 3.0 * np.abs(f.grad(r.x)).max(), abs=1e-12)
-    assert r.calls.lmos == pytest.approx(r.n_iter, rel=0.5)
-
-
-def test_numbers_that_are_not_finite_end_a_burst_with_the_last_good_point():
-    A = np.vstack([SPARSE.toarray(), np.full((1, DIM), 1e200)])
-    f = ex.LinearModel(ex.Squared(), A, np.append(LABELS, 1e250))
-    for fast in (True, False):
-        with np.errstate(all="ignore"), pytest.raises(ex.NonFiniteError):
-            ex.minimize(f, ex.L1Ball(1e100), ex.Method(gradients.Sag(5), steps.FullStep()), max_iter=5000, tol=0, bursts=fast)
 
 
 # contiguous blocks of shuffled rows

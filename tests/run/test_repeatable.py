@@ -103,7 +103,7 @@ def bits(r: ex.Result) -> tuple:
 def test_equal_calls_on_one_problem_are_equal_in_bits(model, region):
     f, C = made(model, region)
     first = bits(run(f, C))
-    assert [bits(run(f, C)) == first for _ in range(2)] == [True] * 2
+    assert bits(run(f, C)) == first
     assert bits(run(*made(model, region))) == first  # nor does it matter what earlier runs have left behind
 
 
@@ -111,8 +111,8 @@ def test_equal_calls_on_one_problem_are_equal_in_bits(model, region):
 @pytest.mark.parametrize("region", ["l1", "polytope"])
 def test_every_method_repeats_itself(name, region):
     f, C = made("logistic", region)
-    runs = [_or_refusal(f, C, name) for _ in range(3)]
-    assert runs[1:] == runs[:1] * 2
+    first, second = (_or_refusal(f, C, name) for _ in range(2))
+    assert second == first
 
 
 def _or_refusal(f, C, name):

@@ -1,28 +1,22 @@
-"""The argument ``constraint``: every form against the inequalities that it stands for, and every refusal with its reason."""
+"""The argument ``constraint``: every form against the inequalities that it stands for."""
 
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from constraint_texts import ROWS, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, linprog
 
 import extremal as ex
 from extremal.rounding.exact import settle, violation
-from extremal.sets.words.read import read_constraint
 from extremal.sklearn import ConstrainedLinearRegression
 
 INF = math.inf
-NAMES = ["age", "income", "debt", "tenure"]
-
-
-def read(constraint, radius=None, shape=(4,), names=NAMES):
-    return read_constraint(constraint, radius, shape, names)
 
 
 def least(g, lower, upper, A=None, b=None, A_eq=None, b_eq=None, l1=None) -> float:
@@ -173,7 +167,7 @@ def test_an_order_without_bounds():
 
 # combinations, against linear programs
 
-ROWS = np.array([[1.0, -1.0, 0.0, 0.0], [1.0, 2.0, 0.0, -1.0]])
+
 ORDER = np.array([[1.0, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1]])
 ONES = np.ones((1, 4))
 COMBINED = {
@@ -328,151 +322,6 @@ def test_coefficients_of_several_outputs():
     y = settle(S, np.full(shape, 0.25))
     assert (y.sum(axis=0) == 1).all()
     assert read("nuclear:30%", shape=shape).norm(np.eye(4, 3)) == pytest.approx(3.0)
-
-
-# refusals
-
-
-@pytest.mark.parametrize(
-    ("constraint", "radius", "message"),
-    [
-        ("l3:1", None, "no constraint of that name"),
-        ("simlex", None, r"no constraint of that name; did you mean 'simplex'\?"),
-        ("l1:", None, "write l1:RADIUS or give radius="),
-        ("lp:3", None, "write lp:RADIUS,P or give radius="),
-        ("l1:10", 5, "`radius` must be left out, or meet one constraint in words .* no part of it is without one"),
-        ("l1 & l2", 5, "more than one part of it is without one"),
-        ("nonneg", 5, "no part of it is without one"),
-        (ex.L1Ball(1.0), 5, "`radius` must be left out if `constraint` is a set"),
-        ("l1", -1, r"`radius` must be a positive number, or a fraction such as '30%'"),
-        ("l1", "130%", "at most 100%"),
-        ("l1", True, "`radius` must be a positive number"),
-        ("l1:-3", None, "`radius` must be a positive number"),
-        ("l1:abc", None, "`radius` must be a positive number"),
-        ("simplex:30%", None, "simplex is no ball of a norm"),
-        ("box:0%,1", None, "box is no ball of a norm"),
-        ("box:1,0", None, "must have lower <= upper"),
-        ("hypersimplex:9", None, "does not fit coefficients of shape"),
-        ("capped-simplex:0.1", None, "must be at least total / dimension"),
-        ("k-support:1,1.5", None, "must be a whole number"),
-        ("nuclear:2", None, "nuclear is for matrices"),
-        ("monotone:1", None, "write monotone or monotone:LOWER,UPPER"),
-        ("monotone:1,0", None, "the bounds must be in order"),
-        ("groups:5", None, "groups of features are missing"),
-        ("groups:5;size=3", None, "4 features cannot be cut into groups of 3"),
-        ("groups:5;0-1;1-3", None, "must not overlap.*exactly one group"),
-        ("groups:5;0-1", None, "but 2 is in none.*exactly one group"),
-        ("groups:5;0-9", None, "there is no feature 9, X has 4"),
-        (ex.L2Ball(1.0, shape=3), None, r"does not fit coefficients of shape \(4,\)"),
-        (ex.NuclearBall(1.0), None, r"does not fit coefficients of shape \(4,\)"),
-        ({"incme": ">=0"}, None, "no feature 'incme'; did you mean 'income'"),
-        ({7: ">=0"}, None, "there is no feature 7, X has 4"),
-        ({1.5: ">=0"}, None, "called by name or position"),
-        ({"age": ">=0", 0: "<=1"}, None, "'age' and 0 are the same feature"),
-        ({"age": "> 0"}, None, "cannot read the bounds '> 0'.*Bounds read"),
-        ({"age": (1, 0)}, None, "leave no number between them"),
-        ({"age": (0, 1, 2)}, None, "cannot read the bounds"),
-        ({"age": float("nan")}, None, "are no bounds"),
-        ({"age": True}, None, "cannot read the bounds True"),
-        ([{"age": ">=1"}, {"age": "<=0"}], None, "cannot be at least 1 and at most 0 .by {age: >=1} and {age: <=0}"),
-        ("age >= 1 & age <= 0", None, "feature 'age' cannot be at least 1 and at most 0"),
-        ("age >= 1 & age <= income & income <= 0", None, "no coefficients keep all of it"),
-        ("simplex & >=0.3", None, "sum to 1.2 to inf, not to 1|would be at least"),
-        ("simplex & <=0.2", None, "sum to 0 to 0.8, not to 1"),
-        ("simplex & simplex:2", None, "cannot sum to 1.0 and to 2.0"),
-        ("simplex:2 & l1:1", None, "more than the radius 1"),
-        ("l1:1 & >=0.5", None, "magnitudes between the bounds sum to 2 at least, more than the radius 1"),
-        ("monotone & monotone-decreasing", None, "all equal"),
-        ("l2:3 & nonneg", None, "l2:3 cannot be joined with nonneg: there is no oracle for both. What can be joined"),
-        ("l1:30% & l1:5", None, "one radius can be a fraction"),
-        ("linf:30% & nonneg", None, "cannot be joined with nonneg"),
-        ("age < 1", None, "write <= for <"),
-        ("age <= 1 <", None, "one side of the inequality is empty"),
-        ("age + <= 1", None, "cannot read it at ''"),
-        ("age income <= 1", None, "a sign is missing before it"),
-        ("age * income <= 1", None, "terms are numbers, features"),
-        ("1 / age <= 1", None, "terms are numbers, features"),
-        ("age / 0 <= 1", None, "divides by 0"),
-        ("age <= (income)", None, "cannot read it from"),
-        ("agee <= 1", None, "no feature 'agee'; did you mean 'age'"),
-        ("__import__('os').getcwd() <= 1", None, "cannot read it|no feature"),
-        ("0*age >= 1", None, "it wants 1 <= 0 <= inf"),
-        ((np.ones((2, 3)), 1.0), None, r"A must have a column for each of the 4 features, got shape \(2, 3\)"),
-        ((ROWS, [1.0, 2.0, 3.0]), None, "b must be a number, or one for each of the 2 rows"),
-        ((ROWS, [1.0, np.nan]), None, "b must be without NaN"),
-        ((np.full((1, 4), np.nan), 1.0), None, "A must be finite"),
-        ({"A_ub": ROWS}, None, "A_ub and b_ub must be given together"),
-        (Bounds([0, 0], 1), None, "one for each of the 4 features"),
-        (3.0, None, "it is a float, of which nothing is known. Accepted are: a set such as"),
-        (["l1:3", 4], None, "it is a int, of which nothing is known"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_refused_with_the_reason(constraint, radius, message):
-    with pytest.raises(ex.InputError, match=message) as caught:
-        read(constraint, radius)
-    assert "`constraint" in str(caught.value) or "`radius`" in str(caught.value)
-
-
-SIGNS = {"nonneg": ("positive", "nonnegative", "pos"), "nonpos": ("negative", "nonpositive", "neg")}
-ORDERS = {"monotone": ("increasing", "nondecreasing"), "monotone-decreasing": ("decreasing", "nonincreasing")}
-OPPOSITE = {"nonneg": "nonpos", "nonpos": "nonneg", "monotone": "monotone-decreasing", "monotone-decreasing": "monotone"}
-
-
-@pytest.mark.parametrize(("meant", "word"), [(m, w) for m, words in (SIGNS | ORDERS).items() for w in words])
-def test_words_for_the_same_are_understood(meant, word):
-    for written in (word, word.upper(), re.sub("^non", "non-", word), re.sub("^non", "non_", word)):
-        np.testing.assert_array_equal(corners(written), corners(meant))
-
-
-def corners(constraint) -> np.ndarray:
-    C = read(constraint).set(5.0)
-    return np.array([C.lmo(g).to_array() for g in (np.ones(4), -np.ones(4), np.arange(4) - 1.5, 1.5 - np.arange(4))])
-
-
-def misspelt(word):
-    """The word with a letter missing, doubled or swapped, or another in its place."""
-    for i in range(len(word)):
-        yield from (
-            word[:i] + word[i + 1 :],
-            word[:i] + word[i] + word[i:],
-            word[:i] + word[i + 1 : i + 2] + word[i] + word[i + 2 :],
-        )
-        yield from (word[:i] + c + word[i + 1 :] for c in "aeopsx")
-
-
-@pytest.mark.parametrize(("meant", "word"), [(m, w) for m, words in (SIGNS | ORDERS).items() for w in (m, *words)])
-def test_the_opposite_is_never_proposed(meant, word):
-    proposed = 0
-    for text in set(misspelt(word)):
-        try:
-            read(text)
-        except ex.InputError as error:
-            hint = str(error).partition("did you mean")[2].partition("?")[0]
-            assert hint.strip(" '") != OPPOSITE[meant], text
-            proposed += hint.strip(" '") == meant
-        else:  # the mistake is a word too
-            assert not np.array_equal(corners(text), corners(OPPOSITE[meant])), text
-    assert proposed or len(word) < 6
-
-
-@pytest.mark.parametrize("text", ["npos", "nneg", "onnegative", "nnegative"])
-def test_what_may_mean_both_is_left_open(text):
-    with pytest.raises(ex.InputError, match="no constraint of that name") as caught:
-        read(text)
-    assert "did you mean" not in str(caught.value)
-
-
-@pytest.mark.parametrize("constraint", ["age <= income", "monotone", (ROWS, 1.0), "l1:2 & sum == 1"])
-def test_what_is_for_one_output_is_refused_for_several(constraint):
-    with pytest.raises(ex.InputError, match="for one output"):
-        read(constraint, shape=(4, 2))
-
-
-def test_names_come_with_data_frames():
-    with pytest.raises(ex.InputError, match=r"no feature names: these come with a DataFrame\. .* Else write x0, x1"):
-        read({"age": ">=0"}, names=None)
-    with pytest.raises(ex.InputError, match="a reach is needed"):
-        read("nonneg").set()
 
 
 def test_how_plans_read():

@@ -35,14 +35,8 @@ def three(n=120, d=10):
     return make_classification(n_samples=n, n_features=d, n_informative=5, n_classes=3, random_state=1)
 
 
-@parametrize_with_checks([SparseLogisticPath(n_radii=4), SparseLogisticPathCV(n_radii=3)])
+@parametrize_with_checks([SparseLogisticPath(), SparseLogisticPathCV(n_radii=3)])
 def test_keeps_the_contract_of_scikit_learn(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@parametrize_with_checks([SparseLogisticPath()])
-def test_keeps_the_contract_of_scikit_learn_as_it_comes(estimator, check):
     check(estimator)
 
 

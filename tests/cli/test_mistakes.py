@@ -1,0 +1,135 @@
+"""Mistakes on the command line: each is one line, and the code says whose it is."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import direct, problem, refused, run, solve
+
+from extremal.cli import solving
+from extremal.files import models
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--method", "sara-fw"], ["unknown method 'sara-fw'", "did you mean 'sarah-fw'?"]),
+        (["--loss", "logistik"], ["unknown loss 'logistik'", "did you mean 'logistic'?"]),
+        (["--set", "l11:2"], ["unknown set 'l11'", "did you mean 'l1'?"]),
+        (["--set", "lp:2"], ["cannot read the set 'lp:2': write lp:RADIUS,P"]),
+        (["--set", "l1:x"], ["cannot read the set 'l1:x'"]),
+        (["--set", "l1:0"], ["radius", "positive", "got 0"]),
+        (["--set", "l1:-1"], ["radius", "positive", "got -1"]),
+        (["--set", "l1:nan"], ["radius", "positive", "got nan"]),
+        (["--batch", "0"], ["batch", "at least 1, got 0"]),
+        (["--batch", "61"], ["batch", "between 1 and 60, got 61"]),
+        (["--method", "frank-wolfe", "--batch", "5"], ["--batch does not apply to frank-wolfe"]),
+        (["--passes", "0"], ["passes", "got 0.0"]),
+        (["--passes", "-1"], ["passes", "got -1.0"]),
+        (["--passes", "nan"], ["passes", "got nan"]),
+        (["--passes", "inf"], ["passes", "got inf"]),
+        (["--tol", "-1"], ["tol", "got -1.0"]),
+        (["--atol", "nan"], ["atol", "got nan"]),
+        (["--seed", "-1"], ["seed", "got -1"]),
+        (["--max-iter", "-1"], ["--max-iter must be", "got -1"]),
+        (["--max-seconds", "0"], ["--max-seconds must be", "got 0.0"]),
+        (["--target", "3"], ["data: ", "leave out target"]),
+        (["--positive", "7"], ["--positive 7: no target is that", "-1.0, 1.0"]),
+        (["--positive", "cat"], ["--positive cat: no target is that"]),
+        (["--positive", "1", "--loss", "squared"], ["--positive 1 does not apply to Squared"]),
+        (["--loss", "nonlinear-least-squares"], ["data: ", "takes labels {0, 1}, got {-1, 1}", "--positive LABEL"]),
+    ],
+)
+def test_a_wrong_option_is_one_line(data, args, words):
+    refused(solve(*args), *words)
+
+
+@pytest.mark.parametrize("out", ["gone/model.npz", ".", os.devnull])
+def test_out_is_refused_before_the_run(data, monkeypatch, out):
+    monkeypatch.setattr(solving, "minimize", lambda *_, **__: pytest.fail("the run was made"))
+    monkeypatch.setattr(solving, "read", lambda *_: pytest.fail("the file was read"))
+    refused(solve("--out", out), "cannot be written")
+    assert os.listdir() == ["data"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("gone", None, ["gone: cannot be read (No such file or directory)"]),
+        (".", None, [".: cannot be read (Is a directory)"]),
+        ("empty", b"", ["empty: the file is empty"]),
+        ("bad", b"1 1:1\n1 3;1\n", ["bad:2: expected index:value after the label, got '3;1'"]),
+        ("bad", b"1 1:1\n1 1:nan\n", ["bad:2: expected finite numbers, got nan"]),
+        ("bad.csv", b"a,b\n1,2\n1,x\n", ["bad.csv:3: expected a number, got 'x'"]),
+        ("bad.gz", b"\x1f\x8b\x08\x00\x00", ["bad.gz: the file is truncated or damaged"]),
+        ("bad.xz", b"1 1:1", ["bad.xz: the file is truncated or damaged"]),
+        ("bad.npz", b"PK\x03\x04", ["bad.npz: the file is truncated or damaged"]),
+        ("[red].npz", b"PK\x03\x04", ["[red].npz: the file is truncated or damaged"]),
+        ("two.csv", b"1,cat\n2,dog\n", ["two.csv: ", "must hold numbers", "--positive LABEL"]),
+        ("three", b"1 1:1\n2 1:1\n3 1:2\n", ["three: ", "takes labels {-1, 1}, got {1, 2, 3}", "--positive LABEL"]),
+    ],
+)
+def test_a_bad_file_is_one_line(data, name, content, words):
+    if content is not None:
+        Path(name).write_bytes(content)
+    refused(run("solve", name, "--set", "l1:2"), *words)
+
+
+@pytest.mark.parametrize("where", ["A", "y"])
+@pytest.mark.parametrize("positive", [[], ["--positive", "1"]])
+def test_nan_in_arrays_is_one_line(data, where, positive):
+    A, y = problem()
+    (A if where == "A" else y)[3] = np.nan
+    np.savez("d.npz", A=A, y=y)
+    result = run("solve", "d.npz", "--set", "l1:2", *positive)
+    refused(result, "d.npz: ", "must be finite, got nan at index")
+    assert "--positive" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(28, "No space left on device"), "model.npz: cannot be written (No space left"),
+        (MemoryError(), "not enough memory"),
+    ],
+)
+def test_trouble_while_saving_does_not_cost_the_answer(data, monkeypatch, error, words):
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(models.Path, "write_bytes", fails)
+    result = solve("--out", "model.npz", "--json", "--quiet")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["value"] == direct()[1].value
+    assert result.stderr.startswith("error: ")
+    assert words in result.stderr
+    assert os.listdir() == ["data"]
+
+
+def test_values_that_overflow_at_the_start_are_one_line(data):
+    np.savez("d.npz", A=np.full((3, 2), 1e200), y=np.full(3, 1e200))
+    with np.errstate(all="ignore"):
+        refused(run("solve", "d.npz", "--set", "l1:1", "--loss", "squared"))
+
+
+def test_a_bug_is_a_traceback(data, monkeypatch):
+    def bug(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(solving, "minimize", bug)
+    assert isinstance(solve().exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("args", [["solve"], ["solve", "data"], ["solve", "data", "--set"], ["solv"], ["sets", "--jso"]])
+def test_usage_errors_end_with_code_2(data, args):
+    result = run(*args)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr
+
+
+@pytest.mark.parametrize("value", ["--seed=x", "--batch=1.5", "--passes=many"])
+def test_options_of_the_wrong_type_end_with_code_2(data, value):
+    assert solve(value).exit_code == 2

@@ -1,0 +1,174 @@
+"""Progress on a terminal, and Ctrl-C: the best certified point, or one line."""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+from command_line import CHILD, PLAIN, direct, heard, solve
+
+import extremal as ex
+from extremal.cli import progress
+
+# ---- progress
+
+
+def test_progress_is_for_terminals_however_long_a_run_takes(data, monkeypatch):
+    hours = itertools.count(0, 3600)
+    monkeypatch.setattr(progress, "time", types.SimpleNamespace(monotonic=lambda: next(hours)))
+    for quiet in ((), ("--quiet",)):
+        shown = solve("--json", "--tol", 0, *quiet)
+        assert shown.stderr == ""
+        assert json.loads(shown.stdout)["passes"] >= 100
+
+
+def test_measuring_for_progress_is_rare(monkeypatch):
+    now, measured = [0.0], []
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+
+    def slow(state):
+        measured.append(now[0])
+        now[0] += 1.0
+        return ""
+
+    monkeypatch.setattr(progress, "_measure", slow)
+    watch = progress._Watch(0.1, lambda passes, text: None)
+    state = types.SimpleNamespace(calls=types.SimpleNamespace(grads=1), f=types.SimpleNamespace(n=1))
+    while now[0] < 100:
+        watch(state)
+        now[0] += 0.05
+    assert 4 <= len(measured) <= 5  # a second each, so at most one in twenty
+
+
+@pytest.fixture
+def child():
+    """Starts ``extremal`` in a process of its own; ends it if the test has not."""
+    started = []
+
+    def start(*args, stderr=subprocess.PIPE, env=None):
+        command = [sys.executable, "-c", CHILD, *map(str, args)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=env)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def on_a_terminal(child):
+    """Starts ``extremal`` with its stderr on a terminal: the process, and how to read there until some bytes have come."""
+    pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
+    ours, theirs = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k not in PLAIN} | {"TERM": "xterm", "COLUMNS": "120"}
+
+    def start(*args):
+        process = child(*args, stderr=theirs, env=environment)
+        os.close(theirs)
+        return process
+
+    def seen(until=None):
+        read = b""
+        try:
+            while (until is None or until not in read) and (piece := os.read(ours, 65536)):
+                read += piece
+        except OSError:
+            pass  # Linux's way to say that the other end is closed
+        return read
+
+    yield start, seen
+    os.close(ours)
+
+
+def test_a_terminal_gets_a_bar_and_stdout_stays_clean(data, on_a_terminal):
+    start, seen = on_a_terminal
+    words = ["solve", "data", "--set", "l1:2", "--json", "--passes", "1e5", "--tol", "0"]
+    child = start(*words, "--method", "frank-wolfe", "--max-seconds", "1")  # this method compiles nothing, so a second will do
+    read = seen()
+    stdout, _ = child.communicate(timeout=60)
+    assert child.returncode == 3
+    assert json.loads(stdout)["status"] == "max_seconds"
+    assert b"\x1b[" in read
+    assert b"of 100000 passes, value 0." in read
+    assert b"gap " in read
+
+
+# ---- Ctrl-C
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_ctrl_c_in_mid_run_gives_the_best_certified_point(data, on_a_terminal):
+    start, seen = on_a_terminal
+    process = start(
+        "solve",
+        "data",
+        "--set",
+        "l1:2",
+        "--method",
+        "sarah-fw",
+        "--passes",
+        1e8,
+        "--tol",
+        0,
+        "--atol",
+        0,
+        "--json",
+        "--out",
+        "model.npz",
+    )
+    assert b"of 1e+08 passes, value" in seen(b"passes, value")  # it is running
+    process.send_signal(signal.SIGINT)
+    stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in seen()
+    said = json.loads(stdout)
+    assert (said["status"], said["converged"]) == ("interrupted", False)
+    f, _ = direct()
+    with np.load("model.npz", allow_pickle=False) as held:
+        x, value, gap = held["x"], float(held["value"]), float(held["gap"])
+        assert str(held["status"]) == "interrupted"
+    assert (said["value"], said["gap"]) == (value, gap)
+    g = f.grad(x)
+    assert ex.L1Ball(2.0).contains(x)
+    assert f.value(x) == pytest.approx(value, rel=1e-12)
+    assert x @ g + 2.0 * np.abs(g).max() == pytest.approx(gap, rel=1e-6, abs=1e-12)
+    assert value <= f.value(np.zeros(8))  # on a slow machine the start is all that there was time for
+    assert sorted(os.listdir()) == ["data", "model.npz"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a named pipe")
+def test_ctrl_c_while_reading_is_one_line(data, child):
+    os.mkfifo("pipe")
+    process = child("solve", "pipe", "--set", "l1:2", "--out", "model.npz")
+    with open("pipe", "w") as pipe:  # waits until the other side reads
+        pipe.write("1 1:1\n")
+        pipe.flush()
+        process.send_signal(signal.SIGINT)
+        try:
+            stdout, stderr = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:  # on a busy machine the first one may come before the reader can raise it
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stdout == ""
+    assert heard(stderr) == "interrupted before an answer was certified and saved\n"
+    assert sorted(os.listdir()) == ["data", "pipe"]
+
+
+def test_ctrl_c_before_the_first_state_is_one_line(data, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ex.LinearModel, "derivs", interrupted)  # in the first gradient
+    monkeypatch.setattr(ex.LinearModel, "grad", interrupted)
+    result = solve("--json")
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert result.stderr == "interrupted before an answer was certified and saved\n"

@@ -1,0 +1,72 @@
+"""What `make test-fast` runs beside the examples of the docstrings and some quick tests: a little of every module."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+
+import cases
+import fast
+import numpy as np
+import pytest
+from command_line import refused, run
+
+import extremal as ex
+from extremal.objectives.slices import sliced
+
+
+@pytest.mark.parametrize("name", [name for name in fast.modules() if not name.endswith("__main__")])
+def test_every_module_is_imported(name):
+    assert import_module(name).__doc__
+
+
+@pytest.mark.parametrize("chosen", [chosen for chosen in fast.SELECTION if not chosen.startswith("--")])
+def test_what_is_selected_is_there(chosen):
+    """A file or folder that is gone, or a test that has another name, would stop the run before it begins."""
+    path, _, name = chosen.partition("::")
+    path = fast.HERE.parent / path
+    assert path.exists()
+    assert not name or name in {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+
+def test_a_module_that_is_not_run_is_told():
+    everything = {str(path) for path in fast.modules().values()}
+    assert fast.left(everything) == []
+    assert fast.left(everything - {str(fast.SOURCE / "extremal" / "laws.py")}) == ["extremal.laws"]
+    assert "extremal.kernels.burst" not in fast.left(set())  # compiled
+    assert len(fast.left(set())) > 200
+
+
+@pytest.mark.parametrize("C", [ex.L1Ball(2.0), ex.Box(-0.5, 1.0)], ids=repr)
+@pytest.mark.parametrize("method", [ex.FrankWolfe(), ex.SarahFW(batch=5), ex.BlendedPairwiseFW()], ids=repr)
+def test_answers_are_feasible_certified_and_near_the_minimum(C, method, f_star):
+    f, least = cases.model(ex.Squared()), f_star(ex.Squared(), C)
+    result = ex.minimize(f, C, method, tol=0.05, max_grads=1000 * f.n)
+    assert result.converged
+    assert C.contains(result.x, tol=1e-12)
+    assert result.gap >= cases.gap(C, result.x, f.grad(result.x)) * (1 - 1e-9)
+    assert least - 1e-9 <= result.value <= least + result.gap * (1 + 1e-9)
+
+
+def test_what_has_no_columns_has_no_slices():
+    with pytest.raises(TypeError, match="Separable has no columns"):
+        sliced(cases.separable(ex.Squared()), np.arange(2))
+
+
+def test_the_benchmark_refuses_parts_that_it_does_not_have():
+    refused(run("bench", "nonsense"), "nonsense", "startup")
+
+
+def test_peers_and_startup_are_measured_by_what_their_processes_say(monkeypatch):
+    """No process is started: it says that it took two CPU seconds."""
+    from extremal_lab.bench import peer_copt, peers, startup
+
+    monkeypatch.setattr(startup, "output", lambda command, environment: "2.0")
+    found = list(startup.measure("smoke"))
+    assert [m.ratio for m in found if m.name.startswith("CPU")] == [2.0, 2.0]
+    folder = fast.HERE / "no such folder"
+    monkeypatch.setattr(peers, "_folder", lambda: folder)
+    monkeypatch.setattr(peers, "environment", lambda folder, packages: (_ for _ in ()).throw(peers.ChildError("no network")))
+    (skipped,) = peers.measure("smoke")
+    assert "no network" in skipped.reason
+    assert peer_copt.scipy_pass(np.eye(3), np.ones(3)) >= 0
