@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from time import sleep
+from types import ModuleType
 from typing import Any
 
 from extremal.checks import InputError
@@ -35,7 +36,7 @@ class _MayPass(Exception):
     """A failure that another attempt may not meet."""
 
 
-def need(module: str) -> Any:
+def need(module: str) -> ModuleType:
     """Import a package that only downloads need, or say how to get it."""
     try:
         return import_module(module)
@@ -116,7 +117,7 @@ class _Resumable:
     progress: Progress | None
     timeout: tuple[float, float]
 
-    def __call__(self, url: str, output: str, _: Any = None) -> None:
+    def __call__(self, url: str, output: str, _: object = None) -> None:
         whole = Path(output)
         with _held(self.part) as ours:
             self._attempts(url, self.part if ours else whole)

@@ -95,7 +95,7 @@ def ahead(size: float, seen: list[tuple[float, State]]) -> Any:
     return np.where(new * x > 0, new, 0).astype(x.dtype)
 
 
-def inside(C: ConvexSet, x: Any) -> Any:
+def inside(C: ConvexSet, x: np.ndarray) -> Any:
     """x if it is in the set, else its projection; or the last point of the set on the way to it from ``C.start()``."""
     if C.contains(x):
         return x
@@ -111,7 +111,9 @@ def _resumed(setup: Setup, last: State) -> Setup:
     if type(point) is not type(last.point):
         return setup
     same = point.x.shape == last.x.shape and np.array_equal(np.asarray(point.x), np.asarray(last.x))
-    kept: dict[str, Any] = {"active": last.point.active} if same and point.active is not None and _all_inside(setup, last) else {}
+    kept: dict[str, object] = (
+        {"active": last.point.active} if same and point.active is not None and _all_inside(setup, last) else {}
+    )
     memory = getattr(last.point, "memory", None)
     if memory is not None:
         fresh = {"gap": np.inf, "least": np.inf, "idle": 0}  # f is larger over smaller sets: that is no lack of progress

@@ -10,6 +10,7 @@ import numpy as np
 
 from extremal.kernels.codes import CORNER, FILL, LEAST, PEAK, UNIT, WEIGHTED
 from extremal.sets.base import ConvexSet
+from extremal.support.kinds import Numbers
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,8 @@ class Vertices:
 
     code: int
     size: float = 1.0  # radius or total; the amount to be spent for FILL
-    lower: Any = 0.0  # weights for WEIGHTED; an array, or one number for all entries
-    upper: Any = 0.0
+    lower: Numbers = 0.0  # weights for WEIGHTED; an array, or one number for all entries
+    upper: Numbers = 0.0
 
     @property
     def single(self) -> bool:
