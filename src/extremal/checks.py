@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -37,55 +37,58 @@ class UnsolvedError(RuntimeError):
     """A sub-problem of a step took as many LMOs as it may, short of its tolerance. `minimize` ends the run there."""
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     """The value as a float; NaN for what is no real number, so that every comparison refuses it."""
     return float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else math.nan
 
 
-def flag(call: str, name: str, value: Any) -> bool:
+def flag(call: str, name: str, value: object) -> bool:
     """Return ``value`` as a bool, refusing what is none."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"`{call}({name}=...)` must be True or False, got {value!r}")
     return bool(value)
 
 
-def fix(instance: Any, **fields: Any) -> None:
+def fix(instance: object, **fields: object) -> None:
     """Store checked fields in a frozen dataclass."""
     for name, value in fields.items():
         object.__setattr__(instance, name, value)
 
 
-def positive(call: str, name: str, value: Any) -> float:
+def positive(call: str, name: str, value: object) -> float:
     """Return ``value`` as a float, refusing all but positive finite numbers."""
-    if not 0 < _number(value) < math.inf:
+    number = _number(value)
+    if not 0 < number < math.inf:
         raise InputError(f"`{call}({name}=...)` must be a positive finite number, got {value!r}")
-    return float(value)
+    return number
 
 
-def at_least(call: str, name: str, value: Any, low: float) -> float:
+def at_least(call: str, name: str, value: object, low: float) -> float:
     """Return ``value`` as a float, refusing all but finite numbers from ``low`` on."""
-    if not low <= _number(value) < math.inf:
+    number = _number(value)
+    if not low <= number < math.inf:
         raise InputError(f"`{call}({name}=...)` must be a finite number of at least {low}, got {value!r}")
-    return float(value)
+    return number
 
 
-def within(call: str, name: str, value: Any, low: float, high: float) -> float:
+def within(call: str, name: str, value: object, low: float, high: float) -> float:
     """Return ``value`` as a float, refusing all but numbers in (low, high]."""
-    if not low < _number(value) <= high:
+    number = _number(value)
+    if not low < number <= high:
         raise InputError(f"`{call}({name}=...)` must be a number in ({low}, {high}], got {value!r}")
-    return float(value)
+    return number
 
 
-def whole(call: str, name: str, value: Any, low: int, high: int | None = None) -> int:
+def whole(call: str, name: str, value: object, low: int, high: int | None = None) -> int:
     """Return ``value`` as an int, refusing all but whole numbers in [low, high]."""
-    ok = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if not ok or int(value) < low or (high is not None and int(value) > high):
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) else None
+    if number is None or number < low or (high is not None and number > high):
         span = f"of at least {low}" if high is None else f"between {low} and {high}"
         raise InputError(f"`{call}({name}=...)` must be a whole number {span}, got {value!r}")
-    return int(value)
+    return number
 
 
-def one_of(what: str, given: Any, accepted: Iterable[str]) -> str:
+def one_of(what: str, given: object, accepted: Iterable[str]) -> str:
     """Return ``given`` if accepted, otherwise refuse it and suggest the nearest name."""
     names = sorted(accepted)
     if isinstance(given, str) and given in names:
@@ -95,13 +98,21 @@ def one_of(what: str, given: Any, accepted: Iterable[str]) -> str:
     raise InputError(f"unknown {what} {given!r}{hint} Accepted: {', '.join(names)}")
 
 
-def all_finite(a: Any) -> bool:
+class Finite(Protocol):
+    """A matrix that is no array, see extremal.points.matrix."""
+
+    def all_finite(self) -> bool:
+        """Whether every entry is finite."""
+        ...
+
+
+def all_finite(a: np.ndarray | Finite) -> bool:
     """Whether every entry is finite, without a temporary of the size of ``a``.
 
     A sum is finite only if all its terms are (or if finite terms overflow, hence the second look).
     """
     if not isinstance(a, np.ndarray):
-        return a.all_finite()  # of matrices that are not arrays, see extremal.points.matrix
+        return a.all_finite()
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(a.sum()) or np.isfinite(a).all())
 
@@ -115,7 +126,7 @@ def finite(call: str, name: str, a: np.ndarray) -> np.ndarray:
     return a
 
 
-def array(call: str, name: str, value: Any) -> np.ndarray:
+def array(call: str, name: str, value: object) -> np.ndarray:
     """Return ``value`` as an array, refusing ragged lists and masks."""
     if np.ma.isMaskedArray(value):
         raise InputError(f"`{call}({name}=...)` must be a plain array, got a masked one; fill or drop what is masked")
@@ -125,7 +136,7 @@ def array(call: str, name: str, value: Any) -> np.ndarray:
         raise InputError(f"`{call}({name}=...)` must be a rectangular array, got lists of unequal length") from None
 
 
-def is_sparse(a: Any) -> bool:
+def is_sparse(a: object) -> bool:
     """Whether ``a`` is a sparse matrix or array of scipy; nothing is, as long as nobody has imported scipy.sparse."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(a)

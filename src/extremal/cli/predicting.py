@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -44,7 +44,7 @@ def predict(
         temporary.write_text(text, encoding="utf-8", newline="")
 
 
-def _csv(columns: dict[str, list[Any]]) -> str:
+def _csv(columns: dict[str, list[object]]) -> str:
     held = io.StringIO()
     writer = csv.writer(held, lineterminator="\n")
     writer.writerow(cells(columns))

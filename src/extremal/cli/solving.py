@@ -30,6 +30,7 @@ from extremal.objectives.reach import reaches, told_apart
 from extremal.run.front import minimize
 from extremal.run.paths import inside
 from extremal.run.result import Result, Status
+from extremal.sets.base import ConvexSet
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sets.words.words import check_words
 from extremal.support.memory import free_memory
@@ -172,7 +173,7 @@ def _minimum(f: LinearModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]
     return C, result, False
 
 
-def _summary(f: LinearModel, C: Any, model: Model, result: Result, bounded: bool, intercept: bool) -> dict[str, Any]:
+def _summary(f: LinearModel, C: ConvexSet, model: Model, result: Result, bounded: bool, intercept: bool) -> dict[str, object]:
     """All that is printed of a result, under its names in JSON."""
     calls, x = result.calls, model.x
     sentence = result.status.sentence if bounded else UNBOUNDED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,14 @@ class CSR(Products):
         return out
 
     def model(
-        self, loss: tuple[int, float], y: np.ndarray, x: np.ndarray, value: bool, grad: bool, c: Any = None, z: Any = None
+        self,
+        loss: tuple[int, float],
+        y: np.ndarray,
+        x: np.ndarray,
+        value: bool,
+        grad: bool,
+        c: np.ndarray | None = None,
+        z: np.ndarray | None = None,
     ) -> tuple[float, np.ndarray]:
         """sum_i phi(<a_i, x>, y_i), if asked for, and A' phi', in one pass; fills c = phi' and z = A x, if given.
 
@@ -129,13 +137,13 @@ class CSR(Products):
         return locked(self._A.indptr), locked(self._A.indices), locked(self._A.data)
 
     @cached_property
-    def _full(self) -> Any:
+    def _full(self) -> ModuleType:
         from extremal.kernels import full  # numba: imported by the first product
 
         return full
 
     @cached_property
-    def _rows(self) -> Any:
+    def _rows(self) -> ModuleType:
         from extremal.kernels import rows
 
         return rows
@@ -153,5 +161,5 @@ class CSR(Products):
     def _few(self) -> int:
         return self._A.nnz // (8 * self.shape[0])
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {k: v for k, v in self.__dict__.items() if k not in ("_rows", "_full", "_entries")}  # modules, and views of _A

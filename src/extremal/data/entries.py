@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
@@ -13,7 +14,7 @@ from extremal.points.composed import Combination
 from extremal.points.entries_gradient import Observed, Positions, kernels, read
 from extremal.points.factored import FactoredMatrix
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.matrix import check_positions
+from extremal.points.matrix import Iterate, check_positions
 from extremal.points.plain import Coordinate, DenseVertex
 from extremal.points.vertex import Vertex
 
@@ -49,7 +50,7 @@ class Entries:
 
     factored: bool = True  # X may be in factors, and gradients are known by their products
 
-    def __init__(self, rows: Any, cols: Any, shape: tuple[int, int]):
+    def __init__(self, rows: ArrayLike, cols: ArrayLike, shape: tuple[int, int]):
         m, n = _check_shape(shape)
         rows, cols = check_positions("Entries", rows, cols, (m, n))
         if rows.ndim != 1 or len(rows) == 0:
@@ -79,7 +80,7 @@ class Entries:
         """v at the positions idx: r products each for a vertex of rank r."""
         return self._vertex(v, idx).astype(self.dtype, copy=False)
 
-    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> Any:
+    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> Iterate:
         """The matrix with c at the positions idx; c is not copied."""
         g = Observed(self.positions, c, idx)
         return g if self.factored else np.asarray(g)
@@ -123,7 +124,7 @@ class Entries:
         return read(x, at)
 
 
-def _check_shape(shape: Any) -> tuple[int, int]:
+def _check_shape(shape: object) -> tuple[int, int]:
     if not isinstance(shape, (tuple, list)) or len(shape) != 2:
         raise InputError(f"`Entries(shape=...)` must be two whole numbers, rows and columns, got {shape!r}")
     m, n = (checks.whole("Entries", "shape", side, 1) for side in shape)

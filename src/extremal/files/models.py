@@ -15,6 +15,7 @@ from extremal.files.outputs import whole
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import FORMS, named_loss
 from extremal.run.result import Result
+from extremal.support.kinds import Numbers
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Model:
     """
 
     x: np.ndarray  # (d,), or (d, k) for k classes
-    intercept: Any = 0.0  # a number, or (k,)
+    intercept: Numbers = 0.0  # a number, or (k,)
     loss: str = "squared"  # as on the command line
     set: str = ""
     method: str = ""
@@ -56,9 +57,14 @@ def save_model(path: str | Path, model: Model, result: Result) -> None:
     It holds x, intercept, value, gap, status, converged, n_iter, grads, lmos, loss, set and method, and where there are any,
     features, classes and target; np.load reads it.
     """
-    held: dict[str, Any] = {name: getattr(result, name) for name in ("value", "gap", "converged", "n_iter")}
+    held: dict[str, Any] = {
+        "value": result.value,
+        "gap": result.gap,
+        "converged": result.converged,
+        "n_iter": result.n_iter,
+    }
     held |= {"status": result.status.value, "grads": result.calls.grads, "lmos": result.calls.lmos}
-    known = {name: getattr(model, name) for name in ("features", "classes", "target")}
+    known = {"features": model.features, "classes": model.classes, "target": model.target}
     held |= {name: np.asarray(value) for name, value in known.items() if value is not None}
     archive = io.BytesIO()  # a disk that is full in the middle of an archive would confuse its writer
     np.savez(archive, x=model.x, intercept=model.intercept, loss=model.loss, set=model.set, method=model.method, **held)

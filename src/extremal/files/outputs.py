@@ -142,7 +142,7 @@ def check_out(path: Path) -> Path:
     return path
 
 
-def to_json(item: Any, **how: Any) -> str:
+def to_json(item: object, **how: Any) -> str:
     """JSON as the standard has it: numbers that are infinite or NaN become null.
 
     Examples
@@ -153,7 +153,7 @@ def to_json(item: Any, **how: Any) -> str:
     return json.dumps(_finite(item), allow_nan=False, **how)
 
 
-def _finite(item: Any) -> Any:
+def _finite(item: object) -> Any:
     if isinstance(item, float):
         return item if math.isfinite(item) else None
     if isinstance(item, dict):
@@ -176,7 +176,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
-def cells(row: Iterable[Any]) -> list[Any]:
+def cells(row: Iterable[object]) -> list[Any]:
     """A row for a CSV file: text that a spreadsheet would take for a formula has an apostrophe before it.
 
     Examples

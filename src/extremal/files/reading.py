@@ -106,7 +106,7 @@ def too_large(path: Path, most: int) -> InputError:
 class _Limited(io.RawIOBase):
     """A stream that ends with an error after so many bytes."""
 
-    def __init__(self, file: Any, path: Path, most: int):
+    def __init__(self, file: BinaryIO | io.BufferedIOBase, path: Path, most: int):
         self.file, self.path, self.most, self.done = file, path, most, 0
 
     def readable(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -144,7 +144,7 @@ def read_features(
     return replace(table, y=None)
 
 
-def _places(path: Path, width: int, names: Sequence[str] | None, drop: Any, count: int, header: list[str]) -> list[int]:
+def _places(path: Path, width: int, names: Sequence[str] | None, drop: object, count: int, header: list[str]) -> list[int]:
     """The columns of a file that are the features of a model, in the model's order."""
     if names is not None and header:
         lost = [name for name in names if header.count(name) != 1]
@@ -179,7 +179,7 @@ def _csv(path: Path, max_bytes: int | None, choose: Callable[[int, list[str]], C
             raise InputError(f"{path}:{reader.line_num}: {error}") from None
 
 
-def _parsed(path: Path, rows: Any, choose: Callable[[int, list[str]], Chosen]) -> Table:
+def _parsed(path: Path, rows: Iterator[tuple[int, list[str]]], choose: Callable[[int, list[str]], Chosen]) -> Table:
     number, first = next(rows, (0, []))
     if not first:
         raise InputError(f"{path}: the file holds no rows")

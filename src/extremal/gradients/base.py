@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -104,3 +104,6 @@ class Gradient(Protocol[E]):
     def update(self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: E, sampler: Sampler) -> E:
         """Estimate at x, after step k has led there from x_prev."""
         ...
+
+
+SomeGradient: TypeAlias = Gradient[Any]  # whatever its state is

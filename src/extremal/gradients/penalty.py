@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Facts, Gradient, Phase, Steps, phase_of
+from extremal.gradients.base import Estimate, Facts, Phase, SomeGradient, Steps, phase_of
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
@@ -71,7 +71,7 @@ class Penalised:
     array([6., 6., 6.])
     """
 
-    gradient: Gradient[Any]
+    gradient: SomeGradient
     G: Any
     lower: Any = None
     upper: Any = None
@@ -125,7 +125,7 @@ class Penalised:
         return z - np.clip(z, self.lower, self.upper)
 
 
-def smoothing(call: str, mu: Any) -> PowerLaw:
+def smoothing(call: str, mu: object) -> PowerLaw:
     """The law of mu: as given, or c (j + 2)^(-1/4), which is c (t + 1)^(-1/4) for t = 1, 2, ..."""
     if isinstance(mu, PowerLaw):
         checks.positive(call, "mu", mu(0))

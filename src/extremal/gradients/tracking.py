@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Facts, Gradient, Phase, Steps, phase_of
+from extremal.gradients.base import Estimate, Facts, Phase, SomeGradient, Steps, phase_of
 from extremal.objectives.base import Objective, Rows
 from extremal.objectives.sampling import Sampler
 
 
-def metropolis(adjacency: Any) -> np.ndarray:
+def metropolis(adjacency: ArrayLike) -> np.ndarray:
     """Mixing matrix of a graph, by the weights of Metropolis: symmetric, so rows and columns sum to 1.
 
         c_ij = 1 / (1 + max(deg_i, deg_j))  for neighbours,   c_ii = 1 - sum of the others
@@ -82,7 +83,7 @@ def complete(m: int) -> np.ndarray:
     return check_mixing("complete", np.full((m, m), 1.0 / m), "m")
 
 
-def check_mixing(call: str, mixing: Any, name: str = "mixing") -> np.ndarray:
+def check_mixing(call: str, mixing: ArrayLike, name: str = "mixing") -> np.ndarray:
     """The matrix in float64; refuses all but doubly stochastic ones under which the agents come to agree."""
     C = _square(call, name, mixing)
     if (C < 0).any():
@@ -99,7 +100,7 @@ def check_mixing(call: str, mixing: Any, name: str = "mixing") -> np.ndarray:
     return C
 
 
-def _square(call: str, name: str, value: Any) -> np.ndarray:
+def _square(call: str, name: str, value: object) -> np.ndarray:
     """A float64 copy of a square matrix of finite numbers."""
     C = checks.array(call, name, value)
     if C.ndim != 2 or C.shape[0] != C.shape[1] or C.size == 0 or C.dtype.kind not in "biuf":
@@ -198,7 +199,7 @@ class Tracking:
     Tracking(gradient=Storm(batch=5, rho=PowerLaw(scale=1.0, shift=1.0, power=-1.0), replace=False), mixing=<4 x 4>)
     """
 
-    gradient: Gradient[Any]
+    gradient: SomeGradient
     mixing: Any
 
     def __post_init__(self):

@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Facts, Gradient, Steps
+from extremal.gradients.base import Facts, SomeGradient, Steps
 from extremal.objectives.base import Objective, Rows
 from extremal.objectives.sampling import Sampler
 
@@ -96,7 +96,7 @@ class ZerothOrder:
     ZerothOrder(gradient=Full(), mu=0.001)
     """
 
-    gradient: Gradient[Any]
+    gradient: SomeGradient
     mu: float
 
     def __post_init__(self):
@@ -113,7 +113,9 @@ class ZerothOrder:
         """As the estimator, on differences."""
         return replace(self.gradient.init(self._on(f), x, sampler), exact=False)
 
-    def update(self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: Any, sampler: Sampler) -> Any:
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: object, sampler: Sampler
+    ) -> Any:
         """As the estimator, on differences."""
         return replace(self.gradient.update(self._on(f), k, x_prev, x, steps, state, sampler), exact=False)
 

@@ -6,8 +6,6 @@ float32 data need not be copied for it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from extremal.checks import InputError
@@ -50,7 +48,15 @@ def sweep(indptr, indices, data, y, x, loss, parameter, first, last, block, valu
 
 
 def model(
-    entries: Entries, y: np.ndarray, x: np.ndarray, d: int, loss: tuple[int, float], valued: bool, graded: bool, c: Any, z: Any
+    entries: Entries,
+    y: np.ndarray,
+    x: np.ndarray,
+    d: int,
+    loss: tuple[int, float],
+    valued: bool,
+    graded: bool,
+    c: np.ndarray | None,
+    z: np.ndarray | None,
 ) -> tuple[float, np.ndarray]:
     """sum_i phi(<a_i, x>, y_i) and A' phi'; ``c`` and ``z`` are filled with phi' and with A x, if given.
 

@@ -11,12 +11,12 @@ from math import inf
 from pathlib import Path
 from threading import Timer
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 from extremal.support.lazy import imported
 
-numba: Any = imported("numba")  # Ctrl-C waits for it
+numba = imported("numba")  # Ctrl-C waits for it
 
 KEPT = "extremal: compiling kernels for this machine, once; it takes from some seconds to a minute"
 NOT_KEPT = (
@@ -25,7 +25,10 @@ NOT_KEPT = (
 )
 
 
-def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+Kernel: TypeAlias = Callable[..., Any]
+
+
+def jit(function: Kernel, **options: Any) -> Kernel:
     """Compile without the interpreter lock, and keep the machine code on disk where there is a place to write to."""
     try:
         kernel = numba.njit(cache=True, nogil=True, **options)(function)
@@ -35,27 +38,27 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     return notice.attend(_stamped(kernel))
 
 
-def bare(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def bare(function: Kernel, **options: Any) -> Kernel:
     """The same for kernels that make no arrays, not even slices: numba then counts no references, which costs in inner loops."""
     return jit(function, _nrt=False, **options)
 
 
-def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+def inlined(function: Kernel) -> Kernel:
     """A bare kernel without a call where it is used: for short functions of an inner loop."""
     return bare(function, forceinline=True)
 
 
-def sums(function: Callable[..., Any]) -> Callable[..., Any]:
+def sums(function: Kernel) -> Kernel:
     """The same for short loops that sum: in any order, so that several terms are added at once."""
     return bare(function, fastmath={"reassoc", "contract", "nsz"}, forceinline=True)
 
 
-def vectors(function: Callable[..., Any]) -> Callable[..., Any]:
+def vectors(function: Kernel) -> Kernel:
     """The same for loops over whole arrays: a division by zero gives an infinity, and is not looked for entry by entry."""
     return jit(function, error_model="numpy")
 
 
-def _stamped(kernel: Any) -> Any:
+def _stamped(kernel: Kernel) -> Kernel:
     """Have the kept code go out of date with any file of kernels.
 
     numba looks at the kernel's own file only, and would go on to use code into which an old kernel of another file is
@@ -101,19 +104,19 @@ class Notice:
     set up logging in another way. numba compiles one kernel at a time, with those that it calls inside.
     """
 
-    def __init__(self, clock: Callable[[], float] = monotonic, later: Callable[..., Any] = Timer) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic, later: Callable[..., Timer] = Timer) -> None:
         self.text, self.patience, self.pause = KEPT, 0.5, 2.0
         self._clock, self._later = clock, later
         self._inside, self._told, self._waited, self._end = False, False, 0.0, -inf
 
-    def attend(self, kernel: Any) -> Any:
+    def attend(self, kernel: Kernel) -> Kernel:
         """Hear of each compilation of this kernel, and of no other; a plain function (``NUMBA_DISABLE_JIT=1``) has none."""
         compiler = getattr(kernel, "_compiler", None)
         if compiler is not None:  # numba asks it when nothing was kept
             compiler.compile = partial(self._compile, compiler.compile)
         return kernel
 
-    def _compile(self, compile: Callable[..., Any], *args: Any) -> Any:
+    def _compile(self, compile: Kernel, *args: Any) -> Any:
         if self._inside:  # a kernel that another one calls: the same wait
             return compile(*args)
         start = self._clock()
@@ -132,7 +135,7 @@ class Notice:
             self._end = self._clock()
             self._waited += self._end - start
 
-    def _tell_after(self, seconds: float) -> Any:
+    def _tell_after(self, seconds: float) -> Timer | None:
         if seconds <= 0:
             return self._tell()
         word = self._later(seconds, self._tell)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,7 +27,10 @@ def count(entries: int, d: int) -> int:
     return max(1, min(MOST, entries // PART, entries // (16 * d), max(2, 2**23 // d)))
 
 
-def each(work: Callable[[int, int], Any], bounds: Sequence[int], alone: bool = False) -> Iterator[Any]:
+T = TypeVar("T")
+
+
+def each(work: Callable[[int, int], T], bounds: Sequence[int], alone: bool = False) -> Iterator[T]:
     """work(first, last) for the rows between neighbours in ``bounds``, in order; ``alone``: on this thread."""
     threads = 1 if alone or len(bounds) <= 2 else min(len(bounds) - 1, _threads())
     if threads == 1:

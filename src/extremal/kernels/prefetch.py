@@ -10,7 +10,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 
-def _typed(_context: Any, array: Any, _index: Any) -> Any:
+def _typed(_context: object, array: Any, _index: object) -> Any:
     """The processor's own instruction: no effect but on its cache, no fault at any address."""
 
     def build(context, builder, signature, args):
@@ -25,7 +25,7 @@ def _typed(_context: Any, array: Any, _index: Any) -> Any:
     return types.void(array, types.uint64), build
 
 
-def _nothing(array: Any, index: Any) -> None:
+def _nothing(array: object, index: object) -> None:
     """Without compilation there is nothing to gain."""
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from extremal.losses.base import Loss
 from extremal.losses.weighted import unweighted
 
 
-def mean_target(loss: object, z: np.ndarray) -> np.ndarray:
+def mean_target(loss: Loss, z: np.ndarray) -> np.ndarray:
     """The mean of y at the margins z.
 
     Examples
@@ -25,7 +26,7 @@ def mean_target(loss: object, z: np.ndarray) -> np.ndarray:
     return z if said is None else said(z)
 
 
-def margin_size(loss: object, y: np.ndarray) -> float | None:
+def margin_size(loss: Loss, y: np.ndarray) -> float | None:
     """How far margins are likely to go; None if the targets tell.
 
     Examples
@@ -38,7 +39,7 @@ def margin_size(loss: object, y: np.ndarray) -> float | None:
     return None if said is None else said(y)
 
 
-def ends_at_zero(loss: object) -> bool:
+def ends_at_zero(loss: Loss) -> bool:
     """Whether a mean of this loss falls to 0 without end, and is 0 nowhere.
 
     Examples

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -203,7 +202,7 @@ class MultiTask:
         return lambda z, y: (second(z, y), None)
 
 
-def _check_elementwise(loss: Any) -> None:
+def _check_elementwise(loss: Loss) -> None:
     if isinstance(loss, type) or not callable(getattr(loss, "deriv", None)) or isinstance(loss, MultiLoss):
         raise InputError(f"`MultiTask(loss=...)` must be a loss of one margin such as Squared(), got {loss!r}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,11 @@ FORMS: dict[str, tuple[str, int, type]] = {name: (name, 0, type(make())) for nam
 
 
 def named_loss(
-    text: str, y: Any = None, weights: np.ndarray | None = None, among: Iterable[str] = tuple(FORMS), what: str = "loss"
+    text: str,
+    y: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    among: Iterable[str] = tuple(FORMS),
+    what: str = "loss",
 ) -> Loss:
     """Read a loss from a short string; some depend on the targets y: on their spread, or on how many classes there are.
 

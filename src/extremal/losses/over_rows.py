@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,13 @@ def second_of(loss: Any, z: np.ndarray, y: np.ndarray) -> np.ndarray:
     return h
 
 
-def mean_second_of(loss: Any, z: np.ndarray, width: float, y: np.ndarray, h: np.ndarray) -> np.ndarray:
+def mean_second_of(loss: Loss, z: np.ndarray, width: float, y: np.ndarray, h: np.ndarray) -> np.ndarray:
     """The mean of phi'' from z - width to z + width, by phi' at both ends; h = phi''(z) where that is too near to tell."""
     change = derivs_of(loss, z + width, y) - derivs_of(loss, z - width, y)
     return np.where((width > TOLD * np.abs(z)) & np.isfinite(change), change / (2.0 * width), h)
 
 
-def bent_of(loss: Any, z: np.ndarray, y: np.ndarray, valued: bool = False) -> tuple[float, np.ndarray, np.ndarray]:
+def bent_of(loss: Loss, z: np.ndarray, y: np.ndarray, valued: bool = False) -> tuple[float, np.ndarray, np.ndarray]:
     """The sum of phi if ``valued``, phi' and phi'' of every row, in float64 and in one loop over the margins."""
     code, z = compiled(loss), z.astype(np.float64, copy=False)
     if code is None:
@@ -101,7 +102,7 @@ class Along:
         return mean_of(lambda z, dz, y: self.loss.deriv(z + t * dz, y) * dz, self.z, self.dz, self.y)
 
 
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     from extremal.kernels import terms  # numba: imported when first needed
 
     return terms

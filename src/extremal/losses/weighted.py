@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
@@ -90,7 +91,7 @@ class WeightedMulti(Weighted):
         return y[:, :-1] if self.loss.target_shape else y[:, 0]
 
 
-def with_weights(loss: Loss, y: np.ndarray, weights: Any, call: str = "LinearModel") -> tuple[Loss, np.ndarray]:
+def with_weights(loss: Loss, y: np.ndarray, weights: ArrayLike | None, call: str = "LinearModel") -> tuple[Loss, np.ndarray]:
     """The loss and the targets of weighted rows; weights are divided by their mean, so that (1/n) sum is the weighted mean.
 
     Examples
@@ -114,12 +115,12 @@ def with_weights(loss: Loss, y: np.ndarray, weights: Any, call: str = "LinearMod
     return kind(loss, heaviest), np.column_stack([y, w.astype(y.dtype)])
 
 
-def unweighted(loss: Any) -> Any:
+def unweighted(loss: Loss) -> Any:
     """The loss of a row of weight 1."""
     return Logistic() if type(loss) is SignedLogistic else loss.loss if isinstance(loss, Weighted) else loss
 
 
-def weights_of(loss: Any, y: np.ndarray) -> np.ndarray | None:
+def weights_of(loss: Loss, y: np.ndarray) -> np.ndarray | None:
     """The weights that targets carry; None if they carry none."""
     return np.abs(y) if type(loss) is SignedLogistic else y[:, -1] if isinstance(loss, Weighted) else None
 

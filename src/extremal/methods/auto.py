@@ -87,12 +87,12 @@ class Auto:
         return replace(choice.recipe.prepare(f, C, budget), why=choice.why, guarded=C.relaxed is C)
 
 
-def name_of(recipe: Any) -> str:
+def name_of(recipe: object) -> str:
     """The name of a method."""
     return type(recipe).__name__ if not isinstance(recipe, Method) else f"{type(recipe.move).__name__} with full gradients"
 
 
-def _special(f: Any, C: ConvexSet) -> Choice | None:
+def _special(f: Objective, C: ConvexSet) -> Choice | None:
     """Sets without an oracle of their own, and manifolds."""
     if C.relaxed is not C:
         from extremal.methods.affine import MostFW  # here and below: methods are imported by those who need them
@@ -126,7 +126,7 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     return Choice(NewtonFW(), f"{rows}, and few columns: Newton steps, their problems solved by the oracle")
 
 
-def _learnt(f: Any, C: ConvexSet) -> Choice | None:
+def _learnt(f: Objective, C: ConvexSet) -> Choice | None:
     """Few coordinates, and no second derivatives."""
     if math.prod(f.shape) > LEARNT or (C.matrix_free and is_factored(f)):
         return None
@@ -135,7 +135,7 @@ def _learnt(f: Any, C: ConvexSet) -> Choice | None:
     return Choice(NewtonFW(), f"{math.prod(f.shape)} coordinates: Newton steps, with second derivatives learnt from gradients")
 
 
-def _low_rank(f: Any, C: ConvexSet) -> Choice | None:
+def _low_rank(f: Objective, C: ConvexSet) -> Choice | None:
     """Matrices of small nuclear norm."""
     if not C.by_factors or not isinstance(f, LinearModel):
         return None
@@ -147,7 +147,7 @@ def _low_rank(f: Any, C: ConvexSet) -> Choice | None:
     )
 
 
-def _linear(f: Any, C: ConvexSet) -> Choice | None:
+def _linear(f: Objective, C: ConvexSet) -> Choice | None:
     """Other linear models."""
     if not isinstance(f, LinearModel) or f.factored:
         return None
@@ -166,7 +166,7 @@ def _linear(f: Any, C: ConvexSet) -> Choice | None:
     return Choice(FullyCorrectiveFW(), f"{size}: full gradients, few calls of the oracle, and the best weights of all vertices")
 
 
-def _other(f: Any, C: ConvexSet) -> Choice | None:
+def _other(f: Objective, C: ConvexSet) -> Choice | None:
     """Sums that are not linear models, and matrices in factors."""
     from extremal.methods.atoms import FullyCorrectiveFW
     from extremal.methods.reduced_sliding import VRSliding

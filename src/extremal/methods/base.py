@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Facts, Gradient
+from extremal.gradients.base import Facts, SomeGradient
 from extremal.laws import PowerLaw
-from extremal.moves.base import Move
+from extremal.moves.base import SomeMove
 from extremal.moves.vertex import VertexMove
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -90,9 +90,9 @@ class Method:
     array([0.5, 0.5])
     """
 
-    gradient: Gradient[Any]
+    gradient: SomeGradient
     step: Step
-    move: Move[Any] = field(default_factory=VertexMove)
+    move: SomeMove = field(default_factory=VertexMove)
     why: str = field(default="", compare=False, repr=False)  # the reasons, of a method that was chosen for the user
     guarded: bool = field(default=False, compare=False, repr=False)  # for an answer: no end above the start
     spent: int = field(default=0, compare=False, repr=False)  # component gradients that its parameters were computed from

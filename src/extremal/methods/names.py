@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.methods.base import Recipe
 from extremal.support.lazy import Named
 
-METHODS: Mapping[str, Any] = Named("extremal.methods", {  # names on the command line, in the order of the paper's Table 1
+METHODS: Mapping[str, type] = Named("extremal.methods", {  # names on the command line, in the order of the paper's Table 1
     "frank-wolfe": "FrankWolfe",
     "online-fw": "OnlineFW",
     "scgs": "SCGS",

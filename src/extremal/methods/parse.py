@@ -75,7 +75,7 @@ def _setting(text: str, setting: str, fields: dict[str, Any]) -> tuple[str, Any]
     return key, value
 
 
-def _join(fields: dict[str, Any]) -> str:
+def _join(fields: dict[str, object]) -> str:
     return ", ".join(sorted(fields)) or "no parameters"
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.gradients.base import SomeGradient
 from extremal.gradients.saga import Saga
 from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
@@ -170,7 +171,7 @@ def _known(f: Objective) -> float:
         return 0.0
 
 
-def _gradient(name: str, n: int, b: int, epoch: int) -> Any:
+def _gradient(name: str, n: int, b: int, epoch: int) -> SomeGradient:
     """The estimator, with the parameters that its theory suggests."""
     match name:
         case "saga":

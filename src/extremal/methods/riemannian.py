@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from extremal import checks
-from extremal.gradients.base import Gradient
+from extremal.gradients.base import SomeGradient
 from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
@@ -207,7 +207,5 @@ class SpiderRFW:
         return _prepare(spider, self.step, self.manifold, f, C, budget)
 
 
-def _prepare(
-    gradient: Gradient[Any], step: Step | None, manifold: Manifold, f: Objective, C: ConvexSet, budget: Budget
-) -> Method:
+def _prepare(gradient: SomeGradient, step: Step | None, manifold: Manifold, f: Objective, C: ConvexSet, budget: Budget) -> Method:
     return Method(gradient, step or InverseSqrt(), GeodesicMove(manifold)).prepare(f, C, budget)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from extremal import checks
-from extremal.gradients.base import Gradient
+from extremal.gradients.base import SomeGradient
 from extremal.gradients.spider import Spider
 from extremal.gradients.zeroth import ZerothOrder
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch, root_epoch
@@ -141,7 +141,7 @@ class FZCGS:
         return plain_sliding(_zeroth("FZCGS", spider, f, budget, self.mu), f, self.L, budget).prepare(f, C, budget)
 
 
-def _zeroth(call: str, gradient: Gradient[Any], f: Objective, budget: Budget, mu: float | None) -> ZerothOrder:
+def _zeroth(call: str, gradient: SomeGradient, f: Objective, budget: Budget, mu: float | None) -> ZerothOrder:
     K = budget.horizon(gradient.facts(f.n))
     width = 1e-3 if K is None else 1 / math.sqrt(math.prod(f.shape) * max(1, K))
     return ZerothOrder(gradient, width if mu is None else checks.positive(call, "mu", mu))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Gradient, Steps
+from extremal.gradients.base import Estimate, SomeGradient, Steps
 from extremal.objectives.base import Objective, manifold_of
 from extremal.points.active import ActiveSet
 from extremal.points.manifolds import Euclidean, Manifold
@@ -34,7 +34,7 @@ class Oracle(Protocol):
     def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # of a box
 
 
-def check_place(manifold: Manifold, f: Any) -> None:
+def check_place(manifold: Manifold, f: Objective) -> None:
     """Refuse an objective with gradients of another place; one that does not say is trusted."""
     wanted = manifold_of(f)
     if wanted not in (None, manifold):
@@ -66,7 +66,7 @@ class Move(Protocol[P]):
         """Whether its steps use the set's projection, and not its oracle alone."""
         ...
 
-    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse an estimator, an objective or a set that it cannot go with."""
         ...
 
@@ -91,6 +91,9 @@ class Move(Protocol[P]):
         ...
 
 
+SomeMove: TypeAlias = Move[Any]  # whatever its points are
+
+
 class Flat:
     """What every move in flat space shares."""
 
@@ -101,7 +104,7 @@ class Flat:
         """Moves do without, if they do not say otherwise."""
         return False
 
-    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse gradients that are tangent vectors of a manifold."""
         check_place(Euclidean(), f)
 
@@ -119,6 +122,6 @@ class FlatMove(Flat):
         """The set's own starting point."""
         return C.start()
 
-    def promise(self, point: Any) -> float | None:
+    def promise(self, point: Point) -> float | None:
         """The oracle is asked in every step."""
         return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Gradient, Phase, phase_of
+from extremal.gradients.base import Estimate, Phase, SomeGradient, phase_of
 from extremal.gradients.tracking import brief, check_mixing, mix
 from extremal.moves.base import FlatMove, Oracle, Point
 from extremal.objectives.base import Objective
@@ -75,7 +75,7 @@ class Consensus(FlatMove):
     def __repr__(self) -> str:
         return f"Consensus(mixing={brief(self.mixing)})"
 
-    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse an estimator without an estimate for each agent."""
         super().check(gradient, f, C)
         if gradient.facts(f.n).agents != len(self.mixing):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
 class CorrectivePoint(AtomsPoint):
     """A point with its atoms and what f keeps of them."""
 
-    images: dict[Any, np.ndarray] = field(default_factory=dict)  # the atoms' margins
+    images: dict[Hashable, np.ndarray] = field(default_factory=dict)  # the atoms' margins
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from extremal.checks import InputError, OutsideError
-from extremal.gradients.base import Estimate, Gradient
+from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import Oracle, Point, check_place
 from extremal.moves.vertex import VertexMove
 from extremal.objectives.base import Objective, Segment
@@ -61,7 +61,7 @@ class GeodesicMove:
         """Never."""
         return False
 
-    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse gradients of another place, a set without an oracle here, an estimator that transports nothing."""
         check_place(self.manifold, f)
         if self.flat:
@@ -76,7 +76,7 @@ class GeodesicMove:
                 f"as Svrg(..., manifold={self.manifold}) and Spider do"
             )
 
-    def first(self, C: Oracle) -> Any:
+    def first(self, C: Oracle) -> np.ndarray:
         """The set's own starting point."""
         return C.start()
 

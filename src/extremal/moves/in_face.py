@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Gradient
+from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import FlatMove, Oracle, Point
 from extremal.objectives.base import Objective
 from extremal.points.composed import Chord
@@ -21,7 +20,7 @@ from extremal.steps.base import Direction, Step, take
 class _InFace(FlatMove):
     """What both share: they need a set that knows its faces."""
 
-    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse a set that does not know its faces."""
         super().check(gradient, f, C)
         if not isinstance(C, Faced):

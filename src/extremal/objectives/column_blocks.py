@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from extremal.objectives.linear import LinearModel
 from extremal.objectives.slices import Slice, sliced
 from extremal.quadratic.simplex import is_definite
 from extremal.support import clock
+from extremal.support.kinds import Symmetric
 
 MANY = 400  # columns from which on a Hessian of sparse rows is not formed
 WIDE = 1500  # the same for dense rows, and for sparse ones of which
@@ -69,7 +71,7 @@ class ColumnBlock(ABC):
         )
         return (x, grads, values) if steps else None
 
-    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any:
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Symmetric:
         """(1/n) A_W' diag phi''(z) A_W; with |phi''| for phi'' if that is not positive semidefinite.
 
         ``far`` from a solution, rows that are far out on a line of their loss (phi'' vanishes, phi' does not) are given some
@@ -116,7 +118,7 @@ class ColumnBlock(ABC):
     def _block(self, rows: slice) -> np.ndarray:
         """Some rows of the columns W, dense."""
 
-    def _without_level(self, h: np.ndarray) -> Any:
+    def _without_level(self, h: np.ndarray) -> Symmetric:
         """(1/n) (A' D A - A'D1 1'DA / 1'D1) on W, D = diag h: what is left to x where an intercept follows it."""
         total = float(h.sum(dtype=np.float64))
         if not total > 0:
@@ -124,13 +126,13 @@ class ColumnBlock(ABC):
         sums = self.f.data.tdot(h)[self.W].astype(np.float64)
         return self._about(h, sums / total, sums / np.sqrt(total * self.f.n))
 
-    def _about(self, h: np.ndarray, mean: np.ndarray, v: np.ndarray) -> Any:
+    def _about(self, h: np.ndarray, mean: np.ndarray, v: np.ndarray) -> Symmetric:
         """(1/n) (A_W - 1 mean')' diag h (A_W - 1 mean') = the gram of h less v v'."""
         H = self.gram(h)
         return H - np.outer(v, v) if isinstance(H, np.ndarray) else Less(H, v)
 
     @abstractmethod
-    def gram(self, h: np.ndarray) -> Any:
+    def gram(self, h: np.ndarray) -> Symmetric:
         """(1/n) A_W' diag h A_W, for h >= 0."""
 
     @abstractmethod
@@ -171,7 +173,7 @@ class RowBlock(ColumnBlock):
 
         return full.dot(self._entries, d, len(self.W))  # type: ignore[arg-type]
 
-    def gram(self, h: np.ndarray) -> Any:
+    def gram(self, h: np.ndarray) -> Symmetric:
         """Row by row: the sum over rows of the squared number of their entries in W; products only for many columns."""
         k, h, kernel, entries = len(self.W), locked(h), _kernels().gram, self._entries
         if not self.formed:
@@ -218,11 +220,11 @@ class ArrayBlock(ColumnBlock):
         x[self.W] = d
         return self.f.data.dot(x)
 
-    def _about(self, h: np.ndarray, mean: np.ndarray, v: np.ndarray) -> Any:
+    def _about(self, h: np.ndarray, mean: np.ndarray, v: np.ndarray) -> Symmetric:
         """The same from columns without their mean, where differences do not cancel."""
         return self.gram(h, mean) if self.formed else super()._about(h, mean, v)
 
-    def gram(self, h: np.ndarray, mean: Any = None) -> Any:
+    def gram(self, h: np.ndarray, mean: np.ndarray | None = None) -> Symmetric:
         """By blocks of rows, as products of matrices: n |W|^2 multiplications; products only for many columns."""
         if not self.formed:
             return Whole(self, h)
@@ -266,7 +268,7 @@ class EntryBlock(ColumnBlock):
         return np.diag(total / self.f.n)
 
 
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     from extremal.kernels import newton  # numba: imported when first needed
 
     return newton

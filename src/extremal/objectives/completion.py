@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
@@ -15,7 +16,7 @@ from extremal.losses.base import Loss
 from extremal.losses.margin import Squared
 from extremal.objectives.linear import LinearModel
 from extremal.points.entries_gradient import Positions, read
-from extremal.points.matrix import check_positions
+from extremal.points.matrix import Iterate, check_positions
 
 DAMPING = 5.0  # zeros that are added to the values of every row and column: those that were hardly seen stay near the mean
 Centre = Literal["rows+cols", "mean"] | None
@@ -81,9 +82,9 @@ class MatrixCompletion:
 
     def __init__(
         self,
-        rows: Any,
-        cols: Any,
-        values: Any,
+        rows: ArrayLike,
+        cols: ArrayLike,
+        values: ArrayLike,
         shape: tuple[int, int] | None = None,
         *,
         centre: Centre = "rows+cols",
@@ -121,7 +122,7 @@ class MatrixCompletion:
 
     @classmethod
     def from_dense(
-        cls, A: Any, *, centre: Centre = "rows+cols", validation: float = 0.1, loss: Loss | None = None, seed: int = 0
+        cls, A: ArrayLike, *, centre: Centre = "rows+cols", validation: float = 0.1, loss: Loss | None = None, seed: int = 0
     ) -> Self:
         """From an array with NaN for what is not known; options as above.
 
@@ -156,13 +157,13 @@ class MatrixCompletion:
         """What was taken out at some positions."""
         return self.mean + self.row_offsets[rows] + self.col_offsets[cols]
 
-    def predict(self, x: Any, rows: Any, cols: Any) -> np.ndarray:
+    def predict(self, x: Iterate, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
         """The entries of x at some positions, with what was taken out put back."""
         rows, cols = check_positions("predict", rows, cols, self.shape)
         flat = Positions(rows.reshape(-1), cols.reshape(-1), self.shape)
         return read(x, flat, np.arange(len(flat))).reshape(rows.shape) + self.offsets(rows, cols)
 
-    def rmse(self, x: Any, rows: Any = None, cols: Any = None, values: Any = None) -> float:
+    def rmse(self, x: Iterate, rows: Any = None, cols: Any = None, values: Any = None) -> float:
         """The root of the mean squared error of predictions: at what is held back, or at given values."""
         if rows is None:
             positions, values = self._held
@@ -174,18 +175,18 @@ class MatrixCompletion:
         error = self.predict(x, rows, cols) - _check_values(values, len(rows), "rmse")
         return math.sqrt(float(np.mean(error**2, dtype=np.float64)))
 
-    def complete(self, x: Any) -> np.ndarray:
+    def complete(self, x: Iterate) -> np.ndarray:
         """All predictions, as an array: for small matrices."""
         return np.asarray(x) + (self.mean + self.row_offsets[:, None] + self.col_offsets)
 
 
-def _sides(rows: Any, cols: Any) -> tuple[int, int]:
+def _sides(rows: ArrayLike, cols: ArrayLike) -> tuple[int, int]:
     """One more than the largest row and column; at least 1, so that the positions are judged by themselves."""
     m, n = (max(1, int(np.max(a)) + 1) if np.size(a) else 1 for a in (rows, cols))
     return m, n
 
 
-def _check_values(values: Any, count: int, call: str = "MatrixCompletion") -> np.ndarray:
+def _check_values(values: ArrayLike, count: int, call: str = "MatrixCompletion") -> np.ndarray:
     values = checks.array(call, "values", values)
     if values.shape != (count,) or values.dtype.kind not in "biuf":
         what = f"shape {values.shape} and dtype {values.dtype}"
@@ -193,7 +194,7 @@ def _check_values(values: Any, count: int, call: str = "MatrixCompletion") -> np
     return checks.finite(call, "values", values.astype(np.float64))
 
 
-def _check_centre(centre: Any, loss: Loss) -> Centre:
+def _check_centre(centre: Centre, loss: Loss) -> Centre:
     if centre not in ("rows+cols", "mean", None):
         raise InputError(f"`MatrixCompletion(centre=...)` must be 'rows+cols', 'mean' or None, got {centre!r}")
     if centre is not None and loss.labels is not None:
@@ -201,7 +202,7 @@ def _check_centre(centre: Any, loss: Loss) -> Centre:
     return centre
 
 
-def _held_back(n: int, share: Any, seed: Any) -> np.ndarray:
+def _held_back(n: int, share: float, seed: int) -> np.ndarray:
     """Indices of what is held back, increasing; at least one value is left."""
     checks.at_least("MatrixCompletion", "validation", share, 0)
     if share >= 1:

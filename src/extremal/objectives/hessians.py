@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from extremal.kernels.views import locked
+from extremal.support.kinds import Operator, Symmetric
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Whole:
 class Less:
     """A Hessian by its products, less v v'."""
 
-    whole: Any
+    whole: Operator
     v: np.ndarray
 
     def __matmul__(self, u: np.ndarray) -> np.ndarray:
@@ -67,12 +69,12 @@ class Less:
         return np.maximum(whole - np.square(self.v), 1e-12 * whole)
 
 
-def plus(a: Any, b: Any) -> Any:
+def plus(a: Any, b: Any) -> Symmetric:
     """The sum of two Hessians of one kind."""
     return a + b if isinstance(a, np.ndarray) else replace(a, h=locked(a.h + b.h))
 
 
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     from extremal.kernels import newton  # numba: imported when first needed
 
     return newton

@@ -6,9 +6,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
-from extremal.losses.base import MultiLoss
+from extremal.data.base import Data
+from extremal.losses.base import Loss, MultiLoss
 from extremal.losses.margin import compiled
 from extremal.losses.multi import Multinomial, MultiTask
 from extremal.losses.over_rows import Along, bent_of, derivs_of, mean_of, second_of
@@ -17,6 +19,7 @@ from extremal.objectives.base import Rows, Segment
 from extremal.objectives.levels import level_of, levels_of
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
+from extremal.support.kinds import Numbers
 
 
 class InterceptModel(LinearModel):
@@ -55,7 +58,7 @@ class InterceptModel(LinearModel):
     separate = False
     _last: tuple[np.ndarray | None, Any] | None = None  # margins, and their intercept: it is asked for several times in a step
 
-    def __init__(self, loss: Any, A: Any, y: Any, weights: Any = None):
+    def __init__(self, loss: Loss, A: Any, y: Any, weights: ArrayLike | None = None):
         super().__init__(loss, A, y, weights)
         if not self.loss.convex:
             raise InputError(f"`InterceptModel(loss=...)` must be convex, got {loss!r}; append a column of ones to A instead")
@@ -67,7 +70,7 @@ class InterceptModel(LinearModel):
         """b(x), the best intercept for x: a float, or one for each output."""
         return self.level(self.data.dot(x))
 
-    def level(self, z: np.ndarray) -> Any:
+    def level(self, z: np.ndarray) -> Numbers:
         """The best intercept for given margins."""
         last = self._last
         if last is not None and last[0] is z:
@@ -78,12 +81,12 @@ class InterceptModel(LinearModel):
         self._last = (z if not z.flags.writeable else None), b  # margins that may yet change are no key
         return b
 
-    def _level(self, z: np.ndarray, near: Any) -> Any:
+    def _level(self, z: np.ndarray, near: Numbers) -> Numbers:
         """The best intercept, found from ``near``: a start that is a function of z alone, so that equal calls answer alike."""
         return levels_of(self.loss, z, self.y, near) if self.deriv_shape else level_of(self.loss, z, self.y, float(near))
 
     @cached_property
-    def _constant(self) -> Any:
+    def _constant(self) -> Numbers:
         """The best constant prediction."""
         return self._level(np.zeros((self.n, *self.deriv_shape)), 0.0)
 
@@ -94,7 +97,7 @@ class InterceptModel(LinearModel):
         """The margins with their intercept."""
         return (z + self.level(z)).astype(z.dtype, copy=False)
 
-    def _with(self, data: Any, y: np.ndarray) -> LinearModel:
+    def _with(self, data: Data, y: np.ndarray) -> LinearModel:
         new = super()._with(data, y)
         for name in ("_last", "_constant"):
             new.__dict__.pop(name, None)

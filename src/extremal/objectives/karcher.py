@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
@@ -48,7 +48,7 @@ class KarcherMean(Separable):
 
     manifold = SPD()  # where its gradients are tangent vectors
 
-    def __init__(self, matrices: Any):
+    def __init__(self, matrices: ArrayLike):
         self.matrices, spread = _check(matrices)
         n, d, _ = self.matrices.shape
         c = max(1e-3, math.sqrt(d / 2) * math.log(spread))  # c coth(c) tends to 1 at 0
@@ -67,7 +67,7 @@ class KarcherMean(Separable):
         return (np.log(frame(x, self.matrices[idx])[1]) ** 2).sum(axis=1)  # |log w|^2
 
 
-def _check(matrices: Any) -> tuple[np.ndarray, float]:
+def _check(matrices: ArrayLike) -> tuple[np.ndarray, float]:
     """The matrices as one array, and the ratio of their largest to their smallest eigenvalue."""
     A = checks.array("KarcherMean", "matrices", matrices)
     if A.ndim != 3 or A.shape[1] != A.shape[2] or not A.size or A.dtype.kind not in "biuf":

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from extremal.checks import NonFiniteError
+from extremal.losses.base import Loss
 from extremal.losses.margin import Logistic
 from extremal.losses.over_rows import bent_of, derivs_of, mean_of
 from extremal.losses.weighted import WeightedCurved, unweighted, weights_of
@@ -21,7 +20,7 @@ LITTLE = 1e-10  # share of the value that a step may promise where the next one 
 EXACT = 8 * np.finfo(np.float64).eps  # share of the mean |phi'| that the mean of phi' may be
 
 
-def level_of(loss: Any, z: np.ndarray, y: np.ndarray, near: float) -> float:
+def level_of(loss: Loss, z: np.ndarray, y: np.ndarray, near: float) -> float:
     """The zero of the mean of phi'(z + b, y), which increases in b: Newton steps, halving where these leave what is left."""
     z, bent = z.astype(np.float64, copy=False), bent_of if hasattr(loss, "second") else _differences
     low, high, b, reach = -np.inf, np.inf, near, 1.0 + abs(near)
@@ -42,13 +41,13 @@ def level_of(loss: Any, z: np.ndarray, y: np.ndarray, near: float) -> float:
     return b
 
 
-def _differences(loss: Any, z: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def _differences(loss: Loss, z: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """phi' and phi'' of a loss that knows its first derivative only."""
     step = 1e-5
     return 0.0, derivs_of(loss, z, y), (derivs_of(loss, z + step, y) - derivs_of(loss, z - step, y)) / (2 * step)
 
 
-def levels_of(loss: Any, z: np.ndarray, y: np.ndarray, near: Any) -> np.ndarray:
+def levels_of(loss: Loss, z: np.ndarray, y: np.ndarray, near: float | np.ndarray) -> np.ndarray:
     """One intercept for each output."""
     inner, w = unweighted(loss), weights_of(loss, y)
     w = np.ones(len(z)) if w is None else w.astype(np.float64)
@@ -58,11 +57,11 @@ def levels_of(loss: Any, z: np.ndarray, y: np.ndarray, near: Any) -> np.ndarray:
     return np.array([_task_level(inner.loss, z[:, j], y[:, j], w, start[j]) for j in range(z.shape[1])])
 
 
-def _task_level(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: float) -> float:
+def _task_level(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: float) -> float:
     return level_of(WeightedCurved(loss, 1.0), z, np.column_stack([y, w]), near)
 
 
-def _softmax_levels(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _softmax_levels(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The intercepts of all classes, of sum 0: damped Newton steps; where these lead nowhere, class by class, and again."""
     labels = y[:, 0] if y.ndim > 1 else y
     for turn in range(TURNS):
@@ -75,7 +74,7 @@ def _softmax_levels(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: n
     return b - b.mean()
 
 
-def _settled(loss: Any, z: np.ndarray, y: np.ndarray, b: np.ndarray) -> bool:
+def _settled(loss: Loss, z: np.ndarray, y: np.ndarray, b: np.ndarray) -> bool:
     """Whether the derivatives in the intercepts vanish, beside those of the rows."""
     c = derivs_of(loss, z + b, y)
     return bool(np.abs(c.mean(axis=0, dtype=np.float64)).max() <= SETTLED * float(np.abs(c).mean(dtype=np.float64)) + 1e-12)
@@ -118,7 +117,7 @@ def _class_by_class(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndar
     return b
 
 
-def _softmax_steps(loss: Any, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
+def _softmax_steps(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
     """Until a step promises next to nothing, and one step more; each as long as those before it allow."""
     value, longest, last = mean_of(loss.value, z + b, y), LONGEST * (1.0 + float(np.abs(b).max())), False
     for _ in range(TRIES):

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
@@ -66,7 +67,7 @@ class LinearModel:
     blocks: bool = False  # batches may be blocks of consecutive rows, see `shuffled`
     order: np.ndarray | None = None  # which row of the model that was shuffled each row has been
 
-    def __init__(self, loss: Loss, A: Any, y: Any, weights: Any = None):
+    def __init__(self, loss: Loss, A: Any, y: Any, weights: ArrayLike | None = None):
         if isinstance(loss, type) or not hasattr(loss, "deriv"):
             raise InputError(f"`LinearModel(loss=...)` must be a loss such as Logistic(), got {loss!r}")
         self.loss: Loss = loss

@@ -31,7 +31,7 @@ def ready(f: Any) -> None:
         part.solve(np.zeros(1, np.intp), np.ones(1), np.ones(1), np.zeros(1), z, 1.0)
 
 
-def has_slices(f: Any) -> bool:
+def has_slices(f: object) -> bool:
     """Whether f is a linear model with its data in memory and a loss that knows its second derivative.
 
     Examples

@@ -13,6 +13,7 @@ from extremal.losses.multi import Bends
 from extremal.objectives.linear import LinearModel
 from extremal.quadratic.simplex import is_definite
 from extremal.support import clock
+from extremal.support.kinds import Symmetric
 
 WIDE = 1500  # coordinates from which on a Hessian is not formed
 FORMED = 3e10  # rows times coordinates squared, from which on neither
@@ -34,7 +35,7 @@ class OutputSlice:
         """There is no factor of the Hessian."""
         return
 
-    def solve(self, place: Any, scale: Any, w: Any, x: Any, z: Any, tol: float) -> None:
+    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> None:
         """There are no compiled steps for several outputs."""
         return
 
@@ -44,7 +45,7 @@ class OutputSlice:
         x.reshape(-1)[self.W] = d
         return self.f.data.dot(x)
 
-    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any:
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Symmetric:
         """(1/n) sum_i (diag D_i - P_i P_i') x a_i a_i' on W, without what intercepts take over; its products if that is large.
 
         With |D_i| where f is not convex and this is not positive definite.
@@ -55,7 +56,7 @@ class OutputSlice:
         H = self._sum(bends)
         return H if isinstance(H, np.ndarray) and is_definite(H) else self._sum(replace(bends, D=np.abs(bends.D)))
 
-    def _sum(self, bends: Bends) -> Any:
+    def _sum(self, bends: Bends) -> Symmetric:
         k = len(self.W)
         if k > WIDE or self.f.n * float(k) ** 2 > FORMED:
             return OutputProducts(self, bends)

@@ -82,7 +82,7 @@ class _All:
         """There is no factor of the Hessian."""
         return
 
-    def solve(self, place: Any, scale: Any, w: Any, x: Any, z: Any, tol: float) -> None:
+    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> None:
         """There are no compiled steps."""
         return
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from extremal.objectives.base import Objective
+from extremal.support.kinds import Symmetric
 
 
 class Slice(Protocol):
@@ -20,7 +21,7 @@ class Slice(Protocol):
     def of(self, f: Any) -> Slice: ...  # the same coordinates of another objective, or of one that counts on
     def dot(self, d: np.ndarray) -> np.ndarray: ...  # A_W d, for one number per coordinate of W
     def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any: ...
-    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any: ...  # (1/n) A_W' diag phi''(z) A_W
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Symmetric: ...  # (1/n) A_W' diag phi''(z) A_W
     def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None: ...  # B with B'B = that
 
 

@@ -70,7 +70,7 @@ class ActiveSet:
         return cls._make(stack((v,)), np.ones(1))
 
     @property
-    def vertices(self) -> tuple[Any, ...]:
+    def vertices(self) -> tuple[Vertex, ...]:
         """The atoms."""
         return self._stack.vertices
 

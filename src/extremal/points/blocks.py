@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ class Blocks:
     (array([ 0.,  2.,  0.,  1., -1.]), 6.0, 4.0)
     """
 
-    parts: tuple[Any, ...]  # the parts' vertices; their sizes add up to that of the whole
+    parts: tuple[Vertex, ...]  # the parts' vertices; their sizes add up to that of the whole
     shape: tuple[int, ...]  # shape of the vertex as an array
     low: float | None = None  # <g, s> >= low for all s of the set, if an oracle that answered is not exact
 
@@ -59,7 +58,7 @@ class Blocks:
             v.add_to(block, 1.0)
         return out
 
-    def _with_blocks(self, x: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    def _with_blocks(self, x: np.ndarray) -> Iterator[tuple[Vertex, np.ndarray]]:
         return zip(self.parts, blocks_of(x, [v.shape for v in self.parts]), strict=True)
 
 
@@ -73,12 +72,13 @@ def joined(parts: Sequence[Vertex], blocks: Sequence[np.ndarray], shape: tuple[i
     """The vertex of a product, from what the parts' oracles answered to the blocks of g; sparse if all of them are."""
     exact = all(v.low is None for v in parts)
     low = None if exact else sum(least(v, block) for v, block in zip(parts, blocks, strict=True))
-    if all(isinstance(v, (Coordinate, SparseVertex)) for v in parts):
-        return _one_sparse(parts, shape, low)
+    few = [v for v in parts if isinstance(v, (Coordinate, SparseVertex))]
+    if len(few) == len(parts):
+        return _one_sparse(few, shape, low)
     return Blocks(tuple(parts), shape, low)
 
 
-def parted(v: Vertex, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
+def parted(v: Vertex, shapes: Sequence[tuple[int, ...]]) -> tuple[Vertex, ...]:
     """The parts of a vertex of a product: those that `joined` made it of, if it did."""
     if isinstance(v, Blocks):
         return v.parts
@@ -90,7 +90,7 @@ def parted(v: Vertex, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
     return tuple(_sparse(v.indices[i:j] - start, v.values[i:j], shape) for i, j, start, shape in starts)
 
 
-def _one_sparse(parts: Sequence[Any], shape: tuple[int, ...], low: float | None) -> SparseVertex:
+def _one_sparse(parts: Sequence[Coordinate | SparseVertex], shape: tuple[int, ...], low: float | None) -> SparseVertex:
     starts = np.cumsum([0, *(math.prod(v.shape) for v in parts)])
     indices = [start + (v.j if isinstance(v, Coordinate) else v.indices) for start, v in zip(starts, parts, strict=False)]
     values = [v.value if isinstance(v, Coordinate) else v.values for v in parts]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ class Combination:
     (array([3., 1.]), 10.0, 13.0)
     """
 
-    terms: tuple[tuple[float, Any], ...]  # (c_i, v_i), at least one
+    terms: tuple[tuple[float, Vertex], ...]  # (c_i, v_i), at least one
     low: float | None = None  # <g, s> >= low for all s of the set, if an oracle that answered is not exact
 
     @property
@@ -67,7 +66,7 @@ class Chord:
     """
 
     own: float  # coefficient of x
-    terms: tuple[tuple[float, Any], ...]  # (c_j, v_j)
+    terms: tuple[tuple[float, Vertex], ...]  # (c_j, v_j)
 
     @classmethod
     def to(cls, s: Vertex | Chord) -> Chord:

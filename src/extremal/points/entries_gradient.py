@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import operator
 from functools import cached_property, reduce
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
 
 from extremal import checks
 from extremal.points.factored import FactoredMatrix
-from extremal.points.matrix import Matrix, check_positions
+from extremal.points.matrix import Iterate, Matrix, check_positions
+from extremal.support.kinds import Products
 
 
 class Positions:
@@ -58,7 +60,7 @@ class Positions:
         """How often the most frequent of them is there."""
         return int(kernels().repeats(*self.layout[1:]))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"rows": self.rows, "cols": self.cols, "shape": self.shape}
 
 
@@ -104,7 +106,7 @@ class Observed(Matrix):
         return self.values.dtype
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Products:
         """The transpose, a scipy sparse array."""
         return self.sparse.T
 
@@ -125,16 +127,16 @@ class Observed(Matrix):
     def __repr__(self) -> str:
         return f"Observed({self.shape[0]} x {self.shape[1]}, {len(self.values)} entries)"
 
-    def __matmul__(self, v: Any) -> np.ndarray:
+    def __matmul__(self, v: np.ndarray) -> np.ndarray:
         return self.sparse @ v
 
-    def __mul__(self, c: Any) -> Observed:
+    def __mul__(self, c: float) -> Observed:
         return Observed(self.positions, self.values * c, self.at) if np.ndim(c) == 0 else NotImplemented
 
-    def __truediv__(self, c: Any) -> Observed:
+    def __truediv__(self, c: float) -> Observed:
         return Observed(self.positions, self.values / c, self.at) if np.ndim(c) == 0 else NotImplemented
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Iterate) -> Iterate:
         if isinstance(other, np.ndarray):
             return np.asarray(self) + other
         if isinstance(other, Observed) and other.positions is self.positions:
@@ -153,7 +155,7 @@ class Observed(Matrix):
         kernels().scatter(values, some.values, some.at)
         return Observed(self.positions, values)
 
-    def inner(self, other: Any) -> float:
+    def inner(self, other: Iterate) -> float:
         """<G, X> in float64: one product for each value, given the entries of X."""
         if isinstance(other, Observed):
             return float(self.astype(np.float64).sparse.multiply(other.astype(np.float64).sparse).sum())
@@ -162,7 +164,7 @@ class Observed(Matrix):
         values = self.values.astype(np.float64, copy=False)
         return float(values @ read(other, self.positions, self.at).astype(np.float64, copy=False))
 
-    def entries(self, rows: Any, cols: Any) -> np.ndarray:
+    def entries(self, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
         """G[rows[t], cols[t]] for every t, found by bisection."""
         rows, cols = check_positions("entries", rows, cols, self.shape)
         out = np.empty(rows.shape, self.dtype)
@@ -182,11 +184,11 @@ class Observed(Matrix):
         """A dense copy, whatever its size."""
         return self.sparse.toarray()
 
-    def astype(self, dtype: Any, copy: bool = True) -> Observed:
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> Observed:
         """G in another float type."""
         return self if self.dtype == dtype else Observed(self.positions, self.values.astype(dtype), self.at)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"positions": self.positions, "values": self.values, "at": self.at}
 
 
@@ -214,25 +216,25 @@ class MatrixSum(Matrix):
     def __repr__(self) -> str:
         return f"MatrixSum{self.terms}"
 
-    def __matmul__(self, v: Any) -> np.ndarray:
+    def __matmul__(self, v: np.ndarray) -> np.ndarray:
         return reduce(operator.add, (a @ v for a in self.terms))
 
-    def __mul__(self, c: Any) -> MatrixSum:
+    def __mul__(self, c: float) -> MatrixSum:
         return MatrixSum(tuple(c * a for a in self.terms)) if np.ndim(c) == 0 else NotImplemented
 
-    def __truediv__(self, c: Any) -> MatrixSum:
+    def __truediv__(self, c: float) -> MatrixSum:
         return MatrixSum(tuple(a / c for a in self.terms)) if np.ndim(c) == 0 else NotImplemented
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Iterate) -> Iterate:
         if isinstance(other, np.ndarray):
             return np.asarray(self) + other
         return MatrixSum((*self.terms, other)) if isinstance(other, Matrix) else NotImplemented
 
-    def inner(self, other: Any) -> float:
+    def inner(self, other: Iterate) -> float:
         """The sum of the terms' own."""
         return sum(a.inner(other) for a in self.terms)
 
-    def entries(self, rows: Any, cols: Any) -> np.ndarray:
+    def entries(self, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
         """The sum of the terms' own."""
         return reduce(operator.add, (a.entries(rows, cols) for a in self.terms))
 
@@ -248,7 +250,7 @@ class MatrixSum(Matrix):
         """A dense copy, whatever its size."""
         return reduce(operator.add, (a.to_array() for a in self.terms))
 
-    def astype(self, dtype: Any, copy: bool = True) -> MatrixSum:
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> MatrixSum:
         """The sum in another float type."""
         return MatrixSum(tuple(a.astype(dtype) for a in self.terms))  # type: ignore[attr-defined]
 
@@ -260,11 +262,11 @@ class _Transposed:
         self.T = matrix
         self.shape, self.dtype = matrix.shape[::-1], matrix.dtype
 
-    def __matmul__(self, u: Any) -> np.ndarray:
+    def __matmul__(self, u: np.ndarray) -> np.ndarray:
         return reduce(operator.add, (a.T @ u for a in self.T.terms))
 
 
-def read(x: Any, positions: Positions, at: np.ndarray | None = None) -> np.ndarray:
+def read(x: Iterate, positions: Positions, at: np.ndarray | None = None) -> np.ndarray:
     """The entries of a matrix at all positions, or at some of them; those of matrices in factors are remembered for all."""
     rows, cols = (positions.rows, positions.cols) if at is None else (positions.rows[at], positions.cols[at])
     if isinstance(x, FactoredMatrix):
@@ -272,7 +274,7 @@ def read(x: Any, positions: Positions, at: np.ndarray | None = None) -> np.ndarr
     return x.entries(rows, cols) if isinstance(x, Matrix) else x[rows, cols]
 
 
-def kernels() -> Any:
+def kernels() -> ModuleType:
     """The compiled loops over positions."""
     from extremal.kernels import positions  # numba: imported when they are first needed
 

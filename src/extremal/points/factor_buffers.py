@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Hashable
+from types import ModuleType
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,7 +22,7 @@ class Columns:
         self.used = left.shape[1]
         fit = 2 * self.used + min(64, len(left), len(right))
         self.limit = fit if limit is None else limit  # with more columns than that, a look at the rank is due
-        self.images: WeakKeyDictionary[Any, tuple[int, np.ndarray]] = WeakKeyDictionary()  # so many columns, their entries
+        self.images: WeakKeyDictionary[object, tuple[int, np.ndarray]] = WeakKeyDictionary()  # so many columns, their entries
         self.norms = 0, 0.0  # so many columns, their |left right'|^2
         self.lock = threading.Lock()
 
@@ -59,7 +60,7 @@ class Columns:
         self._add(0, rank, rows.reshape(-1), cols.reshape(-1), out.reshape(-1))
         return out
 
-    def image(self, rank: int, key: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    def image(self, rank: int, key: Hashable, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Entries at positions that every version is asked for: the sum over the columns so far is kept."""
         with self.lock:
             count, total = self.images.get(key, (0, None))
@@ -95,7 +96,7 @@ def _products(a: np.ndarray, j: int) -> np.ndarray:
     return a[:, : j + 1].T.astype(np.float64, copy=False) @ a[:, j].astype(np.float64, copy=False)
 
 
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     from extremal.kernels import positions  # numba: imported when entries are first asked for
 
     return positions

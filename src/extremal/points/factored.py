@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.points.composed import Combination
 from extremal.points.factor_buffers import Columns
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.matrix import Matrix, check_positions
+from extremal.points.matrix import Iterate, Matrix, check_positions
 from extremal.points.plain import DenseVertex
+from extremal.points.vertex import Vertex
 from extremal.support import linalg
 
 SMALLEST = 1e-12  # of the factor that all columns share: below it, they are scaled anew
@@ -50,7 +52,7 @@ class FactoredMatrix(Matrix):
     (array([4., 6.]), 125.0)
     """
 
-    def __init__(self, left: Any, right: Any):
+    def __init__(self, left: ArrayLike, right: ArrayLike):
         left, right = _factor("left", left), _factor("right", right)
         if left.shape[1] != right.shape[1]:
             sizes = f"{left.shape[1]} and {right.shape[1]}"
@@ -68,7 +70,7 @@ class FactoredMatrix(Matrix):
         return new
 
     @classmethod
-    def zeros(cls, shape: tuple[int, int], dtype: Any = np.float64) -> FactoredMatrix:
+    def zeros(cls, shape: tuple[int, int], dtype: DTypeLike = np.float64) -> FactoredMatrix:
         """The zero matrix: no columns at all."""
         m, n = (checks.whole("FactoredMatrix.zeros", "shape", side, 1) for side in shape)
         return cls(np.zeros((m, 0), dtype), np.zeros((n, 0), dtype))
@@ -103,19 +105,19 @@ class FactoredMatrix(Matrix):
     def __repr__(self) -> str:
         return f"FactoredMatrix({self.shape[0]} x {self.shape[1]}, rank {self.rank})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return FactoredMatrix, self.factors()
 
-    def __matmul__(self, v: Any) -> np.ndarray:
+    def __matmul__(self, v: np.ndarray) -> np.ndarray:
         return self._scale * (self._columns.left[:, : self.rank] @ (self.right.T @ v))
 
-    def __mul__(self, c: Any) -> FactoredMatrix:
+    def __mul__(self, c: float) -> FactoredMatrix:
         return self._of(self._columns, self.rank, self._scale * float(c)) if np.ndim(c) == 0 else NotImplemented
 
-    def __truediv__(self, c: Any) -> FactoredMatrix:
+    def __truediv__(self, c: float) -> FactoredMatrix:
         return self._of(self._columns, self.rank, self._scale / float(c)) if np.ndim(c) == 0 else NotImplemented
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Iterate) -> Any:
         if isinstance(other, np.ndarray):
             return np.asarray(self) + other
         if not isinstance(other, FactoredMatrix):
@@ -140,7 +142,7 @@ class FactoredMatrix(Matrix):
         """A dense copy, whatever its size."""
         return self.left @ self.right.T
 
-    def astype(self, dtype: Any, copy: bool = True) -> FactoredMatrix:
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> FactoredMatrix:
         """X in another float type."""
         return self if self.dtype == dtype else FactoredMatrix(self.left.astype(dtype), self.right.astype(dtype))
 
@@ -152,7 +154,7 @@ class FactoredMatrix(Matrix):
         """The sum of all entries."""
         return float(self.left.sum(axis=0, dtype=np.float64) @ self.right.sum(axis=0, dtype=np.float64))
 
-    def entries(self, rows: Any, cols: Any) -> np.ndarray:
+    def entries(self, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
         """X[rows[t], cols[t]] for every t: r products each."""
         return self.gather(*check_positions("entries", rows, cols, self.shape))
 
@@ -160,11 +162,11 @@ class FactoredMatrix(Matrix):
         """As ``entries``, for positions that have been checked."""
         return self._scaled(self._columns.gather(self.rank, rows, cols))
 
-    def image(self, key: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    def image(self, key: Hashable, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """As ``gather``, and remembered for ``key`` as long as that lives: the next version pays for its new columns only."""
         return self._scaled(self._columns.image(self.rank, key, rows, cols))
 
-    def inner(self, other: Any) -> float:
+    def inner(self, other: Iterate) -> float:
         """<X, Y> in float64: O((m + n) r) a step for X itself, O((m + n) r r') for factors, r products for others."""
         if other is self:
             return self._scale * self._scale * self._columns.norm2(self.rank)
@@ -229,7 +231,7 @@ class FactoredMatrix(Matrix):
 
 
 @singledispatch
-def factors(v: Any) -> Factors:
+def factors(v: Vertex) -> Factors:
     """Factors of a vertex: its own, or those of a dense copy, one of which is a unit matrix."""
     a = v.to_array()
     return (np.eye(len(a)), a.T) if a.shape[0] <= a.shape[1] else (a, np.eye(a.shape[1]))
@@ -261,7 +263,7 @@ def _joined(dtype: np.dtype, terms: list[tuple[float, Factors]]) -> Factors:
     return left.astype(dtype, copy=False), right.astype(dtype, copy=False)
 
 
-def _factor(name: str, a: Any) -> np.ndarray:
+def _factor(name: str, a: ArrayLike) -> np.ndarray:
     a = checks.array("FactoredMatrix", name, a)
     if a.ndim != 2 or len(a) == 0:
         raise InputError(f"`FactoredMatrix({name}=...)` must have two dimensions, rows and columns, got shape {a.shape}")

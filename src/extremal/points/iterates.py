@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from extremal.points.composed import Chord
 from extremal.points.factored import FactoredMatrix, factors
 from extremal.points.vertex import Vertex, dot64
 
+T = TypeVar("T")
 
-def start(call: str, x0: Any, dtype: np.dtype, factored: bool = False) -> Any:
+
+def start(call: str, x0: object, dtype: np.dtype, factored: bool = False) -> Any:
     """The first iterate: a copy of x0 in the run's float type, so that the caller's array stays as it is.
 
     A matrix in factors stays one if ``factored`` says that objective and set can do with it, and becomes an array if not.
@@ -32,7 +34,7 @@ def start(call: str, x0: Any, dtype: np.dtype, factored: bool = False) -> Any:
     return freeze(checks.finite(call, "x0", x.astype(dtype, order="C")))
 
 
-def freeze(a: Any) -> Any:
+def freeze(a: T) -> T:
     """Make an array a value: nobody changes it from now on. Matrices that are not arrays are values by birth."""
     if isinstance(a, np.ndarray):
         a.flags.writeable = False

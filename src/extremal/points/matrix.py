@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.support.kinds import Numbers, Products
 
 LARGEST = 4 * 2**30  # bytes of a dense copy
 
@@ -36,27 +38,27 @@ class Matrix(ABC):
 
     @property
     @abstractmethod
-    def T(self) -> Any:
+    def T(self) -> Products:
         """The transpose, known by products as well."""
 
     @abstractmethod
-    def __matmul__(self, v: Any) -> np.ndarray: ...
+    def __matmul__(self, v: np.ndarray) -> np.ndarray: ...
 
     @abstractmethod
-    def __mul__(self, c: Any) -> Any: ...
+    def __mul__(self, c: float) -> Matrix: ...
 
     @abstractmethod
-    def __truediv__(self, c: Any) -> Any: ...
+    def __truediv__(self, c: float) -> Matrix: ...
 
     @abstractmethod
-    def __add__(self, other: Any) -> Any: ...
+    def __add__(self, other: Iterate) -> Iterate: ...
 
     @abstractmethod
-    def inner(self, other: Any) -> float:
+    def inner(self, other: Iterate) -> float:
         """<A, B> in float64, for another matrix or an array."""
 
     @abstractmethod
-    def entries(self, rows: Any, cols: Any) -> np.ndarray:
+    def entries(self, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
         """A[rows[t], cols[t]] for every t."""
 
     @abstractmethod
@@ -81,11 +83,11 @@ class Matrix(ABC):
         """Entries by flat index: ``A.flat[j]``, ``A.flat[indices]``."""
         return _Flat(self)
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """The matrix itself: it is never changed."""
         return self
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError(f"a {type(self).__name__} has no array to share: np.asarray makes one")
         need = self.size * self.dtype.itemsize
@@ -100,20 +102,23 @@ class Matrix(ABC):
     def __rmatmul__(self, u: Any) -> np.ndarray:
         return (self.T @ np.asarray(u).T).T
 
-    def __rmul__(self, c: Any) -> Any:
+    def __rmul__(self, c: float) -> Matrix:
         return self * c
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Iterate) -> Iterate:
         return self + other
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Iterate) -> Iterate:
         return self + -other
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Iterate) -> Iterate:
         return -self + other
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Matrix:
         return self * -1.0
+
+
+Iterate = np.ndarray | Matrix  # what a step moves, and its gradients
 
 
 class _Flat:
@@ -122,12 +127,12 @@ class _Flat:
     def __init__(self, matrix: Matrix):
         self._matrix = matrix
 
-    def __getitem__(self, j: Any) -> Any:
+    def __getitem__(self, j: int | np.ndarray) -> Numbers:
         found = self._matrix.entries(*np.divmod(np.atleast_1d(j), self._matrix.shape[1]))
         return found[0] if np.ndim(j) == 0 else found
 
 
-def check_positions(call: str, rows: Any, cols: Any, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+def check_positions(call: str, rows: ArrayLike, cols: ArrayLike, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns as arrays of one shape, refused if one is no whole number within ``shape``; the first such is named."""
     rows, cols = checks.array(call, "rows", rows), checks.array(call, "cols", cols)
     if rows.shape != cols.shape:

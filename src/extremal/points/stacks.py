@@ -58,7 +58,7 @@ def stack(vertices: tuple[Any, ...]) -> Stack:
 class FewVertices(Stack):
     """Vertices with few non-zeros, as one list of places and values."""
 
-    vertices: tuple[Any, ...]
+    vertices: tuple[Vertex, ...]
     indices: np.ndarray  # flat indices of all, one vertex after the other
     values: np.ndarray  # the entries there
     starts: np.ndarray  # where each vertex begins
@@ -79,7 +79,7 @@ class FewVertices(Stack):
         shape = self.vertices[0].shape
         return np.bincount(self.indices, np.repeat(weights, counts) * self.values, int(np.prod(shape))).reshape(shape)
 
-    def add(self, v: Any) -> Stack:
+    def add(self, v: Vertex) -> Stack:
         vertices = (*self.vertices, v)
         if not isinstance(v, (Coordinate, SparseVertex)):
             return stack(vertices)
@@ -124,7 +124,7 @@ class _Buffer:
 class Rows(Stack):
     """Dense vertices, as rows of a matrix."""
 
-    vertices: tuple[Any, ...]
+    vertices: tuple[Vertex, ...]
     buffer: _Buffer = field(repr=False)
 
     @property
@@ -137,7 +137,7 @@ class Rows(Stack):
     def sum(self, weights: np.ndarray) -> np.ndarray:
         return (weights @ self.rows).reshape(self.vertices[0].shape)
 
-    def add(self, v: Any) -> Stack:
+    def add(self, v: Vertex) -> Stack:
         vertices = (*self.vertices, v)
         if type(v) is not DenseVertex:
             return stack(vertices)
@@ -148,7 +148,7 @@ class Rows(Stack):
 class Factors(Stack):
     """Rank-one vertices, as two stacks of factors."""
 
-    vertices: tuple[Any, ...]
+    vertices: tuple[Vertex, ...]
     left: _Buffer = field(repr=False)
     right: _Buffer = field(repr=False)
 
@@ -166,7 +166,7 @@ class Factors(Stack):
         left, right = self.factors
         return (weights[:, None] * left).T @ right
 
-    def add(self, v: Any) -> Stack:
+    def add(self, v: Vertex) -> Stack:
         vertices, k = (*self.vertices, v), len(self.vertices)
         if not isinstance(v, RankOne):
             return stack(vertices)
@@ -177,7 +177,7 @@ class Factors(Stack):
 class Mixed(Stack):
     """Vertices of several kinds, one by one."""
 
-    vertices: tuple[Any, ...]
+    vertices: tuple[Vertex, ...]
 
     def dots(self, g: np.ndarray) -> np.ndarray:
         return np.array([v.dot(g) for v in self.vertices])
@@ -188,5 +188,5 @@ class Mixed(Stack):
             v.add_to(total, float(w))
         return total
 
-    def add(self, v: Any) -> Stack:
+    def add(self, v: Vertex) -> Stack:
         return Mixed((*self.vertices, v))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from extremal.quadratic.simplex import FLAT, FORCING, newton_step
 from extremal.support import clock
+from extremal.support.kinds import Symmetric
 
 ROUNDS = 100  # of the active-set method, at most
 
@@ -28,7 +28,7 @@ class BoxQuadratic:
     array([2., 0.])
     """
 
-    H: Any  # k x k, positive semidefinite
+    H: Symmetric  # k x k, positive semidefinite
     g: np.ndarray
     x: np.ndarray
     lower: np.ndarray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -235,7 +236,7 @@ def root_step(F: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarray
     return unit * solve(T, solve(T, right * unit, trans=1)[0])[0]
 
 
-def _lapack() -> Any:
+def _lapack() -> ModuleType:
     return imported("scipy.linalg.lapack")  # when first needed: it takes long
 
 

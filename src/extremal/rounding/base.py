@@ -8,6 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal.sets.base import ConvexSet
 
@@ -16,19 +17,19 @@ Pairs = Iterator[tuple[float, float]]  # by how much a constraint is broken, and
 
 
 @singledispatch
-def settled(C: ConvexSet, x: Any) -> Any:
+def settled(C: ConvexSet, x: np.ndarray) -> Any:
     """The rule for a kind of set; x itself without one. ``extremal.rounding.rows`` has the one for polytopes."""
     return x
 
 
 @singledispatch
-def broken(C: ConvexSet, x: Any) -> Pairs:
+def broken(C: ConvexSet, x: np.ndarray) -> Pairs:
     """By how much constraints are broken, each with the size of its numbers; by membership if nothing else is known."""
     tolerance = next((tol for tol in (1e-13, 1e-11, 1e-9, 1e-7, 1e-5) if C.contains(x, tol)), 1.0)
     yield 0.0 if tolerance == 1e-13 else tolerance * C.diameter, C.diameter
 
 
-def inside(lower: Any, upper: Any, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def inside(lower: ArrayLike, upper: ArrayLike, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """The bounds in a float type, rounded inward; to the nearest number where none is between them."""
     lower, upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
     lo, up = lower.astype(dtype), upper.astype(dtype)
@@ -38,7 +39,7 @@ def inside(lower: Any, upper: Any, dtype: np.dtype) -> tuple[np.ndarray, np.ndar
     return np.where(crossed, lower.astype(dtype), lo), np.where(crossed, lower.astype(dtype), up)
 
 
-def out_of(x: np.ndarray, lower: Any, upper: Any, most: float = math.inf) -> Pairs:
+def out_of(x: np.ndarray, lower: ArrayLike, upper: ArrayLike, most: float = math.inf) -> Pairs:
     """How far entries are beyond their bounds."""
     lo, up = (np.asarray(b, np.float64) for b in inside(lower, upper, x.dtype))
     wide = x.astype(np.float64)

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from extremal.rounding.totals import summed, unit
+from extremal.support.kinds import MatrixLike
 
 BITS = 10  # coefficients are whole numbers over 2^BITS, and at most as large
 SPARE = 1 + 1e-6  # sums may grow by this, but not for a point that has been here
@@ -69,7 +70,7 @@ class Whole:
         return not (self.b == np.rint(self.b / u) * u)[coarse].any()
 
 
-def solved(A: Any, b: np.ndarray, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+def solved(A: MatrixLike, b: np.ndarray, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """x between bounds with equations that hold, where they have whole numbers; as nearly as can be where none solve them.
 
     Examples

@@ -8,12 +8,13 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.points.factored import FactoredMatrix
+from extremal.points.matrix import Iterate
 from extremal.rounding import composed, norms, rows, totals  # noqa: F401  (their rules)
 from extremal.rounding.base import FAR, broken, settled
 from extremal.sets.base import ConvexSet
 
 
-def settle(C: ConvexSet, x: Any) -> Any:
+def settle(C: ConvexSet, x: Iterate) -> Any:
     """A point next to x, of the same float type, at which the constraints of C hold exactly as computed.
 
     Weights of a simplex sum to their total, and magnitudes to the radius at most, in any order of summation; bounds hold for
@@ -56,7 +57,7 @@ a constraint by 0.1
     return settled(C, x)
 
 
-def violation(C: ConvexSet, x: Any) -> float:
+def violation(C: ConvexSet, x: Iterate) -> float:
     """The largest amount by which x breaks a constraint of C: 0.0 if it breaks none, and after `settle`.
 
     Computed in float64 from the numbers in x, sums by `math.fsum`. For sets that are known by their oracle alone, the smallest
@@ -71,7 +72,7 @@ def violation(C: ConvexSet, x: Any) -> float:
     return max(0.0, *(amount for amount, _ in broken(*_fitting(C, x))))
 
 
-def _fitting(C: ConvexSet, x: Any) -> tuple[ConvexSet, Any]:
+def _fitting(C: ConvexSet, x: Iterate) -> tuple[ConvexSet, Any]:
     if not isinstance(x, FactoredMatrix):
         x = np.asarray(x)
         x = x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)

@@ -27,12 +27,15 @@ def _(C: L1Ball, x: np.ndarray) -> np.ndarray:
     return _shrunk(C, x) if C.centre is not None else within(x, C.radius, np.zeros(()), np.asarray(C.radius))
 
 
-def _shrunk(C: Any, x: Any) -> Any:
+Ball = NormBall | NuclearBall | SpectralBall
+
+
+def _shrunk(C: Ball, x: np.ndarray) -> Any:
     """x, or the nearest point on the way to the centre whose norm fits: with some ulps to spare, for other ways to sum up."""
     eps, size = float(np.finfo(x.dtype).eps), math.prod(x.shape)
     spare = 1 - (4 + math.log2(size)) * eps
     most = float(inside(0.0, C.radius, x.dtype)[1]) * spare
-    centre = getattr(C, "centre", None)
+    centre = C.centre if isinstance(C, NormBall) else None
 
     def norms(y: Any) -> list[float]:
         away = y if centre is None else y.astype(np.float64) - centre
@@ -55,7 +58,7 @@ def _shrunk(C: Any, x: Any) -> Any:
     return x
 
 
-def _plain(C: Any, x: Any) -> Iterator[float]:
+def _plain(C: Ball, x: Any) -> Iterator[float]:
     """The norm as numpy computes it in x's own float type."""
     if isinstance(C, L2Ball):
         flat = x.reshape(-1)
@@ -69,14 +72,14 @@ def _plain(C: Any, x: Any) -> Iterator[float]:
 @settled.register(NormBall)
 @settled.register(NuclearBall)
 @settled.register(SpectralBall)
-def _(C: Any, x: Any) -> Any:
+def _(C: Ball, x: np.ndarray) -> Any:
     return _shrunk(C, x)
 
 
 @broken.register(NormBall)
 @broken.register(NuclearBall)
 @broken.register(SpectralBall)
-def _(C: Any, x: Any) -> Pairs:
-    centre = getattr(C, "centre", None)
+def _(C: Ball, x: np.ndarray) -> Pairs:
+    centre = C.centre if isinstance(C, NormBall) else None
     norm = summed(np.abs(x)) if isinstance(C, L1Ball) and centre is None else C.norm(x if centre is None else x - centre)
     yield max(0.0, norm - C.radius), C.radius

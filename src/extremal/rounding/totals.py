@@ -49,7 +49,7 @@ def unit(total: float, dtype: np.dtype) -> float:
     return math.ldexp(1.0, (e - 1 if m == 0.5 else e) - np.finfo(dtype).nmant - 1)
 
 
-def shares(r: np.ndarray, low: Any, high: Any, total: int, less: bool = False) -> np.ndarray | None:
+def shares(r: np.ndarray, low: float | np.ndarray, high: float | np.ndarray, total: int, less: bool = False) -> np.ndarray | None:
     """Whole numbers next to r, from low to high, that sum to ``total``; None if there are none.
 
     What rounding down leaves goes to the largest remainders. If that is more than one for each, all get the same: the
@@ -80,7 +80,9 @@ def summed(x: np.ndarray) -> float:
     return math.fsum(x.reshape(-1).tolist())
 
 
-def limits(lower: Any, upper: Any, total: float, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, float]:
+def limits(
+    lower: float | np.ndarray, upper: float | np.ndarray, total: float, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, float]:
     """The bounds in a float type, rounded inward, and the total, to the nearest; it bounds entries that are not negative."""
     lo, up = inside(lower, upper, dtype)
     own = dtype.type(total)
@@ -89,7 +91,7 @@ def limits(lower: Any, upper: Any, total: float, dtype: np.dtype) -> tuple[np.nd
     return lo, up, float(own)
 
 
-def sum_to(x: np.ndarray, lower: Any, upper: Any, total: float) -> np.ndarray:
+def sum_to(x: np.ndarray, lower: float | np.ndarray, upper: float | np.ndarray, total: float) -> np.ndarray:
     """x between bounds, with a sum of ``total``."""
     lo, up, total = limits(lower, upper, total, x.dtype)
     x = np.clip(x, lo, up)

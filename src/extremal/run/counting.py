@@ -17,6 +17,7 @@ from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
 from extremal.run.result import Calls
 from extremal.support.clock import check
+from extremal.support.kinds import Symmetric
 
 
 class CountedObjective:
@@ -176,14 +177,14 @@ class _CountedSlice:
     def dot(self, d: np.ndarray) -> np.ndarray:
         return self.inner.dot(d)
 
-    def solve(self, place: Any, scale: Any, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any:
+    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any:
         found = self.inner.solve(place, scale, w, x, z, tol)
         if found is not None:
             self.f.calls.grads += found[1] * self.f.n
             self.f.calls.values += found[2] * self.f.n
         return found
 
-    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Any:
+    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Symmetric:
         """Every row is looked at, once or in every product: as much as n component gradients."""
         self.f.calls.grads += self.f.n
         H = self.inner.hessian(z, far, width)

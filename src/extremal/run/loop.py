@@ -7,18 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
-from extremal.gradients.base import Estimate, value_of
+from extremal.gradients.base import Estimate, Gradient, value_of
 from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.names import as_recipe
-from extremal.moves.base import Move, Point
+from extremal.moves.base import Point, SomeMove
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.sampling import Sampler
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import freeze, start, wide
+from extremal.points.matrix import Iterate
 from extremal.run import bursts
 from extremal.run.bursts.run import Burst, Reach
 from extremal.run.counted_set import CountedSet
@@ -47,7 +49,7 @@ class State:
     calls: Calls  # oracle calls so far; this counter runs on with the run
     f: CountedObjective
     C: CountedSet
-    move: Move[Any]
+    move: SomeMove
 
     @property
     def x(self) -> np.ndarray:
@@ -98,7 +100,7 @@ class State:
         return Certificate(self.k, self.x, value, self.gap(g), self.point.active)
 
 
-def measure(f: Objective, C: ConvexSet, move: Move[Any], x: np.ndarray) -> tuple[float, float]:
+def measure(f: Objective, C: ConvexSet, move: SomeMove, x: np.ndarray) -> tuple[float, float]:
     """Value and gap at x, in float64, off every count; the gap is NaN if the gradient is not finite."""
     value, g = f.value_and_grad(wide(x))
     return value, move.gap(C, x, g) if checks.all_finite(g) else np.nan
@@ -174,21 +176,37 @@ def loop(setup: Setup) -> Generator[State, Reach | None]:
         point, k = new, k + 1
 
 
-def check_objective(call: str, f: Any) -> None:
+def check_objective(call: str, f: Objective) -> None:
     """Refuse what is no objective."""
     if isinstance(f, type) or not hasattr(f, "derivs"):
         raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
 
 
 def prepare(
-    call: str, f: Objective, C: ConvexSet, method: Any, x0: Any, seed: int, budget: Budget, in_bursts: bool = False
+    call: str,
+    f: Objective,
+    C: ConvexSet,
+    method: Recipe | str | None,
+    x0: Any,
+    seed: int,
+    budget: Budget,
+    in_bursts: bool = False,
 ) -> Setup:
     """Fit set, method and starting point to the objective, refusing what does not fit."""
     with np.errstate(all="ignore"):  # what is not finite is looked for
         return _prepare(call, f, C, method, x0, seed, budget, in_bursts)
 
 
-def _prepare(call: str, f: Objective, C: ConvexSet, method: Any, x0: Any, seed: int, budget: Budget, in_bursts: bool) -> Setup:
+def _prepare(
+    call: str,
+    f: Objective,
+    C: ConvexSet,
+    method: Recipe | str | None,
+    x0: Iterate | ArrayLike | None,
+    seed: int,
+    budget: Budget,
+    in_bursts: bool,
+) -> Setup:
     check_objective(call, f)
     if not isinstance(C, ConvexSet):
         raise InputError(f"`{call}(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
@@ -211,7 +229,7 @@ def _prepare(call: str, f: Objective, C: ConvexSet, method: Any, x0: Any, seed: 
     return Setup(counting, prepared, oracle, C, point, sampler, burst)
 
 
-def _draws_sets(gradient: Any) -> bool:
+def _draws_sets(gradient: Gradient[Estimate]) -> bool:
     """Whether an estimator, or the one that it wraps, draws batches of several distinct rows."""
     inner = getattr(gradient, "gradient", None)
     return (
@@ -219,7 +237,7 @@ def _draws_sets(gradient: Any) -> bool:
     )
 
 
-def _first_point(call: str, f: Objective, oracle: CountedSet, move: Move[Any], x0: Any) -> Point:
+def _first_point(call: str, f: Objective, oracle: CountedSet, move: SomeMove, x0: Any) -> Point:
     C, given = oracle.inner, move.first(oracle) if x0 is None else x0
     atoms = given if isinstance(given, ActiveSet) else None
     factored = C.matrix_free and is_factored(f)  # neither needs the whole matrix

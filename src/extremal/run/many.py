@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
@@ -52,7 +52,9 @@ class ManyResult:
         )
 
 
-def least_squares_many(A: Any, B: Any, C: ConvexSet | None = None, *, tol: float = 1e-8, atol: float = 0.0) -> ManyResult:
+def least_squares_many(
+    A: ArrayLike, B: ArrayLike, C: ConvexSet | None = None, *, tol: float = 1e-8, atol: float = 0.0
+) -> ManyResult:
     """Solve many small least squares over the simplex, each to rounding error and with its certificate.
 
         x_p = argmin over x in C of  f_p(x) = 1/(2m) |A_p x - b_p|^2,     p = 1, ..., P
@@ -129,7 +131,7 @@ def least_squares_many(A: Any, B: Any, C: ConvexSet | None = None, *, tol: float
     return ManyResult(x, value, gap, rounding, converged, n_iter)
 
 
-def _stack(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
+def _stack(A: ArrayLike, B: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The matrices as a stack, of one if it is for all problems, and the targets, of shapes that fit."""
     if checks.is_sparse(A) or checks.is_sparse(B):
         raise InputError(f"`{CALL}(A=..., B=...)` must be dense arrays, got a sparse one; these are problems of a few columns")

@@ -96,7 +96,7 @@ def ahead(size: float, seen: list[tuple[float, State]]) -> Any:
     return np.where(new * x > 0, new, 0).astype(x.dtype)
 
 
-def inside(C: ConvexSet, x: Any) -> Any:
+def inside(C: ConvexSet, x: np.ndarray) -> Any:
     """x if it is in the set, else its projection; or the last point of the set on the way to it from ``C.start()``."""
     if C.contains(x):
         return x

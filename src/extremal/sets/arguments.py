@@ -32,7 +32,7 @@ def number(call: str, name: str, value: Any, wanted: str, fits: Callable[[float]
 
 
 def numbers(
-    call: str, name: str, value: Any, kind: str = "a number or an array of numbers", infinite: bool = False
+    call: str, name: str, value: object, kind: str = "a number or an array of numbers", infinite: bool = False
 ) -> np.ndarray:
     """A read-only float64 copy of a number or an array, of one of `KINDS`: finite, or only not NaN if ``infinite``.
 
@@ -57,7 +57,7 @@ def numbers(
     return a
 
 
-def positive_numbers(call: str, name: str, value: Any) -> np.ndarray:
+def positive_numbers(call: str, name: str, value: object) -> np.ndarray:
     """The same for an array of positive finite numbers."""
     a = numbers(call, name, value, "an array of numbers")
     if not (a > 0).all():
@@ -65,7 +65,7 @@ def positive_numbers(call: str, name: str, value: Any) -> np.ndarray:
     return a
 
 
-def matrix(call: str, name: str, value: Any, by_columns: bool = False) -> Any:
+def matrix(call: str, name: str, value: object, by_columns: bool = False) -> Any:
     """A read-only float64 copy of a matrix: an array, or a sparse one by rows or columns, sorted and without zeros."""
     if not checks.is_sparse(value):
         return numbers(call, name, value, "a matrix of numbers")
@@ -82,10 +82,10 @@ def matrix(call: str, name: str, value: Any, by_columns: bool = False) -> Any:
     return a
 
 
-def _refuse_other(call: str, name: str, a: Any, kind: str, value: Any) -> None:
+def _refuse_other(call: str, name: str, a: Any, kind: str, value: object) -> None:
     if a.dtype.kind not in "biuf" or 0 in a.shape or not KINDS[kind](a.shape):
         raise InputError(f"`{call}({name}=...)` must be {kind}, got {_shown(a, value)}")
 
 
-def _shown(a: Any, value: Any) -> str:
+def _shown(a: Any, value: object) -> str:
     return f"shape {a.shape}, {a.dtype}" if a.ndim and 0 not in a.shape else f"{value!r}"

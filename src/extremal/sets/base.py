@@ -13,6 +13,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError, OutsideError
+from extremal.points.matrix import Iterate
 from extremal.points.vertex import Vertex, dot64, least
 from extremal.support.asked import ASKED
 
@@ -42,7 +43,7 @@ class ConvexSet(ABC):
     shape: tuple[int, ...] | None  # shape of the set's points, None as long as it is open
     _fits = None  # of a set of open shape: the last shape that was asked about and fits
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         """What every set shares in its methods: what is no array of numbers that fits is refused before they see it."""
         super().__init_subclass__(**options)
         for name in CHECKED & vars(cls).keys():
@@ -123,10 +124,10 @@ class ConvexSet(ABC):
         shown = (f"{f.name}={brief(getattr(self, f.name))}" for f in self._fields() if not _is_default(self, f))
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def _fields(self) -> tuple[dataclasses.Field[Any], ...]:
+    def _fields(self) -> tuple[dataclasses.Field[object], ...]:
         return dataclasses.fields(self)  # type: ignore[arg-type]
 
-    def _identity(self) -> tuple[Any, ...]:
+    def _identity(self) -> tuple[object, ...]:
         return (type(self), *(_hashable(getattr(self, f.name)) for f in self._fields()))
 
     def _known_shape(self, what: str) -> tuple[int, ...]:
@@ -185,7 +186,7 @@ class Warm(Protocol):
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex: ...
 
 
-def _checked(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+def _checked(name: str, method: Callable[..., object]) -> Callable[..., object]:
     """The method of a set, for arrays of numbers that fit its shape only."""
     argument, oracle = "g" if name.startswith("lmo") else "x", name.startswith("lmo")
 
@@ -220,7 +221,7 @@ def _fitting(C: ConvexSet, name: str, argument: str, a: Any) -> Any:
     return a
 
 
-def _refuse_outside(x: Any, g: Any, there: float, excess: float) -> None:
+def _refuse_outside(x: Iterate, g: Iterate, there: float, excess: float) -> None:
     """Refuse a gap that is negative by more than rounding: x is not in the set, or the oracle's answer is not the best."""
     here = there + excess
     if excess < -BELOW * (abs(here) + abs(there)) and -excess > ORTHOGONAL * _size(x) * _size(g):
@@ -245,12 +246,12 @@ def brief(value: Any) -> str:
     return repr(value)
 
 
-def _is_default(C: ConvexSet, f: dataclasses.Field[Any]) -> bool:
+def _is_default(C: ConvexSet, f: dataclasses.Field[object]) -> bool:
     value = getattr(C, f.name)
     return not f.init or (f.default is not dataclasses.MISSING and (value is f.default or value == f.default) is True)
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: Any) -> object:
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, value.tobytes()
     if checks.is_sparse(value):  # kept by rows or by columns
@@ -258,7 +259,7 @@ def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _as_shape(call: str, shape: Any) -> tuple[int, ...]:
+def _as_shape(call: str, shape: object) -> tuple[int, ...]:
     return tuple(checks.whole(call, "shape", m, 1) for m in (shape if isinstance(shape, (tuple, list)) else (shape,)))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
@@ -81,11 +82,11 @@ class Oracle(ConvexSet):
 
     def __init__(
         self,
-        lmo: Any = None,
-        diameter: Any = None,
+        lmo: Callable[[np.ndarray], object] | None = None,
+        diameter: float | None = None,
         shape: Any = None,
-        start: Any = None,
-        contains: Any = None,
+        start: ArrayLike | None = None,
+        contains: Callable[..., object] | None = None,
         *,
         functions: Functions | None = None,
     ):
@@ -122,7 +123,7 @@ class Oracle(ConvexSet):
         return np.frombuffer(entries).reshape(shape).copy()
 
 
-def _functions(lmo: Any, diameter: Any, start: Any, contains: Any) -> Functions:
+def _functions(lmo: object, diameter: object, start: ArrayLike | None, contains: object) -> Functions:
     """The arguments, refused where they cannot be right."""
     if not callable(lmo):
         raise InputError(f"`Oracle(lmo=...)` must be a callable g -> point, got {lmo!r}")
@@ -135,7 +136,7 @@ def _functions(lmo: Any, diameter: Any, start: Any, contains: Any) -> Functions:
     return Functions(lmo, diameter, (x.shape, x.tobytes()), contains)
 
 
-def _checked(answer: Any, shape: tuple[int, ...]) -> Vertex:
+def _checked(answer: object, shape: tuple[int, ...]) -> Vertex:
     """The answer as a vertex of its own, refused if it is none of the shape."""
     if isinstance(answer, VERTICES):
         v, finite = copy.deepcopy(answer), math.isfinite(answer.norm2)
@@ -149,7 +150,7 @@ def _checked(answer: Any, shape: tuple[int, ...]) -> Vertex:
     return v
 
 
-def _real(name: str, value: Any, verb: str) -> np.ndarray:
+def _real(name: str, value: object, verb: str) -> np.ndarray:
     """A copy of an array of real numbers: float32 is kept, other numbers become float64."""
     a = checks.array("Oracle", name, value)
     if a.dtype.kind not in "biuf":

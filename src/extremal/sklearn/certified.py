@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
@@ -21,6 +22,7 @@ from extremal.losses.multi import Multinomial
 from extremal.losses.weighted import unweighted
 from extremal.run.result import Status
 from extremal.sets.base import ConvexSet
+from extremal.sklearn.hints import Matrix, RandomState
 
 POSITIVE = (Logistic, Squared, Huber, Quantile, Poisson, Multinomial)  # losses that are never below 0
 HINTS = {
@@ -129,7 +131,7 @@ def check_options(model: Any) -> None:
         raise InputError(f"`{name}(verbose=...)` must be a whole number of at least 0, got {model.verbose!r}")
 
 
-def read_weights(model: Any, sample_weight: Any, X: Any) -> np.ndarray | None:
+def read_weights(model: object, sample_weight: ArrayLike | None, X: Matrix) -> np.ndarray | None:
     """Sample weights in float64, refusing negative ones and those that are all zero; None if none were given."""
     if sample_weight is None:
         return None
@@ -140,7 +142,7 @@ def read_weights(model: Any, sample_weight: Any, X: Any) -> np.ndarray | None:
     return weights
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(random_state: RandomState) -> int:
     """A seed: 0 for None, a whole number as it is, a draw from a generator."""
     if random_state is None:
         return 0

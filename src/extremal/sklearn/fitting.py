@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
 from extremal.data.csr import CSR
@@ -15,20 +16,24 @@ from extremal.data.dense import Dense
 from extremal.gradients.full import Full
 from extremal.gradients.growing import Growing
 from extremal.losses.base import Loss
-from extremal.methods.base import Budget
+from extremal.methods.base import Budget, Recipe
 from extremal.methods.names import as_recipe
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.reach import CONSTANT, reaches, told_apart
+from extremal.points.matrix import Iterate
 from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
+from extremal.run.loop import State
 from extremal.run.paths import inside
 from extremal.run.result import Record, Result, Trace
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import Product
 from extremal.sets.simplices.plain import Box
-from extremal.sets.words.read import read_constraint
+from extremal.sets.words.read import Reading, read_constraint
 from extremal.sklearn.certified import bound, ended
+from extremal.sklearn.hints import Matrix, Solver
+from extremal.support.kinds import Numbers
 
 SMALL = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds
 WAIT = 10  # iterations without a lower value, after which a run ends
@@ -45,7 +50,7 @@ class Options:
 
     name: str = "fit"  # of the estimator, for messages
     intercept: bool = True
-    solver: Any = "auto"
+    solver: Solver = "auto"
     tol: float = 1e-6
     max_iter: int = 1000
     seed: int = 0
@@ -57,7 +62,7 @@ class Fit:
     """A fitted linear model, and how good it is."""
 
     coef: np.ndarray  # (d,) or (d, k), in the set without exception
-    intercept: Any  # a float, or (k,)
+    intercept: Numbers  # a float, or (k,)
     value: float  # f there
     gap: float  # its Frank-Wolfe gap: no coefficients and intercept are better by more
     violation: float  # of the constraint, 0 but for equations that no rounded numbers solve
@@ -71,12 +76,20 @@ class Fit:
     convex: bool = True
 
 
-def model_of(loss: Loss, X: Any, y: Any, weights: Any, intercept: bool) -> LinearModel:
+def model_of(loss: Loss, X: Matrix, y: ArrayLike, weights: ArrayLike | None, intercept: bool) -> LinearModel:
     """The objective: with an intercept outside of the constraint, or without."""
     return (InterceptModel if intercept else LinearModel)(loss, X, y, weights)
 
 
-def solve(loss: Loss, X: Any, y: Any, plan: Any, options: Options, weights: Any = None, start: Any = None) -> Fit:
+def solve(
+    loss: Loss,
+    X: Any,
+    y: ArrayLike,
+    plan: Reading,
+    options: Options,
+    weights: ArrayLike | None = None,
+    start: np.ndarray | None = None,
+) -> Fit:
     """Minimise the mean loss over the constraint and an intercept, round so that the constraint holds exactly, and certify.
 
     ``plan`` is what `read_constraint` answers, ``start`` the coefficients of an earlier fit.
@@ -109,7 +122,7 @@ def centred(f: LinearModel) -> tuple[LinearModel, np.ndarray | None]:
     return f._with(Dense(f.data._A - offset), f.y), offset.astype(np.float64)
 
 
-def _growing(f: LinearModel, plan: Any, options: Options, atol: float, start: Any) -> Fit:
+def _growing(f: LinearModel, plan: Reading, options: Options, atol: float, start: Iterate | None) -> Fit:
     """Over a set without bounds: between bounds that no solution touches, or that have grown so often that there is none."""
     grads, fit = 0, None
     start = np.zeros(f.shape, f.dtype) if start is None else start  # the bounds' own middle may be far out
@@ -125,7 +138,7 @@ def _growing(f: LinearModel, plan: Any, options: Options, atol: float, start: An
     return replace(fit, n_grads=grads, status="unbounded")
 
 
-def _free(f: LinearModel, plan: Any, options: Options, atol: float) -> Fit:
+def _free(f: LinearModel, plan: Reading, options: Options, atol: float) -> Fit:
     """The solution without a constraint, of which a radius is to be a fraction."""
     fit = _growing(
         f, read_constraint(None, None, f.shape), replace(options, solver="auto", tol=min(options.tol, 1e-4)), atol, None
@@ -138,7 +151,7 @@ def _free(f: LinearModel, plan: Any, options: Options, atol: float) -> Fit:
     return fit
 
 
-def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, start: Any) -> Fit:
+def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, start: Iterate | None) -> Fit:
     """The run, its answer made exact, and the certificate of that."""
     C = C.on(f.shape)
     x0 = None if start is None else inside(C, np.asarray(start, f.dtype))
@@ -199,7 +212,7 @@ class Patience:
     def __init__(self):
         self.least, self.since = math.inf, 0
 
-    def __call__(self, state: Any) -> bool:
+    def __call__(self, state: State) -> bool:
         """Whether to stop."""
         estimate = state.estimate
         value = getattr(estimate, "value", None)
@@ -210,7 +223,7 @@ class Patience:
         return self.since >= WAIT
 
 
-def _reads_all(method: Any, f: LinearModel, C: ConvexSet) -> bool:
+def _reads_all(method: Recipe, f: LinearModel, C: ConvexSet) -> bool:
     """Whether a method takes full gradients only."""
     try:
         return isinstance(method.prepare(f, C, Budget(max_iter=1)).gradient, (Full, Growing))

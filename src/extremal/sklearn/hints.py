@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.random as random
@@ -36,11 +36,13 @@ Scoring = str | Callable[..., float] | None
 class Splitter(Protocol):
     """What makes folds: scikit-learn's KFold and its kind."""
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    def split(
+        self, X: Matrix, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """The rows to fit on and those to predict for, of each fold."""
         ...
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: Matrix | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> int:
         """How many folds."""
         ...
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
@@ -17,7 +18,7 @@ from extremal.losses.margin import Huber, Squared
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import named_loss, spread
 from extremal.sklearn.fitting import solve
-from extremal.sklearn.hints import Constraint, NamedLoss, Radius, RandomState, Solver
+from extremal.sklearn.hints import Constraint, Matrix, NamedLoss, Radius, RandomState, Solver
 from extremal.sklearn.shared import ConstrainedModel, streams
 from extremal.sklearn.streams import Stream
 
@@ -32,7 +33,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
     intercept_: float
     _loss: Callable[..., Loss]  # of the targets and their weights
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -60,7 +61,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
         return self
 
     @available_if(streams)
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
 
         Returns
@@ -81,10 +82,10 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
         self._streamed([self.stream_])
         return self
 
-    def _margins(self, X: Any) -> np.ndarray:
+    def _margins(self, X: Matrix) -> np.ndarray:
         return np.asarray(self._rows(X) @ self.coef_) + self.coef_.dtype.type(self.intercept_)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """<x, w> + b for every row x."""
         return self._margins(X)
 
@@ -278,12 +279,12 @@ class ConstrainedGLM(ConstrainedRegressor):
             )
         return self.loss
 
-    def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
+    def _validated(self, X: Matrix, y: ArrayLike, reset: bool = True, **how: Any) -> tuple[np.ndarray, np.ndarray]:
         X, y = super()._validated(X, y, reset, **how)
         if self._loss(np.ones(1)).labels == (-1.0, 1.0) and np.isin(y, (0, 1)).all():
             y = np.where(y > 0, 1.0, -1.0)
         return X, y
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """The mean of y for every row."""
         return mean_target(self._loss(np.ones(1)), self._margins(X))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from extremal.losses.base import expit
 from extremal.losses.margin import Logistic
 from extremal.sklearn.fitting import solve
-from extremal.sklearn.hints import ClassWeight, Constraint, Radius, RandomState, Solver
+from extremal.sklearn.hints import ClassWeight, Constraint, Matrix, Radius, RandomState, Solver
 from extremal.sklearn.shared import ConstrainedClassifier, streams
 from extremal.sklearn.streams import Stream
 
@@ -93,7 +92,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLogisticRegression:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> ConstrainedLogisticRegression:
         """Fit the model.
 
         Parameters
@@ -126,7 +125,9 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         return self
 
     @available_if(streams)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ConstrainedLogisticRegression:
+    def partial_fit(
+        self, X: Matrix, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> ConstrainedLogisticRegression:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
 
         Parameters
@@ -160,7 +161,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self._streamed(self.streams_)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Matrix) -> np.ndarray:
         """Probabilities of the classes; with more than two, each class's against the rest, divided by their sum."""
         scores = self.decision_function(X)
         if scores.ndim == 1:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from extremal.losses.multi import Multinomial
 from extremal.sklearn.fitting import solve
-from extremal.sklearn.hints import ClassWeight, Constraint, Radius, RandomState, Solver
+from extremal.sklearn.hints import ClassWeight, Constraint, Matrix, Radius, RandomState, Solver
 from extremal.sklearn.shared import ConstrainedClassifier, streams
 from extremal.sklearn.streams import Stream
 
@@ -82,7 +81,7 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedMultinomialRegression:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> ConstrainedMultinomialRegression:
         """Fit the model.
 
         Parameters
@@ -113,7 +112,9 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
         return self
 
     @available_if(streams)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ConstrainedMultinomialRegression:
+    def partial_fit(
+        self, X: Matrix, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> ConstrainedMultinomialRegression:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
 
         Parameters

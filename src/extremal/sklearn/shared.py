@@ -6,8 +6,9 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import compute_class_weight
+from sklearn.utils import Tags, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -15,9 +16,10 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data.accept import as_data
 from extremal.data.base import Data
-from extremal.sets.words.read import read_constraint
+from extremal.sets.words.read import Reading, read_constraint
 from extremal.sklearn.certified import Certificate, check_options, read_weights, report, seed_of
 from extremal.sklearn.fitting import Fit, Options
+from extremal.sklearn.hints import Matrix, Solver
 from extremal.sklearn.streams import Stream
 
 SPARSE = ["csr", "csc", "coo"]
@@ -42,14 +44,14 @@ class ConstrainedModel(BaseEstimator):
     constraint: Any
     radius: Any
     fit_intercept: bool
-    solver: Any
+    solver: Solver
     tol: float
     max_iter: int
     warm_start: bool
     random_state: Any
     verbose: int
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -61,12 +63,12 @@ class ConstrainedModel(BaseEstimator):
         name = type(self).__name__
         return Options(name, self.fit_intercept, self.solver, self.tol, self.max_iter, seed, self.verbose)
 
-    def _plan(self, shape: tuple[int, ...]) -> Any:
+    def _plan(self, shape: tuple[int, ...]) -> Reading:
         """The constraint, read for coefficients of a shape."""
         names = getattr(self, "feature_names_in_", None)
         return read_constraint(self.constraint, self.radius, shape, None if names is None else list(names))
 
-    def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
+    def _validated(self, X: Matrix, y: ArrayLike, reset: bool = True, **how: Any) -> tuple[np.ndarray, np.ndarray]:
         kinds = {"dtype": [np.float64, np.float32], "accept_sparse": SPARSE, "accept_large_sparse": True}
         return validate_data(self, X, y, reset=reset, **kinds, **how)  # type: ignore[return-value]
 
@@ -75,7 +77,7 @@ class ConstrainedModel(BaseEstimator):
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse=SPARSE, accept_large_sparse=True)
 
-    def _used(self, X: Any, sample_weight: Any) -> tuple[Data, np.ndarray | None, Any]:
+    def _used(self, X: Any, sample_weight: ArrayLike | None) -> tuple[Data, np.ndarray | None, np.ndarray | None]:
         """The rows that have weight, their weights, and which they are (None for all)."""
         weights = read_weights(self, sample_weight, X)
         if weights is None or weights.all():
@@ -92,7 +94,7 @@ class ConstrainedModel(BaseEstimator):
         """The attributes of the fit; of several the sum of the objectives, which the sum of the gaps certifies."""
         longest = max(fits, key=lambda fit: fit.n_iter)
         worst = next((fit.status for fit in fits if fit.status != "tol"), "tol")
-        self.objective_, self.dual_gap_ = (float(sum(getattr(fit, name) for fit in fits)) for name in ("value", "gap"))
+        self.objective_, self.dual_gap_ = float(sum(fit.value for fit in fits)), float(sum(fit.gap for fit in fits))
         self.constraint_violation_ = float(max(fit.violation for fit in fits))
         self.n_grads_, self.n_iter_ = sum(fit.n_grads for fit in fits), longest.n_iter
         self.status_, self.constraint_, self.trace_ = worst, longest.C, longest.trace
@@ -150,7 +152,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
             raise InputError(f"`{name}(class_weight=...)` must be positive; to leave a class out, leave its rows out; got {each}")
         return each[codes] * (1.0 if sample_weight is None else sample_weight)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Matrix) -> np.ndarray:
         """Margins <x, w> + b: (n,) for two classes, positive for the second; (n, classes) otherwise."""
         X = self._rows(X)
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
@@ -158,12 +160,12 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
             return scores
         return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """The class of the largest margin."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Matrix) -> np.ndarray:
         """Probabilities of the classes, a row each; their order is that of ``classes_``."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -172,7 +174,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         e = np.exp(scores)
         return e / e.sum(axis=1, keepdims=True)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Matrix) -> np.ndarray:
         """Their logarithms."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)

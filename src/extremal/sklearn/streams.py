@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from extremal.checks import InputError
 from extremal.data.base import Data
@@ -15,6 +15,8 @@ from extremal.objectives.linear import LinearModel
 from extremal.rounding.exact import settle, violation
 from extremal.run.paths import inside
 from extremal.sets.base import ConvexSet
+from extremal.sets.words.read import Reading
+from extremal.support.kinds import Numbers
 
 CHUNK = 64  # rows of a step, about
 FITTED = 50  # steps that a fit in memory counts for
@@ -37,13 +39,13 @@ class Stream:
     C: ConvexSet
     x: np.ndarray
     d: np.ndarray
-    level: Any
+    level: Numbers
     k: int = 0  # steps
     seen: int = 0  # rows
     weight: float = 0.0  # the mean weight of these
 
     @classmethod
-    def new(cls, plan: Any, shape: tuple[int, ...], dtype: Any, outputs: tuple[int, ...], name: str) -> Stream:
+    def new(cls, plan: Reading, shape: tuple[int, ...], dtype: DTypeLike, outputs: tuple[int, ...], name: str) -> Stream:
         """Before the first batch."""
         if not plan.bounded or plan.fraction is not None:
             raise InputError(f"`{name}.partial_fit` needs a bounded set with a radius that is a number, got constraint {plan}")
@@ -51,7 +53,7 @@ class Stream:
         x = np.ascontiguousarray(C.start(), dtype)
         return cls(C, x, np.zeros(shape), np.zeros(outputs)[()])
 
-    def at(self, x: np.ndarray, level: Any) -> Stream:
+    def at(self, x: np.ndarray, level: Numbers) -> Stream:
         """The same, begun at the coefficients and intercept of a fit: as if some steps had been made."""
         x = inside(self.C, np.ascontiguousarray(x, self.x.dtype))
         return replace(self, x=x, level=np.asarray(level, np.float64)[()], k=FITTED)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from extremal.objectives.base import Objective, Segment
 from extremal.points.composed import Chord
 from extremal.points.iterates import inner, length2
 from extremal.points.vertex import Vertex
+from extremal.support.kinds import Numbers
 
 T = TypeVar("T")
 
@@ -79,7 +80,7 @@ class Scheduled(ABC):
     """A rule that is fixed in advance: eta depends on the iteration, and on the place in the epoch if there are epochs."""
 
     @abstractmethod
-    def at(self, k: Any, phase: Phase | None = None) -> Any:
+    def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """The step of iteration k, or the steps of an array of iterations; ``phase`` then holds arrays as well."""
 
     def eta(self, k: int, direction: Direction) -> float:
@@ -87,7 +88,7 @@ class Scheduled(ABC):
         return float(self.at(k, None if direction is None else phase_of(direction.estimate)))
 
 
-def check_step(call: str, step: Any) -> None:
+def check_step(call: str, step: object) -> None:
     """Refuse what is no step rule."""
     if isinstance(step, type) or not (hasattr(step, "bind") and hasattr(step, "eta")):
         raise InputError(f"`{call}(step=...)` must be a step rule such as LineSearch(), got {step!r}")

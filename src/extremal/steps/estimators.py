@@ -8,6 +8,7 @@ from typing import Any, Self
 from extremal import checks
 from extremal.checks import InputError
 from extremal.steps.base import Plan, Scheduled, T, bound, constant, wanted
+from extremal.support.kinds import Numbers
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class EpochOpenLoop(Scheduled):
         """Refuse an estimator without epochs."""
         return _with_epochs(self, plan)
 
-    def at(self, k: Any, phase: Any = None) -> Any:
+    def at(self, k: Numbers, phase: Any = None) -> Numbers:
         """2 / (k + 2) within the epoch."""
         return 2.0 / (phase.k + 2.0)
 
@@ -55,7 +56,7 @@ class EpochHarmonic(Scheduled):
         """Refuse an estimator without epochs."""
         return _with_epochs(self, plan)
 
-    def at(self, k: Any, phase: Any = None) -> Any:
+    def at(self, k: Numbers, phase: Any = None) -> Numbers:
         """2 / (K_t + k + 1)."""
         return 2.0 / (phase.length + phase.k + 1.0)
 
@@ -88,7 +89,7 @@ class LuFreundStep(Scheduled):
         """m from the plan."""
         return replace(self, m=wanted(self, "m", self.m, plan.m, "Substitute"))
 
-    def at(self, k: Any, phase: Any = None) -> Any:
+    def at(self, k: Numbers, phase: Any = None) -> Numbers:
         """2 (2m + k) / ((k + 1) (4m + k))."""
         m = bound(self, self.m)
         return 2.0 * (2.0 * m + k) / ((k + 1.0) * (4.0 * m + k))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Phase
 from extremal.steps.base import Direction, Plan, Scheduled, Step, check_step
+from extremal.support.kinds import Numbers
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Scaled:
         return min(1.0, self.factor * self.step.eta(k, direction))
 
 
-def schedule(step: Step) -> Callable[[Any, Phase | None], Any] | None:
+def schedule(step: Step) -> Callable[[Numbers, Phase | None], Numbers] | None:
     """The steps of many iterations at once, for rules that are fixed in advance and take arrays of iterations; None for others.
 
     Examples
@@ -67,7 +68,7 @@ def schedule(step: Step) -> Callable[[Any, Phase | None], Any] | None:
 def _takes_arrays(step: Scheduled) -> bool:
     """Whether the rule answers for several iterations at once, with arrays in the phase."""
     k = np.arange(2)
-    phase: Any = Phase(np.zeros_like(k), k, np.full_like(k, 2))  # type: ignore[arg-type]
+    phase = Phase(np.zeros_like(k), k, np.full_like(k, 2))  # type: ignore[arg-type]
     try:
         return np.shape(step.at(k, phase)) in ((), k.shape)
     except (TypeError, ValueError, AttributeError):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Phase
 from extremal.steps.base import Plan, Scheduled, bound, constant, first, wanted
+from extremal.support.kinds import Numbers
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class OpenLoop(Scheduled):
         """Nothing is open."""
         return self
 
-    def at(self, k: Any, phase: Phase | None = None) -> Any:
+    def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """2 / (k + 2)."""
         return 2.0 / (k + 2.0)
 
@@ -67,7 +68,7 @@ class Decay(Scheduled):
         """Nothing is open."""
         return self
 
-    def at(self, k: Any, phase: Phase | None = None) -> Any:
+    def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """scale / (k + shift)^power."""
         return np.minimum(1.0, self.scale / (k + self.shift) ** self.power)
 
@@ -86,7 +87,7 @@ class FullStep(Scheduled):
         """Nothing is open."""
         return self
 
-    def at(self, k: Any, phase: Phase | None = None) -> Any:
+    def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """1."""
         return 1.0
 
@@ -129,7 +130,7 @@ class TwoPhase(Scheduled):
         d, horizon = wanted(self, "d", self.d, plan.d), first(self.horizon, plan.horizon)
         return Anytime(d) if horizon is None else replace(self, d=d, horizon=horizon)
 
-    def at(self, k: Any, phase: Phase | None = None) -> Any:
+    def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """1/d, then 2 / (2d + k - k0)."""
         d, K = bound(self, self.d), bound(self, self.horizon)
         short = K <= d * (1 + 1e-12)  # K = d exactly may differ by the rounding of d
@@ -162,7 +163,7 @@ class Anytime(Scheduled):
         """d from the plan."""
         return replace(self, d=wanted(self, "d", self.d, plan.d))
 
-    def at(self, k: Any, phase: Phase | None = None) -> Any:
+    def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """2 / (2d + k)."""
         return 2.0 / (2.0 * bound(self, self.d) + k)
 
@@ -201,7 +202,7 @@ class InverseSqrt(Scheduled):
         """K from the plan."""
         return replace(self, horizon=first(self.horizon, plan.horizon))
 
-    def at(self, k: Any, phase: Phase | None = None) -> Any:
+    def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """c / K^power."""
         return self.c / (k + 1.0 if self.horizon is None else max(1, self.horizon)) ** self.power
 
@@ -236,7 +237,7 @@ class SmallBatch(Scheduled):
         """c and K from the plan."""
         return InverseSqrt(plan.c, first(self.horizon, plan.horizon))
 
-    def at(self, k: Any, phase: Phase | None = None) -> Any:
+    def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """Known once bound."""
         return bound(self, None)
 

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Unsure(Exception):
@@ -19,7 +21,7 @@ class Asked:
     def __init__(self, limit: float):
         self.calls, self.limit = 0, limit
 
-    def count(self, call: Callable[[], Any]) -> Any:
+    def count(self, call: Callable[[], T]) -> T:
         """Make a call that counts as one; the calls that it makes of the oracles of parts do not count again."""
         if self.calls >= self.limit:
             raise Unsure

@@ -49,7 +49,7 @@ def unbroken() -> Iterator[None]:
             handler(*caught[0])
 
 
-def attach(package: str, filename: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def attach(package: str, filename: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package, by its stub file; Ctrl-C waits while a name is imported."""
     get, listed, names = lazy_loader.attach_stub(package, filename)
 

@@ -21,6 +21,7 @@ import numpy as np
 from extremal.objectives.base import Objective
 from extremal.points.factored import FactoredMatrix
 from extremal.points.iterates import freeze
+from extremal.points.matrix import Iterate
 from extremal.support import linalg
 
 SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
@@ -41,7 +42,7 @@ class Decomposition:
     right: np.ndarray  # n x r, orthonormal
 
     @classmethod
-    def of(cls, x: Any) -> Decomposition:
+    def of(cls, x: Iterate) -> Decomposition:
         """Of an array, or of a matrix in factors."""
         if isinstance(x, FactoredMatrix):
             return cls.of_pair(*(a.astype(np.float64) for a in x.factors()))
@@ -69,7 +70,7 @@ class Decomposition:
         return matrix(self.left * self.values, self.right, like)
 
 
-def matrix(left: np.ndarray, right: np.ndarray, like: Any) -> Any:
+def matrix(left: np.ndarray, right: np.ndarray, like: Iterate) -> Any:
     """left right' in factors, or an array, as ``like`` is."""
     if isinstance(like, FactoredMatrix):
         return FactoredMatrix(left.astype(like.dtype), right.astype(like.dtype))

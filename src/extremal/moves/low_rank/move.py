@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Gradient
+from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import FlatMove, Oracle, Point
 from extremal.moves.low_rank.factors import EPS, Decomposition, FactorPoint, FactorProblem, descend
 from extremal.objectives.base import Objective
@@ -106,7 +106,7 @@ class FactorCorrective(FlatMove):
             limit=checks.whole("FactorCorrective", "limit", self.limit, 0),
         )
 
-    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse other sets."""
         super().check(gradient, f, C)
         if not isinstance(C, NuclearBall):
@@ -136,7 +136,7 @@ class FactorCorrective(FlatMove):
         return LowRankPoint(new, new, parts=x, value=place.value, curvature=curvature, patience=patience)
 
 
-def _widened(x: Decomposition, g: Any, exact: Any, s: RankOne, width: int, k: int) -> Frame:
+def _widened(x: Decomposition, g: np.ndarray, exact: Any, s: RankOne, width: int, k: int) -> Frame:
     """The bases of x and the leading singular vectors of g apart from them, with the exact gradient between them."""
     turned = g.shape[0] > g.shape[1]
     G, exact, U, V = (g.T, exact.T, x.right, x.left) if turned else (g, exact, x.left, x.right)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Estimate, Gradient
+from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.atoms import AtomMove, AtomsPoint
+from extremal.moves.base import Oracle
 from extremal.moves.newton.model import Memory, NewtonState, Root
 from extremal.moves.newton.spikes import check_dense
 from extremal.objectives.base import Objective
@@ -79,12 +80,12 @@ class AtomNewton(AtomMove):
         tol = checks.within("AtomNewton", "tol", self.tol, 0, 1)
         checks.fix(self, tol=tol, limit=checks.whole("AtomNewton", "limit", self.limit, 1))
 
-    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse matrices in factors."""
         super().check(gradient, f, C)
         check_dense("AtomNewton", f, C)
 
-    def first(self, C: Any) -> Any:
+    def first(self, C: Oracle) -> Any:
         """The set's own starting point: far out, where vertices are, losses may be flat."""
         return C.start()
 
@@ -144,7 +145,7 @@ class AtomNewton(AtomMove):
         return ROUGH * self.tol * at.gap if at.learns else self.tol * min(at.gap, max(abs(at.value), LEAST * at.gap))
 
     def _minimise(
-        self, H: np.ndarray, at: NewtonState, C: Any, atoms: ActiveSet, shape: tuple[int, ...], turns: int, begin: np.ndarray
+        self, H: np.ndarray, at: NewtonState, C: Oracle, atoms: ActiveSet, shape: tuple[int, ...], turns: int, begin: np.ndarray
     ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
         """The atoms, with those that came in; their shares of the step d = sum_a share_a (v_a - x), u = x + d; and d.
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Gradient
-from extremal.moves.base import FlatMove, Point
+from extremal.gradients.base import Estimate, SomeGradient
+from extremal.moves.base import FlatMove, Oracle, Point
 from extremal.moves.newton.model import Memory, NewtonState
 from extremal.moves.newton.spikes import FAR_LONGEST, INNER, check_dense
 from extremal.objectives.base import Objective
@@ -52,14 +52,14 @@ class BoxNewton(FlatMove):
     (array([0.5, 0.4, 0. ]), 1)
     """
 
-    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse matrices in factors, and a set that is no box."""
         super().check(gradient, f, C)
         check_dense("BoxNewton", f, C)
         if not isinstance(C, Bounded):
             raise InputError(f"BoxNewton needs a set of bounds, Box or LinfBall, got {C}")
 
-    def first(self, C: Any) -> Any:
+    def first(self, C: Oracle) -> np.ndarray:
         """The point of the box that is nearest to 0."""
         lower, upper = C.limits()
         return np.clip(np.zeros_like(C.start()), lower, upper)

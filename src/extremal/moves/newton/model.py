@@ -243,7 +243,7 @@ class NewtonState:
             best, width = found, 8 * width
         return best
 
-    def _learn(self, memory: Memory, best: Descent, solve: Callable[[Any], tuple[np.ndarray, Any, float]]) -> Descent:
+    def _learn(self, memory: Memory, best: Descent, solve: Callable[[object], tuple[np.ndarray, object, float]]) -> Descent:
         """The same for a Hessian that is learnt: from the gradient where the step ends."""
         H = memory.H
         for _ in range(MODELS):
@@ -257,7 +257,7 @@ class NewtonState:
             best = found
         return best
 
-    def _attempt(self, memory: Memory, H: Any, solve: Callable[[Any], tuple[np.ndarray, Any, float]]) -> Descent:
+    def _attempt(self, memory: Memory, H: Any, solve: Callable[[object], tuple[np.ndarray, object, float]]) -> Descent:
         """The step of one model."""
         d, kept, most = solve(H)
         t, dz = self._search(memory, H, d, most)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Gradient
-from extremal.moves.base import FlatMove, Point
+from extremal.gradients.base import Estimate, SomeGradient
+from extremal.moves.base import FlatMove, Oracle, Point
 from extremal.moves.newton.model import Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.column_blocks import FEW, SHORT
@@ -58,14 +58,14 @@ class SpikeNewton(FlatMove):
     (array([0.6, 0.4, 0. ]), 1)
     """
 
-    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse matrices in factors, and a set with other vertices."""
         super().check(gradient, f, C)
         check_dense("SpikeNewton", f, C)
         if spikes_of(C) is None:
             raise InputError(f"SpikeNewton needs a set whose vertices have one entry each, L1Ball or Simplex say, got {C}")
 
-    def first(self, C: Any) -> Any:
+    def first(self, C: Oracle) -> np.ndarray:
         """The set's own starting point; a vertex if that has many entries which are not zero."""
         start = C.start()
         return C.lmo(np.zeros_like(start)).to_array() if np.count_nonzero(start) > WIDE else start
@@ -137,7 +137,7 @@ class SpikeNewton(FlatMove):
         return Memory.of(part, None, at, memory) if short else Memory.new(part, at, memory)
 
 
-def check_dense(call: str, f: Any, C: ConvexSet) -> None:
+def check_dense(call: str, f: Objective, C: ConvexSet) -> None:
     """Refuse iterates that are no arrays."""
     if C.matrix_free and is_factored(f):
         raise InputError(f"{call} needs iterates that are arrays, got matrices in factors over {C}: LowRankFW takes these")

@@ -14,6 +14,7 @@ from extremal.moves.base import Oracle
 from extremal.objectives.base import Objective, is_factored
 from extremal.points.active import ActiveSet, rebuild
 from extremal.points.iterates import freeze, inner, toward
+from extremal.points.matrix import Iterate
 from extremal.points.vertex import Vertex
 from extremal.quadratic.atoms import Hull, displacement, settle
 from extremal.sets.base import ConvexSet, Projectable
@@ -43,7 +44,7 @@ class Solver:
     onto: ConvexSet | None
     limit: int
 
-    def __call__(self, C: Oracle, g: Any, centre: Any, hull: Hull | None, beta: float) -> tuple[Any, Hull | None]:
+    def __call__(self, C: Oracle, g: Any, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull | None]:
         """u, and its atoms if there are any; ``hull`` are those of the centre, None if it has none yet."""
         if not checks.all_finite(g):
             raise NonFiniteError("the gradient estimate has a NaN or an infinite entry")
@@ -53,7 +54,7 @@ class Solver:
         nearest = self.onto.project(centre - g / beta)  # type: ignore[attr-defined]
         return freeze(nearest.astype(centre.dtype, copy=False)), None
 
-    def _by_atoms(self, C: Oracle, g: Any, centre: Any, hull: Hull | None, beta: float) -> tuple[Any, Hull]:
+    def _by_atoms(self, C: Oracle, g: np.ndarray, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull]:
         hull, asked = (opened(C, g, centre), 1) if hull is None else (hull, 0)
         first = hull.atoms.dots(g).astype(np.float64)
         weights, slopes = hull.atoms.weights.copy(), first.copy()
@@ -116,7 +117,7 @@ class Probe:
         """Whether step k is tested."""
         return k < 3 or k % self.every == 0
 
-    def first(self, f: Objective, x: Any, s: Vertex) -> float:
+    def first(self, f: Objective, x: np.ndarray, s: Vertex) -> float:
         """L on the first hundredth of the way to a vertex; if some rows show nothing, all are looked at."""
         u = toward(x, s, 0.01)
         return max(self.seen(0, f, x, u) or self.seen(0, f, x, u, f.n), self.least, 1e-300)
@@ -125,7 +126,7 @@ class Probe:
         """L as it may be after ``every`` more iterations."""
         return max(L * 0.5 ** min(1.0, self.every * self.batch / n), self.least)
 
-    def seen(self, k: int, f: Objective, x: Any, u: Any, rows: int = 0) -> float:
+    def seen(self, k: int, f: Objective, x: np.ndarray, u: np.ndarray, rows: int = 0) -> float:
         """What the rows of step k ask for, at least so many; 0 for steps that rounding would spoil."""
         step, n, b = u - x, f.n, self.batch
         length2 = inner(step, step)
@@ -145,21 +146,21 @@ def shares(n: int, b: int) -> tuple[float, float]:
     return (1.0, 0.0) if b == n else (n * (b - 1) / (b * (n - 1)), (n - b) / (b * (n - 1)))
 
 
-def opened(C: Oracle, g: Any, x: Any) -> Hull:
+def opened(C: Oracle, g: Any, x: Iterate) -> Hull:
     """A point as an atom, and the vertex that g asks for, in this order."""
     s = C.lmo(g)
     hull = Hull.at(x, s)
     return hull if hull.atoms.find(s) is not None else hull.with_atom(s)
 
 
-def solver(call: str, accuracy: float, onto: Any, limit: int) -> Solver:
+def solver(call: str, accuracy: float, onto: object, limit: int) -> Solver:
     """The checked solver of a move."""
     if onto is not None and not (isinstance(onto, ConvexSet) and isinstance(onto, Projectable)):
         raise InputError(f"`{call}(onto=...)` must be a set with a projection such as L1Ball(20.0), or None, got {onto!r}")
     return Solver(checks.within(call, "accuracy", accuracy, 0, 1), onto, checks.whole(call, "limit", limit, 1))
 
 
-def check_weight(call: str, beta: Any) -> None:
+def check_weight(call: str, beta: object) -> None:
     """Refuse what is neither a positive number nor a `Probe`."""
     if not isinstance(beta, Probe):
         checks.positive(call, "beta", beta)

@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Estimate, Gradient, phase_of
+from extremal.gradients.base import Estimate, SomeGradient, phase_of
 from extremal.moves.base import Flat, Oracle, Point
 from extremal.moves.sliding.prox import DOUBLINGS, Probe, Solver, check_place, check_weight, hull_of, opened, solver
 from extremal.objectives.base import Objective
 from extremal.points.iterates import blend, inner
+from extremal.points.matrix import Iterate
 from extremal.points.plain import DenseVertex
 from extremal.quadratic.atoms import Hull
 from extremal.sets.base import ConvexSet
@@ -58,7 +59,7 @@ class _Proximal(Flat):
         """Whether sub-problems are solved by the set's projection."""
         return self.onto is not None
 
-    def check(self, gradient: Gradient[Any], f: Objective, C: ConvexSet) -> None:
+    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse gradients on a manifold, and a projection that is not the set's."""
         super().check(gradient, f, C)
         check_place(type(self).__name__, self.onto, f, C)
@@ -67,12 +68,20 @@ class _Proximal(Flat):
         """The set's own starting point."""
         return C.start()
 
-    def promise(self, point: Any) -> float | None:
+    def promise(self, point: object) -> float | None:
         """The oracle is asked in every step, if there are no projections."""
         return None
 
     def _step(
-        self, k: int, f: Objective, C: Oracle, point: WarmPoint, g: Any, centre: Any, tau: float, to: Callable[[Any], Any]
+        self,
+        k: int,
+        f: Objective,
+        C: Oracle,
+        point: WarmPoint,
+        g: np.ndarray,
+        centre: np.ndarray,
+        tau: float,
+        to: Callable[[np.ndarray], np.ndarray],
     ) -> tuple[Any, Hull | None, float]:
         """The proximal step of weight tau beta, its atoms, and L; ``to`` says where the iterate goes with it, for tests."""
         prox, hull = Solver(self.accuracy, self.onto, self.limit), hull_of(point.hull, point.active)
@@ -226,12 +235,12 @@ class AnchoredSliding(_Proximal):
         q = y if phase is not None else self._mix(2 / (slow + 4), z, y, y)
         return AnchoredPoint(y, q, hull=hull, L=L, prox=z, anchor=y, slow=slow, pace=pace)
 
-    def _mix(self, tau: float, z: Any, w: Any, y: Any) -> Any:
+    def _mix(self, tau: float, z: np.ndarray, w: np.ndarray, y: np.ndarray) -> Any:
         """tau z + lean w + (1 - tau - lean) y."""
         return blend(y if self.lean == 0 else blend(y, w, self.lean / (1 - tau)), z, tau)
 
 
-def _between(start: Hull | None, x: Any, end: Hull, eta: float) -> Hull | None:
+def _between(start: Hull | None, x: Iterate, end: Hull, eta: float) -> Hull | None:
     """The atoms of (1 - eta) x + eta u, where ``end`` are those of u."""
     hull = start if start is not None else Hull.at(x, end.atoms.vertices[-1])
     for v in end.atoms.vertices:

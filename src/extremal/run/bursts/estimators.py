@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from extremal.gradients.base import Gradient, Phase
+from extremal.gradients.base import Phase, SomeGradient
 from extremal.kernels.codes import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, SNAPSHOT, TABLE
 from extremal.objectives.sampling import SECOND, Sampler
 from extremal.points.manifolds import Euclidean
+from extremal.support.kinds import Numbers
 
 NONE = np.zeros(0)
 
@@ -33,7 +35,7 @@ class BurstEstimator:
         """How many of the iterations wanted from k on can be made before a full gradient is due."""
         return wanted
 
-    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+    def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         """alpha and beta of the iterations k."""
         return 1.0, 0.0
 
@@ -74,14 +76,14 @@ class _Sarah(BurstEstimator):
 class _Storm(BurstEstimator):
     kind, cost, late = RECURSE, 2, 1
 
-    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+    def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         return 1.0 - _weight(self.gradient.rho, k + 1), 0.0
 
 
 class _Momentum(BurstEstimator):
     kind, late = AVERAGE, 1
 
-    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+    def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         rho = _weight(self.gradient.rho, k + 1)
         return 1.0 - rho, rho
 
@@ -104,14 +106,14 @@ class _Sag(_Tabled):
     def mean(self, estimate: Any) -> np.ndarray | None:
         return None  # it is g
 
-    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+    def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         return 1.0, 1.0 if self.gradient.rho is None else _weight(self.gradient.rho, k + 1)
 
 
 class _Substitute(_Sag):
     kind, late = FOLLOW, 0
 
-    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+    def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         m = n / self.gradient.batch
         return 1.0, np.minimum(1.0, self.gradient.scale * 2 * m / (2 * m + k + 1))
 
@@ -127,14 +129,14 @@ class _Saga(_Tabled):
         if gradient.two_batches:
             self.second, self.cost = SECOND, 2
 
-    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+    def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         return 0.0, 0.0
 
 
 class _SagaSarah(_Tabled):
     kind, cost = BOTH, 2
 
-    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+    def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         return 1.0 - self.gradient.lam, self.gradient.lam
 
 
@@ -144,7 +146,7 @@ class _Svrg(BurstEstimator):
     def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
         return min(wanted, estimate.phase.length - estimate.phase.k - 1)
 
-    def weights(self, k: np.ndarray, n: int) -> tuple[Any, Any]:
+    def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         return 0.0, 0.0
 
     def mean(self, estimate: Any) -> np.ndarray | None:
@@ -172,7 +174,7 @@ _KNOWN: dict[str, type[BurstEstimator]] = {  # by name: the estimators are impor
 }
 
 
-def part(gradient: Gradient[Any]) -> BurstEstimator | None:
+def part(gradient: SomeGradient) -> BurstEstimator | None:
     """The estimator as compiled loops take it; None for one that they do not know, or a batch that changes.
 
     Examples
@@ -186,5 +188,5 @@ def part(gradient: Gradient[Any]) -> BurstEstimator | None:
     return known(gradient) if known is not None and flat and isinstance(gradient.batch, int) else None  # type: ignore
 
 
-def _weight(rho: Any, j: np.ndarray) -> np.ndarray:
+def _weight(rho: Callable[[np.ndarray], Numbers], j: np.ndarray) -> np.ndarray:
     return np.minimum(1.0, rho(j))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
+from extremal.gradients.base import Estimate
 from extremal.kernels.codes import ORACLES, SHIFT, TABLE
 from extremal.kernels.views import locked
 from extremal.losses.margin import compiled
@@ -121,7 +123,7 @@ class Burst:
         if self._blocks.size:
             self._rebuild()
 
-    def _load(self, point: Point, estimate: Any) -> None:
+    def _load(self, point: Point, estimate: Estimate) -> None:
         """x = v, g = M + V."""
         mean = self.part.mean(estimate)
         self._scales[:2] = 1.0
@@ -160,7 +162,7 @@ class Burst:
             self._groups,
         )  # fmt: skip
 
-    def _save(self, estimate: Any) -> tuple[Point, Any]:
+    def _save(self, estimate: Estimate) -> tuple[Point, Any]:
         """What the loop would have made."""
         xi, sigma, dtype = self._scales[0], self._scales[1], self.f.dtype
         x = freeze((xi * self._v).astype(dtype, copy=False))
@@ -198,7 +200,7 @@ def _one_each(law: Any, count: int) -> np.ndarray:
     return out
 
 
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     from extremal.kernels import burst  # numba: imported by the first burst
 
     return burst

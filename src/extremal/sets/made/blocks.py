@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, ClassVar
@@ -55,12 +55,12 @@ class Product(ConvexSet):
            [ 1., -1.]])
     """
 
-    kind: ClassVar[Any] = ConvexSet  # what the parts have to be
+    kind: ClassVar[type] = ConvexSet  # what the parts have to be
 
     sets: tuple[ConvexSet, ...]
     shape: tuple[int, ...] | None
 
-    def __init__(self, *parts: Any, sets: Sequence[ConvexSet] = ()):
+    def __init__(self, *parts: object, sets: Sequence[ConvexSet] = ()):
         given = gathered(type(self).__name__, parts, sets)
         for C in given:
             _check_kind(type(self).__name__, C, self.kind)
@@ -127,13 +127,13 @@ class FacedProduct(Product):
     array([0., 1., 0., 1., 0.])
     """
 
-    kind: ClassVar[Any] = Faced
+    kind: ClassVar[type] = Faced
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
         """The blocks' worst vertices of the faces that hold them."""
         return _away(self.sets, self.split(g), self.split(x), x.shape)
 
-    def max_step(self, x: np.ndarray, s: Any, a: Any) -> float:
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The smallest of the blocks' longest steps."""
         return _max_step(self.sets, self.split(x), parted(s, self.shapes), parted(a, self.shapes))
 
@@ -165,7 +165,7 @@ class Rows(ConvexSet):
            [0., 0., 1.]])
     """
 
-    kind: ClassVar[Any] = ConvexSet  # what C has to be
+    kind: ClassVar[type] = ConvexSet  # what C has to be
 
     C: ConvexSet
     count: int | None = None
@@ -227,7 +227,7 @@ class FacedRows(Rows):
            [1., 0.]])
     """
 
-    kind: ClassVar[Any] = Faced
+    kind: ClassVar[type] = Faced
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
         """The rows' worst vertices of the faces that hold them."""
@@ -235,7 +235,7 @@ class FacedRows(Rows):
             return _one_each(np.where(bounds.support(x, self.C.total), g, -np.inf), np.argmax, self.C.total)
         return _away([self.C] * len(x), g, x, x.shape)
 
-    def max_step(self, x: np.ndarray, s: Any, a: Any) -> float:
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The smallest of the rows' longest steps."""
         if isinstance(self.C, Simplex):
             return bounds.longest_step(x, s.to_array() - a.to_array())
@@ -276,15 +276,15 @@ def _one_each(g: np.ndarray, pick: Any, value: float) -> SparseVertex:
     return SparseVertex(np.arange(len(g)) * flat.shape[1] + pick(flat, axis=1), np.full(len(g), value), g.shape)
 
 
-def _check_kind(call: str, C: ConvexSet, kind: Any) -> None:
+def _check_kind(call: str, C: ConvexSet, kind: type) -> None:
     if not isinstance(C, kind):
         raise InputError(f"`{call}(...)` must be made of sets with `away` and `max_step`, such as Simplex(), got {C}")
 
 
-def _away(sets: Sequence[Any], g: Any, x: Any, shape: tuple[int, ...]) -> Vertex:
+def _away(sets: Sequence[Any], g: Any, x: Iterable[np.ndarray], shape: tuple[int, ...]) -> Vertex:
     parts = [C.away(g_i, x_i) for C, g_i, x_i in zip(sets, g, x, strict=True)]
     return joined(parts, g, shape)
 
 
-def _max_step(sets: Sequence[Any], x: Any, s: Sequence[Any], a: Sequence[Any]) -> float:
+def _max_step(sets: Sequence[Any], x: Iterable[np.ndarray], s: Sequence[Vertex], a: Sequence[Vertex]) -> float:
     return min(C.max_step(x_i, s_i, a_i) for C, x_i, s_i, a_i in zip(sets, x, s, a, strict=True))

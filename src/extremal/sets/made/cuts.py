@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
 from extremal.points.vertex import Vertex
@@ -102,7 +103,7 @@ class AffineCut(ConvexSet):
         return z - np.clip(z, self.lower, self.upper)
 
 
-def check_set(call: str, C: Any) -> ConvexSet:
+def check_set(call: str, C: ConvexSet) -> ConvexSet:
     """Refuse what is no set, and a set whose oracle is not its own."""
     if not isinstance(C, ConvexSet):
         raise InputError(f"`{call}(...)` must be made of sets such as L1Ball(2.0), got {C!r}")
@@ -118,7 +119,7 @@ def fitted(call: str, C: ConvexSet, shape: Any) -> ConvexSet:
     return C if shape is None else C.on(shape)
 
 
-def check_affine(call: str, G: Any, lower: Any, upper: Any) -> dict[str, Any]:
+def check_affine(call: str, G: Any, lower: ArrayLike | None, upper: ArrayLike | None) -> dict[str, object]:
     """G, lower and upper in float64; refuses what is no constraint."""
     G = matrix(call, "G", G)
     if lower is None and upper is None:
@@ -132,7 +133,7 @@ def check_affine(call: str, G: Any, lower: Any, upper: Any) -> dict[str, Any]:
     return {"G": G, "lower": low, "upper": up}
 
 
-def _bound(call: str, name: str, value: Any, rows: int) -> np.ndarray:
+def _bound(call: str, name: str, value: object, rows: int) -> np.ndarray:
     """A bound for each row."""
     a = numbers(call, name, value, infinite=True)
     if a.shape not in ((), (rows,)):

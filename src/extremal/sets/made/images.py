@@ -83,7 +83,7 @@ class LinearImage(ConvexSet):
         """The image of C's."""
         return self.A @ np.asarray(self.C.start()).reshape(-1)
 
-    def _image(self, v: Any) -> SparseVertex | DenseVertex:
+    def _image(self, v: Vertex) -> SparseVertex | DenseVertex:
         if isinstance(v, Coordinate):
             return _column(self.A, v.j, v.value)
         if isinstance(v, SparseVertex):
@@ -178,7 +178,7 @@ class Symmetrised(ConvexSet):
         orbit, sizes = self._orbits
         return (np.bincount(orbit, x.reshape(-1)) / sizes)[orbit].reshape(x.shape)
 
-    def _image(self, v: Any) -> SparseVertex | DenseVertex:
+    def _image(self, v: Vertex) -> SparseVertex | DenseVertex:
         """R v."""
         if not isinstance(v, (Coordinate, SparseVertex)):
             return DenseVertex(self._mean(v.to_array()))
@@ -205,7 +205,7 @@ def _columns(A: Any, indices: np.ndarray, values: np.ndarray) -> SparseVertex | 
     return DenseVertex(image) if rows is None else SparseVertex(rows, image[rows], image.shape)
 
 
-def _permutations(value: Any) -> np.ndarray:
+def _permutations(value: object) -> np.ndarray:
     a = np.atleast_2d(checks.array("Symmetrised", "permutations", value))
     right = a.ndim == 2 and a.size > 0 and a.dtype.kind in "iu" and (np.sort(a, axis=1) == np.arange(a.shape[1])).all()
     if not right:

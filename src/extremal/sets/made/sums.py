@@ -164,7 +164,7 @@ class MinkowskiSum(ConvexSet):
     sets: tuple[ConvexSet, ...]
     shape: tuple[int, ...] | None
 
-    def __init__(self, *parts: Any, sets: Sequence[ConvexSet] = (), shape: Any = None):
+    def __init__(self, *parts: object, sets: Sequence[ConvexSet] = (), shape: Any = None):
         checks.fix(self, shape=shape)
         self._fix(sets=gathered("MinkowskiSum", parts, sets))
         known = {C.shape for C in self.sets} | {self.shape}
@@ -189,7 +189,7 @@ class MinkowskiSum(ConvexSet):
         return np.sum([np.asarray(C.start()) for C in self.sets], axis=0)
 
 
-def gathered(call: str, parts: tuple[Any, ...], sets: Any) -> tuple[ConvexSet, ...]:
+def gathered(call: str, parts: tuple[object, ...], sets: object) -> tuple[ConvexSet, ...]:
     """The sets that were given one by one, or as one list."""
     given: Any = parts or sets
     if len(parts) == 1 and isinstance(parts[0], (list, tuple)):
@@ -199,7 +199,7 @@ def gathered(call: str, parts: tuple[Any, ...], sets: Any) -> tuple[ConvexSet, .
     return tuple(check_set(call, C) for C in given)
 
 
-def times(c: float, v: Any) -> Vertex:
+def times(c: float, v: Vertex) -> Vertex:
     """c v, of the kind of v; what is known of a bound is of |c| times the set, or of its mirror image."""
     low = None if v.low is None else abs(c) * v.low
     match v:

@@ -66,7 +66,7 @@ class BoundedL1Ball(ConvexSet):
 
     def __post_init__(self):
         call = "BoundedL1Ball"
-        lower, upper = (numbers(call, name, getattr(self, name), infinite=True) for name in ("lower", "upper"))
+        lower, upper = numbers(call, "lower", self.lower, infinite=True), numbers(call, "upper", self.upper, infinite=True)
         self._fix(radius=checks.positive(call, "radius", self.radius))
         shape = bounds.common_shape(call, self.shape, lower=lower, upper=upper)
         self._fix(shape=shape, lower=bounds.spread(lower, shape), upper=bounds.spread(upper, shape))

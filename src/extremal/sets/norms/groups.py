@@ -157,7 +157,7 @@ class Groups:
     starts: np.ndarray  # where each group begins among them
 
     @classmethod
-    def of(cls, call: str, groups: Any) -> tuple[Groups, tuple[int, ...] | None]:
+    def of(cls, call: str, groups: object) -> tuple[Groups, tuple[int, ...] | None]:
         """From lists of indices, or from labels, which tell the points' shape."""
         if isinstance(groups, Groups):
             return groups, None
@@ -205,7 +205,7 @@ class Groups:
         return self.indices.tobytes(), self.starts.tobytes()
 
 
-def _group(call: str, i: int, value: Any) -> np.ndarray:
+def _group(call: str, i: int, value: object) -> np.ndarray:
     """The indices of one group, rising."""
     group = checks.array(call, f"groups[{i}]", value)
     if group.ndim != 1 or group.dtype.kind not in "iu" or group.size == 0:

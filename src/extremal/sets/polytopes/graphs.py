@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -232,7 +233,7 @@ def _blossom(graph: Graph, used: np.ndarray, cost: np.ndarray, perfect: bool) ->
     return np.array([edge[frozenset(pair)] for pair in matching], dtype=np.int64)
 
 
-def _networkx() -> Any:
+def _networkx() -> ModuleType:
     try:
         import networkx  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
     except ImportError:

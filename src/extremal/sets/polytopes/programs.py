@@ -6,6 +6,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from extremal.points.plain import DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex
 from extremal.sets.answers import few, power
 from extremal.support import linalg
+from extremal.support.kinds import MatrixLike
 
 TOLERANCE = 1e-10  # of HiGHS for feasibility and for reduced costs, the smallest it takes; the program is scaled to sizes of one
 COSTS = 2.0**13  # the largest cost it is given, so that the tolerance for reduced costs is below rounding
@@ -34,7 +36,14 @@ class Program:
     meanwhile. Copies and pickles leave the model behind.
     """
 
-    def __init__(self, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: np.ndarray):
+    def __init__(
+        self,
+        A_ub: MatrixLike | None,
+        b_ub: np.ndarray | None,
+        A_eq: MatrixLike | None,
+        b_eq: np.ndarray | None,
+        bounds: np.ndarray,
+    ):
         ub, eq = _rows(A_ub, len(bounds)), _rows(A_eq, len(bounds))
         A, self.upto = sp.csr_array(sp.vstack([ub, eq])), len(b_ub) if b_ub is not None else 0  # A[:upto] x <= b[:upto]
         b = np.concatenate([v if v is not None else np.zeros(0) for v in (b_ub, b_eq)])
@@ -48,10 +57,10 @@ class Program:
         self.size = self.unit
         self._renew()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name not in ("_lock", "_model", "_bases")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._renew()
 
@@ -79,12 +88,12 @@ class Program:
                 self._keep(found, model.basis)
             return found
 
-    def _basis(self, near: Vertex | None) -> Any:
+    def _basis(self, near: Vertex | None) -> object:
         """The basis that led to an answer; None of others."""
         owner, basis = self._bases.get(id(near), (lambda: None, None))
         return basis if near is not None and owner() is near else None
 
-    def _keep(self, found: Vertex, basis: Any) -> None:
+    def _keep(self, found: Vertex, basis: object) -> None:
         """Keep the basis of an answer as long as somebody keeps the answer."""
         key, bases = id(found), self._bases
         bases[key] = weakref.ref(found, lambda _: bases.pop(key, None)), basis
@@ -140,7 +149,7 @@ class Program:
     def _renew(self) -> None:
         self._lock = threading.Lock()
         self._model: _Highs | bool | None = None  # False without highspy
-        self._bases: dict[int, tuple[Callable[[], Any], Any]] = {}  # of answers that somebody keeps
+        self._bases: dict[int, tuple[Callable[[], object], object]] = {}  # of answers that somebody keeps
 
     def _ray(self) -> np.ndarray | None:
         """A direction in which the polyhedron has no end, or None.
@@ -165,7 +174,7 @@ class Program:
         null = v[s <= 1e-10]
         return None if not len(null) else np.bincount(free, null[0], len(self.lower))
 
-    def _kept(self, model: _Highs, cost: np.ndarray, basis: Any) -> np.ndarray | None:
+    def _kept(self, model: _Highs, cost: np.ndarray, basis: object) -> np.ndarray | None:
         """The kept model's answer, from a new factorisation if updates of the old one have lost too much."""
         y = model.solve(cost, basis)
         return y if y is None or self._off(y) <= TOLERANCE else model.refresh()
@@ -204,7 +213,7 @@ class Program:
 class _Highs:
     """A model that highspy keeps: only the costs change."""
 
-    def __init__(self, module: Any, program: Program):
+    def __init__(self, module: ModuleType, program: Program):
         self._costs = np.arange(len(program.lower), dtype=np.int32)
         self._optimal = module.HighsModelStatus.kOptimal
         self._highs = module.Highs()
@@ -212,7 +221,7 @@ class _Highs:
             self._highs.setOptionValue(name, value)
         self._highs.passModel(_lp(module, program))
 
-    def solve(self, cost: np.ndarray, basis: Any) -> np.ndarray | None:
+    def solve(self, cost: np.ndarray, basis: object) -> np.ndarray | None:
         """The vertex, from a basis if there is one; None if HiGHS did not end with one."""
         self._highs.clearSolver()  # nothing of what others have asked is left
         if basis is not None:
@@ -222,7 +231,7 @@ class _Highs:
         return self._run()
 
     @property
-    def basis(self) -> Any:
+    def basis(self) -> object:
         """The basis of the last answer."""
         return self._highs.getBasis()
 
@@ -245,7 +254,7 @@ def _model(program: Program) -> _Highs | bool:
     return _Highs(highspy, program)
 
 
-def _lp(module: Any, program: Program) -> Any:
+def _lp(module: ModuleType, program: Program) -> object:
     lp, columns = module.HighsLp(), program.A.tocsc()
     lp.num_row_, lp.num_col_ = len(program.b), len(program.lower)
     lp.col_cost_ = np.zeros(lp.num_col_)
@@ -267,7 +276,7 @@ def _cost(g: np.ndarray, most: float) -> np.ndarray:
     return g.reshape(-1).astype(np.float64) / (float(np.abs(g).max()) or 1.0) * most
 
 
-def _rows(A: Any, d: int) -> sp.csr_array:
+def _rows(A: MatrixLike | None, d: int) -> sp.csr_array:
     return sp.csr_array((0, d)) if A is None else sp.csr_array(A)
 
 

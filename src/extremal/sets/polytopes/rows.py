@@ -11,7 +11,7 @@ from extremal.sets.arguments import matrix, numbers
 from extremal.sets.base import brief
 
 
-def constraints(call: str, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any) -> dict[str, Any]:
+def constraints(call: str, A_ub: object, b_ub: object, A_eq: object, b_eq: object, bounds: object) -> dict[str, Any]:
     """The fields that describe a polytope as `scipy.optimize.linprog` does, checked; bounds as a d x 2 array."""
     fields: dict[str, Any] = {}
     for kind, A, b in (("ub", A_ub, b_ub), ("eq", A_eq, b_eq)):
@@ -25,14 +25,14 @@ def constraints(call: str, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: A
     return fields | {"bounds": _bounds(call, bounds, widths.pop() if widths else None)}
 
 
-def _vector(call: str, name: str, value: Any, length: int) -> np.ndarray:
+def _vector(call: str, name: str, value: object, length: int) -> np.ndarray:
     v = numbers(call, name, value, "a vector of numbers")
     if len(v) != length:
         raise InputError(f"`{call}({name}=...)` must have one number for each of the {length} rows, got {len(v)}")
     return v
 
 
-def _bounds(call: str, value: Any, d: int | None) -> np.ndarray:
+def _bounds(call: str, value: object, d: int | None) -> np.ndarray:
     """One pair for all variables or a pair for each; None is no bound."""
     pairs = np.array((None, None) if value is None else value, dtype=object)
     if pairs.ndim == 1 and d is not None:

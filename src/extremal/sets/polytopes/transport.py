@@ -208,7 +208,7 @@ def _sums(x: np.ndarray, a: np.ndarray, b: np.ndarray, slack: float) -> bool:
     return float(x.min()) >= -slack and float(np.abs(off).max()) <= slack
 
 
-def _mass(name: str, value: Any) -> np.ndarray:
+def _mass(name: str, value: object) -> np.ndarray:
     v = numbers("TransportPolytope", name, value, "a vector of numbers")
     if not ((v >= 0).all() and v.any()):
         raise InputError(f"`TransportPolytope({name}=...)` must be non-negative with a positive total, got {value!r}")

@@ -6,13 +6,13 @@ Bounds are float64: one number for every entry, or arrays as large as the points
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from extremal.checks import InputError
 from extremal.sets.answers import float_of
 from extremal.sets.base import ConvexSet
+from extremal.support.kinds import Numbers
 
 ROUNDING = 1e-12  # below this part of a set's size, a difference is taken for rounding
 
@@ -39,9 +39,9 @@ def spread(bound: np.ndarray, shape: tuple[int, ...] | None) -> np.ndarray:
     return full
 
 
-def summed(bound: Any, size: int) -> float:
+def summed(bound: Numbers, size: int) -> float:
     """The sum of a bound over all entries."""
-    return float(bound) * size if np.ndim(bound) == 0 else float(bound.sum())
+    return float(bound) * size if np.ndim(bound) == 0 else float(np.sum(bound))
 
 
 def flat(bound: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ def not_in(C: ConvexSet) -> InputError:
     return InputError(f"`{type(C).__name__}.away(g, x)` must be asked at a point x of the set")
 
 
-def longest_step(x: np.ndarray, d: np.ndarray, lower: Any = 0.0, upper: Any = math.inf) -> float:
+def longest_step(x: np.ndarray, d: np.ndarray, lower: Numbers = 0.0, upper: Numbers = math.inf) -> float:
     """The largest t in [0, 1] with lower <= x + t d <= upper: the ratio test."""
     room, speed = np.maximum(np.where(d > 0, upper - x, x - lower), 0.0), np.abs(d)
     short = room < speed
@@ -196,7 +196,7 @@ def diameter_bound(room: np.ndarray, amount: float) -> float:
 # nearest points
 
 
-def nearest(x: np.ndarray, lower: Any, upper: Any, total: float) -> np.ndarray:
+def nearest(x: np.ndarray, lower: Numbers, upper: Numbers, total: float) -> np.ndarray:
     """The point nearest to x between the bounds that sums to ``total``: clip(x - theta, lower, upper) for one number theta.
 
     The sum falls in theta, linearly between the 2 d numbers x - upper and x - lower. A bisection over these, sorted, finds
@@ -215,7 +215,7 @@ def nearest(x: np.ndarray, lower: Any, upper: Any, total: float) -> np.ndarray:
     return _settle(np.clip(x - (turns[low] + (turns[high] - turns[low]) / 2), lower, upper), lower, upper, total)
 
 
-def tight(lower: Any, upper: Any, total: float, size: int) -> tuple[np.ndarray, np.ndarray]:
+def tight(lower: Numbers, upper: Numbers, total: float, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Bounds without what a sum of ``total`` leaves no entry, lest its size cost digits."""
     amount, spare = total - summed(lower, size), summed(upper, size) - total
     return np.maximum(lower, upper - max(spare, 0.0)), np.minimum(upper, lower + max(amount, 0.0))

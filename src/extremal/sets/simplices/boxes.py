@@ -251,7 +251,7 @@ class BudgetBox(BudgetSet):
     compiled = BudgetSet.compiled
 
     def __post_init__(self):
-        lower, upper = (numbers("BudgetBox", name, getattr(self, name)) for name in ("lower", "upper"))
+        lower, upper = numbers("BudgetBox", "lower", self.lower), numbers("BudgetBox", "upper", self.upper)
         self._fix(total=float(numbers("BudgetBox", "total", self.total, "one number")))
         shape = bounds.common_shape("BudgetBox", self.shape, lower=lower, upper=upper)
         self._fix(shape=shape, lower=bounds.spread(lower, shape), upper=bounds.spread(upper, shape))

@@ -54,7 +54,8 @@ class Monotone(ConvexSet):
     shape: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        lower, upper = (float(numbers("Monotone", name, getattr(self, name), "one number")) for name in ("lower", "upper"))
+        lower = float(numbers("Monotone", "lower", self.lower, "one number"))
+        upper = float(numbers("Monotone", "upper", self.upper, "one number"))
         self._fix(lower=lower, upper=upper, increasing=checks.flag("Monotone", "increasing", self.increasing))
         if lower > upper:
             raise InputError(f"`Monotone(lower=..., upper=...)` must have lower <= upper, got {lower} and {upper}")

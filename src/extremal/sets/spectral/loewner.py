@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -191,7 +192,7 @@ def _projector(g: np.ndarray, root: np.ndarray) -> np.ndarray:
     return q @ q.T
 
 
-def _function(f: Any, a: np.ndarray) -> np.ndarray:
+def _function(f: Callable[[np.ndarray], np.ndarray], a: np.ndarray) -> np.ndarray:
     """f of a symmetric matrix, by its eigenvalues."""
     w, q = np.linalg.eigh(a)
     return _symmetric((q * f(w)) @ q.T)
@@ -220,7 +221,7 @@ def _cholesky(a: np.ndarray, name: str) -> np.ndarray:
         raise InputError(f"`LoewnerInterval.lmo_at` works on positive definite matrices only, and {name} is none") from None
 
 
-def _matrix(name: str, value: Any) -> np.ndarray:
+def _matrix(name: str, value: object) -> np.ndarray:
     """A symmetric matrix of floats that nobody changes."""
     a = numbers("LoewnerInterval", name, value, "a square matrix of numbers")
     if np.abs(a - a.T).max() > 1e-10 * np.abs(a).max():

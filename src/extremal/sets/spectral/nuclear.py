@@ -12,6 +12,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.factored import FactoredMatrix
 from extremal.points.low_rank import RankOne
+from extremal.points.matrix import Iterate
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
 from extremal.sets.answers import scaled
@@ -85,7 +86,7 @@ class NuclearBall(ConvexSet):
         """-radius u v' for the leading singular vectors."""
         return self.lmo_from(g, None)
 
-    def lmo_from(self, g: Any, near: Vertex | None) -> RankOne:
+    def lmo_from(self, g: Iterate, near: Vertex | None) -> RankOne:
         """As ``lmo``; of directions that are as good as equal, the answer takes one near an earlier one. Saves no products."""
         A = Products(g)
         refuse_non_finite(self, A.size)
@@ -96,7 +97,7 @@ class NuclearBall(ConvexSet):
         """The sum of the singular values: O(m n min(m, n)) for an array, O((m + n) r^2) for factors of r columns."""
         return _total(singular_values(x))
 
-    def contains(self, x: Any, tol: float = 1e-9) -> bool:
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """norm(x) <= radius (1 + tol)."""
         return self.norm(x) <= self.radius * (1 + tol)
 
@@ -163,7 +164,7 @@ class SpectralBall(ConvexSet):
         """The largest singular value: O(m n min(m, n)) for an array, O((m + n) r^2) for factors of r columns."""
         return float(singular_values(x).max(initial=0.0))
 
-    def contains(self, x: Any, tol: float = 1e-9) -> bool:
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """norm(x) <= radius (1 + tol)."""
         return self.norm(x) <= self.radius * (1 + tol)
 

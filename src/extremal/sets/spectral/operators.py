@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from extremal.checks import NonFiniteError
+from extremal.points.matrix import Iterate
 from extremal.support import linalg
 
 DOUBLE = np.finfo(np.float64)
@@ -75,7 +76,7 @@ def _largest(values: np.ndarray) -> tuple[float, int]:
     return size, math.frexp(size)[1] if math.isfinite(size) else 0
 
 
-def _probe(G: Any) -> tuple[float, int, float]:
+def _probe(G: np.ndarray) -> tuple[float, int, float]:
     """As `_largest`, and the rounding, by a product with a random vector: it is finite if and only if G is."""
     v = np.random.default_rng(1).standard_normal(G.shape[1])
     size, eps = math.nan, math.nan
@@ -106,7 +107,7 @@ class Factored(Protocol):
     def right(self) -> np.ndarray: ...  # noqa: D102
 
 
-def singular_values(x: Any) -> np.ndarray:
+def singular_values(x: Iterate) -> np.ndarray:
     """All singular values that are not zero for certain: of factors in O((m + n) r^2). NaN if x is not finite.
 
     Examples
@@ -126,7 +127,7 @@ def singular_values(x: Any) -> np.ndarray:
         return np.array([math.nan])
 
 
-def compressed(x: Any) -> np.ndarray:
+def compressed(x: Iterate) -> np.ndarray:
     """Q'XQ for an orthonormal basis Q of the rows and columns of a square X in factors; X itself if it is an array.
 
     Examples

@@ -12,6 +12,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.factored import FactoredMatrix
 from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.matrix import Iterate
 from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.simplices import bounds
@@ -73,13 +74,13 @@ class Spectrahedron(ConvexSet):
         """Trace times v v' for an eigenvector v of the smallest eigenvalue."""
         return self.lmo_from(g, None)
 
-    def lmo_from(self, g: Any, near: Vertex | None) -> RankOne:
+    def lmo_from(self, g: Iterate, near: Vertex | None) -> RankOne:
         """As ``lmo``; of directions that are as good as equal, the answer takes one near an earlier one. Saves no products."""
         found = _found(self, g, 1, near, self.tol)
         v = found.vectors[:, 0]
         return RankOne(self.trace * v, v, self.trace * found.low)
 
-    def contains(self, x: Any, tol: float = 1e-9) -> bool:
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """Symmetric, no eigenvalue below 0, and the trace right, up to tol trace; O(d r^2) for factors of r columns."""
         return _is_between(x, self.trace, math.inf, tol * self.trace)
 
@@ -154,13 +155,13 @@ class Fantope(ConvexSet):
         """V V' for eigenvectors of the k smallest eigenvalues."""
         return self.lmo_from(g, None)
 
-    def lmo_from(self, g: Any, near: Vertex | None) -> LowRank:
+    def lmo_from(self, g: Iterate, near: Vertex | None) -> LowRank:
         """As ``lmo``; of directions that are as good as equal, the answer takes some near earlier ones. Saves no products."""
         found = _found(self, g, self.k, near, self.tol)
         V = np.eye(self.k) if self.k == g.shape[0] else found.vectors  # the set is {I}
         return LowRank(V, V, found.low)
 
-    def contains(self, x: Any, tol: float = 1e-9) -> bool:
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """Symmetric, eigenvalues in [0, 1], and the trace k, up to tol k; O(d r^2) for factors of r columns."""
         return _is_between(x, self.k, 1.0, tol * self.k)
 
@@ -183,7 +184,7 @@ def _tol(C: Any) -> float:
     return checks.within(type(C).__name__, "tol", C.tol, 0, 0.1)
 
 
-def _found(C: ConvexSet, g: Any, k: int, near: Vertex | None, tol: float) -> Smallest:
+def _found(C: ConvexSet, g: Iterate, k: int, near: Vertex | None, tol: float) -> Smallest:
     A = Products(g)
     refuse_non_finite(C, A.size)
     if A.shape[0] != A.shape[1] or k > A.shape[0]:
@@ -191,7 +192,7 @@ def _found(C: ConvexSet, g: Any, k: int, near: Vertex | None, tol: float) -> Sma
     return smallest(A, k, near, tol)
 
 
-def _is_between(x: Any, trace: float, most: float, slack: float) -> bool:
+def _is_between(x: Iterate, trace: float, most: float, slack: float) -> bool:
     """Whether x is symmetric, of this trace and with eigenvalues in [0, most], all up to slack."""
     a = compressed(x)
     if not np.abs(a).max(initial=0.0) <= 2 * trace + (len(a) + 2) * slack:  # the entries of X >= 0 are at most its trace

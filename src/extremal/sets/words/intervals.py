@@ -18,7 +18,7 @@ WORDS |= dict.fromkeys(("nonneg", "nonnegative", "positive", "pos"), (0.0, math.
 WORDS |= dict.fromkeys(("nonpos", "nonpositive", "negative", "neg"), (-math.inf, 0.0))
 
 
-def interval(value: Any, given: Any) -> tuple[float, float]:
+def interval(value: object, given: object) -> tuple[float, float]:
     """The bounds that a value of a dict stands for."""
     if isinstance(value, str):
         found = interval_of(value)
@@ -38,7 +38,7 @@ def interval(value: Any, given: Any) -> tuple[float, float]:
     return found
 
 
-def pair_of(value: Any, given: Any) -> tuple[float, float]:
+def pair_of(value: Any, given: object) -> tuple[float, float]:
     """The bounds in a pair."""
     try:
         low, high = value

@@ -16,10 +16,10 @@ from extremal.sets.words.pieces import Features, Piece, refused
 LINEAR = "Inequalities read 'x1 <= x2', 'x1 + 2*x2 <= 3' or 'sum == 1'; names with other characters stand in quotes"
 
 
-def by_feature(given: dict[Any, Any], features: Features) -> Piece:
+def by_feature(given: dict[object, object], features: Features) -> Piece:
     """Bounds from a dict: features by name or position; those that are not named are free."""
     lower, upper = np.full(features.count, -np.inf), np.full(features.count, np.inf)
-    seen: dict[int, Any] = {}
+    seen: dict[int, object] = {}
     for key, value in given.items():
         j = features.find(key, given)
         if j in seen:
@@ -30,7 +30,7 @@ def by_feature(given: dict[Any, Any], features: Features) -> Piece:
     return Piece("{" + shown + "}", features.spread(lower), features.spread(upper))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return value if isinstance(value, str) else repr(value)
 
 

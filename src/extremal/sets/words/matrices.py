@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.sets.words.intervals import BOUNDS, pair_of
 from extremal.sets.words.pieces import Features, Piece, refused
+from extremal.support.kinds import MatrixLike
 
 KEYS = ("A_ub", "b_ub", "A_eq", "b_eq", "bounds")  # of a dict in the notation of scipy.optimize.linprog
 
 
-def linear(text: str, A: Any, below: Any, above: Any, features: Features) -> Piece:
+def linear(text: str, A: MatrixLike, below: np.ndarray, above: np.ndarray, features: Features) -> Piece:
     """below <= A w <= above, with one column for each feature."""
     A = sp.csr_array(A)
     if len(features.shape) == 1:
@@ -58,7 +60,7 @@ def by_scipy(given: Any, features: Features) -> Piece:
     return by_bounds(given.lb, given.ub, "bounds", features)
 
 
-def by_bounds(lower: Any, upper: Any, text: str, features: Features) -> Piece:
+def by_bounds(lower: ArrayLike, upper: ArrayLike, text: str, features: Features) -> Piece:
     """A bound for all features, or for each."""
     try:
         ends = [features.spread(np.asarray(end, np.float64)) for end in (lower, upper)]
@@ -69,7 +71,7 @@ def by_bounds(lower: Any, upper: Any, text: str, features: Features) -> Piece:
     return Piece(text, ends[0], ends[1])
 
 
-def _ends(value: Any, features: Features, given: Any) -> tuple[np.ndarray, np.ndarray]:
+def _ends(value: Any, features: Features, given: object) -> tuple[np.ndarray, np.ndarray]:
     """Bounds as `scipy.optimize.linprog` takes them: a pair, or a pair for each feature."""
     if value is None:
         return np.full(features.count, -np.inf), np.full(features.count, np.inf)
@@ -81,7 +83,7 @@ def _ends(value: Any, features: Features, given: Any) -> tuple[np.ndarray, np.nd
     return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
 
-def _matrix(A: Any, features: Features, given: Any) -> Any:
+def _matrix(A: Any, features: Features, given: object) -> Any:
     """A as a sparse matrix with a column for each feature; columns of a data frame go by their names."""
     if hasattr(A, "columns") and hasattr(A, "to_numpy"):
         places = [features.find(name, given) for name in A.columns]
@@ -101,7 +103,7 @@ def _matrix(A: Any, features: Features, given: Any) -> Any:
     return A
 
 
-def _side(b: Any, count: int, given: Any) -> np.ndarray:
+def _side(b: object, count: int, given: object) -> np.ndarray:
     try:
         side = np.asarray(b, np.float64)
         side = np.broadcast_to(side.reshape(-1) if side.ndim else side, count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, singledispatch
 from numbers import Integral
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
 from extremal.sets.base import ConvexSet
@@ -31,7 +32,7 @@ ACCEPTED = (
 PIPELINES = """Steps of a pipeline keep them after `pipeline.set_output(transform="pandas")`."""
 
 
-def refused(given: Any, reason: str, accepted: str = ACCEPTED) -> InputError:
+def refused(given: object, reason: str, accepted: str = ACCEPTED) -> InputError:
     """What to raise about the argument ``constraint``."""
     text = repr(given)
     text = text if len(text) <= 100 and "\n" not in text else f"{text.splitlines()[0][:90]} ..."
@@ -65,7 +66,7 @@ class Features:
         j, output = divmod(flat, self.size // self.count)
         return f"feature {self.known[j]!r}" + (f", output {output}" if len(self.shape) > 1 else "")
 
-    def find(self, key: Any, given: Any) -> int:
+    def find(self, key: Hashable, given: object) -> int:
         """The position of a feature by its name or position."""
         if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
             if not -self.count <= int(key) < self.count:
@@ -85,7 +86,7 @@ class Features:
     def _places(self) -> dict[str, int]:
         return {name: j for j, name in enumerate(self.known)}
 
-    def spread(self, values: Any) -> np.ndarray:
+    def spread(self, values: ArrayLike) -> np.ndarray:
         """A number for each feature, or one, for each coefficient."""
         return np.repeat(np.broadcast_to(np.asarray(values, np.float64), self.count), self.size // self.count)
 
@@ -99,8 +100,8 @@ class Piece:
     """One constraint; what is None or 0 does not constrain."""
 
     text: str  # as it reads
-    lower: Any = None  # for each coefficient
-    upper: Any = None
+    lower: np.ndarray | None = None  # for each coefficient
+    upper: np.ndarray | None = None
     total: float | None = None  # the sum of all
     l1: bool = False  # whether ``radius`` bounds the sum of magnitudes
     chain: int = 0  # 1 for coefficients that never fall, -1 for those that never rise
@@ -131,7 +132,7 @@ def _parts(C: ConvexSet) -> Piece | None:
     return None
 
 
-def _flat(bound: Any, C: ConvexSet) -> np.ndarray:
+def _flat(bound: ArrayLike, C: ConvexSet) -> np.ndarray:
     return np.broadcast_to(bound, C.shape or ()).reshape(-1).astype(np.float64)
 
 

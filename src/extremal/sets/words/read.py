@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal.checks import InputError, is_sparse
 from extremal.sets.base import ConvexSet
@@ -26,7 +27,7 @@ from extremal.sets.words.words import in_words, number_or_share, split, takes_ra
 TOUCH = 1e-6  # nearer than this part of it, a coefficient touches a bound
 
 
-def read_constraint(constraint: Any, radius: Any, shape: tuple[int, ...], names: Sequence[str] | None = None) -> Reading:
+def read_constraint(constraint: Any, radius: object, shape: tuple[int, ...], names: Sequence[str] | None = None) -> Reading:
     """What ``constraint`` and ``radius`` mean for coefficients of a shape: (features,), or (features, outputs).
 
     Parameters
@@ -65,12 +66,12 @@ It has 'age', 'income'
     return Reading.of(pieces or [by_bounds(-math.inf, math.inf, "free", features)], features)
 
 
-def _stands_alone(part: Any) -> bool:
+def _stands_alone(part: object) -> bool:
     """Whether part of a tuple is a constraint, and not a matrix or its right side."""
     return part is None or isinstance(part, (str, dict, ConvexSet)) or hasattr(part, "lb")
 
 
-def _radii(constraint: Any, radius: Any, parts: list[Any]) -> list[Any]:
+def _radii(constraint: object, radius: object, parts: list[Any]) -> list[Any]:
     """The radius for the one part that wants it, None for the others."""
     if radius is None:
         return [None] * len(parts)
@@ -89,7 +90,7 @@ def _radii(constraint: Any, radius: Any, parts: list[Any]) -> list[Any]:
     return [radius if wants else None for wants in open_]
 
 
-def _piece(part: Any, radius: Any, features: Features) -> Piece:
+def _piece(part: object, radius: object, features: Features) -> Piece:
     """One part of the argument, by its kind."""
     if part is None:
         return by_bounds(-math.inf, math.inf, "free", features)
@@ -151,7 +152,7 @@ class Reading:
         """Whether all coefficients are bounded by the constraint itself; else `set` wants a ``reach``."""
         return self._alone is not None or self._region.bounded
 
-    def set(self, reach: Any = None) -> ConvexSet:
+    def set(self, reach: ArrayLike | None = None) -> ConvexSet:
         """The set: with bounds ``reach`` (a number, or one for each feature or coefficient) where the constraint has none."""
         if self.fraction is not None:
             raise InputError(f"`constraint={self}` is known after `with_norm` only")
@@ -181,7 +182,7 @@ class Reading:
         pieces = [p if p.fraction is None else replace(p, radius=p.fraction * norm, fraction=None) for p in self.pieces]
         return Reading.of(pieces, self.features)
 
-    def at_reach(self, x: np.ndarray, reach: Any) -> bool:
+    def at_reach(self, x: np.ndarray, reach: ArrayLike | None) -> bool:
         """Whether x touches a bound that is there for ``reach`` only."""
         if self.bounded:
             return False
@@ -205,7 +206,7 @@ class Reading:
     def _region(self) -> Region:
         return joined([piece for piece in self.pieces if not _is_free(piece)], self.features, str(self))
 
-    def _limits(self, reach: Any) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    def _limits(self, reach: ArrayLike | None) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
         """All bounds, and which of them are there for the reach only."""
         lower, upper = self._region.limits
         if self.bounded:

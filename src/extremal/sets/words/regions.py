@@ -20,6 +20,7 @@ from extremal.sets.simplices.boxes import BudgetBox, CappedSimplex
 from extremal.sets.simplices.chains import Monotone
 from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 from extremal.sets.words.pieces import Features, Piece, refused
+from extremal.support.kinds import MatrixLike
 
 JOINED = "What can be joined: bounds, signs, linear inequalities, monotone, simplex and l1; other balls stand alone"
 
@@ -154,7 +155,9 @@ class Region:
         return LinearImage(sp.csc_array(sp.hstack([eye, -eye])), _program(A, b, _both(equations), c, low, high))
 
 
-def _program(A: Any, b: np.ndarray, equations: Any, c: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Polytope:
+def _program(
+    A: MatrixLike | None, b: np.ndarray, equations: MatrixLike | None, c: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> Polytope:
     ends = np.column_stack([lower, upper])
     return Polytope(A, None if A is None else b, equations, None if equations is None else c, ends)
 
@@ -163,7 +166,7 @@ def _both(A: Any) -> Any:
     return None if A is None else sp.hstack([A, -A])
 
 
-def _under(A: Any, b: np.ndarray, row: np.ndarray, limit: float) -> tuple[Any, np.ndarray]:
+def _under(A: MatrixLike | None, b: np.ndarray, row: np.ndarray, limit: float) -> tuple[Any, np.ndarray]:
     return (sp.csr_array(row) if A is None else sp.vstack([A, row])), np.append(b, limit)
 
 
@@ -271,7 +274,7 @@ def _refuse_empty(r: Region) -> None:
         raise refused(r.text, reason, "Loosen a bound, the total or the radius")
 
 
-def _ends_at(bound: Any, j: int, common: np.ndarray) -> bool:
+def _ends_at(bound: np.ndarray | None, j: int, common: np.ndarray) -> bool:
     return bound is not None and math.isfinite(bound[j]) and bound[j] == common[j]
 
 

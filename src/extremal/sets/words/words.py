@@ -30,7 +30,7 @@ CHAINS |= dict.fromkeys(("monotonedecreasing", "decreasing", "nonincreasing", "a
 FORMS = {name: form for name, (_, form, _) in SETS.items()}
 FORMS |= {"groups": "groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5"}
 # the word for each meaning
-SAID: dict[Any, str] = {
+SAID: dict[object, str] = {
     -1: "monotone-decreasing",
     1: "monotone",
     (0.0, math.inf): "nonneg",
@@ -88,7 +88,7 @@ def _known() -> str:
     return ", ".join(["nonneg", "nonpos", "free", "monotone-decreasing", *FORMS.values()])
 
 
-def in_words(text: str, radius: Any, features: Features) -> Piece:
+def in_words(text: str, radius: object, features: Features) -> Piece:
     """One part of a text; ``radius`` is what was given by its own argument, or None."""
     low = text.strip().lower()
     bounds = interval_of(low)
@@ -127,7 +127,7 @@ def _rest() -> str:
     return "inequalities read 'x1 <= x2', bounds '>=0' or '[0, 1]', and parts are joined by '&'"
 
 
-def number_or_share(value: Any, given: Any) -> tuple[float | None, float | None]:
+def number_or_share(value: object, given: object) -> tuple[float | None, float | None]:
     """A radius: a number, or '30%' for a fraction of the unconstrained solution's norm."""
     text = str(value).strip()
     share = text.endswith("%")
@@ -143,7 +143,7 @@ def number_or_share(value: Any, given: Any) -> tuple[float | None, float | None]
     raise InputError(f"`radius` must be {wanted}, got {value!r} (constraint={given!r})")
 
 
-def _ball(text: str, name: str, radius: Any, features: Features) -> Piece:
+def _ball(text: str, name: str, radius: object, features: Features) -> Piece:
     """A set of `extremal.sets.parse`, with its radius from the text or from its own argument."""
     given = text if radius is None or ":" in text else f"{text}:"
     _, parts = split_word(given)
@@ -177,7 +177,7 @@ def _made(name: str, more: list[str], text: str, radius: float | None = None) ->
         raise refused(text, f"{error}", f"Write {FORMS[name]}") from None
 
 
-def _shaped(text: str, name: str, make: Any, size: Any, share: Any, features: Features) -> Piece:
+def _shaped(text: str, name: str, make: Any, size: Any, share: object, features: Features) -> Piece:
     """The set on the coefficients; that of a fraction is looked at with the radius 1."""
     if name in MATRICES and len(features.shape) == 1:
         raise refused(text, f"{name} is for matrices of coefficients, such as several classes or targets, not for one output")
@@ -210,7 +210,7 @@ def _chain(text: str, name: str, features: Features) -> Piece:
     return Piece(text, features.spread(lower), features.spread(upper), chain=CHAINS[name])
 
 
-def _groups(text: str, radius: Any, features: Features) -> Piece:
+def _groups(text: str, radius: object, features: Features) -> Piece:
     """A budget on the sum of the groups' l2 norms: groups of features, or rows of a matrix of coefficients."""
     head, *parts = text.split(";")
     given = head.partition(":")[2].strip()

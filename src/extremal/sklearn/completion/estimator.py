@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
@@ -26,7 +27,7 @@ from extremal.sklearn.completion.filling import Filling, decomposed, mean_square
 from extremal.sklearn.completion.options import check_parameters, on_pairs, problem_of
 from extremal.sklearn.completion.pairs import Entries, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
 from extremal.sklearn.completion.radius import chosen_radius
-from extremal.sklearn.hints import RandomState
+from extremal.sklearn.hints import Matrix, RandomState
 
 KINDS = (np.float64, np.float32)
 ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of the centred values that a gap may be by rounding, by bytes
@@ -179,7 +180,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> LowRankCompletion:
+    def fit(self, X: Matrix, y: ArrayLike | None = None) -> LowRankCompletion:
         """Complete the matrix.
 
         Parameters
@@ -229,11 +230,11 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._filling().at(*self._places("LowRankCompletion.predict", X))
 
     @available_if(on_pairs)
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of ``predict(X)``."""
         return r2_score(y, self.predict(X), sample_weight=sample_weight)
 
-    def reconstruct(self, rows: Any, cols: Any) -> np.ndarray:
+    def reconstruct(self, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
         """The completed matrix at some positions (or labels, after a fit on such), known or not; rows and cols are broadcast.
 
         It costs r products for each.

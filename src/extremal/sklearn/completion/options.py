@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
@@ -10,11 +12,14 @@ from extremal.losses.margin import Huber, Squared
 from extremal.objectives.completion import MatrixCompletion
 from extremal.sklearn.certified import check_options, seed_of
 
+if TYPE_CHECKING:
+    from extremal.sklearn.completion.estimator import LowRankCompletion
+
 INPUTS = ("auto", "matrix", "pairs")
 LOSSES = ("squared", "huber")
 
 
-def on_pairs(self: Any) -> bool:
+def on_pairs(self: LowRankCompletion) -> bool:
     """Whether there are pairs to predict at; not after a fit on a matrix."""
     if getattr(self, "input_", self.input) == "matrix":
         raise AttributeError(
@@ -23,7 +28,7 @@ def on_pairs(self: Any) -> bool:
     return True
 
 
-def check_parameters(self: Any) -> None:
+def check_parameters(self: LowRankCompletion) -> None:
     """Refuse parameters that are none."""
     name = type(self).__name__
     checks.one_of(f"{name}(input=...)", self.input, INPUTS)
@@ -39,7 +44,9 @@ def check_parameters(self: Any) -> None:
     check_options(self)
 
 
-def problem_of(self: Any, rows: Any, cols: Any, values: Any, shape: Any, held_back: float) -> MatrixCompletion:
+def problem_of(
+    self: LowRankCompletion, rows: ArrayLike, cols: ArrayLike, values: ArrayLike, shape: Any, held_back: float
+) -> MatrixCompletion:
     """The problem, with a share of the entries held back."""
     loss = Squared() if self.loss == "squared" else Huber(self.delta)
     seed = seed_of(self.random_state)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.sklearn.hints import Matrix
 
 MOST = 10**8  # rows and columns of a matrix that pairs of numbers may span
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]  # rows, columns, values, and the sides
@@ -53,7 +54,7 @@ def _numbers(column: np.ndarray) -> np.ndarray | None:
     return column if column.dtype.kind in "iuf" else None
 
 
-def labels_of(X: np.ndarray, frame: Any) -> list[np.ndarray | None]:
+def labels_of(X: np.ndarray, frame: object) -> list[np.ndarray | None]:
     """The labels of rows and of columns, each once and in the order in which they come; None for positions.
 
     Labels are what is no number, and the categories of a data frame.
@@ -77,7 +78,7 @@ def _each_once(column: np.ndarray) -> np.ndarray:
     return labels
 
 
-def places_of(call: str, name: str, given: Any, labels: np.ndarray | None) -> np.ndarray:
+def places_of(call: str, name: str, given: object, labels: np.ndarray | None) -> np.ndarray:
     """Positions of what was given, as integers; with labels, those that are not known have positions beyond all others.
 
     Examples
@@ -98,7 +99,7 @@ def places_of(call: str, name: str, given: Any, labels: np.ndarray | None) -> np
     return np.array([known.get(label, len(known)) for label in given.reshape(-1).tolist()], np.int64).reshape(given.shape)
 
 
-def _hashed(call: str, name: str, column: np.ndarray) -> dict[Any, None]:
+def _hashed(call: str, name: str, column: np.ndarray) -> dict[object, None]:
     """The labels as the keys of a dict."""
     try:
         found = dict.fromkeys(column.reshape(-1).tolist())
@@ -109,7 +110,7 @@ def _hashed(call: str, name: str, column: np.ndarray) -> dict[Any, None]:
     return found
 
 
-def _positions(call: str, name: str, a: Any) -> np.ndarray:
+def _positions(call: str, name: str, a: object) -> np.ndarray:
     """Positions as integers; refused if one is negative, or not whole."""
     given = checks.array(call, name, a)
     a, wanted = _numbers(given), f"`{call}({name}=...)` must hold whole numbers of rows and columns, from 0,"
@@ -156,7 +157,7 @@ def with_gaps(X: Any) -> np.ndarray:
     return out
 
 
-def _once(X: Any) -> Any:
+def _once(X: Matrix) -> Any:
     """The entries of a sparse matrix, each once."""
     X = sp.coo_array(X)
     X.sum_duplicates()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -42,7 +41,7 @@ def chosen_radius(problem: MatrixCompletion, values: np.ndarray, less: Callable[
     return min(tried, key=tried.__getitem__)
 
 
-def _held_back_error(part: MatrixCompletion, radius: float, start: Any) -> tuple[Any, float | None]:
+def _held_back_error(part: MatrixCompletion, radius: float, start: np.ndarray | None) -> tuple[np.ndarray, float | None]:
     """A rough fit, and its error on what is held back; None if it meets all entries, which many matrices may do."""
     scale = mean_square(part)
     r = minimize(part.objective, NuclearBall(radius), x0=start, tol=ROUGH, atol=MET * scale, max_iter=TRIES)

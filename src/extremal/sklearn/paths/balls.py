@@ -21,6 +21,7 @@ from extremal.run.paths import path
 from extremal.run.result import Result
 from extremal.sets.norms.balls import L1Ball
 from extremal.sklearn.certified import bound, ended
+from extremal.sklearn.hints import Matrix
 
 DOUBLINGS = 40  # of the radius, at most, in the search for the largest one
 SPAN = 200.0  # the largest radius of a grid, over the smallest
@@ -62,13 +63,13 @@ class BallPath:
     n_grads: int  # component gradients of all runs
 
 
-def problems(X: Any, codes: np.ndarray, classes: int, weights: np.ndarray | None, fit_intercept: bool) -> list[Problem]:
+def problems(X: Matrix, codes: np.ndarray, classes: int, weights: np.ndarray | None, fit_intercept: bool) -> list[Problem]:
     """The problem of two classes, or one for each class against the rest; rows of weight 0 are left out by the caller."""
     total = len(codes) if weights is None else float(weights.sum())
     return [_problem(X, np.where(codes == k, 1.0, -1.0), weights, fit_intercept, total) for k in positives(classes)]
 
 
-def _problem(X: Any, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool, total: float) -> Problem:
+def _problem(X: Matrix, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool, total: float) -> Problem:
     """Rows of one kind, as there may be in a fold, have half a row of the other kind assumed beside them."""
     alone = fit_intercept and abs(y.sum()) == len(y)
     kind = InterceptModel if fit_intercept else LinearModel
@@ -130,7 +131,7 @@ def allowed(f: LinearModel, tol: float) -> float:
     return max(tol, SINGLE) if f.data.dtype == np.float32 else tol
 
 
-def read_radii(call: str, radii: Any) -> np.ndarray:
+def read_radii(call: str, radii: object) -> np.ndarray:
     """Given radii in increasing order, each once."""
     found = np.unique(checks.finite(call, "radii", checks.array(call, "radii", radii).astype(float).reshape(-1)))
     if not found.size or found[0] <= 0:

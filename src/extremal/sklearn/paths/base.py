@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import log_expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -17,6 +18,7 @@ from extremal.checks import InputError
 from extremal.rounding.exact import violation
 from extremal.sets.norms.balls import L1Ball
 from extremal.sklearn.certified import HINTS, Certificate, read_weights, seed_of
+from extremal.sklearn.hints import Matrix
 from extremal.sklearn.paths import balls
 from extremal.sklearn.paths.balls import BallPath, Options, Problem
 from extremal.sklearn.shared import ConstrainedClassifier
@@ -26,23 +28,33 @@ class PathClassifier(ConstrainedClassifier):
     """Predictions of a linear classifier that has been fitted for many radii."""
 
     n_features_in_: int
+    radii: ArrayLike | None
+    n_radii: int
+    eps: float
+    radius_: float
+    radii_: np.ndarray
+    coefs_: np.ndarray
+    intercepts_: np.ndarray
+    objectives_: np.ndarray
+    dual_gaps_: np.ndarray
+    n_nonzero_: np.ndarray
 
-    def decision_function(self, X: Any, radius: float | None = None) -> np.ndarray:
+    def decision_function(self, X: Matrix, radius: float | None = None) -> np.ndarray:
         """<a, x> + b for each row a and the given radius, one of ``radii_``; (n,) for two classes, (n, K) for more."""
         coef, intercept = at_radius(self, radius)
         scores = np.asarray(self._rows(X) @ coef.T) + intercept
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any, radius: float | None = None) -> np.ndarray:
+    def predict(self, X: Matrix, radius: float | None = None) -> np.ndarray:
         """The class of the largest score for each row."""
         scores = self.decision_function(X, radius)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def predict_log_proba(self, X: Any, radius: float | None = None) -> np.ndarray:
+    def predict_log_proba(self, X: Matrix, radius: float | None = None) -> np.ndarray:
         """Logarithms of the probabilities, of shape (n, K)."""
         return log_probabilities(self.decision_function(X, radius))
 
-    def predict_proba(self, X: Any, radius: float | None = None) -> np.ndarray:
+    def predict_proba(self, X: Matrix, radius: float | None = None) -> np.ndarray:
         """Probabilities of the classes, of shape (n, K); of more than two, one against the rest, made to sum to 1."""
         return np.exp(self.predict_log_proba(X, radius))
 
@@ -73,7 +85,7 @@ class Rows:
         return self if self.weights is None or self.weights.all() else self.take(self.weighted(None))
 
 
-def read_rows(model: PathClassifier, X: Any, y: Any, sample_weight: Any) -> Rows:
+def read_rows(model: PathClassifier, X: Any, y: Any, sample_weight: ArrayLike | None) -> Rows:
     """Check what `fit` was given, and set the classes."""
     X, y = validate_data(model, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
     given = read_weights(model, sample_weight, X)
@@ -100,7 +112,7 @@ def log_probabilities(scores: np.ndarray) -> np.ndarray:
     return logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
 
 
-def read_options(model: Any) -> Options:
+def read_options(model: PathClassifier) -> Options:
     """The options that fits over many balls share, checked."""
     call = type(model).__name__
     checks.whole(call, "n_radii", model.n_radii, 1)
@@ -110,25 +122,27 @@ def read_options(model: Any) -> Options:
     return Options(checks.flag(call, "fit_intercept", model.fit_intercept), tol, max_iter, seed_of(model.random_state))
 
 
-def radii_for(model: Any, ps: list[Problem]) -> np.ndarray:
+def radii_for(model: PathClassifier, ps: list[Problem]) -> np.ndarray:
     """The radii that were given, or the grid of the problems."""
     if model.radii is None:
         return balls.grid(ps, model.n_radii, model.eps, model.tol)
     return balls.read_radii(type(model).__name__, model.radii)
 
 
-def store(model: Any, classes: np.ndarray, radii: np.ndarray, found: BallPath, others: Sequence[BallPath] = ()) -> None:
+def store(
+    model: PathClassifier, classes: np.ndarray, radii: np.ndarray, found: BallPath, others: Sequence[BallPath] = ()
+) -> None:
     """Keep a path in the attributes of a fitted estimator, and the cost of others that were needed."""
     two = len(classes) == 2
     model.classes_, model.radii_ = classes, radii
     model.coefs_, model.intercepts_ = (a[:, 0] if two else a for a in (found.coefs, found.intercepts))
     model.objectives_, model.dual_gaps_ = (a[:, 0] if two else a for a in (found.objectives, found.gaps))
     model.n_nonzero_ = np.count_nonzero(found.coefs.any(axis=1), axis=1)
-    model.n_iter_, model.n_grads_ = (sum(getattr(p, name) for p in (found, *others)) for name in ("n_iter", "n_grads"))
-    model.n_iter_, model.status_ = max(1, model.n_iter_), found.status
+    model.n_iter_, model.n_grads_ = max(1, sum(p.n_iter for p in (found, *others))), sum(p.n_grads for p in (found, *others))
+    model.status_ = found.status
 
 
-def choose(model: Any, i: int, n: int) -> None:
+def choose(model: PathClassifier, i: int, n: int) -> None:
     """Make the solution of radius number i the one that predicts; n is the number of rows."""
     model.radius_ = float(model.radii_[i])
     model.coef_, model.intercept_ = at_radius(model, model.radius_)
@@ -138,7 +152,7 @@ def choose(model: Any, i: int, n: int) -> None:
     model.certificate_ = Certificate.of(model, n, f"a path over {len(model.radii_)} balls")
 
 
-def at_radius(model: Any, radius: float | None) -> tuple[np.ndarray, np.ndarray]:
+def at_radius(model: PathClassifier, radius: float | None) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients of shape (K, d) and intercepts of shape (K,) of one radius; those that predict if it is left out."""
     check_is_fitted(model)
     if radius is None:
@@ -150,7 +164,7 @@ def at_radius(model: Any, radius: float | None) -> tuple[np.ndarray, np.ndarray]
     return np.atleast_2d(model.coefs_[same[0]]), np.atleast_1d(model.intercepts_[same[0]])
 
 
-def warn(model: Any) -> None:
+def warn(model: PathClassifier) -> None:
     """A warning if a gap is larger than it was to be."""
     if model.status_ == "tol":
         return

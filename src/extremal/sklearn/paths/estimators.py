@@ -10,7 +10,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from extremal import checks
-from extremal.sklearn.hints import ClassWeight, Folds, RandomState, Scoring
+from extremal.sklearn.hints import ClassWeight, Folds, Matrix, RandomState, Scoring
 from extremal.sklearn.paths import balls
 from extremal.sklearn.paths.base import PathClassifier, choose, radii_for, read_options, read_rows, store, warn
 from extremal.sklearn.paths.folds import chosen, one_fold, routed, router
@@ -110,7 +110,7 @@ class SparseLogisticPath(PathClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLogisticPath:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
         """Solve for every radius.
 
         Parameters
@@ -222,7 +222,7 @@ class SparseLogisticPathCV(PathClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> SparseLogisticPathCV:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> SparseLogisticPathCV:
         """Choose the radius, and solve for it.
 
         Parameters

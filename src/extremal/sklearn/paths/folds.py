@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
@@ -31,11 +33,11 @@ class FoldRun:
 def one_fold(
     model: PathClassifier,
     rows: Rows,
-    fold: tuple[Any, Any],
+    fold: tuple[object, object],
     radii: np.ndarray,
     options: Options,
-    scoring: Any,
-    for_score: Mapping[str, Any],
+    scoring: object,
+    for_score: Mapping[str, object],
 ) -> FoldRun:
     """Solve for the first rows of the fold and score the second, at all radii; ``model`` is what scorers get to see."""
     fit, test = rows.take(rows.weighted(fold[0])), rows.weighted(fold[1])
@@ -53,7 +55,7 @@ def _some(value: Any, rows: np.ndarray, n: int) -> Any:
 
 
 def _scores(
-    model: PathClassifier, path: BallPath, radii: np.ndarray, held: Rows, scoring: Any, params: Mapping[str, Any]
+    model: PathClassifier, path: BallPath, radii: np.ndarray, held: Rows, scoring: object, params: Mapping[str, object]
 ) -> np.ndarray:
     store(model, held.classes, radii, path)
     model.n_features_in_ = held.X.shape[1]
@@ -89,7 +91,9 @@ def router(model: Any) -> MetadataRouter:
     return found
 
 
-def routed(model: Any, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def routed(
+    model: BaseEstimator, sample_weight: ArrayLike | None, params: dict[str, object]
+) -> tuple[dict[str, object], dict[str, object]]:
     """What the splitter gets, and what the scorer gets."""
     if get_config()["enable_metadata_routing"]:
         found: Any = process_routing(model, "fit", sample_weight=sample_weight, **params)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from extremal import checks
 from extremal.checks import InputError
@@ -13,6 +14,7 @@ from extremal.run.result import Trace
 from extremal.sklearn.plots.drawing import (  # fmt: skip
     COLOURS,
     GREY,
+    Canvas,
     axes_for,
     fitted,
     positive_curve,
@@ -60,7 +62,7 @@ class ConvergenceDisplay:
         self.traces, self.tol = dict(traces), tol
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, name: str | None = None, **options: Any) -> ConvergenceDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, *, name: str | None = None, **options: object) -> ConvergenceDisplay:
         """Draw the run of one fitted estimator; options as for `plot`."""
         return cls.from_estimators([estimator], names=None if name is None else [name], **options)
 
@@ -78,7 +80,7 @@ class ConvergenceDisplay:
             traces |= traces_of(name, estimator, fitted("ConvergenceDisplay.from_estimators", estimator, "trace_"))
         return cls(traces, tol=tolerance(estimators)).plot(**options)
 
-    def plot(self, ax: Any = None, *, x: str = "passes", y: str = "gap", **style: Any) -> ConvergenceDisplay:
+    def plot(self, ax: Canvas = None, *, x: str = "passes", y: str = "gap", **style: object) -> ConvergenceDisplay:
         """Draw ``y``, "gap", "value" or "both", against ``x``, "passes", "seconds" or "iter"; keywords go to matplotlib."""
         call = "ConvergenceDisplay.plot"
         checks.one_of(f"`{call}(x=...)`", x, ACROSS)

@@ -7,15 +7,16 @@ into other axes say. Matplotlib is imported when something is drawn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from extremal import checks
 from extremal.sklearn.plots.drawing import (  # fmt: skip
     COLOURS,
     GREY,
+    Canvas,
     axes_for,
     bounds_of,
     fitted,
@@ -78,13 +79,13 @@ class CoefficientsDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
         max_features: int = 20,
         kind: str = "bar",
-        target: Any = None,
-        feature_names: Any = None,
-        ax: Any = None,
+        target: object = None,
+        feature_names: Sequence[str] | None = None,
+        ax: Canvas = None,
     ) -> CoefficientsDisplay:
         """Draw the coefficients of a fitted linear model; of the class ``target``, if there are several."""
         call = "CoefficientsDisplay.from_estimator"
@@ -94,7 +95,7 @@ class CoefficientsDisplay:
         made = cls(coef[row], names_of(estimator, feature_names), lower=lower, upper=upper, title=title)
         return made.plot(ax, max_features=max_features, kind=kind)
 
-    def plot(self, ax: Any = None, *, max_features: int = 20, kind: str = "bar", **style: Any) -> CoefficientsDisplay:
+    def plot(self, ax: Canvas = None, *, max_features: int = 20, kind: str = "bar", **style: object) -> CoefficientsDisplay:
         """Draw; ``kind`` is "bar" or "dot", further keywords go to matplotlib's ``barh`` or ``plot``."""
         call = "CoefficientsDisplay.plot"
         checks.whole(call, "max_features", max_features, 1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +13,10 @@ from extremal.run.result import Trace
 from extremal.sets.norms.balls import LinfBall
 from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Canvas: TypeAlias = "Axes | Sequence[Axes] | None"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # also for colour-blind readers
 GREY = "#767676"
 
@@ -30,7 +34,7 @@ def axes_for(call: str, ax: Any, heights: Sequence[float] = (1,)) -> list[Any]:
     return list(np.ravel(pyplot.subplots(len(heights), 1, **shape)[1]))
 
 
-def fitted(call: str, estimator: Any, attribute: str) -> Any:
+def fitted(call: str, estimator: object, attribute: str) -> Any:
     """An attribute of a fitted estimator, or a refusal."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise InputError(f"`{call}` takes a fitted estimator, got {estimator!r}")
@@ -40,7 +44,7 @@ def fitted(call: str, estimator: Any, attribute: str) -> Any:
     return getattr(estimator, attribute)
 
 
-def named(names: Any, d: int) -> list[str]:
+def named(names: Iterable[object] | None, d: int) -> list[str]:
     """The names of d features; x0, x1, ... if none are given."""
     names = [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]
     if len(names) != d:
@@ -48,12 +52,12 @@ def named(names: Any, d: int) -> list[str]:
     return names
 
 
-def names_of(estimator: Any, given: Any) -> Any:
+def names_of(estimator: object, given: Sequence[str] | None) -> Sequence[str] | None:
     """The names that were given, or those of the data that were fitted, if these had any."""
     return getattr(estimator, "feature_names_in_", None) if given is None else given
 
 
-def row_of(call: str, estimator: Any, rows: int, target: Any) -> tuple[int, str]:
+def row_of(call: str, estimator: object, rows: int, target: Any) -> tuple[int, str]:
     """Which row of coefficients belongs to the class ``target`` (the first if left out), and a title that says so."""
     classes = list(getattr(estimator, "classes_", range(rows)))[-rows:]
     if target is not None and target not in classes:
@@ -62,7 +66,7 @@ def row_of(call: str, estimator: Any, rows: int, target: Any) -> tuple[int, str]
     return row, f"class {classes[row]}" if rows > 1 else ""
 
 
-def bounds_of(C: Any, shape: tuple[int, int], row: int) -> tuple[Any, Any]:
+def bounds_of(C: object, shape: tuple[int, ...], row: int) -> tuple[np.ndarray | None, np.ndarray | None]:
     """The bounds that a set puts on each entry of a row of coefficients, None for none; the set may hold (d,) or (d, k)."""
     if isinstance(C, Box):
         lower, upper = C.lower, C.upper
@@ -78,13 +82,13 @@ def bounds_of(C: Any, shape: tuple[int, int], row: int) -> tuple[Any, Any]:
     return pair[0], pair[1]
 
 
-def run_names(estimators: Sequence[Any]) -> list[str]:
+def run_names(estimators: Sequence[object]) -> list[str]:
     """The estimators' kinds, numbered where they repeat."""
     kinds = [type(estimator).__name__ for estimator in estimators]
     return [kind if kinds.count(kind) == 1 else f"{kind} {kinds[: i + 1].count(kind)}" for i, kind in enumerate(kinds)]
 
 
-def traces_of(name: str, estimator: Any, trace: Any) -> dict[str, Trace]:
+def traces_of(name: str, estimator: object, trace: Trace | Sequence[Trace]) -> dict[str, Trace]:
     """The runs of one estimator by name: one, or one for each class or target."""
     if isinstance(trace, Trace):
         return {name: trace}
@@ -92,7 +96,7 @@ def traces_of(name: str, estimator: Any, trace: Any) -> dict[str, Trace]:
     return {name if len(trace) == 1 else f"{name}, {label}": one for label, one in zip(labels, trace, strict=True)}
 
 
-def tolerance(estimators: Sequence[Any]) -> float | None:
+def tolerance(estimators: Sequence[object]) -> float | None:
     """The gap tol |f(x)| that was asked for, if it is one and the same for all."""
     asked = [getattr(e, "tol", None) for e in estimators]
     values = [getattr(e, "objective_", None) for e in estimators]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from extremal.sklearn.plots.convergence import ConvergenceDisplay
 from extremal.sklearn.plots.displays import CoefficientsDisplay
 from extremal.sklearn.plots.path import PathDisplay
 
 
-def plot_path(estimator: Any, **options: Any) -> PathDisplay:
+def plot_path(estimator: BaseEstimator, **options: Any) -> PathDisplay:
     """Draw the path of a fitted estimator: `PathDisplay.from_estimator`.
 
     Examples
@@ -24,7 +26,7 @@ def plot_path(estimator: Any, **options: Any) -> PathDisplay:
     return PathDisplay.from_estimator(estimator, **options)
 
 
-def plot_convergence(*estimators: Any, **options: Any) -> ConvergenceDisplay:
+def plot_convergence(*estimators: object, **options: object) -> ConvergenceDisplay:
     """Draw the runs of one or more fitted estimators, or of a mapping of names to them: `ConvergenceDisplay.from_estimators`.
 
     Examples
@@ -40,7 +42,7 @@ def plot_convergence(*estimators: Any, **options: Any) -> ConvergenceDisplay:
     return ConvergenceDisplay.from_estimators(estimators[0] if named else estimators, **options)
 
 
-def plot_coefficients(estimator: Any, **options: Any) -> CoefficientsDisplay:
+def plot_coefficients(estimator: BaseEstimator, **options: Any) -> CoefficientsDisplay:
     """Draw the coefficients of a fitted estimator: `CoefficientsDisplay.from_estimator`.
 
     Examples

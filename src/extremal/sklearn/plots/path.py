@@ -12,6 +12,7 @@ from extremal import checks
 from extremal.sklearn.plots.drawing import (  # fmt: skip
     COLOURS,
     GREY,
+    Canvas,
     axes_for,
     fitted,
     named,
@@ -81,7 +82,13 @@ class PathDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, target: Any = None, feature_names: Any = None, max_labels: int = 10, ax: Any = None
+        cls,
+        estimator: Any,
+        *,
+        target: object = None,
+        feature_names: Sequence[str] | None = None,
+        max_labels: int = 10,
+        ax: Canvas = None,
     ) -> PathDisplay:
         """Draw the path of a fitted `SparseLogisticPath` or `SparseLogisticPathCV`, of class ``target`` if there are several."""
         call = "PathDisplay.from_estimator"
@@ -99,7 +106,7 @@ class PathDisplay:
         )
         return made.plot(ax, max_labels=max_labels)
 
-    def plot(self, ax: Any = None, *, max_labels: int = 10, **style: Any) -> PathDisplay:
+    def plot(self, ax: Canvas = None, *, max_labels: int = 10, **style: object) -> PathDisplay:
         """Draw into ``ax``: one for the coefficients, or two, the second for the score; ``max_labels`` features are named."""
         checks.whole("PathDisplay.plot", "max_labels", max_labels, 0)
         axes = axes_for("PathDisplay.plot", ax, heights=(1,) if self.scores is None else (2, 1))
@@ -120,7 +127,7 @@ class PathDisplay:
         self.ax_.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
         return self
 
-    def _curve(self, place: int, j: int, max_labels: int, style: dict[str, Any]) -> Any:
+    def _curve(self, place: int, j: int, max_labels: int, style: dict[str, object]) -> Any:
         """One feature: the first have a colour and a name, the rest are thin and grey."""
         named = place < max_labels
         dash = ("-", "--", ":")[place // len(COLOURS) % 3]

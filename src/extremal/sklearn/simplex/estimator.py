@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -138,7 +139,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
             tags.regressor_tags.poor_score = True  # weights that sum to one do not fit every target
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SimplexRegression:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SimplexRegression:
         """Find the weights.
 
         Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import (
@@ -12,8 +13,10 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
+from extremal.sklearn.hints import Matrix
 
-def is_fitted(model: Any) -> bool:
+
+def is_fitted(model: object) -> bool:
     """Whether it has been fitted."""
     try:
         check_is_fitted(model)
@@ -22,18 +25,18 @@ def is_fitted(model: Any) -> bool:
     return True
 
 
-def with_weights_of(model: Any, weights: np.ndarray | None) -> dict[str, Any]:
+def with_weights_of(model: object, weights: np.ndarray | None) -> dict[str, np.ndarray]:
     """Sample weights, for models that take them."""
     return {"sample_weight": weights} if weights is not None and has_fit_parameter(model, "sample_weight") else {}
 
 
-def fitted(model: Any, X: Any, y: Any, weights: np.ndarray | None) -> Any:
+def fitted(model: object, X: Matrix, y: ArrayLike, weights: np.ndarray | None) -> Any:
     """A copy of it, fitted."""
     fresh: Any = clone(model)
     return fresh.fit(X, y, **with_weights_of(model, weights))
 
 
-def aligned(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+def aligned(model: Any, X: Matrix, classes: np.ndarray) -> np.ndarray:
     """Probabilities with a column for each class; 0 for classes that the model does not know."""
     p = np.asarray(model.predict_proba(X), np.float64)
     if np.array_equal(model.classes_, classes):

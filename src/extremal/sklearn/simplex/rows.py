@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from extremal.losses.margin import Squared
 from extremal.objectives.intercept import InterceptModel
@@ -97,7 +98,7 @@ class Rows:
         squares = np.einsum("i,it,it->t", s, self.y - about, self.y - about, dtype=np.float64) / self.weight
         return ROUNDING[self.X.dtype.itemsize] * squares
 
-    def blocks(self, least: int = 1, dtype: Any = np.float64) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
+    def blocks(self, least: int = 1, dtype: DTypeLike = np.float64) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
         """Rows, targets and weights, some at a time, in float64 or as they are."""
         size = max(least, BLOCK // (self.columns + self.targets), 1)
         for start in range(0, self.count, size):

@@ -6,6 +6,7 @@ import warnings
 from typing import Any, Literal, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
@@ -29,7 +30,7 @@ from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import Simplex
 from extremal.sklearn.certified import Certificate, bound, ended, read_weights, report
-from extremal.sklearn.hints import Folds, Models
+from extremal.sklearn.hints import Folds, Matrix, Models
 from extremal.sklearn.simplex.estimator import SimplexRegression
 from extremal.sklearn.simplex.members import aligned, fitted, is_fitted, with_weights_of
 from extremal.sklearn.simplex.mixture_loss import MixtureLogLoss
@@ -132,7 +133,7 @@ class StackingWeights(BaseEstimator):
         tags.input_tags.sparse = all(get_tags(model).input_tags.sparse for _, model in self._named())
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StackingWeights:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StackingWeights:
         """Find the weights, and fit the models anew unless cv="prefit".
 
         Parameters
@@ -166,7 +167,7 @@ class StackingWeights(BaseEstimator):
         report(self)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """The weighted mean of the models' predictions; of classifiers, the class of the largest mean probability."""
         self._check_rows(X)
         if self._kind() == "classifier":
@@ -174,12 +175,12 @@ class StackingWeights(BaseEstimator):
         return self._mean(lambda model: np.asarray(model.predict(X)))
 
     @available_if(_of_classifiers)
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Matrix) -> np.ndarray:
         """The weighted mean of the models' probabilities; columns are those of ``classes_``."""
         self._check_rows(X)
         return self._mean(lambda model: aligned(model, X, self.classes_))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of regressors, accuracy of classifiers."""
         measure = accuracy_score if self._kind() == "classifier" else r2_score
         return measure(y, self.predict(X), sample_weight=sample_weight)
@@ -232,7 +233,7 @@ class StackingWeights(BaseEstimator):
         checks.whole("StackingWeights", "max_iter", self.max_iter, 1)
         return named, losses[kind]
 
-    def _prefit(self, named: list[tuple[str, Any]]) -> bool:
+    def _prefit(self, named: list[tuple[str, object]]) -> bool:
         """Whether the models are used as they are."""
         if not isinstance(self.cv, str):
             return False
@@ -257,7 +258,7 @@ class StackingWeights(BaseEstimator):
         self.classes_, codes = np.unique(np.concatenate([y, *seen]), return_inverse=True)
         return codes[: len(y)]
 
-    def _table(self, X: Any, y: Any, labels: Any, named: Any, prefit: bool, weights: np.ndarray | None) -> np.ndarray:
+    def _table(self, X: Matrix, y: Any, labels: object, named: Any, prefit: bool, weights: np.ndarray | None) -> np.ndarray:
         """A column for each model: predictions for rows that it was not fitted on, or probabilities of the rows' classes."""
         proba = self._kind() == "classifier"
         folds = None if prefit else check_cv(cast(Any, self.cv), labels, classifier=proba)
