@@ -70,3 +70,25 @@ def test_peers_and_startup_are_measured_by_what_their_processes_say(monkeypatch)
     (skipped,) = peers.measure("smoke")
     assert "no network" in skipped.reason
     assert peer_copt.scipy_pass(np.eye(3), np.ones(3)) >= 0
+
+
+@pytest.mark.parametrize("part", ["estimators", "spectral"])
+def test_long_benchmarks_have_a_smallest_size(part):
+    from extremal_lab.bench import worker
+
+    assert all(item.part == part for item in worker.found(part, "smoke"))
+
+
+def test_the_largest_completion_is_made_of_entries():
+    from extremal_lab.bench.completion_large import model
+
+    assert model((30, 40), 100).shape == (30, 40)
+
+
+def test_the_command_has_a_version(monkeypatch, capsys):
+    from extremal.cli.app import main
+
+    monkeypatch.setattr("sys.argv", ["extremal", "--version"])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    assert "extremal" in capsys.readouterr().out
