@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from command_line import CHILD, direct, heard, predicted, problem, refused, run, solve, solved, table
 
 import extremal as ex
-from extremal.losses.named import FORMS
+from extremal.losses.named import LOSS_FORMS
 from extremal.methods.names import METHODS
 from extremal.sets.parse import SETS
 
@@ -209,7 +209,7 @@ def test_a_loss_without_a_minimum_says_so(data):
 WORDS = [*SETS, "groups", "nonneg", "bounds", "relations", "&"]
 
 
-@pytest.mark.parametrize(("command", "names"), [("sets", WORDS), ("losses", FORMS)])
+@pytest.mark.parametrize(("command", "names"), [("sets", WORDS), ("losses", LOSS_FORMS)])
 def test_lists(command, names):
     rows = json.loads(run(command, "--json").stdout)
     assert [row["name"] for row in rows] == list(names)

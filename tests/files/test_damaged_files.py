@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import extremal as ex
 from extremal.cli.commands import app
 from extremal.files.models import Model, load_model, save_model
-from extremal.files.tables import load, read_features
+from extremal.files.tables import load_table, read_features
 
 MANY = int(os.environ.get("EXTREMAL_FUZZ", "1"))
 CASES = 40 * MANY  # of each kind of file
@@ -135,7 +135,7 @@ def test_a_damaged_file_is_one_clear_error(name):
     rng, good = np.random.default_rng(sum(name.encode())), 0
     for _ in range(CASES):
         Path(name).write_bytes(damaged(FILES[name], rng))
-        good += readable(load, name)
+        good += readable(load_table, name)
         readable(read_features, name, 3)
     assert good < CASES
 
@@ -180,7 +180,7 @@ def test_a_header_that_lies_about_its_size(shape, form):
             archive.writestr("y.npy", npy(Y))
     name = "d.npy" if form == "npy" else "d.npz"
     with pytest.raises(ex.InputError, match=rf"^{name}: the file is truncated or damaged \(.*its header speaks of \d+ numbers"):
-        load(name)
+        load_table(name)
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "dia", "bsr"])
@@ -188,11 +188,11 @@ def test_a_header_that_lies_about_its_size(shape, form):
 def test_a_sparse_matrix_that_lies_about_its_sides(kind, shape):
     with np.load(io.BytesIO(FILES[f"{kind}.npz"])) as parts:
         np.savez("d.npz", **dict(parts) | {"shape": np.array(shape)})
-    assert not readable(load, "d.npz")
+    assert not readable(load_table, "d.npz")
     with np.load(io.BytesIO(FILES[f"{kind}.npz"])) as parts:
         np.savez("d.npz", **{k: v for k, v in parts.items() if k != "y"} | {"shape": np.array(shape)})
     np.save("y.npy", Y)
-    assert not readable(load, "d.npz", "y.npy")
+    assert not readable(load_table, "d.npz", "y.npy")
 
 
 BOMB = 4 * 10**7
@@ -204,36 +204,36 @@ PACKERS = {"b.gz": gzip.compress, "b.bz2": bz2.compress, "b.xz": lzma.compress, 
 def test_a_small_file_that_grows_is_stopped_at_the_limit(name, fill):
     Path(name).write_bytes(PACKERS[name](fill * (10**6 // len(fill))) * 2)  # streams one after the other are one
     with pytest.raises(ex.InputError, match=rf"^{name}: it holds more than 1000000 bytes; .*max_bytes=.*EXTREMAL_MAX_BYTES="):
-        load(name, max_bytes=10**6)
+        load_table(name, max_bytes=10**6)
 
 
 def test_an_archive_that_grows_is_stopped_before_it_is_read():
     np.savez_compressed("b.npz", A=np.zeros((BOMB // 80, 8)), y=np.zeros(BOMB // 80))
     assert Path("b.npz").stat().st_size < BOMB / 500
     with pytest.raises(ex.InputError, match=r"^b.npz: it holds more than 10000000 bytes"):
-        load("b.npz")  # by the environment variable
-    assert load("b.npz", max_bytes=BOMB)[0].shape == (BOMB // 80, 8)
+        load_table("b.npz")  # by the environment variable
+    assert load_table("b.npz", max_bytes=BOMB)[0].shape == (BOMB // 80, 8)
 
 
 def test_the_limit_can_be_raised(monkeypatch):
     Path("d.gz").write_bytes(gzip.compress(TEXT))
     with pytest.raises(ex.InputError, match=r"EXTREMAL_MAX_BYTES=400$"):
-        load("d.gz", max_bytes=100)
+        load_table("d.gz", max_bytes=100)
     monkeypatch.setenv("EXTREMAL_MAX_BYTES", "100")
     with pytest.raises(ex.InputError, match=r"EXTREMAL_MAX_BYTES=400$"):
-        load("d.gz")
-    assert load("d.gz", max_bytes=len(TEXT))[0].shape == (12, 3)
+        load_table("d.gz")
+    assert load_table("d.gz", max_bytes=len(TEXT))[0].shape == (12, 3)
     monkeypatch.setenv("EXTREMAL_MAX_BYTES", "1e5")
-    assert load("d.gz")[0].shape == (12, 3)
+    assert load_table("d.gz")[0].shape == (12, 3)
     for wrong in ("many", "0", "-1", "nan", "1e999"):
         monkeypatch.setenv("EXTREMAL_MAX_BYTES", wrong)
         with pytest.raises(ex.InputError, match="EXTREMAL_MAX_BYTES must be a number of bytes such as 4e9, got"):
-            load("d.gz")
+            load_table("d.gz")
     with pytest.raises(ex.InputError, match=r"`load\(max_bytes=...\)` must be a whole number"):
-        load("d.gz", max_bytes=0)
+        load_table("d.gz", max_bytes=0)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\0b.csv", "a\0b.npy", "a\0b.npz", "n" * 300, "n" * 300 + ".gz"])
 def test_names_that_no_file_can_have(name):
-    assert not readable(load, name)
+    assert not readable(load_table, name)
     assert not readable(read_features, name, 3)

@@ -14,7 +14,7 @@ import extremal as ex
 from extremal.files import models, outputs
 from extremal.files.models import Model, save_model
 from extremal.files.outputs import check_out
-from extremal.files.tables import load
+from extremal.files.tables import load_table
 
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TEXT = "+1 1:0.5 3:-2e1\n-1 2:1\n"
@@ -36,7 +36,7 @@ def write(name, content):
 def refused(name, *words, target=None):
     """Loading fails by one InputError of one line that begins with the file's name and holds the words."""
     with pytest.raises(ex.InputError) as caught:
-        load(name, target)
+        load_table(name, target)
     message = str(caught.value)
     assert message.startswith(f"{name}:")
     assert "\n" not in message
@@ -57,7 +57,7 @@ def sparse_sample(seed=0, n=40, d=17):
 
 @pytest.mark.parametrize("name", ["a8a", "w8a.t", "data.svm", "data.libsvm", "data.txt"])
 def test_any_other_suffix_is_libsvm(here, name):
-    A, y = load(write(name, TEXT))
+    A, y = load_table(write(name, TEXT))
     assert isinstance(A, sp.csr_array)
     assert A.dtype == y.dtype == np.float64
     assert np.array_equal(A.toarray(), A_TEXT)
@@ -66,23 +66,23 @@ def test_any_other_suffix_is_libsvm(here, name):
 
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_compressed_text_is_the_same(here, suffix):
-    A, y = load(write("a8a" + suffix, PACKERS[suffix](TEXT.encode())))
+    A, y = load_table(write("a8a" + suffix, PACKERS[suffix](TEXT.encode())))
     assert np.array_equal(A.toarray(), A_TEXT)
     assert np.array_equal(y, Y_TEXT)
-    B, z = load(write("t.csv" + suffix.upper(), PACKERS[suffix](TABLE.encode())))
+    B, z = load_table(write("t.csv" + suffix.upper(), PACKERS[suffix](TABLE.encode())))
     assert B.tolist() == [[1, 2], [4, 5]]
     assert z.tolist() == [3, 6]
 
 
 def test_comments_blank_lines_and_line_ends(here):
     text = "\ufeff# a header\r\n\r\n+1 1:0.5 3:-20 # the first\r\n   \t\n-1\t2:1 #2:7\n#"
-    A, y = load(write("d", text))
+    A, y = load_table(write("d", text))
     assert np.array_equal(A.toarray(), A_TEXT)
     assert np.array_equal(y, Y_TEXT)
 
 
 def test_a_row_without_features_stays(here):
-    A, y = load(write("d", "1 2:3\n-1 \n1 1:1\n"))
+    A, y = load_table(write("d", "1 2:3\n-1 \n1 1:1\n"))
     assert A.toarray().tolist() == [[0, 3], [0, 0], [1, 0]]
     assert y.tolist() == [1, -1, 1]
 
@@ -91,7 +91,7 @@ def test_libsvm_agrees_with_scikit_learn(here):
     datasets = pytest.importorskip("sklearn.datasets")
     A, y = sparse_sample()
     datasets.dump_svmlight_file(A, y, "d", zero_based=False, comment="from a test")
-    B, z = load("d")
+    B, z = load_table("d")
     theirs, labels = datasets.load_svmlight_file("d", zero_based=False)
     assert np.array_equal(B.toarray(), theirs.toarray())
     assert np.array_equal(z, labels)
@@ -105,7 +105,7 @@ def test_real_files_agree_with_scikit_learn(name, shape):
     path = next((p for p in Path(os.environ["EXTREMAL_DATA"]).rglob(f"{name}.xz")), None)
     if path is None:
         pytest.skip(f"EXTREMAL_DATA holds no {name}.xz")
-    A, y = load(path)
+    A, y = load_table(path)
     with lzma.open(path) as text:
         theirs, labels = datasets.load_svmlight_file(text, zero_based=False)
     assert A.shape == shape
@@ -176,7 +176,7 @@ def test_libsvm_takes_no_target(here):
 
 def test_csv_with_and_without_header(here):
     for text in (TABLE, TABLE.partition("\n")[2], "1, 2 ,3\r\n\r\n4,5,6\r\n", '"1","2","3"\n4,5,6', "\ufeff" + TABLE):
-        A, y = load(write("t.csv", text))
+        A, y = load_table(write("t.csv", text))
         assert A.dtype == y.dtype == np.float64
         assert A.tolist() == [[1, 2], [4, 5]]
         assert y.tolist() == [3, 6]
@@ -184,16 +184,16 @@ def test_csv_with_and_without_header(here):
 
 @pytest.mark.parametrize("target", ["age", 0, "0"])
 def test_csv_target_by_name_or_number(here, target):
-    A, y = load(write("t.csv", TABLE), target)
+    A, y = load_table(write("t.csv", TABLE), target)
     assert A.tolist() == [[2, 3], [5, 6]]
     assert y.tolist() == [1, 4]
 
 
 def test_csv_text_labels_stay_text(here):
-    A, y = load(write("iris.csv", "5.1,3.5,setosa\n6.2,2.9,vir_ginica\n"))
+    A, y = load_table(write("iris.csv", "5.1,3.5,setosa\n6.2,2.9,vir_ginica\n"))
     assert A.tolist() == [[5.1, 3.5], [6.2, 2.9]]
     assert y.tolist() == ["setosa", "vir_ginica"]
-    _, y = load(write("iris.csv", "species,a,b\n setosa ,1,2\nother,3,4\n"), "species")
+    _, y = load_table(write("iris.csv", "species,a,b\n setosa ,1,2\nother,3,4\n"), "species")
     assert y.tolist() == ["setosa", "other"]
 
 
@@ -237,7 +237,7 @@ def test_csv_shapes_and_targets_that_do_not_fit(here):
 def test_npz_of_arrays(here, name):
     A, y = sparse_sample()
     np.savez("d.npz", **{name: A.astype(np.float32), "y": y})
-    B, z = load("d.npz")
+    B, z = load_table("d.npz")
     assert B.dtype == np.float32
     assert np.array_equal(B, A.astype(np.float32))
     assert np.array_equal(z, y)
@@ -249,13 +249,13 @@ def test_npz_of_a_sparse_matrix(here, kind):
     sp.save_npz("s.npz", sp.coo_matrix(A).asformat(kind))
     with np.load("s.npz") as held:
         np.savez("d.npz", **held, y=y)
-    B, z = load("d.npz")
+    B, z = load_table("d.npz")
     assert isinstance(B, sp.csr_array)
     assert np.array_equal(B.toarray(), A)
     assert np.array_equal(z, y)
     np.save("y.npy", -y)
     for path in ("d.npz", "s.npz"):  # a target of its own file goes before the file's y
-        assert np.array_equal(load(path, "y.npy")[1], -y)
+        assert np.array_equal(load_table(path, "y.npy")[1], -y)
     refused("s.npz", "holds no array y", "target=FILE.npy")
 
 
@@ -263,11 +263,11 @@ def test_npy_columns_and_target_file(here):
     M = np.arange(12.0).reshape(4, 3)
     np.save("m.npy", M)
     for target, column in ((None, 2), (0, 0), ("1", 1)):
-        A, y = load("m.npy", target)
+        A, y = load_table("m.npy", target)
         assert np.array_equal(y, M[:, column])
         assert np.array_equal(A, np.delete(M, column, axis=1))
     np.save("y.npy", np.ones(4))
-    A, y = load("m.npy", Path("y.npy"))
+    A, y = load_table("m.npy", Path("y.npy"))
     assert np.array_equal(A, M)
     assert np.array_equal(y, np.ones(4))
 
@@ -294,7 +294,7 @@ def test_arrays_that_do_not_fit(here):
     refused("m.npy", "no column '17'", target=17)
     refused("m.npy", "no column 'price'", target="price")
     with pytest.raises(ex.InputError, match=r"^gone\.npy: cannot be read"):
-        load("m.npy", "gone.npy")
+        load_table("m.npy", "gone.npy")
 
 
 def test_pickled_objects_are_never_read(here):
@@ -346,7 +346,7 @@ def test_truncated_compressed_text(here, suffix, kind):
     text = "".join(f"{a},{b}\n" if kind else f"1 1:{a} 2:{b}\n" for a, b in rows)
     whole = PACKERS[suffix](text.encode())
     name = "d" + kind + suffix
-    assert load(write(name, whole))[0].shape[0] == 2000
+    assert load_table(write(name, whole))[0].shape[0] == 2000
     for size in (5, len(whole) // 2, len(whole) - 5):
         refused(write(name, whole[:size]), "truncated or damaged")
 

@@ -98,7 +98,7 @@ EDGES = [
 @pytest.mark.parametrize("spelling", EDGES + HALVES, ids=lambda spelling: spelling[:30])
 def test_numbers_are_correctly_rounded(spelling):
     for text, start in ((f"{spelling} 1:0 2:1\n", 0), (f"3 1:{spelling} 2:1\n", 1), (f"3 1:0 2:{spelling}\n", 2)):
-        _, _, labels, _, _, values = kernel.read(text.encode())
+        _, _, labels, _, _, values = kernel.read_lines(text.encode())
         assert struct.pack("d", [*labels, *values][start]) == struct.pack("d", float(spelling))
     assert by_kernel(f"1 1:{spelling} 2:1\n".encode()) == reference(f"1 1:{spelling} 2:1\n".encode())
 
@@ -123,7 +123,7 @@ def test_numbers_of_17_digits_are_correctly_rounded():
     some += [f"{m}e{k}" for m, k in zip(rng.integers(2**53, 9 * 10**18, 20_000), rng.integers(-22, 1, 20_000), strict=True)]
     some += [f"{m}e-{k}" for k in range(15, 23) for e in range(k, 120) for m in nearly_half_way(rng, k, e)]
     text = "1" + "".join(f" {i}:{spelling}" for i, spelling in enumerate(some, 1)) + "\n"
-    _, _, _, _, _, values = kernel.read(text.encode())
+    _, _, _, _, _, values = kernel.read_lines(text.encode())
     assert values.tobytes() == np.array([float(spelling) for spelling in some]).tobytes()
 
 
@@ -133,7 +133,7 @@ def test_17_digits_are_not_left_to_python():
     some = np.random.default_rng(0).standard_normal(1000).tolist()
     text = ("1" + "".join(f" {i}:{v!r}" for i, v in enumerate(some, 1)) + "\n").encode()
     arrays = np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1000, np.int32), np.empty(1001), np.empty((3, 1001), np.int64)
-    lines, rows, entries, rough = kernel.parse(np.frombuffer(text, np.uint8), *arrays)
+    lines, rows, entries, rough = kernel.parse_lines(np.frombuffer(text, np.uint8), *arrays)
     assert (lines, rows, entries) == (1, 1, 1000)
     assert rough < 10
 
@@ -262,17 +262,17 @@ def test_a_small_file_is_read_without_numba(tmp_path):
     path.write_bytes(b"1 1:0.5\n" * 1000)
     code = f"import sys; from extremal.files.tables import load; A, y = load({str(path)!r}); print(A.nnz, 'numba' in sys.modules)"
     assert run(code) == ["1000", "False"]
-    path.write_bytes(b"1 1:0.5\n" * (libsvm.SMALL // 8))
-    assert run(code) == [str(libsvm.SMALL // 8), "True"]
+    path.write_bytes(b"1 1:0.5\n" * (libsvm.SMALL_FILE // 8))
+    assert run(code) == [str(libsvm.SMALL_FILE // 8), "True"]
 
 
 def test_without_the_compiler_the_parser_reads_alone(tmp_path):
     path = tmp_path / "d"
-    path.write_bytes(b"1 1:0.5\n" * (libsvm.SMALL // 8))
+    path.write_bytes(b"1 1:0.5\n" * (libsvm.SMALL_FILE // 8))
     code = f"""
 from extremal.files.tables import load
 from extremal.kernels import libsvm
 libsvm.read = None
 A, y = load({str(path)!r})
 print(A.nnz, libsvm.COMPILED)"""
-    assert run(code, NUMBA_DISABLE_JIT="1") == [str(libsvm.SMALL // 8), "False"]
+    assert run(code, NUMBA_DISABLE_JIT="1") == [str(libsvm.SMALL_FILE // 8), "False"]

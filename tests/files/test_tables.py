@@ -55,10 +55,10 @@ def test_the_table_and_its_mean_stay_together(f, gradient):
 
 
 def test_the_table_holds_one_number_per_row_of_a_linear_model():
-    assert tables.Table.at(model(ex.Squared()), A).c.shape == (N,)
-    assert tables.Table.zero(model(ex.Squared(), "csr")).c.shape == (N,)
-    assert tables.Table.at(separable(ex.Squared()), A).c.shape == (N, DIM)
-    assert tables.Table.zero(model(ex.Squared(), dtype=np.float32)).c.dtype == np.float64
+    assert tables.DerivativeTable.at(model(ex.Squared()), A).c.shape == (N,)
+    assert tables.DerivativeTable.zero(model(ex.Squared(), "csr")).c.shape == (N,)
+    assert tables.DerivativeTable.at(separable(ex.Squared()), A).c.shape == (N, DIM)
+    assert tables.DerivativeTable.zero(model(ex.Squared(), dtype=np.float32)).c.dtype == np.float64
 
 
 def test_a_cold_start_asks_for_one_gradient_and_has_an_empty_table():

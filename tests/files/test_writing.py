@@ -24,7 +24,7 @@ from extremal.cli import solving
 from extremal.cli.commands import app
 from extremal.files import outputs
 from extremal.files.models import load_model
-from extremal.files.outputs import WriteError, cells, printable, terminal, to_json, whole
+from extremal.files.outputs import WriteError, cells, printable, terminal, to_json, whole_file
 from extremal_lab.reproduction import markdown, report
 from extremal_lab.reproduction.page import page
 from extremal_lab.reproduction.progress import shown
@@ -47,7 +47,7 @@ def here(tmp_path, monkeypatch):
 def test_a_temporary_file_is_new_hidden_and_of_no_name_that_one_could_guess():
     seen = []
     for _ in range(2):
-        with whole("x.txt") as temporary:
+        with whole_file("x.txt") as temporary:
             assert temporary.parent == Path.cwd()
             assert stat.S_ISREG(temporary.lstat().st_mode)
             seen.append(temporary.name)
@@ -60,35 +60,35 @@ def test_a_link_of_the_temporary_name_is_never_followed(monkeypatch):
     Path("precious").write_text("kept")
     names = iter(["00" * 8, "11" * 8])
     monkeypatch.setattr(outputs.secrets, "token_hex", lambda _: next(names))
-    with whole("x.txt") as temporary:
+    with whole_file("x.txt") as temporary:
         first = temporary
     first.symlink_to("precious")
     monkeypatch.setattr(outputs.secrets, "token_hex", lambda _: "00" * 8)
     monkeypatch.setattr(outputs, "_remove", lambda leftover: None)  # as if it came after the look for leftovers
-    with pytest.raises(WriteError, match=r"x\.txt: cannot be written \(File exists\)"), whole("x.txt") as temporary:
+    with pytest.raises(WriteError, match=r"x\.txt: cannot be written \(File exists\)"), whole_file("x.txt") as temporary:
         temporary.write_text("new")
     assert Path("precious").read_text() == "kept"
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next():
-    code = "import os, signal, sys\nfrom extremal.files.outputs import whole\n"
-    code += "with whole('[x]*.txt') as t:\n    t.write_text('half')\n    os.kill(os.getpid(), signal.SIGKILL)"
+    code = "import os, signal, sys\nfrom extremal.files.outputs import whole_file\n"
+    code += "with whole_file('[x]*.txt') as t:\n    t.write_text('half')\n    os.kill(os.getpid(), signal.SIGKILL)"
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", code], check=False, env=os.environ | {"PYTHONPATH": str(SOURCE.parent)})
         assert done.returncode == -signal.SIGKILL
         assert len(os.listdir()) == 1
-    with whole("other.txt") as temporary:
+    with whole_file("other.txt") as temporary:
         temporary.write_text("")
     assert len(os.listdir()) == 2  # that of another file is left alone
-    with whole("[x]*.txt") as temporary:
+    with whole_file("[x]*.txt") as temporary:
         temporary.write_text("whole")
     assert sorted(os.listdir()) == ["[x]*.txt", "other.txt"]
 
 
 def test_who_writes_at_the_same_time_is_left_alone():
-    with whole("x.txt") as first:
+    with whole_file("x.txt") as first:
         first.write_text("first")
-        with whole("x.txt") as second:
+        with whole_file("x.txt") as second:
             assert first.exists()
             second.write_text("second")
         assert Path("x.txt").read_text() == "second"
@@ -109,23 +109,23 @@ def test_a_file_that_is_renamed_before_its_lock_is_left_alone(monkeypatch):
         return flock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    handle = outputs.locked(part)
+    handle = outputs.lock_file(part)
     assert handle is not None
     assert outputs.is_open(handle, part)
     assert not outputs.is_open(handle, Path("x"))
     assert len(calls) == 2
-    assert outputs.locked(part) is None  # held
+    assert outputs.lock_file(part) is None  # held
     os.close(handle)
 
 
 def test_names_of_any_length_and_the_rights_of_what_was_there():
     for name in ("n" * 255, "é" * 127):
-        with whole(name) as temporary:
+        with whole_file(name) as temporary:
             temporary.write_text("")
         assert Path(name).exists()
     Path("private").write_text("")
     Path("private").chmod(0o600)
-    with whole("private") as temporary:
+    with whole_file("private") as temporary:
         temporary.write_text("new")
     assert Path("private").stat().st_mode & 0o777 == 0o600
 
@@ -166,7 +166,7 @@ def test_no_space_is_an_error_that_names_the_file(monkeypatch):
     monkeypatch.setattr(outputs.os, "fsync", full)
     with (
         pytest.raises(WriteError, match=r"^x\.txt: cannot be written \(No space left on device\)$") as caught,
-        whole("x.txt") as t,
+        whole_file("x.txt") as t,
     ):
         t.write_text("new")
     assert caught.value.errno == 28

@@ -250,7 +250,7 @@ def test_the_mean_over_every_batch(replace, kind, b):
     sums, wrong = [], np.linspace(1, 2, DIM)  # an estimate that is off, and a table from another point
     for idx in batches:
         s = sarah.update(f, 0, A, B, (), SimpleNamespace(g=wrong, exact=False), Fixed(idx)).g
-        state = SimpleNamespace(g=wrong, exact=False, table=tables.Table.at(f, A + B))
+        state = SimpleNamespace(g=wrong, exact=False, table=tables.DerivativeTable.at(f, A + B))
         sums.append((s, saga.update(f, 0, A, B, (), state, Fixed(idx)).g))
     means = np.mean(sums, axis=0)
     np.testing.assert_allclose(means[0], wrong + f.grad(B) - f.grad(A), atol=1e-13)

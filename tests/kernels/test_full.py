@@ -79,7 +79,7 @@ def test_a_pass_is_what_numpy_says(loss, dtype, index, of_x, threads):
 @pytest.mark.parametrize("kind", ["csr", "dense"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_number_of_threads_changes_no_bit(kind, dtype, threads, monkeypatch):
-    monkeypatch.setattr(linear, "BLOCK", 200)
+    monkeypatch.setattr(linear, "BLOCK_NUMBERS", 200)
     A = matrix(dtype=dtype)
     f, x = ex.LinearModel(ex.Logistic(), A if kind == "csr" else A.toarray(), targets(ex.Logistic())), np.linspace(-1, 1, D)
     found = []
@@ -139,8 +139,8 @@ def test_many_features_are_read_in_long_blocks(monkeypatch):
     f, x = ex.LinearModel(ex.Logistic(), matrix(), targets(ex.Logistic())), np.linspace(-1, 1, D)
     one = f.value_and_grad(x)
     for near, block in ((D, 7), (D - 1, 7), (D, 1)):
-        monkeypatch.setattr(full, "NEAR", near)
-        monkeypatch.setattr(full, "BLOCK", block)
+        monkeypatch.setattr(full, "CACHED_FEATURES", near)
+        monkeypatch.setattr(full, "CACHED_ROWS", block)
         value, g = f.value_and_grad(x)
         assert value == pytest.approx(one[0], rel=1e-14)
         np.testing.assert_allclose(g, one[1], atol=1e-15)
@@ -162,7 +162,7 @@ class Mine:
 @pytest.mark.parametrize("chunk", [7, N, 10**6])
 def test_a_loss_of_the_users_own(kind, chunk, monkeypatch):
     monkeypatch.setattr(linear, "CHUNK", chunk)
-    monkeypatch.setattr(linear, "BLOCK", 10 * chunk)
+    monkeypatch.setattr(linear, "BLOCK_NUMBERS", 10 * chunk)
     A, y = matrix(), targets(ex.Squared())
     mine, ours = (ex.LinearModel(loss, A if kind == "csr" else A.toarray(), y) for loss in (Mine(), ex.Squared()))
     x = np.linspace(-1, 1, D)
@@ -174,7 +174,7 @@ def test_a_loss_of_the_users_own(kind, chunk, monkeypatch):
 
 
 def test_a_users_loss_is_not_called_from_threads(threads, monkeypatch):
-    monkeypatch.setattr(linear, "BLOCK", 200)
+    monkeypatch.setattr(linear, "BLOCK_NUMBERS", 200)
     monkeypatch.setattr(parts, "ThreadPoolExecutor", None)
     threads(2)
     f = ex.LinearModel(Mine(), matrix().toarray(), targets(ex.Squared()))

@@ -407,9 +407,9 @@ KNOWN = {("a8a", 20): 0.330905181, ("w8a", 20): 0.227847852, ("mushrooms", 20): 
 
 @cache
 def real_problem(name: str, loss: str = "Logistic") -> ex.LinearModel:
-    from extremal.files.tables import load
+    from extremal.files.tables import load_table
 
-    A, y = load(next(p for p in (Path(str(FOLDER)) / (name + end) for end in ("", ".xz", ".bz2", ".gz")) if p.exists()))
+    A, y = load_table(next(p for p in (Path(str(FOLDER)) / (name + end) for end in ("", ".xz", ".bz2", ".gz")) if p.exists()))
     low, high = getattr(ex, loss)().labels
     return ex.LinearModel(getattr(ex, loss)(), A, np.where(y == y.max(), high, low))
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from test_newton import problem
 
 import extremal as ex
-from extremal.run.paths import ahead, inside
+from extremal.run.paths import ahead, moved_inside
 
 RNG = np.random.default_rng(0)
 
@@ -173,8 +173,8 @@ def test_what_paths_refuse():
 def test_inside_and_ahead():
     C = ex.L1Ball(1.0).on(2)
     x = np.array([0.2, 0.3])
-    assert inside(C, x) is x
-    near = inside(C, np.array([2.0, 0.0]))
+    assert moved_inside(C, x) is x
+    near = moved_inside(C, np.array([2.0, 0.0]))
     assert C.contains(near)
     assert near[0] > 0.999
 

@@ -187,7 +187,7 @@ def mean_over_every_batch(gradient, f, state, b, replace):
 def test_the_mean_over_every_batch(replace, kind, b):
     """The unbiased ones give grad f(x); the others what their formula says, from an estimate that is off."""
     f, off, phase = few(kind), np.linspace(1, 2, DIM), Phase(0, 1, 9)
-    table = lambda: SimpleNamespace(g=off, table=tables.Table.at(f, W))  # noqa: E731
+    table = lambda: SimpleNamespace(g=off, table=tables.DerivativeTable.at(f, W))  # noqa: E731
     plain = lambda: SimpleNamespace(g=off, phase=phase, w=W, gw=f.grad(W))  # noqa: E731
     here, there, rho = f.grad(B), f.grad(A), 0.3
     law, share = laws.PowerLaw(rho, 1, 0), (1 - 0.8**b if replace else b / 5)  # how often a row is in the batch
@@ -218,7 +218,7 @@ def test_momentum_decays_the_whole_vector_and_copts_variant_the_drawn_entries_on
     off = f.grad(W)
     g = gradients.Momentum(2, law).update(f, 0, A, B, (), SimpleNamespace(g=off), Fixed(idx)).g
     np.testing.assert_allclose(g, (1 - rho) * off + rho * f.combine(f.derivs(B, idx), idx), atol=1e-15)
-    table = tables.Table.at(f, W)
+    table = tables.DerivativeTable.at(f, W)
     before = table.c.copy()
     gradients.Sag(2, law).update(f, 0, A, B, (), SimpleNamespace(g=off, table=table), Fixed(idx))
     np.testing.assert_allclose(table.c, before + rho * drawn * (f.derivs(B) - before), atol=1e-15)

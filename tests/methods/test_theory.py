@@ -16,7 +16,7 @@ import pytest
 
 import extremal as ex
 from extremal.gradients.sarah import SarahEstimate
-from extremal.gradients.table import Table, TableEstimate
+from extremal.gradients.table import DerivativeTable, TableEstimate
 
 
 class Given:
@@ -105,7 +105,7 @@ def test_sarah_in_expectation(kind, n, d, replace):
 def saga_sarah_results(tiny, b, replace, lam, x, x_new, g, c):
     """g and table after each batch."""
     for rows in every_batch(tiny.f.n, b, replace):
-        state = TableEstimate(g, False, Table(tiny.f, c.copy(), tiny.table(c).mean(axis=0)))
+        state = TableEstimate(g, False, DerivativeTable(tiny.f, c.copy(), tiny.table(c).mean(axis=0)))
         new = ex.gradients.SagaSarah(b, lam, replace=replace).update(tiny.f, 0, x, x_new, (), state, Given(rows))
         yield new.g, tiny.table(new.table.c), new.table.mean
 

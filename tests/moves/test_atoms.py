@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.moves.corrective import minimise, project
-from extremal.points.stacks import Factors, FewVertices, Mixed, Rows, stack
+from extremal.points.stacks import Factors, FewVertices, Mixed, RowStack, stack
 from extremal.run.counted_set import CountedSet
 
 RNG = np.random.default_rng(0)
@@ -69,10 +69,10 @@ def kinds(shape=(4, 3)):
     dense = [ex.points.DenseVertex(rng.standard_normal(shape)) for _ in range(3)]
     low = [ex.points.RankOne(rng.standard_normal(4), rng.standard_normal(3)) for _ in range(3)]
     mixed = [few[0], dense[0], low[0], ex.points.LowRank(rng.standard_normal((4, 2)), rng.standard_normal((3, 2)))]
-    return {FewVertices: few, Rows: dense, Factors: low, Mixed: mixed}
+    return {FewVertices: few, RowStack: dense, Factors: low, Mixed: mixed}
 
 
-@pytest.mark.parametrize("kind", [FewVertices, Rows, Factors, Mixed])
+@pytest.mark.parametrize("kind", [FewVertices, RowStack, Factors, Mixed])
 def test_stacks_equal_their_vertices_one_by_one(kind):
     vertices = kinds()[kind]
     g, w = RNG.standard_normal((4, 3)), RNG.random(len(vertices))
@@ -86,7 +86,7 @@ def test_stacks_equal_their_vertices_one_by_one(kind):
         np.testing.assert_allclose(s.sum(w), sum(x * v.to_array() for x, v in zip(w, vertices, strict=True)), rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [FewVertices, Rows, Factors, Mixed])
+@pytest.mark.parametrize("kind", [FewVertices, RowStack, Factors, Mixed])
 def test_stacks_that_grow_apart_do_not_share_their_ends(kind):
     a, b, c = kinds()[kind][:3]
     root = stack((a,)).add(b)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.points.active import rebuild
+from extremal.points.active import rebuilt
 
 E3 = [ex.points.Coordinate(j, 1.0, (3,)) for j in range(3)]
 
@@ -101,7 +101,7 @@ def test_atoms_of_rank_one_are_points_in_factors():
         [ex.points.RankOne(rng.standard_normal(3), rng.standard_normal(2)) for _ in range(4)], [0.1, 0.2, 0.3, 0.4]
     )
     truth = sum(w * v.to_array() for w, v in zip(atoms.weights, atoms.vertices, strict=True))
-    for X in (rebuild(ex.points.FactoredMatrix.zeros((3, 2)), atoms), atoms.point):
+    for X in (rebuilt(ex.points.FactoredMatrix.zeros((3, 2)), atoms), atoms.point):
         assert isinstance(X, ex.points.FactoredMatrix)
         np.testing.assert_allclose(np.asarray(X), truth, rtol=1e-12)
 

@@ -9,7 +9,7 @@ import pytest
 
 import extremal as ex
 from extremal import InputError, NuclearBall
-from extremal.moves.low_rank.factors import Decomposition, FactorProblem, descend
+from extremal.moves.low_rank.factors import Decomposition, FactorProblem, descend_factors
 from extremal.points import FactoredMatrix
 from extremal.sets.spectral.leading import ritz
 
@@ -276,12 +276,12 @@ def test_descent_over_the_factors_stays_in_the_ball():
     f, size = completion()
     problem = FactorProblem(f, 0.3 * size, FactoredMatrix.zeros(f.shape))
     start = problem.move(problem.at(np.random.default_rng(0).standard_normal(70 * 4)), np.zeros(280), 0.0)
-    place, ended = descend(problem, start, 0.1, 1e-6, 500)
+    place, ended = descend_factors(problem, start, 0.1, 1e-6, 500)
     assert not ended
     assert place.tight
     assert np.linalg.norm(place.slope) <= 1e-6 * np.linalg.norm(start.slope)
     assert np.vdot(place.pair, place.pair) <= 0.6 * size * (1 + 1e-12)
-    assert descend(problem, start, 0.1, 1e-6, 3)[1]
+    assert descend_factors(problem, start, 0.1, 1e-6, 3)[1]
 
 
 def test_ritz_pairs_of_small_matrices_are_exact():

@@ -16,7 +16,7 @@ from extremal.kernels.terms import line, terms
 from extremal.losses.margin import compiled
 from extremal.moves.newton import model, search, spikes
 from extremal.moves.newton.search import armijo
-from extremal.moves.newton.spikes import coordinates, least
+from extremal.moves.newton.spikes import coordinates, least_products
 from extremal.objectives import hessians
 from extremal.objectives.on_columns import has_slices, sliced
 from extremal.quadratic import simplex
@@ -247,8 +247,8 @@ def test_coordinates_are_those_in_use_and_the_best_others():
 
 def test_least_is_the_best_vertex_at_each_coordinate():
     g = np.array([1.0, -2.0, 0.0])
-    np.testing.assert_array_equal(least(Spikes(-3.0, 3.0, True), g), [-3.0, -6.0, 0.0])
-    np.testing.assert_array_equal(least(Spikes(0.0, 3.0, False), g), [3.0, -6.0, 0.0])
+    np.testing.assert_array_equal(least_products(Spikes(-3.0, 3.0, True), g), [-3.0, -6.0, 0.0])
+    np.testing.assert_array_equal(least_products(Spikes(0.0, 3.0, False), g), [3.0, -6.0, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_spikes_are_the_vertices(C):
     rng, spikes = np.random.default_rng(0), C.spikes()
     for _ in range(20):
         g = rng.standard_normal(12)
-        found = min(least(spikes, g).min(), 0.0 if isinstance(C, ex.UnitSimplex) else np.inf)
+        found = min(least_products(spikes, g).min(), 0.0 if isinstance(C, ex.UnitSimplex) else np.inf)
         assert C.lmo(g).dot(g) == pytest.approx(found, rel=1e-14)
     assert C.on(12).contains(np.zeros(12)) == spikes.origin
     assert ex.L1Ball(1.0, centre=np.ones(3)).spikes() is None
@@ -369,8 +369,8 @@ def test_a_sample_counts_its_rows():
 def test_every_product_with_a_hessian_counts(monkeypatch):
     f, asked = problem(ex.Logistic(), n=12_000, sparse=True), []
     monkeypatch.setattr("extremal.objectives.column_blocks.RowBlock.formed", False)
-    matmul = hessians.Products.__matmul__
-    monkeypatch.setattr(hessians.Products, "__matmul__", lambda self, u: asked.append(1) or matmul(self, u))
+    matmul = hessians.HessianProducts.__matmul__
+    monkeypatch.setattr(hessians.HessianProducts, "__matmul__", lambda self, u: asked.append(1) or matmul(self, u))
     r = ex.minimize(f, ex.L1Ball(1.0), ex.NewtonFW(parts=1), tol=1e-8)
     assert r.converged
     assert len(asked) > 5

@@ -73,9 +73,9 @@ def test_the_kernel_is_its_python_text():
     V = rng(1).standard_normal((12, 5))
     g, centre, beta = rng(2).standard_normal(5), rng(3).dirichlet(np.ones(12)), 3.0
     gram, first = V @ V.T, V @ g
-    plain = getattr(pairwise.settle, "py_func", pairwise.settle)
+    plain = getattr(pairwise.settle_pairs, "py_func", pairwise.settle_pairs)
     found = []
-    for kernel in (pairwise.settle, plain):
+    for kernel in (pairwise.settle_pairs, plain):
         w, slopes = centre.copy(), first.copy()
         steps = kernel(gram, centre, first, beta, 0.0, 1e-10, 100_000, w, slopes)
         assert 0 < steps < 100_000

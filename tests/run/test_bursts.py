@@ -181,7 +181,7 @@ def test_loose_bounds_and_ties_still_give_the_first_of_the_largest(kind, d):
         G[at, 1] = rng.choice([-1.0, 0.0, 1.0], size=12) if two else 0.0
         blocks = np.empty(-(-d // 64))
         groups = np.empty(-(-len(blocks) // 64))
-        oracles.rebuild(kind, G, two, 1.0, w, blocks, groups)
+        oracles.rebuild_index(kind, G, two, 1.0, w, blocks, groups)
         blocks += rng.choice([0.0, 1.0, 5.0], size=len(blocks), p=[0.98, 0.01, 0.01] if seed % 2 else [0.5, 0.25, 0.25])
         for Q in range(len(groups)):
             groups[Q] = blocks[64 * Q : 64 * Q + 64].max() + rng.choice([0.0, 3.0])
@@ -195,7 +195,7 @@ def test_bounds_stay_above_negative_scores_when_v_is_rescaled():
     G = np.zeros((200, 2))
     G[:, 0] = 1.0 + np.arange(200) % 7
     blocks, groups = np.empty(4), np.empty(1)
-    oracles.rebuild(codes.LEAST, G, False, 1.0, np.zeros(1), blocks, groups)
+    oracles.rebuild_index(codes.LEAST, G, False, 1.0, np.zeros(1), blocks, groups)
     rescale(G, False, 1e-17, blocks, groups)
     assert (blocks >= -1e-17).all()
     assert (groups >= -1e-17).all()

@@ -10,16 +10,16 @@ from by_products import TOL, ByProducts, orthonormal, with_values
 import extremal as ex
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.sets.spectral import leading
-from extremal.sets.spectral.lanczos import singular, smallest
+from extremal.sets.spectral.lanczos import leading_singular, smallest
 from extremal.sets.spectral.nuclear import NuclearBall
-from extremal.sets.spectral.operators import Products
+from extremal.sets.spectral.operators import SpectralProducts
 from extremal.sets.spectral.symmetric import Fantope, Spectrahedron
 
 
 @pytest.fixture
 def always(monkeypatch):
     """Lanczos' method for small matrices too."""
-    monkeypatch.setattr(leading, "EXACT", 0)
+    monkeypatch.setattr(leading, "DENSE_SIDE", 0)
 
 
 def matrices():
@@ -51,7 +51,7 @@ MATRICES = pytest.mark.parametrize("G", [pytest.param(G, id=name) for name, G in
 @pytest.mark.usefixtures("always")
 def test_triples_are_those_of_a_dense_decomposition(G):
     top = np.linalg.svd(G, compute_uv=False)[0]
-    found = singular(Products(G), None, TOL)
+    found = leading_singular(SpectralProducts(G), None, TOL)
     assert found.sigma <= top * (1 + 1e-12)
     assert top <= found.upper <= found.sigma * (1 + 1.01 * TOL)
     assert [np.linalg.norm(found.left), np.linalg.norm(found.right)] == pytest.approx([1, 1], abs=1e-12)
@@ -62,13 +62,13 @@ def test_triples_are_those_of_a_dense_decomposition(G):
 @MATRICES
 def test_both_ways_give_one_answer(G, monkeypatch):
     dense = NuclearBall(2.0).lmo(G)
-    monkeypatch.setattr(leading, "EXACT", 0)
+    monkeypatch.setattr(leading, "DENSE_SIDE", 0)
     assert NuclearBall(2.0, tol=1e-10).lmo(G).dot(G) == pytest.approx(dense.dot(G), rel=1e-10)
 
 
 def test_large_matrices_go_to_lanczos_on_their_own():
     G = np.random.default_rng(0).standard_normal((300, 250))
-    found = singular(Products(G), None, TOL)
+    found = leading_singular(SpectralProducts(G), None, TOL)
     assert leading.BASIS < found.steps < 250
     assert found.sigma * (1 + 1e-12) >= np.linalg.svd(G, compute_uv=False)[0] * (1 - TOL)
 
@@ -87,14 +87,14 @@ def test_matrices_in_other_forms(kind):
 @pytest.mark.usefixtures("always")
 def test_entries_that_are_stored_in_parts(monkeypatch):
     """|G|^2 is not the sum of squares of what is stored, and the bound of an answer that is cut short must not lean on that."""
-    monkeypatch.setattr(leading, "LIMIT", 2)
+    monkeypatch.setattr(leading, "BLOCK_STEPS", 2)
     G = np.random.default_rng(0).standard_normal((50, 60))
     rows, cols = np.repeat(np.indices(G.shape).reshape(2, -1), 10, axis=1)
     parts = sp.coo_array((np.repeat(G.ravel() / 10, 10), (rows, cols)), G.shape)
     top = np.linalg.svd(G, compute_uv=False)[0]
     assert parts.toarray() == pytest.approx(G)
-    assert singular(Products(parts), None, TOL).upper >= top
-    assert singular(Products(parts.tocsr()), None, TOL).upper >= top
+    assert leading_singular(SpectralProducts(parts), None, TOL).upper >= top
+    assert leading_singular(SpectralProducts(parts.tocsr()), None, TOL).upper >= top
 
 
 @pytest.mark.usefixtures("always")
@@ -174,7 +174,7 @@ def test_no_bound_is_below_the_largest_singular_value(apart, warm):
         values = np.r_[1.0, 1 - apart, 0.5 * np.sqrt(rng.random(98))]
         G, u, v = with_values(rng, values, 100, 100)
         near = RankOne(u[:, 1], v[:, 1]) if warm else None
-        found = singular(Products(ByProducts(G)), near, TOL)
+        found = leading_singular(SpectralProducts(ByProducts(G)), near, TOL)
         assert found.sigma <= 1 + 1e-12
         assert 1 - 1e-12 <= found.upper <= found.sigma * (1 + 1.01 * TOL)
 
@@ -185,7 +185,7 @@ def test_bounds_hold_across_restarts(monkeypatch):
     monkeypatch.setattr(leading, "BASIS", 10)
     for _ in range(20):
         values = np.r_[1.0, 1 - 10.0 ** rng.uniform(-6, -2), 0.99 * np.sqrt(rng.random(118))]
-        found = singular(Products(ByProducts(with_values(rng, values, 120, 120)[0])), None, TOL)
+        found = leading_singular(SpectralProducts(ByProducts(with_values(rng, values, 120, 120)[0])), None, TOL)
         assert found.steps > 20
         assert 1 - 1e-12 <= found.upper <= found.sigma * (1 + 1.01 * TOL)
 
@@ -193,13 +193,13 @@ def test_bounds_hold_across_restarts(monkeypatch):
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("limit", [2, 5, 12])
 def test_answers_that_were_cut_short_have_a_wide_bound(limit, monkeypatch):
-    monkeypatch.setattr(leading, "LIMIT", limit)
+    monkeypatch.setattr(leading, "BLOCK_STEPS", limit)
     rng = np.random.default_rng(3)
     for _ in range(20):
         G = rng.standard_normal((90, 80))
         top = np.linalg.svd(G, compute_uv=False)[0]
         for form in (np.asarray, ByProducts):
-            found = singular(Products(form(G)), None, TOL)
+            found = leading_singular(SpectralProducts(form(G)), None, TOL)
             assert found.sigma < top < found.upper
             assert found.steps == limit
         assert found.upper > 1.001 * found.sigma
@@ -210,7 +210,7 @@ def test_few_directions_that_carry_all_are_proof():
     """With |G| known the bound is far below what was asked for, and does not hang on the start."""
     G, u, v = with_values(np.random.default_rng(0), np.array([3.0, 2.0, 1.0]), 80, 70)
     near = RankOne(u[:, 1], v[:, 1])
-    assert singular(Products(G), near, 1e-3).upper == pytest.approx(3, rel=1e-9)
+    assert leading_singular(SpectralProducts(G), near, 1e-3).upper == pytest.approx(3, rel=1e-9)
 
 
 @pytest.mark.usefixtures("always")
@@ -259,7 +259,7 @@ SYMMETRIC = pytest.mark.parametrize("G", [pytest.param(G, id=name) for name, G i
 def test_smallest_eigenvalues_are_those_of_a_dense_decomposition(G, k, form):
     values = np.linalg.eigvalsh((G + G.T) / 2)
     size, least = np.abs(values).max(), values[:k].sum()
-    found = smallest(Products(form(G)), k, None, TOL)
+    found = smallest(SpectralProducts(form(G)), k, None, TOL)
     X = found.vectors
     np.testing.assert_allclose(X.T @ X, np.eye(k), atol=1e-12)
     np.testing.assert_allclose(found.values, values[:k], atol=1e-6 * size + 1e-14)
@@ -276,7 +276,7 @@ def test_symmetric_bounds_hold_for_values_that_are_hard_to_tell_apart(warm):
             q = orthonormal(rng, 100)
             values = np.sort(np.r_[-1.0, -1 + apart, -0.5, -0.5 + apart, rng.uniform(-0.4, 0.9, 96)])
             near = (RankOne(q[:, 1], q[:, 1]) if k == 1 else LowRank(q[:, 3:6], q[:, 3:6])) if warm else None
-            found = smallest(Products((q * values) @ q.T), k, near, TOL)
+            found = smallest(SpectralProducts((q * values) @ q.T), k, near, TOL)
             assert found.low <= values[:k].sum() + 1e-13
             assert found.low >= values[:k].sum() - 1.01 * k * TOL
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.points.blocks import Blocks, joined, parted
+from extremal.points.blocks import Blocks, joined_blocks, parted
 from extremal.points.composed import Combination
 from extremal.points.low_rank import RankOne
 from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
@@ -56,7 +56,7 @@ def test_blocks_are_looked_up_by_their_parts():
 
 def test_sparse_parts_become_one_sparse_vertex():
     parts = (Coordinate(2, -1.5, (3,)), SparseVertex(np.array([0, 3]), np.array([1.0, 4.0]), (2, 2)), Coordinate(0, 0.5, (1,)))
-    v = joined(parts, [np.zeros(p.shape) for p in parts], (8,))
+    v = joined_blocks(parts, [np.zeros(p.shape) for p in parts], (8,))
     assert isinstance(v, SparseVertex)
     np.testing.assert_array_equal(v.indices, [2, 3, 6, 7])
     np.testing.assert_array_equal(v.values, [-1.5, 1.0, 4.0, 0.5])
@@ -124,8 +124,8 @@ def test_only_products_that_say_so_know_their_faces():
 def test_blocks_that_stay_do_not_shorten_a_step():
     C = FacedProduct(ex.Simplex(shape=2), ex.Simplex(shape=2))
     x = np.array([0.1, 0.9, 0.3, 0.7])
-    s = joined([Coordinate(0, 1.0, (2,)), Coordinate(0, 1.0, (2,))], [], (4,))
-    a = joined([Coordinate(0, 1.0, (2,)), Coordinate(1, 1.0, (2,))], [], (4,))
+    s = joined_blocks([Coordinate(0, 1.0, (2,)), Coordinate(0, 1.0, (2,))], [], (4,))
+    a = joined_blocks([Coordinate(0, 1.0, (2,)), Coordinate(1, 1.0, (2,))], [], (4,))
     assert C.max_step(x, s, a) == pytest.approx(0.7)
     assert C.max_step(x, a, a) == 1.0
 

@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import extremal as ex
 from extremal.sklearn import SimplexRegression, StackingWeights
 from extremal.sklearn.simplex import rows as rows_module
-from extremal.sklearn.simplex.mixture_loss import FLOOR, MixtureLogLoss
+from extremal.sklearn.simplex.mixture_loss import LEAST_PROBABILITY, MixtureLogLoss
 
 SOLVERS = ("active_set", "newton")
 MODELS = [("ridge", Ridge()), ("linear", LinearRegression())]
@@ -150,7 +150,7 @@ def test_products_of_columns_do_as_well_as_a_factorisation(monkeypatch, level, d
     X, Y = problem(2000, 30, targets=3, level=level)
     X, s = X.astype(dtype), np.arange(2000) % 3 if weighted else None
     exact = SimplexRegression(sum=kind, fit_intercept=True, tol=1e-5).fit(X.astype(np.float64), Y, s)
-    monkeypatch.setattr(rows_module, "SMALL", 0)
+    monkeypatch.setattr(rows_module, "SMALL_QR", 0)
     model = SimplexRegression(sum=kind, fit_intercept=True, solver="active_set", tol=1e-5).fit(X, Y, s)
     np.testing.assert_allclose(model.objectives_, exact.objectives_, rtol=2e-5)
     assert model.status_ == "tol"
@@ -170,8 +170,8 @@ def test_X_is_neither_changed_nor_copied(monkeypatch):
     X = np.ascontiguousarray(X, np.float32)
     X.flags.writeable = False
     seen = []
-    old = rows_module.Rows.model
-    monkeypatch.setattr(rows_module.Rows, "model", lambda self, t: seen.append(self.X) or old(self, t))
+    old = rows_module.SimplexRows.model
+    monkeypatch.setattr(rows_module.SimplexRows, "model", lambda self, t: seen.append(self.X) or old(self, t))
     SimplexRegression(solver="newton").fit(X, y.astype(np.float32))
     assert np.shares_memory(seen[0], X)
     assert np.shares_memory(ex.LinearModel(ex.Squared(), seen[0], y).data._A, X)
@@ -379,7 +379,7 @@ def test_the_log_loss_of_a_mixture_is_smooth():
     second = (loss.deriv(z + h, y) - loss.deriv(z - h, y)) / (2 * h)
     away = z != 1e-2  # there the third derivative jumps
     np.testing.assert_allclose(loss.second(z, y)[away], second[away], rtol=1e-4)
-    np.testing.assert_allclose(MixtureLogLoss().value(np.array([FLOOR, 0.3]), y), -np.log([FLOOR, 0.3]))
+    np.testing.assert_allclose(MixtureLogLoss().value(np.array([LEAST_PROBABILITY, 0.3]), y), -np.log([LEAST_PROBABILITY, 0.3]))
 
 
 @pytest.mark.parametrize(

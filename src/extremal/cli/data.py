@@ -36,9 +36,9 @@ def list_(as_json: AsJson = False) -> None:
     _table(list(rows[0]), [[*map(str, (r["name"], r["rows"], r["features"], r["found"] or "not here", r["note"]))] for r in rows])
 
 
-@data_app.command()
+@data_app.command("fetch")
 @one_line()
-def fetch(
+def fetch_command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="See: extremal data list.")],
     mirror: Annotated[str, typer.Option(metavar="URL", help="A directory with the files of LIBSVM.")] = datasets.PUBLIC,
 ) -> None:
@@ -53,9 +53,9 @@ def fetch(
         typer.echo(f"{name}: downloaded to {fetch_shown(name, mirror)}")
 
 
-@data_app.command()
+@data_app.command("table2")
 @one_line()
-def table2(as_json: AsJson = False) -> None:
+def table2_command(as_json: AsJson = False) -> None:
     """Print the paper's Table 2, measured on the data sets that are here."""
     rows = datasets.table2()
     if as_json:

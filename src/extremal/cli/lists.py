@@ -9,7 +9,7 @@ import typer
 from extremal import checks
 from extremal.cli.common import AsJson, listing, one_line
 from extremal.files.outputs import terminal, to_json
-from extremal.losses.named import FORMS
+from extremal.losses.named import LOSS_FORMS
 from extremal.methods.names import METHODS
 from extremal.sets.parse import SETS, named
 
@@ -47,7 +47,9 @@ def sets(as_json: AsJson = False) -> None:
 
 def losses(as_json: AsJson = False) -> None:
     """List the losses and the targets they take."""
-    listing(("name", "written", "summary"), [(name, form, _first_line(kind)) for name, (form, _, kind) in FORMS.items()], as_json)
+    listing(
+        ("name", "written", "summary"), [(name, form, _first_line(kind)) for name, (form, _, kind) in LOSS_FORMS.items()], as_json
+    )
 
 
 def _first_line(documented: type) -> str:

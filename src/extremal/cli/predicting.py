@@ -12,7 +12,7 @@ import typer
 
 from extremal.cli.common import AsJson, one_line
 from extremal.files.models import load_model
-from extremal.files.outputs import cells, check_out, to_json, whole
+from extremal.files.outputs import cells, check_out, to_json, whole_file
 from extremal.files.tables import read_features
 
 
@@ -40,7 +40,7 @@ def predict(
     if out is None:
         sys.stdout.write(text)
         return
-    with whole(out) as temporary:
+    with whole_file(out) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
 
 

@@ -18,7 +18,7 @@ from extremal.cli.common import AsJson, lines, one_line
 from extremal.cli.progress import progress
 from extremal.files.models import Model, save_model
 from extremal.files.outputs import check_out, printable, terminal, to_json
-from extremal.files.tables import Table, read
+from extremal.files.tables import Table, read_table
 from extremal.losses.base import Loss
 from extremal.losses.multi import Multinomial
 from extremal.losses.named import named_loss
@@ -28,7 +28,7 @@ from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.reach import reaches, told_apart
 from extremal.run.front import minimize
-from extremal.run.paths import inside
+from extremal.run.paths import moved_inside
 from extremal.run.result import Result, Status
 from extremal.sets.base import ConvexSet
 from extremal.sets.words.read import Reading, read_constraint
@@ -105,7 +105,7 @@ def _read(file: Path, target: str | None, quiet: bool) -> Table:
 
     said = Text(printable(f"reading {file}"))
     with nullcontext() if quiet else terminal(stderr=True).status(said):  # shows on terminals only
-        table = read(file, target)
+        table = read_table(file, target)
     if VECTORS * 8 * table.A.shape[1] > (free_memory() or math.inf):
         raise InputError(f"{file}: {table.A.shape[1]} features are more than the memory can hold coefficients for")
     return table
@@ -163,7 +163,7 @@ def _minimum(f: LinearModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]
     C, result, start = None, None, np.zeros(f.shape, f.dtype)
     for reach in reaches(f):
         C = plan.set(reach)
-        result = minimize(f, C, chosen, x0=inside(C, start), **kept)
+        result = minimize(f, C, chosen, x0=moved_inside(C, start), **kept)
         if told_apart(f, result.value, kept["atol"]):
             break
         start = np.asarray(result.x)

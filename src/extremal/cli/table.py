@@ -15,7 +15,7 @@ from extremal.files.outputs import terminal
 from extremal.methods.base import Card
 from extremal.methods.names import METHODS
 
-COLUMNS = (
+TABLE_COLUMNS = (
     "method", "convex SFO", "convex LMO", "non-convex SFO", "non-convex LMO", "full gradients", "big batches", "needs",
     "memory", "source",
 )  # fmt: skip
@@ -38,18 +38,18 @@ def _row(name: str, card: Card) -> dict[str, Any]:
     known = (name, *convex, *other, card.full_gradients, card.big_batches, list(card.needs), card.memory, card.source)
     more = {"summary": card.summary, "note": card.note, "correction": card.correction}
     smallest = {} if card.smallest is None else {"b = 1": _row(f"{name}, b = 1", card.smallest)}
-    return dict(zip(COLUMNS, known, strict=True)) | more | smallest
+    return dict(zip(TABLE_COLUMNS, known, strict=True)) | more | smallest
 
 
 def table() -> Group:
     """Table 1 of the paper from the code's own metadata; a star marks what we correct or remark, with the reason below."""
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in COLUMNS:
+    for column in TABLE_COLUMNS:
         shown.add_column(column, no_wrap=True)
     rows = [line for known in map(row, METHODS) for line in (known, known.get("b = 1")) if line is not None]
     for known in rows:
         star = " *" if known["correction"] else ""
-        shown.add_row(*(_cell(known[column]) + (star if column == "method" else "") for column in COLUMNS))
+        shown.add_row(*(_cell(known[column]) + (star if column == "method" else "") for column in TABLE_COLUMNS))
     head = Text(
         "O(...) to accuracy eps. SFO: component gradients, LMO: linear minimisations, ~: up to logarithms, -: no guarantee."
     )
@@ -70,7 +70,7 @@ def show_card(console: Console, name: str) -> None:
     console.print(Text(f"{name}: {make.__name__}", style="bold"), soft_wrap=True)
     console.print(Text(inspect.cleandoc(make.__doc__ or "").split("\nExamples\n")[0].rstrip()), soft_wrap=True)
     console.print()
-    for column in (*COLUMNS[1:], "note", "correction"):
+    for column in (*TABLE_COLUMNS[1:], "note", "correction"):
         if known[column] not in ("", []):
             console.print(Text.assemble((f"{column:<16}", "bold"), _cell(known[column])), soft_wrap=True)
     defaults = ", ".join(f"{field.name}={field.default!r}" for field in dataclasses.fields(make))

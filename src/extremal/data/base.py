@@ -36,7 +36,7 @@ class Data(Protocol):
     def ready(self, *outputs: int) -> None: ...  # compile what products with some rows need, so that no run's clock pays for it
 
 
-class Products(ABC):
+class DataProducts(ABC):
     """Products with vertices, from products with arrays and from single columns."""
 
     @property

@@ -11,12 +11,12 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.data.base import Products, checked
+from extremal.data.base import DataProducts, checked
 from extremal.kernels.views import locked
 from extremal.support.lazy import imported
 
 
-class CSR(Products):
+class CSR(DataProducts):
     """Rows in a scipy sparse matrix (any sparse format is converted to CSR once, valid CSR is not copied).
 
     Products are compiled loops: over all rows, on all cores if the data are large and with sums in float64, or over the
@@ -78,7 +78,7 @@ class CSR(Products):
             return self._A @ x if x.dtype == self.dtype else np.stack([self.dot(column) for column in x.T], axis=1)
         out = np.empty((len(idx), *x.shape[1:]), np.result_type(self.dtype, x.dtype))
         if x.ndim == 1:
-            self._rows.dot(*self._entries, x, idx, out)
+            self._rows.rows_dot(*self._entries, x, idx, out)
         else:
             self._rows.dot_matrix(*self._entries, np.ascontiguousarray(x), idx, out)
         return out
@@ -91,7 +91,7 @@ class CSR(Products):
             return self._A.T @ c if c.dtype == self.dtype else np.stack([self.tdot(column) for column in c.T], axis=1)
         out = np.zeros((self.shape[1], *c.shape[1:]), np.result_type(self.dtype, c.dtype))
         if c.ndim == 1:
-            self._rows.tdot(*self._entries, c, idx, out)
+            self._rows.rows_tdot(*self._entries, c, idx, out)
         else:
             self._rows.tdot_matrix(*self._entries, np.ascontiguousarray(c), idx, out)
         return out
@@ -120,7 +120,7 @@ class CSR(Products):
 
     def take(self, order: np.ndarray) -> CSR:
         """A copy with the rows in the order given."""
-        new, (indptr, indices, data) = copy.copy(self), self._full.take(self._entries, order)
+        new, (indptr, indices, data) = copy.copy(self), self._full.rows_in_order(self._entries, order)
         new._A = type(self._A)((data, indices, indptr), shape=(len(order), self.shape[1]))
         return new
 
@@ -130,7 +130,7 @@ class CSR(Products):
         for none in (np.empty(0, np.int64), locked(np.empty(0, np.int64))):
             self.tdot(self.dot(x, none), none)
             self._column(0, none)
-        self._full.ready(self._entries)
+        self._full.compile_full(self._entries)
 
     @cached_property
     def _entries(self) -> tuple[np.ndarray, ...]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.data.base import Products, checked
+from extremal.data.base import DataProducts, checked
 
 
-class Dense(Products):
+class Dense(DataProducts):
     """Rows in a dense array.
 
     Products with some rows gather those rows first: O(b d) time and memory for b rows.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.composed import Combination
-from extremal.points.entries_gradient import Observed, Positions, kernels, read
+from extremal.points.entries_gradient import Observed, Positions, kernels, read_entries
 from extremal.points.factored import FactoredMatrix
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import Iterate, check_positions
@@ -74,7 +74,7 @@ class Entries:
 
     def dot(self, x: Any, idx: np.ndarray | None = None) -> np.ndarray:
         """X at the positions idx."""
-        return read(x, self.positions, idx)
+        return read_entries(x, self.positions, idx)
 
     def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
         """v at the positions idx: r products each for a vertex of rank r."""
@@ -104,24 +104,24 @@ class Entries:
         one = np.zeros(1, np.int64)
         for rank in (1, 2):  # loops for one column, and for several
             x = FactoredMatrix(*(np.zeros((side, rank), self.dtype) for side in self.positions.shape))
-            _ = read(x, self.positions.take(one)), Observed(self.positions, self.dot(x, one), one).full
+            _ = read_entries(x, self.positions.take(one)), Observed(self.positions, self.dot(x, one), one).full
         self.positions.by_rows(np.zeros(len(self.positions), self.dtype))
 
     def _vertex(self, v: Vertex, idx: np.ndarray | None) -> np.ndarray:
         if isinstance(v, DenseVertex):
-            return read(v.values, self.positions, idx)
+            return read_entries(v.values, self.positions, idx)
         if isinstance(v, Combination):
             return np.sum([c * self._vertex(u, idx) for c, u in v.terms], axis=0)
         at = self.positions if idx is None else self.positions.take(idx)
         if isinstance(v, RankOne):
             out = np.zeros(len(at), self.dtype)
-            kernels().add(v.left.astype(self.dtype, copy=False), v.right.astype(self.dtype, copy=False), at.rows, at.cols, out)
+            kernels().add_at(v.left.astype(self.dtype, copy=False), v.right.astype(self.dtype, copy=False), at.rows, at.cols, out)
             return out
         if isinstance(v, Coordinate):
             i, k = divmod(v.j, v.shape[1])
             return np.where((at.rows == i) & (at.cols == k), v.value, 0.0)
         x = FactoredMatrix(v.left, v.right) if isinstance(v, LowRank) else v.to_array()
-        return read(x, at)
+        return read_entries(x, at)
 
 
 def _check_shape(shape: object) -> tuple[int, int]:

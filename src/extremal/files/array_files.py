@@ -15,14 +15,14 @@ import scipy.sparse as sp
 
 from extremal.checks import InputError
 from extremal.files.outputs import printable
-from extremal.files.reading import damaged, decoding, limit, opened, too_large
+from extremal.files.reading import damaged, decoding, limit, opened_file, too_large
 
 MAGIC = b"\x93NUMPY"
-LONGEST = 2**16  # bytes of a header
-KINDS = "?biufcSU"
+LONGEST_HEADER = 2**16  # bytes of a header
+NUMPY_KINDS = "?biufcSU"
 FIELD = r"'{}'\s*:\s*{}\s*[,}}]"
-COLUMNS = 2**31 - 1
-LARGEST = 2**48  # of a side; another one may be 0
+MOST_COLUMNS = 2**31 - 1
+LARGEST_SIDE = 2**48  # of a side; another one may be 0
 FORMATS = dict.fromkeys(("csr", "csc", "bsr"), ("indices", "indptr")) | {"coo": ("row", "col"), "dia": ("offsets",)}
 
 
@@ -38,7 +38,7 @@ def read_npy(path: Path) -> np.ndarray:
     array([[1., 0.],
            [0., 1.]])
     """
-    with opened(path) as file:
+    with opened_file(path) as file:
         size = path.stat().st_size if path.is_file() else math.inf
         return _array(path, file, size)
 
@@ -51,7 +51,7 @@ def _array(path: Path, file: BinaryIO, size: float, name: str = "") -> np.ndarra
     if count * dtype.itemsize > size - start:
         words = f"{which}its header speaks of {count} numbers of {dtype.itemsize} bytes, and {size - start} bytes follow"
         raise damaged(path, words)
-    if len(shape) > 3 or max(shape, default=0) > LARGEST:
+    if len(shape) > 3 or max(shape, default=0) > LARGEST_SIDE:
         raise InputError(f"{path}: {which}expected a matrix of real numbers, got shape {shape} of dtype {dtype}")
     flat = np.empty(count, dtype)
     left: Any = memoryview(flat.view(np.uint8))  # type: ignore[arg-type]
@@ -71,8 +71,13 @@ def _header(path: Path, file: BinaryIO, which: str) -> tuple[np.dtype, bool, tup
         start = file.read(8)
         wide = start[6:7] != b"\x01"
         length = int.from_bytes(file.read(4 if wide else 2), "little")
-        text = file.read(min(length, LONGEST)).decode("latin1")
-    if not start.startswith(MAGIC) or start[6:7] not in (b"\x01", b"\x02", b"\x03") or length > LONGEST or len(text) < length:
+        text = file.read(min(length, LONGEST_HEADER)).decode("latin1")
+    if (
+        not start.startswith(MAGIC)
+        or start[6:7] not in (b"\x01", b"\x02", b"\x03")
+        or length > LONGEST_HEADER
+        or len(text) < length
+    ):
         raise InputError(f"{path}: cannot be read ({which}this is no .npy data, or its header is damaged)")
     found = [re.search(FIELD.format(*field), text) for field in (
         ("descr", r"'([<>=|]?)([a-zA-Z?])(\d*)'"), ("fortran_order", "(True|False)"), ("shape", r"\(([\d\s,L]*)\)"),
@@ -88,7 +93,7 @@ def _dtype(path: Path, descr: re.Match[str], which: str) -> np.dtype:
     if kind == "O":
         raise InputError(f"{path}: cannot be read ({which}Object arrays cannot be loaded, as they may run any code)")
     try:
-        dtype = np.dtype("".join(descr.groups())) if kind in KINDS and len(size) < 9 else None
+        dtype = np.dtype("".join(descr.groups())) if kind in NUMPY_KINDS and len(size) < 9 else None
     except (TypeError, ValueError):
         dtype = None
     if dtype is None or not dtype.itemsize:
@@ -114,7 +119,7 @@ def _check_entries(path: Path, flat: np.ndarray, which: str) -> None:
 @contextmanager
 def npz_arrays(path: Path, max_bytes: int | None = None) -> Iterator[Arrays]:
     """The arrays of a .npz file, each read when it is asked for."""
-    with opened(path) as file:
+    with opened_file(path) as file:
         with decoding(path):
             archive = zipfile.ZipFile(file)
         yield Arrays(path, archive, limit(max_bytes))
@@ -191,7 +196,7 @@ def _sparse(path: Path, held: Arrays, rows: int | None) -> Any:
     if shape.shape != (2,) or any(part.dtype.kind not in "iu" or part.ndim != 1 for part in (shape, *indices)):
         raise damaged(path, "sides and indices of a sparse matrix must be whole numbers")
     n, d = map(int, shape)
-    if not (0 < n and 0 < d <= COLUMNS):
+    if not (0 < n and 0 < d <= MOST_COLUMNS):
         raise damaged(path, f"a sparse matrix cannot have {n} rows and {d} columns")
     if rows is not None and rows != n:
         raise InputError(f"{path}: expected one target for each of the {n} rows, got {rows} targets")

@@ -27,9 +27,9 @@ from extremal.files.downloads import TIMEOUT, DownloadError, Progress, download,
 __all__ = ["CATALOGUE", "NAMES", "DataSet", "DownloadError", "Table2Row", "fetch", "find", "load", "table2"]
 
 PUBLIC = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
-VARIABLE = "EXTREMAL_DATA"
+DATA_VARIABLE = "EXTREMAL_DATA"
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
-BY_HAND = f"download it yourself and set {VARIABLE} to its directory"
+BY_HAND = f"download it yourself and set {DATA_VARIABLE} to its directory"
 
 
 @dataclass(frozen=True)
@@ -194,16 +194,16 @@ def _entry(name: str) -> DataSet:
 
 def _folders() -> Iterator[Path]:
     """Where to look. Without platformdirs nothing was ever downloaded, and there is no second place."""
-    if given := os.environ.get(VARIABLE):
+    if given := os.environ.get(DATA_VARIABLE):
         if not Path(given).is_dir():
-            raise InputError(f"the environment variable {VARIABLE} must name a directory with data sets, got {given!r}")
+            raise InputError(f"the environment variable {DATA_VARIABLE} must name a directory with data sets, got {given!r}")
         yield Path(given)
     if find_spec("platformdirs") is not None:
         yield user_dir()
 
 
 def _read(entry: DataSet, path: Path) -> tuple[sp.csr_array, np.ndarray]:
-    A, y = tables.load(path)
+    A, y = tables.load_table(path)
     for what, expected, got in _facts(entry, A, y):
         if expected != got:
             raise InputError(f"{path}: not the content of {entry.name}: expected {what} {expected}, got {got}")

@@ -12,7 +12,7 @@ from extremal.checks import InputError
 
 RETRIES = 2  # pooch waits one second before the first, two before the second
 TIMEOUT = (10.0, 30.0)  # seconds to connect, and seconds of silence after that
-CHUNK = 2**14  # bytes between two calls of `progress`
+PROGRESS_BYTES = 2**14  # bytes between two calls of `progress`
 
 Progress = Callable[[int, int | None], object]
 
@@ -56,7 +56,7 @@ def download(
     def get(url: str, output: str, _: Any) -> None:
         with ExitStack() as answers:  # closes connections also after an error, where pooch does not
             hooks = {"response": lambda answer, **_: answers.enter_context(answer)}
-            pooch.HTTPDownloader(_Bar(progress), chunk_size=CHUNK, timeout=timeout, hooks=hooks)(url, output, None)
+            pooch.HTTPDownloader(_Bar(progress), chunk_size=PROGRESS_BYTES, timeout=timeout, hooks=hooks)(url, output, None)
         if check is not None:
             check(Path(output))
 

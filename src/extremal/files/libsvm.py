@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 from extremal.checks import InputError, all_finite
 
-BLOCK = 2**21  # bytes read at once
-SMALL = 2**16  # bytes that Python reads in some ms, while importing numba takes hundreds
+BYTES_AT_ONCE = 2**21  # bytes read at once
+SMALL_FILE = 2**16  # bytes that Python reads in some ms, while importing numba takes hundreds
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _Rows:
     values: array[float] = field(default_factory=lambda: array("d"))
 
 
-def read(path: Path, file: BinaryIO, block: int = BLOCK) -> tuple[Any, np.ndarray]:
+def read(path: Path, file: BinaryIO, block: int = BYTES_AT_ONCE) -> tuple[Any, np.ndarray]:
     r"""Read features A, a CSR array, and targets y from an open file; the path is for messages.
 
     Examples
@@ -64,11 +64,11 @@ def _blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
 
 def _fast(rows: _Rows, text: bytes, line: int) -> int:
     """Read a block that starts with the given line, by the kernel; return the line after it, or 0 if nothing was read."""
-    if len(text) < SMALL and "numba" not in sys.modules:
+    if len(text) < SMALL_FILE and "numba" not in sys.modules:
         return 0
     from extremal.kernels import libsvm as kernel  # numba: imported by the first large block
 
-    found = kernel.read(text) if kernel.COMPILED else None
+    found = kernel.read_lines(text) if kernel.COMPILED else None
     if found is None:
         return 0
     lines, where, labels, stops, columns, values = found
@@ -133,13 +133,13 @@ def _matrix(path: Path, rows: _Rows) -> tuple[Any, np.ndarray]:
     y, values, indptr = np.frombuffer(rows.targets), np.frombuffer(rows.values), np.frombuffer(rows.starts, np.int64)
     indices = np.frombuffer(rows.columns, np.int32)
     indices -= 1
-    refuse_non_finite(path, rows.where, y, np.arange(len(y) + 1))
-    refuse_non_finite(path, rows.where, values, indptr)
+    refuse_values(path, rows.where, y, np.arange(len(y) + 1))
+    refuse_values(path, rows.where, values, indptr)
     starts = indptr.astype(np.int32) if len(values) < 2**31 else indptr  # scipy widens the indices to the wider of the two
     return sp.csr_array((values, indices, starts), shape=(len(y), int(indices.max()) + 1)), y
 
 
-def refuse_non_finite(path: Path, where: array[int], values: np.ndarray, starts: np.ndarray) -> None:
+def refuse_values(path: Path, where: array[int], values: np.ndarray, starts: np.ndarray) -> None:
     """Refuse NaN and infinity; row i has values[starts[i]:starts[i + 1]] and stands in line where[i]."""
     if not all_finite(values):
         first = int(np.argmin(np.isfinite(values)))

@@ -11,9 +11,9 @@ import numpy as np
 
 from extremal.checks import InputError, all_finite
 from extremal.files.array_files import Arrays, npz_arrays
-from extremal.files.outputs import whole
+from extremal.files.outputs import whole_file
 from extremal.losses.meaning import mean_target
-from extremal.losses.named import FORMS, named_loss
+from extremal.losses.named import LOSS_FORMS, named_loss
 from extremal.run.result import Result
 from extremal.support.kinds import Numbers
 
@@ -68,7 +68,7 @@ def save_model(path: str | Path, model: Model, result: Result) -> None:
     held |= {name: np.asarray(value) for name, value in known.items() if value is not None}
     archive = io.BytesIO()  # a disk that is full in the middle of an archive would confuse its writer
     np.savez(archive, x=model.x, intercept=model.intercept, loss=model.loss, set=model.set, method=model.method, **held)
-    with whole(path) as temporary:
+    with whole_file(path) as temporary:
         temporary.write_bytes(archive.getbuffer())
 
 
@@ -108,7 +108,7 @@ def _check(path: Path, model: Model) -> None:
     """Refuse what does not fit together."""
     x, b = model.x, np.asarray(model.intercept)
     numbers = all(part.dtype.kind in "iuf" and all_finite(part) for part in (x, b))
-    known = model.loss.partition(":")[0].strip() in FORMS
+    known = model.loss.partition(":")[0].strip() in LOSS_FORMS
     outputs = x.shape[1:]
     fits = x.ndim in (1, 2) and b.shape in ((), outputs) and (model.features is None or len(model.features) == len(x))
     labels = None if model.classes is None else model.classes.shape

@@ -34,7 +34,7 @@ class WriteError(OSError):
 
 
 @contextmanager
-def whole(path: str | Path) -> Iterator[Path]:
+def whole_file(path: str | Path) -> Iterator[Path]:
     """A path to write to, beside ``path``, which becomes ``path`` at the end; after an error, what was there before stays.
 
     The temporary file is made anew (O_EXCL) under a name that nobody can guess. One that a killed process has left is removed by
@@ -49,7 +49,7 @@ def whole(path: str | Path) -> Iterator[Path]:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole(Path(folder, "answer.txt")) as temporary:
+    ...     with whole_file(Path(folder, "answer.txt")) as temporary:
     ...         _ = temporary.write_text("42")
     ...     Path(folder, "answer.txt").read_text()
     '42'
@@ -85,17 +85,17 @@ def _temporary(target: Path) -> tuple[Path, int | None]:
         temporary = target.with_name(f"{mark}{secrets.token_hex(8)}.tmp")
         os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
         with suppress(FileNotFoundError):  # another took it for a leftover before it was locked
-            return temporary, locked(temporary)
+            return temporary, lock_file(temporary)
 
 
 def _remove(leftover: Path) -> None:
-    handle = locked(leftover)
+    handle = lock_file(leftover)
     if handle is not None:
         leftover.unlink()
         os.close(handle)
 
 
-def locked(path: Path) -> int | None:
+def lock_file(path: Path) -> int | None:
     """Open a file and hold its lock, which ends with the handle; None, at once, if another holds it or there are no locks here.
 
     Examples
@@ -103,8 +103,8 @@ def locked(path: Path) -> int | None:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Path(folder, "part").touch()
-    ...     handle = locked(Path(folder, "part"))
-    ...     again = locked(Path(folder, "part"))
+    ...     handle = lock_file(Path(folder, "part"))
+    ...     again = lock_file(Path(folder, "part"))
     ...     os.close(handle)
     >>> again is None
     True

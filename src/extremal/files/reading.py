@@ -16,8 +16,8 @@ from extremal import checks
 from extremal.checks import InputError
 
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-VARIABLE = "EXTREMAL_MAX_BYTES"
-MOST = 2**30  # bytes that a compressed file may hold, if nobody says otherwise
+BYTES_VARIABLE = "EXTREMAL_MAX_BYTES"
+MOST_BYTES = 2**30  # bytes that a compressed file may hold, if nobody says otherwise
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def _reason(error: BaseException) -> str:
 
 
 @contextmanager
-def opened(path: Path, max_bytes: int | None = None) -> Iterator[BinaryIO]:
+def opened_file(path: Path, max_bytes: int | None = None) -> Iterator[BinaryIO]:
     """The bytes of a file, decompressed if its suffix says so; not more than the limit of what is compressed or has no end.
 
     Examples
@@ -64,7 +64,7 @@ def opened(path: Path, max_bytes: int | None = None) -> Iterator[BinaryIO]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "zeros.gz")
     ...     _ = path.write_bytes(gzip.compress(bytes(10**6)))
-    ...     with opened(path, max_bytes=1000) as file:
+    ...     with opened_file(path, max_bytes=1000) as file:
     ...         _ = file.read()
     Traceback (most recent call last):
         ...
@@ -87,19 +87,19 @@ def limit(max_bytes: int | None) -> int:
     """The bytes that a compressed file may hold: as given, as the environment says, or 2^30."""
     if max_bytes is not None:
         return checks.whole("load", "max_bytes", max_bytes, 1)
-    given = os.environ.get(VARIABLE, "").strip()
+    given = os.environ.get(BYTES_VARIABLE, "").strip()
     try:
-        number = int(float(given)) if given else MOST
+        number = int(float(given)) if given else MOST_BYTES
     except (ValueError, OverflowError):
         number = 0
     if number < 1:
-        raise InputError(f"the environment variable {VARIABLE} must be a number of bytes such as 4e9, got {given!r}")
+        raise InputError(f"the environment variable {BYTES_VARIABLE} must be a number of bytes such as 4e9, got {given!r}")
     return number
 
 
 def too_large(path: Path, most: int) -> InputError:
     """What to raise about a compressed file that holds more than the limit."""
-    how = f"max_bytes= in Python, or the environment variable {VARIABLE}={4 * most}"
+    how = f"max_bytes= in Python, or the environment variable {BYTES_VARIABLE}={4 * most}"
     return InputError(f"{path}: it holds more than {most} bytes; to read it all the same, raise the limit by {how}")
 
 

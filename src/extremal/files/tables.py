@@ -16,8 +16,8 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.files import libsvm
 from extremal.files.array_files import read_npy, read_npz
-from extremal.files.libsvm import is_number, parse_number, refuse_non_finite, short
-from extremal.files.reading import OPENERS, opened
+from extremal.files.libsvm import is_number, parse_number, refuse_values, short
+from extremal.files.reading import OPENERS, opened_file
 
 Chosen = tuple[Sequence[int], int | None]  # the numbers of the columns that are features, and of the target's
 
@@ -32,7 +32,9 @@ class Table:
     target: str | None = None
 
 
-def load(path: str | Path, target: str | int | Path | None = None, *, max_bytes: int | None = None) -> tuple[Any, np.ndarray]:
+def load_table(
+    path: str | Path, target: str | int | Path | None = None, *, max_bytes: int | None = None
+) -> tuple[Any, np.ndarray]:
     r"""Read features A and targets y; the file's suffix says how.
 
     ``.csv``: a first row without any number is a header. ``.npy``: a matrix. ``.npz``: arrays A (or X) and y, or what
@@ -56,25 +58,25 @@ def load(path: str | Path, target: str | int | Path | None = None, *, max_bytes:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "tiny")
     ...     _ = path.write_text("+1 1:0.5 3:2  # a comment\n-1 2:1\n")
-    ...     A, y = load(path)
+    ...     A, y = load_table(path)
     >>> A.toarray(), y
     (array([[0.5, 0. , 2. ],
            [0. , 1. , 0. ]]), array([ 1., -1.]))
     """
-    table = read(path, target, max_bytes)
+    table = read_table(path, target, max_bytes)
     assert table.y is not None
     return table.A, table.y
 
 
-def read(path: str | Path, target: str | int | Path | None = None, max_bytes: int | None = None) -> Table:
-    r"""Like `load`, with the names of the columns if the file has a header.
+def read_table(path: str | Path, target: str | int | Path | None = None, max_bytes: int | None = None) -> Table:
+    r"""Like `load_table`, with the names of the columns if the file has a header.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "t.csv").write_text("age,price\n3,10\n4,12\n")
-    ...     table = read(Path(folder, "t.csv"))
+    ...     table = read_table(Path(folder, "t.csv"))
     >>> table.names, table.target
     (('age',), 'price')
     """
@@ -161,7 +163,7 @@ def _places(path: Path, width: int, names: Sequence[str] | None, drop: object, c
 
 
 def _libsvm(path: Path, max_bytes: int | None) -> Table:
-    with opened(path, max_bytes) as file:
+    with opened_file(path, max_bytes) as file:
         return Table(*libsvm.read(path, file))
 
 
@@ -170,7 +172,7 @@ def _all_but(column: int, width: int) -> Chosen:
 
 
 def _csv(path: Path, max_bytes: int | None, choose: Callable[[int, list[str]], Chosen]) -> Table:
-    with opened(path, max_bytes) as file:
+    with opened_file(path, max_bytes) as file:
         lines = io.TextIOWrapper(file, encoding="utf-8-sig", errors="backslashreplace", newline="")
         reader = csv.reader(lines, skipinitialspace=True)
         try:
@@ -227,7 +229,7 @@ def _numbers(
     if not where:
         raise InputError(f"{path}: the file holds no rows below its header")
     A = np.frombuffer(values).reshape(len(where), len(columns))
-    refuse_non_finite(path, where, A.reshape(-1), np.arange(len(where) + 1) * len(columns))
+    refuse_values(path, where, A.reshape(-1), np.arange(len(where) + 1) * len(columns))
     return A, None if target is None else _targets(path, where, labels)
 
 
@@ -240,7 +242,7 @@ def _targets(path: Path, where: array[int], labels: list[str]) -> np.ndarray:
         i = wrong[0] if len(wrong) < len(labels) else labels.index("")
         _no_number(path, where[i], labels[i])
     y = np.array(labels, dtype=np.float64)
-    refuse_non_finite(path, where, y, np.arange(len(y) + 1))
+    refuse_values(path, where, y, np.arange(len(y) + 1))
     return y
 
 

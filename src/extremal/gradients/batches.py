@@ -18,7 +18,7 @@ Batch = int | PowerLaw | EpochLength
 Epoch = int | Doubling
 
 
-def check(call: str, batch: Batch) -> Batch:
+def check_batch(call: str, batch: Batch) -> Batch:
     """Refuse a batch that is neither a whole number from 1 on nor a law."""
     return batch if isinstance(batch, (PowerLaw, EpochLength)) else checks.whole(call, "batch", batch, 1)
 

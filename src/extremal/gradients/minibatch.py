@@ -46,7 +46,7 @@ class MiniBatch:
     replace: bool = False
 
     def __post_init__(self):
-        checks.fix(self, batch=batches.check("MiniBatch", self.batch))
+        checks.fix(self, batch=batches.check_batch("MiniBatch", self.batch))
 
     def facts(self, n: int) -> Facts:
         """b component gradients a step."""

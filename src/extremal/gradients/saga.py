@@ -9,7 +9,7 @@ import numpy as np
 from extremal import checks
 from extremal.gradients.base import Facts, Steps
 from extremal.gradients.momentum import check_rho, weight
-from extremal.gradients.table import Table, TableEstimate
+from extremal.gradients.table import DerivativeTable, TableEstimate
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import SECOND, Sampler
@@ -60,7 +60,7 @@ class Sag:
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TableEstimate:
         """An empty table, refreshed by the first batch."""
-        return self._refresh(f, 0, x, Table.zero(f), sampler)
+        return self._refresh(f, 0, x, DerivativeTable.zero(f), sampler)
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: TableEstimate, sampler: Sampler
@@ -68,7 +68,7 @@ class Sag:
         """The table refreshed at the new x."""
         return self._refresh(f, k + 1, x, state.table, sampler)
 
-    def _refresh(self, f: Objective, j: int, x: np.ndarray, table: Table, sampler: Sampler) -> TableEstimate:
+    def _refresh(self, f: Objective, j: int, x: np.ndarray, table: DerivativeTable, sampler: Sampler) -> TableEstimate:
         idx = sampler.rows(j, self.batch, self.replace)
         c = f.derivs(x, idx)
         if self.rho is not None:
@@ -121,7 +121,7 @@ class Saga:
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TableEstimate:
         """The table of gradients at x0."""
-        table = Table.at(f, x)
+        table = DerivativeTable.at(f, x)
         return TableEstimate(table.mean, True, table)
 
     def update(

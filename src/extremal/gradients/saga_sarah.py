@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Facts, Steps
-from extremal.gradients.table import Table, TableEstimate
+from extremal.gradients.table import DerivativeTable, TableEstimate
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
 
@@ -66,10 +66,10 @@ class SagaSarah:
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TableEstimate:
         """Full or cold."""
         if self.start == "full":
-            table = Table.at(f, x)
+            table = DerivativeTable.at(f, x)
             return TableEstimate(table.mean, True, table)
         i = sampler.start()
-        return TableEstimate(f.combine(f.derivs(x, i), i), False, Table.zero(f))
+        return TableEstimate(f.combine(f.derivs(x, i), i), False, DerivativeTable.zero(f))
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: TableEstimate, sampler: Sampler

@@ -64,7 +64,7 @@ class Spider:
     manifold: Manifold = field(default_factory=Euclidean)
 
     def __post_init__(self):
-        checks.fix(self, batch=batches.check("Spider", self.batch), epoch=batches.check_epoch("Spider", self.epoch))
+        checks.fix(self, batch=batches.check_batch("Spider", self.batch), epoch=batches.check_epoch("Spider", self.epoch))
         if self.restart is not None:
             checks.fix(self, restart=checks.whole("Spider", "restart", self.restart, 1))
 

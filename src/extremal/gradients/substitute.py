@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Facts, Steps
-from extremal.gradients.table import Table
+from extremal.gradients.table import DerivativeTable
 from extremal.objectives.sampling import Sampler
 
 
@@ -20,7 +20,7 @@ class SubstituteEstimate:
     g: np.ndarray  # (1/n) sum_i phi'(sigma_i) a_i
     exact: bool  # true at the start only
     sigma: np.ndarray  # stand-ins for the margins, changed in place by the next update
-    table: Table  # phi'(sigma_i), changed in place by the next update
+    table: DerivativeTable  # phi'(sigma_i), changed in place by the next update
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Substitute:
     def init(self, f: Any, x: np.ndarray, sampler: Sampler) -> SubstituteEstimate:
         """sigma_i = <a_i, x0>: the gradient itself."""
         sigma = np.array(f.margins(x))
-        table = Table.of(f, f.derivs_at(sigma))
+        table = DerivativeTable.of(f, f.derivs_at(sigma))
         return SubstituteEstimate(table.mean, True, sigma, table)
 
     def update(

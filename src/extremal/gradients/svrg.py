@@ -62,7 +62,7 @@ class Svrg:
     manifold: Manifold = field(default_factory=Euclidean)
 
     def __post_init__(self):
-        checks.fix(self, batch=batches.check("Svrg", self.batch), epoch=batches.check_epoch("Svrg", self.epoch))
+        checks.fix(self, batch=batches.check_batch("Svrg", self.batch), epoch=batches.check_epoch("Svrg", self.epoch))
 
     def facts(self, n: int) -> Facts:
         """n at the start of an epoch, 2b else."""

@@ -17,7 +17,7 @@ class LargeTableWarning(UserWarning):
     """A table of component gradients above 1 GiB is about to be allocated."""
 
 
-class Table:
+class DerivativeTable:
     """y_i for every component, and their mean gradient, kept up to date.
 
     n numbers for a linear model, n gradients for `Separable`. Changed in place: one table per run.
@@ -29,18 +29,18 @@ class Table:
         self.mean = mean  # (1/n) sum_j y_j
 
     @classmethod
-    def at(cls, f: Objective, x: np.ndarray) -> Table:
+    def at(cls, f: Objective, x: np.ndarray) -> DerivativeTable:
         """y_i = grad f_i(x): n component gradients."""
         check_memory(f)
         return cls.of(f, f.derivs(x))
 
     @classmethod
-    def of(cls, f: Objective, c: np.ndarray) -> Table:
+    def of(cls, f: Objective, c: np.ndarray) -> DerivativeTable:
         """y_i as c says; the array is the table's own from now on."""
         return cls(f, c, f.combine(c))
 
     @classmethod
-    def zero(cls, f: Objective) -> Table:
+    def zero(cls, f: Objective) -> DerivativeTable:
         """y_i = 0: no component gradient."""
         check_memory(f)
         return cls.of(f, np.zeros((f.n, *f.deriv_shape), f.dtype))
@@ -60,7 +60,7 @@ class TableEstimate:
 
     g: np.ndarray  # estimate of grad f(x)
     exact: bool  # true at a full start only
-    table: Table  # y_i, changed in place by the next update
+    table: DerivativeTable  # y_i, changed in place by the next update
 
 
 def check_memory(f: Objective) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Facts, Phase, SomeGradient, Steps, phase_of
-from extremal.objectives.base import Objective, Rows
+from extremal.objectives.base import Objective, RowIndex
 from extremal.objectives.sampling import Sampler
 
 
@@ -126,15 +126,15 @@ class Shard:
         self.shape, self.dtype, self.convex, self.deriv_shape = f.shape, f.dtype, f.convex, f.deriv_shape
         self.calls = getattr(f, "calls", None)  # wrappers of the estimator may count as well
 
-    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """c of some of the shard's rows, or of all."""
         return self.whole.derivs(x, self._rows(idx))
 
-    def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """The mean gradient that c stands for."""
         return self.whole.combine(c, self._rows(idx))
 
-    def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """Values of some of the shard's rows, or of all."""
         return self.whole.values(x, self._rows(idx))
 
@@ -146,7 +146,7 @@ class Shard:
         """grad f_i(x)."""
         return self.combine(self.derivs(x))
 
-    def _rows(self, idx: Rows) -> np.ndarray:
+    def _rows(self, idx: RowIndex) -> np.ndarray:
         return np.arange(self.first, self.first + self.n) if idx is None else idx + self.first
 
 
@@ -208,7 +208,7 @@ class Tracking:
         checks.fix(self, mixing=check_mixing("Tracking", self.mixing))
 
     def __repr__(self) -> str:
-        return f"Tracking(gradient={self.gradient!r}, mixing={brief(self.mixing)})"
+        return f"Tracking(gradient={self.gradient!r}, mixing={brief_graph(self.mixing)})"
 
     def facts(self, n: int) -> Facts:
         """The sum of the agents' costs, the worst of their constants."""
@@ -266,6 +266,6 @@ class Tracking:
         return np.broadcast_to(x, stack)
 
 
-def brief(a: np.ndarray) -> str:
+def brief_graph(a: np.ndarray) -> str:
     """A matrix by its shape."""
     return f"<{a.shape[0]} x {a.shape[1]}>"

@@ -10,7 +10,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Facts, SomeGradient, Steps
-from extremal.objectives.base import Objective, Rows
+from extremal.objectives.base import Objective, RowIndex
 from extremal.objectives.sampling import Sampler
 
 
@@ -45,12 +45,12 @@ class FiniteDifferences:
         """Both."""
         return self.value(x), self.grad(x)
 
-    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """One estimated gradient a row."""
         self._count(self.n if idx is None else len(idx))
         return self._differences(x, lambda u: self.inner.values(u, idx))
 
-    def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """The mean of the rows."""
         return c.mean(axis=0)
 

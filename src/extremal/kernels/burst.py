@@ -24,7 +24,7 @@ from extremal.kernels.codes import AVERAGE, BOTH, CORNER, FILL, FOLLOW, RECURSE,
 from extremal.kernels.jit import bare, inlined
 from extremal.kernels.row import U
 
-TINY = 1e-16  # scales below this are multiplied into their vector
+TINY_SCALE = 1e-16  # scales below this are multiplied into their vector
 
 
 @bare
@@ -51,11 +51,11 @@ def burst(
                 return
             length = oracles.coordinate(shape, size, lower, G, scale, j, top)
         elif shape == FILL:
-            oracles.fill(G, scale, lower, upper, size, order, s)
+            oracles.fill_budget(G, scale, lower, upper, size, order, s)
         else:
             oracles.corner(G, scale, lower, upper, s)
         if not before:
-            xi = move(single, v, s, xi, e, j, length)
+            xi = move_to_vertex(single, v, s, xi, e, j, length)
 
         # what is left of V
         a = alpha[t]
@@ -64,7 +64,7 @@ def burst(
             sigma = 1.0
         else:
             sigma *= a
-            if sigma < TINY:
+            if sigma < TINY_SCALE:
                 rescale(G, two, sigma, blocks, groups)
                 sigma = 1.0
 
@@ -106,20 +106,20 @@ def burst(
         else:
             last[0] = -1
         if before:
-            xi = move(single, v, s, xi, e, j, length)
+            xi = move_to_vertex(single, v, s, xi, e, j, length)
         scales[0], scales[1] = xi, sigma
         scales[2] += 1
 
 
 @inlined
-def move(single, v, s, xi, e, j, length):
+def move_to_vertex(single, v, s, xi, e, j, length):
     """x <- (1 - e) x + e s for x = xi v; return xi."""
     if not single:
         for k in range(v.size):
             v[k] = (1.0 - e) * v[k] + e * s[k]
         return xi
     xi *= 1.0 - e
-    if xi < TINY:
+    if xi < TINY_SCALE:
         for k in range(v.size):
             v[k] *= xi
         xi = 1.0

@@ -12,14 +12,14 @@ from extremal.checks import InputError
 from extremal.kernels import parts
 from extremal.kernels.jit import jit
 from extremal.kernels.rows import dot_range, tdot_range
-from extremal.kernels.rows import take as take_rows
+from extremal.kernels.rows import take_rows as take_rows
 from extremal.kernels.terms import terms
 from extremal.kernels.views import locked
 
-Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # indptr, indices, data
+CsrArrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # indptr, indices, data
 
-BLOCK = 8192  # rows whose entries are still in the cache when they are read again
-NEAR = 2**18  # features up to which x and the gradient stay in the cache together
+CACHED_ROWS = 8192  # rows whose entries are still in the cache when they are read again
+CACHED_FEATURES = 2**18  # features up to which x and the gradient stay in the cache together
 
 
 @jit
@@ -48,7 +48,7 @@ def sweep(indptr, indices, data, y, x, loss, parameter, first, last, block, valu
 
 
 def model(
-    entries: Entries,
+    entries: CsrArrays,
     y: np.ndarray,
     x: np.ndarray,
     d: int,
@@ -69,17 +69,19 @@ def model(
         g = np.zeros(d if graded else 0)
         return float(sweep(*entries, y, x, *loss, first, last, block, valued, z, c, g)), g
 
-    return parts.sums(part, _bounds(entries, d))  # so many parts whatever is asked for: values are the same to the last digit
+    return parts.tree_sums(
+        part, _bounds(entries, d)
+    )  # so many parts whatever is asked for: values are the same to the last digit
 
 
-def dot(entries: Entries, x: np.ndarray, d: int) -> np.ndarray:
+def dot(entries: CsrArrays, x: np.ndarray, d: int) -> np.ndarray:
     """A x."""
     out, x = np.empty(len(entries[0]) - 1, np.result_type(entries[2], x)), _point(x, d)
     list(parts.each(lambda first, last: dot_range(*entries, x, first, out[first:last]), _bounds(entries, 0)))
     return out
 
 
-def tdot(entries: Entries, c: np.ndarray, d: int) -> np.ndarray:
+def tdot(entries: CsrArrays, c: np.ndarray, d: int) -> np.ndarray:
     """A' c, for d columns."""
     c = locked(np.ascontiguousarray(c, np.result_type(c, np.float32)))
     if len(c) != len(entries[0]) - 1:
@@ -90,10 +92,10 @@ def tdot(entries: Entries, c: np.ndarray, d: int) -> np.ndarray:
         tdot_range(*entries, c[first:last], first, g)
         return 0.0, g
 
-    return parts.sums(part, _bounds(entries, d))[1].astype(np.result_type(entries[2], c), copy=False)
+    return parts.tree_sums(part, _bounds(entries, d))[1].astype(np.result_type(entries[2], c), copy=False)
 
 
-def take(entries: Entries, order: np.ndarray) -> Entries:
+def rows_in_order(entries: CsrArrays, order: np.ndarray) -> CsrArrays:
     """Copies with row order[t] as row t."""
     indptr, indices, data = entries
     starts = np.zeros(len(order) + 1, indptr.dtype)
@@ -103,22 +105,22 @@ def take(entries: Entries, order: np.ndarray) -> Entries:
     return new
 
 
-def ready(entries: Entries) -> None:
+def compile_full(entries: CsrArrays) -> None:
     """Compile all this for data of a kind, or load it from numba's cache."""
     none, x = (entries[0][:1], entries[1][:0], entries[2][:0]), np.zeros(1)
     model(none, x[:0], x, 1, (0, 0.0), True, True, None, None)
     tdot(none, dot(none, x, 1), 1)
 
 
-def _block(entries: Entries, d: int) -> int:
+def _block(entries: CsrArrays, d: int) -> int:
     """Rows of a block: as many as stay in the cache, unless x and d sums do not; then so many that these are seldom read anew."""
-    if d <= NEAR:
-        return BLOCK
+    if d <= CACHED_FEATURES:
+        return CACHED_ROWS
     n = len(entries[0]) - 1
-    return max(BLOCK, 8 * d * n // max(1, int(entries[0][-1])))
+    return max(CACHED_ROWS, 8 * d * n // max(1, int(entries[0][-1])))
 
 
-def _bounds(entries: Entries, d: int) -> list[int]:
+def _bounds(entries: CsrArrays, d: int) -> list[int]:
     """Where parts begin and end that have d sums each, and about as many entries."""
     indptr, total = entries[0], int(entries[0][-1])
     many = parts.count(total, d)

@@ -48,7 +48,7 @@ def inlined(function: Kernel) -> Kernel:
     return bare(function, forceinline=True)
 
 
-def sums(function: Kernel) -> Kernel:
+def summing(function: Kernel) -> Kernel:
     """The same for short loops that sum: in any order, so that several terms are added at once."""
     return bare(function, fastmath={"reassoc", "contract", "nsz"}, forceinline=True)
 

@@ -12,14 +12,14 @@ COMPILED = not config.DISABLE_JIT  # pyright: ignore[reportAttributeAccessIssue]
 SPACE, TAB, NEWLINE, RETURN, HASH, COLON = ord(" "), ord("\t"), ord("\n"), ord("\r"), ord("#"), ord(":")
 PLUS, MINUS, DOT, SMALL_E, LARGE_E, ZERO, NINE = ord("+"), ord("-"), ord("."), ord("e"), ord("E"), ord("0"), ord("9")
 LAST_INDEX = 2**31 - 1
-EXACT = 2**53  # every integer up to here is a float64 number
-MOST = 9 * 10**17  # an integer up to here may be given one more digit: 9 10^18 + 9 < 2^63
+WHOLE_FLOATS = 2**53  # every integer up to here is a float64 number
+MOST_DIGITS = 9 * 10**17  # an integer up to here may be given one more digit: 9 10^18 + 9 < 2^63
 POWERS = np.array([float(10**k) for k in range(23)])  # the powers of ten that are float64 numbers
 REFUSED = (0, 0, 0, 0)
 TOO_LONG = -1
 
 
-def read(text: bytes) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+def read_lines(text: bytes) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
     """Read whole lines; return (lines, where, labels, stops, columns, values), or None if something is not understood.
 
     Row i stands in line where[i], counted from 0, and has the entries from stops[i - 1] to stops[i] - 1.
@@ -28,7 +28,7 @@ def read(text: bytes) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarr
     most_rows, most_entries = text.count(b"\n"), text.count(b":")
     where, stops, columns = np.empty(most_rows, np.int64), np.empty(most_rows, np.int64), np.empty(most_entries, np.int32)
     numbers, rough = np.empty(most_rows + most_entries), np.empty((3, most_rows + most_entries), np.int64)
-    lines, rows, entries, hard = parse(np.frombuffer(text, np.uint8), where, stops, columns, numbers, rough)
+    lines, rows, entries, hard = parse_lines(np.frombuffer(text, np.uint8), where, stops, columns, numbers, rough)
     if not lines:
         return None
     which, first, end = rough[:, :hard].tolist()
@@ -37,7 +37,7 @@ def read(text: bytes) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarr
 
 
 @jit
-def parse(text, where, stops, columns, numbers, rough):
+def parse_lines(text, where, stops, columns, numbers, rough):
     """Fill the arrays from the bytes of whole lines; return the counts (lines, rows, entries, rough), or REFUSED.
 
     Labels are numbers[0], numbers[1], ..., and values numbers[where.size], numbers[where.size + 1], ... A column (t, start, stop)
@@ -49,7 +49,7 @@ def parse(text, where, stops, columns, numbers, rough):
         if not ends(text, at):
             start, t, last = at, rows, 0
             while True:  # the label, then every value
-                numbers[t], exact, stop = number(text, start)
+                numbers[t], exact, stop = decimal(text, start)
                 if stop == start:
                     return REFUSED
                 if not exact:
@@ -98,7 +98,7 @@ def next_line(text, at):
 
 
 @jit
-def number(text, start):
+def decimal(text, start):
     """Read [+-]digits[.digits][e[+-]digits]; return (value, whether it is correctly rounded, where it stops).
 
     It stops at its start if there is no number. The value is m 10^k for integers m >= 0 and k, up to its sign.
@@ -117,16 +117,16 @@ def number(text, start):
         if stop == at:
             return 0.0, False, start
         k += power
-    value, exact = scaled(m, k)
+    value, exact = times_ten(m, k)
     return -value if text[start] == MINUS else value, exact, stop
 
 
 @jit
-def scaled(m, k):
+def times_ten(m, k):
     """m 10^k, and whether it is correctly rounded."""
     if m == TOO_LONG or abs(k) > 22:
         return 0.0, False
-    if m <= EXACT:  # m and 10^|k| are float64 numbers, so that there is one rounding only
+    if m <= WHOLE_FLOATS:  # m and 10^|k| are float64 numbers, so that there is one rounding only
         return m * POWERS[k] if k >= 0 else m / POWERS[-k], True
     return quotient(m, POWERS[-k]) if k <= 0 else (0.0, False)
 
@@ -169,7 +169,7 @@ def exponent(text, start):
     at = start + (text[start] == PLUS or text[start] == MINUS)
     power, stop = digits(text, at, 0)
     if power == TOO_LONG:
-        power = MOST
+        power = MOST_DIGITS
     return -power if text[start] == MINUS else power, at, stop
 
 
@@ -177,6 +177,6 @@ def exponent(text, start):
 def digits(text, at, m):
     """Append the digits at text[at] to the integer m; return (m, where they stop), m being TOO_LONG if it gets too large."""
     while ZERO <= text[at] <= NINE:
-        m = 10 * m + (text[at] - ZERO) if 0 <= m <= MOST else TOO_LONG
+        m = 10 * m + (text[at] - ZERO) if 0 <= m <= MOST_DIGITS else TOO_LONG
         at += 1
     return m, at

@@ -41,7 +41,7 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
         gap = here - low
         if steps >= limit or (steps > 0 and gap <= tol):
             break
-        H = hessian(indptr, indices, data, h, k, convex)
+        H = master_hessian(indptr, indices, data, h, k, convex)
         grads += 1
         if convex:
             tail = 0.0
@@ -104,7 +104,7 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
 
 
 @vectors
-def hessian(indptr, indices, data, h, k, convex):
+def master_hessian(indptr, indices, data, h, k, convex):
     """(1/n) A' diag h A, or with |h| if that is not positive definite."""
     n, H = h.size, np.zeros((k, k))
     gram(indptr, indices, data, h, 0, n, H)

@@ -73,7 +73,7 @@ def bound(kind, G, two, sigma, weights, j):
 
 
 @bare
-def rebuild(kind, G, two, sigma, weights, blocks, groups):
+def rebuild_index(kind, G, two, sigma, weights, blocks, groups):
     """All bounds of the index anew."""
     for B in range(blocks.size):
         blocks[B] = block_bound(kind, G, two, sigma, weights, B)
@@ -117,13 +117,13 @@ def best(kind, G, two, sigma, weights, blocks, groups):
         return best_of(kind, G, sigma, weights, 0, G.shape[0])
     first = highest(groups, 0, groups.size)
     B = highest(blocks, first << SHIFT, min((first + 1) << SHIFT, blocks.size))
-    at, top = look(kind, G, two, sigma, weights, blocks, B, at, top)
+    at, top = look_at_block(kind, G, two, sigma, weights, blocks, B, at, top)
     for Q in range(groups.size):  # all that may be better, or as good and earlier
         if groups[Q] < top or (groups[Q] == top and (Q << (2 * SHIFT)) > at):
             continue
         for B in range(Q << SHIFT, min((Q + 1) << SHIFT, blocks.size)):
             if blocks[B] > top or (blocks[B] == top and (B << SHIFT) < at):
-                at, top = look(kind, G, two, sigma, weights, blocks, B, at, top)
+                at, top = look_at_block(kind, G, two, sigma, weights, blocks, B, at, top)
         groups[Q] = group_bound(blocks, Q)
     return at, top
 
@@ -139,7 +139,7 @@ def highest(a, lo, hi):
 
 
 @bare
-def look(kind, G, two, sigma, weights, blocks, B, at, top):
+def look_at_block(kind, G, two, sigma, weights, blocks, B, at, top):
     """Search block B, and make its bound tight."""
     lo, hi = B << SHIFT, min((B + 1) << SHIFT, G.shape[0])
     j, found = best_of(kind, G, sigma, weights, lo, hi)
@@ -164,11 +164,11 @@ def coordinate(kind, size, weights, G, sigma, at, top):
 def corner(G, sigma, lower, upper, s):
     """s_j = lower_j where g_j > 0 and upper_j elsewhere; bounds are arrays, or one number for all."""
     for j in range(G.shape[0]):
-        s[j] = one_of(lower, j) if entry(G, sigma, j) > 0 else one_of(upper, j)
+        s[j] = one_entry(lower, j) if entry(G, sigma, j) > 0 else one_entry(upper, j)
 
 
 @bare
-def fill(G, sigma, lower, upper, amount, order, s):
+def fill_budget(G, sigma, lower, upper, amount, order, s):
     """s = lower, plus ``amount`` spent where g is smallest, up to upper_j on entry j; ties go to the smallest j.
 
     A quickselect by what the cheaper entries cost, O(d) in the mean: if those before the pivot use up the amount, only they
@@ -176,32 +176,32 @@ def fill(G, sigma, lower, upper, amount, order, s):
     """
     for j in range(G.shape[0]):
         order[j] = j
-        s[j] = one_of(lower, j)
+        s[j] = one_entry(lower, j)
     lo, hi, left = 0, G.shape[0], amount
     while lo < hi and left > 1e-13 * amount:
-        pivot = split(G, sigma, order, lo, hi)
+        pivot = split_budget(G, sigma, order, lo, hi)
         cost = 0.0
         for i in range(lo, pivot):
-            cost += one_of(upper, order[i]) - one_of(lower, order[i])
+            cost += one_entry(upper, order[i]) - one_entry(lower, order[i])
         if cost >= left:
             hi = pivot
             continue
         for i in range(lo, pivot + 1):
             j = order[i]
-            part = min(one_of(upper, j) - one_of(lower, j), left)
-            s[j] = min(s[j] + part, one_of(upper, j))
+            part = min(one_entry(upper, j) - one_entry(lower, j), left)
+            s[j] = min(s[j] + part, one_entry(upper, j))
             left -= part
         lo = pivot + 1
 
 
 @inlined
-def one_of(bounds, j):
+def one_entry(bounds, j):
     """Entry j of bounds that are an array, or one number for all."""
     return bounds[j] if bounds.size > 1 else bounds[0]
 
 
 @bare
-def split(G, sigma, order, lo, hi):
+def split_budget(G, sigma, order, lo, hi):
     """Bring order[lo:hi] into two parts around a pivot, cheaper entries first; return where the pivot is."""
     middle = lo + (hi - lo) // 2
     order[middle], order[hi - 1] = order[hi - 1], order[middle]

@@ -6,7 +6,7 @@ from extremal.kernels.jit import bare
 
 
 @bare
-def settle(gram, centre, first, beta, share, floor, limit, weights, slopes):
+def settle_pairs(gram, centre, first, beta, share, floor, limit, weights, slopes):
     """Move weight between pairs of atoms, by exact steps, until no move promises more than max(share * moved, floor).
 
     q(w) = <first, w> + beta/2 (w - centre)' gram (w - centre) over weights of sum 1, and moved = beta |V(w - centre)|^2. Weight

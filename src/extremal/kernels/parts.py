@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 PART = 2**20  # entries of a part, at least
-MOST = 64  # parts, at most
+MOST_PARTS = 64  # parts, at most
 
 
 def count(entries: int, d: int) -> int:
@@ -24,7 +24,7 @@ def count(entries: int, d: int) -> int:
     The sums of all parts take 64 MiB or two arrays of d numbers, and their addition a twentieth of the pass, at most.
     """
     d = max(1, d)
-    return max(1, min(MOST, entries // PART, entries // (16 * d), max(2, 2**23 // d)))
+    return max(1, min(MOST_PARTS, entries // PART, entries // (16 * d), max(2, 2**23 // d)))
 
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ def each(work: Callable[[int, int], T], bounds: Sequence[int], alone: bool = Fal
         yield from pool.map(work, bounds[:-1], bounds[1:])
 
 
-def sums(
+def tree_sums(
     work: Callable[[int, int], tuple[float, np.ndarray]], bounds: Sequence[int], alone: bool = False
 ) -> tuple[float, np.ndarray]:
     """The sums of what ``each`` answers, a number and an array; the arrays are added to the first of them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from extremal.kernels.jit import inlined
 from extremal.kernels.losses import deriv
 from extremal.kernels.prefetch import prefetch
-from extremal.kernels.row import U, add, add_two, announce, dot, dot_and_entry, entry, two_dots
+from extremal.kernels.row import U, add, add_two, announce_row, dot_and_entry, row_dot, row_entry, two_dots
 
 FAR, NEAR, NEXT = 16, 8, 2  # so many rows ahead a row is announced: where it starts, itself, what it touches
 LONG = 8192  # vectors of more entries do not stay in the fastest caches
@@ -21,7 +21,7 @@ def recurse(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, e, single,
     total, scale = 0.0, 1.0 / (b * sigma)
     for r in range(q, q + b):
         i = U(flat[r])
-        look_ahead(indptr, indices, data, y, flat, r, v, G)
+        announce_batch(indptr, indices, data, y, flat, r, v, G)
         z_prev, z = two_margins(indptr, indices, data, i, v, xi, e, single, j, length, s)
         change = (deriv(loss, delta, z, y[i]) - alpha * deriv(loss, delta, z_prev, y[i])) * scale
         add(indptr, indices, data, i, change, G)
@@ -35,8 +35,8 @@ def average(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, sigma, 
     total, scale = 0.0, beta / (b * sigma)
     for r in range(q, q + b):
         i = U(flat[r])
-        look_ahead(indptr, indices, data, y, flat, r, v, G)
-        change = deriv(loss, delta, xi * dot(indptr, indices, data, i, v), y[i]) * scale
+        announce_batch(indptr, indices, data, y, flat, r, v, G)
+        change = deriv(loss, delta, xi * row_dot(indptr, indices, data, i, v), y[i]) * scale
         add(indptr, indices, data, i, change, G)
         total += change
     return total
@@ -49,8 +49,8 @@ def refresh(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, table, 
     total, scale = 0.0, 1.0 / y.size
     for r in range(q, q + b):
         i = U(flat[r])
-        look_ahead(indptr, indices, data, y, flat, r, v, G)
-        c = deriv(loss, delta, xi * dot(indptr, indices, data, i, v), y[i])
+        announce_batch(indptr, indices, data, y, flat, r, v, G)
+        c = deriv(loss, delta, xi * row_dot(indptr, indices, data, i, v), y[i])
         new = (1.0 - beta) * old[r - q] + beta * c
         change = (new - table[i]) * scale
         table[i] = new
@@ -66,8 +66,8 @@ def follow(indptr, indices, data, y, loss, delta, flat, q, b, v, single, j, leng
     total, scale = 0.0, 1.0 / y.size
     for r in range(q, q + b):
         i = U(flat[r])
-        look_ahead(indptr, indices, data, y, flat, r, v, G)
-        step = length * entry(indptr, indices, data, i, j) if single else dot(indptr, indices, data, i, s)
+        announce_batch(indptr, indices, data, y, flat, r, v, G)
+        step = length * row_entry(indptr, indices, data, i, j) if single else row_dot(indptr, indices, data, i, s)
         margins[i] = old[r - q] + beta * (step - old[r - q])
         c = deriv(loss, delta, margins[i], y[i])
         change = (c - table[i]) * scale
@@ -84,8 +84,8 @@ def correct(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, table, 
     total, scale, share = 0.0, 1.0 / b, 1.0 / y.size
     for r in range(q, q + b):
         i = U(flat[r])
-        look_ahead(indptr, indices, data, y, flat, r, v, G)
-        c = deriv(loss, delta, xi * dot(indptr, indices, data, i, v), y[i])
+        announce_batch(indptr, indices, data, y, flat, r, v, G)
+        c = deriv(loss, delta, xi * row_dot(indptr, indices, data, i, v), y[i])
         change, mean = (c - old[r - q]) * scale, 0.0
         if put:
             mean = (c - table[i]) * share
@@ -101,8 +101,8 @@ def renew(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, table):
     total, share = 0.0, 1.0 / y.size
     for r in range(q, q + b):
         i = U(flat[r])
-        look_ahead(indptr, indices, data, y, flat, r, v, G)
-        c = deriv(loss, delta, xi * dot(indptr, indices, data, i, v), y[i])
+        announce_batch(indptr, indices, data, y, flat, r, v, G)
+        c = deriv(loss, delta, xi * row_dot(indptr, indices, data, i, v), y[i])
         mean = (c - table[i]) * share
         table[i] = c
         add_two(indptr, indices, data, i, -mean, mean, G)
@@ -117,7 +117,7 @@ def both(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, e, single, j,
     total, scale, share, rest = 0.0, 1.0 / b, 1.0 / y.size, 1.0 / sigma
     for r in range(q, q + b):
         i = U(flat[r])
-        look_ahead(indptr, indices, data, y, flat, r, v, G)
+        announce_batch(indptr, indices, data, y, flat, r, v, G)
         z_prev, z = two_margins(indptr, indices, data, i, v, xi, e, single, j, length, s)
         c_prev, c = deriv(loss, delta, z_prev, y[i]), deriv(loss, delta, z, y[i])
         mean = (c - table[i]) * share
@@ -134,7 +134,7 @@ def snapshot(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, w, G):
     total, scale = 0.0, 1.0 / b
     for r in range(q, q + b):
         i = U(flat[r])
-        look_ahead(indptr, indices, data, y, flat, r, v, G)
+        announce_batch(indptr, indices, data, y, flat, r, v, G)
         z, there = two_dots(indptr, indices, data, i, v, w)
         change = (deriv(loss, delta, xi * z, y[i]) - deriv(loss, delta, there, y[i])) * scale
         add(indptr, indices, data, i, change, G)
@@ -160,13 +160,13 @@ def remember(table, flat, q, old):
 
 
 @inlined
-def look_ahead(indptr, indices, data, y, flat, r, v, G):
+def announce_batch(indptr, indices, data, y, flat, r, v, G):
     """Announce what later draws will need: where their rows start, then the rows, then what these touch of long vectors."""
     if data.ndim == 1 and r + FAR < flat.size:
         i = U(flat[r + FAR])
         prefetch(indptr, i)
         prefetch(y, i)
-        announce(indptr, indices, data, U(flat[r + NEAR]))
+        announce_row(indptr, indices, data, U(flat[r + NEAR]))
         if G.shape[0] > LONG:
             i = U(flat[r + NEXT])
             for e in range(U(indptr[i]), U(indptr[i + U(1)])):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.kernels.jit import jit, sums
+from extremal.kernels.jit import jit, summing
 
 
-@sums
-def product(a, b):
+@summing
+def positions_product(a, b):
     """a'b."""
     total = 0.0
     for j in range(a.size):
@@ -20,11 +20,11 @@ def product(a, b):
 def entries(left, right, rows, cols, out):
     """out[t] += left[i]' right[k] with i = rows[t], k = cols[t]."""
     for t in range(rows.size):
-        out[t] += product(left[rows[t]], right[cols[t]])
+        out[t] += positions_product(left[rows[t]], right[cols[t]])
 
 
 @jit
-def add(left, right, rows, cols, out):
+def add_at(left, right, rows, cols, out):
     """out[t] += left[i] right[k] with i = rows[t], k = cols[t]."""
     for t in range(rows.size):
         out[t] += left[rows[t]] * right[cols[t]]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from numpy import uint64 as U
 
-from extremal.kernels.jit import inlined, sums
+from extremal.kernels.jit import inlined, summing
 from extremal.kernels.prefetch import prefetch
 
 
 @inlined
-def dot(indptr, indices, data, i, v):
+def row_dot(indptr, indices, data, i, v):
     """<a_i, v>."""
     if data.ndim == 2:
         return dense_dot(data, i, v)
@@ -23,7 +23,7 @@ def dot(indptr, indices, data, i, v):
     return total
 
 
-@sums
+@summing
 def dense_dot(data, i, v):
     """The same for a dense row."""
     total = 0.0
@@ -59,7 +59,7 @@ def dot_and_entry(indptr, indices, data, i, v, j):
 
 
 @inlined
-def entry(indptr, indices, data, i, j):
+def row_entry(indptr, indices, data, i, j):
     """a_ij."""
     if data.ndim == 2:
         return data[i, U(j)]
@@ -95,7 +95,7 @@ def add_two(indptr, indices, data, i, c, m, out):
 
 
 @inlined
-def announce(indptr, indices, data, i):
+def announce_row(indptr, indices, data, i):
     """Row i will be read soon: its first and its last entries, and what is between them if the row is short."""
     if data.ndim == 1:
         lo, hi = U(indptr[i]), U(indptr[i + U(1)])

@@ -14,7 +14,7 @@ from extremal.kernels.jit import jit
 from extremal.kernels.prefetch import prefetch
 
 FAR, NEAR = 16, 8  # so many rows ahead a row that was drawn is announced: first where it starts, then itself
-AHEAD = 96  # so many entries ahead, where rows follow one another
+ENTRIES_AHEAD = 96  # so many entries ahead, where rows follow one another
 
 
 def _inner(function):
@@ -23,7 +23,7 @@ def _inner(function):
 
 
 @_inner
-def product(indptr, indices, data, x, i):
+def rows_product(indptr, indices, data, x, i):
     """<a_i, x>, in float64."""
     even, odd, e, stop = 0.0, 0.0, U(indptr[i]), U(indptr[i + U(1)])
     if (stop - e) & U(1):
@@ -37,7 +37,7 @@ def product(indptr, indices, data, x, i):
 
 
 @_inner
-def spread(indptr, indices, data, c, i, out):
+def scatter_rows(indptr, indices, data, c, i, out):
     """out += c a_i."""
     e, stop = U(indptr[i]), U(indptr[i + U(1)])
     while e < stop:
@@ -61,40 +61,40 @@ def look_ahead(indptr, indices, data, idx, t):
 
 
 @jit
-def dot(indptr, indices, data, x, idx, out):
+def rows_dot(indptr, indices, data, x, idx, out):
     """out[t] = <a_i, x> with i = idx[t]."""
     for t in range(idx.size):
         look_ahead(indptr, indices, data, idx, t)
-        out[t] = product(indptr, indices, data, x, U(idx[t]))
+        out[t] = rows_product(indptr, indices, data, x, U(idx[t]))
 
 
 @jit
-def tdot(indptr, indices, data, c, idx, out):
+def rows_tdot(indptr, indices, data, c, idx, out):
     """out += sum over t of c[t] a_i with i = idx[t]."""
     for t in range(idx.size):
         look_ahead(indptr, indices, data, idx, t)
-        spread(indptr, indices, data, c[t], U(idx[t]), out)
+        scatter_rows(indptr, indices, data, c[t], U(idx[t]), out)
 
 
 @jit
 def dot_range(indptr, indices, data, x, first, out):
     """out[t] = <a_i, x> with i = first + t."""
     for t in range(out.size):
-        announce(indices, data, U(indptr[first + t]) + U(AHEAD))
-        out[t] = product(indptr, indices, data, x, U(first + t))
+        announce(indices, data, U(indptr[first + t]) + U(ENTRIES_AHEAD))
+        out[t] = rows_product(indptr, indices, data, x, U(first + t))
 
 
 @jit
 def tdot_range(indptr, indices, data, c, first, out):
     """out += sum over t of c[t] a_i with i = first + t."""
     for t in range(c.size):
-        announce(indices, data, U(indptr[first + t]) + U(AHEAD))
-        spread(indptr, indices, data, c[t], U(first + t), out)
+        announce(indices, data, U(indptr[first + t]) + U(ENTRIES_AHEAD))
+        scatter_rows(indptr, indices, data, c[t], U(first + t), out)
 
 
 @jit
 def dot_matrix(indptr, indices, data, x, idx, out):
-    """out[t] = a_i' x with i = idx[t], for a matrix x; summed in float64 like ``dot``."""
+    """out[t] = a_i' x with i = idx[t], for a matrix x; summed in float64 like ``rows_dot``."""
     total = np.empty(x.shape[1])
     for t in range(idx.size):
         total[:] = 0.0
@@ -137,7 +137,7 @@ def norms2(indptr, data, out):
 
 
 @jit
-def take(indptr, indices, data, order, starts, new_indices, new_data):
+def take_rows(indptr, indices, data, order, starts, new_indices, new_data):
     """Row order[t] becomes row t; ``starts`` are the row starts of the new matrix."""
     for t in range(order.size):
         look_ahead(indptr, indices, data, order, t)

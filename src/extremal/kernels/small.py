@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.kernels.jit import jit, sums
+from extremal.kernels.jit import jit, summing
 
 SIMPLEX, UNIT_SIMPLEX, L1_BALL = 0, 1, 2  # the vertices are the columns of A; these and 0; these and their negatives
 EPS = 2.0**-52
-LEAST = 1e-14  # of a squared pivot, relative to its diagonal entry: what is below is rounding
-ROUNDS = 8  # gradients from residuals for a problem, after the first, at most
+PIVOT_NOISE = 1e-14  # of a squared pivot, relative to its diagonal entry: what is below is rounding
+RESIDUAL_ROUNDS = 8  # gradients from residuals for a problem, after the first, at most
 
 
 @jit
@@ -35,10 +35,10 @@ def solve_all(A, B, kind, total, tol, atol, x, value, gap, rounding, n_iter, con
     origin = matrix[3]
     for p in range(B.shape[0]):
         if p == 0 or A.shape[0] > 1:
-            take(A[p], kind, matrix)
+            take_small(A[p], kind, matrix)
         for i in range(m):
             b[i] = B[p, i] - total * origin[i]
-        value[p], gap[p], rounding[p], n_iter[p], converged[p] = solve(
+        value[p], gap[p], rounding[p], n_iter[p], converged[p] = solve_small(
             matrix, factor, kind, total, b, tol, atol, r, u, g, step, kept
         )
         for j in range(d):
@@ -49,7 +49,7 @@ def solve_all(A, B, kind, total, tol, atol, x, value, gap, rounding, n_iter, con
 
 
 @jit
-def take(A, kind, matrix):
+def take_small(A, kind, matrix):
     """Fill V' (the columns of A less the origin, in float64), the Gram matrix, the vertices' lengths and the origin."""
     V, G, lengths, origin = matrix
     for i in range(A.shape[0]):
@@ -58,7 +58,7 @@ def take(A, kind, matrix):
     origin[:] = 0.0
     if kind == SIMPLEX:
         take_off_shortest(V, origin)
-    gram(V, kind, G)
+    small_gram(V, kind, G)
     for j in range(lengths.size):
         lengths[j] = np.sqrt(G[j, j])
 
@@ -68,7 +68,7 @@ def take_off_shortest(V, origin):
     """Differences to the shortest column: these have all their digits, as their products have not."""
     shortest, least = 0, np.inf
     for j in range(V.shape[0]):
-        square = dot(V[j], V[j])
+        square = small_dot(V[j], V[j])
         if square < least:
             shortest, least = j, square
     origin[:] = V[shortest]
@@ -78,12 +78,12 @@ def take_off_shortest(V, origin):
 
 
 @jit
-def gram(V, kind, G):
+def small_gram(V, kind, G):
     """The products of all vertices with each other; those of the vertex 0 stay as they are."""
     d = V.shape[0]
     for i in range(d):
         for j in range(i + 1):
-            G[i, j] = G[j, i] = dot(V[i], V[j])
+            G[i, j] = G[j, i] = small_dot(V[i], V[j])
     if kind == L1_BALL:
         for i in range(d):
             for j in range(d):
@@ -91,8 +91,8 @@ def gram(V, kind, G):
                 G[d + i, d + j] = G[i, j]
 
 
-@sums
-def dot(v, w):
+@summing
+def small_dot(v, w):
     """<v, w>."""
     total = 0.0
     for i in range(w.size):
@@ -104,25 +104,25 @@ def dot(v, w):
 
 
 @jit
-def solve(matrix, factor, kind, total, b, tol, atol, r, u, g, step, kept):
+def solve_small(matrix, factor, kind, total, b, tol, atol, r, u, g, step, kept):
     """One problem; u is the answer. Return value, gap, rounding, iterations, and whether the gap is small enough."""
     V, G, lengths, origin = matrix
-    m, shift, far, longest = b.size, np.trace(G) / u.size, np.sqrt(dot(b, b)), lengths.max()
+    m, shift, far, longest = b.size, np.trace(G) / u.size, np.sqrt(small_dot(b, b)), lengths.max()
     if not np.isfinite(shift + total * longest * (far + total * longest)):
         return np.nan, np.nan, np.nan, -1, False
-    unit, away = EPS * total * longest, far + total * np.sqrt(dot(origin, origin))
+    unit, away = EPS * total * longest, far + total * np.sqrt(small_dot(origin, origin))
     shift = shift if shift > 0.0 else 1.0
     k = begin(V, G, kind, total, shift, b, r, u, g, factor)
     f, gap, blur, steps = np.inf, np.inf, 0.0, 0
     f_before, gap_before, blur_before = f, gap, blur
-    for _ in range(1 + ROUNDS):
+    for _ in range(1 + RESIDUAL_ROUNDS):
         f_before, gap_before, blur_before = f, gap, blur
         kept[:] = u
-        k, more = descend(G, lengths, shift, unit, far, factor, u, g, step, k)
+        k, more = descend_small(G, lengths, shift, unit, far, factor, u, g, step, k)
         steps += more
         balance(u, total)
         f, gap = certify(V, b, u, kind, r, g)
-        mean = dot(u, lengths)
+        mean = small_dot(u, lengths)
         blur = 4.0 * unit * (away + mean)
         if gap <= max(tol * f + m * atol, blur) or not gap <= 0.5 * gap_before:
             break
@@ -157,7 +157,7 @@ def slopes(V, r, kind, g):
     """The products of all vertices with r."""
     d = V.shape[0]
     for j in range(d):
-        g[j] = dot(V[j], r)
+        g[j] = small_dot(V[j], r)
     if kind == UNIT_SIMPLEX:
         g[d] = 0.0
     elif kind == L1_BALL:
@@ -189,14 +189,14 @@ def certify(V, b, u, kind, r, g):
     low, gap = g.min(), 0.0
     for j in range(u.size):
         gap += u[j] * (g[j] - low)
-    return 0.5 * dot(r, r), gap
+    return 0.5 * small_dot(r, r), gap
 
 
 # the active-set method
 
 
 @jit
-def descend(G, lengths, shift, unit, far, factor, u, g, step, k):
+def descend_small(G, lengths, shift, unit, far, factor, u, g, step, k):
     """Iterations from u with its gradient g, both kept up to date, until no vertex promises more than rounding.
 
     f falls with each of them in exact arithmetic, so that no set of vertices comes twice; their number is bounded all the same.
@@ -205,10 +205,10 @@ def descend(G, lengths, shift, unit, far, factor, u, g, step, k):
     _, _, used, inside = factor
     newest, limit = -1, 20 * u.size + 20
     for steps in range(1, limit + 1):
-        leaving, t = direction(factor, u, g, step, k)
+        leaving, t = small_direction(factor, u, g, step, k)
         if leaving >= 0 and t == 0.0 and used[leaving] == newest:  # it came by rounding only
             return drop(G, shift, factor, u, k, leaving), steps
-        move(G, used, u, g, step, k, t)
+        small_move(G, used, u, g, step, k, t)
         if leaving >= 0:
             k = drop(G, shift, factor, u, k, leaving)
             continue
@@ -224,7 +224,7 @@ def descend(G, lengths, shift, unit, far, factor, u, g, step, k):
 
 
 @jit
-def direction(factor, u, g, step, k):
+def small_direction(factor, u, g, step, k):
     """The step to the minimiser over the vertices used; how far it stays non-negative: which one leaves (-1: none), and t <= 1.
 
     step = -M^-1 (g + c 1) for M = L L', with the c that makes its sum 0.
@@ -252,7 +252,7 @@ def direction(factor, u, g, step, k):
 
 
 @jit
-def move(G, used, u, g, step, k, t):
+def small_move(G, used, u, g, step, k, t):
     """u += t step, g += t G step."""
     for i in range(k):
         c, a = t * step[i], used[i]
@@ -283,7 +283,7 @@ def extend(G, shift, factor, first, k):
     for i in range(first, k):
         a = used[i]
         pivot, one = G[a, a] + shift, 1.0
-        least = LEAST * pivot
+        least = PIVOT_NOISE * pivot
         for j in range(i):
             c = G[a, used[j]] + shift
             for s in range(j):

@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal.kernels.codes import HUBER, LOGISTIC, NONLINEAR
 from extremal.kernels.elementary import exp_negative, log1p_unit
-from extremal.kernels.jit import sums, vectors
+from extremal.kernels.jit import summing, vectors
 
 SIZE = 1024  # margins at a time: what is kept of them stays in the nearest cache
 
@@ -42,7 +42,7 @@ def terms(loss, parameter, z, y, valued, c, h):
     return total
 
 
-@sums
+@summing
 def _hinges(z, y, rest):
     """The sum of |y| log(1 + exp(-sign(y) z)) = max(0, -y z) + |y| log(1 + exp(-|z|)), the last log of which is given."""
     total = 0.0

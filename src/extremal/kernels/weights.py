@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from extremal.kernels.jit import sums, vectors
+from extremal.kernels.jit import summing, vectors
 
 RIDGE, FLAT, TRIES, NOTHING, ROUNDS = 1e-13, 1e-10, 30, 1e-25, 50  # as in extremal.quadratic.simplex
 
 
-@sums
-def product(M, i, j, m):
+@summing
+def weights_product(M, i, j, m):
     """The product of the first m entries of two rows of M."""
     total = 0.0
     for t in range(m):
@@ -24,18 +24,18 @@ def product(M, i, j, m):
 def cholesky(M, m):
     """The lower Cholesky factor of the leading m x m part of M, in its place; False if there is none."""
     for j in range(m):
-        s = M[j, j] - product(M, j, j, j)
+        s = M[j, j] - weights_product(M, j, j, j)
         if not s > 0.0:
             return False
         root = math.sqrt(s)
         M[j, j] = root
         for i in range(j + 1, m):
-            M[i, j] = (M[i, j] - product(M, i, j, j)) / root
+            M[i, j] = (M[i, j] - weights_product(M, i, j, j)) / root
     return True
 
 
 @vectors
-def solve(M, m, b):
+def solve_system(M, m, b):
     """b <- (L L')^-1 b for a factor L in M."""
     for i in range(m):
         s = b[i]
@@ -50,7 +50,7 @@ def solve(M, m, b):
 
 
 @vectors
-def look(H, g, x, place, scale, w, d, slopes):
+def look_at_weights(H, g, x, place, scale, w, d, slopes):
     """d = u - x, the slopes in w, and the value of the quadratic function."""
     k = x.size
     for j in range(k):
@@ -71,7 +71,7 @@ def look(H, g, x, place, scale, w, d, slopes):
 
 
 @vectors
-def direction(H, place, scale, slopes, w, idx, m, M, step):
+def weights_direction(H, place, scale, slopes, w, idx, m, M, step):
     """The change of the weights idx[:m], of sum 0, that minimises the quadratic function if their signs are left aside."""
     base = 0
     for t in range(1, m):
@@ -113,7 +113,7 @@ def direction(H, place, scale, slopes, w, idx, m, M, step):
     if not found:
         step[:m] = 0.0
         return
-    solve(M, size, right)
+    solve_system(M, size, right)
     total = 0.0
     for r in range(size):
         step[others[r]] = right[r]
@@ -122,7 +122,7 @@ def direction(H, place, scale, slopes, w, idx, m, M, step):
 
 
 @vectors
-def settle(w, idx, m, values, out):
+def settle_weights(w, idx, m, values, out):
     """w with other values in some places: none negative, of sum 1."""
     out[:] = w
     for t in range(m):
@@ -142,7 +142,7 @@ def weights(H, g, x, place, scale, start, tol, rounds):
     slopes, more, d = np.empty(size), np.empty(size), np.empty(k)
     M, idx, step, values = np.empty((size, size)), np.empty(size, np.int64), np.empty(size), np.empty(size)
     free = np.empty(size, np.bool_)
-    value = look(H, g, x, place, scale, w, d, slopes)
+    value = look_at_weights(H, g, x, place, scale, w, d, slopes)
     for _ in range(rounds):
         top, low, level, used = -np.inf, np.inf, 0.0, 0
         for a in range(size):
@@ -165,7 +165,7 @@ def weights(H, g, x, place, scale, start, tol, rounds):
                 if free[a]:
                     idx[m] = a
                     m += 1
-            direction(H, place, scale, slopes, w, idx, m, M, step)
+            weights_direction(H, place, scale, slopes, w, idx, m, M, step)
             wrong = False
             for t in range(m):
                 if step[t] < 0.0 and w[idx[t]] <= 0.0:
@@ -179,14 +179,14 @@ def weights(H, g, x, place, scale, start, tol, rounds):
             values[t] = w[idx[t]] + step[t]
             if step[t] < 0.0:
                 stop = min(stop, w[idx[t]] / -step[t])
-        settle(w, idx, m, values, new)
-        then = look(H, g, x, place, scale, new, d, more)
+        settle_weights(w, idx, m, values, new)
+        then = look_at_weights(H, g, x, place, scale, new, d, more)
         if stop < 1.0 and not then < value + (stop - 0.5 * stop * stop) * fall:
             for t in range(m):
                 edge = step[t] < 0.0 and w[idx[t]] / -step[t] <= stop
                 values[t] = 0.0 if edge else w[idx[t]] + stop * step[t]
-            settle(w, idx, m, values, new)
-            then = look(H, g, x, place, scale, new, d, more)
+            settle_weights(w, idx, m, values, new)
+            then = look_at_weights(H, g, x, place, scale, new, d, more)
         left = 0
         for a in range(size):
             left += new[a] > 0.0

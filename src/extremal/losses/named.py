@@ -15,7 +15,7 @@ from extremal.losses.multi import Multinomial
 
 WIDTH = 1e-2  # of the rounded corner of a quantile's loss, in standard deviations of the targets
 # name: (how it is written, how many numbers it takes at most, its class)
-FORMS: dict[str, tuple[str, int, type]] = {name: (name, 0, type(make())) for name, make in LOSSES.items()} | {
+LOSS_FORMS: dict[str, tuple[str, int, type]] = {name: (name, 0, type(make())) for name, make in LOSSES.items()} | {
     "huber": ("huber or huber:DELTA", 1, Huber),
     "quantile": ("quantile, quantile:Q or quantile:Q,WIDTH", 2, Quantile),
     "poisson": ("poisson", 0, Poisson),
@@ -27,7 +27,7 @@ def named_loss(
     text: str,
     y: np.ndarray | None = None,
     weights: np.ndarray | None = None,
-    among: Iterable[str] = tuple(FORMS),
+    among: Iterable[str] = tuple(LOSS_FORMS),
     what: str = "loss",
 ) -> Loss:
     """Read a loss from a short string; some depend on the targets y: on their spread, or on how many classes there are.
@@ -42,7 +42,7 @@ def named_loss(
     extremal.checks.InputError: cannot read the loss 'huber:small': write huber or huber:DELTA
     """
     name, _, rest = text.strip().partition(":")
-    form, most, kind = FORMS[checks.one_of(what, name.strip().lower(), among)]
+    form, most, kind = LOSS_FORMS[checks.one_of(what, name.strip().lower(), among)]
     try:
         numbers = [float(part) for part in rest.split(",")] if rest.strip() else []
     except ValueError:
@@ -50,17 +50,17 @@ def named_loss(
     if numbers is None or len(numbers) > most:
         raise InputError(f"cannot read the loss {text!r}: write {form}")
     if kind is Quantile and len(numbers) < 2:
-        numbers = [*(numbers or [0.5]), WIDTH * spread(y, weights)]
+        numbers = [*(numbers or [0.5]), WIDTH * target_spread(y, weights)]
     make: Callable[..., Loss] = kind
     return make(2 if y is None else max(2, len(np.unique(y)))) if kind is Multinomial else make(*numbers)
 
 
-def spread(y: np.ndarray | None, weights: np.ndarray | None = None) -> float:
+def target_spread(y: np.ndarray | None, weights: np.ndarray | None = None) -> float:
     """The standard deviation of y, of weighted rows; 1 if that is 0 or there is no y.
 
     Examples
     --------
-    >>> spread(np.array([1.0, 3.0]))
+    >>> target_spread(np.array([1.0, 3.0]))
     1.0
     """
     if y is None:

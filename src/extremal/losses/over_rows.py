@@ -15,12 +15,12 @@ from extremal.losses.base import Curved, Loss
 from extremal.losses.margin import compiled
 
 TOLD = 1e-8  # share of a margin that a change must be for derivatives to tell a difference quotient
-CHUNK = 2**14  # rows whose loss is evaluated at once, at most: its temporaries stay small
+ROWS_AT_ONCE = 2**14  # rows whose loss is evaluated at once, at most: its temporaries stay small
 
 
 def chunks(n: int) -> list[slice]:
     """All rows, by chunks."""
-    return [slice(i, i + CHUNK) for i in range(0, n, CHUNK)]
+    return [slice(i, i + ROWS_AT_ONCE) for i in range(0, n, ROWS_AT_ONCE)]
 
 
 def mean_of(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> float:
@@ -31,7 +31,7 @@ def mean_of(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> float:
 
 def each_of(function: Callable[..., np.ndarray], z: np.ndarray, y: np.ndarray) -> np.ndarray:
     """function(z, y), chunk by chunk."""
-    if len(z) <= CHUNK:
+    if len(z) <= ROWS_AT_ONCE:
         return function(z, y)
     out = np.empty_like(z)
     for rows in chunks(len(z)):

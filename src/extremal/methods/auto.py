@@ -16,9 +16,9 @@ from extremal.sets.base import Bounded, ConvexSet, Projectable
 
 COORDINATES = 1000  # up to so many, a Hessian of all of them is worth its cost
 WORK = 2e10  # unless it takes more multiplications than this: then
-FEW = 200  # up to so many
+FEW_COORDINATES = 200  # up to so many
 LEARNT = 500  # coordinates up to which a Hessian can be learnt from gradients
-SMALL = 100  # entries of matrices that are small: their factors are no simpler than they
+SMALL_MATRIX = 100  # entries of matrices that are small: their factors are no simpler than they
 SUM = 2000  # components from which on batches are worth their noise
 MARGINS = 2**29  # margins of a hundred vertices that may be kept, 4 GiB
 
@@ -111,7 +111,7 @@ def _special(f: Objective, C: ConvexSet) -> Choice | None:
 def _newton(f: Any, C: ConvexSet) -> Choice | None:
     """Linear models with second derivatives."""
     d = math.prod(f.shape)
-    if not has_slices(f) or (f.deriv_shape and C.by_factors and d > SMALL):
+    if not has_slices(f) or (f.deriv_shape and C.by_factors and d > SMALL_MATRIX):
         return None
     from extremal.methods.newton import NewtonFW
     from extremal.moves.newton.spikes import spikes_of
@@ -121,7 +121,7 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
         return Choice(NewtonFW(), f"{rows}, and vertices of one entry: Newton steps on the coordinates in use")
     if isinstance(C, Bounded):
         return Choice(NewtonFW(), f"{rows}, and bounds: Newton steps on the coordinates between them")
-    if d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW):
+    if d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
         return None
     return Choice(NewtonFW(), f"{rows}, and few columns: Newton steps, their problems solved by the oracle")
 

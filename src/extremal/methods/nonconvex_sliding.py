@@ -80,7 +80,7 @@ class NCGS:
         """alpha_k, lambda_k, m, 1/K."""
         L = smoothness(f, self.L)
         gradient = MiniBatch(long_batch("NCGS", self.batch, f.n, budget))
-        move = DoubleSliding(beta=PowerLaw(4 * L, 1, -1), beta_y=2 * L, tol=tolerance(budget, gradient, f.n))
+        move = DoubleSliding(beta=PowerLaw(4 * L, 1, -1), beta_y=2 * L, tol=sliding_tolerance(budget, gradient, f.n))
         return Method(gradient, self.step or Decay(2, 2), move).prepare(f, C, budget)
 
 
@@ -197,10 +197,10 @@ class FCGS:
 
 def plain_sliding(gradient: Gradient, f: Objective, L: float | None, budget: Budget) -> Method:
     """A proximal step of weight 3L to a gap of 1/K, without extrapolation."""
-    return Method(gradient, FullStep(), Sliding(beta=3 * smoothness(f, L), tol=tolerance(budget, gradient, f.n)))
+    return Method(gradient, FullStep(), Sliding(beta=3 * smoothness(f, L), tol=sliding_tolerance(budget, gradient, f.n)))
 
 
-def tolerance(budget: Budget, gradient: Gradient, n: int) -> float | PowerLaw:
+def sliding_tolerance(budget: Budget, gradient: Gradient, n: int) -> float | PowerLaw:
     """1/K, or 1/(k + 1) if there is no horizon."""
     K = budget.horizon(gradient.facts(n))
     return PowerLaw(1, 1, -1) if K is None else 1 / max(1, K)

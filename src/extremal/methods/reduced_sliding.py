@@ -14,7 +14,7 @@ from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
 from extremal.gradients.svrg import Svrg
 from extremal.methods.base import Budget, Card, Method, check_parts
-from extremal.moves.sliding.prox import Probe, shares
+from extremal.moves.sliding.prox import Probe, as_shares
 from extremal.moves.sliding.warm import AnchoredSliding, WarmSliding
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.linear import LinearModel
@@ -22,9 +22,9 @@ from extremal.sets.base import ConvexSet, Projectable
 from extremal.steps.schedules import FullStep
 
 ESTIMATORS = ("auto", "saga", "saga-sarah", "sarah", "svrg")
-ORACLES = ("auto", "lmo", "project")
-TABLE = 2**27  # numbers of a table, at most, that "auto" makes: 1 GiB
-SMALL = 10_000  # entries of a matrix, at most, for which a singular value decomposition in each step is cheap
+ORACLE_CHOICES = ("auto", "lmo", "project")
+TABLE_NUMBERS = 2**27  # numbers of a table, at most, that "auto" makes: 1 GiB
+SMALL_SVD = 10_000  # entries of a matrix, at most, for which a singular value decomposition in each step is cheap
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class VRSliding:
     def __post_init__(self):
         check_parts("VRSliding", None, self.batch, L=self.L)
         checks.one_of("gradient", self.gradient, ESTIMATORS)
-        checks.one_of("oracle", self.oracle, ORACLES)
+        checks.one_of("oracle", self.oracle, ORACLE_CHOICES)
         if self.accelerated is not None:
             checks.flag("VRSliding", "accelerated", self.accelerated)
 
@@ -128,7 +128,7 @@ class VRSliding:
     def _estimator(self, f: Objective, safe: bool) -> str:
         if self.gradient != "auto":
             return self.gradient
-        return "saga" if safe and f.n * math.prod(f.deriv_shape) <= TABLE else "svrg"
+        return "saga" if safe and f.n * math.prod(f.deriv_shape) <= TABLE_NUMBERS else "svrg"
 
     def _beta(self, f: Objective, b: int, known: Smoothness | None, factor: float) -> float | Probe:
         if self.L is not None:
@@ -143,7 +143,7 @@ class VRSliding:
             raise InputError(f'`VRSliding(oracle="project")`: {C} has no projection; "lmo" does without')
         if self.oracle == "lmo" or not isinstance(C, Projectable):
             return None
-        cheap = not C.matrix_free or (math.prod(f.shape) <= SMALL and not is_factored(f))
+        cheap = not C.matrix_free or (math.prod(f.shape) <= SMALL_SVD and not is_factored(f))
         return C if cheap or self.oracle == "project" else None
 
 
@@ -158,7 +158,7 @@ class Smoothness:
     @classmethod
     def of(cls, f: LinearModel, b: int) -> Smoothness:
         """From L and the largest of the rows' own."""
-        shared, single = shares(f.n, b)
+        shared, single = as_shares(f.n, b)
         L, noise = f.smoothness, single * float(f.row_smoothness.max())
         return cls(L, shared * L + noise, noise)
 

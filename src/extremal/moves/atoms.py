@@ -12,17 +12,17 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Estimate
-from extremal.moves.base import Flat, Oracle, Point
+from extremal.moves.base import Flat, MoveOracle, Point
 from extremal.objectives.base import Objective
-from extremal.points.active import ActiveSet, as_atom, rebuild
+from extremal.points.active import ActiveSet, as_atom, rebuilt
 from extremal.points.composed import Chord
 from extremal.points.iterates import along
 from extremal.points.vertex import Vertex
+from extremal.quadratic.atoms import WEIGHT_NOISE
 from extremal.steps.base import Direction, Step, take
 
 RENEWAL = 50  # steps after which the iterate is computed anew from its atoms
-LONGEST = 10  # steps that a lazy move takes without the oracle, where g is an estimate
-NOTHING = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and its atom is dropped
+LAZY_STEPS = 10  # steps that a lazy move takes without the oracle, where g is an estimate
 
 
 @dataclass(frozen=True)
@@ -74,39 +74,39 @@ class View:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AtomPlan:
     """A step to be taken: its chord, and what a share eta of it makes of the atoms."""
 
     chord: Chord
     books: Callable[[float], ActiveSet]
 
 
-def toward(atoms: ActiveSet, s: Vertex) -> Plan:
+def toward_atoms(atoms: ActiveSet, s: Vertex) -> AtomPlan:
     """x + eta (s - x)."""
-    return Plan(Chord.to(s), lambda eta: atoms.toward(s, eta))
+    return AtomPlan(Chord.to(s), lambda eta: atoms.toward(s, eta))
 
 
-def away(atoms: ActiveSet, i: int) -> Plan:
+def away(atoms: ActiveSet, i: int) -> AtomPlan:
     """x + eta t (x - v_i), at most until no weight is left on v_i: t = w_i / (1 - w_i)."""
     t = float(atoms.weights[i] / (1 - atoms.weights[i]))
-    return Plan(Chord(t, ((-t, atoms.vertices[i]),)), lambda eta: atoms.away(i, eta * t))
+    return AtomPlan(Chord(t, ((-t, atoms.vertices[i]),)), lambda eta: atoms.away(i, eta * t))
 
 
-def pairwise(atoms: ActiveSet, s: Vertex, i: int) -> Plan:
+def pairwise(atoms: ActiveSet, s: Vertex, i: int) -> AtomPlan:
     """x + eta w_i (s - v_i), at most until no weight is left on v_i."""
     t = float(atoms.weights[i])
-    return Plan(Chord(0.0, ((t, s), (-t, atoms.vertices[i]))), lambda eta: atoms.swap(s, i, eta * t))
+    return AtomPlan(Chord(0.0, ((t, s), (-t, atoms.vertices[i]))), lambda eta: atoms.swap(s, i, eta * t))
 
 
 def take_step(
-    k: int, f: Objective, point: AtomsPoint, estimate: Estimate, step: Step, plan: Plan, patience: Patience
+    k: int, f: Objective, point: AtomsPoint, estimate: Estimate, step: Step, plan: AtomPlan, patience: Patience
 ) -> AtomsPoint:
     """A share eta of the plan; the iterate is computed anew from its atoms when some are dropped, and every so often."""
     eta = take(step, k, Direction(f, point.x, estimate, plan.chord))
     atoms = plan.books(eta)
-    kept = atoms.dropping(NOTHING)
+    kept = atoms.dropping(WEIGHT_NOISE)
     if len(kept) < len(atoms) or point.age + 1 >= RENEWAL:
-        x, age = rebuild(point.x, kept), 0
+        x, age = rebuilt(point.x, kept), 0
     else:
         x, age = along(point.x, plan.chord, eta), point.age + 1
     return AtomsPoint(x, x, active=kept, patience=patience, age=age)
@@ -117,7 +117,7 @@ class AtomMove(Flat, ABC):
 
     atomic: ClassVar[bool] = True
 
-    def first(self, C: Oracle) -> ActiveSet:
+    def first(self, C: MoveOracle) -> ActiveSet:
         """A vertex of the set, the oracle's answer to zero."""
         start = C.start()
         return ActiveSet.at(C.lmo(np.zeros_like(start))) if isinstance(start, np.ndarray) else ActiveSet.at(as_atom(start))
@@ -127,7 +127,7 @@ class AtomMove(Flat, ABC):
         return AtomsPoint(x0, x0, active=ActiveSet.at(as_atom(x0)))
 
     @abstractmethod
-    def advance(self, k: int, f: Objective, C: Oracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         """The point after iteration k."""
 
     def promise(self, point: Any) -> float | None:
@@ -141,13 +141,13 @@ class Lazy(AtomMove, ABC):
 
     lazy: bool
 
-    def _vertex(self, C: Oracle, point: AtomsPoint, estimate: Estimate, view: View, local: float) -> tuple[Vertex, Patience]:
+    def _vertex(self, C: MoveOracle, point: AtomsPoint, estimate: Estimate, view: View, local: float) -> tuple[Vertex, Patience]:
         """Where to go: to the best atom while the atoms promise enough, otherwise to the oracle's answer.
 
         A noisy g promises something for ever, so that the oracle is then asked after so many steps at the latest.
         """
         old = point.patience
-        if local >= old.phi and (estimate.exact or old.steps < LONGEST):
+        if local >= old.phi and (estimate.exact or old.steps < LAZY_STEPS):
             return point.atoms.vertices[view.best], Patience(old.phi, old.steps + 1)
         s = C.lmo(estimate.g)
         return s, Patience(max(0.0, view.here - s.dot(estimate.g)) / 2) if self.lazy else old
@@ -187,13 +187,13 @@ class Away(Lazy):
     def __post_init__(self):
         checks.flag("Away", "lazy", self.lazy)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         """Toward, or away."""
         atoms, g = point.atoms, estimate.g
         view = View.of(atoms, g)
         s, patience = self._vertex(C, point, estimate, view, max(view.here - float(view.dots[view.best]), view.behind))
         forward = len(atoms) == 1 or view.here - s.dot(g) >= view.behind
-        return take_step(k, f, point, estimate, step, toward(atoms, s) if forward else away(atoms, view.worst), patience)
+        return take_step(k, f, point, estimate, step, toward_atoms(atoms, s) if forward else away(atoms, view.worst), patience)
 
 
 @dataclass(frozen=True)
@@ -228,13 +228,15 @@ class Pairwise(Lazy):
     def __post_init__(self):
         checks.flag("Pairwise", "lazy", self.lazy)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         """From the worst atom to the best vertex."""
         atoms, g = point.atoms, estimate.g
         view = View.of(atoms, g)
         s, patience = self._vertex(C, point, estimate, view, view.spread)
         same = atoms.find(s) == view.worst  # nothing to go away from
-        return take_step(k, f, point, estimate, step, toward(atoms, s) if same else pairwise(atoms, s, view.worst), patience)
+        return take_step(
+            k, f, point, estimate, step, toward_atoms(atoms, s) if same else pairwise(atoms, s, view.worst), patience
+        )
 
 
 @dataclass(frozen=True)
@@ -272,11 +274,11 @@ class BlendedPairwise(Lazy):
     def __post_init__(self):
         checks.flag("BlendedPairwise", "lazy", self.lazy)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         """Between atoms, or toward a vertex."""
         atoms, g = point.atoms, estimate.g
         view = View.of(atoms, g)
         s, patience = self._vertex(C, point, estimate, view, view.spread)
         between = view.best != view.worst and view.spread >= view.here - s.dot(g)
-        plan = pairwise(atoms, atoms.vertices[view.best], view.worst) if between else toward(atoms, s)
+        plan = pairwise(atoms, atoms.vertices[view.best], view.worst) if between else toward_atoms(atoms, s)
         return take_step(k, f, point, estimate, step, plan, patience)

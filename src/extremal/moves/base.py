@@ -23,7 +23,7 @@ class Certifier(Protocol):
     def gap(self, x: np.ndarray, g: np.ndarray) -> float: ...
 
 
-class Oracle(Protocol):
+class MoveOracle(Protocol):
     """All that a plain move asks of a set."""
 
     def start(self) -> np.ndarray: ...
@@ -34,7 +34,7 @@ class Oracle(Protocol):
     def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # of a box
 
 
-def check_place(manifold: Manifold, f: Objective) -> None:
+def check_manifold(manifold: Manifold, f: Objective) -> None:
     """Refuse an objective with gradients of another place; one that does not say is trusted."""
     wanted = manifold_of(f)
     if wanted not in (None, manifold):
@@ -70,7 +70,7 @@ class Move(Protocol[P]):
         """Refuse an estimator, an objective or a set that it cannot go with."""
         ...
 
-    def first(self, C: Oracle) -> Any:
+    def first(self, C: MoveOracle) -> Any:
         """Where a run starts that was not told: a point of the set, or an active set."""
         ...
 
@@ -78,7 +78,7 @@ class Move(Protocol[P]):
         """The first point."""
         ...
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: P, estimate: Estimate, step: Step) -> P:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: P, estimate: Estimate, step: Step) -> P:
         """The point after iteration k."""
         ...
 
@@ -106,7 +106,7 @@ class Flat:
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse gradients that are tangent vectors of a manifold."""
-        check_place(Euclidean(), f)
+        check_manifold(Euclidean(), f)
 
     def gap(self, C: Certifier, x: np.ndarray, g: np.ndarray) -> float:
         """max over s of <g, x - s>."""
@@ -118,7 +118,7 @@ class FlatMove(Flat):
 
     atomic: ClassVar[bool] = False
 
-    def first(self, C: Oracle) -> Any:
+    def first(self, C: MoveOracle) -> Any:
         """The set's own starting point."""
         return C.start()
 

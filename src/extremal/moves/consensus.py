@@ -10,8 +10,8 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Phase, SomeGradient, phase_of
-from extremal.gradients.tracking import brief, check_mixing, mix
-from extremal.moves.base import FlatMove, Oracle, Point
+from extremal.gradients.tracking import brief_graph, check_mixing, mix
+from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.objectives.base import Objective
 from extremal.points.iterates import freeze, toward
 from extremal.sets.base import ConvexSet
@@ -73,7 +73,7 @@ class Consensus(FlatMove):
         checks.fix(self, mixing=check_mixing("Consensus", self.mixing))
 
     def __repr__(self) -> str:
-        return f"Consensus(mixing={brief(self.mixing)})"
+        return f"Consensus(mixing={brief_graph(self.mixing)})"
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse an estimator without an estimate for each agent."""
@@ -87,7 +87,7 @@ class Consensus(FlatMove):
         agents = freeze(np.repeat(x0[None], len(self.mixing), axis=0))
         return AgentsPoint(x0, agents, agents=agents)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: AgentsPoint, estimate: Estimate, step: Step) -> AgentsPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: AgentsPoint, estimate: Estimate, step: Step) -> AgentsPoint:
         """A step of every agent, then the averages of the next."""
         p, xh, phase = estimate.g, point.query, phase_of(estimate)
         if p.shape != xh.shape:

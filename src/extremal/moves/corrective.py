@@ -13,17 +13,17 @@ from extremal import checks
 from extremal.checks import NonFiniteError
 from extremal.gradients.base import Estimate
 from extremal.moves.atoms import AtomMove, AtomsPoint, View
-from extremal.moves.base import Oracle
+from extremal.moves.base import MoveOracle
+from extremal.moves.newton.search import SUFFICIENT
 from extremal.objectives.base import Objective
 from extremal.objectives.on_atoms import Restriction, restrict
-from extremal.points.active import rebuild
+from extremal.points.active import rebuilt
 from extremal.quadratic.simplex import Quadratic
 from extremal.sets.simplices.bounds import shrunk
 from extremal.steps.base import Step
 
 MEMORY = 10  # values back that a step of the inner method may not exceed
 NEWTON = 20  # steps of that kind, at most
-SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class FullyCorrective(AtomMove):
         tol = checks.within("FullyCorrective", "tol", self.tol, 0, 1)
         checks.fix(self, tol=tol, limit=checks.whole("FullyCorrective", "limit", self.limit, 1))
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: AtomsPoint, estimate: Estimate, step: Step) -> CorrectivePoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> CorrectivePoint:
         """A vertex, then all weights."""
         view = View.of(point.atoms, estimate.g)
         s = C.lmo(estimate.g)
@@ -85,7 +85,7 @@ class FullyCorrective(AtomMove):
         weights = newton(h, atoms.weights, self.tol * gap)
         weights = minimise(h, weights, self.tol * gap, self.limit)
         kept = atoms.with_weights(weights)
-        x = rebuild(point.x, kept)
+        x = rebuilt(point.x, kept)
         images = {v.key: h.images[v.key] for v in kept.vertices} if h.images else {}
         return CorrectivePoint(x, x, active=kept, images=images)
 

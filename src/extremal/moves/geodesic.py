@@ -11,7 +11,7 @@ import numpy as np
 
 from extremal.checks import InputError, OutsideError
 from extremal.gradients.base import Estimate, SomeGradient
-from extremal.moves.base import Oracle, Point, check_place
+from extremal.moves.base import MoveOracle, Point, check_manifold
 from extremal.moves.vertex import VertexMove
 from extremal.objectives.base import Objective, Segment
 from extremal.points.iterates import freeze
@@ -63,7 +63,7 @@ class GeodesicMove:
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse gradients of another place, a set without an oracle here, an estimator that transports nothing."""
-        check_place(self.manifold, f)
+        check_manifold(self.manifold, f)
         if self.flat:
             return
         if not hasattr(C, "lmo_at"):
@@ -76,7 +76,7 @@ class GeodesicMove:
                 f"as Svrg(..., manifold={self.manifold}) and Spider do"
             )
 
-    def first(self, C: Oracle) -> np.ndarray:
+    def first(self, C: MoveOracle) -> np.ndarray:
         """The set's own starting point."""
         return C.start()
 
@@ -84,7 +84,7 @@ class GeodesicMove:
         """x^0, with the gradient wanted there."""
         return Point(x0, x0)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One oracle call, one step."""
         if self.flat:
             return VertexMove().advance(k, f, C, point, estimate, step)

@@ -8,7 +8,7 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
-from extremal.moves.base import FlatMove, Oracle, Point
+from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.objectives.base import Objective
 from extremal.points.composed import Chord
 from extremal.points.iterates import along
@@ -60,7 +60,7 @@ class InFacePairwise(_InFace):
         """x^0, with the gradient wanted there."""
         return Point(x0, x0)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One step between two vertices."""
         s, a = C.lmo(estimate.g), C.away(estimate.g, point.x)
         return _go(k, f, point, estimate, step, _between(C, point.x, s, a))
@@ -93,7 +93,7 @@ class InFaceBlended(_InFace):
         """x^0, with the gradient wanted there."""
         return Point(x0, x0)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """Between two vertices of the face, or toward a new one."""
         g = estimate.g
         s, a, b = C.lmo(g), C.away(g, point.x), C.away(-g, point.x)
@@ -102,7 +102,7 @@ class InFaceBlended(_InFace):
         return _go(k, f, point, estimate, step, _between(C, point.x, b, a) if inside else Chord.to(s))
 
 
-def _between(C: Oracle, x: np.ndarray, s: Vertex, a: Vertex) -> Chord:
+def _between(C: MoveOracle, x: np.ndarray, s: Vertex, a: Vertex) -> Chord:
     t = C.max_step(x, s, a)
     return Chord(0.0, ((t, s), (-t, a)))
 

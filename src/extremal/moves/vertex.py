@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from extremal.gradients.base import Estimate
-from extremal.moves.base import FlatMove, Oracle, Point
+from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.objectives.base import Objective
 from extremal.points.iterates import toward
 from extremal.steps.base import Direction, Step, take
@@ -34,7 +34,7 @@ class VertexMove(FlatMove):
         """x^0, with the gradient wanted there."""
         return Point(x0, x0)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One oracle call, one step."""
         s = C.lmo(estimate.g)  # s^k = argmin <g^k, s>
         eta = take(step, k, Direction(f, point.x, estimate, s))

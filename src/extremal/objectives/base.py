@@ -15,7 +15,7 @@ from extremal.points.composed import Chord
 from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
-Rows = np.ndarray | None  # indices of components; None means all of them
+RowIndex = np.ndarray | None  # indices of components; None means all of them
 
 
 class Segment(Protocol):
@@ -45,9 +45,9 @@ class Objective(Protocol):
     def value(self, x: np.ndarray) -> float: ...
     def grad(self, x: np.ndarray) -> np.ndarray: ...
     def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]: ...
-    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray: ...  # c_i for i in idx
-    def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray: ...  # mean over idx of the gradients c stands for
-    def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray: ...  # f_i(x) for i in idx
+    def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # c_i for i in idx
+    def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # mean over idx of the gradients c stands for
+    def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # f_i(x) for i in idx
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment: ...
     def ready(self) -> None: ...  # whatever takes long once: the solver asks for it before its clock starts
 

@@ -14,21 +14,21 @@ from extremal.kernels import parts
 from extremal.kernels.views import locked
 from extremal.losses.margin import compiled
 from extremal.losses.weighted import unweighted
-from extremal.objectives.hessians import Less, Products, Whole, plus
+from extremal.objectives.hessians import HessianProducts, Less, WholeProducts, plus
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.slices import Slice, sliced
 from extremal.quadratic.simplex import is_definite
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
 
-MANY = 400  # columns from which on a Hessian of sparse rows is not formed
+FORMED_COLUMNS = 400  # columns from which on a Hessian of sparse rows is not formed
 WIDE = 1500  # the same for dense rows, and for sparse ones of which
 FULL = 0.25  # a share of all entries is stored
-FEW = 64  # columns up to which the master problem is solved by compiled steps
-SMALL = 2**20  # entries of dense columns, up to which these go to compiled loops; matrix products are faster from there on
-FAR = 20.0  # phi'^2 / phi'' of rows that are far out
-SHORT = 10_000  # rows up to which a look at all coordinates takes longer than a step on some of them
-STEPS = 20  # of these, at most
+COMPILED_COLUMNS = 64  # columns up to which the master problem is solved by compiled steps
+SMALL_BLOCK = 2**20  # entries of dense columns, up to which these go to compiled loops; matrix products are faster from there on
+FAR_ROW = 20.0  # phi'^2 / phi'' of rows that are far out
+SHORT_ROWS = 10_000  # rows up to which a look at all coordinates takes longer than a step on some of them
+MASTER_STEPS = 20  # of these, at most
 ROOTED = 2e9  # rows times columns squared, up to which a factor of the Hessian is computed
 
 
@@ -42,7 +42,7 @@ class ColumnBlock(ABC):
     @property
     def formed(self) -> bool:
         """Whether a Hessian is an array, and not known by its products."""
-        return len(self.W) <= MANY
+        return len(self.W) <= FORMED_COLUMNS
 
     def of(self, f: Any) -> Slice:
         """The same coordinates of another objective."""
@@ -60,14 +60,14 @@ class ColumnBlock(ABC):
         Answers the new point on W, how many gradients and Hessians it took, and how many values. None if there are too many
         columns, or if the loss is not one of this library's: then it is up to the caller to make such steps.
         """
-        code, rows = compiled(self.f.loss), self._rows() if len(self.W) <= FEW else None
+        code, rows = compiled(self.f.loss), self._rows() if len(self.W) <= COMPILED_COLUMNS else None
         if code is None or rows is None or not self.f.separate:
             return None
         from extremal.kernels import master
 
         x, w, z = x.copy(), w.copy(), z.astype(np.float64)
         steps, grads, values = master.master(
-            *rows, locked(self.f.y), *code, self.f.convex, locked(place), locked(scale), w, x, z, float(tol), STEPS
+            *rows, locked(self.f.y), *code, self.f.convex, locked(place), locked(scale), w, x, z, float(tol), MASTER_STEPS
         )
         return (x, grads, values) if steps else None
 
@@ -93,7 +93,7 @@ class ColumnBlock(ABC):
             return h
         w = 1.0 if self.f.weights is None else self.f.weights  # a row of weight 2 is a row twice
         slopes = np.square(self.f.derivs_at(z)) / np.where(w > 0, w, 1.0)
-        return np.maximum(h, np.minimum(slopes / FAR, most * w))
+        return np.maximum(h, np.minimum(slopes / FAR_ROW, most * w))
 
     def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None:
         """B with B'B = the Hessian, by QR factorisations of blocks of rows; None if it has none, or if that takes too long.
@@ -147,7 +147,7 @@ class RowBlock(ColumnBlock):
     def formed(self) -> bool:
         """Also of more columns if the rows are nearly full: their products cost as much as those of dense rows."""
         k = len(self.W)
-        return k <= MANY or (k <= WIDE and len(self._entries[1]) >= FULL * self.f.n * k)
+        return k <= FORMED_COLUMNS or (k <= WIDE and len(self._entries[1]) >= FULL * self.f.n * k)
 
     @cached_property
     def _entries(self) -> tuple[np.ndarray, ...]:
@@ -177,7 +177,7 @@ class RowBlock(ColumnBlock):
         """Row by row: the sum over rows of the squared number of their entries in W; products only for many columns."""
         k, h, kernel, entries = len(self.W), locked(h), _kernels().gram, self._entries
         if not self.formed:
-            return Products(entries, h, k)
+            return HessianProducts(entries, h, k)
 
         def part(first: int, last: int) -> tuple[float, np.ndarray]:
             out = np.zeros((k, k))
@@ -185,7 +185,7 @@ class RowBlock(ColumnBlock):
             return 0.0, out
 
         many = parts.count(len(entries[1]), k * k)
-        low = parts.sums(part, [self.f.n * i // many for i in range(many + 1)])[1] / self.f.n
+        low = parts.tree_sums(part, [self.f.n * i // many for i in range(many + 1)])[1] / self.f.n
         return low + np.tril(low, -1).T
 
 
@@ -198,7 +198,7 @@ class ArrayBlock(ColumnBlock):
         return len(self.W) <= WIDE
 
     def _rows(self) -> tuple[np.ndarray, ...] | None:
-        return None if self.f.n * len(self.W) > SMALL else self._listed
+        return None if self.f.n * len(self.W) > SMALL_BLOCK else self._listed
 
     @cached_property
     def _listed(self) -> tuple[np.ndarray, ...]:
@@ -227,7 +227,7 @@ class ArrayBlock(ColumnBlock):
     def gram(self, h: np.ndarray, mean: np.ndarray | None = None) -> Symmetric:
         """By blocks of rows, as products of matrices: n |W|^2 multiplications; products only for many columns."""
         if not self.formed:
-            return Whole(self, h)
+            return WholeProducts(self, h)
         data, total = self.f.data, np.zeros((len(self.W),) * 2)
         root = np.sqrt(h).astype(data.dtype, copy=False)
         size = max(1, 2**18 // len(self.W))

@@ -15,7 +15,7 @@ from extremal.data.entries import Entries
 from extremal.losses.base import Loss
 from extremal.losses.margin import Squared
 from extremal.objectives.linear import LinearModel
-from extremal.points.entries_gradient import Positions, read
+from extremal.points.entries_gradient import Positions, read_entries
 from extremal.points.matrix import Iterate, check_positions
 
 DAMPING = 5.0  # zeros that are added to the values of every row and column: those that were hardly seen stay near the mean
@@ -161,7 +161,7 @@ class MatrixCompletion:
         """The entries of x at some positions, with what was taken out put back."""
         rows, cols = check_positions("predict", rows, cols, self.shape)
         flat = Positions(rows.reshape(-1), cols.reshape(-1), self.shape)
-        return read(x, flat, np.arange(len(flat))).reshape(rows.shape) + self.offsets(rows, cols)
+        return read_entries(x, flat, np.arange(len(flat))).reshape(rows.shape) + self.offsets(rows, cols)
 
     def rmse(self, x: Iterate, rows: Any = None, cols: Any = None, values: Any = None) -> float:
         """The root of the mean squared error of predictions: at what is held back, or at given values."""

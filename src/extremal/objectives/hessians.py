@@ -13,7 +13,7 @@ from extremal.support.kinds import Operator, Symmetric
 
 
 @dataclass(frozen=True)
-class Products:
+class HessianProducts:
     """A Hessian of sparse columns by its products: twice the entries each."""
 
     entries: Any
@@ -33,7 +33,7 @@ class Products:
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeProducts:
     """A Hessian of dense columns by its products: two products with all of A each."""
 
     part: Any

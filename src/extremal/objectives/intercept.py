@@ -15,7 +15,7 @@ from extremal.losses.margin import compiled
 from extremal.losses.multi import Multinomial, MultiTask
 from extremal.losses.over_rows import Along, bent_of, derivs_of, mean_of, second_of
 from extremal.losses.weighted import unweighted
-from extremal.objectives.base import Rows, Segment
+from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.levels import level_of, levels_of
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
@@ -119,11 +119,11 @@ class InterceptModel(LinearModel):
         total, c, _ = bent_of(self.loss, z, self.y, valued=True)
         return total / self.n, self.combine(c.astype(z.dtype, copy=False))
 
-    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """c_i for all i."""
         return self.derivs_at(self.data.dot(x), idx)
 
-    def derivs_at(self, z: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def derivs_at(self, z: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """phi' at given margins of all rows, lifted by their intercept."""
         _refuse_batches(idx)
         return derivs_of(self.loss, self.lifted(z), self.y)
@@ -132,7 +132,7 @@ class InterceptModel(LinearModel):
         """The least mean of phi(z_i + b, y_i) over b."""
         return mean_of(self.loss.value, self.lifted(z), self.y)
 
-    def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """The terms of f(x), at its intercept."""
         _refuse_batches(idx)
         return self.loss.value(self.lifted(self.data.dot(x)), self.y)
@@ -165,6 +165,6 @@ class InterceptModel(LinearModel):
         return super()._tail(self.lifted(z))
 
 
-def _refuse_batches(idx: Rows) -> None:
+def _refuse_batches(idx: RowIndex) -> None:
     if idx is not None:
         raise InputError("an InterceptModel has no batches, its intercept depends on all rows; use a method of full gradients")

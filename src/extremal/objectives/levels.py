@@ -12,26 +12,29 @@ from extremal.losses.weighted import WeightedCurved, unweighted, weights_of
 from extremal.support import linalg
 
 BALANCES, AWAY, SETTLED = 300, 40.0, 1e-6  # of scalings; margins of absent classes; derivatives that are nothing
-TURNS, SWEEPS = 6, 3  # of Newton steps and of looks at class by class for several intercepts; of these, sweeps over all classes
-FLAT = 1e-14  # curvature of which Newton steps make nothing
-TRIES = 100  # looks at all margins, at most, for an intercept
-LONGEST = 8.0  # no Newton step for an intercept is longer, in multiples of what has been seen of it
+LEVEL_TURNS, SWEEPS = (
+    6,
+    3,
+)  # of Newton steps and of looks at class by class for several intercepts; of these, sweeps over all classes
+NO_CURVATURE = 1e-14  # curvature of which Newton steps make nothing
+LEVEL_TRIES = 100  # looks at all margins, at most, for an intercept
+LONGEST_STEP = 8.0  # no Newton step for an intercept is longer, in multiples of what has been seen of it
 LITTLE = 1e-10  # share of the value that a step may promise where the next one is the last
-EXACT = 8 * np.finfo(np.float64).eps  # share of the mean |phi'| that the mean of phi' may be
+LEVEL_ROUNDING = 8 * np.finfo(np.float64).eps  # share of the mean |phi'| that the mean of phi' may be
 
 
 def level_of(loss: Loss, z: np.ndarray, y: np.ndarray, near: float) -> float:
     """The zero of the mean of phi'(z + b, y), which increases in b: Newton steps, halving where these leave what is left."""
     z, bent = z.astype(np.float64, copy=False), bent_of if hasattr(loss, "second") else _differences
     low, high, b, reach = -np.inf, np.inf, near, 1.0 + abs(near)
-    for _ in range(TRIES):
+    for _ in range(LEVEL_TRIES):
         _, c, h = bent(loss, z + b, y)
         total, size, bend = (float(a.sum(dtype=np.float64)) for a in (c, np.abs(c), h))
-        if abs(total) <= EXACT * size:
+        if abs(total) <= LEVEL_ROUNDING * size:
             break
         low, high = (b, high) if total < 0 else (low, b)
         step = -total / bend if bend > 0 else np.copysign(np.inf, -total)
-        longest = LONGEST * reach
+        longest = LONGEST_STEP * reach
         new = b + float(np.clip(step, -longest, longest))
         if not low < new < high:
             new = 0.5 * (low + high)
@@ -64,7 +67,7 @@ def _task_level(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: f
 def _softmax_levels(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The intercepts of all classes, of sum 0: damped Newton steps; where these lead nowhere, class by class, and again."""
     labels = y[:, 0] if y.ndim > 1 else y
-    for turn in range(TURNS):
+    for turn in range(LEVEL_TURNS):
         b, done = _softmax_steps(loss, z, y, w, b)
         if done and _settled(loss, z, y, b):
             return b - b.mean()
@@ -119,8 +122,8 @@ def _class_by_class(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndar
 
 def _softmax_steps(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
     """Until a step promises next to nothing, and one step more; each as long as those before it allow."""
-    value, longest, last = mean_of(loss.value, z + b, y), LONGEST * (1.0 + float(np.abs(b).max())), False
-    for _ in range(TRIES):
+    value, longest, last = mean_of(loss.value, z + b, y), LONGEST_STEP * (1.0 + float(np.abs(b).max())), False
+    for _ in range(LEVEL_TRIES):
         g = derivs_of(loss, z + b, y).mean(axis=0, dtype=np.float64)
         step = _softmax_step(z + b, w, g)
         if not np.isfinite(step).all():
@@ -134,7 +137,7 @@ def _softmax_steps(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: n
             t /= 4
         if t <= 1e-6:
             return b, False
-        b, value, longest = b + t * step, new, max(longest, LONGEST * t * float(np.abs(step).max()))
+        b, value, longest = b + t * step, new, max(longest, LONGEST_STEP * t * float(np.abs(step).max()))
     return b, False
 
 
@@ -146,7 +149,7 @@ def _softmax_step(z: np.ndarray, w: np.ndarray, g: np.ndarray) -> np.ndarray:
     np.fill_diagonal(H, 0.0)
     np.fill_diagonal(H, -H.sum(axis=1))
     trace = float(np.trace(H))
-    if not trace > FLAT * float(w.mean()):
+    if not trace > NO_CURVATURE * float(w.mean()):
         return np.full(len(g), np.nan)
     step = linalg.lstsq(H + trace / len(g) ** 2, -g)
     return step - step.mean()

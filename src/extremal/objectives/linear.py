@@ -21,14 +21,16 @@ from extremal.kernels import parts
 from extremal.losses.base import Loss, check_targets
 from extremal.losses.margin import compiled
 from extremal.losses.multi import Bends
-from extremal.losses.over_rows import CHUNK, Along, derivs_of, mean_of, mean_second_of, second_of
+from extremal.losses.over_rows import ROWS_AT_ONCE, Along, derivs_of, mean_of, mean_second_of, second_of
 from extremal.losses.weighted import unweighted, weights_of, with_weights
-from extremal.objectives.base import Rows, Segment
+from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.protocols import Known, Ordered, outputs_of
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
 
-BLOCK = 2**17  # numbers of a block of a dense matrix: 1 MiB, which stays in the cache, and for which BLAS starts no threads
+BLOCK_NUMBERS = (
+    2**17
+)  # numbers of a block of a dense matrix: 1 MiB, which stays in the cache, and for which BLAS starts no threads
 
 
 class LinearModel:
@@ -153,7 +155,7 @@ class LinearModel:
         """Both, in one pass."""
         return self._pass(x, value=True, grad=True)
 
-    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """c_i = phi'(<a_i, x>, y_i) for i in idx."""
         if idx is not None:
             return self.loss.deriv(self.data.dot(x, idx), self.y[idx])
@@ -169,7 +171,7 @@ class LinearModel:
         code = compiled(self.loss)
         if isinstance(self.data, CSR) and code is not None:
             total, g = self.data.model(code, self.y, x, value, grad)
-        elif isinstance(self.data, Dense) and math.prod(self.data.shape) > 4 * BLOCK:
+        elif isinstance(self.data, Dense) and math.prod(self.data.shape) > 4 * BLOCK_NUMBERS:
             total, g = self._blocks(self.data, x, value, grad)
         else:
             z = self.data.dot(x)
@@ -180,7 +182,7 @@ class LinearModel:
 
     def _blocks(self, A: Dense, x: np.ndarray, value: bool, grad: bool) -> tuple[float, np.ndarray]:
         """The sums over all rows of f_i and of its gradient, by blocks that are in the cache for the second product."""
-        shape, size = self.shape if grad else (0,), max(1, min(CHUNK, BLOCK // A.shape[1]))
+        shape, size = self.shape if grad else (0,), max(1, min(ROWS_AT_ONCE, BLOCK_NUMBERS // A.shape[1]))
         many = parts.count(math.prod(A.shape), math.prod(self.shape))
 
         def part(first: int, last: int) -> tuple[float, np.ndarray]:
@@ -195,21 +197,21 @@ class LinearModel:
             return total, g
 
         bounds = [self.n * i // many for i in range(many + 1)]
-        return parts.sums(part, bounds, alone=compiled(self.loss) is None)  # a user's loss may not be made for threads
+        return parts.tree_sums(part, bounds, alone=compiled(self.loss) is None)  # a user's loss may not be made for threads
 
-    def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """(1/b) sum over idx of c_i a_i, or of a_i c_i'."""
         return self.data.tdot(c, idx) / len(c)
 
-    def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """f_i(x) for i in idx."""
         return self.loss.value(self.data.dot(x, idx), self.y if idx is None else self.y[idx])
 
-    def margins(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def margins(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """<a_i, x> for i in idx, or the rows a_i' x."""
         return self.data.dot(x, idx)
 
-    def vertex_margins(self, s: Vertex, idx: Rows = None) -> np.ndarray:
+    def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> np.ndarray:
         """<a_i, s> for i in idx: one entry a row if s is a coordinate."""
         return self.data.dot_vertex(s, idx)
 
@@ -217,7 +219,7 @@ class LinearModel:
         """The mean of phi(z_i, y_i): the value at given margins."""
         return mean_of(self.loss.value, z, self.y)
 
-    def derivs_at(self, z: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def derivs_at(self, z: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """phi'(z_i, y_i) for i in idx: derivatives at given margins, which need not be those of any x."""
         return self.loss.deriv(z, self.y if idx is None else self.y[idx])
 

@@ -9,7 +9,7 @@ import numpy as np
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.losses.margin import compiled
-from extremal.objectives.column_blocks import SHORT, ArrayBlock, EntryBlock, RowBlock
+from extremal.objectives.column_blocks import SHORT_ROWS, ArrayBlock, EntryBlock, RowBlock
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.on_columns_multi import OutputSlice
 from extremal.objectives.slices import Slice, sliced
@@ -27,7 +27,7 @@ def ready(f: Any) -> None:
         row._last = z, 0.0  # one row alone has no best intercept
     part.hessian(z)
     row.between(z, z).value(1.0)
-    if f.n <= SHORT:
+    if f.n <= SHORT_ROWS:
         part.solve(np.zeros(1, np.intp), np.ones(1), np.ones(1), np.zeros(1), z, 1.0)
 
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from extremal.data.csr import CSR
 from extremal.losses.multi import Bends
+from extremal.objectives.column_blocks import WIDE
 from extremal.objectives.linear import LinearModel
 from extremal.quadratic.simplex import is_definite
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
 
-WIDE = 1500  # coordinates from which on a Hessian is not formed
 FORMED = 3e10  # rows times coordinates squared, from which on neither
-BLOCK = 2**19  # numbers of a block of rows
+ROW_BLOCK = 2**19  # numbers of a block of rows
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class OutputSlice:
         """Blocks of rows, and their entries in the features of W, dense."""
         A, n = self.f.data._A, self.f.n  # type: ignore[attr-defined]
         columns = A[:, self._features] if isinstance(self.f.data, CSR) else None
-        size = max(1, BLOCK // max(len(self._features), len(self.W)))
+        size = max(1, ROW_BLOCK // max(len(self._features), len(self.W)))
         for start in range(0, n, size):
             rows = slice(start, min(start + size, n))
             yield rows, A[rows][:, self._features] if columns is None else columns[rows].toarray()

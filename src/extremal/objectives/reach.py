@@ -12,8 +12,8 @@ from extremal.losses.meaning import ends_at_zero, margin_size
 from extremal.losses.weighted import targets_of
 from extremal.objectives.linear import LinearModel
 
-FIRST = 100.0  # where a constraint has no bound of its own: so many times the size that a coefficient is likely to have
-GROWTH = 30.0  # by which that is multiplied while the solution touches it
+FIRST_REACH = 100.0  # where a constraint has no bound of its own: so many times the size that a coefficient is likely to have
+REACH_GROWTH = 30.0  # by which that is multiplied while the solution touches it
 GROWTHS = 4  # so often at most
 CONSTANT = 1e-8  # targets that spread less than this share of their size are constant up to rounding
 
@@ -28,10 +28,10 @@ def reaches(f: LinearModel) -> Iterator[np.ndarray]:
     >>> [float(reach[0]) for reach in reaches(f)][:2]
     [200.0, 6000.0]
     """
-    reach = FIRST * sizes(f)
+    reach = FIRST_REACH * sizes(f)
     for _ in range(GROWTHS):
         yield reach
-        reach = GROWTH * reach
+        reach = REACH_GROWTH * reach
 
 
 def told_apart(f: LinearModel, value: float, atol: float) -> bool:

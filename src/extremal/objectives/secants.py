@@ -13,7 +13,7 @@ from extremal.points.composed import Chord
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
 
-ROWS = 2**22  # numbers of component gradients that are held at once
+HELD_NUMBERS = 2**22  # numbers of component gradients that are held at once
 
 
 class Secants:
@@ -56,7 +56,7 @@ class Secants:
         if self.f.deriv_shape != self.shape:
             g = self.grad(x)
             return np.outer(g, g)
-        size = max(1, ROWS // d)
+        size = max(1, HELD_NUMBERS // d)
         for start in range(0, self.n, size):
             rows = self.f.derivs(x, np.arange(start, min(start + size, self.n))).reshape(-1, d).astype(np.float64, copy=False)
             H += rows.T @ rows

@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.objectives.base import Rows, Segment
+from extremal.objectives.base import RowIndex, Segment
 from extremal.points import iterates
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
@@ -104,7 +104,7 @@ class Separable:
         """Both."""
         return self.value(x), self.grad(x)
 
-    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """The gradients of the components idx, one per row; of all of them, chunk by chunk into an array of its own."""
         if idx is None:
             out = np.empty((self.n, *self.shape), self.dtype)
@@ -118,7 +118,7 @@ class Separable:
             )
         return rows
 
-    def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """(1/b) sum of the rows of c."""
         return c.mean(axis=0)
 
@@ -129,7 +129,7 @@ class Separable:
     def ready(self) -> None:
         """Nothing takes long."""
 
-    def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """f_i(x) for i in idx."""
         idx = np.arange(self.n) if idx is None else idx
         values = self._answer("value", self._value(x, idx), np.dtype(np.float64))

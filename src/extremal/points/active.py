@@ -172,12 +172,12 @@ def _(x: FactoredMatrix) -> Vertex:
 
 
 @singledispatch
-def rebuild(x: np.ndarray, atoms: ActiveSet) -> Any:
+def rebuilt(x: np.ndarray, atoms: ActiveSet) -> Any:
     """The iterate anew from its atoms, in the form that x has: what steps have lost by rounding is back."""
     return freeze(atoms.x.astype(x.dtype, copy=False))
 
 
-@rebuild.register
+@rebuilt.register
 def _(x: FactoredMatrix, atoms: ActiveSet) -> FactoredMatrix:
     return _in_factors(atoms).astype(x.dtype)
 

@@ -68,7 +68,7 @@ def blocks_of(x: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarr
     return [flat[end - math.prod(shape) : end].reshape(shape) for end, shape in zip(ends, shapes, strict=True)]
 
 
-def joined(parts: Sequence[Vertex], blocks: Sequence[np.ndarray], shape: tuple[int, ...]) -> Blocks | SparseVertex:
+def joined_blocks(parts: Sequence[Vertex], blocks: Sequence[np.ndarray], shape: tuple[int, ...]) -> Blocks | SparseVertex:
     """The vertex of a product, from what the parts' oracles answered to the blocks of g; sparse if all of them are."""
     exact = all(v.low is None for v in parts)
     low = None if exact else sum(least(v, block) for v, block in zip(parts, blocks, strict=True))
@@ -79,7 +79,7 @@ def joined(parts: Sequence[Vertex], blocks: Sequence[np.ndarray], shape: tuple[i
 
 
 def parted(v: Vertex, shapes: Sequence[tuple[int, ...]]) -> tuple[Vertex, ...]:
-    """The parts of a vertex of a product: those that `joined` made it of, if it did."""
+    """The parts of a vertex of a product: those that `joined_blocks` made it of, if it did."""
     if isinstance(v, Blocks):
         return v.parts
     if not isinstance(v, SparseVertex):

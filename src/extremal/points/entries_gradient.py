@@ -162,7 +162,7 @@ class Observed(Matrix):
         if isinstance(other, MatrixSum):
             return other.inner(self)
         values = self.values.astype(np.float64, copy=False)
-        return float(values @ read(other, self.positions, self.at).astype(np.float64, copy=False))
+        return float(values @ read_entries(other, self.positions, self.at).astype(np.float64, copy=False))
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
         """G[rows[t], cols[t]] for every t, found by bisection."""
@@ -266,7 +266,7 @@ class _Transposed:
         return reduce(operator.add, (a.T @ u for a in self.T.terms))
 
 
-def read(x: Iterate, positions: Positions, at: np.ndarray | None = None) -> np.ndarray:
+def read_entries(x: Iterate, positions: Positions, at: np.ndarray | None = None) -> np.ndarray:
     """The entries of a matrix at all positions, or at some of them; those of matrices in factors are remembered for all."""
     rows, cols = (positions.rows, positions.cols) if at is None else (positions.rows[at], positions.cols[at])
     if isinstance(x, FactoredMatrix):

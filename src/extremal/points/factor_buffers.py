@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 
-class Columns:
+class FactorBuffer:
     """Two factors with the same number of columns. A version of a matrix is left[:, :rank] right[:, :rank]', times a number.
 
     New columns go behind those that are there, into room that doubles when it is full, so that a step costs what its own
@@ -36,7 +36,7 @@ class Columns:
         """n x capacity."""
         return self.buffers[1]
 
-    def append(self, rank: int, left: np.ndarray, right: np.ndarray) -> tuple[Columns, int]:
+    def append(self, rank: int, left: np.ndarray, right: np.ndarray) -> tuple[FactorBuffer, int]:
         """These columns behind the first ``rank``, here or in a copy if another version has taken the place; and their number."""
         new = rank + left.shape[1]
         with self.lock:
@@ -45,7 +45,7 @@ class Columns:
                 self.left[:, rank:new], self.right[:, rank:new] = left, right
                 self.used = new
                 return self, new
-            copy = Columns(self.left[:, :rank], self.right[:, :rank], self.limit)  # without room: it will grow first
+            copy = FactorBuffer(self.left[:, :rank], self.right[:, :rank], self.limit)  # without room: it will grow first
         return copy.append(rank, left, right)
 
     def _grow(self, wanted: int) -> None:
@@ -76,7 +76,7 @@ class Columns:
     def _add(self, first: int, last: int, rows: np.ndarray, cols: np.ndarray, out: np.ndarray) -> None:
         """Add entries of these columns; of a single one (a step to a vertex) after a copy, which the nearest cache holds."""
         if last == first + 1:
-            _kernels().add(self.left[:, first].copy(), self.right[:, first].copy(), rows, cols, out)
+            _kernels().add_at(self.left[:, first].copy(), self.right[:, first].copy(), rows, cols, out)
         elif last > first:
             _kernels().entries(*(np.ascontiguousarray(a[:, first:last]) for a in self.buffers), rows, cols, out)
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.points.composed import Combination
-from extremal.points.factor_buffers import Columns
+from extremal.points.factor_buffers import FactorBuffer
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import Iterate, Matrix, check_positions
 from extremal.points.plain import DenseVertex
@@ -20,7 +20,7 @@ from extremal.points.vertex import Vertex
 from extremal.support import linalg
 
 SMALLEST = 1e-12  # of the factor that all columns share: below it, they are scaled anew
-Factors = tuple[np.ndarray, np.ndarray]  # m x r and n x r
+FactorPair = tuple[np.ndarray, np.ndarray]  # m x r and n x r
 
 
 class FactoredMatrix(Matrix):
@@ -58,13 +58,13 @@ class FactoredMatrix(Matrix):
             sizes = f"{left.shape[1]} and {right.shape[1]}"
             raise InputError(f"`FactoredMatrix(left=..., right=...)` must have the same number of columns, got {sizes}")
         dtype = np.result_type(left, right)
-        self._set(Columns(left.astype(dtype), right.astype(dtype)), left.shape[1], 1.0)
+        self._set(FactorBuffer(left.astype(dtype), right.astype(dtype)), left.shape[1], 1.0)
 
-    def _set(self, columns: Columns, rank: int, scale: float) -> None:
+    def _set(self, columns: FactorBuffer, rank: int, scale: float) -> None:
         self._columns, self.rank, self._scale = columns, rank, scale  # X = scale left[:, :rank] right[:, :rank]'
 
     @classmethod
-    def _of(cls, columns: Columns, rank: int, scale: float) -> FactoredMatrix:
+    def _of(cls, columns: FactorBuffer, rank: int, scale: float) -> FactoredMatrix:
         new = cls.__new__(cls)
         new._set(columns, rank, scale)
         return new
@@ -100,7 +100,7 @@ class FactoredMatrix(Matrix):
     @property
     def T(self) -> FactoredMatrix:
         """The transpose, of the same columns."""
-        return self._of(Columns(self.right, self._columns.left[:, : self.rank]), self.rank, self._scale)
+        return self._of(FactorBuffer(self.right, self._columns.left[:, : self.rank]), self.rank, self._scale)
 
     def __repr__(self) -> str:
         return f"FactoredMatrix({self.shape[0]} x {self.shape[1]}, rank {self.rank})"
@@ -125,16 +125,16 @@ class FactoredMatrix(Matrix):
         if other._columns is self._columns:
             return self._with_version(other)
         pair = _joined(self.dtype, [(1.0, self.factors()), (1.0, other.factors())])
-        return self._of(Columns(*pair, self._columns.limit), self.rank + other.rank, 1.0)
+        return self._of(FactorBuffer(*pair, self._columns.limit), self.rank + other.rank, 1.0)
 
     def _with_version(self, other: FactoredMatrix) -> FactoredMatrix:
         """The sum with another version of the same matrix: as many columns as the longer one."""
         long, short = (self, other) if self.rank >= other.rank else (other, self)
         left = long.left
         left[:, : short.rank] += short.left
-        return self._of(Columns(left, long.right, self._columns.limit), long.rank, 1.0)
+        return self._of(FactorBuffer(left, long.right, self._columns.limit), long.rank, 1.0)
 
-    def factors(self) -> Factors:
+    def factors(self) -> FactorPair:
         """Left and right."""
         return self.left, self.right
 
@@ -180,7 +180,7 @@ class FactoredMatrix(Matrix):
         """The sum of the singular values: O((m + n) r^2)."""
         return float(self._decomposed()[2].sum())
 
-    def plus(self, own: float, terms: Iterable[tuple[float, Factors]] = ()) -> FactoredMatrix:
+    def plus(self, own: float, terms: Iterable[tuple[float, FactorPair]] = ()) -> FactoredMatrix:
         """own X + sum_j c_j left_j right_j': a step, for the numbers in the new columns."""
         terms, scale = [(c, pair) for c, pair in terms if c != 0], own * self._scale
         if not terms:
@@ -215,9 +215,9 @@ class FactoredMatrix(Matrix):
         """X, compressed if a look at the rank is due."""
         return self.compressed() if self.rank > self._columns.limit else self
 
-    def _renewed(self, terms: list[tuple[float, Factors]]) -> FactoredMatrix:
+    def _renewed(self, terms: list[tuple[float, FactorPair]]) -> FactoredMatrix:
         """sum_j c_j left_j right_j', with columns of its own."""
-        columns = Columns(*_joined(self.dtype, terms), self._columns.limit)
+        columns = FactorBuffer(*_joined(self.dtype, terms), self._columns.limit)
         return self._of(columns, columns.used, 1.0).bounded()
 
     def _decomposed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -231,33 +231,33 @@ class FactoredMatrix(Matrix):
 
 
 @singledispatch
-def factors(v: Vertex) -> Factors:
+def factors(v: Vertex) -> FactorPair:
     """Factors of a vertex: its own, or those of a dense copy, one of which is a unit matrix."""
     a = v.to_array()
     return (np.eye(len(a)), a.T) if a.shape[0] <= a.shape[1] else (a, np.eye(a.shape[1]))
 
 
 @factors.register
-def _(v: RankOne) -> Factors:
+def _(v: RankOne) -> FactorPair:
     return v.left[:, None], v.right[:, None]
 
 
 @factors.register
-def _(v: LowRank) -> Factors:
+def _(v: LowRank) -> FactorPair:
     return v.left, v.right
 
 
 @factors.register
-def _(v: DenseVertex) -> Factors:
+def _(v: DenseVertex) -> FactorPair:
     return v.values.factors() if isinstance(v.values, FactoredMatrix) else factors.dispatch(object)(v)
 
 
 @factors.register
-def _(v: Combination) -> Factors:
+def _(v: Combination) -> FactorPair:
     return _joined(np.dtype(np.float64), [(c, factors(u)) for c, u in v.terms])
 
 
-def _joined(dtype: np.dtype, terms: list[tuple[float, Factors]]) -> Factors:
+def _joined(dtype: np.dtype, terms: list[tuple[float, FactorPair]]) -> FactorPair:
     """Factors of sum_j c_j left_j right_j', in arrays of their own."""
     left, right = np.hstack([c * left for c, (left, _) in terms]), np.hstack([right for _, (_, right) in terms])
     return left.astype(dtype, copy=False), right.astype(dtype, copy=False)

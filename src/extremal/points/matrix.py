@@ -13,7 +13,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.support.kinds import Numbers, Products
 
-LARGEST = 4 * 2**30  # bytes of a dense copy
+LARGEST_COPY = 4 * 2**30  # bytes of a dense copy
 
 
 class Matrix(ABC):
@@ -91,7 +91,7 @@ class Matrix(ABC):
         if copy is False:
             raise ValueError(f"a {type(self).__name__} has no array to share: np.asarray makes one")
         need = self.size * self.dtype.itemsize
-        if need > LARGEST:
+        if need > LARGEST_COPY:
             what = f"{self.shape[0]} x {self.shape[1]} {type(self).__name__}"
             raise MemoryError(
                 f"a dense copy of this {what} would take {need / 2**30:.1f} GiB: sets that are ``matrix_free`` want none; "

@@ -48,7 +48,7 @@ def stack(vertices: tuple[Any, ...]) -> Stack:
     if kinds <= {Coordinate, SparseVertex}:
         return FewVertices.of(vertices)
     if kinds == {DenseVertex}:
-        return Rows(vertices, _Buffer.of([v.values.reshape(-1) for v in vertices]))
+        return RowStack(vertices, _Buffer.of([v.values.reshape(-1) for v in vertices]))
     if kinds == {RankOne}:
         return Factors(vertices, _Buffer.of([v.left for v in vertices]), _Buffer.of([v.right for v in vertices]))
     return Mixed(vertices)
@@ -121,7 +121,7 @@ class _Buffer:
 
 
 @dataclass(frozen=True)
-class Rows(Stack):
+class RowStack(Stack):
     """Dense vertices, as rows of a matrix."""
 
     vertices: tuple[Vertex, ...]
@@ -141,7 +141,7 @@ class Rows(Stack):
         vertices = (*self.vertices, v)
         if type(v) is not DenseVertex:
             return stack(vertices)
-        return Rows(vertices, self.buffer.put(len(self.vertices), v.values.reshape(-1)))
+        return RowStack(vertices, self.buffer.put(len(self.vertices), v.values.reshape(-1)))
 
 
 @dataclass(frozen=True)

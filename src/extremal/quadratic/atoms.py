@@ -15,11 +15,11 @@ from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.plain import Coordinate, SparseVertex
 from extremal.points.vertex import Vertex
 
-NOTHING = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and its atom is dropped
-STEPS = 100  # pairwise steps between two questions to the oracle, at least
+WEIGHT_NOISE = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and its atom is dropped
+PAIRWISE_STEPS = 100  # pairwise steps between two questions to the oracle, at least
 PER_ATOM = 20  # and so many more for each atom
-ATTEMPTS = 4  # at that many pairwise steps
-RIDGE = 1e-14  # added to the diagonal, relative to the trace, where atoms may depend on each other
+PAIRWISE_ATTEMPTS = 4  # at that many pairwise steps
+ATOM_RIDGE = 1e-14  # added to the diagonal, relative to the trace, where atoms may depend on each other
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class Hull:
 
     def with_weights(self, weights: np.ndarray) -> Hull:
         """Another point of the hull; atoms without weight are dropped."""
-        kept = weights > NOTHING
+        kept = weights > WEIGHT_NOISE
         weights = np.where(kept, weights, 0.0)
         gram = self.gram if kept.all() else freeze(np.ascontiguousarray(self.gram[np.ix_(kept, kept)]))
         return Hull(self.atoms.with_weights(weights / weights.sum()), gram)
 
 
-def settle(
+def settle_atoms(
     hull: Hull, first: np.ndarray, beta: float, share: float, floor: float, weights: np.ndarray, slopes: np.ndarray
 ) -> bool:
     """Weights that nearly minimise <first, w> + beta/2 |V(w - centre)|^2, in place, from where they are.
@@ -83,11 +83,11 @@ def settle(
     """
     from extremal.kernels import pairwise  # numba: imported when first used
 
-    limit = STEPS + PER_ATOM * len(weights)
-    for attempt in range(ATTEMPTS):
+    limit = PAIRWISE_STEPS + PER_ATOM * len(weights)
+    for attempt in range(PAIRWISE_ATTEMPTS):
         if attempt:
             _to_affine_minimum(hull, first, beta, weights, slopes)
-        steps = pairwise.settle(hull.gram, hull.atoms.weights, first, beta, share, floor, limit, weights, slopes)
+        steps = pairwise.settle_pairs(hull.gram, hull.atoms.weights, first, beta, share, floor, limit, weights, slopes)
         if steps < limit:
             return True
     return False
@@ -98,13 +98,13 @@ def _to_affine_minimum(hull: Hull, first: np.ndarray, beta: float, weights: np.n
     for _ in range(len(weights)):
         used = np.flatnonzero(weights > 0)
         M = beta * hull.gram[np.ix_(used, used)]
-        M.flat[:: len(used) + 1] += max(RIDGE * float(M.trace()), 1e-300)
+        M.flat[:: len(used) + 1] += max(ATOM_RIDGE * float(M.trace()), 1e-300)
         solved = np.linalg.solve(M, np.stack([slopes[used], np.ones(len(used))], axis=1))
         change = solved[:, 1] * float(solved[:, 0].sum() / solved[:, 1].sum()) - solved[:, 0]
         down = change < 0
         stop = float(np.min(weights[used[down]] / -change[down], initial=1.0))
         new = weights[used] + stop * change
-        new[new <= NOTHING] = 0.0
+        new[new <= WEIGHT_NOISE] = 0.0
         weights[used] = new / new.sum()
         slopes[:] = first + beta * (hull.gram @ (weights - hull.atoms.weights))
         if stop == 1:

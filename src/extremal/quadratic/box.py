@@ -10,7 +10,7 @@ from extremal.quadratic.simplex import FLAT, FORCING, newton_step
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
 
-ROUNDS = 100  # of the active-set method, at most
+BOX_ROUNDS = 100  # of the active-set method, at most
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class BoxQuadratic:
         """
         u = np.clip(self.x, self.lower, self.upper)
         value, slopes = self.look(u)
-        for _ in range(ROUNDS):
+        for _ in range(BOX_ROUNDS):
             clock.check()
             if self.gap(u, slopes) <= tol:
                 break

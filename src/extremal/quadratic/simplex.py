@@ -15,14 +15,14 @@ from extremal.support.lazy import imported
 RIDGE = 1e-13  # added to a diagonal of ones, so that there is a Cholesky factor
 FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: no step is longer than its inverse
 LEARN = 1e-10  # share of the curvature that was thought to be there, below which a change of the gradient is rounding
-TINY = 1e-250  # a diagonal entry of this size is no curvature
-UNIT = 4 * np.finfo(np.float64).eps  # rounding of a sum, as a share of the sum of its magnitudes
+TINY_DIAGONAL = 1e-250  # a diagonal entry of this size is no curvature
+SUM_ROUNDING = 4 * np.finfo(np.float64).eps  # rounding of a sum, as a share of the sum of its magnitudes
 TRIES = 30  # at a larger ridge, for matrices that are not quite positive semidefinite
 NOTHING = 1e-25  # a weight of this size is rounding, also beside one that is nearly 1
 ROUNDS = 50  # of the active-set method, at most
 DECOMPOSED = 64  # unknowns up to which an eigenvalue decomposition costs little beside the rest
 SINGULAR = 1e-10  # the smallest pivot, as a share of the largest, from which on solutions of a system are not told apart
-ROUNDING = 1e-9  # share of a slope that may be rounding
+SLOPE_ROUNDING = 1e-9  # share of a slope that may be rounding
 FORCING = 0.1  # share of the residual that conjugate gradients leave
 
 
@@ -82,7 +82,7 @@ class Quadratic:
         )
 
     def _noise(self, d: np.ndarray, Hd: np.ndarray) -> float:
-        return UNIT * (float(np.abs(d) @ (np.abs(self.g) + np.abs(Hd))) + float(np.abs(self.x) @ np.abs(self.g + Hd)))
+        return SUM_ROUNDING * (float(np.abs(d) @ (np.abs(self.g) + np.abs(Hd))) + float(np.abs(self.x) @ np.abs(self.g + Hd)))
 
     def minimise(self, w: np.ndarray, tol: float, rounds: int = ROUNDS) -> np.ndarray:
         """Weights at which no unit of weight can be moved for a gain of more than ``tol``, or the best after some rounds.
@@ -144,7 +144,7 @@ class Quadratic:
         M -= across
         M -= across[:, None]
         M += self.H[b, b] * weight * weight
-        noise = UNIT * np.abs(self.scale) * (np.abs(self.H) @ np.abs(self.x))[self.place]  # of slopes, by that of margins
+        noise = SUM_ROUNDING * np.abs(self.scale) * (np.abs(self.H) @ np.abs(self.x))[self.place]  # of slopes, by that of margins
         step = newton_step(M, right, FLAT * np.abs(right), noise[others] + noise[idx[base]])
         return np.concatenate([step[:base], [-float(step.sum())], step[base:]])
 
@@ -208,7 +208,7 @@ def newton_step(M: np.ndarray, right: np.ndarray, floor: np.ndarray, noise: Any 
     diagonal = M.diagonal() + floor
     if not np.isfinite(diagonal).all():
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
-    unit = 1.0 / np.sqrt(np.where(diagonal > TINY, diagonal, 1.0))
+    unit = 1.0 / np.sqrt(np.where(diagonal > TINY_DIAGONAL, diagonal, 1.0))
     M *= unit
     M *= unit[:, None]
     right, ridge, raised = right * unit, RIDGE, floor * unit * unit
@@ -218,7 +218,7 @@ def newton_step(M: np.ndarray, right: np.ndarray, floor: np.ndarray, noise: Any 
         factor, step, info = _lapack().dposv(M, right)
         if info == 0 and np.isfinite(step).all():
             flat = float(np.linalg.norm(noise * unit))
-            return unit * (shortest(M, right, ridge, flat) if singular(factor, ridge) else step)
+            return unit * (shortest(M, right, ridge, flat) if is_singular(factor, ridge) else step)
         ridge *= 100.0
     raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
 
@@ -228,7 +228,7 @@ def root_step(F: np.ndarray, right: np.ndarray, floor: np.ndarray) -> np.ndarray
     diagonal = np.einsum("ij,ij->i", F, F) + floor
     if not np.isfinite(diagonal).all():
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
-    unit = 1.0 / np.sqrt(np.where(diagonal > TINY, diagonal, 1.0))
+    unit = 1.0 / np.sqrt(np.where(diagonal > TINY_DIAGONAL, diagonal, 1.0))
     extra = np.diag(np.sqrt(floor * unit * unit + RIDGE**2))
     T = _lapack().dgeqrf(np.vstack([(F * unit[:, None]).T, extra]))[0][: len(F)]  # reflections below the triangle
     T.flat[:: len(T) + 1] = np.where(T.diagonal() == 0, RIDGE, T.diagonal())
@@ -240,7 +240,7 @@ def _lapack() -> ModuleType:
     return imported("scipy.linalg.lapack")  # when first needed: it takes long
 
 
-def singular(factor: np.ndarray, ridge: float) -> bool:
+def is_singular(factor: np.ndarray, ridge: float) -> bool:
     """Whether solutions of a system are not told apart, by the pivots of its Cholesky factor; of one that is small."""
     pivots = np.square(factor.diagonal())
     return len(pivots) <= DECOMPOSED and bool(pivots.min() <= SINGULAR * pivots.max() + 10 * ridge)
@@ -254,7 +254,7 @@ def shortest(M: np.ndarray, right: np.ndarray, ridge: float, noise: float = 0.0)
     values, vectors = np.linalg.eigh(M)
     along = vectors.T @ right
     flat = values <= SINGULAR * values[-1] + 2 * ridge
-    nothing = flat & (np.abs(along) <= max(ROUNDING * float(np.linalg.norm(right)), noise))
+    nothing = flat & (np.abs(along) <= max(SLOPE_ROUNDING * float(np.linalg.norm(right)), noise))
     return vectors @ np.where(nothing, 0.0, along / np.maximum(values, ridge))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from extremal.sets.base import ConvexSet
 
-FAR = 1e-3  # a constraint that is broken by more than this part of its size is not a matter of rounding
+BROKEN = 1e-3  # a constraint that is broken by more than this part of its size is not a matter of rounding
 Pairs = Iterator[tuple[float, float]]  # by how much a constraint is broken, and the size of its numbers
 
 
@@ -29,7 +29,7 @@ def broken(C: ConvexSet, x: np.ndarray) -> Pairs:
     yield 0.0 if tolerance == 1e-13 else tolerance * C.diameter, C.diameter
 
 
-def inside(lower: ArrayLike, upper: ArrayLike, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def clipped(lower: ArrayLike, upper: ArrayLike, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """The bounds in a float type, rounded inward; to the nearest number where none is between them."""
     lower, upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
     lo, up = lower.astype(dtype), upper.astype(dtype)
@@ -41,7 +41,7 @@ def inside(lower: ArrayLike, upper: ArrayLike, dtype: np.dtype) -> tuple[np.ndar
 
 def out_of(x: np.ndarray, lower: ArrayLike, upper: ArrayLike, most: float = math.inf) -> Pairs:
     """How far entries are beyond their bounds."""
-    lo, up = (np.asarray(b, np.float64) for b in inside(lower, upper, x.dtype))
+    lo, up = (np.asarray(b, np.float64) for b in clipped(lower, upper, x.dtype))
     wide = x.astype(np.float64)
     ends = np.abs(np.concatenate([lo.reshape(-1), up.reshape(-1), wide.reshape(-1)]))
     size = min(most, float(np.max(ends, where=np.isfinite(ends), initial=0.0)))

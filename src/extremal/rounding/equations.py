@@ -16,26 +16,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from extremal.rounding.totals import summed, unit
+from extremal.rounding.totals import exact_sum, last_place
 from extremal.support.kinds import MatrixLike
 
 BITS = 10  # coefficients are whole numbers over 2^BITS, and at most as large
 SPARE = 1 + 1e-6  # sums may grow by this, but not for a point that has been here
-LARGE = 2.0**20  # changes are small, or not worth it
-ROWS = 300  # equations that are solved at once
-ATTEMPTS = ((3, 0), (12, 0), (48, 0), (48, 4))  # entries of a row that may change, and units by which all leave their bounds
-MOST = 3000  # of such entries, all rows together
+LARGE_CHANGE = 2.0**20  # changes are small, or not worth it
+EQUATIONS_AT_ONCE = 300  # equations that are solved at once
+REPAIRS = ((3, 0), (12, 0), (48, 0), (48, 4))  # entries of a row that may change, and units by which all leave their bounds
+MOST_ENTRIES = 3000  # of such entries, all rows together
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeEquations:
     """Those of the equations A x = b that have whole numbers as coefficients, once they are multiplied by a power of two."""
 
     A: Any  # CSR
     b: np.ndarray
 
     @classmethod
-    def of(cls, A: Any, b: np.ndarray, dtype: np.dtype) -> Whole:
+    def of(cls, A: Any, b: np.ndarray, dtype: np.dtype) -> WholeEquations:
         """The rows that have; right sides are what a float type can hold."""
         A = sp.csr_array(A, dtype=np.float64, copy=True)
         A.eliminate_zeros()
@@ -51,14 +51,14 @@ class Whole:
     def units(self, x: np.ndarray, spare: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """u of the rows and U of the entries, 0 for those that are in no row."""
         size = np.maximum(abs(self.A) @ np.abs(x.astype(np.float64)), np.abs(self.b))
-        u, U = np.array([unit(s * spare, x.dtype) for s in size.tolist()]), np.zeros(x.size)
+        u, U = np.array([last_place(s * spare, x.dtype) for s in size.tolist()]), np.zeros(x.size)
         np.maximum.at(U, self.A.indices, np.repeat(u, np.diff(self.A.indptr)))
         return u, U
 
     def off(self, x: np.ndarray) -> np.ndarray:
         """A x - b, each rounded once."""
         terms, ends = self.A.data * x.astype(np.float64)[self.A.indices], self.A.indptr
-        return np.array([summed(np.append(terms[ends[i] : ends[i + 1]], -c)) for i, c in enumerate(self.b)])
+        return np.array([exact_sum(np.append(terms[ends[i] : ends[i + 1]], -c)) for i, c in enumerate(self.b)])
 
     def holds(self, x: np.ndarray) -> bool:
         """Whether the equations hold, in any order of summation if their right sides allow that."""
@@ -81,20 +81,20 @@ def solved(A: MatrixLike, b: np.ndarray, x: np.ndarray, lo: np.ndarray, up: np.n
     >>> (x[2] + x[1]) + x[0] == 1, (y[2] + y[1]) + y[0] == 1
     (np.False_, np.True_)
     """
-    rows = Whole.of(A, b, x.dtype)
-    if not 0 < len(rows.b) <= ROWS or rows.holds(x):
+    rows = WholeEquations.of(A, b, x.dtype)
+    if not 0 < len(rows.b) <= EQUATIONS_AT_ONCE or rows.holds(x):
         return x
     y = _on_grid(rows, x, lo, up)
     return y if np.abs(rows.off(y)).max() <= np.abs(rows.off(x)).max() else x
 
 
-def _on_grid(rows: Whole, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+def _on_grid(rows: WholeEquations, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     u, U = rows.units(x, SPARE)
     one = np.where(U > 0, U, 1.0)
     low, high = np.ceil(lo / one), np.floor(up / one)
     moved = (U > 0) & (low <= high)  # others are in no equation, or between bounds that are not on the grid
     fixed = np.where(moved, 0.0, x.astype(np.float64))
-    right = -Whole(rows.A, rows.b).off(fixed) / u
+    right = -WholeEquations(rows.A, rows.b).off(fixed) / u
     scaled = sp.csr_array(sp.diags_array(1 / u) @ rows.A @ sp.diags_array(np.where(moved, U, 0.0)))
     scaled.eliminate_zeros()
     n = np.where(moved, np.clip(np.rint(x.astype(np.float64) / one), low, high), 0.0)
@@ -109,10 +109,10 @@ def _balanced(A: Any, r: np.ndarray, n: np.ndarray, low: np.ndarray, high: np.nd
     Zeros stay zeros, and entries at a bound leave it if nothing else will do.
     """
     best, left = n, float(np.abs(r).sum())
-    for each, inward in ATTEMPTS:
+    for each, inward in REPAIRS:
         start = np.where((n != 0) & (high - low > 2 * inward), np.clip(n, low + inward, high - inward), n)
         more, usable = r - A @ (start - n), (n != 0) & (low < start) & (start < high)
-        while left and each * len(r) <= MOST:
+        while left and each * len(r) <= MOST_ENTRIES:
             columns = _roomy(A, usable, np.minimum(start - low, high - start), float(np.abs(more).sum()), each)
             new = start.copy()
             new[columns] += change_by(A[:, columns].toarray(), more)
@@ -163,7 +163,7 @@ def change_by(B: np.ndarray, r: np.ndarray) -> np.ndarray:
             H[:, others] -= np.outer(H[:, j], times)
             V[:, others] -= np.outer(V[:, j], times)
             live = first + np.flatnonzero(H[i, first:])
-        if max(np.abs(H).max(initial=0.0), np.abs(V).max(initial=0.0)) > LARGE:
+        if max(np.abs(H).max(initial=0.0), np.abs(V).max(initial=0.0)) > LARGE_CHANGE:
             return np.zeros(k)
         if len(live):
             H[:, [first, live[0]]], V[:, [first, live[0]]] = H[:, [live[0], first]], V[:, [live[0], first]]
@@ -172,10 +172,10 @@ def change_by(B: np.ndarray, r: np.ndarray) -> np.ndarray:
     d = V @ z
     for v in V[:, first:].T:  # B v = 0
         d -= np.rint(d @ v / (v @ v)) * v
-    return d if np.abs(d).max(initial=0.0) <= LARGE else np.zeros(k)
+    return d if np.abs(d).max(initial=0.0) <= LARGE_CHANGE else np.zeros(k)
 
 
-def _with_rests(rows: Whole, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+def _with_rests(rows: WholeEquations, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """x with what right sides are more than a multiple of their unit, on entries small enough for it that are in no other row."""
     alone = np.bincount(rows.A.indices, minlength=x.size) == 1
     for i, off in enumerate(rows.off(x)):

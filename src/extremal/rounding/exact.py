@@ -10,7 +10,7 @@ from extremal.checks import InputError
 from extremal.points.factored import FactoredMatrix
 from extremal.points.matrix import Iterate
 from extremal.rounding import composed, norms, rows, totals  # noqa: F401  (their rules)
-from extremal.rounding.base import FAR, broken, settled
+from extremal.rounding.base import BROKEN, broken, settled
 from extremal.sets.base import ConvexSet
 
 
@@ -50,7 +50,7 @@ a constraint by 0.1
     """
     C, x = _fitting(C, x)
     for amount, size in broken(C, x):
-        if not amount <= FAR * size:
+        if not amount <= BROKEN * size:
             raise InputError(
                 f"`settle(C, x)` must be given a point of {C} up to rounding, got one that breaks a constraint by {amount:.2g}"
             )

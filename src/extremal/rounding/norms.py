@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from extremal.rounding.base import FAR, Pairs, broken, inside, settled
-from extremal.rounding.totals import summed, within
+from extremal.rounding.base import BROKEN, Pairs, broken, clipped, settled
+from extremal.rounding.totals import exact_sum, within_bounds
 from extremal.sets.norms.balls import L1Ball, L2Ball, LinfBall, WeightedL1Ball
 from extremal.sets.norms.base import NormBall
 from extremal.sets.spectral.nuclear import NuclearBall, SpectralBall
@@ -19,12 +19,12 @@ from extremal.sets.spectral.nuclear import NuclearBall, SpectralBall
 def _(C: LinfBall, x: np.ndarray) -> np.ndarray:
     if C.centre is not None:
         return _shrunk(C, x)
-    return np.clip(x, *inside(-C.radius, C.radius, x.dtype))
+    return np.clip(x, *clipped(-C.radius, C.radius, x.dtype))
 
 
 @settled.register
 def _(C: L1Ball, x: np.ndarray) -> np.ndarray:
-    return _shrunk(C, x) if C.centre is not None else within(x, C.radius, np.zeros(()), np.asarray(C.radius))
+    return _shrunk(C, x) if C.centre is not None else within_bounds(x, C.radius, np.zeros(()), np.asarray(C.radius))
 
 
 Ball = NormBall | NuclearBall | SpectralBall
@@ -34,7 +34,7 @@ def _shrunk(C: Ball, x: np.ndarray) -> Any:
     """x, or the nearest point on the way to the centre whose norm fits: with some ulps to spare, for other ways to sum up."""
     eps, size = float(np.finfo(x.dtype).eps), math.prod(x.shape)
     spare = 1 - (4 + math.log2(size)) * eps
-    most = float(inside(0.0, C.radius, x.dtype)[1]) * spare
+    most = float(clipped(0.0, C.radius, x.dtype)[1]) * spare
     centre = C.centre if isinstance(C, NormBall) else None
 
     def norms(y: Any) -> list[float]:
@@ -43,7 +43,7 @@ def _shrunk(C: Ball, x: np.ndarray) -> Any:
 
     first = max(norms(x))
     factor, ulps = 1.0 if first <= most else most / first, 0
-    while factor * (1 - ulps * eps) > 1 - 10 * FAR:
+    while factor * (1 - ulps * eps) > 1 - 10 * BROKEN:
         c = factor * (1 - ulps * eps)
         y = (
             x
@@ -81,5 +81,5 @@ def _(C: Ball, x: np.ndarray) -> Any:
 @broken.register(SpectralBall)
 def _(C: Ball, x: np.ndarray) -> Pairs:
     centre = C.centre if isinstance(C, NormBall) else None
-    norm = summed(np.abs(x)) if isinstance(C, L1Ball) and centre is None else C.norm(x if centre is None else x - centre)
+    norm = exact_sum(np.abs(x)) if isinstance(C, L1Ball) and centre is None else C.norm(x if centre is None else x - centre)
     yield max(0.0, norm - C.radius), C.radius

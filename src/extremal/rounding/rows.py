@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from extremal.rounding.base import FAR, Pairs, broken, inside, out_of, settled
-from extremal.rounding.equations import Whole, solved
-from extremal.rounding.totals import sum_to, summed
+from extremal.rounding.base import BROKEN, Pairs, broken, clipped, out_of, settled
+from extremal.rounding.equations import WholeEquations, solved
+from extremal.rounding.totals import exact_sum, sum_to
 from extremal.sets.made.images import LinearImage
 from extremal.sets.polytopes.general import Polytope
 from extremal.support import linalg
 
-DENSE = 4_000_000  # entries; equations of more are left as they are
+REPAIRED_ENTRIES = 4_000_000  # entries; equations of more are left as they are
 
 
 @settled.register
 def _(C: Polytope, x: np.ndarray) -> np.ndarray:
     """On the bounds, next to the equations, and then inside the inequalities; entries at a bound stay there if they can."""
-    lo, up = inside(C.bounds[:, 0], C.bounds[:, 1], x.dtype)
+    lo, up = clipped(C.bounds[:, 0], C.bounds[:, 1], x.dtype)
     y = np.clip(x, lo, up)
     y = y if _kept(C, y) else _finished(C, _on_equations(C, y, lo, up), lo, up)
     over = _excess(C, y)
@@ -31,7 +31,7 @@ def _(C: Polytope, x: np.ndarray) -> np.ndarray:
         if inner is not None:
             bad = over > 0
             t = float((over[bad] / (over[bad] - np.minimum(_excess(C, inner)[bad], 0.0))).max())
-            while t < 10 * FAR:
+            while t < 10 * BROKEN:
                 z = _finished(C, np.clip((y + t * (inner - y)).astype(x.dtype), lo, up), lo, up)
                 if not (_excess(C, z) > 0).any():
                     return z
@@ -50,7 +50,7 @@ def _(C: Polytope, x: np.ndarray) -> Pairs:
         for i in near:
             row, where = _row(A, int(i))
             right = float(x.dtype.type(b[i])) if equations else b[i]
-            off = summed(np.append(row * wide[where], -right))
+            off = exact_sum(np.append(row * wide[where], -right))
             scale = float(np.abs(row).max(initial=0.0)) * size + abs(float(b[i]))
             yield abs(off) if equations else max(0.0, off), scale
 
@@ -77,7 +77,7 @@ def _excess(C: Polytope, x: np.ndarray) -> np.ndarray:
 
 def _on_equations(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """x with the smallest changes that bring it nearer to the equations, as long as they do; of zeros only if it takes them."""
-    if C.A_eq is None or C.A_eq.shape[0] * x.size > DENSE:
+    if C.A_eq is None or C.A_eq.shape[0] * x.size > REPAIRED_ENTRIES:
         return x
     A = np.asarray(C.A_eq.toarray() if sp.issparse(C.A_eq) else C.A_eq)
     enough = _rounding(A, x.astype(np.float64)) + np.finfo(x.dtype).eps * (np.abs(C.b_eq) + abs(A) @ np.abs(x))
@@ -111,7 +111,7 @@ def _kept(C: Polytope, x: np.ndarray) -> bool:
     """Whether all equations have whole numbers, and hold."""
     if C.A_eq is None:
         return True
-    rows = Whole.of(C.A_eq, C.b_eq, x.dtype)
+    rows = WholeEquations.of(C.A_eq, C.b_eq, x.dtype)
     return len(rows.b) == C.A_eq.shape[0] and rows.holds(x)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.rounding.base import Pairs, broken, inside, out_of, settled
+from extremal.rounding.base import Pairs, broken, clipped, out_of, settled
 from extremal.sets.norms.bounded_l1 import BoundedL1Ball
 from extremal.sets.simplices import bounds
 from extremal.sets.simplices.boxes import BudgetSet
@@ -22,7 +22,7 @@ from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 
 @settled.register
 def _(C: Box, x: np.ndarray) -> np.ndarray:
-    return np.clip(x, *inside(C.lower, C.upper, x.dtype))
+    return np.clip(x, *clipped(C.lower, C.upper, x.dtype))
 
 
 @broken.register
@@ -32,7 +32,7 @@ def _(C: Box, x: np.ndarray) -> Pairs:
 
 @settled.register
 def _(C: Monotone, x: np.ndarray) -> np.ndarray:
-    up = np.maximum.accumulate(C._turned(np.clip(x, *inside(C.lower, C.upper, x.dtype))))
+    up = np.maximum.accumulate(C._turned(np.clip(x, *clipped(C.lower, C.upper, x.dtype))))
     return C._turned(up).reshape(x.shape)
 
 
@@ -43,13 +43,15 @@ def _(C: Monotone, x: np.ndarray) -> Pairs:
     yield max(0.0, float(falls.max(initial=0.0))), max(abs(C.lower), abs(C.upper))
 
 
-def unit(total: float, dtype: np.dtype) -> float:
+def last_place(total: float, dtype: np.dtype) -> float:
     """The smallest power of two of which ``total`` is at most 2^mantissa, so that all multiples up to there are exact."""
     m, e = math.frexp(total)
     return math.ldexp(1.0, (e - 1 if m == 0.5 else e) - np.finfo(dtype).nmant - 1)
 
 
-def shares(r: np.ndarray, low: float | np.ndarray, high: float | np.ndarray, total: int, less: bool = False) -> np.ndarray | None:
+def exact_shares(
+    r: np.ndarray, low: float | np.ndarray, high: float | np.ndarray, total: int, less: bool = False
+) -> np.ndarray | None:
     """Whole numbers next to r, from low to high, that sum to ``total``; None if there are none.
 
     What rounding down leaves goes to the largest remainders. If that is more than one for each, all get the same: the
@@ -75,7 +77,7 @@ def shares(r: np.ndarray, low: float | np.ndarray, high: float | np.ndarray, tot
     return n if left == 0 else None
 
 
-def summed(x: np.ndarray) -> float:
+def exact_sum(x: np.ndarray) -> float:
     """The sum, rounded once."""
     return math.fsum(x.reshape(-1).tolist())
 
@@ -84,7 +86,7 @@ def limits(
     lower: float | np.ndarray, upper: float | np.ndarray, total: float, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The bounds in a float type, rounded inward, and the total, to the nearest; it bounds entries that are not negative."""
-    lo, up = inside(lower, upper, dtype)
+    lo, up = clipped(lower, upper, dtype)
     own = dtype.type(total)
     if (lo >= 0).all():
         up = np.where(np.asarray(upper) >= total, own, up)
@@ -97,12 +99,12 @@ def sum_to(x: np.ndarray, lower: float | np.ndarray, upper: float | np.ndarray, 
     x = np.clip(x, lo, up)
     wide = x.reshape(-1).astype(np.float64)
     one_sign = (lo >= 0).all() or (up <= 0).all()
-    most = abs(total) if one_sign else max(abs(total), summed(np.maximum(wide, 0.0)), summed(np.maximum(-wide, 0.0)))
+    most = abs(total) if one_sign else max(abs(total), exact_sum(np.maximum(wide, 0.0)), exact_sum(np.maximum(-wide, 0.0)))
     for spare in (1.0, 1 + 1e-6):  # sums of either sign may grow a little, but not for a point that has been here
-        u = unit(most if one_sign else most * spare, x.dtype)
+        u = last_place(most if one_sign else most * spare, x.dtype)
         limit = 2.0 ** (np.finfo(x.dtype).nmant + 1)
         low, high = (np.clip(edge(bounds.flat(b) / u), -limit, limit) for edge, b in ((np.ceil, lo), (np.floor, up)))
-        n = shares(wide / u, low, high, round(total / u))
+        n = exact_shares(wide / u, low, high, round(total / u))
         if n is not None and max(int(n[n > 0].sum()), -int(n[n < 0].sum())) <= limit:
             return _with_rest((n * u).astype(x.dtype), total, lo, up).reshape(x.shape)
     return x
@@ -110,7 +112,7 @@ def sum_to(x: np.ndarray, lower: float | np.ndarray, upper: float | np.ndarray, 
 
 def _with_rest(x: np.ndarray, total: float, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """x with what the total is more than a multiple of the unit, on the smallest entry that can take it."""
-    rest = total - summed(x)
+    rest = total - exact_sum(x)
     if rest:
         y = (x.astype(np.float64) + rest).astype(x.dtype)
         fits = (y.astype(np.float64) - x == rest) & (y >= bounds.flat(lo)) & (y <= bounds.flat(up))
@@ -120,17 +122,17 @@ def _with_rest(x: np.ndarray, total: float, lo: np.ndarray, up: np.ndarray) -> n
     return x
 
 
-def within(x: np.ndarray, radius: float, low: Any, high: Any) -> np.ndarray:
+def within_bounds(x: np.ndarray, radius: float, low: Any, high: Any) -> np.ndarray:
     """x with magnitudes that sum to the radius at most, from ``low`` to ``high``; as it is if they do in any order."""
     a = np.abs(x.reshape(-1).astype(np.float64))
-    spent = summed(a)
+    spent = exact_sum(a)
     if spent * (1 + 2 * x.size * float(np.finfo(x.dtype).eps)) <= radius:
         return x
-    top = float(inside(0.0, radius, x.dtype)[1])
-    u = unit(top, x.dtype)
+    top = float(clipped(0.0, radius, x.dtype)[1])
+    u = last_place(top, x.dtype)
     most = round(top / u)
     low, high = np.ceil(bounds.flat(low) / u), np.minimum(np.floor(bounds.flat(high) / u), most)
-    n = shares(a / u, low, high, min(most, round(spent / u)), less=True)
+    n = exact_shares(a / u, low, high, min(most, round(spent / u)), less=True)
     return x if n is None else (np.where(x.reshape(-1) < 0, -n, n) * u).astype(x.dtype).reshape(x.shape)
 
 
@@ -142,7 +144,7 @@ def _(C: Simplex, x: np.ndarray) -> np.ndarray:
 @broken.register
 def _(C: Simplex, x: np.ndarray) -> Pairs:
     yield max(0.0, -float(x.min())), C.total
-    yield abs(summed(x) - float(x.dtype.type(C.total))), C.total
+    yield abs(exact_sum(x) - float(x.dtype.type(C.total))), C.total
 
 
 @settled.register
@@ -154,28 +156,28 @@ def _(C: BudgetSet, x: np.ndarray) -> np.ndarray:
 def _(C: BudgetSet, x: np.ndarray) -> Pairs:
     lower, upper, total = limits(*C._limits, x.dtype)
     yield from out_of(x, lower, upper)
-    yield abs(summed(x) - total), max(abs(total), float(np.abs(x).sum()))
+    yield abs(exact_sum(x) - total), max(abs(total), float(np.abs(x).sum()))
 
 
 @settled.register
 def _(C: UnitSimplex, x: np.ndarray) -> np.ndarray:
-    return within(np.maximum(x, 0), C.total, np.zeros(()), np.asarray(C.total))
+    return within_bounds(np.maximum(x, 0), C.total, np.zeros(()), np.asarray(C.total))
 
 
 @broken.register
 def _(C: UnitSimplex, x: np.ndarray) -> Pairs:
     yield max(0.0, -float(x.min())), C.total
-    yield max(0.0, summed(x) - C.total), C.total
+    yield max(0.0, exact_sum(x) - C.total), C.total
 
 
 @settled.register
 def _(C: BoundedL1Ball, x: np.ndarray) -> np.ndarray:
-    lo, up = inside(C.lower, C.upper, x.dtype)
+    lo, up = clipped(C.lower, C.upper, x.dtype)
     x = np.clip(x, lo, up)
-    return within(x, C.radius, np.abs(np.clip(0, lo, up)), np.where(x < 0, -lo, np.maximum(up, 0)))
+    return within_bounds(x, C.radius, np.abs(np.clip(0, lo, up)), np.where(x < 0, -lo, np.maximum(up, 0)))
 
 
 @broken.register
 def _(C: BoundedL1Ball, x: np.ndarray) -> Pairs:
     yield from out_of(x, C.lower, C.upper, C.radius)
-    yield max(0.0, summed(np.abs(x)) - C.radius), C.radius
+    yield max(0.0, exact_sum(np.abs(x)) - C.radius), C.radius

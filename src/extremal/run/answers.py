@@ -14,12 +14,12 @@ from extremal.run.result import Certificate
 from extremal.support.asked import Unsure, counted
 
 CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether a point is in the set
-LARGE = 10**7  # entries of a point up to which its rounding is looked at
+LARGE_POINT = 10**7  # entries of a point up to which its rounding is looked at
 ROUNDED = 0.25  # share of the tolerance that a change of the gap by rounding must be for the tolerance to be out of reach
-NEAR = 100.0  # times that change: a gap below is one of rounding, if no step leads farther
+NEAR_ROUNDING = 100.0  # times that change: a gap below is one of rounding, if no step leads farther
 
 
-def inside(C: CountedSet, x: np.ndarray) -> bool:
+def is_inside(C: CountedSet, x: np.ndarray) -> bool:
     """Whether x is in the set, up to rounding; yes, where only its oracle knows and a moderate number of calls cannot tell.
 
     These calls count as a certificate's.
@@ -33,7 +33,7 @@ def inside(C: CountedSet, x: np.ndarray) -> bool:
             C.calls.certificate_lmos += asked.calls
 
 
-def at_rounding(f: Objective, C: CountedSet, found: Certificate, wanted: float, times: float = NEAR) -> bool:
+def at_rounding(f: Objective, C: CountedSet, found: Certificate, wanted: float, times: float = NEAR_ROUNDING) -> bool:
     """Whether the gap is at most ``times`` what rounding makes of it, and the tolerance ``wanted`` lies below that."""
     change = _change(f, C, found)
     return change >= ROUNDED * wanted and found.gap <= times * change
@@ -41,7 +41,7 @@ def at_rounding(f: Objective, C: CountedSet, found: Certificate, wanted: float, 
 
 def _change(f: Objective, C: CountedSet, found: Certificate) -> float:
     """How far the gap changes if x changes in its last digits: two gradients and LMOs; 0.0 for very large points."""
-    if math.prod(found.x.shape) > LARGE:
+    if math.prod(found.x.shape) > LARGE_POINT:
         return 0.0
     rng, most = np.random.default_rng(0), 0.0
     for _ in range(2):

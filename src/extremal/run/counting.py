@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from extremal.objectives.base import Objective, Rows, Segment
+from extremal.objectives.base import Objective, RowIndex, Segment
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.on_atoms import Restriction, restrict
 from extremal.objectives.on_columns import Slice, has_slices, sliced
@@ -55,21 +55,21 @@ class CountedObjective:
         self._count(grads=self.n, values=self.n)
         return self.inner.value_and_grad(x)
 
-    def derivs(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         self._count(grads=self.n if idx is None else len(idx))
         return self.inner.derivs(x, idx)
 
-    def combine(self, c: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         return self.inner.combine(c, idx)
 
-    def values(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         self._count(values=self.n if idx is None else len(idx))
         return self.inner.values(x, idx)
 
-    def margins(self, x: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def margins(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         return self._linear.margins(x, idx)
 
-    def vertex_margins(self, s: Vertex, idx: Rows = None) -> np.ndarray:
+    def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> np.ndarray:
         return self._linear.vertex_margins(s, idx)
 
     def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -86,7 +86,7 @@ class CountedObjective:
     def between(self, z: np.ndarray, dz: np.ndarray) -> Segment:
         return _CountedSegment(self._linear.between(z, dz), self.n, self.calls)
 
-    def derivs_at(self, z: np.ndarray, idx: Rows = None) -> np.ndarray:
+    def derivs_at(self, z: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         self._count(grads=len(z))
         return self._linear.derivs_at(z, idx)
 

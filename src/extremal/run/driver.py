@@ -15,14 +15,14 @@ from extremal.gradients.base import value_of
 from extremal.methods.base import Budget, Method
 from extremal.objectives.base import Objective
 from extremal.points.iterates import answer, wide
-from extremal.run.answers import at_rounding, inside
+from extremal.run.answers import at_rounding, is_inside
 from extremal.run.bursts.run import Reach
 from extremal.run.loop import Setup, State, loop
 from extremal.run.recording import Recorder
 from extremal.run.result import Certificate, Result, Status
 from extremal.support.clock import Clock, TimeUp, deadline
 
-SMALL = 1e9  # multiplications of a run that hardly anyone waits for
+SMALL_RUN = 1e9  # multiplications of a run that hardly anyone waits for
 
 
 def drive(
@@ -39,7 +39,7 @@ def default_grads(f: Objective, guarded: bool) -> int:
 
     It has 5000 n then, if those take no more than 1e9 multiplications.
     """
-    small = min(5000 * f.n, int(SMALL / math.prod(f.shape))) if guarded else 0
+    small = min(5000 * f.n, int(SMALL_RUN / math.prod(f.shape))) if guarded else 0
     return max(1000 * f.n, small)
 
 
@@ -194,7 +194,7 @@ class _Run:
 
     def _result(self, state: State, status: Status, method: Method, first: State) -> Result:
         found, status = self._final(state, status, first)
-        if not inside(self.C, found.x):
+        if not is_inside(self.C, found.x):
             found, status = self._fallback(found, first), Status.OUTSIDE
         if self.guarded:
             found = self._guard(found, first)
@@ -249,7 +249,7 @@ class _Run:
     def _fallback(self, found: Certificate, first: State) -> Certificate:
         """The best certificate of a point inside; the starting point has been checked."""
         best = self.best
-        return best if best is not None and best is not found and inside(self.C, best.x) else self._start(first)
+        return best if best is not None and best is not found and is_inside(self.C, best.x) else self._start(first)
 
     def _as_good(self, a: Certificate, b: Certificate) -> bool:
         """Whether a has the smaller gap, at a value that rounding does not tell from b's."""

@@ -78,7 +78,7 @@ def path(
     seen: list[tuple[float, State]] = []
     for i in sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter):
         with counted() as asked:
-            x0 = inside(fitted[i], ahead(fitted[i].diameter, seen)) if seen else None
+            x0 = moved_inside(fitted[i], ahead(fitted[i].diameter, seen)) if seen else None
         setup = prepare("path", f, fitted[i], method, x0, seed, budget)
         setup.C.calls.certificate_lmos += asked.calls
         results[i], last = drive(_resumed(setup, seen[-1][1]) if seen else setup, tol, atol, budget)
@@ -96,7 +96,7 @@ def ahead(size: float, seen: list[tuple[float, State]]) -> Any:
     return np.where(new * x > 0, new, 0).astype(x.dtype)
 
 
-def inside(C: ConvexSet, x: np.ndarray) -> Any:
+def moved_inside(C: ConvexSet, x: np.ndarray) -> Any:
     """x if it is in the set, else its projection; or the last point of the set on the way to it from ``C.start()``."""
     if C.contains(x):
         return x

@@ -134,7 +134,7 @@ class Record:
             checks.one_of("column of `Record(what=...)`", name, ("value", "gap", "x"))
 
 
-COLUMNS = ("iter", "grads", "passes", "lmos", "seconds", "cpu", "value", "gap")
+TRACE_COLUMNS = ("iter", "grads", "passes", "lmos", "seconds", "cpu", "value", "gap")
 
 
 class Trace:
@@ -189,10 +189,10 @@ class Trace:
         """The columns as a pandas DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame({column: self[column] for column in COLUMNS})
+        return pd.DataFrame({column: self[column] for column in TRACE_COLUMNS})
 
     def __repr__(self) -> str:
-        return f"Trace({len(self)} rows: {', '.join(COLUMNS)})"
+        return f"Trace({len(self)} rows: {', '.join(TRACE_COLUMNS)})"
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 
-KINDS: dict[str, Callable[[tuple[int, ...]], bool]] = {  # what is wanted: whether a shape is that
+SHAPE_KINDS: dict[str, Callable[[tuple[int, ...]], bool]] = {  # what is wanted: whether a shape is that
     "one number": lambda shape: not shape,
     "a number or an array of numbers": lambda shape: True,
     "an array of numbers": lambda shape: len(shape) >= 1,
@@ -23,7 +23,7 @@ KINDS: dict[str, Callable[[tuple[int, ...]], bool]] = {  # what is wanted: wheth
 }
 
 
-def number(call: str, name: str, value: Any, wanted: str, fits: Callable[[float], bool]) -> float:
+def one_number(call: str, name: str, value: Any, wanted: str, fits: Callable[[float], bool]) -> float:
     """Return ``value`` as a float, refusing what is no number or does not fit (a NaN is asked, too)."""
     real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
     if not real or not fits(float(value)):
@@ -34,7 +34,7 @@ def number(call: str, name: str, value: Any, wanted: str, fits: Callable[[float]
 def numbers(
     call: str, name: str, value: object, kind: str = "a number or an array of numbers", infinite: bool = False
 ) -> np.ndarray:
-    """A read-only float64 copy of a number or an array, of one of `KINDS`: finite, or only not NaN if ``infinite``.
+    """A read-only float64 copy of a number or an array, of one of `SHAPE_KINDS`: finite, or only not NaN if ``infinite``.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def positive_numbers(call: str, name: str, value: object) -> np.ndarray:
     return a
 
 
-def matrix(call: str, name: str, value: object, by_columns: bool = False) -> Any:
+def matrix_argument(call: str, name: str, value: object, by_columns: bool = False) -> Any:
     """A read-only float64 copy of a matrix: an array, or a sparse one by rows or columns, sorted and without zeros."""
     if not checks.is_sparse(value):
         return numbers(call, name, value, "a matrix of numbers")
@@ -83,7 +83,7 @@ def matrix(call: str, name: str, value: object, by_columns: bool = False) -> Any
 
 
 def _refuse_other(call: str, name: str, a: Any, kind: str, value: object) -> None:
-    if a.dtype.kind not in "biuf" or 0 in a.shape or not KINDS[kind](a.shape):
+    if a.dtype.kind not in "biuf" or 0 in a.shape or not SHAPE_KINDS[kind](a.shape):
         raise InputError(f"`{call}({name}=...)` must be {kind}, got {_shown(a, value)}")
 
 

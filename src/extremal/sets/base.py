@@ -121,7 +121,7 @@ class ConvexSet(ABC):
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        shown = (f"{f.name}={brief(getattr(self, f.name))}" for f in self._fields() if not _is_default(self, f))
+        shown = (f"{f.name}={brief_array(getattr(self, f.name))}" for f in self._fields() if not _is_default(self, f))
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _fields(self) -> tuple[dataclasses.Field[object], ...]:
@@ -235,14 +235,14 @@ def _size(a: Any) -> float:
         return math.sqrt(dot64(values, values))
 
 
-def brief(value: Any) -> str:
+def brief_array(value: Any) -> str:
     """A parameter on one line: large arrays by their shape."""
     if isinstance(value, np.ndarray):
         return f"{value.item():g}" if value.ndim == 0 else f"<{' x '.join(map(str, value.shape))} array>"
     if checks.is_sparse(value):
         return f"<{' x '.join(map(str, value.shape))} sparse array>"
     if isinstance(value, tuple) and len(value) > 6:
-        return f"({', '.join(map(brief, value[:3]))}, ... {len(value)} in all)"
+        return f"({', '.join(map(brief_array, value[:3]))}, ... {len(value)} in all)"
     return repr(value)
 
 

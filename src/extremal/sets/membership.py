@@ -11,8 +11,8 @@ import numpy as np
 from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet, Warm
 
-FLOOR = 1e-13  # smaller tolerances count as this one: points of the set are sums that are rounded
-NEAR = 1e-5  # of the size: so near, a point counts as inside unless it is proved to be outside
+LEAST_TOL = 1e-13  # smaller tolerances count as this one: points of the set are sums that are rounded
+NEAR_ENOUGH = 1e-5  # of the size: so near, a point counts as inside unless it is proved to be outside
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def distance(
     size, lower, direction = _norm(first), 0.0, np.zeros_like(x)
     for _ in range(1000 + 100 * x.size if limit is None else limit):
         g = hull.point()
-        if _norm(g) <= max(tol, FLOOR) * size or not _norm(g):
+        if _norm(g) <= max(tol, LEAST_TOL) * size or not _norm(g):
             break
         v = lmo(g)
         corner = v.to_array().astype(np.float64, copy=False)
@@ -108,10 +108,10 @@ def distance(
         off = _excess(v, corner, g, x)
         if off > lower:
             lower, direction = off, g
-        if lower > max(tol, FLOOR) * size or not hull.add(corner - x):
+        if lower > max(tol, LEAST_TOL) * size or not hull.add(corner - x):
             break
-    upper, slack = _norm(hull.point()), max(tol, FLOOR) * size
-    inside = upper <= slack or (lower <= slack and upper <= NEAR * size)
+    upper, slack = _norm(hull.point()), max(tol, LEAST_TOL) * size
+    inside = upper <= slack or (lower <= slack and upper <= NEAR_ENOUGH * size)
     return Distance(x + hull.point(), direction, lower, upper, size, inside)
 
 

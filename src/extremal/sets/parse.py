@@ -82,7 +82,7 @@ def parse(text: str) -> ConvexSet:
     make = named(name)
     _, form, counts = SETS[name]
     try:
-        numbers = [number(part) for part in parts]
+        numbers = [parsed_number(part) for part in parts]
     except ValueError:
         numbers = None
     if numbers is None or len(numbers) not in counts:
@@ -90,12 +90,12 @@ def parse(text: str) -> ConvexSet:
     return make(*numbers)
 
 
-def number(text: str) -> float:
+def parsed_number(text: str) -> float:
     """A number; a whole one if it is written so.
 
     Examples
     --------
-    >>> number("3"), number("3.0")
+    >>> parsed_number("3"), parsed_number("3.0")
     (3, 3.0)
     """
     return int(text) if text.lstrip("+-").isdecimal() and len(text) < 20 else float(text)

@@ -22,7 +22,7 @@ from extremal.losses.multi import Multinomial
 from extremal.losses.weighted import unweighted
 from extremal.run.result import Status
 from extremal.sets.base import ConvexSet
-from extremal.sklearn.hints import Matrix, RandomState
+from extremal.sklearn.hints import FeatureMatrix, RandomState
 
 POSITIVE = (Logistic, Squared, Huber, Quantile, Poisson, Multinomial)  # losses that are never below 0
 HINTS = {
@@ -35,12 +35,12 @@ HINTS = {
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate:
+class FitCertificate:
     """How good a fit is: f is at most ``gap`` above its minimum over the set, and the coefficients are in the set.
 
     Examples
     --------
-    >>> Certificate(0.5, 1e-9, "Simplex(total=1)", 0.0, 4.0, "newton")
+    >>> FitCertificate(0.5, 1e-9, "Simplex(total=1)", 0.0, 4.0, "newton")
     Certificate(f = 0.5, at most 1e-09 above the minimum (2e-09 of f)
       over Simplex(total=1), violated by 0
       by newton, in 4 passes over the rows)
@@ -73,20 +73,20 @@ class Certificate:
         )
 
     @classmethod
-    def of(cls, model: Any, rows: int, method: str, convex: bool = True) -> Certificate:
+    def of(cls, model: Any, rows: int, method: str, convex: bool = True) -> FitCertificate:
         """Of a fitted estimator."""
         found = model.objective_, model.dual_gap_, str(model.constraint_), model.constraint_violation_, model.n_grads_ / rows
         return cls(*found, method, convex, model.status_ != "unbounded")
 
 
-def bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:
+def lower_bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:
     """How much f can be above its minimum over C: its gap at x, but not more than f itself if the loss is never below 0.
 
     Examples
     --------
     >>> import extremal as ex
     >>> x, g = np.array([1.0, 0.0]), np.array([-1.0, 0.5])
-    >>> bound(ex.L1Ball(2.0), x, g, 3.0, ex.Squared()), bound(ex.L1Ball(2.0), x, g, 0.25, ex.Squared())
+    >>> lower_bound(ex.L1Ball(2.0), x, g, 3.0, ex.Squared()), lower_bound(ex.L1Ball(2.0), x, g, 0.25, ex.Squared())
     (1.0, 0.25)
     """
     gap = C.gap(x, g)
@@ -131,7 +131,7 @@ def check_options(model: Any) -> None:
         raise InputError(f"`{name}(verbose=...)` must be a whole number of at least 0, got {model.verbose!r}")
 
 
-def read_weights(model: object, sample_weight: ArrayLike | None, X: Matrix) -> np.ndarray | None:
+def read_weights(model: object, sample_weight: ArrayLike | None, X: FeatureMatrix) -> np.ndarray | None:
     """Sample weights in float64, refusing negative ones and those that are all zero; None if none were given."""
     if sample_weight is None:
         return None

@@ -25,23 +25,23 @@ from extremal.points.matrix import Iterate
 from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.run.loop import State
-from extremal.run.paths import inside
+from extremal.run.paths import moved_inside
 from extremal.run.result import Record, Result, Trace
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import Product
 from extremal.sets.simplices.plain import Box
 from extremal.sets.words.read import Reading, read_constraint
-from extremal.sklearn.certified import bound, ended
-from extremal.sklearn.hints import Matrix, Solver
+from extremal.sklearn.certified import ended, lower_bound
+from extremal.sklearn.hints import FeatureMatrix, SolverHint
 from extremal.support.kinds import Numbers
 
-SMALL = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds
+SMALL_FIT = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds
 WAIT = 10  # iterations without a lower value, after which a run ends
 POLISH = 12  # iterations for that, at most
 SEEN = 1000  # rows that tell whether a column is nearly constant
 OFFSET = 1e3  # so many times its standard deviation its mean is then
-NOTHING = {8: 1e-12, 4: 1e-5}  # share of the loss without features that a gap may be by rounding alone, by bytes of a number
-FAR = {8: 1e-9, 4: 1e-4}  # the same over bounds that are far out
+GAP_NOISE = {8: 1e-12, 4: 1e-5}  # share of the loss without features that a gap may be by rounding alone, by bytes of a number
+FAR_GAP = {8: 1e-9, 4: 1e-4}  # the same over bounds that are far out
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Options:
 
     name: str = "fit"  # of the estimator, for messages
     intercept: bool = True
-    solver: Solver = "auto"
+    solver: SolverHint = "auto"
     tol: float = 1e-6
     max_iter: int = 1000
     seed: int = 0
@@ -76,12 +76,12 @@ class Fit:
     convex: bool = True
 
 
-def model_of(loss: Loss, X: Matrix, y: ArrayLike, weights: ArrayLike | None, intercept: bool) -> LinearModel:
+def model_of(loss: Loss, X: FeatureMatrix, y: ArrayLike, weights: ArrayLike | None, intercept: bool) -> LinearModel:
     """The objective: with an intercept outside of the constraint, or without."""
     return (InterceptModel if intercept else LinearModel)(loss, X, y, weights)
 
 
-def solve(
+def solve_fit(
     loss: Loss,
     X: Any,
     y: ArrayLike,
@@ -98,12 +98,12 @@ def solve(
     zero, size, spent = np.zeros((f.n, *f.deriv_shape)), f.data.dtype.itemsize, 0
     null = max(abs(f.value_at(zero)), CONSTANT**2 * abs(LinearModel.value_at(f, zero)))
     if plan.fraction is not None:
-        free = _free(f, plan, options, FAR[size] * null)
+        free = _free(f, plan, options, FAR_GAP[size] * null)
         plan, spent = plan.with_norm(plan.norm(free.coef)), free.n_grads
     if plan.bounded:
-        fit = _certified(f, plan.set(), options, NOTHING[size] * null, start)
+        fit = _certified(f, plan.set(), options, GAP_NOISE[size] * null, start)
     else:
-        fit = _growing(f, plan, options, FAR[size] * null, start)
+        fit = _growing(f, plan, options, FAR_GAP[size] * null, start)
     level = fit.intercept if offset is None else fit.intercept - offset @ fit.coef.astype(np.float64)
     return replace(fit, n_grads=fit.n_grads + spent, intercept=level)
 
@@ -154,12 +154,12 @@ def _free(f: LinearModel, plan: Reading, options: Options, atol: float) -> Fit:
 def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, start: Iterate | None) -> Fit:
     """The run, its answer made exact, and the certificate of that."""
     C = C.on(f.shape)
-    x0 = None if start is None else inside(C, np.asarray(start, f.dtype))
+    x0 = None if start is None else moved_inside(C, np.asarray(start, f.dtype))
     r, x, grads = _run(f, C, options, atol, x0)
     x = settle(C, np.ascontiguousarray(x, f.data.dtype))
     exact = x.astype(np.float64)
     value, g = f.value_and_grad(exact)
-    gap = bound(C, exact, g, value, f.loss)
+    gap = lower_bound(C, exact, g, value, f.loss)
     level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
     status = ended(gap, value, options.tol, atol, r.status)
     why = (r.why or _named(options)).partition(":")[0]
@@ -195,10 +195,10 @@ def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -
 
 def _by_default(f: LinearModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> tuple[Result, np.ndarray, int]:
     """The default method, until f falls no more; small problems go on to rounding."""
-    r = minimize(f, C, x0=x0, callback=Patience(), bursts=True, **kept)
+    r = minimize(f, C, x0=x0, callback=FitPatience(), bursts=True, **kept)
     grads = r.calls.total_grads
     left = kept["max_iter"] - r.n_iter
-    if r.converged and left > 0 and f.n * math.prod(f.shape) <= SMALL:
+    if r.converged and left > 0 and f.n * math.prod(f.shape) <= SMALL_FIT:
         more = minimize(f, C, x0=r.x, **kept | {"tol": 1e-15, "atol": 0.0, "max_iter": min(POLISH, left), "record": None})
         grads += more.calls.total_grads
         if more.value <= r.value and more.gap <= r.gap:
@@ -206,7 +206,7 @@ def _by_default(f: LinearModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> 
     return r, np.asarray(r.x), grads
 
 
-class Patience:
+class FitPatience:
     """A callback that ends a run whose value has not fallen in some iterations."""
 
     def __init__(self):

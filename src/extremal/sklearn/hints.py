@@ -19,13 +19,13 @@ from extremal.sets.base import ConvexSet
 Pair = tuple[float | None, float | None]
 Bound = str | float | Pair | None  # of a coefficient: ">=0", 1.5, (0, None)
 ByFeature = Mapping[str, Bound] | Mapping[int, Bound] | Mapping[str | int, Bound]
-Matrix = ArrayLike | sp.sparray | sp.spmatrix
-Program = Mapping[str, Matrix | Pair | Sequence[Pair]]  # A_ub, b_ub, A_eq, b_eq, bounds
-Part = ConvexSet | str | ByFeature | tuple[Matrix, ArrayLike] | Program | Bounds | LinearConstraint | None
+FeatureMatrix = ArrayLike | sp.sparray | sp.spmatrix
+ProgramHint = Mapping[str, FeatureMatrix | Pair | Sequence[Pair]]  # A_ub, b_ub, A_eq, b_eq, bounds
+Part = ConvexSet | str | ByFeature | tuple[FeatureMatrix, ArrayLike] | ProgramHint | Bounds | LinearConstraint | None
 Constraint = Part | Sequence[Part]
 
 Radius = float | str | None  # "30%" is a share of the norm without a constraint
-Solver = str | Recipe
+SolverHint = str | Recipe
 NamedLoss = Literal["squared", "poisson", "logistic", "huber", "quantile"] | Loss
 ClassWeight = Literal["balanced"] | Mapping[str, float] | Mapping[int, float] | None
 RandomState = int | random.RandomState | None
@@ -37,12 +37,12 @@ class Splitter(Protocol):
     """What makes folds: scikit-learn's KFold and its kind."""
 
     def split(
-        self, X: Matrix, y: ArrayLike | None = None, groups: ArrayLike | None = None
+        self, X: FeatureMatrix, y: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """The rows to fit on and those to predict for, of each fold."""
         ...
 
-    def get_n_splits(self, X: Matrix | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> int:
+    def get_n_splits(self, X: FeatureMatrix | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> int:
         """How many folds."""
         ...
 

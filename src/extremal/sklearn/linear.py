@@ -16,14 +16,14 @@ from extremal.losses.base import Loss, MultiLoss
 from extremal.losses.glm import Quantile
 from extremal.losses.margin import Huber, Squared
 from extremal.losses.meaning import mean_target
-from extremal.losses.named import named_loss, spread
-from extremal.sklearn.fitting import solve
-from extremal.sklearn.hints import Constraint, Matrix, NamedLoss, Radius, RandomState, Solver
+from extremal.losses.named import named_loss, target_spread
+from extremal.sklearn.fitting import solve_fit
+from extremal.sklearn.hints import Constraint, FeatureMatrix, NamedLoss, Radius, RandomState, SolverHint
 from extremal.sklearn.shared import ConstrainedModel, streams
 from extremal.sklearn.streams import Stream
 
-LOSSES = ("squared", "huber", "quantile")
-GLM = (*LOSSES, "poisson", "logistic")
+REGRESSION_LOSSES = ("squared", "huber", "quantile")
+GLM = (*REGRESSION_LOSSES, "poisson", "logistic")
 
 
 class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
@@ -33,7 +33,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
     intercept_: float
     _loss: Callable[..., Loss]  # of the targets and their weights
 
-    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -54,14 +54,14 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
         data, weights, kept = self._used(X, sample_weight)
         y = (y if kept is None else y[kept]).astype(np.float64, copy=False)
         shape = (data.shape[1],)
-        fit = solve(self._loss(y, weights), data, y, self._plan(shape), options, weights, self._earlier(shape))
+        fit = solve_fit(self._loss(y, weights), data, y, self._plan(shape), options, weights, self._earlier(shape))
         self._end_streams()
         self.coef_, self.intercept_ = fit.coef, float(fit.intercept)
         self._take([fit])
         return self
 
     @available_if(streams)
-    def partial_fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
 
         Returns
@@ -82,10 +82,10 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
         self._streamed([self.stream_])
         return self
 
-    def _margins(self, X: Matrix) -> np.ndarray:
+    def _margins(self, X: FeatureMatrix) -> np.ndarray:
         return np.asarray(self._rows(X) @ self.coef_) + self.coef_.dtype.type(self.intercept_)
 
-    def predict(self, X: Matrix) -> np.ndarray:
+    def predict(self, X: FeatureMatrix) -> np.ndarray:
         """<x, w> + b for every row x."""
         return self._margins(X)
 
@@ -181,7 +181,7 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
         quantile: float = 0.5,
         width: float = 1e-2,
         fit_intercept: bool = True,
-        solver: Solver = "auto",
+        solver: SolverHint = "auto",
         tol: float = 1e-6,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -203,14 +203,14 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
         self.verbose = verbose
 
     def _loss(self, y: np.ndarray, weights: np.ndarray | None) -> Loss:
-        kind = checks.one_of("`ConstrainedLinearRegression(loss=...)`", self.loss, LOSSES)
+        kind = checks.one_of("`ConstrainedLinearRegression(loss=...)`", self.loss, REGRESSION_LOSSES)
         if kind == "squared":
             return Squared()
         if kind == "huber":
             return Huber(checks.positive("ConstrainedLinearRegression", "delta", self.delta))
         width = checks.positive("ConstrainedLinearRegression", "width", self.width)
         q = checks.within("ConstrainedLinearRegression", "quantile", self.quantile, 0, 1)
-        return Quantile(q, width * spread(y, weights))
+        return Quantile(q, width * target_spread(y, weights))
 
 
 class ConstrainedGLM(ConstrainedRegressor):
@@ -249,7 +249,7 @@ class ConstrainedGLM(ConstrainedRegressor):
         self,
         loss: NamedLoss = "squared",
         constraint: Constraint = "nonneg",
-        solver: Solver = "auto",
+        solver: SolverHint = "auto",
         *,
         radius: Radius = None,
         fit_intercept: bool = True,
@@ -279,12 +279,12 @@ class ConstrainedGLM(ConstrainedRegressor):
             )
         return self.loss
 
-    def _validated(self, X: Matrix, y: ArrayLike, reset: bool = True, **how: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _validated(self, X: FeatureMatrix, y: ArrayLike, reset: bool = True, **how: Any) -> tuple[np.ndarray, np.ndarray]:
         X, y = super()._validated(X, y, reset, **how)
         if self._loss(np.ones(1)).labels == (-1.0, 1.0) and np.isin(y, (0, 1)).all():
             y = np.where(y > 0, 1.0, -1.0)
         return X, y
 
-    def predict(self, X: Matrix) -> np.ndarray:
+    def predict(self, X: FeatureMatrix) -> np.ndarray:
         """The mean of y for every row."""
         return mean_target(self._loss(np.ones(1)), self._margins(X))

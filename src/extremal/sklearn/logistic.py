@@ -8,8 +8,8 @@ from sklearn.utils.metaestimators import available_if
 
 from extremal.losses.base import expit
 from extremal.losses.margin import Logistic
-from extremal.sklearn.fitting import solve
-from extremal.sklearn.hints import ClassWeight, Constraint, Matrix, Radius, RandomState, Solver
+from extremal.sklearn.fitting import solve_fit
+from extremal.sklearn.hints import ClassWeight, Constraint, FeatureMatrix, Radius, RandomState, SolverHint
 from extremal.sklearn.shared import ConstrainedClassifier, streams
 from extremal.sklearn.streams import Stream
 
@@ -74,7 +74,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         radius: Radius = None,
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
-        solver: Solver = "auto",
+        solver: SolverHint = "auto",
         tol: float = 1e-6,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -92,7 +92,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> ConstrainedLogisticRegression:
+    def fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> ConstrainedLogisticRegression:
         """Fit the model.
 
         Parameters
@@ -115,7 +115,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         rows, d = (1 if len(self.classes_) == 2 else len(self.classes_)), data.shape[1]
         plan, earlier = self._plan((d,)), self._earlier((rows, d))
         fits = [
-            solve(Logistic(), data, sign(codes, i, rows), plan, options, weights, None if earlier is None else earlier[i])
+            solve_fit(Logistic(), data, sign(codes, i, rows), plan, options, weights, None if earlier is None else earlier[i])
             for i in range(rows)
         ]
         self.coef_ = np.stack([fit.coef for fit in fits])
@@ -126,7 +126,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
 
     @available_if(streams)
     def partial_fit(
-        self, X: Matrix, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: FeatureMatrix, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> ConstrainedLogisticRegression:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
 
@@ -161,7 +161,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self._streamed(self.streams_)
         return self
 
-    def predict_proba(self, X: Matrix) -> np.ndarray:
+    def predict_proba(self, X: FeatureMatrix) -> np.ndarray:
         """Probabilities of the classes; with more than two, each class's against the rest, divided by their sum."""
         scores = self.decision_function(X)
         if scores.ndim == 1:

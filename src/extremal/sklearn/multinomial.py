@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from extremal.losses.multi import Multinomial
-from extremal.sklearn.fitting import solve
-from extremal.sklearn.hints import ClassWeight, Constraint, Matrix, Radius, RandomState, Solver
+from extremal.sklearn.fitting import solve_fit
+from extremal.sklearn.hints import ClassWeight, Constraint, FeatureMatrix, Radius, RandomState, SolverHint
 from extremal.sklearn.shared import ConstrainedClassifier, streams
 from extremal.sklearn.streams import Stream
 
@@ -63,7 +63,7 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
         radius: Radius = None,
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
-        solver: Solver = "auto",
+        solver: SolverHint = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -81,7 +81,7 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> ConstrainedMultinomialRegression:
+    def fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> ConstrainedMultinomialRegression:
         """Fit the model.
 
         Parameters
@@ -104,7 +104,7 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
         shape = data.shape[1], len(self.classes_)
         earlier = self._earlier(shape[::-1])
         start = None if earlier is None else earlier.T
-        fit = solve(Multinomial(shape[1]), data, codes, self._plan(shape), options, weights, start)
+        fit = solve_fit(Multinomial(shape[1]), data, codes, self._plan(shape), options, weights, start)
         self.coef_ = np.ascontiguousarray(fit.coef.T)
         self.intercept_ = np.broadcast_to(fit.intercept, shape[1:]).astype(self.coef_.dtype)
         self._end_streams()
@@ -113,7 +113,7 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
 
     @available_if(streams)
     def partial_fit(
-        self, X: Matrix, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: FeatureMatrix, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> ConstrainedMultinomialRegression:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
 

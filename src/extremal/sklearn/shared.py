@@ -17,9 +17,9 @@ from extremal.checks import InputError
 from extremal.data.accept import as_data
 from extremal.data.base import Data
 from extremal.sets.words.read import Reading, read_constraint
-from extremal.sklearn.certified import Certificate, check_options, read_weights, report, seed_of
+from extremal.sklearn.certified import FitCertificate, check_options, read_weights, report, seed_of
 from extremal.sklearn.fitting import Fit, Options
-from extremal.sklearn.hints import Matrix, Solver
+from extremal.sklearn.hints import FeatureMatrix, SolverHint
 from extremal.sklearn.streams import Stream
 
 SPARSE = ["csr", "csc", "coo"]
@@ -44,7 +44,7 @@ class ConstrainedModel(BaseEstimator):
     constraint: Any
     radius: Any
     fit_intercept: bool
-    solver: Solver
+    solver: SolverHint
     tol: float
     max_iter: int
     warm_start: bool
@@ -68,7 +68,7 @@ class ConstrainedModel(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return read_constraint(self.constraint, self.radius, shape, None if names is None else list(names))
 
-    def _validated(self, X: Matrix, y: ArrayLike, reset: bool = True, **how: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _validated(self, X: FeatureMatrix, y: ArrayLike, reset: bool = True, **how: Any) -> tuple[np.ndarray, np.ndarray]:
         kinds = {"dtype": [np.float64, np.float32], "accept_sparse": SPARSE, "accept_large_sparse": True}
         return validate_data(self, X, y, reset=reset, **kinds, **how)  # type: ignore[return-value]
 
@@ -98,7 +98,7 @@ class ConstrainedModel(BaseEstimator):
         self.constraint_violation_ = float(max(fit.violation for fit in fits))
         self.n_grads_, self.n_iter_ = sum(fit.n_grads for fit in fits), longest.n_iter
         self.status_, self.constraint_, self.trace_ = worst, longest.C, longest.trace
-        self.certificate_ = Certificate.of(self, longest.n, longest.method, longest.convex)
+        self.certificate_ = FitCertificate.of(self, longest.n, longest.method, longest.convex)
         report(self)
 
     def _streamed(self, streams: list[Stream]) -> None:
@@ -152,7 +152,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
             raise InputError(f"`{name}(class_weight=...)` must be positive; to leave a class out, leave its rows out; got {each}")
         return each[codes] * (1.0 if sample_weight is None else sample_weight)
 
-    def decision_function(self, X: Matrix) -> np.ndarray:
+    def decision_function(self, X: FeatureMatrix) -> np.ndarray:
         """Margins <x, w> + b: (n,) for two classes, positive for the second; (n, classes) otherwise."""
         X = self._rows(X)
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
@@ -160,12 +160,12 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
             return scores
         return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
 
-    def predict(self, X: Matrix) -> np.ndarray:
+    def predict(self, X: FeatureMatrix) -> np.ndarray:
         """The class of the largest margin."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def predict_proba(self, X: Matrix) -> np.ndarray:
+    def predict_proba(self, X: FeatureMatrix) -> np.ndarray:
         """Probabilities of the classes, a row each; their order is that of ``classes_``."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -174,7 +174,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         e = np.exp(scores)
         return e / e.sum(axis=1, keepdims=True)
 
-    def predict_log_proba(self, X: Matrix) -> np.ndarray:
+    def predict_log_proba(self, X: FeatureMatrix) -> np.ndarray:
         """Their logarithms."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)

@@ -13,12 +13,12 @@ from extremal.losses.base import Loss
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.rounding.exact import settle, violation
-from extremal.run.paths import inside
+from extremal.run.paths import moved_inside
 from extremal.sets.base import ConvexSet
 from extremal.sets.words.read import Reading
 from extremal.support.kinds import Numbers
 
-CHUNK = 64  # rows of a step, about
+STREAM_BATCH = 64  # rows of a step, about
 FITTED = 50  # steps that a fit in memory counts for
 
 
@@ -55,7 +55,7 @@ class Stream:
 
     def at(self, x: np.ndarray, level: Numbers) -> Stream:
         """The same, begun at the coefficients and intercept of a fit: as if some steps had been made."""
-        x = inside(self.C, np.ascontiguousarray(x, self.x.dtype))
+        x = moved_inside(self.C, np.ascontiguousarray(x, self.x.dtype))
         return replace(self, x=x, level=np.asarray(level, np.float64)[()], k=FITTED)
 
     @property
@@ -71,7 +71,7 @@ class Stream:
     def after(self, loss: Loss, data: Data, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
         """After a batch, in several steps."""
         now, n = self, data.shape[0]
-        for rows in np.array_split(np.arange(n), max(1, n // CHUNK)):
+        for rows in np.array_split(np.arange(n), max(1, n // STREAM_BATCH)):
             part = data.take(rows)  # type: ignore[attr-defined]
             now = now._step(loss, part, y[rows], None if weights is None else weights[rows], intercept)
         return now

@@ -107,7 +107,7 @@ def first(*options: T | None) -> T | None:
     return next((option for option in options if option is not None), None)
 
 
-def bound(rule: Step, value: T | None) -> T:
+def bound_step(rule: Step, value: T | None) -> T:
     """The value, or a word on how rules get theirs."""
     if value is None:
         raise InputError(f"{rule} is not bound: it needs the method's Plan, see `Step.bind`")

@@ -65,11 +65,11 @@ def files(folder: Path, sizes: Sizes) -> Iterable[Path]:
 
 def _pair(path: Path) -> Pair:
     """Both readers of a file, which answer the same."""
-    (A, y), (B, z) = tables.load(path), theirs(path)
+    (A, y), (B, z) = tables.load_table(path), theirs(path)
     assert (A != B).nnz == 0, path
     assert np.array_equal(y, z), path
     kind = "packed" if path.suffix == ".xz" else "plain"
-    return Pair(f"{kind}: {path.name.removesuffix('.xz')}", lambda: tables.load(path), lambda: theirs(path), UNIT)
+    return Pair(f"{kind}: {path.name.removesuffix('.xz')}", lambda: tables.load_table(path), lambda: theirs(path), UNIT)
 
 
 def theirs(path: Path) -> Any:

@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import Any
 
 from extremal.checks import InputError
-from extremal.files import whole
+from extremal.files import whole_file
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#999999", "#b07aa1", "#56b4e9", "#000000")
 COLUMNS = 4
@@ -34,7 +34,7 @@ def draw(path: Path, said: Said, kept: Sequence[Said] = ()) -> Path:
     if past:
         _history(picture.add_subplot(grid[lines, :]), kept)
     picture.suptitle(_title(said), fontsize=11)
-    with whole(path) as temporary:
+    with whole_file(path) as temporary:
         picture.savefig(temporary, format="png", dpi=80)
     return path
 

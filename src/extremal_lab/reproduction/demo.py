@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from extremal.files import terminal, whole
+from extremal.files import terminal, whole_file
 from extremal.losses import Logistic
 from extremal.objectives import LinearModel
 from extremal.run import Record, Result, minimize
@@ -122,7 +122,7 @@ def _draw(fit: Fit, results: dict[str, Result], out: Path) -> Any:
     _gaps(right, results)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
-    with whole(out) as temporary:
+    with whole_file(out) as temporary:
         figure.savefig(temporary, format=out.suffix.lstrip(".") or "png", dpi=160)
     return figure
 

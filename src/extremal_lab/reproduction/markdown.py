@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from extremal.files import printable, whole
+from extremal.files import printable, whole_file
 from extremal_lab.reproduction.spec import Figure
 
 Ended = tuple[Figure, list[str], list[list[str]]]  # a figure, and the table of where its methods ended
@@ -15,7 +15,7 @@ Ended = tuple[Figure, list[str], list[list[str]]]  # a figure, and the table of 
 
 def write_ledger(path: Path, said: dict[str, Any], done: Sequence[Ended]) -> None:
     """Write what a report says as Markdown."""
-    with whole(path) as temporary:
+    with whole_file(path) as temporary:
         temporary.write_text("\n".join(_lines(said, done)) + "\n", encoding="utf-8")
 
 

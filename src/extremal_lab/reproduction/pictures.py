@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.files import whole
+from extremal.files import whole_file
 from extremal_lab.reproduction.colours import Colour, colours, is_ours
 from extremal_lab.reproduction.plan import Curve, Panel
 from extremal_lab.reproduction.report import labels
@@ -26,7 +26,7 @@ def draw(figure: Figure, panels: Sequence[Panel], folder: Path, looks: Mapping[s
         picture = picture_of(figure, panels, x, looks)
         for suffix in ("png", "pdf"):
             path = folder / f"{figure.name}-{x}.{suffix}"
-            with whole(path) as temporary:
+            with whole_file(path) as temporary:
                 picture.savefig(temporary, format=suffix, dpi=150)
             made.append(path)
     return made

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import rankdata
 
-from extremal.files import cells, terminal, to_json, whole
+from extremal.files import cells, terminal, to_json, whole_file
 from extremal.methods import METHODS as ALL
 from extremal_lab.reproduction.colours import colours, is_ours
 from extremal_lab.reproduction.plan import Curve, Panel
@@ -236,7 +236,7 @@ def _processor() -> str:
 
 def write_csv(path: Path, figure: Figure, panels: Sequence[Panel]) -> None:
     """All runs of a figure, a row for each point, numbers to the last bit; one that stays for a while has one row."""
-    with whole(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+    with whole_file(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(CSV_COLUMNS)
         for panel in panels:
@@ -260,7 +260,7 @@ def _points(run: dict[str, np.ndarray]) -> Iterator[tuple[str, ...]]:
 
 def write_json(path: Path, item: Any) -> None:
     """Plain JSON, whole or absent."""
-    with whole(path) as temporary:
+    with whole_file(path) as temporary:
         temporary.write_text(to_json(item, indent=1), encoding="utf-8")
 
 

@@ -59,7 +59,7 @@ def _origin(data: str) -> tuple[str, str]:
 
 def _load(data: str, origin: str, rows: int | None, draw: int) -> tuple[Any, np.ndarray]:
     if origin == "file":
-        A, y = tables.load(data)
+        A, y = tables.load_table(data)
     else:
         A, y = datasets.load(data, download=False) if origin == "real" else standins.stand_in(data)
     if rows is None:

@@ -16,7 +16,7 @@ import numpy as np
 
 import extremal
 from extremal.checks import InputError
-from extremal.files import whole
+from extremal.files import whole_file
 
 DIGEST = 32  # bytes of a SHA-256
 
@@ -97,7 +97,7 @@ class Store:
         """Keep a result: written under another name first, then renamed."""
         path = self.path(task)
         path.parent.mkdir(exist_ok=True)
-        with whole(path) as temporary:
+        with whole_file(path) as temporary:
             temporary.write_bytes(_packed(result, describe(task)))
 
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from extremal.moves.newton.search import SUFFICIENT
 from extremal.objectives.base import Objective
 from extremal.points.factored import FactoredMatrix
 from extremal.points.iterates import freeze
 from extremal.points.matrix import Iterate
 from extremal.support import linalg
 
-SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
 SMALLER = 0.9  # share of the slope that counts as a smaller one
 EPS = float(np.finfo(np.float64).eps)
 CURVED = 1e-10  # cosine of a change of the point and the slope's, below which it says nothing of the curvature
@@ -67,10 +67,10 @@ class Decomposition:
 
     def matrix(self, like: np.ndarray) -> Any:
         """X in factors, or an array, as ``like`` is."""
-        return matrix(self.left * self.values, self.right, like)
+        return factored_matrix(self.left * self.values, self.right, like)
 
 
-def matrix(left: np.ndarray, right: np.ndarray, like: Iterate) -> Any:
+def factored_matrix(left: np.ndarray, right: np.ndarray, like: Iterate) -> Any:
     """left right' in factors, or an array, as ``like`` is."""
     if isinstance(like, FactoredMatrix):
         return FactoredMatrix(left.astype(like.dtype), right.astype(like.dtype))
@@ -114,7 +114,7 @@ class FactorProblem:
     def at(self, pair: np.ndarray) -> FactorPoint:
         """f at a pair, and its slope."""
         left, right = self.split(pair)
-        value, G = self.f.value_and_grad(matrix(left, right, self.like))
+        value, G = self.f.value_and_grad(factored_matrix(left, right, self.like))
         slope = np.concatenate([np.asarray(G @ right, np.float64).reshape(-1), np.asarray(G.T @ left, np.float64).reshape(-1)])
         weight = -float(np.vdot(slope, pair)) / (2 * self.radius)
         tight = weight > 0 and float(np.vdot(pair, pair)) >= 2 * self.radius * (1 - TIGHT)
@@ -131,7 +131,7 @@ class FactorProblem:
         return self.at(pair)
 
 
-class Memory:
+class FactorMemory:
     """An inverse Hessian from the last changes of point and slope: L-BFGS (Liu, Nocedal 1989)."""
 
     def __init__(self, size: int, scale: float):
@@ -162,13 +162,15 @@ class Memory:
             self._scale = sy / yy
 
 
-def descend(problem: FactorProblem, place: FactorPoint, scale: float, share: float, limit: int) -> tuple[FactorPoint, bool]:
+def descend_factors(
+    problem: FactorProblem, place: FactorPoint, scale: float, share: float, limit: int
+) -> tuple[FactorPoint, bool]:
     """Lower and lower places, until the slope is a ``share`` of what it was, or there is none; and whether the limit ended it.
 
     ``scale`` is the length of the first step, in slopes. One value and gradient of f for each of at most ``limit`` steps, and
     for each trial of a step that was too long.
     """
-    memory, wanted = Memory(len(place.pair), scale), share * float(np.linalg.norm(place.slope))
+    memory, wanted = FactorMemory(len(place.pair), scale), share * float(np.linalg.norm(place.slope))
     ceiling = place.value + EPS * abs(place.value)
     for _ in range(limit):
         d = memory.direction(place.slope)

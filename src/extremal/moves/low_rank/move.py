@@ -11,8 +11,8 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
-from extremal.moves.base import FlatMove, Oracle, Point
-from extremal.moves.low_rank.factors import EPS, Decomposition, FactorPoint, FactorProblem, descend
+from extremal.moves.base import FlatMove, MoveOracle, Point
+from extremal.moves.low_rank.factors import EPS, Decomposition, FactorPoint, FactorProblem, descend_factors
 from extremal.objectives.base import Objective
 from extremal.points.iterates import wide
 from extremal.points.low_rank import RankOne
@@ -25,8 +25,8 @@ from extremal.support import linalg
 
 TRIALS = 20  # of the constant of a core step: each is at least four times the last
 PATIENCE = 8  # the limit of inner steps doubles when it has ended them, and is this multiple of the first at most
-LEAST = 1e-3  # of the constant, in units in which one makes a step of g as long as the radius
-FLAT = 1e-6  # Ritz values of g below this part of the largest, and columns below this part of their length, are rounding
+LEAST_CURVATURE = 1e-3  # of the constant, in units in which one makes a step of g as long as the radius
+RITZ_NOISE = 1e-6  # Ritz values of g below this part of the largest, and columns below this part of their length, are rounding
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class FactorCorrective(FlatMove):
         """x^0."""
         return LowRankPoint(x0, x0)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: LowRankPoint, estimate: Estimate, step: Step) -> LowRankPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: LowRankPoint, estimate: Estimate, step: Step) -> LowRankPoint:
         """New directions, a core step, inner steps over the factors."""
         radius = cast(NuclearBall, C).diameter / 2 * (1 - 4 * float(np.finfo(f.dtype).eps))  # so that rounding stays inside
         x = Decomposition.of(point.x).within(radius) if point.parts is None else point.parts
@@ -129,7 +129,7 @@ class FactorCorrective(FlatMove):
         value = f.value(problem.like) if math.isnan(point.value) else point.value
         place, curvature, top = _core_step(problem, frame, x, value, point.curvature or frame.sigma / radius)
         limit = self.limit * point.patience
-        place, ended = descend(problem, place, 1.0 / (curvature * top + frame.sigma), self.tol, limit)
+        place, ended = descend_factors(problem, place, 1.0 / (curvature * top + frame.sigma), self.tol, limit)
         patience = min(PATIENCE, 2 * point.patience) if ended else max(1, point.patience // 2)
         x = Decomposition.of_pair(*problem.split(place.pair)).within(radius)
         new = x.matrix(point.x)
@@ -149,7 +149,7 @@ def _widened(x: Decomposition, g: np.ndarray, exact: Any, s: RankOne, width: int
 
     start = _apart(U, np.random.default_rng(k).standard_normal((len(U), 1)))
     values, Q = ritz(gram, start, width)
-    Q = Q[:, values > FLAT**2 * max(float(values[0]), 0.0)][:, :width]
+    Q = Q[:, values > RITZ_NOISE**2 * max(float(values[0]), 0.0)][:, :width]
     left = np.hstack([U, _orthonormal(U, np.column_stack([first[0], Q]))])
     right = np.hstack([V, _orthonormal(V, np.column_stack([first[1], np.asarray(G.T @ Q, np.float64)]))])
     core, r = np.zeros((left.shape[1], right.shape[1])), len(x.values)
@@ -168,7 +168,7 @@ def _orthonormal(U: np.ndarray, W: np.ndarray) -> np.ndarray:
     W = W / np.maximum(np.linalg.norm(W, axis=0), np.finfo(np.float64).tiny)
     W = _apart(U, _apart(U, W))
     q, r = np.linalg.qr(W)
-    q = q[:, np.abs(np.diag(r)) > FLAT]
+    q = q[:, np.abs(np.diag(r)) > RITZ_NOISE]
     return np.linalg.qr(_apart(U, q))[0]
 
 
@@ -193,6 +193,6 @@ def _core_step(
         place = problem.at(problem.balanced(Decomposition(frame.left @ u, s, frame.right @ vt.T)))
         bend = 2 * (place.value - value - slope) / length**2
         if place.value <= value and (bend - L) * length**2 <= 2 * EPS * abs(value) + 2 * noise * length:
-            return place, min(L, max(bend, L / 4, LEAST * frame.sigma / problem.radius)), float(s[0])
+            return place, min(L, max(bend, L / 4, LEAST_CURVATURE * frame.sigma / problem.radius)), float(s[0])
         L = max(4 * L, bend) if math.isfinite(bend) else 16 * L
     return problem.at(problem.balanced(x)), first, float(x.values.max(initial=0.0))

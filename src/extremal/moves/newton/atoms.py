@@ -11,7 +11,7 @@ import numpy as np
 from extremal import checks
 from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.atoms import AtomMove, AtomsPoint
-from extremal.moves.base import Oracle
+from extremal.moves.base import MoveOracle
 from extremal.moves.newton.model import Memory, NewtonState, Root
 from extremal.moves.newton.spikes import check_dense
 from extremal.objectives.base import Objective
@@ -24,12 +24,12 @@ from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
 from extremal.support.clock import late
 
-LEAST = 1e-4  # share of the gap to which a quadratic problem is solved where the gap is far larger than f
+LEAST_SHARE = 1e-4  # share of the gap to which a quadratic problem is solved where the gap is far larger than f
 ENOUGH = 20  # linear minimisations, and two for each coordinate, that one quadratic problem is worth; or one, if it is learnt
-TURNS, THOROUGH = 15, 100  # rounds of a quadratic problem between two questions to the oracle; where these lead nowhere
-ROUGH = 5  # times the tolerance for quadratic problems that are learnt
-IDLE = 20  # atoms without a weight that stay in a quadratic problem, unless the oracle comes back to one of the others
-MANY = 100  # atoms, and three for each coordinate, that are kept
+ORACLE_TURNS, THOROUGH = 15, 100  # rounds of a quadratic problem between two questions to the oracle; where these lead nowhere
+LEARNT_SHARE = 5  # times the tolerance for quadratic problems that are learnt
+IDLE_ATOMS = 20  # atoms without a weight that stay in a quadratic problem, unless the oracle comes back to one of the others
+KEPT_ATOMS = 100  # atoms, and three for each coordinate, that are kept
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class AtomNewton(AtomMove):
         super().check(gradient, f, C)
         check_dense("AtomNewton", f, C)
 
-    def first(self, C: Oracle) -> Any:
+    def first(self, C: MoveOracle) -> Any:
         """The set's own starting point: far out, where vertices are, losses may be flat."""
         return C.start()
 
@@ -98,7 +98,7 @@ class AtomNewton(AtomMove):
 
         known, begin = point.atoms, np.zeros(0)  # one model begins where the last one ended
 
-        def solve(H: Any, turns: int = TURNS) -> tuple[np.ndarray, Any, float]:
+        def solve(H: Any, turns: int = ORACLE_TURNS) -> tuple[np.ndarray, Any, float]:
             nonlocal known, begin
             atoms = self._inner(H, at, C, known, shape) if H is memory.H else known
             atoms, shares, d = self._minimise(H, at, C, atoms, shape, turns, begin)
@@ -118,7 +118,7 @@ class AtomNewton(AtomMove):
             x = at.x if eta == 0 else toward(point.x, at.s, eta)
         x = freeze(x.reshape(shape).astype(point.x.dtype, copy=False))
         x = point.x if np.array_equal(x, point.x) else x  # the same: there is nothing more to be won
-        atoms = atoms if len(atoms) <= MANY + 3 * x.size else ActiveSet.at(DenseVertex(x))
+        atoms = atoms if len(atoms) <= KEPT_ATOMS + 3 * x.size else ActiveSet.at(DenseVertex(x))
         return AtomsPoint(x, x, active=atoms, memory=memory.after(found))
 
     def _model(self, at: NewtonState, old: Memory | None) -> Memory:
@@ -142,10 +142,17 @@ class AtomNewton(AtomMove):
 
     def _enough(self, at: NewtonState) -> float:
         """The gap of the quadratic problem at which it is solved: one that is learnt is not worth much."""
-        return ROUGH * self.tol * at.gap if at.learns else self.tol * min(at.gap, max(abs(at.value), LEAST * at.gap))
+        return LEARNT_SHARE * self.tol * at.gap if at.learns else self.tol * min(at.gap, max(abs(at.value), LEAST_SHARE * at.gap))
 
     def _minimise(
-        self, H: np.ndarray, at: NewtonState, C: Oracle, atoms: ActiveSet, shape: tuple[int, ...], turns: int, begin: np.ndarray
+        self,
+        H: np.ndarray,
+        at: NewtonState,
+        C: MoveOracle,
+        atoms: ActiveSet,
+        shape: tuple[int, ...],
+        turns: int,
+        begin: np.ndarray,
     ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
         """The atoms, with those that came in; their shares of the step d = sum_a share_a (v_a - x), u = x + d; and d.
 
@@ -155,7 +162,7 @@ class AtomNewton(AtomMove):
         D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
         w, d, enough, used = np.zeros(len(D)), np.zeros_like(at.x), self._enough(at), np.ones(len(D), dtype=bool)
         w[1 : 1 + len(begin)] = begin
-        w[0], idle = max(0.0, 1.0 - float(begin.sum())), IDLE
+        w[0], idle = max(0.0, 1.0 - float(begin.sum())), IDLE_ATOMS
         for _ in range(min(self.limit, ENOUGH + (1 if at.learns else 2) * at.x.size)):
             E = D[used]
             first, places, ones = np.eye(1, len(E))[0], np.arange(len(E)), np.ones(len(E))

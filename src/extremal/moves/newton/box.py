@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
-from extremal.moves.base import FlatMove, Oracle, Point
+from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Memory, NewtonState
 from extremal.moves.newton.spikes import FAR_LONGEST, INNER, check_dense
 from extremal.objectives.base import Objective
@@ -18,7 +18,7 @@ from extremal.quadratic.box import BoxQuadratic
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.base import Step
 
-AHEAD = 0.999  # share of the way to the bounds that a step longer than Newton's may go
+TOWARD_BOUNDS = 0.999  # share of the way to the bounds that a step longer than Newton's may go
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class BoxNewton(FlatMove):
         if not isinstance(C, Bounded):
             raise InputError(f"BoxNewton needs a set of bounds, Box or LinfBall, got {C}")
 
-    def first(self, C: Oracle) -> np.ndarray:
+    def first(self, C: MoveOracle) -> np.ndarray:
         """The point of the box that is nearest to 0."""
         lower, upper = C.limits()
         return np.clip(np.zeros_like(C.start()), lower, upper)
@@ -82,7 +82,7 @@ class BoxNewton(FlatMove):
 
             def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
                 d = replace(q, H=H).minimise(inner) - x[W]
-                return d, d, room(x[W], d, lower[W], upper[W])
+                return d, d, room_in_box(x[W], d, lower[W], upper[W])
 
             found = at.descend(memory, q.H, solve)
             if found.t > 0:
@@ -108,8 +108,8 @@ class BoxNewton(FlatMove):
         return Memory.new(sliced(at.f, W), at, memory)
 
 
-def room(x: np.ndarray, d: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+def room_in_box(x: np.ndarray, d: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
     """How far x + t d stays between the bounds; all of d does, whatever rounding says."""
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.where(d > 0, (upper - x) / d, np.where(d < 0, (lower - x) / d, np.inf))
-    return max(1.0, AHEAD * float(steps.min()))
+    return max(1.0, TOWARD_BOUNDS * float(steps.min()))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from extremal.gradients.base import margins_of, sample_of, value_of
-from extremal.moves.newton.search import HALVINGS, UNSEEN, armijo
+from extremal.moves.newton.search import SLOPE_HALVINGS, UNSEEN, armijo
 from extremal.objectives.on_columns import Slice
 from extremal.objectives.secants import Secants
 from extremal.points.iterates import freeze, toward
@@ -21,7 +21,7 @@ from extremal.sets.base import Spikes
 AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this share of what it was
 BLIND = 1e-13  # share of f that a step may promise to be lost in the rounding of values and slopes
 DUST = float(np.finfo(np.float64).eps) ** 2  # share of the largest f below which a square of rounding errors is all of it
-PROGRESS, IDLE = 0.9, 12  # share of the smallest gap that is progress; steps without any, after which none is expected
+PROGRESS, IDLE_STEPS = 0.9, 12  # share of the smallest gap that is progress; steps without any, after which none is expected
 PROBE = 1e-3  # share of the way to the best vertex on which the first guess of a Hessian is measured
 OUTWARD = 0.5  # share of f that a step away from the origin has to promise
 TAIL = 1.5  # so many times f at most is the mean of phi'^2 / phi'' where f is like a sum of exponentials
@@ -29,7 +29,7 @@ MODELS = 8  # quadratic models that a step may try, at most
 GOOD = 0.3  # share of a step from which on its model is good enough
 HARDLY = 1e-8  # share of the largest f that a step to a vertex has to promise, where the model leads nowhere
 BETTER = 0.1  # share of the decrease so far by which a model has to be better for another one to be tried
-SHORT = 1e-3  # share of a step that a width must be to matter
+SHORT_SHARE = 1e-3  # share of a step that a width must be to matter
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Root:
         return (self.B @ d) @ self.B
 
 
-def hessian(part: Slice, at: NewtonState, far: bool, width: float, rooted: bool) -> Any:
+def hessian_of(part: Slice, at: NewtonState, far: bool, width: float, rooted: bool) -> Any:
     """The Hessian on the coordinates of ``part``."""
     B = part.root(at.z, far, width) if rooted else None
     return part.hessian(at.z, far, width) if B is None else Root(B)
@@ -77,7 +77,7 @@ class Memory:
     def new(cls, part: Slice, at: NewtonState, old: Memory | None = None, rooted: bool = False) -> Memory:
         """With the Hessian there; as a product of factors, if that is wanted and there are some."""
         width = 0.0 if old is None else old.width
-        H = hessian(part, at, at.far, width, rooted)
+        H = hessian_of(part, at, at.far, width, rooted)
         return cls.of(part, at.scaled(H) if at.learns else H, at, old, width=width)
 
     def fits(self, at: NewtonState) -> bool:
@@ -104,7 +104,7 @@ class Memory:
     @property
     def tired(self) -> bool:
         """Whether steps have led nowhere for so long that the next ones will not, either: rounding is all that changes."""
-        return self.idle >= IDLE
+        return self.idle >= IDLE_STEPS
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class NewtonState:
         line = self.f.between(self.z, self.f.vertex_margins(self.s) - self.z)
         low, high = 0.0, 1.0
         if line.slope(1.0) > 0:
-            for _ in range(HALVINGS):
+            for _ in range(SLOPE_HALVINGS):
                 middle = 0.5 * (low + high) if low > 0 else 0.1 * high
                 low, high = (middle, high) if line.slope(middle) < 0 else (low, middle)
         else:
@@ -230,12 +230,12 @@ class NewtonState:
         if self.learns and best.t < GOOD:
             return self._learn(memory, best, solve)
         if best.t >= GOOD or not isinstance(H, (np.ndarray, Root)):
-            return replace(best, width=0.25 * width if width > SHORT * best.size else 0.0)
+            return replace(best, width=0.25 * width if width > SHORT_SHARE * best.size else 0.0)
         width = max(2 * max(best.t, 1e-6) * best.size, 4 * width)
         for _ in range(MODELS):
             if not 0 < width < np.inf:
                 break
-            wider = hessian(part, self, False, width, isinstance(H, Root))
+            wider = hessian_of(part, self, False, width, isinstance(H, Root))
             found = replace(self._attempt(memory, wider, solve), width=0.5 * width)
             if not found.value < best.value - BETTER * (self.value - best.value):
                 best = found if found.value < best.value else best

@@ -6,7 +6,7 @@ from extremal.objectives.base import Segment
 
 SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
 UNSEEN = 1e-15, 1e-10  # shares of f: its rounding, and what a decrease may be to be lost in it
-HALVINGS = 40  # of the part of a step in which the slope vanishes
+SLOPE_HALVINGS = 40  # of the part of a step in which the slope vanishes
 
 
 def armijo(line: Segment, value: float, slope: float, bend: float, most: float, scale: float = 0.0) -> float:
@@ -17,7 +17,7 @@ def armijo(line: Segment, value: float, slope: float, bend: float, most: float, 
     t, scale = min(1.0, most), max(abs(value), scale)
     tiny, now = UNSEEN[0] * abs(value), line.value(t)
     if -slope <= UNSEEN[1] * scale and now <= value + 10 * UNSEEN[0] * scale:
-        for _ in range(HALVINGS):
+        for _ in range(SLOPE_HALVINGS):
             if line.slope(t) <= -0.9 * slope:  # f still falls there, or rises less than it fell
                 return t
             t /= 2

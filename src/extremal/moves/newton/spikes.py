@@ -10,21 +10,24 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
-from extremal.moves.base import FlatMove, Oracle, Point
+from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
-from extremal.objectives.column_blocks import FEW, SHORT
+from extremal.objectives.column_blocks import COMPILED_COLUMNS, SHORT_ROWS
 from extremal.objectives.on_columns import sliced
 from extremal.quadratic.simplex import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
 from extremal.steps.base import Step
 
 MASTER = 1e-3  # share of the gap that may be left over the coordinates in use before the others are looked at again
-WIDE = 400  # entries of a starting point that are not zero, beyond which a vertex is the better start
+WIDE_START = 400  # entries of a starting point that are not zero, beyond which a vertex is the better start
 EARLY = 10  # rounds that the quadratic problem may take while the gap is larger than f
 FAR_ROUNDS, FAR_LONGEST = 4, 15  # the same of problems that are solved by products with the Hessian, and iterations of a round
 INNER = 0.01  # share of the gap that the quadratic problem may leave
-GROWTH, SAMPLED = (2, 50), (1, 20)  # coordinates that may come in at once: times those in use, or so many; while g is a sample's
+NEWCOMERS, SAMPLED = (
+    (2, 50),
+    (1, 20),
+)  # coordinates that may come in at once: times those in use, or so many; while g is a sample's
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,10 @@ class SpikeNewton(FlatMove):
         if spikes_of(C) is None:
             raise InputError(f"SpikeNewton needs a set whose vertices have one entry each, L1Ball or Simplex say, got {C}")
 
-    def first(self, C: Oracle) -> np.ndarray:
+    def first(self, C: MoveOracle) -> np.ndarray:
         """The set's own starting point; a vertex if that has many entries which are not zero."""
         start = C.start()
-        return C.lmo(np.zeros_like(start)).to_array() if np.count_nonzero(start) > WIDE else start
+        return C.lmo(np.zeros_like(start)).to_array() if np.count_nonzero(start) > WIDE_START else start
 
     def start(self, x0: np.ndarray) -> Point:
         """x^0."""
@@ -83,7 +86,7 @@ class SpikeNewton(FlatMove):
         if far > 1:
             x, memory = far * at.x, point.memory
         else:
-            memory = self._model(at, point.memory, spikes, GROWTH if estimate.exact else SAMPLED)
+            memory = self._model(at, point.memory, spikes, NEWCOMERS if estimate.exact else SAMPLED)
             x, memory = self._step(at, memory, spikes)
         x = point.x if memory is not None and memory.tired else at.moved(point.x, x, memory)
         return Point(x, x, memory=memory)
@@ -107,7 +110,7 @@ class SpikeNewton(FlatMove):
         def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
             root = H.B.T if isinstance(H, Root) else None
             new = replace(q, H=H, root=root).minimise(w, inner * at.gap, rounds)
-            return q.point(new) - x[W], new, room(w, new)
+            return q.point(new) - x[W], new, room_of_weights(w, new)
 
         found = at.descend(memory, q.H, solve)
         if found.t == 0 and isinstance(q.H, np.ndarray) and (B := memory.part.root(at.z)) is not None:  # is rounding at fault?
@@ -120,7 +123,7 @@ class SpikeNewton(FlatMove):
         """The quadratic model of the last step if it is still good, or a new one."""
         if at.learns:
             return Memory.new(sliced(at.f, np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
-        promise = at.here - least(spikes, at.g)  # of the best vertex at each coordinate
+        promise = at.here - least_products(spikes, at.g)  # of the best vertex at each coordinate
         used = np.flatnonzero(at.x)
         if memory is not None and memory.fits(at):
             wanted = np.union1d(used, np.flatnonzero(promise > 0.25 * at.gap))
@@ -132,7 +135,7 @@ class SpikeNewton(FlatMove):
             part = memory.part  # its columns have been copied already
         else:
             part = sliced(at.f, W)
-        short = at.exact and len(at.z) <= SHORT and len(part.W) <= FEW and (memory is None or memory.width == 0)
+        short = at.exact and len(at.z) <= SHORT_ROWS and len(part.W) <= COMPILED_COLUMNS and (memory is None or memory.width == 0)
         short = short and (memory is None or memory.H is not None or at.gap <= 0.5 * memory.gap)  # the last ones were worth it
         return Memory.of(part, None, at, memory) if short else Memory.new(part, at, memory)
 
@@ -151,7 +154,7 @@ def spikes_of(C: Any) -> Spikes | None:
     return replace(spikes, low=np.ravel(spikes.low), high=np.ravel(spikes.high))
 
 
-def least(spikes: Spikes, g: np.ndarray) -> np.ndarray:
+def least_products(spikes: Spikes, g: np.ndarray) -> np.ndarray:
     """min of <g, s> over the vertices s at each coordinate."""
     low = np.where(spikes.low == 0, np.inf, spikes.low * g)
     return np.minimum(low, np.where(spikes.high == 0, np.inf, spikes.high * g))
@@ -192,7 +195,7 @@ def between(w: np.ndarray, new: np.ndarray, t: float) -> np.ndarray:
     return weights / weights.sum()
 
 
-def room(w: np.ndarray, new: np.ndarray) -> float:
+def room_of_weights(w: np.ndarray, new: np.ndarray) -> float:
     """How far w + t (new - w) stays non-negative."""
     down = new < w
     return float((w[down] / (w[down] - new[down])).min()) if down.any() else math.inf

@@ -10,7 +10,7 @@ from extremal import checks
 from extremal.checks import UnsolvedError
 from extremal.gradients.base import Estimate, Phase, Steps, phase_of
 from extremal.laws import EpochTolerance, PowerLaw, Telescoping
-from extremal.moves.base import FlatMove, Oracle, Point
+from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.objectives.base import Objective
 from extremal.points.iterates import blend, distance2, inner, toward
 from extremal.points.plain import DenseVertex
@@ -26,7 +26,7 @@ class ProxPoint(Point):
     prox: np.ndarray = field(default_factory=lambda: np.empty(0))  # where the proximal steps are centred
 
 
-def proximal(C: Oracle, g: np.ndarray, centre: np.ndarray, beta: float, tol: float, limit: int) -> tuple[np.ndarray, Steps]:
+def proximal(C: MoveOracle, g: np.ndarray, centre: np.ndarray, beta: float, tol: float, limit: int) -> tuple[np.ndarray, Steps]:
     """CndG: the minimiser of <g, u> + beta/2 |u - centre|^2 over the set, to a gap of ``tol``, by at most ``limit`` LMOs."""
     u, path = centre, []
     for _ in range(limit):
@@ -89,7 +89,7 @@ class Sliding(FlatMove):
         """x^0."""
         return Point(x0, x0)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: Point, estimate: Estimate, step: Step) -> Point:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One proximal step."""
         phase = phase_of(estimate)
         u, path = proximal(C, estimate.g, point.x, at(self.beta, k, phase), at(self.tol, k, phase), self.limit)
@@ -142,7 +142,7 @@ class AcceleratedSliding(FlatMove):
         """x_0 = y_0 = z_1."""
         return ProxPoint(x0, x0, prox=x0)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
         """x_k, y_k and z_{k+1}."""
         phase = phase_of(estimate)
         j = k if phase is None else phase.k
@@ -196,7 +196,7 @@ class DoubleSliding(FlatMove):
         """x_0 = y_0 = z_1."""
         return ProxPoint(x0, x0, prox=x0)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
         """x_k, y_k and z_{k+1}."""
         phase, tol = phase_of(estimate), at(self.tol, k, phase_of(estimate))
         x, _ = proximal(C, estimate.g, point.prox, at(self.beta, k, phase), tol, self.limit)

@@ -10,18 +10,18 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
-from extremal.moves.base import Oracle
+from extremal.moves.base import MoveOracle
 from extremal.objectives.base import Objective, is_factored
-from extremal.points.active import ActiveSet, rebuild
+from extremal.points.active import ActiveSet, rebuilt
 from extremal.points.iterates import freeze, inner, toward
 from extremal.points.matrix import Iterate
 from extremal.points.vertex import Vertex
-from extremal.quadratic.atoms import Hull, displacement, settle
+from extremal.quadratic.atoms import Hull, displacement, settle_atoms
 from extremal.sets.base import ConvexSet, Projectable
 
-ROUNDING = 4  # gaps below so many units in the last place of the largest product are rounding
-DOUBLINGS = 100  # of an estimate of beta, in one step
-ROWS = 10  # of a test of the curvature, at least
+PRODUCT_ROUNDING = 4  # gaps below so many units in the last place of the largest product are rounding
+BETA_DOUBLINGS = 100  # of an estimate of beta, in one step
+TEST_ROWS = 10  # of a test of the curvature, at least
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Solver:
     onto: ConvexSet | None
     limit: int
 
-    def __call__(self, C: Oracle, g: Any, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull | None]:
+    def __call__(self, C: MoveOracle, g: Any, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull | None]:
         """u, and its atoms if there are any; ``hull`` are those of the centre, None if it has none yet."""
         if not checks.all_finite(g):
             raise NonFiniteError("the gradient estimate has a NaN or an infinite entry")
@@ -54,12 +54,12 @@ class Solver:
         nearest = self.onto.project(centre - g / beta)  # type: ignore[attr-defined]
         return freeze(nearest.astype(centre.dtype, copy=False)), None
 
-    def _by_atoms(self, C: Oracle, g: np.ndarray, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull]:
-        hull, asked = (opened(C, g, centre), 1) if hull is None else (hull, 0)
+    def _by_atoms(self, C: MoveOracle, g: np.ndarray, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull]:
+        hull, asked = (opening(C, g, centre), 1) if hull is None else (hull, 0)
         first = hull.atoms.dots(g).astype(np.float64)
         weights, slopes = hull.atoms.weights.copy(), first.copy()
-        floor = ROUNDING * float(np.finfo(centre.dtype).eps) * float(np.abs(first).max())
-        settle(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
+        floor = PRODUCT_ROUNDING * float(np.finfo(centre.dtype).eps) * float(np.abs(first).max())
+        settle_atoms(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
         while asked < self.limit:
             change = weights - hull.atoms.weights
             slope = g + beta * displacement(centre, hull.atoms, change) if change.any() else g
@@ -71,9 +71,9 @@ class Solver:
                 break  # the weights are as good as they get: what is left is rounding
             hull = hull.with_atom(s)
             first, slopes, weights = np.append(first, s.dot(g)), np.append(slopes, there), np.append(weights, 0.0)
-            settle(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
+            settle_atoms(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
         new = hull.with_weights(weights)
-        return rebuild(centre, new.atoms), new
+        return rebuilt(centre, new.atoms), new
 
 
 @dataclass(frozen=True)
@@ -132,21 +132,21 @@ class Probe:
         length2 = inner(step, step)
         if length2 <= float(np.finfo(x.dtype).eps) * inner(x, x):
             return 0.0
-        idx = np.random.default_rng((k, b)).choice(n, min(n, max(b, rows, ROWS)), replace=False)
+        idx = np.random.default_rng((k, b)).choice(n, min(n, max(b, rows, TEST_ROWS)), replace=False)
         c = f.derivs(u, idx) - f.derivs(x, idx)
         mean = f.combine(c, idx)
         each = [f.combine(c[i : i + 1], idx[i : i + 1]) for i in range(len(idx))]
         along, size2 = sum(abs(inner(step, d)) for d in each), sum(inner(d, d) for d in each)
-        shared, single = shares(n, b)
+        shared, single = as_shares(n, b)
         return shared * math.sqrt(inner(mean, mean) / length2) + 2 * single * (size2 / along if along else 0.0)
 
 
-def shares(n: int, b: int) -> tuple[float, float]:
+def as_shares(n: int, b: int) -> tuple[float, float]:
     """How much of the sum's smoothness and how much of the rows' own there is in that of a batch of b distinct rows, of n."""
     return (1.0, 0.0) if b == n else (n * (b - 1) / (b * (n - 1)), (n - b) / (b * (n - 1)))
 
 
-def opened(C: Oracle, g: Any, x: Iterate) -> Hull:
+def opening(C: MoveOracle, g: Any, x: Iterate) -> Hull:
     """A point as an atom, and the vertex that g asks for, in this order."""
     s = C.lmo(g)
     hull = Hull.at(x, s)
@@ -166,7 +166,7 @@ def check_weight(call: str, beta: object) -> None:
         checks.positive(call, "beta", beta)
 
 
-def check_place(call: str, onto: ConvexSet | None, f: Objective, C: ConvexSet) -> None:
+def check_projection(call: str, onto: ConvexSet | None, f: Objective, C: ConvexSet) -> None:
     """Refuse a projection onto another set, or of matrices that are never formed."""
     if onto is not None and onto.on(f.shape) != C:
         raise InputError(f"`{call}(onto=...)` must be the set of the run, {C}, got {onto}")

@@ -11,8 +11,8 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Estimate, SomeGradient, phase_of
-from extremal.moves.base import Flat, Oracle, Point
-from extremal.moves.sliding.prox import DOUBLINGS, Probe, Solver, check_place, check_weight, hull_of, opened, solver
+from extremal.moves.base import Flat, MoveOracle, Point
+from extremal.moves.sliding.prox import BETA_DOUBLINGS, Probe, Solver, check_projection, check_weight, hull_of, opening, solver
 from extremal.objectives.base import Objective
 from extremal.points.iterates import blend, inner
 from extremal.points.matrix import Iterate
@@ -62,9 +62,9 @@ class _Proximal(Flat):
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse gradients on a manifold, and a projection that is not the set's."""
         super().check(gradient, f, C)
-        check_place(type(self).__name__, self.onto, f, C)
+        check_projection(type(self).__name__, self.onto, f, C)
 
-    def first(self, C: Oracle) -> Any:
+    def first(self, C: MoveOracle) -> Any:
         """The set's own starting point."""
         return C.start()
 
@@ -76,7 +76,7 @@ class _Proximal(Flat):
         self,
         k: int,
         f: Objective,
-        C: Oracle,
+        C: MoveOracle,
         point: WarmPoint,
         g: np.ndarray,
         centre: np.ndarray,
@@ -89,11 +89,11 @@ class _Proximal(Flat):
             return *prox(C, g, centre, hull, max(tau * self.beta, self.least)), 0.0
         probe, x, L, due = self.beta, point.query, point.L, self.beta.due(k)
         if L == 0:
-            hull = opened(C, g, centre) if hull is None and self.onto is None else hull
+            hull = opening(C, g, centre) if hull is None and self.onto is None else hull
             L = probe.first(f, x, C.lmo(g) if hull is None else hull.atoms.vertices[-1])
         L = probe.lowered(L, f.n) if due and k else L
         u, new = prox(C, g, centre, hull, tau * probe.factor * L)
-        for _ in range(DOUBLINGS if due else 0):
+        for _ in range(BETA_DOUBLINGS if due else 0):
             seen = probe.seen(k, f, x, to(u))
             if seen <= L:
                 break
@@ -148,7 +148,7 @@ class WarmSliding(_Proximal):
         """x^0, without atoms until the first step."""
         return WarmPoint(x0, x0)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: WarmPoint, estimate: Estimate, step: Step) -> WarmPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: WarmPoint, estimate: Estimate, step: Step) -> WarmPoint:
         """One proximal step."""
         x = point.x
         u, hull, L = self._step(k, f, C, point, estimate.g, x, 1.0, lambda u: u)
@@ -219,7 +219,7 @@ class AnchoredSliding(_Proximal):
         """x^0, three times."""
         return AnchoredPoint(x0, x0, prox=x0, anchor=x0)
 
-    def advance(self, k: int, f: Objective, C: Oracle, point: AnchoredPoint, estimate: Estimate, step: Step) -> AnchoredPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: AnchoredPoint, estimate: Estimate, step: Step) -> AnchoredPoint:
         """z, y, w and the next q."""
         tau = 2 / (point.slow + 4)
         z, hull, L = self._step(k, f, C, point, estimate.g, point.prox, tau, lambda z: self._mix(tau, z, point.anchor, point.x))

@@ -14,7 +14,7 @@ from extremal.checks import InputError, NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.gradients.base import Estimate
-from extremal.kernels.codes import ORACLES, SHIFT, TABLE
+from extremal.kernels.codes import ORACLE_CODES, SHIFT, TABLE
 from extremal.kernels.views import locked
 from extremal.losses.margin import compiled
 from extremal.methods.base import Method
@@ -72,7 +72,7 @@ class Burst:
         entries = _entries(model.data) if sparse else (empty, empty, model.data._A)
         self._problem = *map(locked, (*entries, model.y)), *(compiled(model.loss) or ())
         bounds = (np.ascontiguousarray(np.atleast_1d(a).reshape(-1), np.float64) for a in (known.lower, known.upper))
-        self._set = estimator.kind, ORACLES[known.kind], float(known.size), *map(locked, bounds)
+        self._set = estimator.kind, ORACLE_CODES[known.kind], float(known.size), *map(locked, bounds)
         self._empty = np.zeros(0, f.dtype)
         self._scales = np.ones(3)  # xi, sigma, iterations made
         self._v, self._G = np.empty(d), np.empty((d, 2), order="C" if sparse else "F")
@@ -138,7 +138,7 @@ class Burst:
 
     def _rebuild(self) -> None:
         kind, code, _, weights, _ = self._set
-        _kernels().oracles.rebuild(code, self._G, kind >= TABLE, 1.0, weights, self._blocks, self._groups)
+        _kernels().oracles.rebuild_index(code, self._G, kind >= TABLE, 1.0, weights, self._blocks, self._groups)
 
     def _call(self, k: int, most: int, estimate: Any) -> None:
         """As many iterations as there are draws at hand."""

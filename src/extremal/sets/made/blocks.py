@@ -12,11 +12,11 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.blocks import blocks_of, joined, parted
+from extremal.points.blocks import blocks_of, joined_blocks, parted
 from extremal.points.plain import DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet, Faced, refuse_non_finite
-from extremal.sets.made.cuts import check_set, fitted
+from extremal.sets.made.cuts import check_set, fitted_bounds
 from extremal.sets.made.sums import gathered
 from extremal.sets.norms.balls import L1Ball
 from extremal.sets.simplices import bounds
@@ -89,7 +89,7 @@ class Product(ConvexSet):
     def lmo(self, g: np.ndarray) -> Vertex:
         """The parts' answers, one after the other."""
         blocks = self.split(g)
-        return joined([C.lmo(block) for C, block in zip(self.sets, blocks, strict=True)], blocks, g.shape)
+        return joined_blocks([C.lmo(block) for C, block in zip(self.sets, blocks, strict=True)], blocks, g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """Every block in its set."""
@@ -179,7 +179,7 @@ class Rows(ConvexSet):
         if self.shape is not None:
             if len(self.shape) < 2 or count not in (None, self.shape[0]):
                 raise InputError(f"`{call}(shape=...)` must be (rows, ...), {count or 'any number'} of them, got {self.shape}")
-            self._fix(C=fitted(call, C, self.shape[1:]), count=self.shape[0])
+            self._fix(C=fitted_bounds(call, C, self.shape[1:]), count=self.shape[0])
         elif count is not None and C.shape is not None:
             self._fix(shape=(count, *C.shape))
 
@@ -246,7 +246,7 @@ class FacedRows(Rows):
 @singledispatch
 def row_answers(C: ConvexSet, g: np.ndarray) -> Vertex:
     """What C answers to each row of g, as one vertex; sets that can do all rows in one pass register themselves."""
-    return joined([C.lmo(row) for row in g], list(g), g.shape)
+    return joined_blocks([C.lmo(row) for row in g], list(g), g.shape)
 
 
 @row_answers.register
@@ -283,7 +283,7 @@ def _check_kind(call: str, C: ConvexSet, kind: type) -> None:
 
 def _away(sets: Sequence[Any], g: Any, x: Iterable[np.ndarray], shape: tuple[int, ...]) -> Vertex:
     parts = [C.away(g_i, x_i) for C, g_i, x_i in zip(sets, g, x, strict=True)]
-    return joined(parts, g, shape)
+    return joined_blocks(parts, g, shape)
 
 
 def _max_step(sets: Sequence[Any], x: Iterable[np.ndarray], s: Sequence[Vertex], a: Sequence[Vertex]) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
 from extremal.points.vertex import Vertex
-from extremal.sets.arguments import matrix, numbers
+from extremal.sets.arguments import matrix_argument, numbers
 from extremal.sets.base import ConvexSet
 
 
@@ -61,7 +61,7 @@ class AffineCut(ConvexSet):
 
     def __post_init__(self):
         self._fix(**check_affine("AffineCut", self.G, self.lower, self.upper))
-        C = fitted("AffineCut", check_set("AffineCut", self.C), self.shape)
+        C = fitted_bounds("AffineCut", check_set("AffineCut", self.C), self.shape)
         if C.shape is not None and math.prod(C.shape) != self.G.shape[1]:
             raise InputError(
                 f"`AffineCut(G=...)` must have a column for each entry of a point of shape {C.shape}, got {self.G.shape[1]}"
@@ -112,7 +112,7 @@ def check_set(call: str, C: ConvexSet) -> ConvexSet:
     return C
 
 
-def fitted(call: str, C: ConvexSet, shape: Any) -> ConvexSet:
+def fitted_bounds(call: str, C: ConvexSet, shape: Any) -> ConvexSet:
     """C for points of the given shape; as it is if that is None."""
     if shape is not None and C.shape is not None and C.shape != shape:
         raise InputError(f"`{call}(...)` must be made of sets with points of shape {shape}, got {C}")
@@ -121,7 +121,7 @@ def fitted(call: str, C: ConvexSet, shape: Any) -> ConvexSet:
 
 def check_affine(call: str, G: Any, lower: ArrayLike | None, upper: ArrayLike | None) -> dict[str, object]:
     """G, lower and upper in float64; refuses what is no constraint."""
-    G = matrix(call, "G", G)
+    G = matrix_argument(call, "G", G)
     if lower is None and upper is None:
         raise InputError(f"`{call}(lower=..., upper=...)`: give at least one of the bounds on G x")
     low, up = (

@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal.points.plain import Coordinate, DenseVertex
 from extremal.sets.answers import float_of, peak, signs, unit
-from extremal.sets.arguments import number, positive_numbers
+from extremal.sets.arguments import one_number, positive_numbers
 from extremal.sets.base import Spikes, refuse_non_finite
 from extremal.sets.compiled import CompiledOracle
 from extremal.sets.norms.base import NormBall, ProjectableBall, p_norm
@@ -212,7 +212,7 @@ class LpBall(NormBall):
 
     def __post_init__(self):
         self._fix_ball()
-        self._fix(p=number("LpBall", "p", self.p, "a number of at least 1 (math.inf is one)", lambda p: p >= 1))
+        self._fix(p=one_number("LpBall", "p", self.p, "a number of at least 1 (math.inf is one)", lambda p: p >= 1))
 
     def _norm(self, a: np.ndarray) -> float:
         return p_norm(a, self.p)

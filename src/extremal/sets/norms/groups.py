@@ -15,7 +15,7 @@ from extremal.points.plain import Coordinate
 from extremal.points.vertex import Vertex
 from extremal.sets.answers import few, power, unit
 from extremal.sets.arguments import positive_numbers
-from extremal.sets.base import brief
+from extremal.sets.base import brief_array
 from extremal.sets.norms.base import NormBall, ProjectableBall
 from extremal.sets.norms.latent import latent_norm
 from extremal.sets.simplices.bounds import shrunk
@@ -209,12 +209,12 @@ def _group(call: str, i: int, value: object) -> np.ndarray:
     """The indices of one group, rising."""
     group = checks.array(call, f"groups[{i}]", value)
     if group.ndim != 1 or group.dtype.kind not in "iu" or group.size == 0:
-        raise InputError(f"`{call}(groups=...)` must be lists of one or more flat indices, but group {i} is {brief(value)}")
+        raise InputError(f"`{call}(groups=...)` must be lists of one or more flat indices, but group {i} is {brief_array(value)}")
     group = np.sort(group.astype(np.int64))
     if group[0] < 0:
         raise InputError(f"`{call}(groups=...)` must hold indices of 0 or more, but {group[0]} is in group {i}")
     if not np.diff(group).all():
-        raise InputError(f"`{call}(groups=...)` must hold an index once in a group, but group {i} is {brief(value)}")
+        raise InputError(f"`{call}(groups=...)` must hold an index once in a group, but group {i} is {brief_array(value)}")
     return group
 
 

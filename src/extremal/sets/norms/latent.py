@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 ACCURACY = 1e-10  # relative, between the norm's two bounds
-STEPS = 100  # at most; about 10 are usual, and 31 were the most in 6000 random problems
-SMALL = 1e-13  # of the norm: entries that matter less together are priced by hand
+PRICING_STEPS = 100  # at most; about 10 are usual, and 31 were the most in 6000 random problems
+SMALL_ENTRIES = 1e-13  # of the norm: entries that matter less together are priced by hand
 
 
 def latent_norm(a: np.ndarray, indices: np.ndarray, owner: np.ndarray, weights: np.ndarray) -> float:
@@ -39,7 +39,7 @@ def latent_norm(a: np.ndarray, indices: np.ndarray, owner: np.ndarray, weights: 
     least = np.full(len(a), np.inf)
     np.minimum.at(least, indices, weights[owner])  # of all groups with j
     price = a * least  # max(price) <= norm(a) <= sum(price)
-    counts = price > SMALL / len(a) * price.max()
+    counts = price > SMALL_ENTRIES / len(a) * price.max()
     member = counts[indices]
     j, g = indices[member], owner[member]
     share = np.maximum((least[j] / weights[g]) ** 2, 1e-200)
@@ -85,7 +85,7 @@ def _infimum(c: np.ndarray, M: _Shares) -> float:
     z = np.sqrt(M.transposed(c**2))  # the solution if groups are disjoint
     z = np.maximum(z, 1e-3 * z.max())
     slack, low, up = np.full(len(z), 0.5), 0.0, np.inf
-    for _ in range(STEPS):
+    for _ in range(PRICING_STEPS):
         H = M.times(z)
         u = c / H
         q = M.transposed(u**2)  # (|u_g|_2 / weights_g)^2

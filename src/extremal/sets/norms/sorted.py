@@ -11,8 +11,8 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.points.vertex import Vertex
 from extremal.sets.answers import few, largest, peak, unit
-from extremal.sets.arguments import number, numbers
-from extremal.sets.base import brief
+from extremal.sets.arguments import numbers, one_number
+from extremal.sets.base import brief_array
 from extremal.sets.norms.base import NormBall
 
 
@@ -58,7 +58,7 @@ class OwlBall(NormBall):
         w = numbers("OwlBall", "weights", self.weights, "an array of numbers")
         if w.ndim > 1 or (w < 0).any() or w[0] == 0 or (np.diff(w) > 0).any():
             wanted = "a list of numbers that do not increase, 0 or more, the first above 0"
-            raise InputError(f"`OwlBall(weights=...)` must be {wanted}, got {brief(self.weights)}")
+            raise InputError(f"`OwlBall(weights=...)` must be {wanted}, got {brief_array(self.weights)}")
         self._fix(weights=w)
         self._fit_size("weights", len(w))
 
@@ -119,7 +119,7 @@ class ElasticBall(NormBall):
 
     def __post_init__(self):
         self._fix_ball()
-        self._fix(l1_ratio=number("ElasticBall", "l1_ratio", self.l1_ratio, "a number in [0, 1]", lambda c: 0 <= c <= 1))
+        self._fix(l1_ratio=one_number("ElasticBall", "l1_ratio", self.l1_ratio, "a number in [0, 1]", lambda c: 0 <= c <= 1))
 
     def _norm(self, a: np.ndarray) -> float:
         return self.l1_ratio * float(a.sum()) + (1 - self.l1_ratio) * math.sqrt(a @ a)

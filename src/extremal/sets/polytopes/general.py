@@ -14,14 +14,14 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled
+from extremal.sets.answers import scaled_vertex
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.membership import member
 from extremal.sets.polytopes.programs import Program, vertex
 from extremal.sets.polytopes.rows import constraints
 
-EXACT = 2000  # up to this many points, the diameter of their hull is the largest of all distances
+EXACT_DIAMETER = 2000  # up to this many points, the diameter of their hull is the largest of all distances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +62,7 @@ class ConvexHull(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """p_i with the least <g, p_i>."""
-        u = scaled(self, g)[0].reshape(-1)
+        u = scaled_vertex(self, g)[0].reshape(-1)
         return DenseVertex(self.points[int((self._rows @ u).argmin())])
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
@@ -82,7 +82,7 @@ class ConvexHull(ConvexSet):
     def _diameter(self) -> float:
         centred = self._rows - self._rows.mean(axis=0)
         norms = np.einsum("ij,ij->i", centred, centred)
-        if len(centred) > EXACT:
+        if len(centred) > EXACT_DIAMETER:
             return 2 * math.sqrt(float(norms.max()))
         farthest = [int((norms - 2 * (centred @ p)).argmax()) for p in centred]  # |p_j - p|^2 = |p_j|^2 - 2 <p_j, p> + |p|^2
         return math.sqrt(float(np.square(centred - centred[farthest]).sum(axis=1).max()))

@@ -14,12 +14,12 @@ import scipy.sparse as sp
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import SparseVertex
-from extremal.sets.answers import scaled
+from extremal.sets.answers import scaled_vertex
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.membership import member
 from extremal.sets.polytopes.edges import Graph, listed
 
-DENSE = 1_000_000  # entries of a full matrix of costs, at most
+COST_ENTRIES = 1_000_000  # entries of a full matrix of costs, at most
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +136,7 @@ class Matchings(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
         """The matching with the least sum of g."""
-        best = self._best(scaled(self, g)[0])
+        best = self._best(scaled_vertex(self, g)[0])
         used = np.sort(np.zeros(0, np.int64) if best is None else best)
         return SparseVertex(used, np.ones(len(used)), g.shape)
 
@@ -183,7 +183,7 @@ def _assigned(graph: Graph, used: np.ndarray, cost: np.ndarray, perfect: bool) -
     flip = sides[graph.tails[used]] == 1
     left = number[np.where(flip, graph.heads[used], graph.tails[used])]
     right = number[np.where(flip, graph.tails[used], graph.heads[used])]
-    if p * q <= DENSE:
+    if p * q <= COST_ENTRIES:
         return _assigned_densely(used, left, right, cost, (p, q), perfect)
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 

@@ -23,7 +23,7 @@ TOLERANCE = 1e-10  # of HiGHS for feasibility and for reduced costs, the smalles
 COSTS = 2.0**13  # the largest cost it is given, so that the tolerance for reduced costs is below rounding
 GAPS = 2.0**20  # the same for mixed-integer programs, which end at a gap of 1e-6
 GRID = 2.0**-46  # entries of answers are multiples of this, relative to the size, so that equal vertices mostly have equal keys
-SMALL = 100  # variables; with more, bounds count as tight
+SMALL_PROGRAM = 100  # variables; with more, bounds count as tight
 OPTIONS = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
 
 
@@ -130,7 +130,7 @@ class Program:
     def box(self) -> tuple[np.ndarray, np.ndarray]:
         """A box that holds the polytope, by one program for each side; with many variables, bounds are taken as they are."""
         ends, near = np.array([self.lower, self.upper]), None
-        for k, j in zip(*np.nonzero((len(self.lower) <= SMALL) | np.isinf(ends)), strict=True):
+        for k, j in zip(*np.nonzero((len(self.lower) <= SMALL_PROGRAM) | np.isinf(ends)), strict=True):
             near = self.ask(np.bincount([j], [1.0 - 2 * k], len(self.lower)), near)
             ends[k, j] = near.to_array()[j]
         return ends[0], ends[1]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.sets.arguments import matrix, numbers
-from extremal.sets.base import brief
+from extremal.sets.arguments import matrix_argument, numbers
+from extremal.sets.base import brief_array
 
 
 def constraints(call: str, A_ub: object, b_ub: object, A_eq: object, b_eq: object, bounds: object) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def constraints(call: str, A_ub: object, b_ub: object, A_eq: object, b_eq: objec
     for kind, A, b in (("ub", A_ub, b_ub), ("eq", A_eq, b_eq)):
         if (A is None) != (b is None):
             raise InputError(f"`{call}(A_{kind}=..., b_{kind}=...)` must be given together")
-        fields[f"A_{kind}"] = None if A is None else matrix(call, f"A_{kind}", A)
+        fields[f"A_{kind}"] = None if A is None else matrix_argument(call, f"A_{kind}", A)
         fields[f"b_{kind}"] = None if A is None else _vector(call, f"b_{kind}", b, fields[f"A_{kind}"].shape[0])
     widths = {A.shape[1] for A in (fields["A_ub"], fields["A_eq"]) if A is not None}
     if len(widths) > 1:
@@ -40,14 +40,14 @@ def _bounds(call: str, value: object, d: int | None) -> np.ndarray:
     each = "each variable" if d is None else f"each of the {d} variables"
     wanted = f"`{call}(bounds=...)` must be a pair (lower, upper), or one for {each}"
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or (d or len(pairs)) != len(pairs):
-        raise InputError(f"{wanted}, got {brief(value)}")
+        raise InputError(f"{wanted}, got {brief_array(value)}")
     for k, none in enumerate((-np.inf, np.inf)):
         pairs[:, k] = [none if end is None else end for end in pairs[:, k]]
     try:
         a = pairs.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{wanted}, numbers or None, got {brief(value)}") from None
+        raise InputError(f"{wanted}, numbers or None, got {brief_array(value)}") from None
     if not ((a[:, 0] <= a[:, 1]).all() and (a[:, 0] < np.inf).all() and (a[:, 1] > -np.inf).all()):
-        raise InputError(f"`{call}(bounds=...)` must have lower <= upper for each variable, got {brief(value)}")
+        raise InputError(f"`{call}(bounds=...)` must have lower <= upper for each variable, got {brief_array(value)}")
     a.flags.writeable = False
     return a

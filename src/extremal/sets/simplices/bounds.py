@@ -30,7 +30,7 @@ def common_shape(call: str, shape: tuple[int, ...] | None, **bounds: np.ndarray)
     return fits or None
 
 
-def spread(bound: np.ndarray, shape: tuple[int, ...] | None) -> np.ndarray:
+def spread_evenly(bound: np.ndarray, shape: tuple[int, ...] | None) -> np.ndarray:
     """An array of bounds as large as the points; a number stays one."""
     if bound.ndim == 0 or shape is None or bound.shape == shape:
         return bound
@@ -95,7 +95,7 @@ def split(amount: float, room: float) -> tuple[int, float]:
     return full, rest if rest > noise else 0.0
 
 
-def fill(g: np.ndarray, room: np.ndarray, amount: float) -> tuple[np.ndarray, np.ndarray]:
+def filled(g: np.ndarray, room: np.ndarray, amount: float) -> tuple[np.ndarray, np.ndarray]:
     """Spend ``amount`` where g is smallest, at most ``room`` on an entry: argmin of <g, y> over 0 <= y <= room, sum y = amount.
 
     Answers indices (increasing) and values of the entries that get something. All are full but one; ties go to the smallest
@@ -189,7 +189,7 @@ def diameter_bound(room: np.ndarray, amount: float) -> float:
     """
     a = max(0.0, min(amount, float(room.sum()) - amount))
     c = np.minimum(room, a)
-    indices, d = fill(-c, c, min(2 * a, float(c.sum())))
+    indices, d = filled(-c, c, min(2 * a, float(c.sum())))
     return math.sqrt(float(c[indices] @ d))
 
 

@@ -37,7 +37,7 @@ class BudgetSet(ConvexSet):
         refuse_non_finite(self, float(g.min()), float(g.max()))
         lower, upper, total = self.on(g.shape)._limits
         amount = total - bounds.summed(lower, g.size)
-        indices, values = bounds.fill(g.reshape(-1), bounds.flat(upper - lower), amount)
+        indices, values = bounds.filled(g.reshape(-1), bounds.flat(upper - lower), amount)
         if not lower.any():
             return SparseVertex(indices, values, g.shape)
         x = np.broadcast_to(lower, g.shape).copy()
@@ -87,7 +87,7 @@ class BudgetSet(ConvexSet):
         low, high = bounds.pinned(x, lower, upper, _sizes(lower, upper, _mass(lower, upper, total, x.size)))
         v = np.where(high, upper, lower)
         free, room = np.flatnonzero(~(low | high)), bounds.flat(upper - lower)
-        indices, values = bounds.fill(-g.flat[free], room[free] if room.ndim else room, total - float(v.sum()))
+        indices, values = bounds.filled(-g.flat[free], room[free] if room.ndim else room, total - float(v.sum()))
         v.flat[free[indices]] += values
         np.minimum(v, upper, out=v)
         if lower.any():
@@ -155,7 +155,7 @@ class CappedSimplex(BudgetSet):
         cap = numbers("CappedSimplex", "cap", self.cap, infinite=True)
         self._fix(total=total, cap=cap)
         self._fix(shape=bounds.common_shape("CappedSimplex", self.shape, cap=cap))
-        self._fix(cap=bounds.spread(cap, self.shape))
+        self._fix(cap=bounds.spread_evenly(cap, self.shape))
         if not (cap >= 0).all() or not cap.any():
             raise InputError(f"`CappedSimplex(cap=...)` must be positive, or an array without negatives, got {self.cap}")
         if self.shape is not None:
@@ -254,7 +254,7 @@ class BudgetBox(BudgetSet):
         lower, upper = numbers("BudgetBox", "lower", self.lower), numbers("BudgetBox", "upper", self.upper)
         self._fix(total=float(numbers("BudgetBox", "total", self.total, "one number")))
         shape = bounds.common_shape("BudgetBox", self.shape, lower=lower, upper=upper)
-        self._fix(shape=shape, lower=bounds.spread(lower, shape), upper=bounds.spread(upper, shape))
+        self._fix(shape=shape, lower=bounds.spread_evenly(lower, shape), upper=bounds.spread_evenly(upper, shape))
         if not (lower <= upper).all():
             raise InputError("`BudgetBox(lower=..., upper=...)` must have lower <= upper everywhere")
         if shape is not None:

@@ -40,7 +40,7 @@ import numpy as np
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.vertex import Vertex
 from extremal.sets.spectral.leading import EPS, leading
-from extremal.sets.spectral.operators import Products
+from extremal.sets.spectral.operators import SpectralProducts
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class Triple:
     steps: int  # products with G and with G', each
 
 
-def singular(A: Products, near: Vertex | None, tol: float) -> Triple:
+def leading_singular(A: SpectralProducts, near: Vertex | None, tol: float) -> Triple:
     """The leading singular triple of G, with upper <= sigma (1 + tol) unless there is no way to that.
 
     Examples
     --------
     >>> import numpy as np
-    >>> found = singular(Products(np.array([[3.0, 0.0], [0.0, -4.0], [0.0, 0.0]])), None, 1e-8)
+    >>> found = leading_singular(SpectralProducts(np.array([[3.0, 0.0], [0.0, -4.0], [0.0, 0.0]])), None, 1e-8)
     >>> round(found.sigma, 12), np.abs(found.left).round(12), np.abs(found.right).round(12)
     (4.0, array([0., 1., 0.]), array([0., 1.]))
     """
@@ -91,13 +91,13 @@ class Smallest:
     steps: int  # products with G and with G', each, of a block of k vectors or a few more
 
 
-def smallest(A: Products, k: int, near: Vertex | None, tol: float) -> Smallest:
+def smallest(A: SpectralProducts, k: int, near: Vertex | None, tol: float) -> Smallest:
     """The k smallest eigenvalues of sym(G) and their vectors, up to ``tol`` times the largest magnitude of an eigenvalue.
 
     Examples
     --------
     >>> import numpy as np
-    >>> smallest(Products(np.diag([3.0, -4.0, 1.0])), 2, None, 1e-8).values.round(12)
+    >>> smallest(SpectralProducts(np.diag([3.0, -4.0, 1.0])), 2, None, 1e-8).values.round(12)
     array([-4.,  1.])
     """
     start = _start(A.shape[0], min(A.shape[0], k + 2 if k > 1 else 1), near, of_left=False)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Blocks = Callable[[np.ndarray], np.ndarray]  # n x b -> n x b: the products of a symmetric matrix with b vectors
-EXACT = 96  # sides up to this are solved by a dense eigenproblem
+BlockProduct = Callable[[np.ndarray], np.ndarray]  # n x b -> n x b: the products of a symmetric matrix with b vectors
+DENSE_SIDE = 96  # sides up to this are solved by a dense eigenproblem
 BASIS = 40  # vectors kept, at least; half of them survive a restart
-LIMIT = 1000  # block steps; what is found by then is the answer, with the bound that it has
+BLOCK_STEPS = 1000  # block steps; what is found by then is the answer, with the bound that it has
 CHANCE = 1e-3  # that an eigenvalue beyond the bound stays unseen, in the worst case
 EPS = float(np.finfo(np.float64).eps)
 
@@ -28,7 +28,7 @@ class Leading:
 
 
 def leading(
-    apply: Blocks, start: np.ndarray, k: int, tol: float, *, eps: float = EPS, terms: float = 0.0, trace: float = math.inf
+    apply: BlockProduct, start: np.ndarray, k: int, tol: float, *, eps: float = EPS, terms: float = 0.0, trace: float = math.inf
 ) -> Leading:
     """The k leading eigenpairs of a symmetric A, from a start of n x b with independent normal entries, b >= k.
 
@@ -44,7 +44,7 @@ def leading(
     (array([400.]), True, True)
     """
     n, b = start.shape
-    if n <= max(EXACT, 8 * b):
+    if n <= max(DENSE_SIDE, 8 * b):
         return _exact(apply, n, k, eps, terms)
     basis = _Basis(apply, start)
     while True:
@@ -55,13 +55,13 @@ def leading(
             residual = basis.residual(Y[:, :k])
             slack = basis.slack(values, Y[:, 0], residual, trace) if k == 1 else 10 * math.sqrt(k) * residual
             rounding = 16 * eps * max(size, k * terms)
-            if slack <= tol * size or residual <= rounding or basis.steps >= LIMIT:
+            if slack <= tol * size or residual <= rounding or basis.steps >= BLOCK_STEPS:
                 return Leading(values[:k], basis.vectors(Y[:, :k]), slack + rounding, residual, basis.steps)
             if basis.full:
                 basis.restart(values, Y)
 
 
-def ritz(apply: Blocks, start: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+def ritz(apply: BlockProduct, start: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Ritz values of a symmetric A, largest first, and their vectors, over the Krylov space that ``steps`` products span.
 
     No test and no bound: directions in which A is large, for whoever wants many of them and none exactly. Small matrices are
@@ -75,7 +75,7 @@ def ritz(apply: Blocks, start: np.ndarray, steps: int) -> tuple[np.ndarray, np.n
     ((400, 30), True, True)
     """
     n = len(start)
-    if n <= max(EXACT, steps):
+    if n <= max(DENSE_SIDE, steps):
         return _dense(apply, n)
     basis = _Basis(apply, start, steps)
     while not basis.full:
@@ -84,14 +84,14 @@ def ritz(apply: Blocks, start: np.ndarray, steps: int) -> tuple[np.ndarray, np.n
     return values, basis.vectors(Y)
 
 
-def _exact(apply: Blocks, n: int, k: int, eps: float, terms: float) -> Leading:
+def _exact(apply: BlockProduct, n: int, k: int, eps: float, terms: float) -> Leading:
     """The same as `leading` by a dense eigenproblem: every eigenvalue up to rounding."""
     values, X = _dense(apply, n)
     size = float(np.abs(values[[0, -1]]).max())
     return Leading(values[:k], np.ascontiguousarray(X[:, :k]), 8 * eps * n * k * max(size, terms), 0.0, n)
 
 
-def _dense(apply: Blocks, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _dense(apply: BlockProduct, n: int) -> tuple[np.ndarray, np.ndarray]:
     """All eigenvalues, largest first, and their vectors."""
     A = np.hstack([apply(np.eye(n, min(16, n - i), -i)) for i in range(0, n, 16)])
     values, X = np.linalg.eigh((A + A.T) / 2)
@@ -101,7 +101,7 @@ def _dense(apply: Blocks, n: int) -> tuple[np.ndarray, np.ndarray]:
 class _Basis:
     """An orthonormal basis of a Krylov space, a vector in each row of V, and H = V A V'; the next b rows stand behind it."""
 
-    def __init__(self, apply: Blocks, start: np.ndarray, size: int = BASIS):
+    def __init__(self, apply: BlockProduct, start: np.ndarray, size: int = BASIS):
         n, self._b = start.shape
         most = min(max(size, 4 * self._b), n - self._b)
         self._apply, self._most, self._rng = apply, most, np.random.default_rng(2)

@@ -11,14 +11,14 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.low_rank import LowRank
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled
+from extremal.sets.answers import scaled_vertex
 from extremal.sets.base import ConvexSet
 from extremal.sets.spectral.nuclear import matrices_only
 from extremal.support import linalg
 
-LARGEST = 2000  # rows and columns together
-LIMIT = 2000  # pairs of updates for one oracle call
-SMALL = 1e-128  # of rows and columns of smaller sums the length is not known: squares vanish
+MOST_SIDES = 2000  # rows and columns together
+UPDATES = 2000  # pairs of updates for one oracle call
+SMALL_SUM = 1e-128  # of rows and columns of smaller sums the length is not known: squares vanish
 LOOK = 20  # updates between two looks at the bound, which takes a decomposition
 
 
@@ -84,7 +84,7 @@ class MaxNormBall(ConvexSet):
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> LowRank:
         """-radius U V', from the rows of an earlier answer, and from random ones if these lead nowhere."""
         _refuse_large(g.shape)
-        u, scale = scaled(self, g)
+        u, scale = scaled_vertex(self, g)
         U, V, upper = _longest(u, _first_rows(len(u), u.shape[1], near), self.tol)
         if near is not None and upper > float(np.vdot(u, U @ V.T)) * (1 + 2 * self.tol):
             U, V, upper = _longest(u, _first_rows(len(u), u.shape[1], None), self.tol)
@@ -125,9 +125,9 @@ class MaxNormBall(ConvexSet):
 
 
 def _refuse_large(shape: tuple[int, ...]) -> None:
-    if sum(shape) > LARGEST:
+    if sum(shape) > MOST_SIDES:
         raise InputError(
-            f"`MaxNormBall(shape=...)` must have at most {LARGEST} rows and columns together, got {shape}: the oracle is a "
+            f"`MaxNormBall(shape=...)` must have at most {MOST_SIDES} rows and columns together, got {shape}: the oracle is a "
             "semidefinite program; NuclearBall has one for large matrices"
         )
 
@@ -151,7 +151,7 @@ def _longest(G: np.ndarray, V: np.ndarray, tol: float) -> tuple[np.ndarray, np.n
     """U, V with rows of length one and a large <G, U V'>, and a proven bound on that."""
     U, before, pace, upper = np.empty(0), V, 0, math.inf
     value = -math.inf
-    for turn in range(LIMIT):
+    for turn in range(UPDATES):
         ahead = _unit(V + pace / (pace + 3) * (V - before))[0] if pace else V
         U, new, b = _turn(G, ahead)
         if b.sum() < value and pace:  # momentum has led astray
@@ -177,7 +177,7 @@ def _bound(G: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     G = G[np.ix_(rows > 0, columns > 0)]
     if not G.size:
         return 0.0
-    a, b = (np.where(sums < SMALL, sums, np.maximum(c, 1e-12 * sums))[sums > 0] for c, sums in ((a, rows), (b, columns)))
+    a, b = (np.where(sums < SMALL_SUM, sums, np.maximum(c, 1e-12 * sums))[sums > 0] for c, sums in ((a, rows), (b, columns)))
     norm = float(np.linalg.norm(G / np.sqrt(a)[:, None] / np.sqrt(b), 2)) * (1 + 1e-14 * math.sqrt(G.size))
     return norm * math.sqrt(float(a.sum()) * float(b.sum()))
 

@@ -15,11 +15,11 @@ from extremal.points.low_rank import RankOne
 from extremal.points.matrix import Iterate
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled
+from extremal.sets.answers import scaled_vertex
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.simplices import bounds
-from extremal.sets.spectral.lanczos import singular
-from extremal.sets.spectral.operators import Products, singular_values
+from extremal.sets.spectral.lanczos import leading_singular
+from extremal.sets.spectral.operators import SpectralProducts, singular_values
 from extremal.support import linalg
 
 
@@ -88,9 +88,9 @@ class NuclearBall(ConvexSet):
 
     def lmo_from(self, g: Iterate, near: Vertex | None) -> RankOne:
         """As ``lmo``; of directions that are as good as equal, the answer takes one near an earlier one. Saves no products."""
-        A = Products(g)
+        A = SpectralProducts(g)
         refuse_non_finite(self, A.size)
-        found = singular(A, near, self.tol)
+        found = leading_singular(A, near, self.tol)
         return RankOne(-self.radius * found.left, found.right, -self.radius * found.upper)
 
     def norm(self, x: Any) -> float:
@@ -157,7 +157,7 @@ class SpectralBall(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """-radius U V'."""
-        u, _, vt = linalg.svd(scaled(self, g)[0], full_matrices=False)
+        u, _, vt = linalg.svd(scaled_vertex(self, g)[0], full_matrices=False)
         return DenseVertex(-self.radius * (u @ vt))
 
     def norm(self, x: Any) -> float:

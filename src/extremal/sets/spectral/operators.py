@@ -15,7 +15,7 @@ from extremal.support import linalg
 DOUBLE = np.finfo(np.float64)
 
 
-class Products:
+class SpectralProducts:
     """A matrix by its products G V and G' U, divided by a power of two near its largest entry: none overflows or vanishes.
 
     G may be an array, a sparse array of scipy, or anything with ``shape``, ``G @ v`` and ``G.T @ u`` for vectors v and u of
@@ -24,7 +24,7 @@ class Products:
     Examples
     --------
     >>> import numpy as np
-    >>> A = Products(np.array([[3e300, 0.0], [0.0, 1e300]]))
+    >>> A = SpectralProducts(np.array([[3e300, 0.0], [0.0, 1e300]]))
     >>> A.size, A.right(np.eye(2)).round(3)
     (3e+300, array([[0.56 , 0.   ],
            [0.   , 0.187]]))

@@ -18,7 +18,7 @@ from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.simplices import bounds
 from extremal.sets.spectral.lanczos import Smallest, smallest
 from extremal.sets.spectral.nuclear import matrices_only
-from extremal.sets.spectral.operators import Products, compressed
+from extremal.sets.spectral.operators import SpectralProducts, compressed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,7 +185,7 @@ def _tol(C: Any) -> float:
 
 
 def _found(C: ConvexSet, g: Iterate, k: int, near: Vertex | None, tol: float) -> Smallest:
-    A = Products(g)
+    A = SpectralProducts(g)
     refuse_non_finite(C, A.size)
     if A.shape[0] != A.shape[1] or k > A.shape[0]:
         raise InputError(f"{C} has points of shape (d, d) with d >= {k}, but g has shape {A.shape}")

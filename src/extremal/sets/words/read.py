@@ -21,8 +21,8 @@ from extremal.sets.base import ConvexSet
 from extremal.sets.words.linear import by_feature
 from extremal.sets.words.matrices import KEYS, by_bounds, by_matrices, by_scipy
 from extremal.sets.words.pieces import Features, Piece, of_set, refused
-from extremal.sets.words.regions import Region, joined
-from extremal.sets.words.words import in_words, number_or_share, split, takes_radius
+from extremal.sets.words.regions import Region, joined_regions
+from extremal.sets.words.words import in_words, number_or_share, split_words, takes_radius
 
 TOUCH = 1e-6  # nearer than this part of it, a coefficient touches a bound
 
@@ -60,7 +60,7 @@ It has 'age', 'income'
         raise refused(constraint, "it is empty; None is no constraint")
     several = isinstance(constraint, list) or (isinstance(constraint, tuple) and all(_stands_alone(part) for part in constraint))
     given = list(constraint) if several else [constraint]
-    parts = [part for item in given for part in (split(item) if isinstance(item, str) else [item])]
+    parts = [part for item in given for part in (split_words(item) if isinstance(item, str) else [item])]
     sizes = _radii(constraint, radius, parts)
     pieces = [_piece(part, size, features) for part, size in zip(parts, sizes, strict=True)]
     return Reading.of(pieces or [by_bounds(-math.inf, math.inf, "free", features)], features)
@@ -204,7 +204,7 @@ class Reading:
 
     @cached_property
     def _region(self) -> Region:
-        return joined([piece for piece in self.pieces if not _is_free(piece)], self.features, str(self))
+        return joined_regions([piece for piece in self.pieces if not _is_free(piece)], self.features, str(self))
 
     def _limits(self, reach: ArrayLike | None) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
         """All bounds, and which of them are there for the reach only."""

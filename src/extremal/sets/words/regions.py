@@ -195,7 +195,7 @@ def _ball(lower: np.ndarray, upper: np.ndarray, radius: float, shape: tuple[int,
     return BoundedL1Ball(radius, lower.reshape(shape), upper.reshape(shape))
 
 
-def joined(pieces: list[Piece], features: Features, text: str) -> Region:
+def joined_regions(pieces: list[Piece], features: Features, text: str) -> Region:
     """The region of all pieces, or the reason why there is none."""
     if any(piece.alone for piece in pieces):
         one = next(piece for piece in pieces if piece.alone)

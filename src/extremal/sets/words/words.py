@@ -16,7 +16,7 @@ from extremal.checks import InputError
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.by_columns import Columns
 from extremal.sets.norms.groups import GroupBall
-from extremal.sets.parse import NORMS, RADIUS, SETS, named, number, parse, split_word
+from extremal.sets.parse import NORMS, RADIUS, SETS, named, parse, parsed_number, split_word
 from extremal.sets.words.intervals import WORDS, interval_of, without_hyphens
 from extremal.sets.words.linear import is_relation, relation
 from extremal.sets.words.matrices import by_bounds
@@ -27,8 +27,8 @@ FRACTIONS = (*NORMS, "groups")  # balls, of whose radius a fraction has a meanin
 SIMPLICES = ("simplex", "unit-simplex")  # of which the radius is the total, 1 if left out
 CHAINS: dict[str, int] = dict.fromkeys(("monotone", "monotoneincreasing", "increasing", "nondecreasing", "isotonic"), 1)
 CHAINS |= dict.fromkeys(("monotonedecreasing", "decreasing", "nonincreasing", "antitonic"), -1)
-FORMS = {name: form for name, (_, form, _) in SETS.items()}
-FORMS |= {"groups": "groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5"}
+SET_FORMS = {name: form for name, (_, form, _) in SETS.items()}
+SET_FORMS |= {"groups": "groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5"}
 # the word for each meaning
 SAID: dict[object, str] = {
     -1: "monotone-decreasing",
@@ -38,10 +38,10 @@ SAID: dict[object, str] = {
 }
 OPPOSITE = {"nonneg": "nonpos", "monotone": "monotone-decreasing"}
 OPPOSITE |= {b: a for a, b in OPPOSITE.items()}
-LEAST, CLEAR = 0.4, 0.05  # how like a word must be to be proposed, and by how much more than one of the opposite meaning
+LIKENESS, CLEAR = 0.4, 0.05  # how like a word must be to be proposed, and by how much more than one of the opposite meaning
 
 
-def split(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The parts of a text that are joined by '&', outside of quotes."""
     parts = re.findall(r"(?:'[^']*'|\"[^\"]*\"|`[^`]*`|[^&])+", text)
     return [part.strip() for part in parts] or [""]
@@ -70,7 +70,7 @@ def check_words(text: str) -> None:
         ...
     extremal.checks.InputError: unknown set 'l11'; did you mean 'l1'? Names are nonneg, nonpos, free, monotone-decreasing, ...
     """
-    for part in split(text):
+    for part in split_words(text):
         name = _name(part)
         if name in SETS and name not in CHAINS:
             if "%" not in part:
@@ -85,7 +85,7 @@ def _name(text: str) -> str:
 
 
 def _known() -> str:
-    return ", ".join(["nonneg", "nonpos", "free", "monotone-decreasing", *FORMS.values()])
+    return ", ".join(["nonneg", "nonpos", "free", "monotone-decreasing", *SET_FORMS.values()])
 
 
 def in_words(text: str, radius: object, features: Features) -> Piece:
@@ -112,13 +112,13 @@ def in_words(text: str, radius: object, features: Features) -> Piece:
 def _hint(name: str) -> str:
     """The nearest word, unless one that means the opposite is nearly as near, or one of both is a negation."""
     words = {word: SAID.get(bounds, word) for word, bounds in WORDS.items()} | {word: SAID[end] for word, end in CHAINS.items()}
-    words = {word: meant for word, meant in words.items() if word != "none"} | {word: word for word in FORMS}
+    words = {word: meant for word, meant in words.items() if word != "none"} | {word: word for word in SET_FORMS}
     likeness = {word: difflib.SequenceMatcher(None, without_hyphens(name), word).ratio() for word in words}
     nearest = max(likeness, key=lambda word: likeness[word])
     meant = words[nearest]
     against = max((likeness[word] for word in words if words[word] == OPPOSITE.get(meant)), default=-math.inf)
     negated = against > 0 and nearest.startswith("no") != bool(re.match("n(?!eg)", name))  # "npos" is not "pos"
-    if likeness[nearest] < LEAST or likeness[nearest] < against + CLEAR or negated:
+    if likeness[nearest] < LIKENESS or likeness[nearest] < against + CLEAR or negated:
         return ""
     return f"; did you mean {meant!r}?"
 
@@ -154,7 +154,7 @@ def _ball(text: str, name: str, radius: object, features: Features) -> Piece:
     if len(parts) not in SETS[name][2]:
         hint = " or give radius=" if radius is None and name in (*NORMS, *SIMPLICES) else ""
         raise refused(
-            text, f"write {FORMS[name]}{hint}", f"With radius={radius!r}" if radius is not None else "A radius is a number"
+            text, f"write {SET_FORMS[name]}{hint}", f"With radius={radius!r}" if radius is not None else "A radius is a number"
         )
     if name in NORMS:
         size, share = number_or_share(parts[0], text)
@@ -171,10 +171,10 @@ def _ball(text: str, name: str, radius: object, features: Features) -> Piece:
 def _made(name: str, more: list[str], text: str, radius: float | None = None) -> ConvexSet:
     kind: Callable[..., ConvexSet] = named(name)
     try:
-        numbers = [number(part) for part in more]
+        numbers = [parsed_number(part) for part in more]
         return kind(*(() if radius is None else (radius,)), *numbers)
     except ValueError as error:
-        raise refused(text, f"{error}", f"Write {FORMS[name]}") from None
+        raise refused(text, f"{error}", f"Write {SET_FORMS[name]}") from None
 
 
 def _shaped(text: str, name: str, make: Any, size: Any, share: object, features: Features) -> Piece:
@@ -237,12 +237,12 @@ def _group_ball(groups: list[list[int]], shape: tuple[int, ...], text: str, radi
 def _members(parts: list[str], text: str, features: Features) -> list[list[int]]:
     if not parts:
         if len(features.shape) == 1:
-            raise refused(text, "groups of features are missing", f"Write {FORMS['groups']}")
+            raise refused(text, "groups of features are missing", f"Write {SET_FORMS['groups']}")
         return [[j] for j in range(features.count)]
     if match := re.fullmatch(r"size\s*=\s*(\d+)", parts[0]):
         size = int(match[1])
         if len(parts) > 1 or size < 1 or features.count % size:
-            raise refused(text, f"{features.count} features cannot be cut into groups of {size}", f"Write {FORMS['groups']}")
+            raise refused(text, f"{features.count} features cannot be cut into groups of {size}", f"Write {SET_FORMS['groups']}")
         return [list(range(j, j + size)) for j in range(0, features.count, size)]
     return [[j for item in part.split(",") for j in _span(item.strip(), text, features)] for part in parts]
 

@@ -22,16 +22,16 @@ from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import UnitSimplex
 from extremal.sets.spectral.nuclear import NuclearBall
-from extremal.sklearn.certified import Certificate, bound, ended, report
+from extremal.sklearn.certified import FitCertificate, ended, lower_bound, report
 from extremal.sklearn.completion.filling import Filling, decomposed, mean_square
 from extremal.sklearn.completion.options import check_parameters, on_pairs, problem_of
-from extremal.sklearn.completion.pairs import Entries, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
+from extremal.sklearn.completion.pairs import EntryArrays, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
 from extremal.sklearn.completion.radius import chosen_radius
-from extremal.sklearn.hints import Matrix, RandomState
+from extremal.sklearn.hints import FeatureMatrix, RandomState
 
-KINDS = (np.float64, np.float32)
-ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of the centred values that a gap may be by rounding, by bytes
-LARGEST = 4 * 2**30  # bytes of a filled matrix
+FLOATS = (np.float64, np.float32)
+GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of the centred values that a gap may be by rounding, by bytes
+LARGEST_FILL = 4 * 2**30  # bytes of a filled matrix
 
 
 class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -180,7 +180,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: Matrix, y: ArrayLike | None = None) -> LowRankCompletion:
+    def fit(self, X: FeatureMatrix, y: ArrayLike | None = None) -> LowRankCompletion:
         """Complete the matrix.
 
         Parameters
@@ -215,8 +215,8 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self.input_ == "pairs":
             raise InputError("`LowRankCompletion.transform` fills matrices; after a fit on pairs use predict(pairs)")
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=KINDS, ensure_all_finite="allow-nan")
-        if math.prod(X.shape) * X.dtype.itemsize > LARGEST:
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS, ensure_all_finite="allow-nan")
+        if math.prod(X.shape) * X.dtype.itemsize > LARGEST_FILL:
             raise InputError(
                 f"`LowRankCompletion.transform(X)` would make {X.shape[0]} x {X.shape[1]} numbers; use reconstruct(rows, cols)"
             )
@@ -230,7 +230,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._filling().at(*self._places("LowRankCompletion.predict", X))
 
     @available_if(on_pairs)
-    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of ``predict(X)``."""
         return r2_score(y, self.predict(X), sample_weight=sample_weight)
 
@@ -260,11 +260,11 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         factors, ends = (self.row_factors_, self.singular_values_, self.components_), self.range_ if self.clip else None
         return Filling(*factors, *offsets, self._penalty, self.offsets, phi, ends)
 
-    def _read_matrix(self, X: Any) -> Entries:
-        X = validate_data(self, X, accept_sparse=("csr", "csc", "coo"), dtype=KINDS, ensure_all_finite="allow-nan")
+    def _read_matrix(self, X: Any) -> EntryArrays:
+        X = validate_data(self, X, accept_sparse=("csr", "csc", "coo"), dtype=FLOATS, ensure_all_finite="allow-nan")
         return known_entries(X)
 
-    def _read_pairs(self, X: Any, y: Any) -> Entries:
+    def _read_pairs(self, X: Any, y: Any) -> EntryArrays:
         if y is None:
             raise InputError('`LowRankCompletion(input="pairs").fit(X, y)` requires y: the values at the positions, got None')
         pairs: Any
@@ -275,7 +275,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _store(self, problem: MatrixCompletion, C: NuclearBall, dtype: np.dtype) -> None:
         f, size = problem.objective, mean_square(problem)
-        atol = ROUNDING[dtype.itemsize] * size
+        atol = GAP_ROUNDING[dtype.itemsize] * size
         r = minimize(f, C, x0=self._warm(C), tol=self.tol, atol=atol, max_iter=self.max_iter)
         U, s, Vt = decomposed(r.x, self.rank, dtype)
         s = settle(UnitSimplex(C.radius), s) if len(s) else s  # a sum that is within the radius in any order
@@ -283,7 +283,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             s = settle(UnitSimplex(C.radius), s * dtype.type(1 - 2 * np.finfo(dtype).eps))
         wide: Any = x.astype(np.float64)
         value, g = f.value_and_grad(wide)
-        self.dual_gap_, self.objective_ = bound(C, wide, g, value, f.loss), value
+        self.dual_gap_, self.objective_ = lower_bound(C, wide, g, value, f.loss), value
         self._penalty = f.n * max(0.0, -inner(wide, g)) / max(float(s.sum()), np.finfo(np.float64).tiny)
         self.row_factors_, self.singular_values_, self.components_, self.rank_ = U, s, Vt, len(s)
         self.mean_ = float(problem.mean)
@@ -292,7 +292,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rounded = 2 * C.radius * float(np.finfo(dtype).eps) * math.sqrt(size / f.n)  # gap by the last digits of Z's entries
         self.status_ = "tol" if self.rank is not None else ended(self.dual_gap_, value, self.tol, max(atol, rounded), r.status)
         self.n_iter_, self.n_grads_, self.trace_ = max(1, r.n_iter), r.calls.total_grads + f.n, r.trace
-        self.certificate_ = Certificate.of(self, f.n, "low-rank corrective Frank-Wolfe")
+        self.certificate_ = FitCertificate.of(self, f.n, "low-rank corrective Frank-Wolfe")
 
     def _warm(self, C: NuclearBall) -> Any:
         if not self.warm_start or getattr(self, "shape_", None) != C.shape or float(self.singular_values_.sum()) > C.radius:

@@ -11,8 +11,8 @@ import numpy as np
 from extremal.objectives.completion import DAMPING, MatrixCompletion
 from extremal.support import linalg
 
-ROUNDS = 100  # reweighted ridge regressions for a robust loss, at most
-BLOCK = 2**22  # numbers of factors that are gathered at once
+RIDGE_ROUNDS = 100  # reweighted ridge regressions for a robust loss, at most
+GATHERED = 2**22  # numbers of factors that are gathered at once
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Filling:
         out[old] += self.rows[i[old]]
         out[seen] += self.cols[j[seen]]
         both, scaled = np.flatnonzero(old & seen), self.left * self.values
-        size = max(1, BLOCK // max(1, len(self.values)))
+        size = max(1, GATHERED // max(1, len(self.values)))
         for some in (both[k : k + size] for k in range(0, len(both), size)):
             out[some] += np.einsum("tr,rt->t", scaled[i[some]], self.right[:, j[some]])
         return self._clipped(out).astype(self.left.dtype).reshape(rows.shape)
@@ -80,7 +80,7 @@ class Filling:
         w = ridge(V, y, np.ones(len(y)), self.penalty)
         if self.delta is None:
             return w
-        for _ in range(ROUNDS):
+        for _ in range(RIDGE_ROUNDS):
             size = np.abs(V @ w - y)
             last, w = w, ridge(V, y, self.delta / np.maximum(size, self.delta), self.penalty)
             if np.abs(w - last).max(initial=0.0) <= 1e-10 * np.abs(w).max(initial=0.0):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from extremal.sklearn.completion.estimator import LowRankCompletion
 
 INPUTS = ("auto", "matrix", "pairs")
-LOSSES = ("squared", "huber")
+COMPLETION_LOSSES = ("squared", "huber")
 
 
 def on_pairs(self: LowRankCompletion) -> bool:
@@ -32,7 +32,7 @@ def check_parameters(self: LowRankCompletion) -> None:
     """Refuse parameters that are none."""
     name = type(self).__name__
     checks.one_of(f"{name}(input=...)", self.input, INPUTS)
-    checks.one_of(f"{name}(loss=...)", self.loss, LOSSES)
+    checks.one_of(f"{name}(loss=...)", self.loss, COMPLETION_LOSSES)
     if self.offsets not in ("rows+cols", "mean", None):
         raise InputError(f"`{name}(offsets=...)` must be 'rows+cols', 'mean' or None, got {self.offsets!r}")
     checks.positive(name, "delta", self.delta)

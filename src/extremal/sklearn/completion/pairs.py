@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_array
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sklearn.hints import Matrix
+from extremal.sklearn.hints import FeatureMatrix
 
-MOST = 10**8  # rows and columns of a matrix that pairs of numbers may span
-Entries = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]  # rows, columns, values, and the sides
+MOST_SIDE = 10**8  # rows and columns of a matrix that pairs of numbers may span
+EntryArrays = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]  # rows, columns, values, and the sides
 
 
 def kind_of(X: Any, y: Any) -> str:
@@ -131,15 +131,15 @@ def sides_of(rows: np.ndarray, cols: np.ndarray, shape: Any) -> tuple[int, int]:
         if m < sides[0] or n < sides[1]:
             raise InputError(f"`LowRankCompletion(shape=...)` must hold all positions, from {sides} on, got {(m, n)}")
         return m, n
-    if sum(sides) > MOST:
+    if sum(sides) > MOST_SIDE:
         raise InputError(
-            f"`LowRankCompletion.fit(X)` must hold positions that span {MOST:.0e} rows and columns at most, got {sides}; numbers "
-            "that are names become labels as strings: X.astype(str)"
+            f"`LowRankCompletion.fit(X)` must hold positions that span {MOST_SIDE:.0e} rows and columns at most, got {sides}; "
+            "numbers that are names become labels as strings: X.astype(str)"
         )
     return sides
 
 
-def known_entries(X: Any) -> Entries:
+def known_entries(X: Any) -> EntryArrays:
     """Those of a checked matrix: what is stored if it is sparse, and what is not NaN."""
     if not sp.issparse(X):
         rows, cols = np.nonzero(~np.isnan(X))
@@ -157,7 +157,7 @@ def with_gaps(X: Any) -> np.ndarray:
     return out
 
 
-def _once(X: Matrix) -> Any:
+def _once(X: FeatureMatrix) -> Any:
     """The entries of a sparse matrix, each once."""
     X = sp.coo_array(X)
     X.sum_duplicates()

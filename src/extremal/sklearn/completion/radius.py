@@ -12,9 +12,13 @@ from extremal.run.front import minimize
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.sklearn.completion.filling import mean_square
 
-FIRST, FACTOR, WORSE = 1 / 256, 1.5, 2  # radii that are tried: from this share of the largest, times this, until so often worse
+FIRST_SHARE, FACTOR, WORSE = (
+    1 / 256,
+    1.5,
+    2,
+)  # radii that are tried: from this share of the largest, times this, until so often worse
 HELD_BACK, FEWEST = 0.1, 20  # share of the entries that choose a radius, and how many entries there have to be for that
-ROUGH, TRIES = 1e-2, 30  # relative accuracy of these, and iterations
+ROUGH_TOL, RADIUS_TRIES = 1e-2, 30  # relative accuracy of these, and iterations
 MET = 1e-6  # share of the mean square of the values, below which f has met them
 DEFAULT = 0.25  # share of the largest radius where there are fewer entries
 
@@ -27,7 +31,7 @@ def chosen_radius(problem: MatrixCompletion, values: np.ndarray, less: Callable[
     if len(values) < FEWEST:
         return DEFAULT * largest
     part = less(HELD_BACK)
-    radius, x, tried, worse = FIRST * largest, None, {}, 0
+    radius, x, tried, worse = FIRST_SHARE * largest, None, {}, 0
     while radius <= largest and worse < WORSE:
         x, error = _held_back_error(part, radius, x)
         if tried and error is None:
@@ -44,5 +48,5 @@ def chosen_radius(problem: MatrixCompletion, values: np.ndarray, less: Callable[
 def _held_back_error(part: MatrixCompletion, radius: float, start: np.ndarray | None) -> tuple[np.ndarray, float | None]:
     """A rough fit, and its error on what is held back; None if it meets all entries, which many matrices may do."""
     scale = mean_square(part)
-    r = minimize(part.objective, NuclearBall(radius), x0=start, tol=ROUGH, atol=MET * scale, max_iter=TRIES)
+    r = minimize(part.objective, NuclearBall(radius), x0=start, tol=ROUGH_TOL, atol=MET * scale, max_iter=RADIUS_TRIES)
     return r.x, part.rmse(r.x) if r.value > MET * scale else None

@@ -20,19 +20,19 @@ from extremal.run.front import minimize
 from extremal.run.paths import path
 from extremal.run.result import Result
 from extremal.sets.norms.balls import L1Ball
-from extremal.sklearn.certified import bound, ended
-from extremal.sklearn.hints import Matrix
+from extremal.sklearn.certified import ended, lower_bound
+from extremal.sklearn.hints import FeatureMatrix
 
-DOUBLINGS = 40  # of the radius, at most, in the search for the largest one
+RADIUS_DOUBLINGS = 40  # of the radius, at most, in the search for the largest one
 SPAN = 200.0  # the largest radius of a grid, over the smallest
 RUN_UP = 1.25  # times the largest radius: where a path begins, so that all its points have come from solutions nearby
-NOTHING = 1e-4  # share of the tolerance, relative to the loss without features, below which a gap is nothing
-HALVINGS = 4  # of the last interval of that search
+NO_GAP = 1e-4  # share of the tolerance, relative to the loss without features, below which a gap is nothing
+RADIUS_HALVINGS = 4  # of the last interval of that search
 SINGLE = 1e-5  # the least relative gap that float32 rows allow
 
 
 @dataclass(frozen=True)
-class Options:
+class PathOptions:
     """What all the runs share."""
 
     fit_intercept: bool
@@ -63,13 +63,13 @@ class BallPath:
     n_grads: int  # component gradients of all runs
 
 
-def problems(X: Matrix, codes: np.ndarray, classes: int, weights: np.ndarray | None, fit_intercept: bool) -> list[Problem]:
+def problems(X: FeatureMatrix, codes: np.ndarray, classes: int, weights: np.ndarray | None, fit_intercept: bool) -> list[Problem]:
     """The problem of two classes, or one for each class against the rest; rows of weight 0 are left out by the caller."""
     total = len(codes) if weights is None else float(weights.sum())
     return [_problem(X, np.where(codes == k, 1.0, -1.0), weights, fit_intercept, total) for k in positives(classes)]
 
 
-def _problem(X: Matrix, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool, total: float) -> Problem:
+def _problem(X: FeatureMatrix, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool, total: float) -> Problem:
     """Rows of one kind, as there may be in a fold, have half a row of the other kind assumed beside them."""
     alone = fit_intercept and abs(y.sum()) == len(y)
     kind = InterceptModel if fit_intercept else LinearModel
@@ -92,13 +92,13 @@ def largest_radius(f: LinearModel, eps: float, tol: float) -> float:
     if first == 0:
         return 1.0
     target, low = eps * first, BallLook(0.0, first, np.zeros(f.shape, f.dtype))
-    high = look(f, value / first, low, tol)  # no smaller ball can have a value of 0
-    for _ in range(DOUBLINGS):
+    high = value_and_grad(f, value / first, low, tol)  # no smaller ball can have a value of 0
+    for _ in range(RADIUS_DOUBLINGS):
         if high.slope <= target:
             break
-        low, high = high, look(f, 2 * high.norm, high, tol)
-    for _ in range(HALVINGS):
-        middle = look(f, (low.norm + high.norm) / 2, low, tol)
+        low, high = high, value_and_grad(f, 2 * high.norm, high, tol)
+    for _ in range(RADIUS_HALVINGS):
+        middle = value_and_grad(f, (low.norm + high.norm) / 2, low, tol)
         low, high = (low, middle) if middle.slope <= target else (middle, high)
     share = (low.slope - target) / (low.slope - high.slope) if low.slope > high.slope else 1.0
     return low.norm + min(1.0, share) * (high.norm - low.norm)
@@ -113,7 +113,7 @@ class BallLook:
     x: np.ndarray
 
 
-def look(f: LinearModel, radius: float, near: BallLook, tol: float) -> BallLook:
+def value_and_grad(f: LinearModel, radius: float, near: BallLook, tol: float) -> BallLook:
     """Solve over a ball, from a solution over a smaller one."""
     x = minimize(f, L1Ball(radius), x0=near.x, tol=allowed(f, tol)).x
     return BallLook(min(radius, float(np.abs(x).sum(dtype=np.float64))), float(np.abs(f.grad(wide(x))).max()), x)
@@ -139,7 +139,7 @@ def read_radii(call: str, radii: object) -> np.ndarray:
     return found
 
 
-def solve(ps: Sequence[Problem], radii: np.ndarray, options: Options) -> BallPath:
+def solve_ball(ps: Sequence[Problem], radii: np.ndarray, options: PathOptions) -> BallPath:
     """The path of each class, every point certified where it lies exactly in its ball."""
     runs = [_solve_one(p.f, p.constant, radii, options) for p in ps]
     ends = [status for run in runs for status in run[4]]
@@ -152,14 +152,14 @@ def solve(ps: Sequence[Problem], radii: np.ndarray, options: Options) -> BallPat
     )
 
 
-def _solve_one(f: LinearModel, constant: float | None, radii: np.ndarray, options: Options) -> tuple[Any, ...]:
+def _solve_one(f: LinearModel, constant: float | None, radii: np.ndarray, options: PathOptions) -> tuple[Any, ...]:
     """Coefficients, intercepts, values, gaps and ends of one problem, and what they cost."""
     if constant is not None:
         m = len(radii)
         return np.zeros((m, *f.shape), f.data.dtype), np.full(m, constant), np.zeros(m), np.zeros(m), ["tol"] * m, 0, 0
     balls = [L1Ball(radius) for radius in radii]
     tol, above = allowed(f, options.tol), L1Ball(RUN_UP * radii[-1])
-    atol = NOTHING * tol * f.value(np.zeros(f.shape))
+    atol = NO_GAP * tol * f.value(np.zeros(f.shape))
     results = path(f, [*balls, above], seed=options.seed, tol=tol, atol=atol, max_iter=options.max_iter)
     points = [certified(f, C, result) for C, result in zip(balls, results, strict=False)]
     xs, values, gaps = (np.array([point[i] for point in points]) for i in range(3))
@@ -191,4 +191,4 @@ def certified(f: LinearModel, C: L1Ball, result: Result) -> tuple[np.ndarray, fl
 def measured(f: LinearModel, C: L1Ball, x: np.ndarray) -> tuple[float, float]:
     """f(x), and the gap."""
     value, g = f.value_and_grad(wide(x))
-    return value, bound(C, wide(x), g, value, f.loss)
+    return value, lower_bound(C, wide(x), g, value, f.loss)

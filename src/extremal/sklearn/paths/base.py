@@ -17,10 +17,10 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.rounding.exact import violation
 from extremal.sets.norms.balls import L1Ball
-from extremal.sklearn.certified import HINTS, Certificate, read_weights, seed_of
-from extremal.sklearn.hints import Matrix
+from extremal.sklearn.certified import HINTS, FitCertificate, read_weights, seed_of
+from extremal.sklearn.hints import FeatureMatrix
 from extremal.sklearn.paths import balls
-from extremal.sklearn.paths.balls import BallPath, Options, Problem
+from extremal.sklearn.paths.balls import BallPath, PathOptions, Problem
 from extremal.sklearn.shared import ConstrainedClassifier
 
 
@@ -39,28 +39,28 @@ class PathClassifier(ConstrainedClassifier):
     dual_gaps_: np.ndarray
     n_nonzero_: np.ndarray
 
-    def decision_function(self, X: Matrix, radius: float | None = None) -> np.ndarray:
+    def decision_function(self, X: FeatureMatrix, radius: float | None = None) -> np.ndarray:
         """<a, x> + b for each row a and the given radius, one of ``radii_``; (n,) for two classes, (n, K) for more."""
         coef, intercept = at_radius(self, radius)
         scores = np.asarray(self._rows(X) @ coef.T) + intercept
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Matrix, radius: float | None = None) -> np.ndarray:
+    def predict(self, X: FeatureMatrix, radius: float | None = None) -> np.ndarray:
         """The class of the largest score for each row."""
         scores = self.decision_function(X, radius)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def predict_log_proba(self, X: Matrix, radius: float | None = None) -> np.ndarray:
+    def predict_log_proba(self, X: FeatureMatrix, radius: float | None = None) -> np.ndarray:
         """Logarithms of the probabilities, of shape (n, K)."""
         return log_probabilities(self.decision_function(X, radius))
 
-    def predict_proba(self, X: Matrix, radius: float | None = None) -> np.ndarray:
+    def predict_proba(self, X: FeatureMatrix, radius: float | None = None) -> np.ndarray:
         """Probabilities of the classes, of shape (n, K); of more than two, one against the rest, made to sum to 1."""
         return np.exp(self.predict_log_proba(X, radius))
 
 
 @dataclass(frozen=True)
-class Rows:
+class PathRows:
     """Checked data: a class number and a weight for each row."""
 
     X: Any  # array or CSR
@@ -70,22 +70,22 @@ class Rows:
     given: np.ndarray | None  # weights of the rows
     weights: np.ndarray | None  # times those of their classes
 
-    def take(self, rows: np.ndarray) -> Rows:
+    def take(self, rows: np.ndarray) -> PathRows:
         """Some of the rows."""
         given, weights = (None if w is None else w[rows] for w in (self.given, self.weights))
-        return Rows(self.X[rows], self.y[rows], self.classes, self.codes[rows], given, weights)
+        return PathRows(self.X[rows], self.y[rows], self.classes, self.codes[rows], given, weights)
 
     def weighted(self, rows: Any) -> np.ndarray:
         """The indices of the rows, of all if None, without those of weight 0."""
         found = np.arange(len(self.codes)) if rows is None else np.arange(len(self.codes))[rows]
         return found if self.weights is None else found[self.weights[found] > 0]
 
-    def used(self) -> Rows:
+    def used(self) -> PathRows:
         """All rows with a weight; a copy of X only if some have none."""
         return self if self.weights is None or self.weights.all() else self.take(self.weighted(None))
 
 
-def read_rows(model: PathClassifier, X: Any, y: Any, sample_weight: ArrayLike | None) -> Rows:
+def read_rows(model: PathClassifier, X: Any, y: Any, sample_weight: ArrayLike | None) -> PathRows:
     """Check what `fit` was given, and set the classes."""
     X, y = validate_data(model, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
     given = read_weights(model, sample_weight, X)
@@ -97,7 +97,7 @@ def read_rows(model: PathClassifier, X: Any, y: Any, sample_weight: ArrayLike | 
         raise InputError(
             f"`{type(model).__name__}(class_weight=...)` must be positive for all classes, got {model.class_weight!r}"
         )
-    return Rows(X, y, classes, codes, given, weights)
+    return PathRows(X, y, classes, codes, given, weights)
 
 
 def log_probabilities(scores: np.ndarray) -> np.ndarray:
@@ -112,14 +112,14 @@ def log_probabilities(scores: np.ndarray) -> np.ndarray:
     return logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
 
 
-def read_options(model: PathClassifier) -> Options:
+def read_options(model: PathClassifier) -> PathOptions:
     """The options that fits over many balls share, checked."""
     call = type(model).__name__
     checks.whole(call, "n_radii", model.n_radii, 1)
     if not 0 < checks.positive(call, "eps", model.eps) < 1:
         raise InputError(f"`{call}(eps=...)` must be a number in (0, 1), got {model.eps!r}")
     tol, max_iter = checks.positive(call, "tol", model.tol), checks.whole(call, "max_iter", model.max_iter, 1)
-    return Options(checks.flag(call, "fit_intercept", model.fit_intercept), tol, max_iter, seed_of(model.random_state))
+    return PathOptions(checks.flag(call, "fit_intercept", model.fit_intercept), tol, max_iter, seed_of(model.random_state))
 
 
 def radii_for(model: PathClassifier, ps: list[Problem]) -> np.ndarray:
@@ -149,7 +149,7 @@ def choose(model: PathClassifier, i: int, n: int) -> None:
     model.objective_, model.dual_gap_ = float(np.sum(model.objectives_[i])), float(np.sum(model.dual_gaps_[i]))
     model.constraint_ = L1Ball(model.radius_).on(model.coef_.shape[1:])
     model.constraint_violation_ = max(violation(model.constraint_, row) for row in model.coef_)
-    model.certificate_ = Certificate.of(model, n, f"a path over {len(model.radii_)} balls")
+    model.certificate_ = FitCertificate.of(model, n, f"a path over {len(model.radii_)} balls")
 
 
 def at_radius(model: PathClassifier, radius: float | None) -> tuple[np.ndarray, np.ndarray]:

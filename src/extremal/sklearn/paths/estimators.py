@@ -10,7 +10,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from extremal import checks
-from extremal.sklearn.hints import ClassWeight, Folds, Matrix, RandomState, Scoring
+from extremal.sklearn.hints import ClassWeight, FeatureMatrix, Folds, RandomState, Scoring
 from extremal.sklearn.paths import balls
 from extremal.sklearn.paths.base import PathClassifier, choose, radii_for, read_options, read_rows, store, warn
 from extremal.sklearn.paths.folds import chosen, one_fold, routed, router
@@ -110,7 +110,7 @@ class SparseLogisticPath(PathClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
+    def fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
         """Solve for every radius.
 
         Parameters
@@ -131,7 +131,7 @@ class SparseLogisticPath(PathClassifier):
         rows = read_rows(self, X, y, sample_weight).used()
         ps = balls.problems(rows.X, rows.codes, len(rows.classes), rows.weights, options.fit_intercept)
         radii = radii_for(self, ps)
-        store(self, rows.classes, radii, balls.solve(ps, radii, options))
+        store(self, rows.classes, radii, balls.solve_ball(ps, radii, options))
         choose(self, len(radii) - 1, len(rows.codes))
         warn(self)
         return self
@@ -222,7 +222,7 @@ class SparseLogisticPathCV(PathClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> SparseLogisticPathCV:
+    def fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> SparseLogisticPathCV:
         """Choose the radius, and solve for it.
 
         Parameters
@@ -253,7 +253,7 @@ class SparseLogisticPathCV(PathClassifier):
         self.scores_ = np.array([run.scores for run in runs])
         index = chosen(self.scores_, self.rule)
         paths = [run.path for run in runs]
-        found = balls.solve(ps, radii, options) if self.refit else balls.averaged(ps, radii, paths)
+        found = balls.solve_ball(ps, radii, options) if self.refit else balls.averaged(ps, radii, paths)
         store(self, rows.classes, radii, found, paths)
         choose(self, index, len(used.codes))
         warn(self)

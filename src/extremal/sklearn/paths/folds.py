@@ -15,8 +15,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from extremal.checks import InputError
 from extremal.sklearn.paths import balls
-from extremal.sklearn.paths.balls import BallPath, Options
-from extremal.sklearn.paths.base import PathClassifier, Rows, at_radius, store
+from extremal.sklearn.paths.balls import BallPath, PathOptions
+from extremal.sklearn.paths.base import PathClassifier, PathRows, at_radius, store
 from extremal.sklearn.plots.drawing import standard_error
 
 TIE = 1e-10  # scores that differ by less, relative to the best one, are the same
@@ -32,10 +32,10 @@ class FoldRun:
 
 def one_fold(
     model: PathClassifier,
-    rows: Rows,
+    rows: PathRows,
     fold: tuple[object, object],
     radii: np.ndarray,
-    options: Options,
+    options: PathOptions,
     scoring: object,
     for_score: Mapping[str, object],
 ) -> FoldRun:
@@ -44,7 +44,7 @@ def one_fold(
     if not len(fit.codes) or not len(test):
         raise InputError("`SparseLogisticPathCV(cv=...)` must leave rows with a weight in every fold, and outside of it")
     ps = balls.problems(fit.X, fit.codes, len(rows.classes), fit.weights, options.fit_intercept)
-    path = balls.solve(ps, radii, options)
+    path = balls.solve_ball(ps, radii, options)
     params = {name: _some(value, test, len(rows.codes)) for name, value in for_score.items()}
     return FoldRun(path, _scores(model, path, radii, rows.take(test), scoring, params))
 
@@ -55,7 +55,7 @@ def _some(value: Any, rows: np.ndarray, n: int) -> Any:
 
 
 def _scores(
-    model: PathClassifier, path: BallPath, radii: np.ndarray, held: Rows, scoring: object, params: Mapping[str, object]
+    model: PathClassifier, path: BallPath, radii: np.ndarray, held: PathRows, scoring: object, params: Mapping[str, object]
 ) -> np.ndarray:
     store(model, held.classes, radii, path)
     model.n_features_in_ = held.X.shape[1]
@@ -67,7 +67,7 @@ def _scores(
     return scores
 
 
-def minus_log_loss(model: PathClassifier, rows: Rows) -> float:
+def minus_log_loss(model: PathClassifier, rows: PathRows) -> float:
     """The weighted mean of the logarithms of the probabilities of the rows' classes."""
     logs = model.predict_log_proba(rows.X)[np.arange(len(rows.codes)), rows.codes]
     return float(np.average(logs, weights=rows.given))

@@ -16,10 +16,10 @@ from extremal.sklearn.plots.drawing import (  # fmt: skip
     GREY,
     Canvas,
     axes_for,
-    fitted,
+    drawn_tolerance,
+    fitted_model,
     positive_curve,
     run_names,
-    tolerance,
     traces_of,
 )
 
@@ -77,8 +77,8 @@ class ConvergenceDisplay:
             raise InputError(f"`ConvergenceDisplay(names=...)` must have a different name for each estimator, got {names}")
         traces = {}
         for name, estimator in zip(names, estimators, strict=True):
-            traces |= traces_of(name, estimator, fitted("ConvergenceDisplay.from_estimators", estimator, "trace_"))
-        return cls(traces, tol=tolerance(estimators)).plot(**options)
+            traces |= traces_of(name, estimator, fitted_model("ConvergenceDisplay.from_estimators", estimator, "trace_"))
+        return cls(traces, tol=drawn_tolerance(estimators)).plot(**options)
 
     def plot(self, ax: Canvas = None, *, x: str = "passes", y: str = "gap", **style: object) -> ConvergenceDisplay:
         """Draw ``y``, "gap", "value" or "both", against ``x``, "passes", "seconds" or "iter"; keywords go to matplotlib."""

@@ -19,8 +19,8 @@ from extremal.sklearn.plots.drawing import (  # fmt: skip
     Canvas,
     axes_for,
     bounds_of,
-    fitted,
-    named,
+    fitted_model,
+    name_features,
     names_of,
     row_of,
 )
@@ -71,7 +71,7 @@ class CoefficientsDisplay:
         title: str = "",
     ):
         self.coef = np.asarray(coef, dtype=float).reshape(-1)
-        self.feature_names = named(feature_names, self.coef.size)
+        self.feature_names = name_features(feature_names, self.coef.size)
         self.lower = np.broadcast_to(-np.inf if lower is None else np.asarray(lower, float), self.coef.shape)
         self.upper = np.broadcast_to(np.inf if upper is None else np.asarray(upper, float), self.coef.shape)
         self.title = title
@@ -89,7 +89,7 @@ class CoefficientsDisplay:
     ) -> CoefficientsDisplay:
         """Draw the coefficients of a fitted linear model; of the class ``target``, if there are several."""
         call = "CoefficientsDisplay.from_estimator"
-        coef = np.atleast_2d(fitted(call, estimator, "coef_"))
+        coef = np.atleast_2d(fitted_model(call, estimator, "coef_"))
         row, title = row_of(call, estimator, len(coef), target)
         lower, upper = bounds_of(getattr(estimator, "constraint_", None), coef.shape, row)
         made = cls(coef[row], names_of(estimator, feature_names), lower=lower, upper=upper, title=title)

@@ -34,7 +34,7 @@ def axes_for(call: str, ax: Any, heights: Sequence[float] = (1,)) -> list[Any]:
     return list(np.ravel(pyplot.subplots(len(heights), 1, **shape)[1]))
 
 
-def fitted(call: str, estimator: object, attribute: str) -> Any:
+def fitted_model(call: str, estimator: object, attribute: str) -> Any:
     """An attribute of a fitted estimator, or a refusal."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise InputError(f"`{call}` takes a fitted estimator, got {estimator!r}")
@@ -44,7 +44,7 @@ def fitted(call: str, estimator: object, attribute: str) -> Any:
     return getattr(estimator, attribute)
 
 
-def named(names: Iterable[object] | None, d: int) -> list[str]:
+def name_features(names: Iterable[object] | None, d: int) -> list[str]:
     """The names of d features; x0, x1, ... if none are given."""
     names = [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]
     if len(names) != d:
@@ -96,7 +96,7 @@ def traces_of(name: str, estimator: object, trace: Trace | Sequence[Trace]) -> d
     return {name if len(trace) == 1 else f"{name}, {label}": one for label, one in zip(labels, trace, strict=True)}
 
 
-def tolerance(estimators: Sequence[object]) -> float | None:
+def drawn_tolerance(estimators: Sequence[object]) -> float | None:
     """The gap tol |f(x)| that was asked for, if it is one and the same for all."""
     asked = [getattr(e, "tol", None) for e in estimators]
     values = [getattr(e, "objective_", None) for e in estimators]

@@ -14,8 +14,8 @@ from extremal.sklearn.plots.drawing import (  # fmt: skip
     GREY,
     Canvas,
     axes_for,
-    fitted,
-    named,
+    fitted_model,
+    name_features,
     names_of,
     row_of,
     standard_error,
@@ -76,7 +76,7 @@ class PathDisplay:
         title: str = "",
     ):
         self.radii, self.coefs = np.asarray(radii, dtype=float), np.asarray(coefs, dtype=float)
-        self.feature_names, self.radius = named(feature_names, self.coefs.shape[1]), radius
+        self.feature_names, self.radius = name_features(feature_names, self.coefs.shape[1]), radius
         self.scores = None if scores is None else np.asarray(scores, dtype=float)
         self.score_name, self.title = score_name, title
 
@@ -92,7 +92,7 @@ class PathDisplay:
     ) -> PathDisplay:
         """Draw the path of a fitted `SparseLogisticPath` or `SparseLogisticPathCV`, of class ``target`` if there are several."""
         call = "PathDisplay.from_estimator"
-        coefs = np.asarray(fitted(call, estimator, "coefs_"))
+        coefs = np.asarray(fitted_model(call, estimator, "coefs_"))
         coefs = coefs[:, None] if coefs.ndim == 2 else coefs
         row, title = row_of(call, estimator, coefs.shape[1], target)
         made = cls(

@@ -16,9 +16,9 @@ from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices.plain import Simplex, UnitSimplex
-from extremal.sklearn.certified import Certificate, bound, check_options, ended, read_weights, report, seed_of
+from extremal.sklearn.certified import FitCertificate, check_options, ended, lower_bound, read_weights, report, seed_of
 from extremal.sklearn.hints import RandomState
-from extremal.sklearn.simplex.rows import Answer, Rows, by_active_sets
+from extremal.sklearn.simplex.rows import Answer, SimplexRows, by_active_sets
 
 SUMS = {"equal": Simplex, "at_most": UnitSimplex}
 SOLVERS = ("auto", "active_set", "newton")
@@ -157,7 +157,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if sp.issparse(y):
             y = y.toarray()
         weights, X = read_weights(self, sample_weight, X), sp.csr_array(X) if sp.issparse(X) else X
-        rows = Rows(X, y.reshape(len(y), -1), weights, self.fit_intercept)
+        rows = SimplexRows(X, y.reshape(len(y), -1), weights, self.fit_intercept)
         C = C.on(rows.columns)
         answers = self._solve(rows, C)
         self._store(rows, C, answers, one=y.ndim == 1)
@@ -179,7 +179,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_options(self)
         return kind(checks.positive(name, "total", self.total))
 
-    def _solve(self, rows: Rows, C: ConvexSet) -> list[Answer]:
+    def _solve(self, rows: SimplexRows, C: ConvexSet) -> list[Answer]:
         solver = rows.best_solver() if self.solver == "auto" else self.solver
         if solver == "newton":
             return [self._by_newton(rows, C, t) for t in range(rows.targets)]
@@ -189,7 +189,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
             answers[t] = min(answers[t], self._by_newton(rows, C, t), key=lambda answer: answer.gap)
         return answers
 
-    def _by_newton(self, rows: Rows, C: ConvexSet, t: int) -> Answer:
+    def _by_newton(self, rows: SimplexRows, C: ConvexSet, t: int) -> Answer:
         f = rows.model(t)
         r = minimize(
             f,
@@ -203,12 +203,12 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
         x = settle(C, r.x.astype(rows.X.dtype))
         wide = x.astype(np.float64)
         value, g = f.value_and_grad(wide)
-        gap = bound(C, wide, g, value, f.loss)
+        gap = lower_bound(C, wide, g, value, f.loss)
         b = f.intercept(wide) if isinstance(f, InterceptModel) else 0.0
         status = ended(gap, value, self.tol, rows.slack[t], r.status)
         return Answer(x, b, value, gap, r.n_iter, r.calls.total_grads + f.n, status, status == "tol", r.trace, "newton")
 
-    def _warm(self, rows: Rows, C: Any, t: int) -> np.ndarray | None:
+    def _warm(self, rows: SimplexRows, C: Any, t: int) -> np.ndarray | None:
         """The weights of the last fit, if they fit."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
@@ -217,7 +217,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return None
         return settle(C, C.project(last[t].astype(np.float64)))
 
-    def _store(self, rows: Rows, C: ConvexSet, answers: list[Answer], one: bool) -> None:
+    def _store(self, rows: SimplexRows, C: ConvexSet, answers: list[Answer], one: bool) -> None:
         worst = max(range(len(answers)), key=lambda t: answers[t].gap)
         coef = np.array([a.x for a in answers], rows.X.dtype)
         intercept = np.array([a.intercept for a in answers], rows.X.dtype)
@@ -229,4 +229,4 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.n_iter_, self.n_grads_ = max(1, *(a.n_iter for a in answers)), int(np.sum([a.n_grads for a in answers]))
         self.status_ = next((a.status for a in answers if not a.met), "tol")
         self.trace_ = answers[worst].trace
-        self.certificate_ = Certificate.of(self, rows.count, answers[worst].method)
+        self.certificate_ = FitCertificate.of(self, rows.count, answers[worst].method)

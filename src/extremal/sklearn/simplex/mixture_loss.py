@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-FLOOR = 1e-12  # probability below which -log goes on as a parabola
+LEAST_PROBABILITY = 1e-12  # probability below which -log goes on as a parabola
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MixtureLogLoss:
     array([0.      , 0.693147])
     """
 
-    floor: float = FLOOR
+    floor: float = LEAST_PROBABILITY
     convex = True
     labels = None
 

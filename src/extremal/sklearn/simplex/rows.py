@@ -18,15 +18,15 @@ from extremal.rounding.exact import settle
 from extremal.run.many import least_squares_many
 from extremal.run.result import Trace
 from extremal.sets.simplices.plain import Simplex
-from extremal.sklearn.certified import bound
+from extremal.sklearn.certified import lower_bound
 
-COLUMNS = 2000  # up to so many the active-set method keeps a matrix of their products
-SMALL = 10**8  # rows times columns squared, up to which an orthogonal factorisation costs next to nothing
+GRAM_COLUMNS = 2000  # up to so many the active-set method keeps a matrix of their products
+SMALL_QR = 10**8  # rows times columns squared, up to which an orthogonal factorisation costs next to nothing
 PASSES = 1000  # columns for each target, up to which products of the columns cost less than a run for every target
-BLOCK = 2**18  # numbers of a block of rows
-ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean of y^2 that a gap may be by rounding, by bytes of a coefficient
-LEAST = 1e-14  # of an eigenvalue of the products, relative to the largest: what is below is rounding
-ROUNDS = 4  # gradients from the rows, at most
+SIMPLEX_BLOCK = 2**18  # numbers of a block of rows
+GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean of y^2 that a gap may be by rounding, by bytes of a coefficient
+EIGEN_NOISE = 1e-14  # of an eigenvalue of the products, relative to the largest: what is below is rounding
+ROW_ROUNDS = 4  # gradients from the rows, at most
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SimplexRows:
     """The data of a fit: rows, targets (n, t), weights, and whether their means are taken off."""
 
     X: Any
@@ -72,7 +72,7 @@ class Rows:
     @property
     def small(self) -> bool:
         """Whether an orthogonal factorisation is worth its digits."""
-        return self.count * self.columns**2 <= SMALL
+        return self.count * self.columns**2 <= SMALL_QR
 
     @cached_property
     def weight(self) -> float:
@@ -83,7 +83,7 @@ class Rows:
         """By what each would cost."""
         n, d = self.X.shape
         share = self.X.nnz / max(1, n * d) if sp.issparse(self.X) else 1.0
-        return "active_set" if d <= COLUMNS and (self.small or d <= PASSES * self.targets * share) else "newton"
+        return "active_set" if d <= GRAM_COLUMNS and (self.small or d <= PASSES * self.targets * share) else "newton"
 
     def model(self, t: int) -> LinearModel:
         """The objective of one target."""
@@ -96,11 +96,11 @@ class Rows:
         s = np.ones(self.count) if self.weights is None else self.weights
         about = np.average(self.y, axis=0, weights=s)  # offsets that the columns share, or an intercept takes, are no size
         squares = np.einsum("i,it,it->t", s, self.y - about, self.y - about, dtype=np.float64) / self.weight
-        return ROUNDING[self.X.dtype.itemsize] * squares
+        return GAP_ROUNDING[self.X.dtype.itemsize] * squares
 
     def blocks(self, least: int = 1, dtype: DTypeLike = np.float64) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
         """Rows, targets and weights, some at a time, in float64 or as they are."""
-        size = max(least, BLOCK // (self.columns + self.targets), 1)
+        size = max(least, SIMPLEX_BLOCK // (self.columns + self.targets), 1)
         for start in range(0, self.count, size):
             some = slice(start, start + size)
             A = self.X[some]
@@ -175,7 +175,7 @@ class Look:
     g: np.ndarray  # (d, t)
 
 
-def by_active_sets(rows: Rows, C: Any, tol: float) -> list[Answer]:
+def by_active_sets(rows: SimplexRows, C: Any, tol: float) -> list[Answer]:
     """All targets by `least_squares_many` on a factor of the rows, or on one of the products of the columns.
 
     Products lose digits that a further round finds again, from the gradient at the rows: H (w - x) + g is the gradient at w.
@@ -186,7 +186,7 @@ def by_active_sets(rows: Rows, C: Any, tol: float) -> list[Answer]:
         H, h = rows.products(C.total if type(C) is Simplex else None)
         root, inverse = square_root(H)
         at, rounds = _solved(rows, C, root, inverse @ h), 1
-        while (at.gaps > tol * at.values + rows.slack).any() and rounds < ROUNDS:
+        while (at.gaps > tol * at.values + rows.slack).any() and rounds < ROW_ROUNDS:
             new = _solved(rows, C, root, inverse @ (H @ at.x.T.astype(np.float64) - rows.weight * at.g))
             at, rounds = _better(at, new), rounds + 1
     n_grads = (1 + rounds) * rows.count
@@ -207,13 +207,13 @@ def by_active_sets(rows: Rows, C: Any, tol: float) -> list[Answer]:
     ]
 
 
-def _solved(rows: Rows, C: Any, R: np.ndarray, T: np.ndarray) -> Look:
+def _solved(rows: SimplexRows, C: Any, R: np.ndarray, T: np.ndarray) -> Look:
     """The minimisers of |R w - T_t|^2 in the float type of X, with values and gaps from the rows."""
     found = least_squares_many(R, np.ascontiguousarray(T.T), type(C)(C.total))
     x = np.array([settle(C, w.astype(rows.X.dtype)) for w in found.x])
     wide = x.astype(np.float64)
     values, g, b = rows.look(np.ascontiguousarray(wide.T))
-    gaps = np.array([bound(C, w, np.ascontiguousarray(g[:, t]), values[t], Squared()) for t, w in enumerate(wide)])
+    gaps = np.array([lower_bound(C, w, np.ascontiguousarray(g[:, t]), values[t], Squared()) for t, w in enumerate(wide)])
     return Look(x, found.n_iter, found.converged, values, gaps, b, g)
 
 
@@ -238,7 +238,7 @@ def square_root(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
            [2., 0.]]), array([0., 1.]))
     """
     values, vectors = np.linalg.eigh(H)
-    kept = values > LEAST * max(values[-1], 0.0)
+    kept = values > EIGEN_NOISE * max(values[-1], 0.0)
     roots = np.sqrt(np.where(kept, values, 0.0))
     return roots[:, None] * vectors.T, np.divide(1.0, roots, out=np.zeros_like(roots), where=kept)[:, None] * vectors.T
 

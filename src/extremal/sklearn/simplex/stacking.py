@@ -29,10 +29,10 @@ from extremal.objectives.linear import LinearModel
 from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import Simplex
-from extremal.sklearn.certified import Certificate, bound, ended, read_weights, report
-from extremal.sklearn.hints import Folds, Matrix, Models
+from extremal.sklearn.certified import FitCertificate, ended, lower_bound, read_weights, report
+from extremal.sklearn.hints import FeatureMatrix, Folds, Models
 from extremal.sklearn.simplex.estimator import SimplexRegression
-from extremal.sklearn.simplex.members import aligned, fitted, is_fitted, with_weights_of
+from extremal.sklearn.simplex.members import aligned, fitted_members, is_fitted, with_weights_of
 from extremal.sklearn.simplex.mixture_loss import MixtureLogLoss
 
 FOLDS = 5
@@ -160,14 +160,14 @@ class StackingWeights(BaseEstimator):
                 raise InputError(f"`StackingWeights.fit(y=...)` {what}, got {'one class' if len(used) else 'none'}")
         labels = y if loss == "squared" else self.classes_[y]
         table = self._table(X, y, labels, named, prefit, weights)
-        self.estimators_ = [model if prefit else fitted(model, X, labels, weights) for _, model in named]
+        self.estimators_ = [model if prefit else fitted_members(model, X, labels, weights) for _, model in named]
         self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
         (self._weigh_squared if loss == "squared" else self._weigh_log)(table, y, weights)
         self.weights_ = {name: float(w) for (name, _), w in zip(named, self.coef_, strict=True)}
         report(self)
         return self
 
-    def predict(self, X: Matrix) -> np.ndarray:
+    def predict(self, X: FeatureMatrix) -> np.ndarray:
         """The weighted mean of the models' predictions; of classifiers, the class of the largest mean probability."""
         self._check_rows(X)
         if self._kind() == "classifier":
@@ -175,12 +175,12 @@ class StackingWeights(BaseEstimator):
         return self._mean(lambda model: np.asarray(model.predict(X)))
 
     @available_if(_of_classifiers)
-    def predict_proba(self, X: Matrix) -> np.ndarray:
+    def predict_proba(self, X: FeatureMatrix) -> np.ndarray:
         """The weighted mean of the models' probabilities; columns are those of ``classes_``."""
         self._check_rows(X)
         return self._mean(lambda model: aligned(model, X, self.classes_))
 
-    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of regressors, accuracy of classifiers."""
         measure = accuracy_score if self._kind() == "classifier" else r2_score
         return measure(y, self.predict(X), sample_weight=sample_weight)
@@ -258,7 +258,9 @@ class StackingWeights(BaseEstimator):
         self.classes_, codes = np.unique(np.concatenate([y, *seen]), return_inverse=True)
         return codes[: len(y)]
 
-    def _table(self, X: Matrix, y: Any, labels: object, named: Any, prefit: bool, weights: np.ndarray | None) -> np.ndarray:
+    def _table(
+        self, X: FeatureMatrix, y: Any, labels: object, named: Any, prefit: bool, weights: np.ndarray | None
+    ) -> np.ndarray:
         """A column for each model: predictions for rows that it was not fitted on, or probabilities of the rows' classes."""
         proba = self._kind() == "classifier"
         folds = None if prefit else check_cv(cast(Any, self.cv), labels, classifier=proba)
@@ -289,8 +291,8 @@ class StackingWeights(BaseEstimator):
         r = minimize(f, C, tol=self.tol, atol=1e-12, max_iter=self.max_iter)
         self.coef_ = settle(C, r.x)
         self.objective_, g = f.value_and_grad(self.coef_)
-        self.dual_gap_ = bound(C, self.coef_, g, self.objective_, f.loss)
+        self.dual_gap_ = lower_bound(C, self.coef_, g, self.objective_, f.loss)
         self.constraint_, self.constraint_violation_ = C, violation(C, self.coef_)
         self.status_ = ended(self.dual_gap_, self.objective_, self.tol, 1e-12, r.status)
         self.n_iter_, self.n_grads_, self.trace_ = max(1, r.n_iter), r.calls.total_grads + f.n, r.trace
-        self.certificate_ = Certificate.of(self, f.n, r.why.partition(":")[0])
+        self.certificate_ = FitCertificate.of(self, f.n, r.why.partition(":")[0])

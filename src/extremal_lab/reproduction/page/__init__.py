@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from extremal.checks import InputError
-from extremal.files import to_json, whole
+from extremal.files import to_json, whole_file
 from extremal_lab.reproduction.colours import OTHERS, STRONG
 
 SCRIPTS = ("data.js", "plots.js", "view.js", "page.js")  # in this order: each may use those before it as it is read
@@ -31,7 +31,7 @@ def write_page(path: Path, report: dict[str, Any]) -> None:
     first: ``view``, with any of x (passes, lmos, cpu), y (relative, excess, value, gap), log_x, log_y, steps (own, tuned,
     both) and band (quartiles, range, none).
     """
-    with whole(path) as temporary:
+    with whole_file(path) as temporary:
         temporary.write_text(page(report), encoding="utf-8", newline="\n")
 
 
