@@ -49,7 +49,7 @@ def test_a_wrong_option_is_one_line(data, args, words):
 @pytest.mark.parametrize("out", ["gone/model.npz", ".", os.devnull])
 def test_out_is_refused_before_the_run(data, monkeypatch, out):
     monkeypatch.setattr(solving, "minimize", lambda *_, **__: pytest.fail("the run was made"))
-    monkeypatch.setattr(solving, "read", lambda *_: pytest.fail("the file was read"))
+    monkeypatch.setattr(solving, "read_table", lambda *_: pytest.fail("the file was read"))
     refused(solve("--out", out), "cannot be written")
     assert os.listdir() == ["data"]
 

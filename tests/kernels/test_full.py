@@ -161,7 +161,7 @@ class Mine:
 @pytest.mark.parametrize("kind", ["csr", "dense"])
 @pytest.mark.parametrize("chunk", [7, N, 10**6])
 def test_a_loss_of_the_users_own(kind, chunk, monkeypatch):
-    monkeypatch.setattr(linear, "CHUNK", chunk)
+    monkeypatch.setattr(linear, "ROWS_AT_ONCE", chunk)
     monkeypatch.setattr(linear, "BLOCK_NUMBERS", 10 * chunk)
     A, y = matrix(), targets(ex.Squared())
     mine, ours = (ex.LinearModel(loss, A if kind == "csr" else A.toarray(), y) for loss in (Mine(), ex.Squared()))
