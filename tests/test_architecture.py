@@ -26,6 +26,10 @@ ORDER = [  # each room may import those before it only
     "support", "checks", "laws", "kernels", "points", "quadratic", "sets", "rounding", "data", "losses", "objectives",
     "gradients", "steps", "moves", "methods", "run", "files", "sklearn", "cli",
 ]  # fmt: skip
+SAME = {  # one meaning, and a number or a formula twice, since compiled code has its own
+    "EARLY", "EPS", "FAR", "FLAT", "GAP_ROUNDING", "INNER", "NEAR", "NOTHING", "OUTWARD", "RIDGE", "ROUNDS", "SUFFICIENT", "T",
+    "TAIL", "TRIES", "UNSEEN", "expit",
+}  # fmt: skip
 TOP = {name: getattr(ex, name) for name in ex.__all__}
 ROOMS = [room for room in TOP.values() if inspect.ismodule(room) and hasattr(room, "__all__")]
 CONTRACTS_ALONE = {  # what parts are made of: explained in docs/add-a-part.md, by examples that are longer than a docstring's
@@ -160,6 +164,27 @@ def test_the_laboratory_uses_public_names(path):
 def test_files_are_short_and_explained(module):
     assert len(MODULES[module].read_text().splitlines()) <= 300
     assert ast.get_docstring(tree(MODULES[module]))
+
+
+def defined(path: Path) -> set[str]:
+    """The names that a module defines at its top, but for private ones."""
+    found = set()
+    for node in tree(path).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return {name for name in found if not name.startswith("_")}
+
+
+def test_a_name_has_one_meaning():
+    """Defined twice are constants of compiled code, which are the same numbers as those of the readable form."""
+    where: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for name in defined(path):
+            where.setdefault(name, []).append(module)
+    assert {name for name, modules in where.items() if len(modules) > 1} <= SAME
 
 
 @pytest.mark.parametrize("name", TESTS)

@@ -149,3 +149,14 @@ def floating(call: str, name: str, dtype: np.dtype) -> np.dtype:
     if dtype.kind in "biu" or dtype == np.float16:
         return np.dtype(np.float32 if dtype == np.float16 else np.float64)
     raise InputError(f"`{call}({name}=...)` must hold float64, float32, integers or bools, got dtype {dtype}")
+
+
+def lacks(part: object, *methods: str) -> bool:
+    """Whether an argument is a class, or an object without one of these methods.
+
+    Examples
+    --------
+    >>> lacks([], "append"), lacks(list, "append"), lacks([], "update")
+    (False, True, True)
+    """
+    return isinstance(part, type) or not all(hasattr(part, name) for name in methods)

@@ -260,7 +260,7 @@ def run(code, **environment):
 def test_a_small_file_is_read_without_numba(tmp_path):
     path = tmp_path / "d"
     path.write_bytes(b"1 1:0.5\n" * 1000)
-    code = f"import sys; from extremal.files.tables import load; A, y = load({str(path)!r}); print(A.nnz, 'numba' in sys.modules)"
+    code = f"import sys; from extremal.files.tables import load_table; A, y = load_table({str(path)!r}); print(A.nnz, 'numba' in sys.modules)"
     assert run(code) == ["1000", "False"]
     path.write_bytes(b"1 1:0.5\n" * (libsvm.SMALL_FILE // 8))
     assert run(code) == [str(libsvm.SMALL_FILE // 8), "True"]
@@ -270,9 +270,9 @@ def test_without_the_compiler_the_parser_reads_alone(tmp_path):
     path = tmp_path / "d"
     path.write_bytes(b"1 1:0.5\n" * (libsvm.SMALL_FILE // 8))
     code = f"""
-from extremal.files.tables import load
+from extremal.files.tables import load_table
 from extremal.kernels import libsvm
-libsvm.read = None
-A, y = load({str(path)!r})
+libsvm.read_lines = None
+A, y = load_table({str(path)!r})
 print(A.nnz, libsvm.COMPILED)"""
     assert run(code, NUMBA_DISABLE_JIT="1") == [str(libsvm.SMALL_FILE // 8), "False"]

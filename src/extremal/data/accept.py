@@ -14,6 +14,6 @@ def as_data(A: Any) -> Data:
     """Wrap an array or a scipy sparse matrix; anything that already keeps the contract passes as it is."""
     if checks.is_sparse(A):
         return CSR(A)
-    if all(hasattr(A, name) for name in ("dot_vertex", "tdot", "row_norms2")):
+    if not checks.lacks(A, "dot_vertex", "tdot", "row_norms2"):
         return A
     return Dense(A)

@@ -108,7 +108,7 @@ class CSR(DataProducts):
     ) -> tuple[float, np.ndarray]:
         """sum_i phi(<a_i, x>, y_i), if asked for, and A' phi', in one pass; fills c = phi' and z = A x, if given.
 
-        For losses that `extremal.losses.compiled` knows. In float64, also for float32 data, which are not copied.
+        For losses that `extremal.losses.margin.compiled` knows. In float64, also for float32 data, which are not copied.
         """
         return self._full.model(self._entries, y, x, self.shape[1], loss, value, grad, c, z)
 

@@ -133,13 +133,13 @@ def _matrix(path: Path, rows: _Rows) -> tuple[Any, np.ndarray]:
     y, values, indptr = np.frombuffer(rows.targets), np.frombuffer(rows.values), np.frombuffer(rows.starts, np.int64)
     indices = np.frombuffer(rows.columns, np.int32)
     indices -= 1
-    refuse_values(path, rows.where, y, np.arange(len(y) + 1))
-    refuse_values(path, rows.where, values, indptr)
+    refuse_infinite(path, rows.where, y, np.arange(len(y) + 1))
+    refuse_infinite(path, rows.where, values, indptr)
     starts = indptr.astype(np.int32) if len(values) < 2**31 else indptr  # scipy widens the indices to the wider of the two
     return sp.csr_array((values, indices, starts), shape=(len(y), int(indices.max()) + 1)), y
 
 
-def refuse_values(path: Path, where: array[int], values: np.ndarray, starts: np.ndarray) -> None:
+def refuse_infinite(path: Path, where: array[int], values: np.ndarray, starts: np.ndarray) -> None:
     """Refuse NaN and infinity; row i has values[starts[i]:starts[i + 1]] and stands in line where[i]."""
     if not all_finite(values):
         first = int(np.argmin(np.isfinite(values)))

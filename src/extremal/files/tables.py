@@ -16,7 +16,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.files import libsvm
 from extremal.files.array_files import read_npy, read_npz
-from extremal.files.libsvm import is_number, parse_number, refuse_values, short
+from extremal.files.libsvm import is_number, parse_number, refuse_infinite, short
 from extremal.files.reading import OPENERS, opened_file
 
 Chosen = tuple[Sequence[int], int | None]  # the numbers of the columns that are features, and of the target's
@@ -229,7 +229,7 @@ def _numbers(
     if not where:
         raise InputError(f"{path}: the file holds no rows below its header")
     A = np.frombuffer(values).reshape(len(where), len(columns))
-    refuse_values(path, where, A.reshape(-1), np.arange(len(where) + 1) * len(columns))
+    refuse_infinite(path, where, A.reshape(-1), np.arange(len(where) + 1) * len(columns))
     return A, None if target is None else _targets(path, where, labels)
 
 
@@ -242,7 +242,7 @@ def _targets(path: Path, where: array[int], labels: list[str]) -> np.ndarray:
         i = wrong[0] if len(wrong) < len(labels) else labels.index("")
         _no_number(path, where[i], labels[i])
     y = np.array(labels, dtype=np.float64)
-    refuse_values(path, where, y, np.arange(len(y) + 1))
+    refuse_infinite(path, where, y, np.arange(len(y) + 1))
     return y
 
 

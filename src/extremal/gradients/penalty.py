@@ -78,7 +78,7 @@ class Penalised:
     mu: float | PowerLaw = 1.0
 
     def __post_init__(self):
-        if isinstance(self.gradient, type) or not hasattr(self.gradient, "update"):
+        if checks.lacks(self.gradient, "update"):
             raise InputError(f"`Penalised(gradient=...)` must be a gradient such as Storm(batch=5), got {self.gradient!r}")
         checks.fix(self, **check_affine("Penalised", self.G, self.lower, self.upper), mu=smoothing("Penalised", self.mu))
 

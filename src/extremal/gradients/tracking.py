@@ -203,12 +203,12 @@ class Tracking:
     mixing: Any
 
     def __post_init__(self):
-        if isinstance(self.gradient, type) or not hasattr(self.gradient, "update"):
+        if checks.lacks(self.gradient, "update"):
             raise InputError(f"`Tracking(gradient=...)` must be a gradient such as Storm(batch=5), got {self.gradient!r}")
         checks.fix(self, mixing=check_mixing("Tracking", self.mixing))
 
     def __repr__(self) -> str:
-        return f"Tracking(gradient={self.gradient!r}, mixing={brief_graph(self.mixing)})"
+        return f"Tracking(gradient={self.gradient!r}, mixing={in_brief(self.mixing)})"
 
     def facts(self, n: int) -> Facts:
         """The sum of the agents' costs, the worst of their constants."""
@@ -266,6 +266,6 @@ class Tracking:
         return np.broadcast_to(x, stack)
 
 
-def brief_graph(a: np.ndarray) -> str:
+def in_brief(a: np.ndarray) -> str:
     """A matrix by its shape."""
     return f"<{a.shape[0]} x {a.shape[1]}>"

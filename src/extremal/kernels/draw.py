@@ -40,14 +40,14 @@ def by_hashes(u, n, slots, out):
         for r in range(b):
             top = n - b + r
             pick = int(u[t, r] * (top + 1))
-            if not take_drawn(slots, mask, pick):
+            if not insert(slots, mask, pick):
                 pick = top
-                take_drawn(slots, mask, pick)
+                insert(slots, mask, pick)
             out[t, r] = pick
 
 
 @inlined
-def take_drawn(slots, mask, pick):
+def insert(slots, mask, pick):
     """Put a number into the hash table, or say that it is there already."""
     at = ((pick * MIX) >> 20) & mask
     while slots[at] != EMPTY:

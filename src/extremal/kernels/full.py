@@ -69,7 +69,7 @@ def model(
         g = np.zeros(d if graded else 0)
         return float(sweep(*entries, y, x, *loss, first, last, block, valued, z, c, g)), g
 
-    return parts.tree_sums(
+    return parts.sums_of_parts(
         part, _bounds(entries, d)
     )  # so many parts whatever is asked for: values are the same to the last digit
 
@@ -92,7 +92,7 @@ def tdot(entries: CsrArrays, c: np.ndarray, d: int) -> np.ndarray:
         tdot_range(*entries, c[first:last], first, g)
         return 0.0, g
 
-    return parts.tree_sums(part, _bounds(entries, d))[1].astype(np.result_type(entries[2], c), copy=False)
+    return parts.sums_of_parts(part, _bounds(entries, d))[1].astype(np.result_type(entries[2], c), copy=False)
 
 
 def rows_in_order(entries: CsrArrays, order: np.ndarray) -> CsrArrays:

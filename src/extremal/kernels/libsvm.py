@@ -117,12 +117,12 @@ def decimal(text, start):
         if stop == at:
             return 0.0, False, start
         k += power
-    value, exact = times_ten(m, k)
+    value, exact = power_of_ten(m, k)
     return -value if text[start] == MINUS else value, exact, stop
 
 
 @jit
-def times_ten(m, k):
+def power_of_ten(m, k):
     """m 10^k, and whether it is correctly rounded."""
     if m == TOO_LONG or abs(k) > 22:
         return 0.0, False

@@ -1,6 +1,6 @@
 """The losses, one margin at a time, for compiled loops; what they are is said in extremal.losses.
 
-A loss enters as a small integer and one number (see `extremal.losses.compiled`): numba cannot keep a kernel on disk that
+A loss enters as a small integer and one number (see `extremal.losses.margin.compiled`): numba cannot keep a kernel on disk that
 takes a function.
 """
 

@@ -164,7 +164,7 @@ def coordinate(kind, size, weights, G, sigma, at, top):
 def corner(G, sigma, lower, upper, s):
     """s_j = lower_j where g_j > 0 and upper_j elsewhere; bounds are arrays, or one number for all."""
     for j in range(G.shape[0]):
-        s[j] = one_entry(lower, j) if entry(G, sigma, j) > 0 else one_entry(upper, j)
+        s[j] = bound_of(lower, j) if entry(G, sigma, j) > 0 else bound_of(upper, j)
 
 
 @bare
@@ -176,32 +176,32 @@ def fill_budget(G, sigma, lower, upper, amount, order, s):
     """
     for j in range(G.shape[0]):
         order[j] = j
-        s[j] = one_entry(lower, j)
+        s[j] = bound_of(lower, j)
     lo, hi, left = 0, G.shape[0], amount
     while lo < hi and left > 1e-13 * amount:
-        pivot = split_budget(G, sigma, order, lo, hi)
+        pivot = partition(G, sigma, order, lo, hi)
         cost = 0.0
         for i in range(lo, pivot):
-            cost += one_entry(upper, order[i]) - one_entry(lower, order[i])
+            cost += bound_of(upper, order[i]) - bound_of(lower, order[i])
         if cost >= left:
             hi = pivot
             continue
         for i in range(lo, pivot + 1):
             j = order[i]
-            part = min(one_entry(upper, j) - one_entry(lower, j), left)
-            s[j] = min(s[j] + part, one_entry(upper, j))
+            part = min(bound_of(upper, j) - bound_of(lower, j), left)
+            s[j] = min(s[j] + part, bound_of(upper, j))
             left -= part
         lo = pivot + 1
 
 
 @inlined
-def one_entry(bounds, j):
+def bound_of(bounds, j):
     """Entry j of bounds that are an array, or one number for all."""
     return bounds[j] if bounds.size > 1 else bounds[0]
 
 
 @bare
-def split_budget(G, sigma, order, lo, hi):
+def partition(G, sigma, order, lo, hi):
     """Bring order[lo:hi] into two parts around a pivot, cheaper entries first; return where the pivot is."""
     middle = lo + (hi - lo) // 2
     order[middle], order[hi - 1] = order[hi - 1], order[middle]

@@ -40,7 +40,7 @@ def each(work: Callable[[int, int], T], bounds: Sequence[int], alone: bool = Fal
         yield from pool.map(work, bounds[:-1], bounds[1:])
 
 
-def tree_sums(
+def sums_of_parts(
     work: Callable[[int, int], tuple[float, np.ndarray]], bounds: Sequence[int], alone: bool = False
 ) -> tuple[float, np.ndarray]:
     """The sums of what ``each`` answers, a number and an array; the arrays are added to the first of them."""

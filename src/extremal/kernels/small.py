@@ -35,7 +35,7 @@ def solve_all(A, B, kind, total, tol, atol, x, value, gap, rounding, n_iter, con
     origin = matrix[3]
     for p in range(B.shape[0]):
         if p == 0 or A.shape[0] > 1:
-            take_small(A[p], kind, matrix)
+            load_columns(A[p], kind, matrix)
         for i in range(m):
             b[i] = B[p, i] - total * origin[i]
         value[p], gap[p], rounding[p], n_iter[p], converged[p] = solve_small(
@@ -49,7 +49,7 @@ def solve_all(A, B, kind, total, tol, atol, x, value, gap, rounding, n_iter, con
 
 
 @jit
-def take_small(A, kind, matrix):
+def load_columns(A, kind, matrix):
     """Fill V' (the columns of A less the origin, in float64), the Gram matrix, the vertices' lengths and the origin."""
     V, G, lengths, origin = matrix
     for i in range(A.shape[0]):

@@ -203,7 +203,7 @@ class MultiTask:
 
 
 def _check_elementwise(loss: Loss) -> None:
-    if isinstance(loss, type) or not callable(getattr(loss, "deriv", None)) or isinstance(loss, MultiLoss):
+    if checks.lacks(loss, "deriv") or isinstance(loss, MultiLoss):
         raise InputError(f"`MultiTask(loss=...)` must be a loss of one margin such as Squared(), got {loss!r}")
 
 

@@ -50,17 +50,17 @@ def named_loss(
     if numbers is None or len(numbers) > most:
         raise InputError(f"cannot read the loss {text!r}: write {form}")
     if kind is Quantile and len(numbers) < 2:
-        numbers = [*(numbers or [0.5]), WIDTH * target_spread(y, weights)]
+        numbers = [*(numbers or [0.5]), WIDTH * standard_deviation(y, weights)]
     make: Callable[..., Loss] = kind
     return make(2 if y is None else max(2, len(np.unique(y)))) if kind is Multinomial else make(*numbers)
 
 
-def target_spread(y: np.ndarray | None, weights: np.ndarray | None = None) -> float:
+def standard_deviation(y: np.ndarray | None, weights: np.ndarray | None = None) -> float:
     """The standard deviation of y, of weighted rows; 1 if that is 0 or there is no y.
 
     Examples
     --------
-    >>> target_spread(np.array([1.0, 3.0]))
+    >>> standard_deviation(np.array([1.0, 3.0]))
     1.0
     """
     if y is None:

@@ -101,7 +101,7 @@ class Method:
         check_step("Method", self.step)
         for name, call, like in (("gradient", "update", "Full()"), ("move", "advance", "VertexMove()")):
             part = getattr(self, name)
-            if isinstance(part, type) or not hasattr(part, call):
+            if checks.lacks(part, call):
                 raise InputError(f"`Method({name}=...)` must be a {name} such as {like}, got {part!r}")
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
@@ -112,7 +112,7 @@ class Method:
 
     def _check(self, facts: Facts, f: Objective, C: ConvexSet) -> None:
         """Refuse parts of which one needs what another does not have."""
-        missing = [name for name in facts.needs if not hasattr(f, name)]
+        missing = [name for name in facts.needs if checks.lacks(f, name)]
         if missing:
             raise InputError(
                 f"{type(self.gradient).__name__} needs an objective with {', '.join(missing)}: LinearModel has them, "

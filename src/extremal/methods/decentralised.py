@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.momentum import Storm
-from extremal.gradients.tracking import Tracking, bounds, brief_graph, check_mixing, ring
+from extremal.gradients.tracking import Tracking, bounds, check_mixing, in_brief, ring
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
 from extremal.moves.consensus import Consensus
@@ -85,7 +85,7 @@ class DMFW:
             checks.fix(self, mixing=check_mixing("DMFW", self.mixing))
 
     def __repr__(self) -> str:
-        return f"DMFW(batch={self.batch}, mixing={None if self.mixing is None else brief_graph(self.mixing)}, step={self.step})"
+        return f"DMFW(batch={self.batch}, mixing={None if self.mixing is None else in_brief(self.mixing)}, step={self.step})"
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """gamma_k = 2 / (k + 1), eta_k = 2 / (k + 2)."""

@@ -55,6 +55,6 @@ def as_recipe(call: str, method: Recipe | str | None) -> Recipe:
         return METHODS["auto"]()
     if isinstance(method, str):
         return METHODS[checks.one_of("method", method, METHODS)]()
-    if isinstance(method, type) or not hasattr(method, "prepare"):
+    if checks.lacks(method, "prepare"):
         raise InputError(f"`{call}(method=...)` must be a method such as SarahFW() or a name, got {method!r}")
     return method

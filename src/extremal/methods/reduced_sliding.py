@@ -14,7 +14,7 @@ from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
 from extremal.gradients.svrg import Svrg
 from extremal.methods.base import Budget, Card, Method, check_parts
-from extremal.moves.sliding.prox import Probe, as_shares
+from extremal.moves.sliding.prox import Probe, smoothness_shares
 from extremal.moves.sliding.warm import AnchoredSliding, WarmSliding
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.linear import LinearModel
@@ -158,7 +158,7 @@ class Smoothness:
     @classmethod
     def of(cls, f: LinearModel, b: int) -> Smoothness:
         """From L and the largest of the rows' own."""
-        shared, single = as_shares(f.n, b)
+        shared, single = smoothness_shares(f.n, b)
         L, noise = f.smoothness, single * float(f.row_smoothness.max())
         return cls(L, shared * L + noise, noise)
 

@@ -81,7 +81,7 @@ class AtomPlan:
     books: Callable[[float], ActiveSet]
 
 
-def toward_atoms(atoms: ActiveSet, s: Vertex) -> AtomPlan:
+def toward_vertex(atoms: ActiveSet, s: Vertex) -> AtomPlan:
     """x + eta (s - x)."""
     return AtomPlan(Chord.to(s), lambda eta: atoms.toward(s, eta))
 
@@ -193,7 +193,7 @@ class Away(Lazy):
         view = View.of(atoms, g)
         s, patience = self._vertex(C, point, estimate, view, max(view.here - float(view.dots[view.best]), view.behind))
         forward = len(atoms) == 1 or view.here - s.dot(g) >= view.behind
-        return take_step(k, f, point, estimate, step, toward_atoms(atoms, s) if forward else away(atoms, view.worst), patience)
+        return take_step(k, f, point, estimate, step, toward_vertex(atoms, s) if forward else away(atoms, view.worst), patience)
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Pairwise(Lazy):
         s, patience = self._vertex(C, point, estimate, view, view.spread)
         same = atoms.find(s) == view.worst  # nothing to go away from
         return take_step(
-            k, f, point, estimate, step, toward_atoms(atoms, s) if same else pairwise(atoms, s, view.worst), patience
+            k, f, point, estimate, step, toward_vertex(atoms, s) if same else pairwise(atoms, s, view.worst), patience
         )
 
 
@@ -280,5 +280,5 @@ class BlendedPairwise(Lazy):
         view = View.of(atoms, g)
         s, patience = self._vertex(C, point, estimate, view, view.spread)
         between = view.best != view.worst and view.spread >= view.here - s.dot(g)
-        plan = pairwise(atoms, atoms.vertices[view.best], view.worst) if between else toward_atoms(atoms, s)
+        plan = pairwise(atoms, atoms.vertices[view.best], view.worst) if between else toward_vertex(atoms, s)
         return take_step(k, f, point, estimate, step, plan, patience)

@@ -10,7 +10,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Phase, SomeGradient, phase_of
-from extremal.gradients.tracking import brief_graph, check_mixing, mix
+from extremal.gradients.tracking import check_mixing, in_brief, mix
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.objectives.base import Objective
 from extremal.points.iterates import freeze, toward
@@ -73,7 +73,7 @@ class Consensus(FlatMove):
         checks.fix(self, mixing=check_mixing("Consensus", self.mixing))
 
     def __repr__(self) -> str:
-        return f"Consensus(mixing={brief_graph(self.mixing)})"
+        return f"Consensus(mixing={in_brief(self.mixing)})"
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse an estimator without an estimate for each agent."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from extremal import checks
 from extremal.checks import InputError, OutsideError
 from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import MoveOracle, Point, check_manifold
@@ -66,7 +67,7 @@ class GeodesicMove:
         check_manifold(self.manifold, f)
         if self.flat:
             return
-        if not hasattr(C, "lmo_at"):
+        if checks.lacks(C, "lmo_at"):
             raise InputError(
                 f"{type(C).__name__} has no oracle on {self.manifold}: it needs lmo_at(g, x), as LoewnerInterval has"
             )

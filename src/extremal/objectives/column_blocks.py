@@ -185,7 +185,7 @@ class RowBlock(ColumnBlock):
             return 0.0, out
 
         many = parts.count(len(entries[1]), k * k)
-        low = parts.tree_sums(part, [self.f.n * i // many for i in range(many + 1)])[1] / self.f.n
+        low = parts.sums_of_parts(part, [self.f.n * i // many for i in range(many + 1)])[1] / self.f.n
         return low + np.tril(low, -1).T
 
 

@@ -70,7 +70,7 @@ class LinearModel:
     order: np.ndarray | None = None  # which row of the model that was shuffled each row has been
 
     def __init__(self, loss: Loss, A: Any, y: Any, weights: ArrayLike | None = None):
-        if isinstance(loss, type) or not hasattr(loss, "deriv"):
+        if checks.lacks(loss, "deriv"):
             raise InputError(f"`LinearModel(loss=...)` must be a loss such as Logistic(), got {loss!r}")
         self.loss: Loss = loss
         self.data: Data = as_data(A)
@@ -197,7 +197,7 @@ class LinearModel:
             return total, g
 
         bounds = [self.n * i // many for i in range(many + 1)]
-        return parts.tree_sums(part, bounds, alone=compiled(self.loss) is None)  # a user's loss may not be made for threads
+        return parts.sums_of_parts(part, bounds, alone=compiled(self.loss) is None)  # a user's loss may not be made for threads
 
     def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """(1/b) sum over idx of c_i a_i, or of a_i c_i'."""

@@ -29,7 +29,7 @@ def broken(C: ConvexSet, x: np.ndarray) -> Pairs:
     yield 0.0 if tolerance == 1e-13 else tolerance * C.diameter, C.diameter
 
 
-def clipped(lower: ArrayLike, upper: ArrayLike, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def rounded_inward(lower: ArrayLike, upper: ArrayLike, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """The bounds in a float type, rounded inward; to the nearest number where none is between them."""
     lower, upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
     lo, up = lower.astype(dtype), upper.astype(dtype)
@@ -41,7 +41,7 @@ def clipped(lower: ArrayLike, upper: ArrayLike, dtype: np.dtype) -> tuple[np.nda
 
 def out_of(x: np.ndarray, lower: ArrayLike, upper: ArrayLike, most: float = math.inf) -> Pairs:
     """How far entries are beyond their bounds."""
-    lo, up = (np.asarray(b, np.float64) for b in clipped(lower, upper, x.dtype))
+    lo, up = (np.asarray(b, np.float64) for b in rounded_inward(lower, upper, x.dtype))
     wide = x.astype(np.float64)
     ends = np.abs(np.concatenate([lo.reshape(-1), up.reshape(-1), wide.reshape(-1)]))
     size = min(most, float(np.max(ends, where=np.isfinite(ends), initial=0.0)))

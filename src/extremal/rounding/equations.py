@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from extremal.rounding.totals import exact_sum, last_place
+from extremal.rounding.totals import exact_sum, exact_unit
 from extremal.support.kinds import MatrixLike
 
 BITS = 10  # coefficients are whole numbers over 2^BITS, and at most as large
@@ -51,7 +51,7 @@ class WholeEquations:
     def units(self, x: np.ndarray, spare: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """u of the rows and U of the entries, 0 for those that are in no row."""
         size = np.maximum(abs(self.A) @ np.abs(x.astype(np.float64)), np.abs(self.b))
-        u, U = np.array([last_place(s * spare, x.dtype) for s in size.tolist()]), np.zeros(x.size)
+        u, U = np.array([exact_unit(s * spare, x.dtype) for s in size.tolist()]), np.zeros(x.size)
         np.maximum.at(U, self.A.indices, np.repeat(u, np.diff(self.A.indptr)))
         return u, U
 

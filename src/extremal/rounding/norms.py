@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from extremal.rounding.base import BROKEN, Pairs, broken, clipped, settled
-from extremal.rounding.totals import exact_sum, within_bounds
+from extremal.rounding.base import BROKEN, Pairs, broken, rounded_inward, settled
+from extremal.rounding.totals import exact_sum, within_radius
 from extremal.sets.norms.balls import L1Ball, L2Ball, LinfBall, WeightedL1Ball
 from extremal.sets.norms.base import NormBall
 from extremal.sets.spectral.nuclear import NuclearBall, SpectralBall
@@ -19,12 +19,12 @@ from extremal.sets.spectral.nuclear import NuclearBall, SpectralBall
 def _(C: LinfBall, x: np.ndarray) -> np.ndarray:
     if C.centre is not None:
         return _shrunk(C, x)
-    return np.clip(x, *clipped(-C.radius, C.radius, x.dtype))
+    return np.clip(x, *rounded_inward(-C.radius, C.radius, x.dtype))
 
 
 @settled.register
 def _(C: L1Ball, x: np.ndarray) -> np.ndarray:
-    return _shrunk(C, x) if C.centre is not None else within_bounds(x, C.radius, np.zeros(()), np.asarray(C.radius))
+    return _shrunk(C, x) if C.centre is not None else within_radius(x, C.radius, np.zeros(()), np.asarray(C.radius))
 
 
 Ball = NormBall | NuclearBall | SpectralBall
@@ -34,7 +34,7 @@ def _shrunk(C: Ball, x: np.ndarray) -> Any:
     """x, or the nearest point on the way to the centre whose norm fits: with some ulps to spare, for other ways to sum up."""
     eps, size = float(np.finfo(x.dtype).eps), math.prod(x.shape)
     spare = 1 - (4 + math.log2(size)) * eps
-    most = float(clipped(0.0, C.radius, x.dtype)[1]) * spare
+    most = float(rounded_inward(0.0, C.radius, x.dtype)[1]) * spare
     centre = C.centre if isinstance(C, NormBall) else None
 
     def norms(y: Any) -> list[float]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from extremal.rounding.base import BROKEN, Pairs, broken, clipped, out_of, settled
+from extremal.rounding.base import BROKEN, Pairs, broken, out_of, rounded_inward, settled
 from extremal.rounding.equations import WholeEquations, solved
 from extremal.rounding.totals import exact_sum, sum_to
 from extremal.sets.made.images import LinearImage
@@ -20,7 +20,7 @@ REPAIRED_ENTRIES = 4_000_000  # entries; equations of more are left as they are
 @settled.register
 def _(C: Polytope, x: np.ndarray) -> np.ndarray:
     """On the bounds, next to the equations, and then inside the inequalities; entries at a bound stay there if they can."""
-    lo, up = clipped(C.bounds[:, 0], C.bounds[:, 1], x.dtype)
+    lo, up = rounded_inward(C.bounds[:, 0], C.bounds[:, 1], x.dtype)
     y = np.clip(x, lo, up)
     y = y if _kept(C, y) else _finished(C, _on_equations(C, y, lo, up), lo, up)
     over = _excess(C, y)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.rounding.base import Pairs, broken, clipped, out_of, settled
+from extremal.rounding.base import Pairs, broken, out_of, rounded_inward, settled
 from extremal.sets.norms.bounded_l1 import BoundedL1Ball
 from extremal.sets.simplices import bounds
 from extremal.sets.simplices.boxes import BudgetSet
@@ -22,7 +22,7 @@ from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 
 @settled.register
 def _(C: Box, x: np.ndarray) -> np.ndarray:
-    return np.clip(x, *clipped(C.lower, C.upper, x.dtype))
+    return np.clip(x, *rounded_inward(C.lower, C.upper, x.dtype))
 
 
 @broken.register
@@ -32,7 +32,7 @@ def _(C: Box, x: np.ndarray) -> Pairs:
 
 @settled.register
 def _(C: Monotone, x: np.ndarray) -> np.ndarray:
-    up = np.maximum.accumulate(C._turned(np.clip(x, *clipped(C.lower, C.upper, x.dtype))))
+    up = np.maximum.accumulate(C._turned(np.clip(x, *rounded_inward(C.lower, C.upper, x.dtype))))
     return C._turned(up).reshape(x.shape)
 
 
@@ -43,13 +43,13 @@ def _(C: Monotone, x: np.ndarray) -> Pairs:
     yield max(0.0, float(falls.max(initial=0.0))), max(abs(C.lower), abs(C.upper))
 
 
-def last_place(total: float, dtype: np.dtype) -> float:
+def exact_unit(total: float, dtype: np.dtype) -> float:
     """The smallest power of two of which ``total`` is at most 2^mantissa, so that all multiples up to there are exact."""
     m, e = math.frexp(total)
     return math.ldexp(1.0, (e - 1 if m == 0.5 else e) - np.finfo(dtype).nmant - 1)
 
 
-def exact_shares(
+def whole_shares(
     r: np.ndarray, low: float | np.ndarray, high: float | np.ndarray, total: int, less: bool = False
 ) -> np.ndarray | None:
     """Whole numbers next to r, from low to high, that sum to ``total``; None if there are none.
@@ -86,7 +86,7 @@ def limits(
     lower: float | np.ndarray, upper: float | np.ndarray, total: float, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The bounds in a float type, rounded inward, and the total, to the nearest; it bounds entries that are not negative."""
-    lo, up = clipped(lower, upper, dtype)
+    lo, up = rounded_inward(lower, upper, dtype)
     own = dtype.type(total)
     if (lo >= 0).all():
         up = np.where(np.asarray(upper) >= total, own, up)
@@ -101,10 +101,10 @@ def sum_to(x: np.ndarray, lower: float | np.ndarray, upper: float | np.ndarray, 
     one_sign = (lo >= 0).all() or (up <= 0).all()
     most = abs(total) if one_sign else max(abs(total), exact_sum(np.maximum(wide, 0.0)), exact_sum(np.maximum(-wide, 0.0)))
     for spare in (1.0, 1 + 1e-6):  # sums of either sign may grow a little, but not for a point that has been here
-        u = last_place(most if one_sign else most * spare, x.dtype)
+        u = exact_unit(most if one_sign else most * spare, x.dtype)
         limit = 2.0 ** (np.finfo(x.dtype).nmant + 1)
         low, high = (np.clip(edge(bounds.flat(b) / u), -limit, limit) for edge, b in ((np.ceil, lo), (np.floor, up)))
-        n = exact_shares(wide / u, low, high, round(total / u))
+        n = whole_shares(wide / u, low, high, round(total / u))
         if n is not None and max(int(n[n > 0].sum()), -int(n[n < 0].sum())) <= limit:
             return _with_rest((n * u).astype(x.dtype), total, lo, up).reshape(x.shape)
     return x
@@ -122,17 +122,17 @@ def _with_rest(x: np.ndarray, total: float, lo: np.ndarray, up: np.ndarray) -> n
     return x
 
 
-def within_bounds(x: np.ndarray, radius: float, low: Any, high: Any) -> np.ndarray:
+def within_radius(x: np.ndarray, radius: float, low: Any, high: Any) -> np.ndarray:
     """x with magnitudes that sum to the radius at most, from ``low`` to ``high``; as it is if they do in any order."""
     a = np.abs(x.reshape(-1).astype(np.float64))
     spent = exact_sum(a)
     if spent * (1 + 2 * x.size * float(np.finfo(x.dtype).eps)) <= radius:
         return x
-    top = float(clipped(0.0, radius, x.dtype)[1])
-    u = last_place(top, x.dtype)
+    top = float(rounded_inward(0.0, radius, x.dtype)[1])
+    u = exact_unit(top, x.dtype)
     most = round(top / u)
     low, high = np.ceil(bounds.flat(low) / u), np.minimum(np.floor(bounds.flat(high) / u), most)
-    n = exact_shares(a / u, low, high, min(most, round(spent / u)), less=True)
+    n = whole_shares(a / u, low, high, min(most, round(spent / u)), less=True)
     return x if n is None else (np.where(x.reshape(-1) < 0, -n, n) * u).astype(x.dtype).reshape(x.shape)
 
 
@@ -161,7 +161,7 @@ def _(C: BudgetSet, x: np.ndarray) -> Pairs:
 
 @settled.register
 def _(C: UnitSimplex, x: np.ndarray) -> np.ndarray:
-    return within_bounds(np.maximum(x, 0), C.total, np.zeros(()), np.asarray(C.total))
+    return within_radius(np.maximum(x, 0), C.total, np.zeros(()), np.asarray(C.total))
 
 
 @broken.register
@@ -172,9 +172,9 @@ def _(C: UnitSimplex, x: np.ndarray) -> Pairs:
 
 @settled.register
 def _(C: BoundedL1Ball, x: np.ndarray) -> np.ndarray:
-    lo, up = clipped(C.lower, C.upper, x.dtype)
+    lo, up = rounded_inward(C.lower, C.upper, x.dtype)
     x = np.clip(x, lo, up)
-    return within_bounds(x, C.radius, np.abs(np.clip(0, lo, up)), np.where(x < 0, -lo, np.maximum(up, 0)))
+    return within_radius(x, C.radius, np.abs(np.clip(0, lo, up)), np.where(x < 0, -lo, np.maximum(up, 0)))
 
 
 @broken.register

@@ -52,7 +52,7 @@ class CountedSet:
 
     def spikes(self) -> Spikes | None:
         """The vertices of a set that is all spikes; None of others."""
-        return self.inner.spikes() if hasattr(self.inner, "spikes") else None  # type: ignore[attr-defined]
+        return self.inner.spikes()
 
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
         """The bounds of a box."""

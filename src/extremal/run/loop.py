@@ -178,7 +178,7 @@ def loop(setup: Setup) -> Generator[State, Reach | None]:
 
 def check_objective(call: str, f: Objective) -> None:
     """Refuse what is no objective."""
-    if isinstance(f, type) or not hasattr(f, "derivs"):
+    if checks.lacks(f, "derivs"):
         raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
 
 

@@ -26,13 +26,13 @@ def power(top: float) -> float:
     return 2.0 ** min(1023, math.frexp(top)[1]) if top > 0 else 1.0
 
 
-def scaled_vertex(C: ConvexSet, g: np.ndarray) -> tuple[np.ndarray, float]:
+def scaled_gradient(C: ConvexSet, g: np.ndarray) -> tuple[np.ndarray, float]:
     """g / scale in float64, entries below 2 in magnitude, and the scale, a power of two; what is not finite is refused.
 
     Examples
     --------
     >>> import extremal as ex
-    >>> scaled_vertex(ex.Simplex(), np.array([3e300, -1e300]))[0].round(3)
+    >>> scaled_gradient(ex.Simplex(), np.array([3e300, -1e300]))[0].round(3)
     array([ 0.56 , -0.187])
     """
     high, low = float(g.max()), float(g.min())
@@ -43,7 +43,7 @@ def scaled_vertex(C: ConvexSet, g: np.ndarray) -> tuple[np.ndarray, float]:
 
 def unit(C: ConvexSet, g: np.ndarray) -> np.ndarray:
     """The same, flat, without the scale."""
-    return scaled_vertex(C, g)[0].reshape(-1)
+    return scaled_gradient(C, g)[0].reshape(-1)
 
 
 def peak(C: ConvexSet, g: np.ndarray, size: float) -> Coordinate:

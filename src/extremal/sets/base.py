@@ -67,6 +67,10 @@ class ConvexSet(ABC):
     def start(self) -> Any:
         """A feasible point to start from: an array, or a `FactoredMatrix` where that is smaller."""
 
+    def spikes(self) -> Spikes | None:
+        """The vertices, if all of them have one entry each; None of other sets."""
+        return None
+
     def gap(self, x: Any, g: Any, s: Vertex | None = None) -> float:
         """The Frank-Wolfe gap at x, max over s in the set of <g, x - s>, or a proven upper bound on it.
 
@@ -163,13 +167,6 @@ class Spikes:
     low: float | np.ndarray  # for all entries, or for each
     high: float | np.ndarray
     origin: bool  # whether 0 is in the set
-
-
-@runtime_checkable
-class Spiked(Protocol):
-    """A set that may be all spikes: l1 balls, simplices. Its best vertices are found by a look at each entry of g."""
-
-    def spikes(self) -> Spikes | None: ...  # None if this one is not, by its parameters
 
 
 @runtime_checkable

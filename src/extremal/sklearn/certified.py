@@ -79,14 +79,14 @@ class FitCertificate:
         return cls(*found, method, convex, model.status_ != "unbounded")
 
 
-def lower_bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:
+def gap_bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:
     """How much f can be above its minimum over C: its gap at x, but not more than f itself if the loss is never below 0.
 
     Examples
     --------
     >>> import extremal as ex
     >>> x, g = np.array([1.0, 0.0]), np.array([-1.0, 0.5])
-    >>> lower_bound(ex.L1Ball(2.0), x, g, 3.0, ex.Squared()), lower_bound(ex.L1Ball(2.0), x, g, 0.25, ex.Squared())
+    >>> gap_bound(ex.L1Ball(2.0), x, g, 3.0, ex.Squared()), gap_bound(ex.L1Ball(2.0), x, g, 0.25, ex.Squared())
     (1.0, 0.25)
     """
     gap = C.gap(x, g)

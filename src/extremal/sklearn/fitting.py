@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from extremal.checks import InputError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
+from extremal.gradients.base import value_of
 from extremal.gradients.full import Full
 from extremal.gradients.growing import Growing
 from extremal.losses.base import Loss
@@ -31,7 +32,7 @@ from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import Product
 from extremal.sets.simplices.plain import Box
 from extremal.sets.words.read import Reading, read_constraint
-from extremal.sklearn.certified import ended, lower_bound
+from extremal.sklearn.certified import ended, gap_bound
 from extremal.sklearn.hints import FeatureMatrix, SolverHint
 from extremal.support.kinds import Numbers
 
@@ -159,7 +160,7 @@ def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, star
     x = settle(C, np.ascontiguousarray(x, f.data.dtype))
     exact = x.astype(np.float64)
     value, g = f.value_and_grad(exact)
-    gap = lower_bound(C, exact, g, value, f.loss)
+    gap = gap_bound(C, exact, g, value, f.loss)
     level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
     status = ended(gap, value, options.tol, atol, r.status)
     why = (r.why or _named(options)).partition(":")[0]
@@ -215,7 +216,7 @@ class FitPatience:
     def __call__(self, state: State) -> bool:
         """Whether to stop."""
         estimate = state.estimate
-        value = getattr(estimate, "value", None)
+        value = value_of(estimate)
         if value is None or not estimate.exact:
             return False
         fallen = value < self.least

@@ -16,7 +16,7 @@ from extremal.losses.base import Loss, MultiLoss
 from extremal.losses.glm import Quantile
 from extremal.losses.margin import Huber, Squared
 from extremal.losses.meaning import mean_target
-from extremal.losses.named import named_loss, target_spread
+from extremal.losses.named import named_loss, standard_deviation
 from extremal.sklearn.fitting import solve_fit
 from extremal.sklearn.hints import Constraint, FeatureMatrix, NamedLoss, Radius, RandomState, SolverHint
 from extremal.sklearn.shared import ConstrainedModel, streams
@@ -210,7 +210,7 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
             return Huber(checks.positive("ConstrainedLinearRegression", "delta", self.delta))
         width = checks.positive("ConstrainedLinearRegression", "width", self.width)
         q = checks.within("ConstrainedLinearRegression", "quantile", self.quantile, 0, 1)
-        return Quantile(q, width * target_spread(y, weights))
+        return Quantile(q, width * standard_deviation(y, weights))
 
 
 class ConstrainedGLM(ConstrainedRegressor):
@@ -273,7 +273,7 @@ class ConstrainedGLM(ConstrainedRegressor):
     def _loss(self, y: np.ndarray, weights: np.ndarray | None = None) -> Loss:
         if isinstance(self.loss, str):
             return named_loss(self.loss, y, weights, GLM, "`ConstrainedGLM(loss=...)`")
-        if isinstance(self.loss, type) or not hasattr(self.loss, "deriv") or isinstance(self.loss, MultiLoss):
+        if checks.lacks(self.loss, "deriv") or isinstance(self.loss, MultiLoss):
             raise InputError(
                 f"`ConstrainedGLM(loss=...)` must be a name or a loss of one margin such as Huber(), got {self.loss!r}"
             )

@@ -90,7 +90,7 @@ class Scheduled(ABC):
 
 def check_step(call: str, step: object) -> None:
     """Refuse what is no step rule."""
-    if isinstance(step, type) or not (hasattr(step, "bind") and hasattr(step, "eta")):
+    if checks.lacks(step, "bind", "eta"):
         raise InputError(f"`{call}(step=...)` must be a step rule such as LineSearch(), got {step!r}")
 
 
@@ -107,7 +107,7 @@ def first(*options: T | None) -> T | None:
     return next((option for option in options if option is not None), None)
 
 
-def bound_step(rule: Step, value: T | None) -> T:
+def once_bound(rule: Step, value: T | None) -> T:
     """The value, or a word on how rules get theirs."""
     if value is None:
         raise InputError(f"{rule} is not bound: it needs the method's Plan, see `Step.bind`")

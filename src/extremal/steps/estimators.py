@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.steps.base import Plan, Scheduled, T, bound_step, constant, wanted
+from extremal.steps.base import Plan, Scheduled, T, constant, once_bound, wanted
 from extremal.support.kinds import Numbers
 
 
@@ -91,7 +91,7 @@ class LuFreundStep(Scheduled):
 
     def at(self, k: Numbers, phase: Any = None) -> Numbers:
         """2 (2m + k) / ((k + 1) (4m + k))."""
-        m = bound_step(self, self.m)
+        m = once_bound(self, self.m)
         return 2.0 * (2.0 * m + k) / ((k + 1.0) * (4.0 * m + k))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Phase
-from extremal.steps.base import Plan, Scheduled, bound_step, constant, first, wanted
+from extremal.steps.base import Plan, Scheduled, constant, first, once_bound, wanted
 from extremal.support.kinds import Numbers
 
 
@@ -132,7 +132,7 @@ class TwoPhase(Scheduled):
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """1/d, then 2 / (2d + k - k0)."""
-        d, K = bound_step(self, self.d), bound_step(self, self.horizon)
+        d, K = once_bound(self, self.d), once_bound(self, self.horizon)
         short = K <= d * (1 + 1e-12)  # K = d exactly may differ by the rounding of d
         return 2.0 / (2.0 * d + (0 if short else np.maximum(0, k - math.ceil(K / 2))))
 
@@ -165,7 +165,7 @@ class Anytime(Scheduled):
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """2 / (2d + k)."""
-        return 2.0 / (2.0 * bound_step(self, self.d) + k)
+        return 2.0 / (2.0 * once_bound(self, self.d) + k)
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ class SmallBatch(Scheduled):
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """Known once bound."""
-        return bound_step(self, None)
+        return once_bound(self, None)
 
 
 def _horizon(call: str, horizon: int | None) -> int | None:

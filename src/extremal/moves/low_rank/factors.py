@@ -67,10 +67,10 @@ class Decomposition:
 
     def matrix(self, like: np.ndarray) -> Any:
         """X in factors, or an array, as ``like`` is."""
-        return factored_matrix(self.left * self.values, self.right, like)
+        return product_like(self.left * self.values, self.right, like)
 
 
-def factored_matrix(left: np.ndarray, right: np.ndarray, like: Iterate) -> Any:
+def product_like(left: np.ndarray, right: np.ndarray, like: Iterate) -> Any:
     """left right' in factors, or an array, as ``like`` is."""
     if isinstance(like, FactoredMatrix):
         return FactoredMatrix(left.astype(like.dtype), right.astype(like.dtype))
@@ -114,7 +114,7 @@ class FactorProblem:
     def at(self, pair: np.ndarray) -> FactorPoint:
         """f at a pair, and its slope."""
         left, right = self.split(pair)
-        value, G = self.f.value_and_grad(factored_matrix(left, right, self.like))
+        value, G = self.f.value_and_grad(product_like(left, right, self.like))
         slope = np.concatenate([np.asarray(G @ right, np.float64).reshape(-1), np.asarray(G.T @ left, np.float64).reshape(-1)])
         weight = -float(np.vdot(slope, pair)) / (2 * self.radius)
         tight = weight > 0 and float(np.vdot(pair, pair)) >= 2 * self.radius * (1 - TIGHT)

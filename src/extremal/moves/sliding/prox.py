@@ -55,7 +55,7 @@ class Solver:
         return freeze(nearest.astype(centre.dtype, copy=False)), None
 
     def _by_atoms(self, C: MoveOracle, g: np.ndarray, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull]:
-        hull, asked = (opening(C, g, centre), 1) if hull is None else (hull, 0)
+        hull, asked = (first_hull(C, g, centre), 1) if hull is None else (hull, 0)
         first = hull.atoms.dots(g).astype(np.float64)
         weights, slopes = hull.atoms.weights.copy(), first.copy()
         floor = PRODUCT_ROUNDING * float(np.finfo(centre.dtype).eps) * float(np.abs(first).max())
@@ -137,16 +137,16 @@ class Probe:
         mean = f.combine(c, idx)
         each = [f.combine(c[i : i + 1], idx[i : i + 1]) for i in range(len(idx))]
         along, size2 = sum(abs(inner(step, d)) for d in each), sum(inner(d, d) for d in each)
-        shared, single = as_shares(n, b)
+        shared, single = smoothness_shares(n, b)
         return shared * math.sqrt(inner(mean, mean) / length2) + 2 * single * (size2 / along if along else 0.0)
 
 
-def as_shares(n: int, b: int) -> tuple[float, float]:
+def smoothness_shares(n: int, b: int) -> tuple[float, float]:
     """How much of the sum's smoothness and how much of the rows' own there is in that of a batch of b distinct rows, of n."""
     return (1.0, 0.0) if b == n else (n * (b - 1) / (b * (n - 1)), (n - b) / (b * (n - 1)))
 
 
-def opening(C: MoveOracle, g: Any, x: Iterate) -> Hull:
+def first_hull(C: MoveOracle, g: Any, x: Iterate) -> Hull:
     """A point as an atom, and the vertex that g asks for, in this order."""
     s = C.lmo(g)
     hull = Hull.at(x, s)

@@ -12,7 +12,7 @@ import numpy as np
 from extremal import checks
 from extremal.gradients.base import Estimate, SomeGradient, phase_of
 from extremal.moves.base import Flat, MoveOracle, Point
-from extremal.moves.sliding.prox import BETA_DOUBLINGS, Probe, Solver, check_projection, check_weight, hull_of, opening, solver
+from extremal.moves.sliding.prox import BETA_DOUBLINGS, Probe, Solver, check_projection, check_weight, first_hull, hull_of, solver
 from extremal.objectives.base import Objective
 from extremal.points.iterates import blend, inner
 from extremal.points.matrix import Iterate
@@ -89,7 +89,7 @@ class _Proximal(Flat):
             return *prox(C, g, centre, hull, max(tau * self.beta, self.least)), 0.0
         probe, x, L, due = self.beta, point.query, point.L, self.beta.due(k)
         if L == 0:
-            hull = opening(C, g, centre) if hull is None and self.onto is None else hull
+            hull = first_hull(C, g, centre) if hull is None and self.onto is None else hull
             L = probe.first(f, x, C.lmo(g) if hull is None else hull.atoms.vertices[-1])
         L = probe.lowered(L, f.n) if due and k else L
         u, new = prox(C, g, centre, hull, tau * probe.factor * L)

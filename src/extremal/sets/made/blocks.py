@@ -16,7 +16,7 @@ from extremal.points.blocks import blocks_of, joined_blocks, parted
 from extremal.points.plain import DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet, Faced, refuse_non_finite
-from extremal.sets.made.cuts import check_set, fitted_bounds
+from extremal.sets.made.cuts import check_set, on_shape
 from extremal.sets.made.sums import gathered
 from extremal.sets.norms.balls import L1Ball
 from extremal.sets.simplices import bounds
@@ -179,7 +179,7 @@ class Rows(ConvexSet):
         if self.shape is not None:
             if len(self.shape) < 2 or count not in (None, self.shape[0]):
                 raise InputError(f"`{call}(shape=...)` must be (rows, ...), {count or 'any number'} of them, got {self.shape}")
-            self._fix(C=fitted_bounds(call, C, self.shape[1:]), count=self.shape[0])
+            self._fix(C=on_shape(call, C, self.shape[1:]), count=self.shape[0])
         elif count is not None and C.shape is not None:
             self._fix(shape=(count, *C.shape))
 

@@ -12,7 +12,7 @@ from extremal.points.plain import DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import row_answers
-from extremal.sets.made.cuts import check_set, fitted_bounds
+from extremal.sets.made.cuts import check_set, on_shape
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,7 +51,7 @@ class Columns(ConvexSet):
         if self.shape is not None:
             if len(self.shape) != 2:
                 raise InputError(f"`Columns(shape=...)` must be (rows, columns), got {self.shape}")
-            self._fix(C=fitted_bounds("Columns", C, self.shape[:1]))
+            self._fix(C=on_shape("Columns", C, self.shape[:1]))
 
     def lmo(self, g: np.ndarray) -> Vertex:
         """The columns' answers."""

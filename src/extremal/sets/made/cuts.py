@@ -61,7 +61,7 @@ class AffineCut(ConvexSet):
 
     def __post_init__(self):
         self._fix(**check_affine("AffineCut", self.G, self.lower, self.upper))
-        C = fitted_bounds("AffineCut", check_set("AffineCut", self.C), self.shape)
+        C = on_shape("AffineCut", check_set("AffineCut", self.C), self.shape)
         if C.shape is not None and math.prod(C.shape) != self.G.shape[1]:
             raise InputError(
                 f"`AffineCut(G=...)` must have a column for each entry of a point of shape {C.shape}, got {self.G.shape[1]}"
@@ -112,7 +112,7 @@ def check_set(call: str, C: ConvexSet) -> ConvexSet:
     return C
 
 
-def fitted_bounds(call: str, C: ConvexSet, shape: Any) -> ConvexSet:
+def on_shape(call: str, C: ConvexSet, shape: Any) -> ConvexSet:
     """C for points of the given shape; as it is if that is None."""
     if shape is not None and C.shape is not None and C.shape != shape:
         raise InputError(f"`{call}(...)` must be made of sets with points of shape {shape}, got {C}")

@@ -14,10 +14,10 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_vertex
+from extremal.sets.answers import scaled_gradient
 from extremal.sets.arguments import matrix_argument
 from extremal.sets.base import ConvexSet
-from extremal.sets.made.cuts import check_set, fitted_bounds
+from extremal.sets.made.cuts import check_set, on_shape
 from extremal.sets.membership import member
 
 
@@ -66,7 +66,7 @@ class LinearImage(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> Vertex:
         """A lmo_C(A'g)."""
-        u, scale = scaled_vertex(self, g)
+        u, scale = scaled_gradient(self, g)
         v = self.C.lmo((self.A.T @ u).reshape(self.C.shape))
         return replace(self._image(v), low=None if v.low is None else scale * v.low)
 
@@ -136,14 +136,14 @@ class Symmetrised(ConvexSet):
 
     def __post_init__(self):
         self._fix(permutations=_permutations(self.permutations))
-        C, d = fitted_bounds("Symmetrised", check_set("Symmetrised", self.C), self.shape), self.permutations.shape[1]
+        C, d = on_shape("Symmetrised", check_set("Symmetrised", self.C), self.shape), self.permutations.shape[1]
         if C.shape is not None and math.prod(C.shape) != d:
             raise InputError(f"`Symmetrised(permutations=...)` must have an index for each entry of shape {C.shape}, got {d}")
         self._fix(C=C, shape=C.shape)
 
     def lmo(self, g: np.ndarray) -> Vertex:
         """R lmo_C(R g)."""
-        u, scale = scaled_vertex(self, g)
+        u, scale = scaled_gradient(self, g)
         v = self.C.lmo(self._mean(u))
         return replace(self._image(v), low=None if v.low is None else scale * v.low)
 

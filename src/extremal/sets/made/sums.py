@@ -17,7 +17,7 @@ from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex, least
 from extremal.sets.arguments import numbers, one_number
 from extremal.sets.base import ConvexSet
-from extremal.sets.made.cuts import check_set, fitted_bounds
+from extremal.sets.made.cuts import check_set, on_shape
 from extremal.sets.membership import member
 
 
@@ -53,7 +53,7 @@ class ScaledSet(ConvexSet):
     def __post_init__(self):
         wanted = "a finite number other than zero"
         self._fix(factor=one_number("ScaledSet", "factor", self.factor, wanted, lambda c: 0 < abs(c) < math.inf))
-        C = fitted_bounds("ScaledSet", check_set("ScaledSet", self.C), self.shape)
+        C = on_shape("ScaledSet", check_set("ScaledSet", self.C), self.shape)
         self._fix(C=C, shape=C.shape)
 
     def lmo(self, g: np.ndarray) -> Vertex:
@@ -108,7 +108,7 @@ class ShiftedSet(ConvexSet):
         given = self.offset.shape
         if given and self.shape not in (None, given):
             raise InputError(f"`ShiftedSet(offset=...)` must be a number or have the shape {self.shape} of a point, got {given}")
-        C = fitted_bounds("ShiftedSet", check_set("ShiftedSet", self.C), given or self.shape)
+        C = on_shape("ShiftedSet", check_set("ShiftedSet", self.C), given or self.shape)
         self._fix(C=C, shape=C.shape)
 
     def lmo(self, g: np.ndarray) -> Vertex:
@@ -169,7 +169,7 @@ class MinkowskiSum(ConvexSet):
         self._fix(sets=gathered("MinkowskiSum", parts, sets))
         known = {C.shape for C in self.sets} | {self.shape}
         common = next((one for one in known if one is not None), None)
-        self._fix(sets=tuple(fitted_bounds("MinkowskiSum", C, common) for C in self.sets), shape=common)
+        self._fix(sets=tuple(on_shape("MinkowskiSum", C, common) for C in self.sets), shape=common)
 
     def lmo(self, g: np.ndarray) -> Vertex:
         """lmo_1(g) + ... + lmo_k(g)."""

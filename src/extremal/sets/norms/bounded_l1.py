@@ -12,7 +12,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import few, scaled_vertex
+from extremal.sets.answers import few, scaled_gradient
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, Spikes
 from extremal.sets.simplices import bounds
@@ -69,7 +69,7 @@ class BoundedL1Ball(ConvexSet):
         lower, upper = numbers(call, "lower", self.lower, infinite=True), numbers(call, "upper", self.upper, infinite=True)
         self._fix(radius=checks.positive(call, "radius", self.radius))
         shape = bounds.common_shape(call, self.shape, lower=lower, upper=upper)
-        self._fix(shape=shape, lower=bounds.spread_evenly(lower, shape), upper=bounds.spread_evenly(upper, shape))
+        self._fix(shape=shape, lower=bounds.as_large(lower, shape), upper=bounds.as_large(upper, shape))
         if not ((lower <= upper).all() and (lower < math.inf).all() and (upper > -math.inf).all()):
             raise InputError(f"`{call}(lower=..., upper=...)` must have lower <= upper everywhere, lower < inf, upper > -inf")
         if shape is not None and self._needed > self.radius * (1 + bounds.ROUNDING):
@@ -78,7 +78,7 @@ class BoundedL1Ball(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> Vertex:
         """The knapsack, from the point of least magnitudes."""
-        u = scaled_vertex(self, g)[0].reshape(-1)
+        u = scaled_gradient(self, g)[0].reshape(-1)
         C = self.on(g.shape)
         nearest, below, above = C._rooms
         both = (below > 0) & (above > 0)  # at g_j = 0, too, such an entry goes on while the radius lasts: 0 is no corner for it

@@ -14,7 +14,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_vertex
+from extremal.sets.answers import scaled_gradient
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.membership import member
@@ -62,7 +62,7 @@ class ConvexHull(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """p_i with the least <g, p_i>."""
-        u = scaled_vertex(self, g)[0].reshape(-1)
+        u = scaled_gradient(self, g)[0].reshape(-1)
         return DenseVertex(self.points[int((self._rows @ u).argmin())])
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import SparseVertex
-from extremal.sets.answers import scaled_vertex
+from extremal.sets.answers import scaled_gradient
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.membership import member
 from extremal.sets.polytopes.edges import Graph, listed
@@ -136,7 +136,7 @@ class Matchings(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
         """The matching with the least sum of g."""
-        best = self._best(scaled_vertex(self, g)[0])
+        best = self._best(scaled_gradient(self, g)[0])
         used = np.sort(np.zeros(0, np.int64) if best is None else best)
         return SparseVertex(used, np.ones(len(used)), g.shape)
 

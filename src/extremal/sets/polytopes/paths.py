@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from extremal.checks import InputError
 from extremal.points.plain import SparseVertex
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_vertex
+from extremal.sets.answers import scaled_gradient
 from extremal.sets.base import ConvexSet
 from extremal.sets.polytopes.edges import Graph, listed
 from extremal.sets.simplices import bounds
@@ -72,7 +72,7 @@ class PathPolytope(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
         """The shortest path."""
-        return self._path(scaled_vertex(self, g)[0])
+        return self._path(scaled_gradient(self, g)[0])
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """x >= -tol, and the flow is kept at every node up to tol."""
@@ -90,7 +90,7 @@ class PathPolytope(ConvexSet):
 
     def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
         """The longest path of those that use edges with x > 0 only."""
-        return self._path(np.where(bounds.support(x, 1.0), -scaled_vertex(self, g)[0], np.inf))
+        return self._path(np.where(bounds.support(x, 1.0), -scaled_gradient(self, g)[0], np.inf))
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0."""

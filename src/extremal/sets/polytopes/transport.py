@@ -14,7 +14,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import SparseVertex
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_vertex
+from extremal.sets.answers import scaled_gradient
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet
 from extremal.sets.polytopes.programs import Program
@@ -63,7 +63,7 @@ class Birkhoff(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
         """The permutation matrix with the least sum of G."""
-        return _assignment(self, scaled_vertex(self, g)[0], 1.0)
+        return _assignment(self, scaled_gradient(self, g)[0], 1.0)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """X >= -tol, and all sums of rows and columns 1 up to tol."""
@@ -80,7 +80,7 @@ class Birkhoff(ConvexSet):
 
     def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
         """The permutation with the largest sum of G of those that use entries with X > 0 only."""
-        return _assignment(self, np.where(bounds.support(x, 1.0), -scaled_vertex(self, g)[0], np.inf), 1.0)
+        return _assignment(self, np.where(bounds.support(x, 1.0), -scaled_gradient(self, g)[0], np.inf), 1.0)
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with X + t (S - A) >= 0."""
@@ -135,7 +135,7 @@ class TransportPolytope(ConvexSet):
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
         """The same, from the basis of ``near`` if that is the last answer and highspy is installed."""
-        g = scaled_vertex(self, g)[0]
+        g = scaled_gradient(self, g)[0]
         return _assignment(self, g, float(self.a[0])) if self._even else self._program.ask(g, near)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
@@ -157,7 +157,7 @@ class TransportPolytope(ConvexSet):
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
         """The plan with the largest sum of G X of those that use entries with X > 0 only."""
-        g, used = scaled_vertex(self, g)[0], bounds.support(x, self._size)
+        g, used = scaled_gradient(self, g)[0], bounds.support(x, self._size)
         if self._even:
             return _assignment(self, np.where(used, -g, np.inf), float(self.a[0]))
         cells = np.flatnonzero(used)

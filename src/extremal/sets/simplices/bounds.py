@@ -30,7 +30,7 @@ def common_shape(call: str, shape: tuple[int, ...] | None, **bounds: np.ndarray)
     return fits or None
 
 
-def spread_evenly(bound: np.ndarray, shape: tuple[int, ...] | None) -> np.ndarray:
+def as_large(bound: np.ndarray, shape: tuple[int, ...] | None) -> np.ndarray:
     """An array of bounds as large as the points; a number stays one."""
     if bound.ndim == 0 or shape is None or bound.shape == shape:
         return bound

@@ -155,7 +155,7 @@ class CappedSimplex(BudgetSet):
         cap = numbers("CappedSimplex", "cap", self.cap, infinite=True)
         self._fix(total=total, cap=cap)
         self._fix(shape=bounds.common_shape("CappedSimplex", self.shape, cap=cap))
-        self._fix(cap=bounds.spread_evenly(cap, self.shape))
+        self._fix(cap=bounds.as_large(cap, self.shape))
         if not (cap >= 0).all() or not cap.any():
             raise InputError(f"`CappedSimplex(cap=...)` must be positive, or an array without negatives, got {self.cap}")
         if self.shape is not None:
@@ -254,7 +254,7 @@ class BudgetBox(BudgetSet):
         lower, upper = numbers("BudgetBox", "lower", self.lower), numbers("BudgetBox", "upper", self.upper)
         self._fix(total=float(numbers("BudgetBox", "total", self.total, "one number")))
         shape = bounds.common_shape("BudgetBox", self.shape, lower=lower, upper=upper)
-        self._fix(shape=shape, lower=bounds.spread_evenly(lower, shape), upper=bounds.spread_evenly(upper, shape))
+        self._fix(shape=shape, lower=bounds.as_large(lower, shape), upper=bounds.as_large(upper, shape))
         if not (lower <= upper).all():
             raise InputError("`BudgetBox(lower=..., upper=...)` must have lower <= upper everywhere")
         if shape is not None:

@@ -11,7 +11,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import float_of, scaled_vertex
+from extremal.sets.answers import float_of, scaled_gradient
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices import bounds
@@ -105,7 +105,7 @@ class Monotone(ConvexSet):
 
     def _tails(self, g: np.ndarray) -> np.ndarray:
         """The sums of g_j, ..., g_d for all j, and 0: <g, v> of the vertices, up to a factor and a constant."""
-        u = self._turned(scaled_vertex(self, g)[0])
+        u = self._turned(scaled_gradient(self, g)[0])
         return np.append(np.cumsum(u[::-1])[::-1], 0.0)
 
     def _vertex(self, j: int, shape: tuple[int, ...]) -> DenseVertex:

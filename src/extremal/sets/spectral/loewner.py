@@ -11,7 +11,7 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.points.plain import DenseVertex
-from extremal.sets.answers import scaled_vertex
+from extremal.sets.answers import scaled_gradient
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet
 
@@ -78,7 +78,7 @@ class LoewnerInterval(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """lower + P W P, W the projector on the negative eigenspace of P sym(G) P."""
-        u, _ = scaled_vertex(self, g)
+        u, _ = scaled_gradient(self, g)
         return DenseVertex(self._at(_projector(_symmetric(u), self._root)))
 
     def lmo_at(self, g: np.ndarray, x: np.ndarray) -> GeodesicVertex:
@@ -110,7 +110,7 @@ class LoewnerInterval(ConvexSet):
         (array([[1., 0.],
                [0., 4.]]), -0.693147)
         """
-        u, scale = scaled_vertex(self, g)
+        u, scale = scaled_gradient(self, g)
         inverse = np.linalg.inv(_cholesky(x, "x"))  # C^-1, X = C C'
         s = _sandwich(inverse, _symmetric(u))  # S = C^-1 G C^-T
         lower, root = _sandwich(inverse, self._positive), self._root @ inverse.T  # Lh; Uh - Lh = root' root

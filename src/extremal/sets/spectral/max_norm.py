@@ -11,7 +11,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.low_rank import LowRank
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_vertex
+from extremal.sets.answers import scaled_gradient
 from extremal.sets.base import ConvexSet
 from extremal.sets.spectral.nuclear import matrices_only
 from extremal.support import linalg
@@ -84,7 +84,7 @@ class MaxNormBall(ConvexSet):
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> LowRank:
         """-radius U V', from the rows of an earlier answer, and from random ones if these lead nowhere."""
         _refuse_large(g.shape)
-        u, scale = scaled_vertex(self, g)
+        u, scale = scaled_gradient(self, g)
         U, V, upper = _longest(u, _first_rows(len(u), u.shape[1], near), self.tol)
         if near is not None and upper > float(np.vdot(u, U @ V.T)) * (1 + 2 * self.tol):
             U, V, upper = _longest(u, _first_rows(len(u), u.shape[1], None), self.tol)

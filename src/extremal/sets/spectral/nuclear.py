@@ -15,7 +15,7 @@ from extremal.points.low_rank import RankOne
 from extremal.points.matrix import Iterate
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_vertex
+from extremal.sets.answers import scaled_gradient
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.simplices import bounds
 from extremal.sets.spectral.lanczos import leading_singular
@@ -38,7 +38,7 @@ class NuclearBall(ConvexSet):
 
     where ``low``, which gaps are computed from, is below the minimum for sure if few singular values carry most of G, and with
     a chance of 99.9% at least whatever G is; the chance that sigma_1 is c tol above what was found is 0.1% / c at most.
-    extremal.sets.lanczos has the argument. After 1000 products of each kind (where hundreds of values are within 1e-3 of the
+    extremal.sets.spectral.lanczos has the argument. After 1000 products of each kind (where hundreds of values are within 1e-3 of the
     largest) the answer is what was found by then, and ``low`` is as safe, but farther away. Diameter 2 radius. G = 0 gives
     -radius e_0 e_0'.
 
@@ -157,7 +157,7 @@ class SpectralBall(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """-radius U V'."""
-        u, _, vt = linalg.svd(scaled_vertex(self, g)[0], full_matrices=False)
+        u, _, vt = linalg.svd(scaled_gradient(self, g)[0], full_matrices=False)
         return DenseVertex(-self.radius * (u @ vt))
 
     def norm(self, x: Any) -> float:

@@ -22,7 +22,7 @@ from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import UnitSimplex
 from extremal.sets.spectral.nuclear import NuclearBall
-from extremal.sklearn.certified import FitCertificate, ended, lower_bound, report
+from extremal.sklearn.certified import FitCertificate, ended, gap_bound, report
 from extremal.sklearn.completion.filling import Filling, decomposed, mean_square
 from extremal.sklearn.completion.options import check_parameters, on_pairs, problem_of
 from extremal.sklearn.completion.pairs import EntryArrays, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
@@ -283,7 +283,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             s = settle(UnitSimplex(C.radius), s * dtype.type(1 - 2 * np.finfo(dtype).eps))
         wide: Any = x.astype(np.float64)
         value, g = f.value_and_grad(wide)
-        self.dual_gap_, self.objective_ = lower_bound(C, wide, g, value, f.loss), value
+        self.dual_gap_, self.objective_ = gap_bound(C, wide, g, value, f.loss), value
         self._penalty = f.n * max(0.0, -inner(wide, g)) / max(float(s.sum()), np.finfo(np.float64).tiny)
         self.row_factors_, self.singular_values_, self.components_, self.rank_ = U, s, Vt, len(s)
         self.mean_ = float(problem.mean)

@@ -20,7 +20,7 @@ from extremal.run.front import minimize
 from extremal.run.paths import path
 from extremal.run.result import Result
 from extremal.sets.norms.balls import L1Ball
-from extremal.sklearn.certified import ended, lower_bound
+from extremal.sklearn.certified import ended, gap_bound
 from extremal.sklearn.hints import FeatureMatrix
 
 RADIUS_DOUBLINGS = 40  # of the radius, at most, in the search for the largest one
@@ -92,13 +92,13 @@ def largest_radius(f: LinearModel, eps: float, tol: float) -> float:
     if first == 0:
         return 1.0
     target, low = eps * first, BallLook(0.0, first, np.zeros(f.shape, f.dtype))
-    high = value_and_grad(f, value / first, low, tol)  # no smaller ball can have a value of 0
+    high = solution_at(f, value / first, low, tol)  # no smaller ball can have a value of 0
     for _ in range(RADIUS_DOUBLINGS):
         if high.slope <= target:
             break
-        low, high = high, value_and_grad(f, 2 * high.norm, high, tol)
+        low, high = high, solution_at(f, 2 * high.norm, high, tol)
     for _ in range(RADIUS_HALVINGS):
-        middle = value_and_grad(f, (low.norm + high.norm) / 2, low, tol)
+        middle = solution_at(f, (low.norm + high.norm) / 2, low, tol)
         low, high = (low, middle) if middle.slope <= target else (middle, high)
     share = (low.slope - target) / (low.slope - high.slope) if low.slope > high.slope else 1.0
     return low.norm + min(1.0, share) * (high.norm - low.norm)
@@ -113,7 +113,7 @@ class BallLook:
     x: np.ndarray
 
 
-def value_and_grad(f: LinearModel, radius: float, near: BallLook, tol: float) -> BallLook:
+def solution_at(f: LinearModel, radius: float, near: BallLook, tol: float) -> BallLook:
     """Solve over a ball, from a solution over a smaller one."""
     x = minimize(f, L1Ball(radius), x0=near.x, tol=allowed(f, tol)).x
     return BallLook(min(radius, float(np.abs(x).sum(dtype=np.float64))), float(np.abs(f.grad(wide(x))).max()), x)
@@ -191,4 +191,4 @@ def certified(f: LinearModel, C: L1Ball, result: Result) -> tuple[np.ndarray, fl
 def measured(f: LinearModel, C: L1Ball, x: np.ndarray) -> tuple[float, float]:
     """f(x), and the gap."""
     value, g = f.value_and_grad(wide(x))
-    return value, lower_bound(C, wide(x), g, value, f.loss)
+    return value, gap_bound(C, wide(x), g, value, f.loss)

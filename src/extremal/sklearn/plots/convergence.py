@@ -16,7 +16,7 @@ from extremal.sklearn.plots.drawing import (  # fmt: skip
     GREY,
     Canvas,
     axes_for,
-    drawn_tolerance,
+    common_tolerance,
     fitted_model,
     positive_curve,
     run_names,
@@ -78,7 +78,7 @@ class ConvergenceDisplay:
         traces = {}
         for name, estimator in zip(names, estimators, strict=True):
             traces |= traces_of(name, estimator, fitted_model("ConvergenceDisplay.from_estimators", estimator, "trace_"))
-        return cls(traces, tol=drawn_tolerance(estimators)).plot(**options)
+        return cls(traces, tol=common_tolerance(estimators)).plot(**options)
 
     def plot(self, ax: Canvas = None, *, x: str = "passes", y: str = "gap", **style: object) -> ConvergenceDisplay:
         """Draw ``y``, "gap", "value" or "both", against ``x``, "passes", "seconds" or "iter"; keywords go to matplotlib."""

@@ -96,7 +96,7 @@ def traces_of(name: str, estimator: object, trace: Trace | Sequence[Trace]) -> d
     return {name if len(trace) == 1 else f"{name}, {label}": one for label, one in zip(labels, trace, strict=True)}
 
 
-def drawn_tolerance(estimators: Sequence[object]) -> float | None:
+def common_tolerance(estimators: Sequence[object]) -> float | None:
     """The gap tol |f(x)| that was asked for, if it is one and the same for all."""
     asked = [getattr(e, "tol", None) for e in estimators]
     values = [getattr(e, "objective_", None) for e in estimators]

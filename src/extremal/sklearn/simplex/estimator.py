@@ -16,7 +16,7 @@ from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices.plain import Simplex, UnitSimplex
-from extremal.sklearn.certified import FitCertificate, check_options, ended, lower_bound, read_weights, report, seed_of
+from extremal.sklearn.certified import FitCertificate, check_options, ended, gap_bound, read_weights, report, seed_of
 from extremal.sklearn.hints import RandomState
 from extremal.sklearn.simplex.rows import Answer, SimplexRows, by_active_sets
 
@@ -203,7 +203,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
         x = settle(C, r.x.astype(rows.X.dtype))
         wide = x.astype(np.float64)
         value, g = f.value_and_grad(wide)
-        gap = lower_bound(C, wide, g, value, f.loss)
+        gap = gap_bound(C, wide, g, value, f.loss)
         b = f.intercept(wide) if isinstance(f, InterceptModel) else 0.0
         status = ended(gap, value, self.tol, rows.slack[t], r.status)
         return Answer(x, b, value, gap, r.n_iter, r.calls.total_grads + f.n, status, status == "tol", r.trace, "newton")

@@ -30,7 +30,7 @@ def with_weights_of(model: object, weights: np.ndarray | None) -> dict[str, np.n
     return {"sample_weight": weights} if weights is not None and has_fit_parameter(model, "sample_weight") else {}
 
 
-def fitted_members(model: object, X: FeatureMatrix, y: ArrayLike, weights: np.ndarray | None) -> Any:
+def fitted_copy(model: object, X: FeatureMatrix, y: ArrayLike, weights: np.ndarray | None) -> Any:
     """A copy of it, fitted."""
     fresh: Any = clone(model)
     return fresh.fit(X, y, **with_weights_of(model, weights))

@@ -18,7 +18,7 @@ from extremal.rounding.exact import settle
 from extremal.run.many import least_squares_many
 from extremal.run.result import Trace
 from extremal.sets.simplices.plain import Simplex
-from extremal.sklearn.certified import lower_bound
+from extremal.sklearn.certified import gap_bound
 
 GRAM_COLUMNS = 2000  # up to so many the active-set method keeps a matrix of their products
 SMALL_QR = 10**8  # rows times columns squared, up to which an orthogonal factorisation costs next to nothing
@@ -213,7 +213,7 @@ def _solved(rows: SimplexRows, C: Any, R: np.ndarray, T: np.ndarray) -> Look:
     x = np.array([settle(C, w.astype(rows.X.dtype)) for w in found.x])
     wide = x.astype(np.float64)
     values, g, b = rows.look(np.ascontiguousarray(wide.T))
-    gaps = np.array([lower_bound(C, w, np.ascontiguousarray(g[:, t]), values[t], Squared()) for t, w in enumerate(wide)])
+    gaps = np.array([gap_bound(C, w, np.ascontiguousarray(g[:, t]), values[t], Squared()) for t, w in enumerate(wide)])
     return Look(x, found.n_iter, found.converged, values, gaps, b, g)
 
 

@@ -29,10 +29,10 @@ from extremal.objectives.linear import LinearModel
 from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import Simplex
-from extremal.sklearn.certified import FitCertificate, ended, lower_bound, read_weights, report
+from extremal.sklearn.certified import FitCertificate, ended, gap_bound, read_weights, report
 from extremal.sklearn.hints import FeatureMatrix, Folds, Models
 from extremal.sklearn.simplex.estimator import SimplexRegression
-from extremal.sklearn.simplex.members import aligned, fitted_members, is_fitted, with_weights_of
+from extremal.sklearn.simplex.members import aligned, fitted_copy, is_fitted, with_weights_of
 from extremal.sklearn.simplex.mixture_loss import MixtureLogLoss
 
 FOLDS = 5
@@ -160,7 +160,7 @@ class StackingWeights(BaseEstimator):
                 raise InputError(f"`StackingWeights.fit(y=...)` {what}, got {'one class' if len(used) else 'none'}")
         labels = y if loss == "squared" else self.classes_[y]
         table = self._table(X, y, labels, named, prefit, weights)
-        self.estimators_ = [model if prefit else fitted_members(model, X, labels, weights) for _, model in named]
+        self.estimators_ = [model if prefit else fitted_copy(model, X, labels, weights) for _, model in named]
         self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
         (self._weigh_squared if loss == "squared" else self._weigh_log)(table, y, weights)
         self.weights_ = {name: float(w) for (name, _), w in zip(named, self.coef_, strict=True)}
@@ -291,7 +291,7 @@ class StackingWeights(BaseEstimator):
         r = minimize(f, C, tol=self.tol, atol=1e-12, max_iter=self.max_iter)
         self.coef_ = settle(C, r.x)
         self.objective_, g = f.value_and_grad(self.coef_)
-        self.dual_gap_ = lower_bound(C, self.coef_, g, self.objective_, f.loss)
+        self.dual_gap_ = gap_bound(C, self.coef_, g, self.objective_, f.loss)
         self.constraint_, self.constraint_violation_ = C, violation(C, self.coef_)
         self.status_ = ended(self.dual_gap_, self.objective_, self.tol, 1e-12, r.status)
         self.n_iter_, self.n_grads_, self.trace_ = max(1, r.n_iter), r.calls.total_grads + f.n, r.trace
