@@ -260,7 +260,8 @@ def run(code, **environment):
 def test_a_small_file_is_read_without_numba(tmp_path):
     path = tmp_path / "d"
     path.write_bytes(b"1 1:0.5\n" * 1000)
-    code = f"import sys; from extremal.files.tables import load_table; A, y = load_table({str(path)!r}); print(A.nnz, 'numba' in sys.modules)"
+    code = "import sys; from extremal.files.tables import load_table\n"
+    code += f"A, y = load_table({str(path)!r}); print(A.nnz, 'numba' in sys.modules)"
     assert run(code) == ["1000", "False"]
     path.write_bytes(b"1 1:0.5\n" * (libsvm.SMALL_FILE // 8))
     assert run(code) == [str(libsvm.SMALL_FILE // 8), "True"]

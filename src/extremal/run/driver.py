@@ -13,7 +13,6 @@ import numpy as np
 from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
 from extremal.gradients.base import value_of
 from extremal.methods.base import Budget, Method
-from extremal.objectives.base import Objective
 from extremal.points.iterates import answer, wide
 from extremal.run.answers import at_rounding, is_inside
 from extremal.run.bursts.run import Reach
@@ -22,7 +21,11 @@ from extremal.run.recording import Recorder
 from extremal.run.result import Certificate, Result, Status
 from extremal.support.clock import Clock, TimeUp, deadline
 
-SMALL_RUN = 1e9  # multiplications of a run that hardly anyone waits for
+PASSES, MORE = (
+    1000,
+    5000,
+)  # passes that a run may make if nobody names a budget; if they are small, and f is minimised for an answer
+SMALL_RUN, FEW_LMOS = 1e9, 5000  # multiplications of passes that are small; oracle calls by then, at most
 
 
 def drive(
@@ -34,15 +37,6 @@ def drive(
         return run.drive(loop(setup), setup.method)
 
 
-def default_grads(f: Objective, guarded: bool) -> int:
-    """The budget of a run that names none: 1000 n component gradients; a method for answers has more if they are small.
-
-    It has 5000 n then, if those take no more than 1e9 multiplications.
-    """
-    small = min(5000 * f.n, int(SMALL_RUN / math.prod(f.shape))) if guarded else 0
-    return max(1000 * f.n, small)
-
-
 class _Run:
     """The driver: everything around the loop that is not the method's business."""
 
@@ -51,7 +45,7 @@ class _Run:
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # a method for answers, and not for comparisons
         self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
-        self.budget = Budget(max_grads=default_grads(setup.f, self.guarded)) if self.unlimited else budget
+        self.budget = Budget(max_grads=PASSES * setup.f.n) if self.unlimited else budget
         self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
@@ -108,7 +102,7 @@ class _Run:
         budget, calls = self.budget, state.calls
         if budget.max_iter is not None and state.k >= budget.max_iter:
             return Status.MAX_ITER
-        if budget.max_grads is not None and calls.grads >= budget.max_grads:
+        if budget.max_grads is not None and calls.grads >= budget.max_grads and not self._extended(state):
             return Status.MAX_GRADS
         if self._over():
             return Status.MAX_SECONDS
@@ -121,6 +115,13 @@ class _Run:
                 if self.callback(state):
                     return Status.CALLBACK
         return None
+
+    def _extended(self, state: State) -> bool:
+        """Whether a budget that nobody named is extended: where passes are small, and the oracle was asked little so far."""
+        most = min(MORE * self.f.n, int(SMALL_RUN / math.prod(self.f.shape)))
+        more = self.unlimited and self.guarded and state.calls.lmos <= FEW_LMOS and state.calls.grads < most
+        self.budget = Budget(max_grads=most) if more else self.budget
+        return more
 
     def _stalled(self, state: State) -> bool:
         """Whether exact gradients have left the point as it was, three times in a row."""

@@ -66,7 +66,7 @@ def minimize(
     max_seconds : float, optional
         Stop after this time on the run's clock. Recording and callbacks stop the clock; with tol = atol = 0, certificates too.
         With none of the three budgets, max_grads is 1000 n, and step rules take their anytime form. Small problems have
-        5000 n if no method is named.
+        5000 n if no method is named and the oracle was asked little.
     callback : callable, optional
         Called with the `State` of each iteration (but see ``bursts``); a true answer stops the run.
     record : float or Record, optional

@@ -35,7 +35,8 @@ def proximal(C: MoveOracle, g: np.ndarray, centre: np.ndarray, beta: float, tol:
         gap = inner(u, slope) - v.dot(slope)
         if gap <= tol:
             break
-        alpha = min(1.0, gap / (beta * distance2(u, v)))  # exact line search on the quadratic
+        bend = beta * distance2(u, v)
+        alpha = min(1.0, gap / bend) if bend > 0 else 1.0  # exact line search on the quadratic
         u = toward(u, v, alpha)
         path.append((alpha, v))
     else:

@@ -38,7 +38,7 @@ class NuclearBall(ConvexSet):
 
     where ``low``, which gaps are computed from, is below the minimum for sure if few singular values carry most of G, and with
     a chance of 99.9% at least whatever G is; the chance that sigma_1 is c tol above what was found is 0.1% / c at most.
-    extremal.sets.spectral.lanczos has the argument. After 1000 products of each kind (where hundreds of values are within 1e-3 of the
+    The argument is in lanczos.py. After 1000 products of each kind (where hundreds of values are within 1e-3 of the
     largest) the answer is what was found by then, and ``low`` is as safe, but farther away. Diameter 2 radius. G = 0 gives
     -radius e_0 e_0'.
 
