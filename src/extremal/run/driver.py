@@ -21,7 +21,7 @@ from extremal.run.recording import Recorder
 from extremal.run.result import Certificate, Result, Status
 from extremal.support.clock import Clock, TimeUp, deadline
 
-PASSES, MORE = (
+USUAL_PASSES, MORE_PASSES = (
     1000,
     5000,
 )  # passes that a run may make if nobody names a budget; if they are small, and f is minimised for an answer
@@ -45,7 +45,7 @@ class _Run:
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # a method for answers, and not for comparisons
         self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
-        self.budget = Budget(max_grads=PASSES * setup.f.n) if self.unlimited else budget
+        self.budget = Budget(max_grads=USUAL_PASSES * setup.f.n) if self.unlimited else budget
         self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
@@ -118,7 +118,7 @@ class _Run:
 
     def _extended(self, state: State) -> bool:
         """Whether a budget that nobody named is extended: where passes are small, and the oracle was asked little so far."""
-        most = min(MORE * self.f.n, int(SMALL_RUN / math.prod(self.f.shape)))
+        most = min(MORE_PASSES * self.f.n, int(SMALL_RUN / math.prod(self.f.shape)))
         more = self.unlimited and self.guarded and state.calls.lmos <= FEW_LMOS and state.calls.grads < most
         self.budget = Budget(max_grads=most) if more else self.budget
         return more
