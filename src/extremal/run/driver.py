@@ -21,10 +21,8 @@ from extremal.run.recording import Recorder
 from extremal.run.result import Certificate, Result, Status
 from extremal.support.clock import Clock, TimeUp, deadline
 
-USUAL_PASSES, MORE_PASSES = (
-    1000,
-    5000,
-)  # passes that a run may make if nobody names a budget; if they are small, and f is minimised for an answer
+USUAL_PASSES = 1000  # of a run without a budget
+MORE_PASSES = 5000  # of one for an answer, if its passes are small
 SMALL_RUN, FEW_LMOS = 1e9, 5000  # multiplications of passes that are small; oracle calls by then, at most
 
 
