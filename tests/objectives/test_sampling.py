@@ -135,3 +135,13 @@ def test_a_small_batch_is_drawn_for_many_steps_at_once(monkeypatch):
         sampler.rows(k, 1)
         sampler.coin(k)
     assert 0 < len(made) <= 2 * 20_000 / 100  # a generator for each step would take longer than the step
+
+
+@pytest.mark.parametrize("batch", [0, 301, 400])
+def test_a_batch_that_does_not_fit_is_refused(batch):
+    """Distinct rows of a batch larger than all would never be found."""
+    sampler = ex.objectives.Sampler(300, seed=0)
+    for draw in (sampler.rows, sampler.ahead, sampler.fresh):
+        with pytest.raises(ex.InputError, match="from 1 to 300"):
+            draw(1, batch)
+    assert len(sampler.rows(1, 400, replace=True)) == 400

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -289,3 +290,16 @@ def test_equal_vertices_have_equal_keys():
     assert len({ex.L1Ball(2.0).lmo(g).key for g in (*np.eye(3), *-np.eye(3), *np.eye(3))}) == 6
     assert ex.points.DenseVertex(np.array([0.0, 1.0])).key == ex.points.DenseVertex(np.array([-0.0, 1.0])).key
     assert ex.points.DenseVertex(np.array([0.0, 1.0])).key != ex.points.DenseVertex(np.array([1.0, 0.0])).key
+
+
+def test_a_parameter_with_a_default_may_become_an_array():
+    @dataclass(frozen=True, eq=False, repr=False)
+    class Weighted(ex.L2Ball):
+        w: tuple = (1.0, 1.0)
+
+        def __post_init__(self):
+            super().__post_init__()
+            self._fix(w=np.asarray(self.w, float))
+
+    assert "w=" not in repr(Weighted(1.0))
+    assert "w=" in repr(Weighted(1.0, w=(1.0, 2.0, 3.0)))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from extremal.checks import InputError
+
 ROWS, COINS, START, SECOND, FRESH, ORDER = range(6)  # streams
 _COIN_BLOCK = 1024
 _BITS = 2**25  # up to so many rows, those that are taken are marked by a bit each
@@ -60,6 +62,7 @@ class Sampler:
         >>> bool((a.ahead(3, 5)[2] == a.rows(5, 5)).all())
         True
         """
+        self._check(batch, replace)
         steps = max(1, min(_STEPS, _ROWS // batch))
         key = batch, k // steps, replace
         if stream not in self._drawn or self._drawn[stream][0] != key:
@@ -70,6 +73,7 @@ class Sampler:
 
     def fresh(self, k: int, batch: int, replace: bool = False) -> np.ndarray:
         """The batch of step k, from a generator of its own: for batches that grow."""
+        self._check(batch, replace)
         return self._draw(self._rng(FRESH, k), 1, batch, replace)[0]
 
     def order(self) -> np.ndarray:
@@ -95,6 +99,11 @@ class Sampler:
         """Compile what distinct rows need, so that no run's clock pays for it."""
         if self.n > 2 and not self.blocks:
             self.fresh(0, 2)
+
+    def _check(self, batch: int, replace: bool) -> None:
+        """Refuse a batch of more distinct rows than there are: compiled loops would look for them for ever."""
+        if batch < 1 or (batch > self.n and not replace):
+            raise InputError(f"`Sampler.rows(batch=...)` must be from 1 to {self.n}, the number of components, got {batch}")
 
     def _draw(self, rng: np.random.Generator, steps: int, batch: int, replace: bool) -> np.ndarray:
         if batch == self.n and not replace:

@@ -244,8 +244,10 @@ def brief_array(value: Any) -> str:
 
 
 def _is_default(C: ConvexSet, f: dataclasses.Field[object]) -> bool:
-    value = getattr(C, f.name)
-    return not f.init or (f.default is not dataclasses.MISSING and (value is f.default or value == f.default) is True)
+    value, default = getattr(C, f.name), f.default
+    if not f.init or default is dataclasses.MISSING or value is default:
+        return not f.init or value is default
+    return np.array_equal(value, default) if isinstance(value, np.ndarray) else (value == default) is True  # pyright: ignore
 
 
 def _hashable(value: Any) -> object:

@@ -219,11 +219,11 @@ class ConstrainedGLM(ConstrainedRegressor):
         min over w in C, and b, of  sum_i s_i phi(<x_i, w> + b, y_i) / sum_i s_i
 
     ``predict`` gives the mean of y: exp of the margin for "poisson", the probability of 1 for "logistic", the margin itself for
-    the others and for losses of your own.
+    the others; a loss of your own may say it by ``mean(z)``.
 
     Parameters
     ----------
-    loss : "squared", "poisson", "logistic", "huber", "quantile", or a loss of extremal
+    loss : "squared", "poisson", "logistic", "huber", "quantile", or a loss of extremal or of your own
         "logistic" takes targets in {0, 1} (or {-1, 1}). Parameters follow a colon, "huber:0.5" or "quantile:0.9", or come with an
         object, ``extremal.Huber(0.5)``.
     constraint, radius, fit_intercept, solver, tol, max_iter, warm_start, random_state, verbose
