@@ -166,6 +166,13 @@ def test_files_are_short_and_explained(module):
     assert ast.get_docstring(tree(MODULES[module]))
 
 
+@pytest.mark.parametrize("module", [m for m in MODULES if layer(m) != "data"])
+def test_sparsity_lives_in_the_room_of_data(module):
+    """Nobody else reads the arrays that data keep for themselves."""
+    reached = [n for n in ast.walk(tree(MODULES[module])) if isinstance(n, ast.Attribute) and n.attr == "_A"]
+    assert not reached
+
+
 def defined(path: Path) -> set[str]:
     """The names that a module defines at its top, but for private ones."""
     found = set()

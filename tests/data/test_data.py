@@ -185,3 +185,18 @@ def test_matrices_in_float64_times_float32_data(data, idx, outputs):
     x, c = np.random.default_rng(1).standard_normal((DIM, outputs)), np.random.default_rng(2).standard_normal((len(A), outputs))
     same(data.dot(x, idx), A @ x, np.float64)
     same(data.tdot(c, idx), A.T @ c, np.float64)
+
+
+@pytest.mark.parametrize("kind", [ex.data.Dense, lambda A: ex.data.CSR(sp.csr_array(A))], ids=["dense", "csr"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blocks_moments_and_one_column_more(kind, dtype):
+    rng = np.random.default_rng(3)
+    A = (rng.standard_normal((5000, 6)) * (rng.random((5000, 6)) < 0.5)).astype(dtype)
+    data, w, columns = kind(A), rng.random(5000), np.array([4, 0, 1])
+    np.testing.assert_array_equal(data.block(slice(10, 40), columns), A[10:40][:, columns])
+    means, squares = data.moments(w)
+    np.testing.assert_allclose(means, w @ A.astype(float), rtol=1e-12)
+    np.testing.assert_allclose(squares, w @ np.square(A.astype(float)), rtol=1e-12)
+    more = data.with_column(2.5)
+    assert (more.shape, more.dtype) == ((5000, 7), dtype)
+    np.testing.assert_array_equal(more.block(slice(0, 9), np.arange(7)), np.column_stack([A[:9], np.full(9, 2.5, dtype)]))

@@ -73,27 +73,27 @@ class CSR(DataProducts):
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx] x."""
         if idx is None and x.ndim == 1:
-            return self._full.dot(self._entries, x, self.shape[1])
+            return self._full.dot(self.entries, x, self.shape[1])
         if idx is None:
             return self._A @ x if x.dtype == self.dtype else np.stack([self.dot(column) for column in x.T], axis=1)
         out = np.empty((len(idx), *x.shape[1:]), np.result_type(self.dtype, x.dtype))
         if x.ndim == 1:
-            self._rows.rows_dot(*self._entries, x, idx, out)
+            self._rows.rows_dot(*self.entries, x, idx, out)
         else:
-            self._rows.dot_matrix(*self._entries, np.ascontiguousarray(x), idx, out)
+            self._rows.dot_matrix(*self.entries, np.ascontiguousarray(x), idx, out)
         return out
 
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx]' c."""
         if idx is None and c.ndim == 1:
-            return self._full.tdot(self._entries, c, self.shape[1])
+            return self._full.tdot(self.entries, c, self.shape[1])
         if idx is None:
             return self._A.T @ c if c.dtype == self.dtype else np.stack([self.tdot(column) for column in c.T], axis=1)
         out = np.zeros((self.shape[1], *c.shape[1:]), np.result_type(self.dtype, c.dtype))
         if c.ndim == 1:
-            self._rows.rows_tdot(*self._entries, c, idx, out)
+            self._rows.rows_tdot(*self.entries, c, idx, out)
         else:
-            self._rows.tdot_matrix(*self._entries, np.ascontiguousarray(c), idx, out)
+            self._rows.tdot_matrix(*self.entries, np.ascontiguousarray(c), idx, out)
         return out
 
     def model(
@@ -110,19 +110,35 @@ class CSR(DataProducts):
 
         For losses that `extremal.losses.margin.compiled` knows. In float64, also for float32 data, which are not copied.
         """
-        return self._full.model(self._entries, y, x, self.shape[1], loss, value, grad, c, z)
+        return self._full.model(self.entries, y, x, self.shape[1], loss, value, grad, c, z)
 
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
         out = np.empty(self.shape[0])
-        self._rows.norms2(self._entries[0], self._entries[2], out)
+        self._rows.norms2(self.entries[0], self.entries[2], out)
         return out
 
     def take(self, order: np.ndarray) -> CSR:
         """A copy with the rows in the order given."""
-        new, (indptr, indices, data) = copy.copy(self), self._full.rows_in_order(self._entries, order)
+        new, (indptr, indices, data) = copy.copy(self), self._full.rows_in_order(self.entries, order)
         new._A = type(self._A)((data, indices, indptr), shape=(len(order), self.shape[1]))
         return new
+
+    def block(self, rows: slice, columns: np.ndarray) -> np.ndarray:
+        """Some rows of some columns, as an array."""
+        return self._A[rows][:, columns].toarray()
+
+    def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of all columns and of their squares, in float64, row i times weights_i."""
+        (starts, columns, values), d = self.entries, self.shape[1]
+        values, each = values.astype(np.float64), np.repeat(weights, np.diff(starts))
+        return np.bincount(columns, values * each, d), np.bincount(columns, np.square(values) * each, d)
+
+    def with_column(self, value: float) -> CSR:
+        """A copy with one column more, of one value."""
+        from scipy import sparse
+
+        return CSR(sparse.hstack([self._A, np.full((self.shape[0], 1), value, self.dtype)], format="csr"))
 
     def ready(self, *outputs: int) -> None:
         """Import numba and compile the products, or load them from its cache."""
@@ -130,10 +146,11 @@ class CSR(DataProducts):
         for none in (np.empty(0, np.int64), locked(np.empty(0, np.int64))):
             self.tdot(self.dot(x, none), none)
             self._column(0, none)
-        self._full.compile_full(self._entries)
+        self._full.compile_full(self.entries)
 
     @cached_property
-    def _entries(self) -> tuple[np.ndarray, ...]:
+    def entries(self) -> tuple[np.ndarray, ...]:
+        """Where rows start, the columns of their entries and the entries, as compiled loops take them; not copied."""
         return locked(self._A.indptr), locked(self._A.indices), locked(self._A.data)
 
     @cached_property
@@ -154,7 +171,7 @@ class CSR(DataProducts):
             n, size = self.shape[0], 2**16
             return np.concatenate([self._column(j, np.arange(i, min(n, i + size))) for i in range(0, n, size)])
         out = np.empty(len(idx), self.dtype)
-        self._rows.column(*self._entries, j, idx, out)
+        self._rows.column(*self.entries, j, idx, out)
         return out
 
     @property
@@ -162,4 +179,4 @@ class CSR(DataProducts):
         return self._A.nnz // (8 * self.shape[0])
 
     def __getstate__(self) -> dict[str, object]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_rows", "_full", "_entries")}  # modules, and views of _A
+        return {k: v for k, v in self.__dict__.items() if k not in ("_rows", "_full", "entries")}  # modules, and views of _A

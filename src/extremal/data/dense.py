@@ -73,6 +73,29 @@ class Dense(DataProducts):
         """A copy with the rows in the order given."""
         return Dense(self._A[order])
 
+    @property
+    def array(self) -> np.ndarray:
+        """A itself, not copied."""
+        return self._A
+
+    def block(self, rows: slice, columns: np.ndarray) -> np.ndarray:
+        """Some rows of some columns, as an array."""
+        return self._A[rows][:, columns]
+
+    def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of all columns and of their squares, in float64, row i times weights_i."""
+        means, squares = np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        for start in range(0, self.shape[0], 4096):
+            rows = slice(start, min(start + 4096, self.shape[0]))
+            block = self._A[rows].astype(np.float64)
+            means += weights[rows] @ block
+            squares += weights[rows] @ np.square(block)
+        return means, squares
+
+    def with_column(self, value: float) -> Dense:
+        """A copy with one column more, of one value."""
+        return Dense(np.column_stack([self._A, np.full(self.shape[0], value, self.dtype)]))
+
     def ready(self, *outputs: int) -> None:
         """Nothing is to be compiled."""
 

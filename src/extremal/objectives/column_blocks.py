@@ -151,7 +151,7 @@ class RowBlock(ColumnBlock):
 
     @cached_property
     def _entries(self) -> tuple[np.ndarray, ...]:
-        entries, (n, d) = self.f.data._entries, self.f.data.shape  # type: ignore[attr-defined]
+        entries, (n, d) = self.f.data.entries, self.f.data.shape  # type: ignore[attr-defined]
         if len(self.W) == d:
             return entries
         place = np.full(d, -1, np.int32)
@@ -165,7 +165,7 @@ class RowBlock(ColumnBlock):
         return self._entries
 
     def _block(self, rows: slice) -> np.ndarray:
-        return self.f.data._A[rows].toarray()[:, self.W]  # type: ignore[attr-defined]
+        return self.f.data.block(rows, self.W)  # type: ignore[attr-defined]
 
     def dot(self, d: np.ndarray) -> np.ndarray:
         """A_W d: costs the entries of these columns."""
@@ -204,11 +204,11 @@ class ArrayBlock(ColumnBlock):
     def _listed(self) -> tuple[np.ndarray, ...]:
         n, k = self.f.n, len(self.W)
         starts, columns = np.arange(0, n * k + 1, k, dtype=np.int32), np.tile(np.arange(k, dtype=np.int32), n)
-        values = np.ascontiguousarray(self.f.data.part(slice(0, n))._A[:, self.W])  # type: ignore[attr-defined]
+        values = np.ascontiguousarray(self.f.data.block(slice(0, n), self.W))  # type: ignore[attr-defined]
         return locked(starts), locked(columns), locked(values.reshape(-1))
 
     def _block(self, rows: slice) -> np.ndarray:
-        return self.f.data.part(rows)._A[:, self.W]  # type: ignore[attr-defined]
+        return self.f.data.block(rows, self.W)  # type: ignore[attr-defined]
 
     @cached_property
     def _whole(self) -> bool:
@@ -234,8 +234,7 @@ class ArrayBlock(ColumnBlock):
         for start in range(0, self.f.n, size):
             clock.check()
             rows = slice(start, min(start + size, self.f.n))
-            block = data.part(rows)._A  # type: ignore[attr-defined]
-            block = block if self._whole else block[:, self.W]
+            block = data.array[rows] if self._whole else data.block(rows, self.W)  # type: ignore[attr-defined]
             block = (block if mean is None else block - mean) * root[rows, None]
             total += block.T @ block
         return total / self.f.n

@@ -49,7 +49,7 @@ class WholeProducts:
         data, n, total = self.part.f.data, self.part.f.n, np.zeros(len(self.part.W))
         for start in range(0, n, 1024):
             rows = slice(start, min(start + 1024, n))
-            total += self.h[rows] @ np.square(data.part(rows)._A[:, self.part.W])
+            total += self.h[rows] @ np.square(data.block(rows, self.part.W))
         return total / n
 
 

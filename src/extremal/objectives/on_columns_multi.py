@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from extremal.data.csr import CSR
 from extremal.losses.multi import Bends
 from extremal.objectives.column_blocks import WIDE
 from extremal.objectives.linear import LinearModel
@@ -102,12 +101,11 @@ class OutputSlice:
 
     def _blocks(self) -> Any:
         """Blocks of rows, and their entries in the features of W, dense."""
-        A, n = self.f.data._A, self.f.n  # type: ignore[attr-defined]
-        columns = A[:, self._features] if isinstance(self.f.data, CSR) else None
+        data, n = self.f.data, self.f.n
         size = max(1, ROW_BLOCK // max(len(self._features), len(self.W)))
         for start in range(0, n, size):
             rows = slice(start, min(start + size, n))
-            yield rows, A[rows][:, self._features] if columns is None else columns[rows].toarray()
+            yield rows, data.block(rows, self._features)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

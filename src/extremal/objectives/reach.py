@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from extremal.data.dense import Dense
 from extremal.losses.meaning import ends_at_zero, margin_size
 from extremal.losses.weighted import targets_of
 from extremal.objectives.linear import LinearModel
@@ -60,16 +59,5 @@ def _spread(f: LinearModel) -> float:
 
 def column_moments(data: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """The means of all columns and of their squares, in float64; of weighted rows."""
-    n, d = data.shape
-    w = np.full(n, 1.0 / n) if weights is None else weights.astype(np.float64) / n
-    if not isinstance(data, Dense):
-        starts, columns, values = data._entries
-        values, each = values.astype(np.float64), np.repeat(w, np.diff(starts))
-        return np.bincount(columns, values * each, d), np.bincount(columns, np.square(values) * each, d)
-    means, squares = np.zeros(d), np.zeros(d)
-    for start in range(0, n, 4096):
-        rows = slice(start, min(start + 4096, n))
-        block = data.part(rows)._A.astype(np.float64)
-        means += w[rows] @ block
-        squares += w[rows] @ np.square(block)
-    return means, squares
+    n = data.shape[0]
+    return data.moments(np.full(n, 1.0 / n) if weights is None else weights.astype(np.float64) / n)

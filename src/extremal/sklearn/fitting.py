@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
-from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.gradients.base import value_of
 from extremal.gradients.full import Full
@@ -116,11 +115,11 @@ def centred(f: LinearModel) -> tuple[LinearModel, np.ndarray | None]:
     """
     if f.separate or not isinstance(f.data, Dense):
         return f, None
-    some = f.data.part(slice(0, SEEN))._A.astype(np.float64)
+    some = f.data.array[:SEEN].astype(np.float64)
     offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(f.data.dtype)
     if not offset.any():
         return f, None
-    return f._with(Dense(f.data._A - offset), f.y), offset.astype(np.float64)
+    return f._with(Dense(f.data.array - offset), f.y), offset.astype(np.float64)
 
 
 def _growing(f: LinearModel, plan: Reading, options: Options, atol: float, start: Iterate | None) -> Fit:
@@ -240,20 +239,9 @@ def _joint(f: LinearModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
     unit = 1.0 + abs(level) + min(far, 10.0 * (1.0 + abs(level)))
     new = LinearModel.__new__(LinearModel)
     new.__dict__.update({k: v for k, v in f.__dict__.items() if not k.startswith("_") and k != "row_smoothness"})
-    new.data = with_column(f.data, unit)
+    rows: Any = f.data
+    new.data = rows.with_column(unit)
     return new, Product(C, Box(-1.0, 1.0, shape=(1,)))
-
-
-def with_column(data: Any, value: float) -> Any:
-    """A copy of the data with one column more, of one value."""
-    n, d = data.shape
-    if isinstance(data, Dense):
-        return Dense(np.column_stack([data._A, np.full(n, value, data.dtype)]))
-    from scipy import sparse
-
-    starts, columns, values = data._entries
-    rows = sparse.csr_array((values, columns, starts), shape=(n, d))
-    return CSR(sparse.hstack([rows, np.full((n, 1), value, data.dtype)], format="csr"))
 
 
 def _watch(options: Options) -> Record | None:

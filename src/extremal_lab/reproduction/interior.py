@@ -123,8 +123,14 @@ def matrix(data: Data, columns: Any = slice(None)) -> Any:
     if not isinstance(data, Dense | CSR):
         wanted = np.arange(data.shape[1])[columns].tolist()
         return np.column_stack([data.dot_vertex(Coordinate(j, 1.0, data.shape[1:])) for j in wanted]).astype(np.float64)
-    A: Any = data._A[:, columns].astype(np.float64, copy=False)
+    A: Any = data.array if isinstance(data, Dense) else _sparse(data)
+    A = A[:, columns].astype(np.float64, copy=False)
     return A.toarray() if isinstance(data, CSR) and A.nnz > DENSE * math.prod(A.shape) else A
+
+
+def _sparse(data: CSR) -> Any:
+    starts, indices, values = data.entries
+    return sp.csr_array((values, indices, starts), shape=data.shape)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Burst:
         d = model.data.shape[1]
         b, sparse = estimator.gradient.batch, isinstance(model.data, CSR)
         empty = np.zeros(0, np.int64)
-        entries = _entries(model.data) if sparse else (empty, empty, model.data._A)
+        entries = _entries(model.data) if sparse else (empty, empty, model.data.array)
         self._problem = *map(locked, (*entries, model.y)), *(compiled(model.loss) or ())
         bounds = (np.ascontiguousarray(np.atleast_1d(a).reshape(-1), np.float64) for a in (known.lower, known.upper))
         self._set = estimator.kind, ORACLE_CODES[known.kind], float(known.size), *map(locked, bounds)
@@ -82,7 +82,7 @@ class Burst:
         self._old, self._last = np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
         blocks = -(-d >> SHIFT) if known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE) else 0
         self._blocks, self._groups = np.empty(blocks), np.empty(-(-blocks >> SHIFT))
-        work = 2 * b * (model.data._A.nnz / f.n if sparse else d) + (0 if blocks else d)
+        work = 2 * b * (model.data.nnz / f.n if sparse else d) + (0 if blocks else d)
         self._longest = max(1, int(_WORK / work))  # iterations of a compiled call
 
     def run(self, k: int, point: Point, estimate: Any, reach: Reach) -> tuple[int, Point, Any]:
@@ -180,7 +180,7 @@ _NO_ROWS = np.zeros((0, 0), np.int64)
 
 def _entries(data: CSR) -> tuple[np.ndarray, ...]:
     """The arrays of CSR data; if all values are one, as in data of zeros and ones, that one stands for all and is read once."""
-    starts, indices, values = data._entries
+    starts, indices, values = data.entries
     same = len(values) > 0 and bool((values == values[0]).all())
     return starts, indices, np.broadcast_to(values[0], len(values)) if same else values
 
@@ -191,7 +191,7 @@ def _worth_it(data: CSR, b: int, two: bool) -> bool:
     With M and V its bounds are looser, and it pays later.
     """
     n, d = data.shape
-    return d >= (8192 if two else 512) and 3 * b * data._A.nnz < d * n
+    return d >= (8192 if two else 512) and 3 * b * data.nnz < d * n
 
 
 def _one_each(law: Any, count: int) -> np.ndarray:
