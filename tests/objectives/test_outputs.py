@@ -244,11 +244,12 @@ from extremal.losses import Multinomial
 A = sp.csr_array(np.vander(np.arange(1.0, 5.0), 4))
 f = ex.LinearModel({loss})
 f.ready()
-known = [list(getattr(rows, name).signatures) for name in ("rows_dot", "rows_tdot", "column", "dot_matrix", "tdot_matrix")]
+names = ("rows_dot", "rows_tdot", "column", "dot_matrix", "tdot_matrix")
+known = [list(getattr(rows, name).signatures) for name in names]
 line = ex.FrankWolfe(step=ex.steps.LineSearch())
 for method in (line, ex.SarahFW(batch=2, replace=True), ex.SagaSarahFW(batch=2), ex.LuFreundSFW(batch=2), ex.SVRF()):
     ex.minimize(f, ex.L1Ball(3.0), method=method, max_iter=20)
-assert known == [list(getattr(rows, name).signatures) for name in ("rows_dot", "rows_tdot", "column", "dot_matrix", "tdot_matrix")]
+assert known == [list(getattr(rows, name).signatures) for name in names]
 """
     run(code, NUMBA_DISABLE_JIT="0")
 

@@ -245,9 +245,9 @@ def brief_array(value: Any) -> str:
 
 def _is_default(C: ConvexSet, f: dataclasses.Field[object]) -> bool:
     value, default = getattr(C, f.name), f.default
-    if not f.init or default is dataclasses.MISSING or value is default:
-        return not f.init or value is default
-    return np.array_equal(value, default) if isinstance(value, np.ndarray) else (value == default) is True  # pyright: ignore
+    if isinstance(value, np.ndarray) and default is not dataclasses.MISSING:
+        return not f.init or np.array_equal(value, np.asarray(default))
+    return not f.init or value is default or (value == default) is True
 
 
 def _hashable(value: Any) -> object:
