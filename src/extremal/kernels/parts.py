@@ -43,7 +43,7 @@ def each(work: Callable[[int, int], T], bounds: Sequence[int], alone: bool = Fal
 def sums_of_parts(
     work: Callable[[int, int], tuple[float, np.ndarray]], bounds: Sequence[int], alone: bool = False
 ) -> tuple[float, np.ndarray]:
-    """The sums of what ``each`` answers, a number and an array; the arrays are added to the first of them."""
+    """The sums of what ``work`` answers for each part, a number and an array; the arrays are added to the first of them."""
     if len(bounds) == 2:
         return work(*bounds)
     answers = each(work, bounds, alone)

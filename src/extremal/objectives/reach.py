@@ -40,7 +40,9 @@ def told_apart(f: LinearModel, value: float, atol: float) -> bool:
 
 def sizes(f: LinearModel) -> np.ndarray:
     """How large coefficients are likely to be: the spread of the targets, as margins have it, over that of each feature."""
-    means, squares = column_moments(f.data, f.weights)
+    data: Any = f.data  # rows in memory
+    w = np.ones(f.n) if f.weights is None else f.weights.astype(np.float64)
+    means, squares = data.moments(w / f.n)
     spread = np.sqrt(np.maximum(squares - np.square(means), 1e-12 * squares) if not f.separate else squares)
     each = _spread(f) / np.where(spread > 0, spread, 1.0)
     return each if len(f.shape) == 1 else np.broadcast_to(each[:, None], f.shape).copy()
@@ -55,9 +57,3 @@ def _spread(f: LinearModel) -> float:
     whole = float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max()))
     y = y if f.separate else y - np.average(y, axis=0, weights=w)
     return max(float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max())), CONSTANT * whole) or 1.0
-
-
-def column_moments(data: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The means of all columns and of their squares, in float64; of weighted rows."""
-    n = data.shape[0]
-    return data.moments(np.full(n, 1.0 / n) if weights is None else weights.astype(np.float64) / n)
