@@ -27,8 +27,8 @@ ORDER = [  # each room may import those before it only
     "gradients", "steps", "moves", "methods", "run", "files", "sklearn", "cli",
 ]  # fmt: skip
 SAME = {  # one meaning, and a number or a formula twice, since compiled code has its own
-    "EARLY", "EPS", "FAR", "FLAT", "GAP_ROUNDING", "INNER", "NEAR", "NOTHING", "OUTWARD", "RIDGE", "ROUNDS", "SUFFICIENT", "T",
-    "TAIL", "TRIES", "UNSEEN", "expit",
+    "EARLY", "EPS", "FAR", "GAP_ROUNDING", "INNER", "NEAR", "OUTWARD", "ROUNDS", "SUFFICIENT", "T",
+    "TAIL", "UNSEEN", "expit",
 }  # fmt: skip
 TOP = {name: getattr(ex, name) for name in ex.__all__}
 ROOMS = [room for room in TOP.values() if inspect.ismodule(room) and hasattr(room, "__all__")]

@@ -6,21 +6,15 @@ import cases
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import minimize as scipy_minimize
 
 import extremal as ex
-from extremal.kernels import master
-from extremal.kernels import weights as compiled_weights
 from extremal.kernels.elementary import exp_negative, log1p_unit
 from extremal.kernels.terms import line, terms
 from extremal.losses.margin import compiled
-from extremal.moves.newton import model, search, spikes
 from extremal.moves.newton.search import armijo
 from extremal.moves.newton.spikes import coordinates, least_products
 from extremal.objectives import hessians
 from extremal.objectives.on_columns import has_slices, sliced
-from extremal.quadratic import simplex
-from extremal.quadratic.simplex import Quadratic, bfgs
 from extremal.sets.base import Spikes
 
 LOSSES = (ex.Logistic(), ex.NonlinearLeastSquares(), ex.Squared(), ex.Huber(0.7))
@@ -72,87 +66,6 @@ def test_second_derivatives_are_those_of_the_first(loss):
         numeric = (loss.deriv(z + step, y) - loss.deriv(z - step, y)) / (2 * step)
         away = np.abs(np.abs(z - y) - getattr(loss, "delta", np.inf)) > 1e-3  # from where it jumps
         np.testing.assert_allclose(loss.second(z, y)[away], numeric[away], atol=1e-8)
-
-
-# quadratic programs over weights
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 10, 40])
-@pytest.mark.parametrize("rank", [1, 3, 100])
-@pytest.mark.parametrize("seed", range(4))
-def test_weights_are_the_best(k, rank, seed):
-    """Against the optimality conditions; singular matrices too."""
-    rng = np.random.default_rng(seed)
-    B = rng.standard_normal((rank, k))
-    q = Quadratic(B.T @ B, rng.standard_normal(k), np.zeros(k), np.arange(k), np.ones(k))
-    w = q.minimise(np.full(k, 1 / k), 1e-9)
-    assert w.min() >= 0
-    assert abs(w.sum() - 1) < 1e-14
-    look = q.look(w)
-    assert look.slopes[w > 0].max() - look.slopes.min() < 1e-7
-
-
-def test_weights_of_an_l1_ball_against_scipy():
-    rng = np.random.default_rng(1)
-    B = rng.standard_normal((6, 5))
-    H, b, R = B.T @ B, rng.standard_normal(5) * 4, 0.8
-    place, scale = np.concatenate([np.arange(5), np.arange(5), [0]]), np.concatenate([np.full(5, R), np.full(5, -R), [0.0]])
-    q = Quadratic(H, b, np.zeros(5), place, scale)
-    w0 = np.zeros(11)
-    w0[-1] = 1
-    w = q.minimise(w0, 1e-12)
-    best = scipy_minimize(
-        lambda v: q.look(v).value,
-        np.full(11, 1 / 11),
-        bounds=[(0, 1)] * 11,
-        constraints={"type": "eq", "fun": lambda v: v.sum() - 1},
-    )
-    assert q.look(w).value <= best.fun + 1e-9
-    assert np.abs(q.point(w)).sum() <= R * (1 + 1e-14)
-
-
-class _Products:
-    """A matrix known by its products."""
-
-    def __init__(self, H):
-        self.H = H
-
-    def __matmul__(self, u):
-        return self.H @ u
-
-    def diagonal(self):
-        return self.H.diagonal()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_conjugate_gradients_and_factors_agree(seed):
-    rng = np.random.default_rng(seed)
-    B = rng.standard_normal((60, 30))
-    H, b = B.T @ B, 20 * rng.standard_normal(30)
-    w0 = np.full(30, 1 / 30)
-    one, two = (Quadratic(M, b, np.zeros(30), np.arange(30), np.ones(30)) for M in (H, _Products(H)))
-    np.testing.assert_allclose(one.minimise(w0, 1e-10), two.minimise(w0, 1e-10, rounds=500), atol=1e-6)
-
-
-def test_rounds_never_increase_the_function():
-    rng = np.random.default_rng(3)
-    B = rng.standard_normal((5, 20))
-    q = Quadratic(B.T @ B, rng.standard_normal(20), np.zeros(20), np.arange(20), np.ones(20))
-    w, values = np.full(20, 1 / 20), []
-    for _ in range(15):
-        values.append(q.look(w).value)
-        w = q.minimise(w, 0.0, rounds=1)
-    assert all(b <= a + 1e-14 * abs(a) for a, b in itertools.pairwise(values))
-
-
-def test_the_compiled_forms_have_the_same_constants():
-    for name in ("RIDGE", "FLAT", "TRIES", "NOTHING", "ROUNDS"):
-        assert getattr(compiled_weights, name) == getattr(simplex, name)
-    for name in ("INNER", "EARLY"):
-        assert getattr(master, name) == getattr(spikes, name)
-    for name in ("TAIL", "OUTWARD"):
-        assert getattr(master, name) == getattr(model, name)
-    assert (search.SUFFICIENT, search.UNSEEN[1]) == (master.SUFFICIENT, master.UNSEEN)
 
 
 # slices
@@ -224,19 +137,6 @@ def test_a_sample_is_the_mean_of_its_rows():
 
 
 # parts of the moves
-
-
-def test_bfgs_maps_the_step_to_the_change_of_the_gradient():
-    rng = np.random.default_rng(0)
-    B = rng.standard_normal((8, 5))
-    H, s = B.T @ B, rng.standard_normal(5)
-    y = H @ s + 0.1 * rng.standard_normal(5)
-    new = bfgs(H, s, y)
-    np.testing.assert_allclose(new @ s, y, atol=1e-12)
-    np.testing.assert_allclose(new, new.T, atol=1e-12)
-    assert np.linalg.eigvalsh(new).min() > 0
-    assert bfgs(H, s, -y) is H  # no curvature along s
-    assert bfgs(H, 0 * s, y) is H
 
 
 def test_coordinates_are_those_in_use_and_the_best_others():

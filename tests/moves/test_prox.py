@@ -8,9 +8,8 @@ from cases import DIM
 from sliding_problems import VECTOR_SETS, rng
 
 import extremal as ex
-from extremal.kernels import pairwise
 from extremal.moves.sliding.prox import Solver
-from extremal.quadratic.atoms import Hull
+from extremal.quadratic.atoms import Hull, settle_atoms
 
 
 class Asked:
@@ -68,23 +67,16 @@ def test_the_limit_on_questions_holds_and_the_point_is_feasible():
     assert C.contains(u, 1e-12)
 
 
-def test_the_kernel_is_its_python_text():
-    """Compiled and plain agree, and q falls by what the slopes say."""
+def test_weights_of_atoms_are_settled():
+    """q falls by what the slopes say, and nothing is left to be won."""
     V = rng(1).standard_normal((12, 5))
     g, centre, beta = rng(2).standard_normal(5), rng(3).dirichlet(np.ones(12)), 3.0
-    gram, first = V @ V.T, V @ g
-    plain = getattr(pairwise.settle_pairs, "py_func", pairwise.settle_pairs)
-    found = []
-    for kernel in (pairwise.settle_pairs, plain):
-        w, slopes = centre.copy(), first.copy()
-        steps = kernel(gram, centre, first, beta, 0.0, 1e-10, 100_000, w, slopes)
-        assert 0 < steps < 100_000
-        np.testing.assert_allclose(slopes, first + beta * gram @ (w - centre), atol=1e-9)
-        assert slopes[w > 0].max() - slopes.min() <= 1e-10
-        assert w.min() >= 0
-        assert w.sum() == pytest.approx(1, abs=1e-12)
-        found.append(w)
-    np.testing.assert_allclose(V.T @ found[0], V.T @ found[1], atol=1e-8)
+    hull = Hull.of(ex.points.ActiveSet([ex.points.DenseVertex(v) for v in V], centre))
+    w, slopes = settle_atoms(hull, V @ g, beta, 1e-10, hull.atoms.weights)
+    np.testing.assert_allclose(slopes, V @ g + beta * V @ V.T @ (w - centre), atol=1e-9)
+    assert slopes[w > 0].max() - slopes.min() <= 1e-9
+    assert w.min() >= 0
+    assert w.sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_sparse_starting_points_are_kept_sparse():

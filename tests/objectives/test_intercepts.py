@@ -8,7 +8,6 @@ import scipy.optimize as so
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.quadratic.box import BoxQuadratic
 
 N, DIM = 240, 6
 RNG = np.random.default_rng(5)
@@ -159,28 +158,6 @@ def test_a_path_with_an_intercept():
 
 
 # bounds
-
-
-@pytest.mark.parametrize("d", [1, 3, 12, 40])
-@pytest.mark.parametrize("seed", range(4))
-def test_quadratic_between_bounds_equals_bounded_least_squares(d, seed):
-    rng = np.random.default_rng(seed)
-    M, target = rng.standard_normal((d + 5, d)), rng.standard_normal(d + 5)
-    lower, upper = -rng.random(d), rng.random(d)
-    x = rng.uniform(lower, upper)
-    q = BoxQuadratic(M.T @ M, M.T @ (M @ x - target), x, lower, upper)
-    wanted = so.lsq_linear(M, target, (lower, upper), tol=1e-14, method="bvls").x
-    np.testing.assert_allclose(q.minimise(1e-13), wanted, atol=1e-8)
-
-
-def test_bounds_may_fix_coordinates_and_be_hit_at_once():
-    q = BoxQuadratic(np.eye(3), np.array([-5.0, 5.0, 1.0]), np.zeros(3), np.array([0.0, -1.0, 0.0]), np.array([2.0, 1.0, 0.0]))
-    np.testing.assert_array_equal(q.minimise(0.0), [2.0, -1.0, 0.0])
-
-
-def test_a_flat_quadratic_goes_to_the_bounds():
-    q = BoxQuadratic(np.zeros((2, 2)), np.array([-1.0, 1.0]), np.zeros(2), np.full(2, -3.0), np.full(2, 4.0))
-    np.testing.assert_array_equal(q.minimise(0.0), [4.0, -3.0])
 
 
 @pytest.mark.parametrize("kind", KINDS)

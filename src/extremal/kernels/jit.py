@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import logging
 from collections.abc import Callable
 from contextlib import suppress
@@ -56,6 +57,26 @@ def summing(function: Kernel) -> Kernel:
 def vectors(function: Kernel) -> Kernel:
     """The same for loops over whole arrays: a division by zero gives an infinity, and is not looked for entry by entry."""
     return jit(function, error_model="numpy")
+
+
+def shared(function: Kernel) -> Kernel:
+    """A function that is compiled where compiled code calls it, and stays plain Python where Python does."""
+    return numba.extending.register_jitable(error_model="numpy")(function)
+
+
+def only_compiled(function: Kernel) -> Kernel:
+    """The same for kernels that make no arrays, and that only compiled code calls."""
+    return numba.extending.register_jitable(error_model="numpy", _nrt=False)(function)
+
+
+def compiled_as(function: Kernel, other: Kernel) -> None:
+    """Have compiled code call another function, of the same arguments, where it names this one."""
+
+    def choose(*args: Any) -> Kernel:
+        return other
+
+    choose.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]
+    numba.extending.overload(function, jit_options={"error_model": "numpy"})(choose)
 
 
 def _stamped(kernel: Kernel) -> Kernel:

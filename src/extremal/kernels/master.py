@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from extremal.kernels.active_set import QuadraticProblem, descended
+from extremal.kernels.factors import new_factor
 from extremal.kernels.jit import vectors
 from extremal.kernels.newton import gram
 from extremal.kernels.rows import dot_range, tdot_range
 from extremal.kernels.terms import line, terms
-from extremal.kernels.weights import ROUNDS, cholesky, weights
 
 SUFFICIENT, UNSEEN, INNER, EARLY, TAIL, OUTWARD = 1e-4, 1e-10, 0.01, 10, 1.5, 0.5  # as in extremal.moves.newton
+ROUNDS = 50  # as in extremal.quadratic.solver
 
 
 @vectors
@@ -25,6 +27,7 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
     """
     n, k = y.size, x.size
     c, h, dz = np.empty(n), np.empty(n), np.empty(n)
+    nothing, most_of_all, no_root = np.zeros(w.size), np.full(w.size, np.inf), np.empty((0, 0))
     steps, grads, values = 0, 0, 0
     while True:
         value = terms(loss, parameter, z, y, True, c, h) / n
@@ -51,7 +54,8 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
                 for j in range(k):
                     for t in range(k):
                         H[j, t] -= 0.9 * g[j] * g[t] * n / tail
-        new = weights(H, g, x, place, scale, w, INNER * gap, ROUNDS if gap < value else EARLY)
+        model = QuadraticProblem(H, no_root, g, x, place, scale, nothing, most_of_all, True)
+        new, _ = descended(model, new_factor(w.size, 0), w, INNER * gap, ROUNDS if gap < value else EARLY)
         d = -x
         for a in range(w.size):
             d[place[a]] += new[a] * scale[a]
@@ -108,15 +112,29 @@ def master_hessian(indptr, indices, data, h, k, convex):
     """(1/n) A' diag h A, or with |h| if that is not positive definite."""
     n, H = h.size, np.zeros((k, k))
     gram(indptr, indices, data, h, 0, n, H)
-    if not convex:
-        L = H.copy()
-        if not cholesky(L, k):
-            for i in range(n):
-                h[i] = abs(h[i])
-            H[:] = 0.0
-            gram(indptr, indices, data, h, 0, n, H)
+    if not convex and not definite(H, k):
+        for i in range(n):
+            h[i] = abs(h[i])
+        H[:] = 0.0
+        gram(indptr, indices, data, h, 0, n, H)
     for j in range(k):
         for t in range(j + 1):
             H[j, t] /= n
             H[t, j] = H[j, t]
     return H
+
+
+@vectors
+def definite(H, k):
+    """Whether the leading part of H is positive definite, by its pivots; of its lower triangle."""
+    L = H.copy()
+    for j in range(k):
+        for t in range(j + 1):
+            for s in range(t):
+                L[j, t] -= L[j, s] * L[t, s]
+            if t < j:
+                L[j, t] /= L[t, t]
+        if not L[j, j] > 0.0:
+            return False
+        L[j, j] = np.sqrt(L[j, j])
+    return True

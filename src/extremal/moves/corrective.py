@@ -18,7 +18,7 @@ from extremal.moves.newton.search import SUFFICIENT
 from extremal.objectives.base import Objective
 from extremal.objectives.on_atoms import Restriction, restrict
 from extremal.points.active import rebuilt
-from extremal.quadratic.simplex import Quadratic
+from extremal.quadratic.solver import Quadratic
 from extremal.sets.simplices.bounds import shrunk
 from extremal.steps.base import Step
 
@@ -100,8 +100,7 @@ def newton(h: Restriction, w: np.ndarray, tol: float) -> np.ndarray:
         H = h.hessian(w)
         if H is None:
             break
-        q = Quadratic(H, slopes, w, np.arange(len(w)), np.ones(len(w)))
-        d = q.minimise(w, 0.1 * tol) - w
+        d = Quadratic.over_weights(H, slopes, w).minimise(w, 0.1 * tol) - w
         value = h.value(w) if math.isnan(value) else value
         new, then = _search(h, w, d, float(slopes @ d), value)
         if new is None or not then < value:

@@ -17,7 +17,7 @@ from extremal.losses.weighted import unweighted
 from extremal.objectives.hessians import HessianProducts, Less, WholeProducts, plus
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.slices import Slice, sliced
-from extremal.quadratic.simplex import is_definite
+from extremal.quadratic.updates import is_definite
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
 

@@ -11,7 +11,7 @@ import numpy as np
 from extremal.losses.multi import Bends
 from extremal.objectives.column_blocks import WIDE
 from extremal.objectives.linear import LinearModel
-from extremal.quadratic.simplex import is_definite
+from extremal.quadratic.updates import is_definite
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
 

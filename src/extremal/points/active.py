@@ -125,7 +125,7 @@ class ActiveSet:
 
     def with_weights(self, weights: np.ndarray) -> ActiveSet:
         """The same atoms with other weights, divided by their sum; those of weight zero are dropped."""
-        return self._make(self._stack, _normal(weights), self._places)._without(weights > 0)
+        return self._make(self._stack, _normal(weights), self._places).only(weights > 0)
 
     def with_atom(self, v: Vertex) -> ActiveSet:
         """The same point, with one atom more, of weight zero."""
@@ -133,7 +133,7 @@ class ActiveSet:
 
     def dropping(self, nothing: float) -> ActiveSet:
         """Without the atoms whose weight is at most ``nothing``."""
-        return self._without(self.weights > nothing)
+        return self.only(self.weights > nothing)
 
     def _shift(self, scale: float, changes: tuple[tuple[float, Vertex], ...]) -> ActiveSet:
         new = self
@@ -147,7 +147,8 @@ class ActiveSet:
     def _added(self, v: Vertex) -> ActiveSet:
         return self._make(self._stack.add(v), np.append(self.weights, 0.0), self._places | {v.key: len(self)})
 
-    def _without(self, kept: np.ndarray) -> ActiveSet:
+    def only(self, kept: np.ndarray) -> ActiveSet:
+        """Some of the atoms, by a mask, with their weights divided by their sum."""
         if kept.all():
             return self
         return self._make(self._stack.keep(np.flatnonzero(kept)), _normal(self.weights[kept]))

@@ -14,12 +14,10 @@ from extremal.points.iterates import freeze
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.plain import Coordinate, SparseVertex
 from extremal.points.vertex import Vertex
+from extremal.quadratic.solver import Quadratic
 
 WEIGHT_NOISE = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and its atom is dropped
-PAIRWISE_STEPS = 100  # pairwise steps between two questions to the oracle, at least
-PER_ATOM = 20  # and so many more for each atom
-PAIRWISE_ATTEMPTS = 4  # at that many pairwise steps
-ATOM_RIDGE = 1e-14  # added to the diagonal, relative to the trace, where atoms may depend on each other
+SETTLE_ROUNDS = 100  # of the quadratic problem between two questions to the oracle, at most
 
 
 @dataclass(frozen=True)
@@ -68,47 +66,14 @@ class Hull:
         return Hull(self.atoms.with_weights(weights / weights.sum()), gram)
 
 
-def settle_atoms(
-    hull: Hull, first: np.ndarray, beta: float, share: float, floor: float, weights: np.ndarray, slopes: np.ndarray
-) -> bool:
-    """Weights that nearly minimise <first, w> + beta/2 |V(w - centre)|^2, in place, from where they are.
+def settle_atoms(hull: Hull, first: np.ndarray, beta: float, tol: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights that minimise <first, w> + beta/2 |V(w - centre)|^2, from where they are, and the slopes there.
 
-    ``first`` holds <g, v_i>, ``slopes`` the slopes at ``weights``, and the centre is the hull's point. Pairwise steps, and, if
-    these zigzag, steps to the minimum over the affine hull of the atoms in use. Says whether no move of weight between two
-    atoms promises more than max(share beta |V(w - centre)|^2, floor).
-
-    References
-    ----------
-    Wolfe (1976), Finding the nearest point in a polytope.
+    ``first`` holds <g, v_i>, and the centre is the hull's point. No move of weight between two atoms promises more than ``tol``.
     """
-    from extremal.kernels import pairwise  # numba: imported when first used
-
-    limit = PAIRWISE_STEPS + PER_ATOM * len(weights)
-    for attempt in range(PAIRWISE_ATTEMPTS):
-        if attempt:
-            _to_affine_minimum(hull, first, beta, weights, slopes)
-        steps = pairwise.settle_pairs(hull.gram, hull.atoms.weights, first, beta, share, floor, limit, weights, slopes)
-        if steps < limit:
-            return True
-    return False
-
-
-def _to_affine_minimum(hull: Hull, first: np.ndarray, beta: float, weights: np.ndarray, slopes: np.ndarray) -> None:
-    """To the minimum over the affine hull of the atoms in use, or to where the first weights vanish and on from there; O(k^3)."""
-    for _ in range(len(weights)):
-        used = np.flatnonzero(weights > 0)
-        M = beta * hull.gram[np.ix_(used, used)]
-        M.flat[:: len(used) + 1] += max(ATOM_RIDGE * float(M.trace()), 1e-300)
-        solved = np.linalg.solve(M, np.stack([slopes[used], np.ones(len(used))], axis=1))
-        change = solved[:, 1] * float(solved[:, 0].sum() / solved[:, 1].sum()) - solved[:, 0]
-        down = change < 0
-        stop = float(np.min(weights[used[down]] / -change[down], initial=1.0))
-        new = weights[used] + stop * change
-        new[new <= WEIGHT_NOISE] = 0.0
-        weights[used] = new / new.sum()
-        slopes[:] = first + beta * (hull.gram @ (weights - hull.atoms.weights))
-        if stop == 1:
-            return
+    q = Quadratic.over_weights(beta * hull.gram, first, hull.atoms.weights)
+    weights = q.minimise(weights, tol, SETTLE_ROUNDS)
+    return weights, first + q.H @ (weights - hull.atoms.weights)
 
 
 @singledispatch

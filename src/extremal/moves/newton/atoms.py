@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,16 +18,16 @@ from extremal.objectives.on_columns import sliced
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import farthest, freeze, toward
 from extremal.points.plain import DenseVertex
-from extremal.quadratic.simplex import Quadratic, newton_step, root_step
+from extremal.quadratic.solver import GrowingQuadratic
+from extremal.quadratic.updates import least_point, root_of
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
 from extremal.support.clock import late
 
 LEAST_SHARE = 1e-4  # share of the gap to which a quadratic problem is solved where the gap is far larger than f
 ENOUGH = 20  # linear minimisations, and two for each coordinate, that one quadratic problem is worth; or one, if it is learnt
-ORACLE_TURNS, THOROUGH = 15, 100  # rounds of a quadratic problem between two questions to the oracle; where these lead nowhere
+ATOM_ROUNDS = 100  # of a quadratic problem between two questions to the oracle
 LEARNT_SHARE = 5  # times the tolerance for quadratic problems that are learnt
-IDLE_ATOMS = 20  # atoms without a weight that stay in a quadratic problem, unless the oracle comes back to one of the others
 KEPT_ATOMS = 100  # atoms, and three for each coordinate, that are kept
 
 
@@ -98,16 +97,16 @@ class AtomNewton(AtomMove):
 
         known, begin = point.atoms, np.zeros(0)  # one model begins where the last one ended
 
-        def solve(H: Any, turns: int = ORACLE_TURNS) -> tuple[np.ndarray, Any, float]:
+        def solve(H: Any) -> tuple[np.ndarray, Any, float]:
             nonlocal known, begin
-            atoms = self._inner(H, at, C, known, shape) if H is memory.H else known
-            atoms, shares, d = self._minimise(H, at, C, atoms, shape, turns, begin)
-            known, begin = atoms, shares
+            B = H.B if isinstance(H, Root) else root_of(H)
+            atoms = self._inner(B, at, C, known, shape) if H is memory.H else known
+            atoms, shares, d = self._minimise(B, at, C, atoms, shape, begin)
+            useful = (shares > 0) | (atoms.weights > 0)
+            known, begin = atoms.only(useful), shares[useful]
             return d, (atoms, shares, d), 1.0 / shares.sum() if shares.any() else 1.0
 
         found = at.descend(memory, memory.H, solve)
-        if found.t == 0:  # perhaps the quadratic problem was left too early
-            found = at.descend(memory, memory.H, partial(solve, turns=THOROUGH))
         if found.t > 0:
             atoms, shares, d = found.kept
             shares = found.t * shares
@@ -129,14 +128,13 @@ class AtomNewton(AtomMove):
             return old.again(at)
         return Memory.new(sliced(at.f, np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old, rooted=True)
 
-    def _inner(self, H: np.ndarray, at: NewtonState, C: Any, atoms: ActiveSet, shape: tuple[int, ...]) -> ActiveSet:
+    def _inner(self, B: np.ndarray, at: NewtonState, C: Any, atoms: ActiveSet, shape: tuple[int, ...]) -> ActiveSet:
         """With one atom more: the farthest point of the set on the way to where the model is least without the set.
 
         Where the solution is not at the boundary, vertices alone would take as many as there are dimensions, and one more. Sets
         that know their points by their oracle only have none.
         """
-        nothing = np.zeros_like(at.g)
-        d = root_step(H.B.T, -at.g, nothing) if isinstance(H, Root) else newton_step(H.copy(), -at.g, nothing)
+        d = least_point(B, at.g)
         t = farthest(lambda t: C.holds((at.x + t * d).reshape(shape)), 2.0**-11) if np.isfinite(d).all() else 0.0
         return atoms if t == 0 else atoms.with_atom(DenseVertex(freeze((at.x + t * d).reshape(shape))))
 
@@ -145,14 +143,7 @@ class AtomNewton(AtomMove):
         return LEARNT_SHARE * self.tol * at.gap if at.learns else self.tol * min(at.gap, max(abs(at.value), LEAST_SHARE * at.gap))
 
     def _minimise(
-        self,
-        H: np.ndarray,
-        at: NewtonState,
-        C: MoveOracle,
-        atoms: ActiveSet,
-        shape: tuple[int, ...],
-        turns: int,
-        begin: np.ndarray,
+        self, B: np.ndarray, at: NewtonState, C: MoveOracle, atoms: ActiveSet, shape: tuple[int, ...], begin: np.ndarray
     ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
         """The atoms, with those that came in; their shares of the step d = sum_a share_a (v_a - x), u = x + d; and d.
 
@@ -160,32 +151,17 @@ class AtomNewton(AtomMove):
         that small steps keep their digits, however large the set is.
         """
         D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
-        w, d, enough, used = np.zeros(len(D)), np.zeros_like(at.x), self._enough(at), np.ones(len(D), dtype=bool)
+        q, w, d, enough = GrowingQuadratic(D @ B.T, D @ at.g), np.zeros(len(D)), np.zeros_like(at.x), self._enough(at)
         w[1 : 1 + len(begin)] = begin
-        w[0], idle = max(0.0, 1.0 - float(begin.sum())), IDLE_ATOMS
+        w[0] = max(0.0, 1.0 - float(begin.sum()))
         for _ in range(min(self.limit, ENOUGH + (1 if at.learns else 2) * at.x.size)):
-            E = D[used]
-            first, places, ones = np.eye(1, len(E))[0], np.arange(len(E)), np.ones(len(E))
-            BE = E @ H.B.T if isinstance(H, Root) else None
-            M = E @ H @ E.T if BE is None else np.empty((0, 0))
-            q = Quadratic(M, E @ at.g, first, places, ones, root=BE)
-            w[used] = q.minimise(w[used], 0.1 * enough, turns)
-            d = w[used] @ E
-            slope = (at.g + H @ d).reshape(shape)
+            w = q.minimise(w, 0.1 * enough, ATOM_ROUNDS)
+            d = w @ D
+            slope = (at.g + (B @ d) @ B).reshape(shape)
             s = C.lmo(slope)
-            row, known = s.to_array().reshape(-1) - at.x, atoms.find(s)
-            if float(np.vdot(slope, d - row)) <= enough or late():  # what s promises
+            row = s.to_array().reshape(-1) - at.x
+            if float(np.vdot(slope, d - row)) <= enough or atoms.find(s) is not None or late():  # what s promises
                 break
-            if known is not None and used[known + 1]:  # the weights are not the best ones yet
-                if turns >= THOROUGH:
-                    break
-                turns = THOROUGH
-                continue
-            if known is not None:  # it was of no use for a while: nothing is left out any more
-                used[:], idle = True, len(D) + self.limit
-                continue
-            if np.count_nonzero(used) > np.count_nonzero(w) + idle:
-                used = w > 0
-                used[0] = True
-            D, w, used, atoms = np.vstack([D, row]), np.append(w, 0.0), np.append(used, True), atoms.with_atom(s)
+            q.add(B @ row, float(at.g @ row))
+            D, w, atoms = np.vstack([D, row]), np.append(w, 0.0), atoms.with_atom(s)
         return atoms, w[1:], d

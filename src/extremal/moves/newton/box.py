@@ -14,10 +14,11 @@ from extremal.moves.newton.model import Memory, NewtonState
 from extremal.moves.newton.spikes import FAR_LONGEST, INNER, check_dense
 from extremal.objectives.base import Objective
 from extremal.objectives.on_columns import sliced
-from extremal.quadratic.box import BoxQuadratic
+from extremal.quadratic.solver import Quadratic
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.base import Step
 
+BOX_ROUNDS = 100  # of a quadratic problem, at most
 TOWARD_BOUNDS = 0.999  # share of the way to the bounds that a step longer than Newton's may go
 
 
@@ -75,13 +76,13 @@ class BoxNewton(FlatMove):
         memory, x = self._model(at, point.memory, lower, upper), at.x.copy()
         if memory is not None:
             W = memory.part.W
-            q = BoxQuadratic(at.tailed(memory.H, W), at.g[W], x[W], lower[W], upper[W])
+            q = Quadratic.in_box(at.tailed(memory.H, W), at.g[W], x[W], lower[W], upper[W])
             if not isinstance(q.H, np.ndarray) and at.far:
                 q = replace(q, longest=FAR_LONGEST)
             inner = INNER * (1 if isinstance(q.H, np.ndarray) else 10) * at.gap
 
             def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
-                d = replace(q, H=H).minimise(inner) - x[W]
+                d = replace(q, H=H).minimise(x[W], inner, BOX_ROUNDS) - x[W]
                 return d, d, room_in_box(x[W], d, lower[W], upper[W])
 
             found = at.descend(memory, q.H, solve)

@@ -15,7 +15,7 @@ from extremal.objectives.on_columns import Slice
 from extremal.objectives.secants import Secants
 from extremal.points.iterates import freeze, toward
 from extremal.points.vertex import Vertex
-from extremal.quadratic.simplex import bfgs, learn
+from extremal.quadratic.updates import bfgs, learn
 from extremal.sets.base import Spikes
 
 AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this share of what it was

@@ -15,7 +15,7 @@ from extremal.moves.newton.model import Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.column_blocks import COMPILED_COLUMNS, SHORT_ROWS
 from extremal.objectives.on_columns import sliced
-from extremal.quadratic.simplex import ROUNDS, Quadratic
+from extremal.quadratic.solver import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
 from extremal.steps.base import Step
 
@@ -108,8 +108,7 @@ class SpikeNewton(FlatMove):
             q = replace(q, longest=FAR_LONGEST if at.far else q.longest)
 
         def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
-            root = H.B.T if isinstance(H, Root) else None
-            new = replace(q, H=H, root=root).minimise(w, inner * at.gap, rounds)
+            new = replace(q, H=H, root=H.B.T if isinstance(H, Root) else None).minimise(w, inner * at.gap, rounds)
             return q.point(new) - x[W], new, room_of_weights(w, new)
 
         found = at.descend(memory, q.H, solve)
@@ -186,7 +185,7 @@ def over_weights(memory: Memory, g: np.ndarray, x: np.ndarray, spikes: Spikes, W
         scales.append(np.zeros(1))
         weights.append(np.array([max(0.0, 1.0 - sum(float(w.sum()) for w in weights))]))
     w = np.concatenate(weights)
-    return Quadratic(memory.H, g, x, np.concatenate(places), np.concatenate(scales)), w / w.sum()
+    return Quadratic.over_weights(memory.H, g, x, np.concatenate(places), np.concatenate(scales)), w / w.sum()
 
 
 def between(w: np.ndarray, new: np.ndarray, t: float) -> np.ndarray:

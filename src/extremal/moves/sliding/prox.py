@@ -31,8 +31,8 @@ class Solver:
         u = argmin over the set of q(u) = <g, u> + beta/2 |u - centre|^2,   to
         max over s in the set of <grad q(u), u - s> <= accuracy beta |u - centre|^2
 
-    By atoms: from the centre's own atoms, pairwise steps between those that are known, which are exact on the quadratic and
-    need their inner products only, then the oracle: it either finds the gap small enough, or answers with one atom more.
+    By atoms: the best weights of those that are known, which need their inner products only, from the weights of the centre;
+    then the oracle: it either finds the gap small enough, or answers with one atom more.
     So a step costs one LMO, and one for each atom that is new. By projection: u = project(centre - g / beta).
 
     References
@@ -57,9 +57,8 @@ class Solver:
     def _by_atoms(self, C: MoveOracle, g: np.ndarray, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull]:
         hull, asked = (first_hull(C, g, centre), 1) if hull is None else (hull, 0)
         first = hull.atoms.dots(g).astype(np.float64)
-        weights, slopes = hull.atoms.weights.copy(), first.copy()
         floor = PRODUCT_ROUNDING * float(np.finfo(centre.dtype).eps) * float(np.abs(first).max())
-        settle_atoms(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
+        weights, slopes = settle_atoms(hull, first, beta, floor, hull.atoms.weights)
         while asked < self.limit:
             change = weights - hull.atoms.weights
             slope = g + beta * displacement(centre, hull.atoms, change) if change.any() else g
@@ -69,9 +68,8 @@ class Solver:
                 break
             if hull.atoms.find(s) is not None:
                 break  # the weights are as good as they get: what is left is rounding
-            hull = hull.with_atom(s)
-            first, slopes, weights = np.append(first, s.dot(g)), np.append(slopes, there), np.append(weights, 0.0)
-            settle_atoms(hull, first, beta, self.accuracy / 2, floor, weights, slopes)
+            hull, first = hull.with_atom(s), np.append(first, s.dot(g))
+            weights, slopes = settle_atoms(hull, first, beta, floor, np.append(weights, 0.0))
         new = hull.with_weights(weights)
         return rebuilt(centre, new.atoms), new
 

@@ -1,0 +1,289 @@
+"""Quadratic functions of variables between bounds, of a fixed sum or not: one active-set Newton method.
+
+    min q(w) = g'd + d'Hd / 2,   d = u - x,   u_j = the sum of scale_a w_a over the variables a with place_a = j
+    over lower <= w <= upper, and sum w = 1 if the variables are ``tied``
+
+Functions marked ``shared`` are compiled where compiled code calls them, and plain Python where Python does. So one text serves
+arrays, by compiled loops, and Hessians that are known by their products, by conjugate gradients.
+
+q is written from x on, so that what is won near x is not lost in rounding. A variable belongs to one coordinate: an l1 ball (two
+signs a coordinate, and 0) needs no larger matrix than its coordinates.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from extremal.kernels.factors import SUM_ROUNDING, direction, hold
+from extremal.kernels.jit import compiled_as, shared, vectors
+
+NOTHING = 1e-25  # a weight of this size is rounding, also beside one that is nearly 1
+PROMISING, PROMISING_ROW = 0.1, 0.5  # shares of the largest promise from which on other weights come in with it; with a root
+ENOUGH_LEFT = 0.1  # share of the fall of a step that is enough of it
+FORCING = 0.1  # share of the residual that conjugate gradients leave
+
+
+class QuadraticProblem(NamedTuple):
+    """A quadratic function, and where its variables may go."""
+
+    H: Any  # k x k, positive semidefinite, or what has ``H @ d``; of no size if there is a root
+    root: np.ndarray  # k x r with H = root root': differences keep twice as many digits; of no size if it is not known
+    g: np.ndarray  # k
+    x: np.ndarray  # k
+    place: np.ndarray  # the coordinate that each variable is for
+    scale: np.ndarray  # how much of it there is for a variable of 1; 0 for the origin
+    lower: np.ndarray
+    upper: np.ndarray
+    tied: bool  # whether the variables sum to 1; then they are not negative, and nothing else bounds them
+
+
+@vectors
+def scattered(place, scale, w, size):
+    """u."""
+    u = np.zeros(size)
+    for a in range(w.size):
+        u[place[a]] += scale[a] * w[a]
+    return u
+
+
+@vectors
+def seen(place, scale, g, x, d, bent, square):
+    """q at x + d, its derivatives in w, and what rounding may make of the value; from Hd, and d'Hd if it is known better."""
+    value, noise = 0.0, 0.0
+    for j in range(d.size):
+        value += d[j] * ((g[j] + 0.5 * bent[j]) if square < 0.0 else g[j])
+        noise += abs(d[j]) * (abs(g[j]) + abs(bent[j])) + abs(x[j]) * abs(g[j] + bent[j])
+    slopes = np.empty(place.size)
+    for a in range(place.size):
+        slopes[a] = scale[a] * (g[place[a]] + bent[place[a]])
+    return value + max(0.5 * square, 0.0), slopes, SUM_ROUNDING * noise
+
+
+@vectors
+def remaining(w, slopes, lower, upper, tied):
+    """How much is left to be won: by moving a unit of weight; or the gap, if every variable has bounds of its own."""
+    top, low, gap = -np.inf, np.inf, 0.0
+    for a in range(w.size):
+        if tied:
+            top, low = slopes[a] if w[a] > 0.0 and not top > slopes[a] else top, min(low, slopes[a])
+        else:
+            gap += max(slopes[a] * (w[a] - lower[a]), slopes[a] * (w[a] - upper[a]))
+    return top - low if tied else gap
+
+
+@vectors
+def freed(w, slopes, lower, upper, tied, share):
+    """The variables that no bound holds: those in between, and those whose slopes lead inside; weights by what they promise."""
+    free, level, best = np.empty(w.size, np.bool_), 0.0, 0.0
+    if tied:
+        for a in range(w.size):
+            level += w[a] * slopes[a]
+        for a in range(w.size):
+            best = max(best, level - slopes[a] if w[a] <= 0.0 else 0.0)
+    for a in range(w.size):
+        if tied:
+            free[a] = w[a] > 0.0 or (best > 0.0 and level - slopes[a] > share * best)
+        else:
+            free[a] = not ((w[a] <= lower[a] and slopes[a] >= 0.0) or (w[a] >= upper[a] and slopes[a] <= 0.0))
+    return free
+
+
+@vectors
+def leave_misled(w, step, lower, upper, free):
+    """Hold the variables at a bound that a step would take outside; return how many there are."""
+    count = 0
+    for a in range(w.size):
+        if free[a] and ((w[a] <= lower[a] and step[a] < 0.0) or (w[a] >= upper[a] and step[a] > 0.0)):
+            free[a] = False
+            count += 1
+    return count
+
+
+@vectors
+def least_ratio(w, step, lower, upper):
+    """The ratio test: how many times the step can be made before a variable meets a bound; those at one are not asked."""
+    least = np.inf
+    for a in range(w.size):
+        if step[a] < 0.0 and w[a] > lower[a]:
+            least = min(least, (lower[a] - w[a]) / step[a])
+        if step[a] > 0.0 and w[a] < upper[a]:
+            least = min(least, (upper[a] - w[a]) / step[a])
+    return least
+
+
+@vectors
+def moved(w, step, t, lower, upper, tied):
+    """w + t step between the bounds, of sum 1 if it has one; what is so near a bound that rounding kept it off is there."""
+    new, total = np.empty(w.size), 0.0
+    for a in range(w.size):
+        near = SUM_ROUNDING * abs(t * step[a])
+        new[a] = w[a] + t * step[a]
+        new[a] = lower[a] if new[a] <= lower[a] + near and step[a] < 0.0 else new[a]
+        new[a] = upper[a] if new[a] >= upper[a] - near and step[a] > 0.0 else new[a]
+        new[a] = 0.0 if tied and new[a] <= NOTHING else new[a]
+        total += new[a]
+    if tied:
+        for a in range(w.size):
+            new[a] /= total
+    return new
+
+
+@vectors
+def stopped(w, new, lower, upper):
+    """Whether a variable was between its bounds, and is at one now."""
+    found = False
+    for a in range(w.size):
+        found = found or (lower[a] < w[a] < upper[a] and not lower[a] < new[a] < upper[a])
+    return found
+
+
+def product(H, d):
+    """H d."""
+    return H @ d
+
+
+@shared
+def combined(M, d):
+    """M'd: the sum of d_j M_j over the rows M_j that count."""
+    total = np.zeros(M.shape[1])
+    for j in range(d.size):
+        if d[j] != 0.0:
+            for t in range(total.size):
+                total[t] += d[j] * M[j, t]
+    return total
+
+
+compiled_as(product, combined)
+
+
+@shared
+def value_at(p, w):
+    """q(w): one product with H, of which arrays compute only what w is made of."""
+    d = scattered(p.place, p.scale, w, p.x.size) - p.x
+    if p.root.size > 0:
+        along = combined(p.root, d)
+        return d @ p.g + 0.5 * (along @ along)
+    return d @ (p.g + 0.5 * product(p.H, d))
+
+
+@shared
+def look_at(p, w):
+    """q(w), its derivatives, and what rounding may make of the value: one product with H."""
+    d = scattered(p.place, p.scale, w, p.x.size) - p.x
+    if p.root.size > 0:
+        along = combined(p.root, d)
+        return seen(p.place, p.scale, p.g, p.x, d, p.root @ along, along @ along)
+    return seen(p.place, p.scale, p.g, p.x, d, product(p.H, d), -1.0)
+
+
+@shared
+def cut_step(p, w, value, slopes, step):
+    """All of the step, or a half, a quarter, ... of it, cut off at the bounds; or to where the first bound is met.
+
+    The first of these that is lower than the last, which needs no look: q is a parabola up to there.
+    """
+    stop = min(1.0, least_ratio(w, step, p.lower, p.upper))
+    edge = value + (stop - 0.5 * stop * stop) * (slopes @ step)
+    t = 1.0
+    while t > stop:
+        new = moved(w, step, t, p.lower, p.upper, p.tied)
+        if value_at(p, new) < edge:
+            return new
+        t = 0.5 * t if t > 0.01 else 0.0
+    return moved(w, step, stop, p.lower, p.upper, p.tied)
+
+
+@shared
+def factored(p, factor, w, slopes):
+    """The change of the free variables that minimises q without their bounds; those that it would take outside are left out."""
+    free = freed(w, slopes, p.lower, p.upper, p.tied, PROMISING if p.root.size == 0 else PROMISING_ROW)
+    while True:
+        hold(p, factor, w, slopes, free)
+        step = direction(p, factor, w, slopes)
+        if leave_misled(w, step, p.lower, p.upper, free) == 0:
+            return step
+
+
+def newton_change(p, factor, w, slopes):
+    """The same, or by conjugate gradients if there is no factor: which is when H is known by its products."""
+    return conjugate(p, w, slopes) if factor is None else factored(p, factor, w, slopes)
+
+
+compiled_as(newton_change, factored)
+
+
+def conjugate(p, w, slopes):
+    """The Newton step by conjugate gradients, with the diagonal of H as preconditioner.
+
+    What it would take outside stays where it is. The rest of the step will do if it still leads down, and is made anew if not.
+    """
+    free, diagonal = freed(w, slopes, p.lower, p.upper, p.tied, PROMISING), p.H.diagonal()
+    while True:
+        idx, step = np.flatnonzero(free), np.zeros(len(w))
+        if len(idx) == 0:
+            return step
+        step[idx], share = _conjugate(p, idx, slopes[idx], diagonal)
+        fall = float(slopes @ step)
+        if leave_misled(w, step, p.lower, p.upper, free) == 0:
+            return step
+        step[~free] = 0.0
+        if p.tied:
+            kept = np.where(free[idx], share, 0.0)
+            step[idx] -= kept * (step.sum() / max(kept.sum(), 1e-300))
+        if slopes @ step <= ENOUGH_LEFT * fall and leave_misled(w, step, p.lower, p.upper, free) == 0:
+            d = scattered(p.place, p.scale, step, p.x.size)
+            bend = float(d @ (p.H @ d))
+            return step * (-float(slopes @ step) / bend) if bend > 0 else step  # to where q is least on its way
+
+
+def _conjugate(p, idx, slopes, diagonal):
+    """For these variables, without their bounds; and how each takes part where a sum is to be made right."""
+    at, scale = p.place[idx], p.scale[idx]
+    curves = diagonal[at] * scale * scale
+    inverse = 1.0 / np.maximum(curves, max(1e-6 * float(curves.mean()), 1e-300))
+    share = inverse / inverse.sum() if p.tied else np.zeros(len(idx))
+    r, u = slopes.copy(), np.zeros(len(idx))
+    z = inverse * (r - share @ r)  # of sum 0, if the variables are tied
+    along, rz = -z, r @ z
+    target = FORCING**2 * rz
+    for _ in range(p.H.longest):
+        if rz <= target:
+            break
+        bent = scale * (p.H @ scattered(at, scale, along, p.x.size))[at]
+        bend = along @ bent
+        if not bend > 0:
+            break
+        u += (rz / bend) * along
+        r += (rz / bend) * bent
+        z = inverse * (r - share @ r)
+        rz, before = r @ z, rz
+        along = -z + (rz / before) * along
+    return u if u.any() else -z, share
+
+
+@shared
+def descend(p, factor, w, tol, rounds):
+    """Variables at which no more than ``tol`` is left to be won, or the best after so many rounds; whether there are none.
+
+    Each round minimises q over the variables that are free, and lets them stop at bounds. No round increases q. A ``factor`` is
+    for arrays, and may know some of the variables already; without one, H itself makes the steps.
+    """
+    value, slopes, noise = look_at(p, w)
+    left = remaining(w, slopes, p.lower, p.upper, p.tied)
+    for _ in range(rounds):
+        if left <= tol:
+            break
+        step = newton_change(p, factor, w, slopes)
+        new = cut_step(p, w, value, slopes, step)
+        then, after, noise = look_at(p, new)
+        more = remaining(new, after, p.lower, p.upper, p.tied)
+        other = more < 0.5 * left or stopped(w, new, p.lower, p.upper)
+        if not (then < value or (then <= value + noise and other)):
+            return w, True
+        w, value, slopes, left = new, then, after, more
+    return w, left <= tol
+
+
+descended = vectors(descend)

@@ -1,0 +1,205 @@
+"""Quadratic functions over weights or between bounds: the one solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import NonFiniteError
+from extremal.kernels.views import locked
+from extremal.support import clock
+from extremal.support.kinds import Symmetric
+
+ROUNDS = 50  # of the active-set method, at most
+LONGEST = 100  # iterations of conjugate gradients in a round, at most
+UNTIMED = 10**5  # entries of a matrix, up to which all rounds take less time than a clock is worth
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """q(w) = g'd + d'Hd / 2 with d = u - x, u_j = the sum of scale_a w_a over the variables a with place_a = j.
+
+    Over weights w >= 0 of sum 1 (`over_weights`), or over bounds (`in_box`). Written from x on, so that what is won near x is
+    not lost in rounding. Each weight belongs to one coordinate of u, so that an l1 ball (two signs a coordinate, and 0) needs no
+    larger matrix than its coordinates. H is an array, or anything with ``H @ u`` and ``H.diagonal()``, or it is known by a root.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> q = Quadratic.in_box(np.eye(2), np.array([-3.0, 0.5]), np.zeros(2), np.zeros(2), np.full(2, 2.0))
+    >>> q.minimise(np.zeros(2), 0.0)
+    array([2., 0.])
+    """
+
+    H: Symmetric | None  # k x k, positive semidefinite; None if there is a root
+    g: np.ndarray  # k
+    x: np.ndarray  # k
+    place: np.ndarray  # the coordinate that each variable is for
+    scale: np.ndarray  # how much of it there is for a variable of 1; 0 for the origin
+    lower: np.ndarray
+    upper: np.ndarray
+    tied: bool  # whether the variables sum to 1
+    root: np.ndarray | None = None  # k x r with H = root root': differences keep twice as many digits
+    longest: int = LONGEST  # iterations of conjugate gradients, at most
+
+    @classmethod
+    def over_weights(
+        cls, H: Symmetric | None, g: np.ndarray, x: np.ndarray, place: Any = None, scale: Any = None, root: Any = None
+    ) -> Quadratic:
+        """Over weights that are not negative and sum to 1; one for each coordinate if their places are left out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Quadratic.over_weights(np.eye(2), np.array([0.0, -0.5]), np.zeros(2)).minimise(np.array([1.0, 0.0]), 1e-9)
+        array([0.25, 0.75])
+        """
+        place = np.arange(len(x)) if place is None else place
+        scale = np.ones(len(x)) if scale is None else scale
+        return cls(H, g, x, place, scale, np.zeros(len(place)), np.full(len(place), np.inf), True, root)
+
+    @classmethod
+    def in_box(cls, H: Symmetric, g: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Quadratic:
+        """Over lower <= w <= upper."""
+        return cls(H, g, x, np.arange(len(x)), np.ones(len(x)), lower, upper, False)
+
+    def point(self, w: np.ndarray) -> np.ndarray:
+        """u."""
+        return np.bincount(self.place, w * self.scale, len(self.x))
+
+    def minimise(self, w: np.ndarray, tol: float, rounds: int = ROUNDS) -> np.ndarray:
+        """Variables at which no more than ``tol`` can be won, or the best after some rounds; ``w`` is where to begin.
+
+        That is, for weights, by moving a unit of weight; between bounds it is the gap. Each round minimises q over the variables
+        that no bound holds, and lets them stop at bounds: by a Cholesky factor of their part of H that is kept up to date from
+        round to round, O(m^2) for each of m variables that comes or goes; by conjugate gradients with the diagonal as
+        preconditioner if H is no array. Of many solutions of a singular system it is the shortest. No round increases q.
+
+        References
+        ----------
+        Wolfe (1976), Finding the nearest point in a polytope; Lawson, Hanson (1974), Solving least squares problems; Bertsekas
+        (1982), Projected Newton methods for optimization problems with simple constraints; More, Toraldo (1991), On the solution
+        of large quadratic programming problems with bound constraints.
+        """
+        from extremal.kernels.factors import new_factor  # numba: imported when first needed
+
+        kernels, size = _kernels(), len(self.x)
+        w = np.where(w > kernels.NOTHING, w, 0.0) if self.tied else np.clip(w, self.lower, self.upper)
+        if self._by_products:
+            return kernels.descend(self._problem(ByProducts(self.H, self.longest)), None, w, tol, rounds)[0]
+        problem = self._problem(np.empty((0, 0)) if self.root is not None else _numbers(self.H))
+        factor = new_factor(len(w), 0 if self.root is None else max(1, self.root.shape[1]))
+        done, some = False, rounds if size * size <= UNTIMED else 1
+        while not done and rounds > 0:
+            clock.check()
+            w, done = kernels.descended(problem, factor, w, float(tol), min(some, rounds))
+            rounds -= some
+        return w
+
+    @property
+    def _by_products(self) -> bool:
+        return self.root is None and not isinstance(self.H, np.ndarray)
+
+    def _problem(self, H: Any) -> Any:
+        """For the solver: arrays that it does not change."""
+        root = np.empty((0, 0)) if self.root is None else _numbers(self.root)
+        root = np.zeros((len(root), 1)) if self.root is not None and root.size == 0 else root
+        diagonal = H.diagonal() if self.root is None else np.einsum("ij,ij->i", root, root)
+        _finite(diagonal)
+        g, x, scale, lower, upper = (_numbers(a) for a in (self.g, self.x, self.scale, self.lower, self.upper))
+        place = locked(np.ascontiguousarray(self.place, np.int64))
+        return _kernels().QuadraticProblem(H, root, g, x, place, locked(scale), lower, upper, self.tied)
+
+
+class GrowingQuadratic:
+    """q(w) = <g, w> + |root' w|^2 / 2 over weights w >= 0 of sum 1, of variables that come one after another.
+
+    What is known of a problem serves the next, which has one variable more: O(m r) for m weights in use and rows of length r.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> q = GrowingQuadratic(np.array([[2.0, 0.0]]), np.zeros(1))
+    >>> q.add(np.array([0.0, 1.0]), 0.0)
+    >>> q.minimise(np.array([1.0, 0.0]), 1e-12)
+    array([0.2, 0.8])
+    """
+
+    def __init__(self, root: np.ndarray, g: np.ndarray):
+        rows, rank = root.shape
+        self._root, self._g, self._count = np.zeros((0, max(rank, 1))), np.zeros(0), 0
+        self._grow(2 * rows + 30)
+        self._root[:rows, :rank], self._g[:rows], self._count = _finite(root), _finite(g), rows
+
+    def _grow(self, room: int) -> None:
+        from extremal.kernels.factors import new_factor
+
+        known = len(self._g)
+        old = self._factor if known else None
+        root, g = np.zeros((room, self._root.shape[1])), np.zeros(room)
+        root[:known], g[:known] = self._root, self._g
+        self._root, self._g, self._nothing, self._ones = root, g, np.zeros(room), np.ones(room)
+        self._places, self._most = np.arange(room), np.full(room, np.inf)
+        self._factor = new_factor(room, root.shape[1])
+        if old is not None:
+            for new, small in zip(self._factor, old, strict=True):
+                new[tuple(slice(0, size) for size in small.shape)] = small
+
+    def add(self, row: np.ndarray, slope: float) -> None:
+        """One variable more, the last."""
+        if self._count == len(self._g):
+            self._grow(2 * self._count)
+        self._root[self._count, : len(row)], self._g[self._count] = _finite(row), _finite(slope)
+        self._count += 1
+
+    def minimise(self, w: np.ndarray, tol: float, rounds: int = ROUNDS) -> np.ndarray:
+        """Weights by which no more than ``tol`` can be won by moving a unit of weight, as `Quadratic.minimise` finds them."""
+        clock.check()
+        kernels, k = _kernels(), self._count
+        zero, places, ones = self._nothing[:k], locked(self._places[:k]), locked(self._ones[:k])
+        numbers = self._root[:k], self._g[:k], zero, places, ones, zero, self._most[:k]
+        problem = kernels.QuadraticProblem(np.empty((0, 0)), *numbers, True)
+        factor = self._factor._replace(position=self._factor.position[:k])
+        return kernels.descended(problem, factor, np.where(w > kernels.NOTHING, w, 0.0), float(tol), rounds)[0]
+
+
+class ByProducts:
+    """A Hessian that is known by its products, for the solver: each looks at the clock, and the last one is known."""
+
+    def __init__(self, H: Any, longest: int):
+        self._H, self.longest, self._last = H, longest, (np.empty(0), np.empty(0))
+
+    def __matmul__(self, d: np.ndarray) -> np.ndarray:
+        if not np.array_equal(d, self._last[0]):
+            clock.check()
+            self._last = d, self._H @ d
+        return self._last[1]
+
+    @cached_property
+    def _diagonal(self) -> np.ndarray:
+        return self._H.diagonal()
+
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of H, computed once."""
+        return self._diagonal
+
+
+def _finite(a: Any) -> Any:
+    if not np.isfinite(a).all():
+        raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
+    return a
+
+
+def _numbers(a: Any) -> np.ndarray:
+    """As compiled loops take them: those that can be written, and those that cannot, would be compiled apart."""
+    return np.require(a, np.float64, ["C", "W"])
+
+
+def _kernels() -> ModuleType:
+    from extremal.kernels import active_set  # numba: imported when first needed
+
+    return active_set
