@@ -237,7 +237,8 @@ def test_methods_are_the_table():
 def test_the_card_of_a_method(name):
     kind, shown = METHODS[name], run("methods", name).stdout
     assert shown.startswith(f"{name}: {kind.__name__}\n{inspect.cleandoc(kind.__doc__).splitlines()[0]}")
-    assert all(text in shown for text in (kind.card.note, kind.card.correction, kind.card.source, f"ex.{kind.__name__}("))
+    assert kind.card.guarantee in " ".join(shown.split())
+    assert all(text in shown for text in (kind.card.memory, kind.card.source, f"ex.{kind.__name__}("))
 
 
 def test_the_card_of_no_method():

@@ -16,7 +16,6 @@ from cases import DIM, LOSSES, MATRIX, N, gap, model, separable, targets
 import extremal as ex
 from extremal.checks import UnsolvedError
 from extremal.gradients import table
-from extremal.methods.names import METHODS
 from extremal.support import memory
 
 C = ex.L1Ball(2.0)
@@ -248,14 +247,6 @@ def test_spider_with_epochs_of_a_given_length_converges_on_convex_sums():
     f = model(ex.Logistic())
     gaps = [ex.minimize(f, C, ex.SpiderFW(epoch=8), max_grads=k * N, tol=0).gap for k in (100, 3000)]
     assert gaps[1] < gaps[0] / 5
-
-
-@pytest.mark.parametrize("kind", METHODS.values(), ids=lambda kind: kind.__name__)
-def test_docstrings_state_the_guarantee(kind):
-    text = " ".join(kind.__doc__.split())
-    for cells in (kind.card.convex, kind.card.nonconvex):
-        assert cells is None or cells[0].removeprefix("~") in text
-    assert "uarantee" in text or "for convex f" in text.lower()
 
 
 @pytest.mark.parametrize(

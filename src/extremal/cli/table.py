@@ -30,14 +30,14 @@ def row(name: str) -> dict[str, Any]:
     'n/eps'
     """
     make = METHODS[checks.one_of("method", name, METHODS)]
-    return _row(name, make.card) | {"class": make.__name__}
+    return _row(make.card) | {"class": make.__name__}
 
 
-def _row(name: str, card: Card) -> dict[str, Any]:
+def _row(card: Card) -> dict[str, Any]:
     convex, other = card.convex or (None, None), card.nonconvex or (("no rate",) * 2 if card.no_rate else (None, None))
-    known = (name, *convex, *other, card.full_gradients, card.big_batches, list(card.needs), card.memory, card.source)
+    known = (card.name, *convex, *other, card.full_gradients, card.big_batches, list(card.needs), card.memory, card.source)
     more = {"summary": card.summary, "note": card.note, "correction": card.correction}
-    smallest = {} if card.smallest is None else {"b = 1": _row(f"{name}, b = 1", card.smallest)}
+    smallest = {} if card.smallest is None else {"b = 1": _row(card.smallest)}
     return dict(zip(TABLE_COLUMNS, known, strict=True)) | more | smallest
 
 
@@ -70,8 +70,8 @@ def show_card(console: Console, name: str) -> None:
     console.print(Text(f"{name}: {make.__name__}", style="bold"), soft_wrap=True)
     console.print(Text(inspect.cleandoc(make.__doc__ or "").split("\nExamples\n")[0].rstrip()), soft_wrap=True)
     console.print()
-    for column in (*TABLE_COLUMNS[1:], "note", "correction"):
-        if known[column] not in ("", []):
+    for column in TABLE_COLUMNS[1:]:
+        if known[column] != []:
             console.print(Text.assemble((f"{column:<16}", "bold"), _cell(known[column])), soft_wrap=True)
     defaults = ", ".join(f"{field.name}={field.default!r}" for field in dataclasses.fields(make))
     console.print(Text.assemble((f"{'call':<16}", "bold"), f"ex.{make.__name__}({defaults})"), soft_wrap=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.momentum import Storm
 from extremal.gradients.penalty import Penalised, smoothing
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Method, check_parts, root_batch
+from extremal.methods.cards import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.cuts import AffineCut, check_affine
@@ -20,7 +21,7 @@ from extremal.steps.schedules import OpenLoop
 
 
 @dataclass(frozen=True, eq=False)
-class MostFW:
+class MostFW(WithCard):
     """Momentum-based stochastic Frank-Wolfe (MOST-FW) for x in C with lower <= G x <= upper.
 
         y <- grad f_S(x) + (1 - gamma_t) (y - grad f_S(x_prev))
@@ -34,13 +35,9 @@ class MostFW:
     The certified gap is that of f over C alone. With G it stays positive at the solution, so give ``tol=0, atol=0``: a run
     that stops at a small gap may have stopped where the constraint is violated.
 
-    Convex f: O(1/eps^2) component gradients and LMOs. Non-convex f: no guarantee.
-
     The constants of gamma, eta and mu are from memory of the paper. To first order the violation is mu_t times the constraint's
     multiplier, so with the power -1/4 it falls like t^(-1/4); ``mu=PowerLaw(c, 2, -1/2)`` balances it with the error in f,
     which then falls like t^(-1/2) too.
-
-    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^2 component gradients, 1/eps^2 LMOs; non-convex f: none.
 
     Parameters
     ----------
@@ -78,17 +75,6 @@ class MostFW:
     upper: Any = None
     mu: float | PowerLaw = 1.0
     step: Step | None = None
-
-    card: ClassVar[Card] = Card(
-        summary="the STORM estimator, and a smoothed penalty for a second, affine constraint",
-        source="Akhtar, Rajawat 2021, MOST-FW",
-        convex=("1/eps^2", "1/eps^2"),
-        nonconvex=None,
-        full_gradients=False,
-        big_batches=False,
-        memory="d",
-        note="constants of gamma, eta and mu from memory; the certificate is that of f over the set alone",
-    )
 
     def __post_init__(self):
         check_parts("MostFW", self.step, self.batch)

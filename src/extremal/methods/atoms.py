@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.full import Full
-from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.methods.base import Budget, Method, check_parts
+from extremal.methods.cards import WithCard
 from extremal.moves.atoms import Away, BlendedPairwise, Pairwise
 from extremal.moves.corrective import FullyCorrective
 from extremal.moves.in_face import InFaceBlended, InFacePairwise
@@ -18,21 +18,6 @@ from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import LineSearch, ShortStep
 from extremal.steps.base import Step
 from extremal.steps.schedules import FullStep
-
-
-def _card(summary: str, source: str, memory: str = "k d") -> Card:
-    """They share the guarantees of Frank-Wolfe, and a linear rate."""
-    return Card(
-        summary=summary,
-        source=source,
-        convex=("n/eps", "1/eps"),
-        nonconvex=("n/eps^2", "1/eps^2"),
-        full_gradients=True,
-        big_batches=True,
-        memory=memory,
-        note="strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs",
-        correction="not a row of the paper's table",
-    )
 
 
 def _step(f: Objective, step: Step | None) -> Step:
@@ -46,16 +31,13 @@ def _step(f: Objective, step: Step | None) -> Step:
 
 
 @dataclass(frozen=True)
-class AwayFW:
+class AwayFW(WithCard):
     """Away-step Frank-Wolfe: toward the best vertex, or away from the worst atom, whichever promises more.
 
         x <- x + eta (s - x)  or  x <- x + eta t (x - a),   s = lmo(grad f(x)),  a the worst atom,  t = w_a / (1 - w_a)
 
     n component gradients and one LMO an iteration; memory: the atoms. The move is `Away`; for stochastic gradients give it to
     `Method` with any estimator.
-
-    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
-    strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs.
 
     Parameters
     ----------
@@ -82,8 +64,6 @@ class AwayFW:
     step: Step | None = None
     lazy: bool = False
 
-    card: ClassVar[Card] = _card("away steps over an active set", "Lacoste-Julien, Jaggi 2015")
-
     def __post_init__(self):
         check_parts("AwayFW", self.step)
         checks.flag("AwayFW", "lazy", self.lazy)
@@ -94,15 +74,12 @@ class AwayFW:
 
 
 @dataclass(frozen=True)
-class PairwiseFW:
+class PairwiseFW(WithCard):
     """Pairwise Frank-Wolfe: weight goes from the worst atom to the best vertex.
 
         x <- x + eta w_a (s - a),   s = lmo(grad f(x)),  a the worst atom
 
     n component gradients and one LMO an iteration; memory: the atoms. The move is `Pairwise`.
-
-    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
-    strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs.
 
     Parameters
     ----------
@@ -129,8 +106,6 @@ class PairwiseFW:
     step: Step | None = None
     lazy: bool = False
 
-    card: ClassVar[Card] = _card("pairwise steps over an active set", "Lacoste-Julien, Jaggi 2015")
-
     def __post_init__(self):
         check_parts("PairwiseFW", self.step)
         checks.flag("PairwiseFW", "lazy", self.lazy)
@@ -141,16 +116,13 @@ class PairwiseFW:
 
 
 @dataclass(frozen=True)
-class BlendedPairwiseFW:
+class BlendedPairwiseFW(WithCard):
     """Blended pairwise conditional gradients: between two atoms, or toward a new vertex.
 
         x <- x + eta w_a (b - a)  or  x <- x + eta (s - x),   s = lmo(grad f(x)),  a, b the worst and the best atom
 
     n component gradients and one LMO an iteration (with ``lazy`` far fewer); memory: the atoms, of which it keeps the fewest.
     The move is `BlendedPairwise`.
-
-    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
-    strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs.
 
     Parameters
     ----------
@@ -177,8 +149,6 @@ class BlendedPairwiseFW:
     step: Step | None = None
     lazy: bool = False
 
-    card: ClassVar[Card] = _card("pairwise steps between atoms, blended with Frank-Wolfe steps", "Tsuji, Tanaka, Pokutta 2022")
-
     def __post_init__(self):
         check_parts("BlendedPairwiseFW", self.step)
         checks.flag("BlendedPairwiseFW", "lazy", self.lazy)
@@ -189,16 +159,13 @@ class BlendedPairwiseFW:
 
 
 @dataclass(frozen=True)
-class FullyCorrectiveFW:
+class FullyCorrectiveFW(WithCard):
     """Fully corrective Frank-Wolfe: after every new vertex, f is minimised over the hull of all atoms.
 
         s = lmo(grad f(x)),   x <- argmin of f over the convex hull of s and the atoms
 
     One LMO an iteration, few iterations; n component gradients for each inner iteration on the weights. Memory: the atoms, and
     their margins (k n numbers) for a linear model. The move is `FullyCorrective`.
-
-    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
-    strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs.
 
     Parameters
     ----------
@@ -222,8 +189,6 @@ class FullyCorrectiveFW:
 
     accuracy: float = 0.01
 
-    card: ClassVar[Card] = _card("all weights optimised after every new vertex", "Holloway 1974", "k n")
-
     def __post_init__(self):
         checks.fix(self, accuracy=checks.within("FullyCorrectiveFW", "accuracy", self.accuracy, 0, 1))
 
@@ -233,17 +198,13 @@ class FullyCorrectiveFW:
 
 
 @dataclass(frozen=True)
-class InFaceFW:
+class InFaceFW(WithCard):
     """Decomposition-invariant Frank-Wolfe: pairwise steps inside the face that holds x, without atoms.
 
         x <- x + eta t (s - a),   s = lmo(grad f(x)),  a the worst vertex of the face,  t as far as the set goes
 
     n component gradients and two oracle calls an iteration; no memory. For sets that know their faces (`Simplex`,
     `CappedSimplex`, `Box`, `Birkhoff`, ...). The moves are `InFacePairwise` and `InFaceBlended`.
-
-    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs;
-    strongly convex f over a polytope with 0/1 vertices: n log(1/eps) component gradients, log(1/eps) LMOs. For other vertices
-    the first needs ``blended``: without it steps may become so short that it stalls.
 
     Parameters
     ----------
@@ -269,8 +230,6 @@ class InFaceFW:
 
     step: Step | None = None
     blended: bool = False
-
-    card: ClassVar[Card] = _card("pairwise steps inside the face that holds x", "Garber, Meshi 2016", "0")
 
     def __post_init__(self):
         check_parts("InFaceFW", self.step)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
-from extremal.methods.base import Budget, Card, Method, Recipe
+from extremal.methods.base import Budget, Method, Recipe
+from extremal.methods.cards import WithCard
 from extremal.objectives.base import Objective, is_factored, manifold_of
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.on_columns import has_slices
@@ -32,7 +33,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Auto:
+class Auto(WithCard):
     """The method for the problem at hand: what `minimize` runs if none is named.
 
     It looks at the objective (linear or not, rows, columns, outputs, second derivatives) and at the set (its kind of vertices,
@@ -48,8 +49,7 @@ class Auto:
       memory;
     - `MostFW` for an `AffineCut`, and full gradients along geodesics on a manifold.
 
-    Guarantee: that of the method that it picks; and never a point worse than x0. The choice and its reasons are in
-    ``result.why``, and in the log (logger ``extremal``, level INFO).
+    The choice and its reasons are in ``result.why``, and in the log (logger ``extremal``, level INFO).
 
     Examples
     --------
@@ -60,17 +60,6 @@ class Auto:
     >>> print(ex.minimize(f, ex.L1Ball(2.0)).why)
     NewtonFW: 3 x 3 rows in memory with second derivatives, and vertices of one entry: Newton steps on the coordinates in use
     """
-
-    card: ClassVar[Card] = Card(
-        summary="the method for the problem at hand",
-        source="this library",
-        convex=None,
-        nonconvex=None,
-        full_gradients=True,
-        big_batches=True,
-        memory="by choice",
-        note="see what it chose in result.why",
-    )
 
     def choose(self, f: Objective, C: ConvexSet) -> Choice:
         """The method for f over C, and why."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal.checks import InputError
 from extremal.gradients.full import Full
 from extremal.gradients.minibatch import Pool
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Method, check_parts, root_batch
+from extremal.methods.cards import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import ShortStep
@@ -17,7 +17,7 @@ from extremal.steps.schedules import Decay, InverseSqrt, OpenLoop
 
 
 @dataclass(frozen=True)
-class FrankWolfe:
+class FrankWolfe(WithCard):
     """Frank-Wolfe with full gradients.
 
         s = lmo(grad f(x)),   x <- x + eta_k (s - x)
@@ -25,9 +25,6 @@ class FrankWolfe:
     n component gradients and one LMO an iteration, no memory. A run of P n component gradients makes P - 1 iterations: the last
     gradient is the one at the point that is returned, and its certificate. For convex f, f(x_k) - f* <= 2 L D^2 / (k + 2) with
     the default step; for non-convex f, the smallest gap falls like 1/sqrt k.
-
-    Guarantee, as the paper's Table 1 has it: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2
-    component gradients, 1/eps^2 LMOs.
 
     Parameters
     ----------
@@ -50,17 +47,6 @@ class FrankWolfe:
 
     step: Step | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="full gradients",
-        source="Frank, Wolfe 1956, Lacoste-Julien 2016",
-        convex=("n/eps", "1/eps"),
-        nonconvex=("n/eps^2", "1/eps^2"),
-        full_gradients=True,
-        big_batches=True,
-        memory="0",
-        needs=("L if non-convex",),
-    )
-
     def __post_init__(self):
         check_parts("FrankWolfe", self.step)
 
@@ -71,15 +57,13 @@ class FrankWolfe:
 
 
 @dataclass(frozen=True)
-class OnlineFW:
+class OnlineFW(WithCard):
     """Online Frank-Wolfe on a finite sum: the components come in one by one, and all seen so far are used.
 
         F_t = mean of the components seen,   s = lmo(grad F_t(x)),   x <- x + t^(-a) (s - x)
 
     At round t the pool has b t components and all are evaluated at the new x: b t component gradients and one LMO. Once
     all n are in, it is Frank-Wolfe. Memory: n indices.
-
-    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^4 component gradients, 1/eps^2 LMOs; non-convex f: none.
 
     Parameters
     ----------
@@ -102,17 +86,6 @@ class OnlineFW:
 
     batch: int | None = None
     step: Step | None = None
-
-    card: ClassVar[Card] = Card(
-        summary="a pool that grows, all of it evaluated in each round",
-        source="Hazan, Kale 2012",
-        convex=("1/eps^4", "1/eps^2"),
-        nonconvex=None,
-        full_gradients=False,
-        big_batches=True,
-        memory="n indices",
-        note="the exponent 1/2 of the step is from memory",
-    )
 
     def __post_init__(self):
         check_parts("OnlineFW", self.step, self.batch)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.momentum import Storm
 from extremal.gradients.tracking import Tracking, bounds, check_mixing, in_brief, ring
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Method, check_parts, root_batch
+from extremal.methods.cards import WithCard
 from extremal.moves.consensus import Consensus
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -19,7 +20,7 @@ from extremal.steps.schedules import OpenLoop
 
 
 @dataclass(frozen=True, eq=False)
-class DMFW:
+class DMFW(WithCard):
     """Distributed momentum-based Frank-Wolfe: m agents on a graph, each with a shard of the rows.
 
         xh_i = sum_j c_ij x_j                                                average the iterates
@@ -34,12 +35,7 @@ class DMFW:
     themselves are in ``state.point.agents``. One agent is Frank-Wolfe on `Storm` with these steps; agents that all hear
     each other are one agent that draws b rows of every shard.
 
-    Convex f: O(1/eps^2) component gradients and LMOs. Non-convex f: O(exp(1/eps)), with the same steps.
-
     The order of the two averages, and the steps, are from memory of the paper; that its k starts at 0 is our choice.
-
-    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^2 component gradients, 1/eps^2 LMOs; non-convex f:
-    exp(1/eps) component gradients, exp(1/eps) LMOs.
 
     Parameters
     ----------
@@ -67,17 +63,6 @@ class DMFW:
     batch: int | None = None
     mixing: Any = None
     step: Step | None = None
-
-    card: ClassVar[Card] = Card(
-        summary="agents on a graph: the STORM estimator, gradient tracking, averages with the neighbours",
-        source="Hou et al. 2022, DMFW",
-        convex=("1/eps^2", "1/eps^2"),
-        nonconvex=("exp(1/eps)", "exp(1/eps)"),
-        full_gradients=False,
-        big_batches=False,
-        memory="5 m d for m agents",
-        note="order of the consensus steps and constants from memory; one agent is Storm with the steps of DMFW",
-    )
 
     def __post_init__(self):
         check_parts("DMFW", self.step, self.batch)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal import checks
 from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
 from extremal.laws import Doubling, EpochLength, PowerLaw
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Method, check_parts, root_batch
+from extremal.methods.cards import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
@@ -19,7 +19,7 @@ from extremal.steps.schedules import InverseSqrt, OpenLoop
 
 
 @dataclass(frozen=True)
-class SVRF:
+class SVRF(WithCard):
     """Variance-reduced Frank-Wolfe: the SVRG estimator, epochs that double, batches that grow within each.
 
         epoch 0 is one step x = lmo(grad f(x0)); epoch t = 1, 2, ... has N_t = 2^(t+3) - 2 iterations k = 1, 2, ...
@@ -27,8 +27,6 @@ class SVRF:
 
     n component gradients at the start of an epoch, 2 m_k at its other iterations; one LMO an iteration; memory O(d). The
     constants 96, 8 and 2 are from memory.
-
-    Guarantee, as the paper's Table 1 has it: convex f: ~n + 1/eps^2 component gradients, 1/eps LMOs; non-convex f: none.
 
     Parameters
     ----------
@@ -52,17 +50,6 @@ class SVRF:
     batch: int | None = None
     step: Step | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="the SVRG estimator in epochs that double",
-        source="Hazan, Luo 2016, SVRF",
-        convex=("~n + 1/eps^2", "1/eps"),
-        nonconvex=None,
-        full_gradients=True,
-        big_batches=True,
-        memory="2d",
-        note="constants from memory",
-    )
-
     def __post_init__(self):
         check_parts("SVRF", self.step, self.batch)
 
@@ -75,7 +62,7 @@ class SVRF:
 
 
 @dataclass(frozen=True)
-class SpiderFW:
+class SpiderFW(WithCard):
     """Frank-Wolfe with the SPIDER estimator: a recursive estimate that a full gradient renews at each epoch.
 
         g = grad f(x) at the start of an epoch, else g + (1/b) sum_{i in S} [grad f_i(x) - grad f_i(x_prev)]
@@ -83,9 +70,6 @@ class SpiderFW:
         non-convex f: epochs of sqrt n, b = sqrt n, eta = 1/sqrt K
 
     n component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration; memory O(d).
-
-    Guarantee, as the paper's Table 1 has it: convex f: n + 1/eps^2 component gradients, 1/eps LMOs; non-convex f: n +
-    sqrt(n)/eps^2 component gradients, 1/eps^2 LMOs.
 
     Parameters
     ----------
@@ -110,16 +94,6 @@ class SpiderFW:
     batch: int | None = None
     epoch: int | None = None
     step: Step | None = None
-
-    card: ClassVar[Card] = Card(
-        summary="the SPIDER estimator; epochs that double for convex f, of sqrt(n) for others",
-        source="Yurtsever, Sra, Cevher 2019",
-        convex=("n + 1/eps^2", "1/eps"),
-        nonconvex=("n + sqrt(n)/eps^2", "1/eps^2"),
-        full_gradients=True,
-        big_batches=True,
-        memory="d",
-    )
 
     def __post_init__(self):
         check_parts("SpiderFW", self.step, self.batch)

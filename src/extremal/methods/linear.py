@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal.gradients.saga import Sag
 from extremal.gradients.substitute import Substitute
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Method, check_parts, root_batch
+from extremal.methods.cards import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
@@ -16,16 +16,13 @@ from extremal.steps.schedules import OpenLoop
 
 
 @dataclass(frozen=True)
-class NegiarSFW:
+class NegiarSFW(WithCard):
     """Stochastic Frank-Wolfe with the SAG estimator.
 
         c_i <- phi'(<a_i, x>)  for i in S,   g = (1/n) A' c,   x <- x + 2/(t + 2) (lmo(g) - x),   c = 0 at first
 
     The table is refreshed before the LMO, at the current x. b component gradients and one LMO an iteration; a table of n
     numbers. Published for linear models; here it runs on any finite sum, with a table of n gradients then.
-
-    Guarantee, as the paper's Table 1 has it: convex f: n/eps component gradients, n/eps LMOs; non-convex f: convergence
-    without a rate.
 
     Parameters
     ----------
@@ -48,19 +45,6 @@ class NegiarSFW:
     batch: int | None = None
     step: Step | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="the SAG estimator: a table of derivatives, refreshed by batches",
-        source="Negiar et al. 2020",
-        convex=("n/eps", "n/eps"),
-        nonconvex=None,
-        full_gradients=False,
-        big_batches=False,
-        memory="n, or nd",
-        no_rate=True,
-        note="for linear models; worst case, the rate depends on the data. The paper counts a table of nd, which these do not "
-        "need",
-    )
-
     def __post_init__(self):
         check_parts("NegiarSFW", self.step, self.batch)
 
@@ -71,7 +55,7 @@ class NegiarSFW:
 
 
 @dataclass(frozen=True)
-class LuFreundSFW:
+class LuFreundSFW(WithCard):
     """Generalised stochastic Frank-Wolfe with a substitute gradient.
 
         g = (1/n) sum_i phi'(sigma_i) a_i,   s = lmo(g),   x <- x + gamma_t (s - x)
@@ -80,8 +64,6 @@ class LuFreundSFW:
 
     No derivative is taken at an iterate. n component gradients at the start, b and one LMO an iteration; 2n numbers.
     Linear models only.
-
-    Guarantee, as the paper's Table 1 has it: convex f: n/eps component gradients, n/eps LMOs; non-convex f: none.
 
     Parameters
     ----------
@@ -103,17 +85,6 @@ class LuFreundSFW:
 
     batch: int | None = None
     step: Step | None = None
-
-    card: ClassVar[Card] = Card(
-        summary="a substitute gradient, at margins that follow the vertices",
-        source="Lu, Freund 2021",
-        convex=("n/eps", "n/eps"),
-        nonconvex=None,
-        full_gradients=False,
-        big_batches=False,
-        memory="2n",
-        note="linear models only; the start costs n component gradients",
-    )
 
     def __post_init__(self):
         check_parts("LuFreundSFW", self.step, self.batch)

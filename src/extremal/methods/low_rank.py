@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.full import Full
-from extremal.methods.base import Budget, Card, Method
+from extremal.methods.base import Budget, Method
+from extremal.methods.cards import WithCard
 from extremal.moves.low_rank.move import FactorCorrective
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -17,7 +17,7 @@ from extremal.steps.schedules import FullStep
 
 
 @dataclass(frozen=True)
-class LowRankFW:
+class LowRankFW(WithCard):
     """Corrective Frank-Wolfe over a nuclear ball: new directions by the oracle, then f is minimised over the factors of x.
 
         widen the column and row spaces of x by leading singular vectors of grad f(x), a proximal step on the small core there,
@@ -26,9 +26,6 @@ class LowRankFW:
     For completion (`Entries`), where x stays in factors and no m x n array is made, and for matrices of weights
     (`Multinomial`, `MultiTask`). One LMO an iteration, few iterations; n component gradients for each inner one. f does not
     rise but for rounding. Memory: some 20 (m + n) r numbers for x of rank r. The move is `FactorCorrective`.
-
-    Guarantee: convex f: n/eps component gradients, 1/eps LMOs; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs, as for
-    Frank-Wolfe steps, of which no iteration has a smaller decrease. It is far faster where the solution has low rank.
 
     Parameters
     ----------
@@ -59,18 +56,6 @@ class LowRankFW:
     width: int = 60
     accuracy: float = 0.2
     limit: int = 15
-
-    card: ClassVar[Card] = Card(
-        summary="corrections over the factors of a matrix",
-        source="Laue 2012; Zhang et al. 2012",
-        convex=("n/eps", "1/eps"),
-        nonconvex=("n/eps^2", "1/eps^2"),
-        full_gradients=True,
-        big_batches=True,
-        memory="(m + n) r",
-        note="over nuclear balls only; the rates are those of Frank-Wolfe steps, of which none has a smaller decrease",
-        correction="not a row of the paper's table",
-    )
 
     def __post_init__(self):
         checks.fix(

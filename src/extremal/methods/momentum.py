@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal.gradients.momentum import Momentum, Storm
 from extremal.gradients.saga import Sag
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Method, check_parts, root_batch
+from extremal.methods.cards import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
@@ -16,15 +16,13 @@ from extremal.steps.schedules import Decay, InverseSqrt
 
 
 @dataclass(frozen=True)
-class MomentumSFW:
+class MomentumSFW(WithCard):
     """Stochastic Frank-Wolfe with momentum, as published: the whole average decays.
 
         g <- (1 - rho_t) g + rho_t (1/b) sum_{i in S} grad f_i(x),   x <- x + eta_t (lmo(g) - x)
         rho_t = 4 / (t + 8)^(2/3),  eta_t = 2 / (t + 7),   t = 1, 2, ...
 
     b component gradients and one LMO an iteration; memory O(d). For the variant in the copt package see `CoptMomentumSFW`.
-
-    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^3 component gradients, 1/eps^3 LMOs; non-convex f: none.
 
     Parameters
     ----------
@@ -47,17 +45,6 @@ class MomentumSFW:
     batch: int | None = None
     step: Step | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="momentum on fresh batches",
-        source="Mokhtari, Hassani, Karbasi 2020",
-        convex=("1/eps^3", "1/eps^3"),
-        nonconvex=None,
-        full_gradients=False,
-        big_batches=False,
-        memory="d",
-        note="the step has several published variants",
-    )
-
     def __post_init__(self):
         check_parts("MomentumSFW", self.step, self.batch)
 
@@ -68,7 +55,7 @@ class MomentumSFW:
 
 
 @dataclass(frozen=True)
-class CoptMomentumSFW:
+class CoptMomentumSFW(WithCard):
     """The variant that the copt package calls MHK: the momentum touches the derivatives of the batch only.
 
         c_i <- c_i + rho_t (phi'(<a_i, x>) - c_i)  for i in S,   g = (1/n) A' c,   x <- x + 2 / (t + 8) (lmo(g) - x)
@@ -76,8 +63,6 @@ class CoptMomentumSFW:
 
     A table method (n numbers), not the published one: entries that are not drawn do not decay. It is here because the curves
     labelled with Mokhtari et al. in some papers were made with it. b component gradients and one LMO an iteration.
-
-    Guarantee: none is known.
 
     Parameters
     ----------
@@ -100,17 +85,6 @@ class CoptMomentumSFW:
     batch: int | None = None
     step: Step | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="momentum on a table of derivatives, drawn entries only; not the published method",
-        source="copt 0.9, variant MHK",
-        convex=None,
-        nonconvex=None,
-        full_gradients=False,
-        big_batches=False,
-        memory="n, or nd",
-        note="no guarantee is known",
-    )
-
     def __post_init__(self):
         check_parts("CoptMomentumSFW", self.step, self.batch)
 
@@ -122,16 +96,13 @@ class CoptMomentumSFW:
 
 
 @dataclass(frozen=True)
-class OneSampleSFW:
+class OneSampleSFW(WithCard):
     """One-sample stochastic Frank-Wolfe (1-SFW) in its oblivious form: the STORM estimator.
 
         g <- grad f_S(x) + (1 - rho_t) (g - grad f_S(x_prev)),   x <- x + eta_t (lmo(g) - x),   t = 1, 2, ...
         convex f: rho_t = eta_t = 1/t;   non-convex f (from memory): rho_t = (t - 1)^(-2/3) (1 at t = 1), eta = T^(-2/3)
 
     b component gradients at the start, 2b and one LMO an iteration; memory O(d).
-
-    Guarantee: convex f: 1/eps^2 component gradients, 1/eps^2 LMOs, as the paper's Table 1 has it; non-convex f: 1/eps^3 of both
-    by the authors' abstract, where the table has none.
 
     Parameters
     ----------
@@ -154,17 +125,6 @@ class OneSampleSFW:
 
     batch: int | None = None
     step: Step | None = None
-
-    card: ClassVar[Card] = Card(
-        summary="the STORM estimator: momentum carried along by the same batch",
-        source="Zhang et al. 2020, 1-SFW",
-        convex=("1/eps^2", "1/eps^2"),
-        nonconvex=("1/eps^3", "1/eps^3"),
-        full_gradients=False,
-        big_batches=False,
-        memory="d",
-        correction="non-convex f: 1/eps^3 by the authors' abstract, where the paper's table has no guarantee",
-    )
 
     def __post_init__(self):
         check_parts("OneSampleSFW", self.step, self.batch)

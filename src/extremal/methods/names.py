@@ -7,46 +7,10 @@ from collections.abc import Mapping
 from extremal import checks
 from extremal.checks import InputError
 from extremal.methods.base import Recipe
+from extremal.methods.cards import CARDS
 from extremal.support.lazy import Named
 
-METHODS: Mapping[str, type] = Named("extremal.methods", {  # names on the command line, in the order of the paper's Table 1
-    "frank-wolfe": "FrankWolfe",
-    "online-fw": "OnlineFW",
-    "scgs": "SCGS",
-    "cgs": "CGS",
-    "sfw": "SFW",
-    "svfw": "SVFW",
-    "saga-fw": "SagaFW",
-    "svrf": "SVRF",
-    "storc": "STORC",
-    "ncgs": "NCGS",
-    "ncgs-vr": "NCGSVR",
-    "spider-fw": "SpiderFW",
-    "fzfw": "FZFW",
-    "fzcgs": "FZCGS",
-    "fcgs": "FCGS",
-    "momentum-sfw": "MomentumSFW",
-    "copt-momentum-sfw": "CoptMomentumSFW",
-    "one-sample-sfw": "OneSampleSFW",
-    "negiar-sfw": "NegiarSFW",
-    "lu-freund-sfw": "LuFreundSFW",
-    "most-fw": "MostFW",
-    "riemannian-sfw": "RiemannianSFW",
-    "svrfw": "SVRFW",
-    "spider-rfw": "SpiderRFW",
-    "dmfw": "DMFW",
-    "sarah-fw": "SarahFW",
-    "saga-sarah-fw": "SagaSarahFW",
-    "away-fw": "AwayFW",  # these have no row there
-    "pairwise-fw": "PairwiseFW",
-    "blended-pairwise-fw": "BlendedPairwiseFW",
-    "fully-corrective-fw": "FullyCorrectiveFW",
-    "in-face-fw": "InFaceFW",
-    "newton-fw": "NewtonFW",
-    "auto": "Auto",
-    "low-rank-fw": "LowRankFW",
-    "vr-sliding": "VRSliding",
-})  # fmt: skip
+METHODS: Mapping[str, type] = Named("extremal.methods", {card.name: kind for kind, card in CARDS.items()})
 
 
 def as_recipe(call: str, method: Recipe | str | None) -> Recipe:

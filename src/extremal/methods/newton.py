@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal import checks
 from extremal.gradients.full import Full
 from extremal.gradients.growing import Growing
-from extremal.methods.base import Budget, Card, Method
+from extremal.methods.base import Budget, Method
+from extremal.methods.cards import WithCard
 from extremal.moves.newton.atoms import AtomNewton
 from extremal.moves.newton.box import BoxNewton
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
@@ -19,7 +19,7 @@ from extremal.steps.schedules import FullStep
 
 
 @dataclass(frozen=True)
-class NewtonFW:
+class NewtonFW(WithCard):
     """Second-order corrective Frank-Wolfe: a Newton step over the vertices in use and the best new ones.
 
         u = argmin of <g, u - x> + (u - x)' H (u - x) / 2  over the hull of vertices,   x <- x + t (u - x)
@@ -31,8 +31,6 @@ class NewtonFW:
     that grows to all (`Growing`), for linear models of one or several outputs with rows in memory and a loss that has second
     derivatives. For other sums full gradients are read, and the Hessian of all coordinates is learnt from them (BFGS). f never
     increases once all rows are in, convex or not.
-
-    Guarantee: where f is strongly convex on the face of the solution and the face has been found, quadratic convergence.
 
     Parameters
     ----------
@@ -57,17 +55,6 @@ class NewtonFW:
     """
 
     parts: int = 16
-
-    card: ClassVar[Card] = Card(
-        summary="Newton steps over the vertices in use",
-        source="Liu, Cevher, Tran-Dinh 2022",
-        convex=None,
-        nonconvex=None,
-        full_gradients=True,
-        big_batches=True,
-        memory="k^2",
-        note="f falls in every step; quadratic convergence on the face of the solution",
-    )
 
     def __post_init__(self):
         checks.whole("NewtonFW", "parts", self.parts, 1)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal.gradients.base import Gradient
 from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Card, Method, check_parts, long_batch, root_batch, root_epoch
+from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch, root_epoch
+from extremal.methods.cards import WithCard
 from extremal.methods.sliding import smoothness
 from extremal.moves.sliding.plain import DoubleSliding, Sliding
 from extremal.objectives.base import Objective
@@ -20,7 +20,7 @@ from extremal.steps.schedules import Decay, FullStep
 
 
 @dataclass(frozen=True)
-class NCGS:
+class NCGS(WithCard):
     """Non-convex conditional gradient sliding with fresh batches.
 
         z = (1 - alpha) y + alpha x,   g the mean over m components at z
@@ -28,8 +28,6 @@ class NCGS:
         alpha_k = 2/(k+1),  lambda_k = k/(4L),  m = K (at most n),   k = 1, 2, ...
 
     m component gradients and two sub-problems an iteration, each of at most 1 + 6 beta D^2 K LMOs; memory 2d.
-
-    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: 1/eps^4 component gradients, 1/eps^4 LMOs.
 
     Parameters
     ----------
@@ -61,18 +59,6 @@ class NCGS:
     batch: int | None = None
     step: Step | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="non-convex accelerated sliding with fresh batches",
-        source="Qu, Li, Xu 2018, Alg. 3",
-        convex=None,
-        nonconvex=("1/eps^4", "1/eps^4"),
-        full_gradients=False,
-        big_batches=True,
-        memory="2d",
-        needs=("L",),
-        note="for |G|^2 ~ eps^2 of the gradient mapping G; lambda_k and m_k from memory",
-    )
-
     def __post_init__(self):
         check_parts("NCGS", self.step, self.batch, L=self.L)
 
@@ -85,14 +71,11 @@ class NCGS:
 
 
 @dataclass(frozen=True)
-class NCGSVR:
+class NCGSVR(WithCard):
     """Non-convex sliding with the SVRG estimator: x <- prox of weight 3L from x along g, to a gap of 1/K.
 
     n component gradients at the start of an epoch, 2b at its other iterations; epochs of n^(1/3), b = n^(2/3). A sub-problem
     takes at most 1 + 18 L D^2 K LMOs; memory 2d. Constants as in a third party's code.
-
-    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n + n^(2/3)/eps^2 component gradients, 1/eps^4
-    LMOs.
 
     Parameters
     ----------
@@ -118,18 +101,6 @@ class NCGSVR:
     batch: int | None = None
     epoch: int | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="non-convex sliding with the SVRG estimator",
-        source="Qu, Li, Xu 2018, Alg. 4",
-        convex=None,
-        nonconvex=("n + n^(2/3)/eps^2", "1/eps^4"),
-        full_gradients=True,
-        big_batches=True,
-        memory="2d",
-        needs=("L",),
-        note="for |G|^2 ~ eps^2 of the gradient mapping G",
-    )
-
     def __post_init__(self):
         check_parts("NCGSVR", None, self.batch, L=self.L)
 
@@ -140,15 +111,12 @@ class NCGSVR:
 
 
 @dataclass(frozen=True)
-class FCGS:
+class FCGS(WithCard):
     """Non-convex sliding with the SPIDER estimator: x <- prox of weight 3L from x along g, to a gap of 1/K.
 
     n component gradients at the start of an epoch, 2b at its other iterations; epochs of sqrt n, b = sqrt n. A sub-problem takes
     at most 1 + 18 L D^2 K LMOs; memory d. The first-order form of `FZCGS`; constants as in a third party's code, which rounds
     sqrt n down where we round it up.
-
-    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n + sqrt(n)/eps^2 component gradients, 1/eps^4
-    LMOs.
 
     Parameters
     ----------
@@ -173,18 +141,6 @@ class FCGS:
     L: float | None = None
     batch: int | None = None
     epoch: int | None = None
-
-    card: ClassVar[Card] = Card(
-        summary="non-convex sliding with the SPIDER estimator",
-        source="Gao, Huang 2020, FCGS",
-        convex=None,
-        nonconvex=("n + sqrt(n)/eps^2", "1/eps^4"),
-        full_gradients=True,
-        big_batches=True,
-        memory="d",
-        needs=("L",),
-        note="what the paper's row for Alg. 2 of Gao and Huang counts; for |G|^2 ~ eps^2 of the gradient mapping G",
-    )
 
     def __post_init__(self):
         check_parts("FCGS", None, self.batch, L=self.L)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.saga import Saga
 from extremal.gradients.svrg import Svrg
-from extremal.methods.base import Budget, Card, Method, check_parts, long_batch, root_batch, root_epoch
+from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch, root_epoch
+from extremal.methods.cards import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
@@ -16,15 +16,13 @@ from extremal.steps.schedules import InverseSqrt
 
 
 @dataclass(frozen=True)
-class SFW:
+class SFW(WithCard):
     """Stochastic Frank-Wolfe: a fresh batch as large as the run is long.
 
         s = lmo((1/b) sum_{i in S} grad f_i(x)),   x <- x + eta (s - x),   b = T,  eta = 1/sqrt T
 
     b component gradients and one LMO an iteration, no memory. The theorem bounds the gap of a random iterate; with a fixed
     small batch the error does not vanish.
-
-    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: 1/eps^4 component gradients, 1/eps^2 LMOs.
 
     Parameters
     ----------
@@ -47,17 +45,6 @@ class SFW:
     batch: int | None = None
     step: Step | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="fresh batches as large as the run is long",
-        source="Reddi et al. 2016, Alg. 2",
-        convex=None,
-        nonconvex=("1/eps^4", "1/eps^2"),
-        full_gradients=False,
-        big_batches=True,
-        memory="0",
-        note="constants of the step from memory",
-    )
-
     def __post_init__(self):
         check_parts("SFW", self.step, self.batch)
 
@@ -67,15 +54,12 @@ class SFW:
 
 
 @dataclass(frozen=True)
-class SVFW:
+class SVFW(WithCard):
     """Frank-Wolfe with the SVRG estimator.
 
         g = (1/b) sum_{i in S} [grad f_i(x) - grad f_i(w)] + grad f(w),   w <- x every m iterations,   eta = 1/sqrt T
 
     n component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration; memory O(d).
-
-    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n + n^(2/3)/eps^2 component gradients, 1/eps^2
-    LMOs.
 
     Parameters
     ----------
@@ -101,16 +85,6 @@ class SVFW:
     epoch: int | None = None
     step: Step | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="the SVRG estimator, for non-convex f",
-        source="Reddi et al. 2016, Alg. 3",
-        convex=None,
-        nonconvex=("n + n^(2/3)/eps^2", "1/eps^2"),
-        full_gradients=True,
-        big_batches=True,
-        memory="2d",
-    )
-
     def __post_init__(self):
         check_parts("SVFW", self.step, self.batch)
 
@@ -122,14 +96,12 @@ class SVFW:
 
 
 @dataclass(frozen=True)
-class SagaFW:
+class SagaFW(WithCard):
     """Frank-Wolfe with the SAGA estimator and two independent batches.
 
         g = (1/b) sum_{i in I} [grad f_i(x) - y_i] + (1/n) sum_j y_j,   y_j <- grad f_j(x) for j in J,   eta = 1/sqrt T
 
     n component gradients at the start, 2b and one LMO an iteration; a table of n numbers (n gradients for `Separable`).
-
-    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n/eps^2 component gradients, 1/eps^2 LMOs.
 
     Parameters
     ----------
@@ -155,18 +127,6 @@ class SagaFW:
     batch: int | None = None
     step: Step | None = None
     two_batches: bool = True
-
-    card: ClassVar[Card] = Card(
-        summary="the SAGA estimator, for non-convex f",
-        source="Reddi et al. 2016, Alg. 4",
-        convex=None,
-        nonconvex=("n/eps^2", "1/eps^2"),
-        full_gradients=True,
-        big_batches=True,
-        memory="n, or nd",
-        note="the authors claim n + n^(1/3)/eps^2; the paper shows a gap in that proof",
-        correction="n + n^(2/3)/eps^2 at b = n^(2/3), by a second-moment bound on the table, where the paper has n/eps^2",
-    )
 
     def __post_init__(self):
         check_parts("SagaFW", self.step, self.batch)

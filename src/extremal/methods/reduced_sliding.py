@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal import checks
 from extremal.checks import InputError
@@ -13,7 +12,8 @@ from extremal.gradients.saga import Saga
 from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
 from extremal.gradients.svrg import Svrg
-from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.methods.base import Budget, Method, check_parts
+from extremal.methods.cards import WithCard
 from extremal.moves.sliding.prox import Probe, smoothness_shares
 from extremal.moves.sliding.warm import AnchoredSliding, WarmSliding
 from extremal.objectives.base import Objective, is_factored
@@ -28,7 +28,7 @@ SMALL_SVD = 10_000  # entries of a matrix, at most, for which a singular value d
 
 
 @dataclass(frozen=True)
-class VRSliding:
+class VRSliding(WithCard):
     """Sliding with variance-reduced gradients: each is used for a proximal step, and the steps are as long as 1/L.
 
         g an estimate of grad f(x) by SAGA, Sarah, Saga Sarah or SVRG;   x <- argmin over C of <g, u> + beta/2 |u - x|^2
@@ -45,9 +45,6 @@ class VRSliding:
     tenth of beta |u - x|^2: one LMO a step, and one for each new atom. Component gradients: n at the start, then b a step for
     SAGA, 2b for Saga Sarah, 2b or n (with probability b/(n + b)) for Sarah, 2b or n (after every n/b steps) for SVRG. Memory: n
     derivatives for the two with tables, and the atoms.
-
-    Guarantee: plain, with SAGA or SVRG: convex f, n + L/eps component gradients; strongly convex f, (n + L/mu) log(1/eps), over
-    any set. The accelerated form is one that has been proven for SVRG; with the other estimators it has been measured only.
 
     Parameters
     ----------
@@ -85,20 +82,6 @@ class VRSliding:
     accelerated: bool | None = None
     oracle: str = "auto"
     L: float | None = None
-
-    card: ClassVar[Card] = Card(
-        summary="proximal steps of length 1/L along variance-reduced gradients",
-        source="Lan, Zhou 2016; Defazio et al. 2014",
-        convex=("n + L/eps", "n/b + L/(b eps)"),
-        nonconvex=None,
-        full_gradients=False,
-        big_batches=False,
-        memory="n",
-        needs=(),
-        note="plain form with SAGA or SVRG; LMOs: one a step, and one for each new atom. Strongly convex f: "
-        "(n + L/mu) log(1/eps) component gradients",
-        correction="not a row of the paper's table",
-    )
 
     def __post_init__(self):
         check_parts("VRSliding", None, self.batch, L=self.L)

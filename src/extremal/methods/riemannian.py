@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from extremal import checks
 from extremal.gradients.base import SomeGradient
 from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
-from extremal.methods.base import Budget, Card, Method, check_parts, long_batch, root_batch
+from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch
+from extremal.methods.cards import WithCard
 from extremal.moves.geodesic import GeodesicMove
 from extremal.objectives.base import Objective
 from extremal.points.manifolds import Euclidean, Manifold
@@ -21,16 +21,13 @@ from extremal.steps.schedules import InverseSqrt
 
 
 @dataclass(frozen=True)
-class RiemannianSFW:
+class RiemannianSFW(WithCard):
     """Stochastic Frank-Wolfe on a manifold: fresh batches as large as the run is long. `SFW` in flat space.
 
         z = argmin over z in C of <g, log_x(z)>_x,   g = (1/b) sum_{i in S} grad f_i(x),   x <- geodesic(x, z)(eta)
         b = K,  eta = 1/sqrt K
 
     b component gradients and one LMO an iteration, no memory.
-
-    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^4 component gradients, 1/eps^2 LMOs; non-convex f: 1/eps^4
-    component gradients, 1/eps^2 LMOs.
 
     Parameters
     ----------
@@ -56,17 +53,6 @@ class RiemannianSFW:
     step: Step | None = None
     manifold: Manifold = field(default_factory=Euclidean)
 
-    card: ClassVar[Card] = Card(
-        summary="on manifolds, fresh batches as large as the run is long; SFW in flat space",
-        source="Weber, Sra 2022, Alg. 2",
-        convex=("1/eps^4", "1/eps^2"),
-        nonconvex=("1/eps^4", "1/eps^2"),
-        full_gradients=False,
-        big_batches=True,
-        memory="0",
-        note="batch and step from memory; convex means convex along geodesics",
-    )
-
     def __post_init__(self):
         check_parts("RiemannianSFW", self.step, self.batch)
 
@@ -77,16 +63,13 @@ class RiemannianSFW:
 
 
 @dataclass(frozen=True)
-class SVRFW:
+class SVRFW(WithCard):
     """Frank-Wolfe on a manifold with the SVRG estimator. `SVFW` in flat space.
 
         g = (1/b) sum_{i in S} grad f_i(x) + T_{w -> x}[grad f(w) - (1/b) sum_{i in S} grad f_i(w)],   w <- x every m iterations
         z = argmin over z in C of <g, log_x(z)>_x,   x <- geodesic(x, z)(eta),   eta = 1/sqrt K
 
     T is parallel transport. n component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration.
-
-    Guarantee, as the paper's Table 1 has it: convex f: n + n^(2/3)/eps^2 component gradients, 1/eps^2 LMOs; non-convex f:
-    n + n^(2/3)/eps^2 component gradients, 1/eps^2 LMOs.
 
     Parameters
     ----------
@@ -115,17 +98,6 @@ class SVRFW:
     step: Step | None = None
     manifold: Manifold = field(default_factory=Euclidean)
 
-    card: ClassVar[Card] = Card(
-        summary="on manifolds, the SVRG estimator; SVFW in flat space",
-        source="Weber, Sra 2022, Alg. 3",
-        convex=("n + n^(2/3)/eps^2", "1/eps^2"),
-        nonconvex=("n + n^(2/3)/eps^2", "1/eps^2"),
-        full_gradients=True,
-        big_batches=True,
-        memory="2d",
-        note="batch, epoch and step from memory; convex means convex along geodesics",
-    )
-
     def __post_init__(self):
         check_parts("SVRFW", self.step, self.batch)
 
@@ -137,7 +109,7 @@ class SVRFW:
 
 
 @dataclass(frozen=True)
-class SpiderRFW:
+class SpiderRFW(WithCard):
     """Frank-Wolfe on a manifold with the SPIDER estimator and no full gradients.
 
         g = (1/s) sum_{i in S} grad f_i(x), |S| = s, every q iterations, else
@@ -150,9 +122,6 @@ class SpiderRFW:
 
     s component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration; memory O(d). If n <= K, s
     is all of n, and in flat space this is `SpiderFW` as it is for non-convex f.
-
-    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^3 component gradients, 1/eps^2 LMOs; non-convex f: 1/eps^3
-    component gradients, 1/eps^2 LMOs.
 
     Parameters
     ----------
@@ -180,17 +149,6 @@ class SpiderRFW:
     restart: int | None = None
     step: Step | None = None
     manifold: Manifold = field(default_factory=Euclidean)
-
-    card: ClassVar[Card] = Card(
-        summary="on manifolds, the SPIDER estimator without full gradients",
-        source="Weber, Sra 2022, Alg. 4",
-        convex=("1/eps^3", "1/eps^2"),
-        nonconvex=("1/eps^3", "1/eps^2"),
-        full_gradients=False,
-        big_batches=True,
-        memory="d",
-        note="the constants of both batches and of the epoch are our choice (1); convex means convex along geodesics",
-    )
 
     def __post_init__(self):
         check_parts("SpiderRFW", self.step, self.batch)

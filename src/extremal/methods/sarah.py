@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from extremal import checks
 from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch, theory_step
+from extremal.methods.base import Budget, Method, check_parts, root_batch, theory_step
+from extremal.methods.cards import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
 
 
 @dataclass(frozen=True)
-class SarahFW:
+class SarahFW(WithCard):
     """Sarah Frank-Wolfe: Algorithm 1 of the paper, a recursive estimator with occasional full gradients.
 
         s^k = lmo(g^k),   x^{k+1} = x^k + eta_k (s^k - x^k)
@@ -24,10 +25,6 @@ class SarahFW:
 
     n component gradients at the start, then p n + 2b (1 - p) (at most 4b) and one LMO an iteration; memory O(d).
     Convex f: O~(n + sqrt n Lt D^2 / eps) component gradients for any b <= sqrt n. Needs to know neither L nor D.
-
-    Guarantee, as the paper's Table 1 has it: convex f: ~n + sqrt(n)/eps component gradients, ~sqrt(n) + 1/eps LMOs; non-
-    convex f: n + sqrt(n)/eps^2 component gradients, 1/eps^2 LMOs. At b = 1: convex f: ~n + sqrt(n)/eps component
-    gradients, ~n + sqrt(n)/eps LMOs; non-convex f: n/eps^2 component gradients, n/eps^2 LMOs.
 
     Parameters
     ----------
@@ -61,28 +58,6 @@ class SarahFW:
     p: float | None = None
     step: Step | None = None
     replace: bool = False
-    card: ClassVar[Card] = Card(
-        summary="variance-reduced, any batch, occasional full gradients, memory O(d)",
-        source="Beznosikov et al. 2024, Alg. 1",
-        convex=("~n + sqrt(n)/eps", "~sqrt(n) + 1/eps"),
-        nonconvex=("n + sqrt(n)/eps^2", "1/eps^2"),
-        full_gradients=True,
-        big_batches=True,
-        memory="d",
-        note="at b = sqrt(n), up to logarithms. b = 1: the same SFO for convex f, LMO n + sqrt(n)/eps; for non-convex f the "
-        "paper's n/eps^2 for both",
-        smallest=Card(
-            summary="the same with batches of one component",
-            source="Beznosikov et al. 2024, Alg. 1",
-            convex=("~n + sqrt(n)/eps", "~n + sqrt(n)/eps"),
-            nonconvex=("n/eps^2", "n/eps^2"),
-            full_gradients=True,
-            big_batches=False,
-            memory="d",
-            note="at b = 1",
-            correction="n + sqrt(n)/eps^2 SFO for non-convex f with the step SmallBatch, where the paper has n/eps^2",
-        ),
-    )
 
     def __post_init__(self):
         check_parts("SarahFW", self.step, self.batch)
@@ -97,7 +72,7 @@ class SarahFW:
 
 
 @dataclass(frozen=True)
-class SagaSarahFW:
+class SagaSarahFW(WithCard):
     """Saga Sarah Frank-Wolfe: Algorithm 2 of the paper, which needs no full gradient.
 
         s^k = lmo(g^k),   x^{k+1} = x^k + eta_k (s^k - x^k)
@@ -107,10 +82,6 @@ class SagaSarahFW:
 
     2b component gradients and one LMO an iteration. The table y holds n numbers for a linear model, n gradients for
     `Separable`: above 1 GiB a warning says so, and one that does not fit in memory is refused. Same bounds as `SarahFW`.
-
-    Guarantee, as the paper's Table 1 has it: convex f: ~n + sqrt(n)/eps component gradients, ~sqrt(n) + 1/eps LMOs; non-
-    convex f: n + sqrt(n)/eps^2 component gradients, 1/eps^2 LMOs. At b = 1: convex f: ~n + sqrt(n)/eps component
-    gradients, ~n + sqrt(n)/eps LMOs; non-convex f: n/eps^2 component gradients, n/eps^2 LMOs.
 
     Parameters
     ----------
@@ -148,27 +119,6 @@ class SagaSarahFW:
     step: Step | None = None
     start: Literal["full", "cold"] = "full"
     replace: bool = False
-    card: ClassVar[Card] = Card(
-        summary="variance-reduced, any batch, no full gradients, a table of n derivatives",
-        source="Beznosikov et al. 2024, Alg. 2",
-        convex=("~n + sqrt(n)/eps", "~sqrt(n) + 1/eps"),
-        nonconvex=("n + sqrt(n)/eps^2", "1/eps^2"),
-        full_gradients=False,
-        big_batches=True,
-        memory="n, or nd",
-        note="at b = sqrt(n), up to logarithms; b = 1 as for sarah-fw",
-        smallest=Card(
-            summary="the same with batches of one component",
-            source="Beznosikov et al. 2024, Alg. 2",
-            convex=("~n + sqrt(n)/eps", "~n + sqrt(n)/eps"),
-            nonconvex=("n/eps^2", "n/eps^2"),
-            full_gradients=False,
-            big_batches=False,
-            memory="n, or nd",
-            note="at b = 1",
-            correction="n + sqrt(n)/eps^2 SFO for non-convex f with the step SmallBatch, where the paper has n/eps^2",
-        ),
-    )
 
     def __post_init__(self):
         check_parts("SagaSarahFW", self.step, self.batch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +13,8 @@ from extremal.gradients.full import Full
 from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.svrg import Svrg
 from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
-from extremal.methods.base import Budget, Card, Method, check_parts
+from extremal.methods.base import Budget, Method, check_parts
+from extremal.methods.cards import WithCard
 from extremal.moves.sliding.plain import AcceleratedSliding
 from extremal.objectives.base import Objective
 from extremal.objectives.linear import LinearModel
@@ -25,7 +25,7 @@ from extremal.steps.schedules import Decay
 
 
 @dataclass(frozen=True)
-class CGS:
+class CGS(WithCard):
     """Conditional gradient sliding: Nesterov's acceleration with LMO-only proximal steps.
 
         z = (1 - gamma) y + gamma x,   x <- argmin over C of <grad f(z), u> + beta/2 |u - x|^2, to a gap of tol
@@ -33,8 +33,6 @@ class CGS:
         gamma_k = 3/(k+2),  beta_k = 3L/(k+1),  tol_k = L D^2 / (k (k+1)),   k = 1, 2, ...
 
     n component gradients an iteration; K ~ eps^(-1/2) iterations, 1/eps LMOs in all; memory 2d.
-
-    Guarantee, as the paper's Table 1 has it: convex f: n/sqrt(eps) component gradients, 1/eps LMOs; non-convex f: none.
 
     Parameters
     ----------
@@ -57,17 +55,6 @@ class CGS:
     L: float | None = None
     step: Step | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="accelerated sliding with full gradients",
-        source="Lan, Zhou 2016, CGS",
-        convex=("n/sqrt(eps)", "1/eps"),
-        nonconvex=None,
-        full_gradients=True,
-        big_batches=True,
-        memory="2d",
-        needs=("L", "D"),
-    )
-
     def __post_init__(self):
         check_parts("CGS", self.step, L=self.L)
 
@@ -79,15 +66,13 @@ class CGS:
 
 
 @dataclass(frozen=True)
-class SCGS:
+class SCGS(WithCard):
     """Stochastic conditional gradient sliding: CGS with batches that grow like k^3.
 
         as CGS with gamma_k = 3/(k+2), beta_k = 4L/(k+2), tol_k = L D^2 / (k (k+1)),
         g the mean over B_k = ceil(sigma^2 (k+2)^3 / (L^2 D^2)) fresh components (at most n),   k = 1, 2, ...
 
     B_k component gradients an iteration; as many LMOs as the sub-problems need; memory 2d.
-
-    Guarantee, as the paper's Table 1 has it: convex f: 1/eps^2 component gradients, 1/eps LMOs; non-convex f: none.
 
     Parameters
     ----------
@@ -117,17 +102,6 @@ class SCGS:
     batch: int | None = None
     step: Step | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="accelerated sliding with batches that grow like k^3",
-        source="Lan, Zhou 2016, SCGS",
-        convex=("1/eps^2", "1/eps"),
-        nonconvex=None,
-        full_gradients=False,
-        big_batches=True,
-        memory="2d",
-        needs=("L", "D", "sigma"),
-    )
-
     def __post_init__(self):
         check_parts("SCGS", self.step, self.batch, L=self.L)
 
@@ -146,7 +120,7 @@ class SCGS:
 
 
 @dataclass(frozen=True)
-class STORC:
+class STORC(WithCard):
     """Stochastic variance-reduced conditional gradient sliding: the SVRG estimator inside accelerated sliding.
 
         epoch 0 is one step w = lmo(grad f(x0)); epoch t = 1, 2, ... has N_t = ceil(2^(t/2 + 2)) iterations, from x = y = w
@@ -154,9 +128,6 @@ class STORC:
 
     The parameters of the authors' case grad f(x*) = 0, from memory, as are those of their two other cases. n component
     gradients at the start of an epoch, then 2b an iteration; as many LMOs as the sub-problems need; memory 4d.
-
-    Guarantee: not a row of the paper's Table 1; the authors' n + 1/eps^1.5 component gradients for smooth Lipschitz f go with
-    larger batches than these, which need the Lipschitz constant.
 
     Parameters
     ----------
@@ -181,19 +152,6 @@ class STORC:
     L: float | None = None
     batch: int | None = None
     step: Step | None = None
-
-    card: ClassVar[Card] = Card(
-        summary="the SVRG estimator inside accelerated sliding",
-        source="Hazan, Luo 2016, STORC",
-        convex=None,
-        nonconvex=None,
-        full_gradients=True,
-        big_batches=True,
-        memory="4d",
-        needs=("L", "D"),
-        note="not a row of the paper's table; constants from memory, those of the authors' case grad f(x*) = 0. Their rate "
-        "n + 1/eps^1.5 for smooth Lipschitz f goes with batches that need the Lipschitz constant",
-    )
 
     def __post_init__(self):
         check_parts("STORC", self.step, self.batch, L=self.L)

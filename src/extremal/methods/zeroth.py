@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from extremal import checks
 from extremal.gradients.base import SomeGradient
 from extremal.gradients.spider import Spider
 from extremal.gradients.zeroth import ZerothOrder
-from extremal.methods.base import Budget, Card, Method, check_parts, root_batch, root_epoch
+from extremal.methods.base import Budget, Method, check_parts, root_batch, root_epoch
+from extremal.methods.cards import WithCard
 from extremal.methods.nonconvex_sliding import plain_sliding
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -19,16 +19,13 @@ from extremal.steps.schedules import InverseSqrt
 
 
 @dataclass(frozen=True)
-class FZFW:
+class FZFW(WithCard):
     """Faster zeroth-order Frank-Wolfe: the SPIDER estimator fed by differences of function values.
 
         g as in `SpiderFW` for non-convex f, epochs of sqrt n, b = sqrt n, each component gradient from 2d values
         x <- x + eta (lmo(g) - x),   eta = 1/sqrt K,   mu = 1/sqrt(d K)
 
     2d values for each component gradient that `SpiderFW` would take; one LMO an iteration; memory O(d).
-
-    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n + sqrt(n)/eps^2 component gradients, 1/eps^2
-    LMOs.
 
     Parameters
     ----------
@@ -58,18 +55,6 @@ class FZFW:
     step: Step | None = None
     mu: float | None = None
 
-    card: ClassVar[Card] = Card(
-        summary="the SPIDER estimator from function values",
-        source="Gao, Huang 2020, Alg. 1",
-        convex=None,
-        nonconvex=("n + sqrt(n)/eps^2", "1/eps^2"),
-        full_gradients=True,
-        big_batches=True,
-        memory="d",
-        note="in gradients: as values, 2d times as many",
-        correction="the authors count values, d sqrt(n)/eps^2; the paper's table leaves the factor d out",
-    )
-
     def __post_init__(self):
         check_parts("FZFW", self.step, self.batch)
 
@@ -80,16 +65,13 @@ class FZFW:
 
 
 @dataclass(frozen=True)
-class FZCGS:
+class FZCGS(WithCard):
     """Faster zeroth-order conditional gradient sliding: `FCGS` fed by differences of function values.
 
         x <- argmin over C of <g, u> + (3L/2) |u - x|^2, to a gap of 1/K;   g as in `FZFW`
 
     2d values for each component gradient that `FCGS` would take (n at the start of an epoch, 2b else); as many LMOs as the
     sub-problems need, at most 1 + 18 L D^2 K each; memory d.
-
-    Guarantee, as the paper's Table 1 has it: convex f: none; non-convex f: n + sqrt(n)/eps^2 component gradients, 1/eps^4
-    LMOs.
 
     Parameters
     ----------
@@ -118,19 +100,6 @@ class FZCGS:
     batch: int | None = None
     epoch: int | None = None
     mu: float | None = None
-
-    card: ClassVar[Card] = Card(
-        summary="non-convex sliding with the SPIDER estimator from function values",
-        source="Gao, Huang 2020, Alg. 2",
-        convex=None,
-        nonconvex=("n + sqrt(n)/eps^2", "1/eps^4"),
-        full_gradients=True,
-        big_batches=True,
-        memory="d",
-        needs=("L",),
-        note="in gradients, for |G|^2 ~ eps^2 of the gradient mapping G: as values, 2d times as many",
-        correction="the authors count values, d sqrt(n)/eps (|G|^2 ~ eps); the paper's table leaves the factor d out",
-    )
 
     def __post_init__(self):
         check_parts("FZCGS", None, self.batch, L=self.L)
