@@ -33,10 +33,10 @@ SAME = {  # one meaning, and a number or a formula twice, since compiled code ha
 TOP = {name: getattr(ex, name) for name in ex.__all__}
 ROOMS = [room for room in TOP.values() if inspect.ismodule(room) and hasattr(room, "__all__")]
 CONTRACTS_ALONE = {  # what parts are made of: explained in docs/add-a-part.md, by examples that are longer than a docstring's
-    "BentMulti", "Budget", "CATALOGUE", "Card", "Chord", "Curved", "Data", "Direction", "Estimate", "Faced", "Facts", "FlatMove",
-    "Gradient", "LOSSES", "Loss", "METHODS", "Manifold", "Move", "MultiLoss", "NAMES", "Objective", "Phase", "Plan", "Point",
-    "Projectable", "Recipe", "SETS", "Scheduled", "Segment", "Stack", "Step", "Tuned", "Vertex", "Warm", "as_data", "as_recipe",
-    "check_step", "take",
+    "BentMulti", "Budget", "CATALOGUE", "Card", "Chord", "Curved", "Data", "Direction", "Estimate", "Faced", "Facts",
+    "FlatMove", "Gradient", "InEpochs", "LOSSES", "Loss", "METHODS", "Manifold", "Move", "MultiLoss", "NAMES", "Objective",
+    "Phase", "Plan", "Point", "Projectable", "Recipe", "SETS", "Scheduled", "Segment", "Stack", "Step", "Tuned", "Vertex",
+    "Warm", "as_data", "as_recipe", "check_step", "take",
 }  # fmt: skip
 PUBLIC = {name: item for name, item in TOP.items() if not inspect.ismodule(item)}
 PUBLIC |= {name: getattr(room, name) for room in ROOMS for name in room.__all__ if name not in CONTRACTS_ALONE}

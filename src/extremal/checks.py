@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Protocol
 
@@ -159,4 +159,24 @@ def lacks(part: object, *methods: str) -> bool:
     >>> lacks([], "append"), lacks(list, "append"), lacks([], "update")
     (False, True, True)
     """
-    return isinstance(part, type) or not all(hasattr(part, name) for name in methods)
+    return bool(_missing(part, methods))
+
+
+def _missing(part: object, members: Sequence[str]) -> list[str]:
+    return [name for name in members if isinstance(part, type) or not hasattr(part, name)]
+
+
+def contract(call: str, name: str, given: object, what: str, like: str, members: Sequence[str]) -> None:
+    """Refuse what is no part of a kind, or is not all that such a part has to be.
+
+    Examples
+    --------
+    >>> contract("Method", "step", 3, "step rule", "LineSearch()", ("bind", "eta"))
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: `Method(step=...)` must be a step rule such as LineSearch(), got 3
+    """
+    missing = _missing(given, members)
+    if missing:
+        hint = f", without {', '.join(missing)}: a {what} has {', '.join(members)}" if len(missing) < len(members) else ""
+        raise InputError(f"`{call}({name}=...)` must be a {what} such as {like}, got {given!r}{hint}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from cases import DIM, LOSSES, MATRIX, SETS, STEPS, VERTICES, N, full, model, separable, targets
 
 import extremal as ex
-from extremal.gradients.base import Phase
+from extremal.gradients.base import InEpochs, Phase
 from extremal.methods.base import Budget
 from extremal.steps.base import Direction, Plan
 
@@ -19,8 +19,15 @@ EVERY_STEP = pytest.mark.parametrize("step", STEPS, ids=repr)
 X = np.linspace(-0.5, 1.0, DIM)
 
 
+@dataclass(frozen=True)
+class Estimated(InEpochs):
+    g: np.ndarray
+    exact: bool
+    phase: Phase | None
+
+
 def direction(f, s=VERTICES[0], g=None, phase=Phase(2, 1, 4)) -> Direction:  # noqa: B008
-    return Direction(f, X, SimpleNamespace(g=f.grad(X) if g is None else g, exact=g is None, phase=phase), s)
+    return Direction(f, X, Estimated(f.grad(X) if g is None else g, g is None, phase), s)
 
 
 def values(f, C, method, count: int = 60) -> np.ndarray:
@@ -216,7 +223,7 @@ def test_line_search_passes_over_a_stationary_point_that_is_worse():
     """The slope (t - 0.1) (t - 0.6) (t - 0.95) vanishes thrice; a root finder comes upon the last, where f is above f(0)."""
     slope = np.polynomial.Polynomial.fromroots([0.1, 0.6, 0.95])
     f = ex.Separable(1, 1, grad=lambda x, idx: slope(x)[None], value=lambda x, idx: slope.integ()(x))
-    where = Direction(f, np.zeros(1), SimpleNamespace(g=f.grad(np.zeros(1)), exact=True), ex.points.DenseVertex(np.ones(1)))
+    where = Direction(f, np.zeros(1), Estimated(f.grad(np.zeros(1)), True, None), ex.points.DenseVertex(np.ones(1)))
     eta, line = ex.steps.LineSearch().eta(0, where), where.segment()
     assert line.value(0.95) > line.value(0.0)
     assert 0 < eta < 1

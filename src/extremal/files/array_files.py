@@ -23,7 +23,13 @@ NUMPY_KINDS = "?biufcSU"
 FIELD = r"'{}'\s*:\s*{}\s*[,}}]"
 MOST_COLUMNS = 2**31 - 1
 LARGEST_SIDE = 2**48  # of a side; another one may be 0
-FORMATS = dict.fromkeys(("csr", "csc", "bsr"), ("indices", "indptr")) | {"coo": ("row", "col"), "dia": ("offsets",)}
+FORMATS: dict[str, tuple[Any, tuple[str, ...]]] = {  # how scipy saves a sparse matrix: its class, the arrays of its indices
+    "csr": (sp.csr_array, ("indices", "indptr")),
+    "csc": (sp.csc_array, ("indices", "indptr")),
+    "bsr": (sp.bsr_array, ("indices", "indptr")),
+    "coo": (sp.coo_array, ("row", "col")),
+    "dia": (sp.dia_array, ("offsets",)),
+}
 
 
 def read_npy(path: Path) -> np.ndarray:
@@ -192,7 +198,8 @@ def _sparse(path: Path, held: Arrays, rows: int | None) -> Any:
     if name not in FORMATS:
         raise InputError(f"{path}: cannot be read (expected a sparse matrix as {', '.join(FORMATS)}, got {name!r})")
     shape, data = held["shape"], held["data"]
-    indices = tuple(held[part] for part in FORMATS[name])
+    make, parts = FORMATS[name]
+    indices = tuple(held[part] for part in parts)
     if shape.shape != (2,) or any(part.dtype.kind not in "iu" or part.ndim != 1 for part in (shape, *indices)):
         raise damaged(path, "sides and indices of a sparse matrix must be whole numbers")
     n, d = map(int, shape)
@@ -201,7 +208,6 @@ def _sparse(path: Path, held: Arrays, rows: int | None) -> Any:
     if rows is not None and rows != n:
         raise InputError(f"{path}: expected one target for each of the {n} rows, got {rows} targets")
     with decoding(path):
-        make: Any = getattr(sp, f"{name}_array")
         A = make((data, indices) if name == "coo" else (data, *indices), shape=(n, d))
         if name in ("csr", "csc", "bsr"):
             A.check_format(full_check=True)  # a conversion would read what is out of bounds

@@ -79,7 +79,8 @@ def _reason(error: Any, path: Path) -> str:
         return f"the server answered {error.response.status_code} {error.response.reason}".rstrip()
     if isinstance(error, (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)):
         return f"there is no connection, or it broke off ({type(error).__name__})"
-    said = getattr(error.__cause__ or error, "strerror", None)
+    cause = error.__cause__ or error
+    said = cause.strerror if isinstance(cause, OSError) else None
     return f"{said} ({path})" if said else str(error).partition(". Deleted")[0]
 
 

@@ -1,6 +1,7 @@
 from .base import Estimate as Estimate
 from .base import Facts as Facts
 from .base import Gradient as Gradient
+from .base import InEpochs as InEpochs
 from .base import Phase as Phase
 from .full import Full as Full
 from .growing import Growing as Growing

@@ -8,8 +8,10 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from extremal import checks
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
+from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
 Steps = tuple[tuple[float, Vertex], ...]  # the (eta, s) that led from x_prev to x, in order
@@ -24,9 +26,15 @@ class Estimate(Protocol):
     def exact(self) -> bool: ...  # g is the full gradient at x, computed there: only then is its gap a certificate
 
 
+class Counting:
+    """What objectives are made from that count component gradients: the solver's wrapper, and parts of it."""
+
+    calls: Any  # the counts; None of a part of an objective that does not count
+
+
 @dataclass(frozen=True)
 class Phase:
-    """Where an estimator with epochs stands; its estimates carry it as ``phase``, for steps and moves that go by epochs."""
+    """Where an estimator with epochs stands; its estimates are `InEpochs`, for steps and moves that go by epochs."""
 
     epoch: int  # number of the epoch, from 0
     k: int  # position of the coming iteration in it, from 0
@@ -39,6 +47,20 @@ class Phase:
         return Phase(self.epoch + 1, 0, length(self.epoch + 1))
 
 
+class InEpochs:
+    """What the estimates of an estimator with epochs are made from."""
+
+    phase: Any  # the `Phase` of the coming iteration; None of a wrapper around an estimator without epochs
+
+
+class Looked:
+    """What estimates are made from that come with the value of f at x, or of a sample of its components."""
+
+    value: float  # the mean of the sample at x
+    z: np.ndarray  # its margins
+    model: Any  # the sample as an objective
+
+
 @dataclass(frozen=True)
 class Facts:
     """What theory says of an estimator on n components: its cost, and the steps its error recursion allows."""
@@ -47,12 +69,13 @@ class Facts:
     per_step: float | Callable[[int], float]  # mean component gradients of an update, or of update k = 0, 1, ...
     d: float | None = None  # convex f: steps of at most 1/d keep the recursion of the proof contracting; None: no such proof
     c: float = 1.0  # non-convex f: step relative to 1/sqrt K that balances the terms of the proof, at most 1
-    epochs: bool = False  # whether estimates carry a phase
+    epochs: bool = False  # whether estimates are `InEpochs`
     needs: tuple[str, ...] = ()  # what the objective must offer beyond the contract
     one_vertex: bool = False  # whether updates read the one vertex of a plain move
     m: float | None = None  # n/b, for steps that go with it
     agents: int | None = None  # how many agents it gives an estimate each, if any
     one_point: bool = False  # whether it adds gradients of one point only, so that a manifold asks for no transport
+    manifold: Manifold | None = None  # where it transports gradients of several points; None: it adds them as they are
     penalty: bool = False  # whether it draws toward the bounds of an `AffineCut`
 
     def iterations(self, grads: float) -> int:
@@ -69,22 +92,22 @@ class Facts:
 
 def phase_of(estimate: Estimate) -> Phase | None:
     """Where the estimator stands in its epoch; None if it has no epochs."""
-    return getattr(estimate, "phase", None)
+    return estimate.phase if isinstance(estimate, InEpochs) else None
 
 
 def value_of(estimate: Estimate) -> float | None:
     """f, or the mean of the sample, at x; None of an estimator that does not compute it with the gradient."""
-    return getattr(estimate, "value", None)
+    return estimate.value if isinstance(estimate, Looked) else None
 
 
 def margins_of(estimate: Estimate) -> np.ndarray | None:
     """The margins at x, of the sample or of all rows; None of an estimator that does not keep them."""
-    return getattr(estimate, "z", None)
+    return estimate.z if isinstance(estimate, Looked) else None
 
 
 def sample_of(estimate: Estimate) -> Objective | None:
     """The sample whose gradient g is, as an objective; None of an estimator that has none."""
-    return getattr(estimate, "model", None)
+    return estimate.model if isinstance(estimate, Looked) else None
 
 
 E = TypeVar("E", bound=Estimate)
@@ -107,3 +130,21 @@ class Gradient(Protocol[E]):
 
 
 SomeGradient: TypeAlias = Gradient[Any]  # whatever its state is
+
+
+def check_gradient(call: str, gradient: object, like: str = "Full()") -> None:
+    """Refuse what is no estimator."""
+    checks.contract(call, "gradient", gradient, "gradient", like, ("facts", "init", "update"))
+
+
+class Batched:
+    """What estimators are made from that draw batches."""
+
+    batch: Any  # rows of a batch, or a law
+    replace: bool  # whether a row may be drawn twice
+
+
+class Wrapper:
+    """What estimators are made from that run another one."""
+
+    gradient: SomeGradient

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Facts, Steps
+from extremal.gradients.base import Facts, Looked, Steps
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)
-class GrowingEstimate:
+class GrowingEstimate(Looked):
     """The gradient, value and margins of a sample; of all components in the end."""
 
     g: np.ndarray  # the gradient of the sample's mean at x

@@ -8,7 +8,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients import batches
-from extremal.gradients.base import Facts, Steps
+from extremal.gradients.base import Batched, Facts, Steps
 from extremal.gradients.batches import Batch
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
@@ -23,7 +23,7 @@ class MiniBatchEstimate:
 
 
 @dataclass(frozen=True)
-class MiniBatch:
+class MiniBatch(Batched):
     """g = (1/b) sum_{i in S} grad f_i(x), a new batch at each step: unbiased, with a variance that stays.
 
     b component gradients a step, no memory. A batch that grows (a `PowerLaw`) is the whole sum once it reaches n.

@@ -9,7 +9,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients import batches
-from extremal.gradients.base import Facts, Steps
+from extremal.gradients.base import Batched, Facts, Steps
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
@@ -38,7 +38,7 @@ def weight(rho: PowerLaw, j: int) -> float:
 
 
 @dataclass(frozen=True)
-class Momentum:
+class Momentum(Batched):
     """g_j = (1 - rho_j) g_{j-1} + rho_j (1/b) sum_{i in S_j} grad f_i(x_j), g_{-1} = 0: the whole vector decays.
 
     b component gradients a step, memory O(d).
@@ -90,7 +90,7 @@ class Momentum:
 
 
 @dataclass(frozen=True)
-class Storm:
+class Storm(Batched):
     """Momentum whose old part is carried to the new point by the same batch.
 
         g_j = grad f_S(x_j) + (1 - rho_j) (g_{j-1} - grad f_S(x_{j-1})),   grad f_S = (1/b) sum_{i in S_j} grad f_i

@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Facts, Phase, SomeGradient, Steps, phase_of
+from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, check_gradient, phase_of
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
@@ -18,21 +18,17 @@ from extremal.sets.made.cuts import check_affine
 
 
 @dataclass(frozen=True)
-class PenalisedEstimate:
+class PenalisedEstimate(InEpochs):
     """An estimate with the pull of the penalty in it."""
 
     g: np.ndarray  # y + (1/mu) G'(G x - proj(G x)): what the oracle is asked with, not an estimate of grad f
     own: Estimate  # the state of the estimator; its g is y
     exact: bool = False  # never, also where y is: g is not the gradient of f
-
-    @property
-    def phase(self) -> Phase | None:
-        """That of the estimator."""
-        return phase_of(self.own)
+    phase: Phase | None = None  # that of the estimator
 
 
 @dataclass(frozen=True, eq=False)
-class Penalised:
+class Penalised(Wrapper):
     """Any estimator, and a smoothed penalty for lower <= G x <= upper, which the set C need not know of.
 
         g_j = y_j + (1/mu_j) G'(G x_j - proj(G x_j)),   y_j the estimate of grad f(x_j), proj onto [lower, upper]
@@ -78,8 +74,7 @@ class Penalised:
     mu: float | PowerLaw = 1.0
 
     def __post_init__(self):
-        if checks.lacks(self.gradient, "update"):
-            raise InputError(f"`Penalised(gradient=...)` must be a gradient such as Storm(batch=5), got {self.gradient!r}")
+        check_gradient("Penalised", self.gradient, "Storm(batch=5)")
         checks.fix(self, **check_affine("Penalised", self.G, self.lower, self.upper), mu=smoothing("Penalised", self.mu))
 
     def __repr__(self) -> str:
@@ -95,7 +90,7 @@ class Penalised:
 
     def facts(self, n: int) -> Facts:
         """Those of the estimator, and that there is a penalty, which is flat."""
-        return replace(self.gradient.facts(n), penalty=True, one_point=False)
+        return replace(self.gradient.facts(n), penalty=True, one_point=False, manifold=None)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PenalisedEstimate:
         """The estimator's start, and the pull at mu_0."""
@@ -117,7 +112,8 @@ class Penalised:
 
     def _estimate(self, j: int, x: np.ndarray, own: Estimate) -> PenalisedEstimate:
         mu: Any = self.mu
-        return PenalisedEstimate(own.g + self.pull(x, mu(j)), own)  # g_j = y_j + (1/mu_j) G'(G x_j - proj(G x_j))
+        g = own.g + self.pull(x, mu(j))  # g_j = y_j + (1/mu_j) G'(G x_j - proj(G x_j))
+        return PenalisedEstimate(g, own, phase=phase_of(own))
 
     def _excess(self, x: np.ndarray) -> np.ndarray:
         """G x - proj(G x), one row per point."""

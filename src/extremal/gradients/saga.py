@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Facts, Steps
+from extremal.gradients.base import Batched, Facts, Steps
 from extremal.gradients.momentum import check_rho, weight
 from extremal.gradients.table import DerivativeTable, TableEstimate
 from extremal.laws import PowerLaw
@@ -16,7 +16,7 @@ from extremal.objectives.sampling import SECOND, Sampler
 
 
 @dataclass(frozen=True)
-class Sag:
+class Sag(Batched):
     """The mean of the table, after the batch's entries have been refreshed at x: biased on purpose, with little variance.
 
         y_i <- grad f_i(x)  for i in S,   g = (1/n) sum_j y_j,   y = 0 at first
@@ -79,7 +79,7 @@ class Sag:
 
 
 @dataclass(frozen=True)
-class Saga:
+class Saga(Batched):
     """Unbiased, with a variance that vanishes as the table becomes true.
 
         g = (1/b) sum_{i in I} [grad f_i(x) - y_i] + (1/n) sum_j y_j;   then y_j <- grad f_j(x) for j in J

@@ -9,14 +9,14 @@ from typing import Literal
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Facts, Steps
+from extremal.gradients.base import Batched, Facts, Steps
 from extremal.gradients.table import DerivativeTable, TableEstimate
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)
-class SagaSarah:
+class SagaSarah(Batched):
     """A recursive estimate that leans on a table instead of full gradients (also known as ZeroSARAH).
 
         g   = (1/b) sum_S [grad f_i(x) - grad f_i(x_prev)] + (1 - lam) g_prev

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Facts, Steps
+from extremal.gradients.base import Batched, Facts, Steps
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
 
@@ -21,7 +21,7 @@ class SarahEstimate:
 
 
 @dataclass(frozen=True)
-class Sarah:
+class Sarah(Batched):
     """A recursive estimate, refreshed by a full gradient with probability p (also known as PAGE).
 
         g = grad f(x)                                                  with probability p

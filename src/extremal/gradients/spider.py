@@ -8,7 +8,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients import batches
-from extremal.gradients.base import Facts, Phase, Steps
+from extremal.gradients.base import Batched, Facts, InEpochs, Phase, Steps
 from extremal.gradients.batches import Batch, Epoch
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
@@ -16,7 +16,7 @@ from extremal.points.manifolds import Euclidean, Manifold
 
 
 @dataclass(frozen=True)
-class SpiderEstimate:
+class SpiderEstimate(InEpochs):
     """The running estimate."""
 
     g: np.ndarray  # estimate of grad f(x)
@@ -25,7 +25,7 @@ class SpiderEstimate:
 
 
 @dataclass(frozen=True)
-class Spider:
+class Spider(Batched):
     """A recursive estimate, begun anew at each epoch.
 
         g = grad f(x)                                                      at the start of an epoch
@@ -76,7 +76,7 @@ class Spider:
         def cost(phase: Phase) -> float:
             return restart if phase.k == 0 else 2 * batches.size(self.batch, n, 0, phase)
 
-        return Facts(start=restart, per_step=batches.epoch_costs(self.epoch, cost), epochs=True)
+        return Facts(start=restart, per_step=batches.epoch_costs(self.epoch, cost), epochs=True, manifold=self.manifold)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> SpiderEstimate:
         """The start of the first epoch."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Facts, Steps
+from extremal.gradients.base import Batched, Facts, Steps
 from extremal.gradients.table import DerivativeTable
 from extremal.objectives.sampling import Sampler
 
@@ -24,7 +24,7 @@ class SubstituteEstimate:
 
 
 @dataclass(frozen=True)
-class Substitute:
+class Substitute(Batched):
     """g = (1/n) sum_i phi'(sigma_i) a_i, where sigma_i is drawn towards the margin of the last vertex.
 
         sigma_i <- sigma_i + theta_k (<a_i, s_k> - sigma_i)  for i in S,   theta_k = min(1, scale 2m / (2m + k + 1)),  m = n/b

@@ -8,7 +8,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients import batches
-from extremal.gradients.base import Facts, Phase, Steps
+from extremal.gradients.base import Batched, Facts, InEpochs, Phase, Steps
 from extremal.gradients.batches import Batch, Epoch
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
@@ -16,7 +16,7 @@ from extremal.points.manifolds import Euclidean, Manifold
 
 
 @dataclass(frozen=True)
-class SvrgEstimate:
+class SvrgEstimate(InEpochs):
     """The estimate, and the snapshot it leans on."""
 
     g: np.ndarray  # estimate of grad f(x)
@@ -27,7 +27,7 @@ class SvrgEstimate:
 
 
 @dataclass(frozen=True)
-class Svrg:
+class Svrg(Batched):
     """Unbiased, with a variance that vanishes as x and the snapshot w meet.
 
         g = (1/b) sum_{i in S} [grad f_i(x) - grad f_i(w)] + grad f(w),   w = x at the start of each epoch
@@ -71,7 +71,7 @@ class Svrg:
         def cost(phase: Phase) -> float:
             return n if phase.k == 0 else 2 * batches.size(self.batch, n, 0, phase)
 
-        return Facts(start=n, per_step=batches.epoch_costs(self.epoch, cost), epochs=True)
+        return Facts(start=n, per_step=batches.epoch_costs(self.epoch, cost), epochs=True, manifold=self.manifold)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> SvrgEstimate:
         """The first snapshot."""

@@ -10,7 +10,18 @@ from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Facts, Phase, SomeGradient, Steps, phase_of
+from extremal.gradients.base import (
+    Counting,
+    Estimate,
+    Facts,
+    InEpochs,
+    Phase,
+    SomeGradient,
+    Steps,
+    Wrapper,
+    check_gradient,
+    phase_of,
+)
 from extremal.objectives.base import Objective, RowIndex
 from extremal.objectives.sampling import Sampler
 
@@ -118,13 +129,13 @@ def bounds(n: int, m: int) -> list[tuple[int, int]]:
     return [(n * i // m, n * (i + 1) // m) for i in range(m)]
 
 
-class Shard:
+class Shard(Counting):
     """The mean over one agent's rows, as far as estimators ask for it: f_i = (1/n_i) sum over [first, last)."""
 
     def __init__(self, f: Objective, first: int, last: int):
         self.whole, self.first, self.n = f, first, last - first
         self.shape, self.dtype, self.convex, self.deriv_shape = f.shape, f.dtype, f.convex, f.deriv_shape
-        self.calls = getattr(f, "calls", None)  # wrappers of the estimator may count as well
+        self.calls = f.calls if isinstance(f, Counting) else None  # wrappers of the estimator may count as well
 
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """c of some of the shard's rows, or of all."""
@@ -151,7 +162,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class TrackingEstimate:
+class TrackingEstimate(InEpochs):
     """What the agents hold."""
 
     g: np.ndarray  # p, one row per agent, or their mean if all agents stand at one point
@@ -160,15 +171,11 @@ class TrackingEstimate:
     own: tuple[Estimate, ...]  # the states of the agents' estimators
     samplers: tuple[Sampler, ...]  # the agents' streams
     exact: bool = False
-
-    @property
-    def phase(self) -> Phase | None:
-        """Where the agents stand in their epoch; they go in step."""
-        return phase_of(self.own[0])
+    phase: Phase | None = None  # where the agents stand in their epoch; they go in step
 
 
 @dataclass(frozen=True, eq=False)
-class Tracking:
+class Tracking(Wrapper):
     """Any estimator, run by m agents on their own shards of the rows, and gradient tracking between them.
 
         y_i an estimate of grad f_i(x_i) by agent i,   mean over i of f_i = f
@@ -203,8 +210,7 @@ class Tracking:
     mixing: Any
 
     def __post_init__(self):
-        if checks.lacks(self.gradient, "update"):
-            raise InputError(f"`Tracking(gradient=...)` must be a gradient such as Storm(batch=5), got {self.gradient!r}")
+        check_gradient("Tracking", self.gradient, "Storm(batch=5)")
         checks.fix(self, mixing=check_mixing("Tracking", self.mixing))
 
     def __repr__(self) -> str:
@@ -249,7 +255,7 @@ class Tracking:
 
     def _estimate(self, f: Objective, x: np.ndarray, y: np.ndarray, s: np.ndarray, own: Any, samplers: Any) -> TrackingEstimate:
         p = mix(self.mixing, s)  # p_i = sum_j c_ij s_j
-        return TrackingEstimate(p if x.shape == p.shape else p.mean(axis=0), y, s, own, samplers)
+        return TrackingEstimate(p if x.shape == p.shape else p.mean(axis=0), y, s, own, samplers, phase=phase_of(own[0]))
 
     def _weighted(self, f: Objective, parts: list[Any], own: tuple[Estimate, ...]) -> np.ndarray:
         """y_i = (m n_i / n) times agent i's estimate, so that the mean of f_i is f for shards of unequal size too."""

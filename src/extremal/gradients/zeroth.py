@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Facts, SomeGradient, Steps
+from extremal.gradients.base import Counting, Facts, SomeGradient, Steps, Wrapper, check_gradient
 from extremal.objectives.base import Objective, RowIndex
 from extremal.objectives.sampling import Sampler
 
@@ -26,6 +26,7 @@ class FiniteDifferences:
         self.inner, self.mu = f, mu
         self.n, self.shape, self.dtype, self.convex = f.n, f.shape, f.dtype, f.convex
         self.deriv_shape = f.shape
+        self._calls = f.calls if isinstance(f, Counting) else None
 
     @property
     def smoothness(self) -> float:
@@ -66,13 +67,12 @@ class FiniteDifferences:
         return table.reshape(*table.shape[:-1], *self.shape)
 
     def _count(self, grads: int) -> None:
-        calls = getattr(self.inner, "calls", None)  # the solver's wrapper has them
-        if calls is not None:
-            calls.grads += grads
+        if self._calls is not None:
+            self._calls.grads += grads
 
 
 @dataclass(frozen=True)
-class ZerothOrder:
+class ZerothOrder(Wrapper):
     """Any estimator on values alone: each component gradient is replaced by central differences.
 
     2d component values for each component gradient; no gradient is computed, and none is exact. In the counts an
@@ -100,6 +100,7 @@ class ZerothOrder:
     mu: float
 
     def __post_init__(self):
+        check_gradient("ZerothOrder", self.gradient)
         checks.fix(self, mu=checks.positive("ZerothOrder", "mu", self.mu))
 
     def facts(self, n: int) -> Facts:
@@ -107,7 +108,7 @@ class ZerothOrder:
         facts = self.gradient.facts(n)
         if facts.needs:
             raise InputError(f"ZerothOrder cannot feed {type(self.gradient).__name__}, which needs {', '.join(facts.needs)}")
-        return facts
+        return replace(facts, manifold=None)  # differences are those of flat space
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> Any:
         """As the estimator, on differences."""

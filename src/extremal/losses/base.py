@@ -38,6 +38,34 @@ class Curved(Loss, Protocol):
 
 
 @runtime_checkable
+class FromLeast(Protocol):
+    """A loss that takes no targets below one number."""
+
+    least: float
+
+
+@runtime_checkable
+class KnowsMean(Protocol):
+    """A loss that says the mean of y at a margin."""
+
+    def mean(self, z: np.ndarray) -> np.ndarray: ...
+
+
+@runtime_checkable
+class KnowsFar(Protocol):
+    """A loss that says how far margins go."""
+
+    def far(self, y: np.ndarray) -> float: ...
+
+
+@runtime_checkable
+class KnowsEnd(Protocol):
+    """A loss that says whether its mean falls to 0 without end."""
+
+    ends_at_zero: bool
+
+
+@runtime_checkable
 class MultiLoss(Loss, Protocol):
     """The contract of a loss of k margins z = a' X, X of shape (d, k): z (b, k) -> value (b,), deriv (b, k).
 
@@ -67,9 +95,8 @@ def check_targets(loss: Loss, y: np.ndarray, n: int) -> np.ndarray:
     if y.dtype.kind not in "biuf":
         raise InputError(f"`LinearModel(y=...)` must hold numbers, got dtype {y.dtype}; {_how_to_map(loss)}")
     y = checks.finite("LinearModel", "y", y.astype(np.float64))
-    least = getattr(loss, "least", None)
-    if least is not None and not (y >= least).all():
-        raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets from {least:g} on, got {y.min():g}")
+    if isinstance(loss, FromLeast) and not (y >= loss.least).all():
+        raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets from {loss.least:g} on, got {y.min():g}")
     if loss.labels is None or (known := np.isin(y, loss.labels)).all():
         return y
     seen = _some(np.unique(y if len(loss.labels) == 2 else y[~known]))

@@ -217,4 +217,4 @@ def compiled(loss: Loss) -> tuple[int, float] | None:
     (3, 2.0)
     """
     code = _COMPILED.get(type(loss))
-    return None if code is None else (code, float(getattr(loss, "delta", 0.0)))
+    return None if code is None else (code, loss.delta if isinstance(loss, Huber) else 0.0)

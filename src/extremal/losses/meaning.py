@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.losses.base import Loss
+from extremal.losses.base import KnowsEnd, KnowsFar, KnowsMean, Loss
 from extremal.losses.weighted import unweighted
 
 
@@ -22,8 +22,8 @@ def mean_target(loss: Loss, z: np.ndarray) -> np.ndarray:
     >>> mean_target(ex.Logistic(), np.zeros(1)), mean_target(ex.Squared(), np.zeros(1))
     (array([0.5]), array([0.]))
     """
-    said = getattr(unweighted(loss), "mean", None)
-    return z if said is None else said(z)
+    loss = unweighted(loss)
+    return loss.mean(z) if isinstance(loss, KnowsMean) else z
 
 
 def margin_size(loss: Loss, y: np.ndarray) -> float | None:
@@ -35,8 +35,8 @@ def margin_size(loss: Loss, y: np.ndarray) -> float | None:
     >>> margin_size(ex.Logistic(), np.ones(3)), margin_size(ex.Squared(), np.ones(3))
     (3.0, None)
     """
-    said = getattr(unweighted(loss), "far", None)
-    return None if said is None else said(y)
+    loss = unweighted(loss)
+    return loss.far(y) if isinstance(loss, KnowsFar) else None
 
 
 def ends_at_zero(loss: Loss) -> bool:
@@ -48,4 +48,5 @@ def ends_at_zero(loss: Loss) -> bool:
     >>> ends_at_zero(ex.Multinomial(3)), ends_at_zero(ex.Huber())
     (True, False)
     """
-    return bool(getattr(unweighted(loss), "ends_at_zero", False))
+    loss = unweighted(loss)
+    return isinstance(loss, KnowsEnd) and loss.ends_at_zero

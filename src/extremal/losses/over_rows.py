@@ -46,10 +46,10 @@ def derivs_of(loss: Loss, z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def second_of(loss: Any, z: np.ndarray, y: np.ndarray) -> np.ndarray:
     """phi''(z_i, y_i)."""
-    if not hasattr(loss, "second"):  # as isinstance(loss, Curved) would, which takes longer
-        raise InputError(f"{loss!r} has no second derivative: give it a method second(z, y)")
     code = compiled(loss)
     if code is None:
+        if not hasattr(loss, "second"):  # as isinstance(loss, Curved) would, which takes longer
+            raise InputError(f"{loss!r} has no second derivative: give it a method second(z, y)")
         return _checked_second(loss, z, y)
     h = np.empty_like(z)
     _kernels().terms(*code, locked(z), locked(y), False, h[:0], h)

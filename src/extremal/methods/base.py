@@ -13,9 +13,9 @@ from typing import Protocol
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Facts, SomeGradient
+from extremal.gradients.base import Facts, SomeGradient, check_gradient
 from extremal.laws import PowerLaw
-from extremal.moves.base import SomeMove
+from extremal.moves.base import SomeMove, check_move
 from extremal.moves.vertex import VertexMove
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -116,14 +116,14 @@ class Method:
 
     def __post_init__(self):
         check_step("Method", self.step)
-        for name, call, like in (("gradient", "update", "Full()"), ("move", "advance", "VertexMove()")):
-            part = getattr(self, name)
-            if checks.lacks(part, call):
-                raise InputError(f"`Method({name}=...)` must be a {name} such as {like}, got {part!r}")
+        check_gradient("Method", self.gradient)
+        check_move("Method", self.move)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """The same method with its step rule bound; refuses parts that do not go together."""
         facts = self.gradient.facts(f.n)
+        if not isinstance(facts, Facts):
+            raise InputError(f"{type(self.gradient).__name__}.facts(n) must return gradients.Facts, got {facts!r}")
         self._check(facts, f, C)
         return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.m, facts.epochs)))
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient, Steps
 from extremal.objectives.base import Objective, manifold_of
@@ -92,6 +93,12 @@ class Move(Protocol[P]):
 
 
 SomeMove: TypeAlias = Move[Any]  # whatever its points are
+MEMBERS = ("check", "first", "start", "advance", "gap", "promise", "atomic", "one_vertex", "projects")
+
+
+def check_move(call: str, move: object) -> None:
+    """Refuse what is no move; one from `FlatMove` has all but ``start`` and ``advance``."""
+    checks.contract(call, "move", move, "move", "VertexMove()", MEMBERS)
 
 
 class Flat:

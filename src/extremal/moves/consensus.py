@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Phase, SomeGradient, phase_of
+from extremal.gradients.base import Estimate, InEpochs, Phase, SomeGradient, phase_of
 from extremal.gradients.tracking import check_mixing, in_brief, mix
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.objectives.base import Objective
@@ -32,7 +32,7 @@ class AgentsPoint(Point):
 
 
 @dataclass(frozen=True)
-class _Own:
+class _Own(InEpochs):
     """An agent's estimate, as a step rule sees it."""
 
     g: np.ndarray

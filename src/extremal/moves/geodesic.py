@@ -71,7 +71,8 @@ class GeodesicMove:
             raise InputError(
                 f"{type(C).__name__} has no oracle on {self.manifold}: it needs lmo_at(g, x), as LoewnerInterval has"
             )
-        if not gradient.facts(f.n).one_point and getattr(gradient, "manifold", None) != self.manifold:
+        facts = gradient.facts(f.n)
+        if not facts.one_point and facts.manifold != self.manifold:
             raise InputError(
                 f"{type(gradient).__name__} adds gradients of several points: on {self.manifold} it has to transport them, "
                 f"as Svrg(..., manifold={self.manifold}) and Spider do"

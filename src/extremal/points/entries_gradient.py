@@ -96,6 +96,11 @@ class Observed(Matrix):
         self.values.flags.writeable = False
 
     @property
+    def stored(self) -> np.ndarray:
+        """The values, of repeated positions each."""
+        return self.values
+
+    @property
     def shape(self) -> tuple[int, int]:
         """(m, n)."""
         return self.positions.shape

@@ -74,6 +74,11 @@ class Matrix(ABC):
         """A dense copy, whatever its size."""
 
     @property
+    def stored(self) -> Iterate:
+        """Its entries as they were given, before those of equal places were added up; the matrix, where that is the same."""
+        return self
+
+    @property
     def size(self) -> int:
         """m n."""
         return math.prod(self.shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal.points.vertex import Vertex
 from extremal.run.result import Calls
-from extremal.sets.base import Bounded, ConvexSet, Faced, Spikes
+from extremal.sets.base import Bounded, ConvexSet, Faced, Spikes, Warm
 from extremal.support.asked import Unsure, counted
 from extremal.support.clock import check
 
@@ -117,5 +117,4 @@ def ask(C: ConvexSet, g: np.ndarray, x: np.ndarray | None = None, near: Vertex |
     if x is not None:
         return C.lmo_at(g, x)  # type: ignore[attr-defined]
     g = g if C.matrix_free else np.asarray(g)
-    warm = getattr(C, "lmo_from", None)  # as isinstance(C, Warm) would, which takes as long as a small oracle
-    return C.lmo(g) if warm is None else warm(g, near)
+    return cast(Warm, C).lmo_from(g, near) if C.is_warm else C.lmo(g)

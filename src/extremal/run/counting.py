@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from extremal.gradients.base import Counting
 from extremal.objectives.base import Objective, RowIndex, Segment
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.on_atoms import Restriction, restrict
@@ -20,7 +21,7 @@ from extremal.support.clock import check
 from extremal.support.kinds import Symmetric
 
 
-class CountedObjective:
+class CountedObjective(Counting):
     """An objective that counts each component gradient and value asked of it."""
 
     def __init__(self, f: Objective, calls: Calls):
@@ -35,7 +36,7 @@ class CountedObjective:
 
     @property
     def weights(self) -> np.ndarray | None:
-        return getattr(self.inner, "weights", None)
+        return self.inner.weights if isinstance(self.inner, LinearModel) else None
 
     def _count(self, grads: int = 0, values: int = 0) -> None:
         """Count component gradients and values that are about to be made; if the time of the run is over, none are."""

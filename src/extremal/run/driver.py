@@ -39,7 +39,7 @@ class _Run:
     """The driver: everything around the loop that is not the method's business."""
 
     def __init__(self, setup: Setup, tol: float, atol: float, budget: Budget, callback: Any, record: Any):
-        self.f, self.C, self.whole = setup.f.inner, setup.C, setup.whole
+        self.f, self.C, self.whole, self.burst = setup.f.inner, setup.C, setup.whole, setup.burst
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # a method for answers, and not for comparisons
         self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
@@ -214,6 +214,7 @@ class _Run:
             method=method,
             atoms=found.atoms,
             set=self.whole,
+            compiled=0 if self.burst is None else self.burst.iterations,
         )
 
     def _final(self, state: State, status: Status, first: State) -> tuple[Certificate, Status]:

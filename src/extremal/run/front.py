@@ -76,7 +76,7 @@ def minimize(
         loss of this library, an estimator with a fixed batch, steps that are fixed in advance, and a set such as `L1Ball`,
         `Simplex`, `Box` or `CappedSimplex`. The iterates are the same up to rounding. Left out, this is so unless there is a
         callback, which is to see every iteration; True lets a callback see the states between bursts only, some milliseconds
-        apart; False is the readable loop.
+        apart; False is the readable loop. ``result.compiled`` says how many iterations were made so.
 
     Examples
     --------

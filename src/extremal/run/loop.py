@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
-from extremal.gradients.base import Estimate, Gradient, value_of
+from extremal.gradients.base import Batched, Estimate, Gradient, Wrapper, phase_of, value_of
 from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.names import as_recipe
 from extremal.moves.base import Point, SomeMove
@@ -161,7 +161,7 @@ def loop(setup: Setup) -> Generator[State, Reach | None]:
     """
     f, C, point, sampler, burst, method = setup.f, setup.C, setup.point, setup.sampler, setup.burst, setup.method
     gradient, move, step = method.gradient, method.move, method.step
-    estimate = gradient.init(f, point.query, sampler) if setup.estimate is None else setup.estimate
+    estimate = first_estimate(setup) if setup.estimate is None else setup.estimate
     k = 0
     while True:
         freeze(estimate.g)
@@ -174,6 +174,17 @@ def loop(setup: Setup) -> Generator[State, Reach | None]:
         new = move.advance(k, f, C, point, estimate, step)
         estimate = gradient.update(f, k, point.query, new.query, new.steps, estimate, sampler)
         point, k = new, k + 1
+
+
+def first_estimate(setup: Setup) -> Estimate:
+    """The estimate at the starting point; refuses one that steps and moves could not read later on."""
+    f, gradient = setup.f, setup.method.gradient
+    estimate = gradient.init(f, setup.point.query, setup.sampler)
+    if checks.lacks(estimate, "g", "exact"):
+        raise InputError(f"{type(gradient).__name__}.init must return a state with g and exact, got {estimate!r}")
+    if phase_of(estimate) is None and gradient.facts(f.n).epochs:
+        raise InputError(f"{type(gradient).__name__} has epochs: its states must be gradients.InEpochs, with a phase")
+    return estimate
 
 
 def check_objective(call: str, f: Objective) -> None:
@@ -220,9 +231,12 @@ def _prepare(
             prepared = as_recipe(call, method).prepare(f, C, replace(budget, warm=x0 is not None))
         except OverflowError:
             raise InputError(f"`{call}(C=...)`: {C} is too large for this method, whose constants overflow there") from None
+    if not isinstance(prepared, Method):
+        raise InputError(f"`{call}(method=...)`: {type(method).__name__}.prepare must return a Method, got {prepared!r}")
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
     counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
-    point, sampler = _first_point(call, f, oracle, prepared.move, x0), Sampler(f.n, seed, blocks=getattr(f, "blocks", False))
+    point = _first_point(call, f, oracle, prepared.move, x0)
+    sampler = Sampler(f.n, seed, blocks=isinstance(f, LinearModel) and f.blocks)
     if _draws_sets(prepared.gradient):
         sampler.ready()
     burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts else None
@@ -231,10 +245,9 @@ def _prepare(
 
 def _draws_sets(gradient: Gradient[Estimate]) -> bool:
     """Whether an estimator, or the one that it wraps, draws batches of several distinct rows."""
-    inner = getattr(gradient, "gradient", None)
-    return (
-        _draws_sets(inner) if inner is not None else getattr(gradient, "batch", 1) != 1 and not getattr(gradient, "replace", True)
-    )
+    if isinstance(gradient, Wrapper):
+        return _draws_sets(gradient.gradient)
+    return isinstance(gradient, Batched) and gradient.batch != 1 and not gradient.replace
 
 
 def _first_point(call: str, f: Objective, oracle: CountedSet, move: SomeMove, x0: Any) -> Point:
@@ -251,6 +264,8 @@ def _first_point(call: str, f: Objective, oracle: CountedSet, move: SomeMove, x0
     if move.atomic and atoms is not None and x0 is not None:
         _check_atoms(call, f, oracle, atoms, factored)
     point = move.start(x)
+    if not isinstance(point, Point):
+        raise InputError(f"{type(move).__name__}.start must return a moves.Point, got {point!r}")
     return replace(point, active=atoms) if move.atomic and atoms is not None else point
 
 

@@ -220,6 +220,7 @@ class Result:
     method: Any = None  # the method as it was run, every parameter filled in
     atoms: ActiveSet | None = None  # what x is a combination of, if the method keeps it; a later run may start there
     set: Any = field(default=None, repr=False)  # the set, fitted to x
+    compiled: int = 0  # iterations that were made in compiled bursts; the readable loop made the others
 
     @cached_property
     def violation(self) -> float:
@@ -235,7 +236,7 @@ class Result:
     @property
     def why(self) -> str:
         """What `Auto` chose, and why; empty if the method was named."""
-        return getattr(self.method, "why", "")
+        return "" if self.method is None else self.method.why
 
     def __repr__(self) -> str:
         c = self.calls

@@ -6,14 +6,14 @@ import dataclasses
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError, OutsideError
-from extremal.points.matrix import Iterate
+from extremal.points.matrix import Iterate, Matrix
 from extremal.points.vertex import Vertex, dot64, least
 from extremal.support.asked import ASKED
 
@@ -39,6 +39,8 @@ class ConvexSet(ABC):
 
     matrix_free: ClassVar[bool] = False  # whether ``lmo`` takes gradients that are known by products only
     by_factors: ClassVar[bool] = False  # whether `LowRankFW` corrects its points by their factors
+    is_bounds: ClassVar[bool] = False  # whether it is `Bounded`, and below `Warm`: found out once, as it takes long
+    is_warm: ClassVar[bool] = False
 
     shape: tuple[int, ...] | None  # shape of the set's points, None as long as it is open
     _fits = None  # of a set of open shape: the last shape that was asked about and fits
@@ -47,8 +49,8 @@ class ConvexSet(ABC):
         """What every set shares in its methods: what is no array of numbers that fits is refused before they see it."""
         super().__init_subclass__(**options)
         for name in CHECKED & vars(cls).keys():
-            if not getattr(vars(cls)[name], "__isabstractmethod__", False):
-                setattr(cls, name, _checked(name, vars(cls)[name]))
+            setattr(cls, name, _checked(name, vars(cls)[name]))  # what is abstract stays so
+        cls.is_bounds, cls.is_warm = issubclass(cls, Bounded), issubclass(cls, Warm)
 
     @abstractmethod
     def lmo(self, g: np.ndarray) -> Vertex:
@@ -88,7 +90,7 @@ class ConvexSet(ABC):
         if isinstance(x, np.ndarray) and isinstance(g, np.ndarray) and s.low is None:
             d = x.astype(np.float64)
             s.add_to(d, -1.0)  # x - s: what the two share is not lost twice
-            if hasattr(self, "limits"):  # as isinstance(self, Bounded) would, which takes longer
+            if self.is_bounds:
                 return float(np.maximum(d * g, 0.0).sum(dtype=np.float64))
             excess = dot64(d, g)
         else:
@@ -125,14 +127,14 @@ class ConvexSet(ABC):
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        shown = (f"{f.name}={brief_array(getattr(self, f.name))}" for f in self._fields() if not _is_default(self, f))
+        shown = (f"{f.name}={brief_array(value)}" for f, value in self._parameters() if not _is_default(f, value))
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def _fields(self) -> tuple[dataclasses.Field[object], ...]:
-        return dataclasses.fields(self)  # type: ignore[arg-type]
+    def _parameters(self) -> Iterator[tuple[dataclasses.Field[object], Any]]:
+        return ((f, getattr(self, f.name)) for f in dataclasses.fields(self))  # type: ignore[arg-type]
 
     def _identity(self) -> tuple[object, ...]:
-        return (type(self), *(_hashable(getattr(self, f.name)) for f in self._fields()))
+        return (type(self), *(_hashable(value) for _, value in self._parameters()))
 
     def _known_shape(self, what: str) -> tuple[int, ...]:
         if self.shape is None:
@@ -174,6 +176,13 @@ class Bounded(Protocol):
     """A set that is all bounds: a box."""
 
     def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # the lowest and the highest corner, or numbers for every entry
+
+
+@runtime_checkable
+class Normed(Protocol):
+    """A set that is the ball of a norm."""
+
+    def norm(self, x: np.ndarray) -> float: ...  # of whatever x is given, in the ball or not
 
 
 @runtime_checkable
@@ -227,7 +236,7 @@ def _refuse_outside(x: Iterate, g: Iterate, there: float, excess: float) -> None
 
 def _size(a: Any) -> float:
     """|a|, or infinity where its square is; of a matrix by its entries, as they were before equal places cancelled."""
-    values = getattr(a, "values", a)
+    values: Any = a.stored if isinstance(a, Matrix) else a
     with np.errstate(over="ignore"):
         return math.sqrt(dot64(values, values))
 
@@ -243,8 +252,8 @@ def brief_array(value: Any) -> str:
     return repr(value)
 
 
-def _is_default(C: ConvexSet, f: dataclasses.Field[object]) -> bool:
-    value, default = getattr(C, f.name), f.default
+def _is_default(f: dataclasses.Field[object], value: Any) -> bool:
+    default = f.default
     if isinstance(value, np.ndarray) and default is not dataclasses.MISSING:
         return not f.init or np.array_equal(value, np.asarray(default))
     return not f.init or value is default or (value == default) is True

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.support.lazy import Named
 
 if TYPE_CHECKING:
     from extremal.sets.base import ConvexSet
@@ -33,6 +33,7 @@ SETS: dict[str, tuple[str, str, tuple[int, ...]]] = {  # name: (class, how it is
     "nuclear": ("NuclearBall", "nuclear:RADIUS", (1,)),
     "spectral": ("SpectralBall", "spectral:RADIUS", (1,)),
 }
+_CLASSES = Named("extremal.sets", {name: kind for name, (kind, _, _) in SETS.items()})
 NORMS = ("l1", "l2", "linf", "lp", "elastic", "k-support", "k-sparse", "k-norm", "nuclear", "spectral")  # balls, radius first
 RADIUS = 10  # of a ball that is named without any number
 
@@ -45,8 +46,7 @@ def named(name: str) -> type[ConvexSet]:
     >>> named("l1")
     <class 'extremal.sets.norms.balls.L1Ball'>
     """
-    kind, _, _ = SETS[checks.one_of("set", name, SETS)]
-    return getattr(import_module("extremal.sets"), kind)
+    return _CLASSES[checks.one_of("set", name, SETS)]
 
 
 def split_word(text: str) -> tuple[str, list[str]]:

@@ -44,9 +44,9 @@ class Direction:
         self.f, self.x, self.estimate, self.d = f, x, estimate, Chord.to(s)
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> Phase | None:
         """Where the estimator stands in its epoch, if it has epochs."""
-        return self.estimate.phase  # type: ignore[attr-defined]
+        return phase_of(self.estimate)
 
     @cached_property
     def gap(self) -> float:
@@ -85,13 +85,12 @@ class Scheduled(ABC):
 
     def eta(self, k: int, direction: Direction) -> float:
         """The step of iteration k, whatever the direction."""
-        return float(self.at(k, None if direction is None else phase_of(direction.estimate)))
+        return float(self.at(k, None if direction is None else direction.phase))
 
 
 def check_step(call: str, step: object) -> None:
     """Refuse what is no step rule."""
-    if checks.lacks(step, "bind", "eta"):
-        raise InputError(f"`{call}(step=...)` must be a step rule such as LineSearch(), got {step!r}")
+    checks.contract(call, "step", step, "step rule", "LineSearch()", ("bind", "eta"))
 
 
 def take(step: Step, k: int, direction: Direction) -> float:

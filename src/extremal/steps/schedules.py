@@ -61,8 +61,8 @@ class Decay(Scheduled):
     power: float = 1.0
 
     def __post_init__(self):
-        for name in ("scale", "shift", "power"):
-            checks.fix(self, **{name: checks.positive("Decay", name, getattr(self, name))})
+        given = {"scale": self.scale, "shift": self.shift, "power": self.power}
+        checks.fix(self, **{name: checks.positive("Decay", name, value) for name, value in given.items()})
 
     def bind(self, plan: Plan) -> Self:
         """Nothing is open."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,3 +31,19 @@ class Operator(Products, Protocol):
 
 
 Symmetric = np.ndarray | Operator
+
+
+@runtime_checkable
+class DataFrame(Protocol):
+    """A data frame, of pandas or polars."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def to_numpy(self) -> np.ndarray:
+        """Its rows as an array."""
+        ...

@@ -184,7 +184,7 @@ def part(gradient: SomeGradient) -> BurstEstimator | None:
     (2, None)
     """
     known = _KNOWN.get(type(gradient).__name__) if type(gradient).__module__.startswith("extremal.gradients.") else None
-    flat = isinstance(getattr(gradient, "manifold", None), Euclidean | None)
+    flat = known is not _Svrg or isinstance(gradient.manifold, Euclidean)  # type: ignore
     return known(gradient) if known is not None and flat and isinstance(gradient.batch, int) else None  # type: ignore
 
 

@@ -65,6 +65,7 @@ class Burst:
         self.f, self.C, self.part, self.steps, self.sampler = f, C, estimator, steps, sampler
         self._shown: tuple[Any, Any] = None, None  # the point and the estimate that the loop was given last
         self.interrupted = False  # Ctrl-C came, and is still to be raised
+        self.iterations = 0  # made so far
         model: Any = f.inner
         d = model.data.shape[1]
         b, sparse = estimator.gradient.batch, isinstance(model.data, CSR)
@@ -105,6 +106,7 @@ class Burst:
                 raise
             self.interrupted = True
         finally:
+            self.iterations += self._made
             self.f.calls.grads += self._made * cost
             self.C.asked(self._made, estimate.g)
         if self._made:

@@ -12,7 +12,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.sets.words.intervals import BOUNDS, pair_of
 from extremal.sets.words.pieces import Features, Piece, refused
-from extremal.support.kinds import MatrixLike
+from extremal.support.kinds import DataFrame, MatrixLike
 
 KEYS = ("A_ub", "b_ub", "A_eq", "b_eq", "bounds")  # of a dict in the notation of scipy.optimize.linprog
 
@@ -53,7 +53,9 @@ def by_matrices(given: Any, features: Features) -> Piece:
 
 def by_scipy(given: Any, features: Features) -> Piece:
     """From `scipy.optimize.LinearConstraint` or `Bounds`."""
-    if hasattr(given, "A"):
+    from scipy.optimize import LinearConstraint  # whoever has given one has imported it
+
+    if isinstance(given, LinearConstraint):
         A = _matrix(given.A, features, given)
         below, above = (np.broadcast_to(np.asarray(side, np.float64), A.shape[0]) for side in (given.lb, given.ub))
         return linear(f"linear constraints ({A.shape[0]} rows)", A, below, above, features)
@@ -85,7 +87,7 @@ def _ends(value: Any, features: Features, given: object) -> tuple[np.ndarray, np
 
 def _matrix(A: Any, features: Features, given: object) -> Any:
     """A as a sparse matrix with a column for each feature; columns of a data frame go by their names."""
-    if hasattr(A, "columns") and hasattr(A, "to_numpy"):
+    if isinstance(A, DataFrame):
         places = [features.find(name, given) for name in A.columns]
         full = np.zeros((len(A), features.count))
         full[:, places] = A.to_numpy()

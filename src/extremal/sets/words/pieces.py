@@ -121,10 +121,7 @@ def of_set(C: ConvexSet, text: str, make: Callable[[float], ConvexSet] | None = 
     """The pieces of a set with its shape; one that has none can only be used as it is."""
     piece = _parts(C)
     keep = make or (lambda radius: C)
-    size = getattr(C, "radius", getattr(C, "total", None))
-    if piece is None:
-        return Piece(text, make=keep, radius=float(size or 1.0))
-    return replace(piece, text=text, make=keep, radius=float(size or 1.0), loose=True)
+    return Piece(text, make=keep) if piece is None else replace(piece, text=text, make=keep, loose=True)
 
 
 @singledispatch
@@ -148,7 +145,7 @@ def _(C: Simplex) -> Piece:
 
 @_parts.register
 def _(C: UnitSimplex) -> Piece:
-    return Piece("", lower=_flat(0.0, C), l1=True)
+    return Piece("", lower=_flat(0.0, C), l1=True, radius=C.total)
 
 
 @_parts.register
@@ -159,7 +156,7 @@ def _(C: BudgetSet) -> Piece:
 
 @_parts.register
 def _(C: L1Ball) -> Piece | None:
-    return Piece("", l1=True) if C.centre is None else None
+    return Piece("", l1=True, radius=C.radius) if C.centre is None else None
 
 
 @_parts.register
@@ -169,7 +166,7 @@ def _(C: LinfBall) -> Piece | None:
 
 @_parts.register
 def _(C: BoundedL1Ball) -> Piece:
-    return Piece("", _flat(C.lower, C), _flat(C.upper, C), l1=True)
+    return Piece("", _flat(C.lower, C), _flat(C.upper, C), l1=True, radius=C.radius)
 
 
 @_parts.register

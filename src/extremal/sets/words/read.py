@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from extremal.checks import InputError, is_sparse
-from extremal.sets.base import ConvexSet
+from extremal.sets.base import ConvexSet, Normed
 from extremal.sets.words.linear import by_feature
 from extremal.sets.words.matrices import KEYS, by_bounds, by_matrices, by_scipy
 from extremal.sets.words.pieces import Features, Piece, of_set, refused
@@ -68,7 +68,7 @@ It has 'age', 'income'
 
 def _stands_alone(part: object) -> bool:
     """Whether part of a tuple is a constraint, and not a matrix or its right side."""
-    return part is None or isinstance(part, (str, dict, ConvexSet)) or hasattr(part, "lb")
+    return part is None or isinstance(part, (str, dict, ConvexSet)) or _is_scipy(part)
 
 
 def _radii(constraint: object, radius: object, parts: list[Any]) -> list[Any]:
@@ -167,10 +167,10 @@ class Reading:
     def norm(self, x: np.ndarray) -> float:
         """The norm of x of whose ball the constraint speaks."""
         piece = next((piece for piece in self.pieces if piece.fraction is not None or piece.l1), self._alone)
-        ball: Any = None if piece is None or piece.make is None else piece.make(1.0)
+        ball = None if piece is None or piece.make is None else piece.make(1.0)
         if piece is not None and piece.l1:
             return math.fsum(np.abs(x).reshape(-1).tolist())
-        if not hasattr(ball, "norm"):
+        if not isinstance(ball, Normed):
             raise InputError(f"`constraint={self}` is no ball of a norm")
         return float(ball.norm(np.asarray(x, np.float64)))
 
