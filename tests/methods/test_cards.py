@@ -8,7 +8,8 @@ import pytest
 
 import extremal as ex
 from extremal.methods import METHODS, Card
-from extremal.methods.cards import CARDS, WithCard
+from extremal.methods.cards import CARDS
+from extremal.methods.shared import WithCard
 
 
 def test_a_row_is_a_method_and_a_method_is_a_row():
@@ -51,4 +52,4 @@ def test_without_docstrings_there_is_a_card():
 
 def test_docstrings_without_sections_end_with_the_guarantee():
     short = type("SarahFW", (WithCard,), {"__doc__": "In short.\n"})
-    assert short.__doc__.startswith("In short.\nGuarantee, as the paper's Table 1 has it: convex f: ~n")
+    assert short.__doc__.startswith("In short.\n\nGuarantee, as the paper's Table 1 has it: convex f: ~n")

@@ -11,7 +11,7 @@ from extremal.gradients.momentum import Storm
 from extremal.gradients.penalty import Penalised, smoothing
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Method, check_parts, root_batch
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.cuts import AffineCut, check_affine

@@ -10,7 +10,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.full import Full
 from extremal.methods.base import Budget, Method, check_parts
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import WithCard
 from extremal.moves.atoms import Away, BlendedPairwise, Pairwise
 from extremal.moves.base import SomeMove
 from extremal.moves.corrective import FullyCorrective

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from extremal.methods.base import Budget, Method, Recipe
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective, is_factored, manifold_of
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.on_columns import has_slices

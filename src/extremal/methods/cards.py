@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-import textwrap
-from typing import ClassVar
-
 from extremal.methods.base import Card
 
-SECTIONS = re.compile(r"\n(?=(?:Parameters|References|Notes|Examples)\n-+\n)")
 ON_POLYTOPES = "strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs"
 NOT_A_ROW = "not a row of the paper's table"
-
-
-class WithCard:
-    """A named method: its card is the row under its name, and its docstring says what the row guarantees."""
-
-    card: ClassVar[Card]
-
-    def __init_subclass__(cls, **options: object):
-        super().__init_subclass__(**options)
-        if cls.__name__ not in CARDS:  # a user's class has its own card, or that of the method that it is made from
-            return
-        cls.card = CARDS[cls.__name__]
-        if cls.__doc__ is not None:  # python -OO has none
-            about, *sections = SECTIONS.split(inspect.cleandoc(cls.__doc__), maxsplit=1)
-            cls.__doc__ = "\n".join([about, textwrap.fill(cls.card.guarantee, 120, break_on_hyphens=False), "", *sections])
 
 
 CARDS = {  # by class, in the order of the paper's Table 1

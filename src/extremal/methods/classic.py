@@ -8,7 +8,7 @@ from extremal.checks import InputError
 from extremal.gradients.full import Full
 from extremal.gradients.minibatch import Pool
 from extremal.methods.base import Budget, Method, check_parts, root_batch
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import ShortStep
@@ -57,7 +57,7 @@ class FrankWolfe(WithCard):
 
 
 @dataclass(frozen=True)
-class OnlineFW(WithCard):
+class OnlineFW(BatchAndStep):
     """Online Frank-Wolfe on a finite sum: the components come in one by one, and all seen so far are used.
 
         F_t = mean of the components seen,   s = lmo(grad F_t(x)),   x <- x + t^(-a) (s - x)
@@ -83,12 +83,6 @@ class OnlineFW(WithCard):
     >>> ex.OnlineFW(batch=5)
     OnlineFW(batch=5, step=None)
     """
-
-    batch: int | None = None
-    step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("OnlineFW", self.step, self.batch)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """One component a round, step t^(-1/2)."""

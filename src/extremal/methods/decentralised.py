@@ -11,7 +11,7 @@ from extremal.gradients.momentum import Storm
 from extremal.gradients.tracking import Tracking, bounds, check_mixing, in_brief, ring
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Method, check_parts, root_batch
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import WithCard
 from extremal.moves.consensus import Consensus
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet

@@ -10,7 +10,7 @@ from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
 from extremal.laws import Doubling, EpochLength, PowerLaw
 from extremal.methods.base import Budget, Method, check_parts, root_batch
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
@@ -19,7 +19,7 @@ from extremal.steps.schedules import InverseSqrt, OpenLoop
 
 
 @dataclass(frozen=True)
-class SVRF(WithCard):
+class SVRF(BatchAndStep):
     """Variance-reduced Frank-Wolfe: the SVRG estimator, epochs that double, batches that grow within each.
 
         epoch 0 is one step x = lmo(grad f(x0)); epoch t = 1, 2, ... has N_t = 2^(t+3) - 2 iterations k = 1, 2, ...
@@ -46,12 +46,6 @@ class SVRF(WithCard):
     >>> ex.SVRF(batch=20)
     SVRF(batch=20, step=None)
     """
-
-    batch: int | None = None
-    step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("SVRF", self.step, self.batch)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """m_k = 96 (k + 1), k = 1, 2, ..."""

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 from extremal.gradients.saga import Sag
 from extremal.gradients.substitute import Substitute
-from extremal.methods.base import Budget, Method, check_parts, root_batch
-from extremal.methods.cards import WithCard
+from extremal.methods.base import Budget, Method, root_batch
+from extremal.methods.shared import BatchAndStep
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
-from extremal.steps.base import Step
 from extremal.steps.estimators import LuFreundStep
 from extremal.steps.schedules import OpenLoop
 
 
 @dataclass(frozen=True)
-class NegiarSFW(WithCard):
+class NegiarSFW(BatchAndStep):
     """Stochastic Frank-Wolfe with the SAG estimator.
 
         c_i <- phi'(<a_i, x>)  for i in S,   g = (1/n) A' c,   x <- x + 2/(t + 2) (lmo(g) - x),   c = 0 at first
@@ -42,12 +41,6 @@ class NegiarSFW(WithCard):
     NegiarSFW(batch=20, step=None)
     """
 
-    batch: int | None = None
-    step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("NegiarSFW", self.step, self.batch)
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """Step 2 / (t + 2)."""
         b = root_batch("NegiarSFW", self.batch, f.n, 0)
@@ -55,7 +48,7 @@ class NegiarSFW(WithCard):
 
 
 @dataclass(frozen=True)
-class LuFreundSFW(WithCard):
+class LuFreundSFW(BatchAndStep):
     """Generalised stochastic Frank-Wolfe with a substitute gradient.
 
         g = (1/n) sum_i phi'(sigma_i) a_i,   s = lmo(g),   x <- x + gamma_t (s - x)
@@ -82,12 +75,6 @@ class LuFreundSFW(WithCard):
     >>> ex.LuFreundSFW(batch=20)
     LuFreundSFW(batch=20, step=None)
     """
-
-    batch: int | None = None
-    step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("LuFreundSFW", self.step, self.batch)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """theta_t and gamma_t with m = n/b."""

@@ -8,7 +8,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.full import Full
 from extremal.methods.base import Budget, Method
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import WithCard
 from extremal.moves.low_rank.move import FactorCorrective
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet

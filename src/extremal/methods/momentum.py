@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from extremal.gradients.momentum import Momentum, Storm
 from extremal.gradients.saga import Sag
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, check_parts, root_batch
-from extremal.methods.cards import WithCard
+from extremal.methods.base import Budget, Method, root_batch
+from extremal.methods.shared import BatchAndStep
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
-from extremal.steps.base import Step
 from extremal.steps.schedules import Decay, InverseSqrt
 
 
 @dataclass(frozen=True)
-class MomentumSFW(WithCard):
+class MomentumSFW(BatchAndStep):
     """Stochastic Frank-Wolfe with momentum, as published: the whole average decays.
 
         g <- (1 - rho_t) g + rho_t (1/b) sum_{i in S} grad f_i(x),   x <- x + eta_t (lmo(g) - x)
@@ -42,12 +41,6 @@ class MomentumSFW(WithCard):
     MomentumSFW(batch=20, step=None)
     """
 
-    batch: int | None = None
-    step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("MomentumSFW", self.step, self.batch)
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """rho_t = 4 / (t + 8)^(2/3), eta_t = 2 / (t + 7)."""
         gradient = Momentum(root_batch("MomentumSFW", self.batch, f.n, 0))
@@ -55,7 +48,7 @@ class MomentumSFW(WithCard):
 
 
 @dataclass(frozen=True)
-class CoptMomentumSFW(WithCard):
+class CoptMomentumSFW(BatchAndStep):
     """The variant that the copt package calls MHK: the momentum touches the derivatives of the batch only.
 
         c_i <- c_i + rho_t (phi'(<a_i, x>) - c_i)  for i in S,   g = (1/n) A' c,   x <- x + 2 / (t + 8) (lmo(g) - x)
@@ -82,12 +75,6 @@ class CoptMomentumSFW(WithCard):
     CoptMomentumSFW(batch=20, step=None)
     """
 
-    batch: int | None = None
-    step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("CoptMomentumSFW", self.step, self.batch)
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """A table with partial refreshes."""
         rho = PowerLaw(2 ** (2 / 3), 8, -2 / 3)
@@ -96,7 +83,7 @@ class CoptMomentumSFW(WithCard):
 
 
 @dataclass(frozen=True)
-class OneSampleSFW(WithCard):
+class OneSampleSFW(BatchAndStep):
     """One-sample stochastic Frank-Wolfe (1-SFW) in its oblivious form: the STORM estimator.
 
         g <- grad f_S(x) + (1 - rho_t) (g - grad f_S(x_prev)),   x <- x + eta_t (lmo(g) - x),   t = 1, 2, ...
@@ -122,12 +109,6 @@ class OneSampleSFW(WithCard):
     >>> ex.OneSampleSFW()
     OneSampleSFW(batch=None, step=None)
     """
-
-    batch: int | None = None
-    step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("OneSampleSFW", self.step, self.batch)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """1/t, or t^(-2/3)."""

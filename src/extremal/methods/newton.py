@@ -8,7 +8,7 @@ from extremal import checks
 from extremal.gradients.full import Full
 from extremal.gradients.growing import Growing
 from extremal.methods.base import Budget, Method
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import WithCard
 from extremal.moves.newton.atoms import AtomNewton
 from extremal.moves.newton.box import BoxNewton
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of

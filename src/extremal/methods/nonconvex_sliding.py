@@ -10,7 +10,7 @@ from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch, root_epoch
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import WithCard
 from extremal.methods.sliding import smoothness
 from extremal.moves.sliding.plain import DoubleSliding, Sliding
 from extremal.objectives.base import Objective

@@ -8,7 +8,7 @@ from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.saga import Saga
 from extremal.gradients.svrg import Svrg
 from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch, root_epoch
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
@@ -16,7 +16,7 @@ from extremal.steps.schedules import InverseSqrt
 
 
 @dataclass(frozen=True)
-class SFW(WithCard):
+class SFW(BatchAndStep):
     """Stochastic Frank-Wolfe: a fresh batch as large as the run is long.
 
         s = lmo((1/b) sum_{i in S} grad f_i(x)),   x <- x + eta (s - x),   b = T,  eta = 1/sqrt T
@@ -41,12 +41,6 @@ class SFW(WithCard):
     >>> ex.SFW(batch=20)
     SFW(batch=20, step=None)
     """
-
-    batch: int | None = None
-    step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("SFW", self.step, self.batch)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """b = T, eta = 1/sqrt T."""
@@ -96,7 +90,7 @@ class SVFW(WithCard):
 
 
 @dataclass(frozen=True)
-class SagaFW(WithCard):
+class SagaFW(BatchAndStep):
     """Frank-Wolfe with the SAGA estimator and two independent batches.
 
         g = (1/b) sum_{i in I} [grad f_i(x) - y_i] + (1/n) sum_j y_j,   y_j <- grad f_j(x) for j in J,   eta = 1/sqrt T
@@ -124,12 +118,7 @@ class SagaFW(WithCard):
     SagaFW(batch=None, step=None, two_batches=True)
     """
 
-    batch: int | None = None
-    step: Step | None = None
     two_batches: bool = True
-
-    def __post_init__(self):
-        check_parts("SagaFW", self.step, self.batch)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """b = n^(1/3), eta = 1/sqrt T."""

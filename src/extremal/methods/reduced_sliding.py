@@ -13,7 +13,7 @@ from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
 from extremal.gradients.svrg import Svrg
 from extremal.methods.base import Budget, Method, check_parts
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import WithCard
 from extremal.moves.sliding.prox import Probe, smoothness_shares
 from extremal.moves.sliding.warm import AnchoredSliding, WarmSliding
 from extremal.objectives.base import Objective, is_factored

@@ -11,7 +11,7 @@ from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
 from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.moves.geodesic import GeodesicMove
 from extremal.objectives.base import Objective
 from extremal.points.manifolds import Euclidean, Manifold
@@ -21,7 +21,7 @@ from extremal.steps.schedules import InverseSqrt
 
 
 @dataclass(frozen=True)
-class RiemannianSFW(WithCard):
+class RiemannianSFW(BatchAndStep):
     """Stochastic Frank-Wolfe on a manifold: fresh batches as large as the run is long. `SFW` in flat space.
 
         z = argmin over z in C of <g, log_x(z)>_x,   g = (1/b) sum_{i in S} grad f_i(x),   x <- geodesic(x, z)(eta)
@@ -49,12 +49,7 @@ class RiemannianSFW(WithCard):
     RiemannianSFW(batch=None, step=None, manifold=SPD())
     """
 
-    batch: int | None = None
-    step: Step | None = None
     manifold: Manifold = field(default_factory=Euclidean)
-
-    def __post_init__(self):
-        check_parts("RiemannianSFW", self.step, self.batch)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """B = K, eta = 1/sqrt K."""

@@ -9,7 +9,7 @@ from extremal import checks
 from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
 from extremal.methods.base import Budget, Method, check_parts, root_batch, theory_step
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step

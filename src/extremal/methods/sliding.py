@@ -14,7 +14,7 @@ from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.svrg import Svrg
 from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
 from extremal.methods.base import Budget, Method, check_parts
-from extremal.methods.cards import WithCard
+from extremal.methods.shared import WithCard
 from extremal.moves.sliding.plain import AcceleratedSliding
 from extremal.objectives.base import Objective
 from extremal.objectives.linear import LinearModel

@@ -10,8 +10,8 @@ from extremal.gradients.base import SomeGradient
 from extremal.gradients.spider import Spider
 from extremal.gradients.zeroth import ZerothOrder
 from extremal.methods.base import Budget, Method, check_parts, root_batch, root_epoch
-from extremal.methods.cards import WithCard
 from extremal.methods.nonconvex_sliding import plain_sliding
+from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step

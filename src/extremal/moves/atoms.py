@@ -136,10 +136,14 @@ class AtomMove(Flat, ABC):
         return 2 * phi if math.isfinite(phi) else None
 
 
+@dataclass(frozen=True)
 class Lazy(AtomMove, ABC):
     """What moves share that may search their atoms first."""
 
-    lazy: bool
+    lazy: bool = False
+
+    def __post_init__(self):
+        checks.flag(type(self).__name__, "lazy", self.lazy)
 
     def _vertex(self, C: MoveOracle, point: AtomsPoint, estimate: Estimate, view: View, local: float) -> tuple[Vertex, Patience]:
         """Where to go: to the best atom while the atoms promise enough, otherwise to the oracle's answer.
@@ -182,11 +186,6 @@ class Away(Lazy):
     (array([0.6, 0.4, 0. ]), 2)
     """
 
-    lazy: bool = False
-
-    def __post_init__(self):
-        checks.flag("Away", "lazy", self.lazy)
-
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         """Toward, or away."""
         atoms, g = point.atoms, estimate.g
@@ -222,11 +221,6 @@ class Pairwise(Lazy):
     >>> r.x.round(6), len(r.atoms)
     (array([0.6, 0.4, 0. ]), 2)
     """
-
-    lazy: bool = False
-
-    def __post_init__(self):
-        checks.flag("Pairwise", "lazy", self.lazy)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         """From the worst atom to the best vertex."""
@@ -268,11 +262,6 @@ class BlendedPairwise(Lazy):
     >>> r.x.round(6), len(r.atoms)
     (array([0.6, 0.4, 0. ]), 2)
     """
-
-    lazy: bool = False
-
-    def __post_init__(self):
-        checks.flag("BlendedPairwise", "lazy", self.lazy)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         """Between atoms, or toward a vertex."""

@@ -97,7 +97,7 @@ MEMBERS = ("check", "first", "start", "advance", "gap", "promise", "atomic", "on
 
 
 def check_move(call: str, move: object) -> None:
-    """Refuse what is no move; one from `FlatMove` has all but ``start`` and ``advance``."""
+    """Refuse what is no move; one from `FlatMove` has all but ``advance``."""
     checks.contract(call, "move", move, "move", "VertexMove()", MEMBERS)
 
 
@@ -128,6 +128,10 @@ class FlatMove(Flat):
     def first(self, C: MoveOracle) -> Any:
         """The set's own starting point."""
         return C.start()
+
+    def start(self, x0: np.ndarray) -> Any:
+        """x^0, with the gradient wanted there."""
+        return Point(x0, x0)
 
     def promise(self, point: Point) -> float | None:
         """The oracle is asked in every step."""

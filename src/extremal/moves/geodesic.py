@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError, OutsideError
 from extremal.gradients.base import Estimate, SomeGradient
-from extremal.moves.base import MoveOracle, Point, check_manifold
+from extremal.moves.base import FlatMove, MoveOracle, Point, check_manifold
 from extremal.moves.vertex import VertexMove
 from extremal.objectives.base import Objective, Segment
 from extremal.points.iterates import freeze
@@ -23,7 +23,7 @@ from extremal.steps.base import Direction, Step, take
 
 
 @dataclass(frozen=True)
-class GeodesicMove:
+class GeodesicMove(FlatMove):
     """x^{k+1} = geodesic(x^k, z^k)(eta_k), z^k = argmin over z of <g^k, log_{x^k}(z)>: one oracle call a step.
 
     Gradients are tangent vectors at x (Riemannian gradients), and inner products are those of the metric at x. The set
@@ -52,15 +52,7 @@ class GeodesicMove:
            [0., 2.]])
     """
 
-    atomic: ClassVar[bool] = False
-    one_vertex: ClassVar[bool] = False
-
     manifold: Manifold = field(default_factory=Euclidean)
-
-    @property
-    def projects(self) -> bool:
-        """Never."""
-        return False
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         """Refuse gradients of another place, a set without an oracle here, an estimator that transports nothing."""
@@ -77,14 +69,6 @@ class GeodesicMove:
                 f"{type(gradient).__name__} adds gradients of several points: on {self.manifold} it has to transport them, "
                 f"as Svrg(..., manifold={self.manifold}) and Spider do"
             )
-
-    def first(self, C: MoveOracle) -> np.ndarray:
-        """The set's own starting point."""
-        return C.start()
-
-    def start(self, x0: np.ndarray) -> Point:
-        """x^0, with the gradient wanted there."""
-        return Point(x0, x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One oracle call, one step."""
@@ -105,10 +89,6 @@ class GeodesicMove:
         if gap < -1e-6 * math.sqrt(self.manifold.inner(x, g, g)):
             raise OutsideError("the iterate has left the set: the gap is negative; a move or a step rule is at fault")
         return max(0.0, gap)
-
-    def promise(self, point: Point) -> float | None:
-        """The oracle is asked in every step."""
-        return None
 
     @property
     def flat(self) -> bool:

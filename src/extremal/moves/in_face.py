@@ -56,10 +56,6 @@ class InFacePairwise(_InFace):
     array([0.6, 0.4, 0. ])
     """
 
-    def start(self, x0: np.ndarray) -> Point:
-        """x^0, with the gradient wanted there."""
-        return Point(x0, x0)
-
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One step between two vertices."""
         s, a = C.lmo(estimate.g), C.away(estimate.g, point.x)
@@ -88,10 +84,6 @@ class InFaceBlended(_InFace):
     >>> r.x.round(6)
     array([0.6, 0.4, 0. ])
     """
-
-    def start(self, x0: np.ndarray) -> Point:
-        """x^0, with the gradient wanted there."""
-        return Point(x0, x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """Between two vertices of the face, or toward a new one."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from extremal.gradients.base import Estimate
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.objectives.base import Objective
@@ -29,10 +27,6 @@ class VertexMove(FlatMove):
     """
 
     one_vertex: ClassVar[bool] = True
-
-    def start(self, x0: np.ndarray) -> Point:
-        """x^0, with the gradient wanted there."""
-        return Point(x0, x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One oracle call, one step."""

@@ -47,9 +47,6 @@ class L1Ball(ProjectableBall):
     array([0., 2.])
     """
 
-    def __post_init__(self):
-        self._fix_ball()
-
     def _norm(self, a: np.ndarray) -> float:
         return a.sum()
 
@@ -99,9 +96,6 @@ class L2Ball(ProjectableBall):
     array([-0.6,  0.8])
     """
 
-    def __post_init__(self):
-        self._fix_ball()
-
     def _norm(self, a: np.ndarray) -> float:
         return math.sqrt(a @ a)
 
@@ -148,9 +142,6 @@ class LinfBall(ProjectableBall):
     >>> LinfBall(2.0).lmo(np.array([3.0, -4.0])).to_array()
     array([-2.,  2.])
     """
-
-    def __post_init__(self):
-        self._fix_ball()
 
     def _norm(self, a: np.ndarray) -> float:
         return a.max()

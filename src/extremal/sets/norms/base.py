@@ -94,6 +94,9 @@ class NormBall(ConvexSet):
         """The centre."""
         return np.zeros(self._known_shape("start()")) if self.centre is None else self.centre.copy()
 
+    def __post_init__(self):
+        self._fix_ball()
+
     def _fix_ball(self) -> None:
         """Store the radius, the shape and the centre, checked."""
         call = type(self).__name__

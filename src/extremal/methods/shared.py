@@ -1,0 +1,40 @@
+"""What the named methods share: a card each, and for most of them a batch and a step."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from dataclasses import dataclass
+from typing import ClassVar
+
+from extremal.methods.base import Card, check_parts
+from extremal.methods.cards import CARDS
+from extremal.steps.base import Step
+
+
+class WithCard:
+    """A named method: its card is the row under its name, and its docstring says what the row guarantees."""
+
+    card: ClassVar[Card]
+
+    def __init_subclass__(cls, **options: object):
+        super().__init_subclass__(**options)
+        if cls.__name__ not in CARDS:  # a user's class has its own card, or that of the method that it is made from
+            return
+        cls.card = CARDS[cls.__name__]
+        if cls.__doc__ is not None:  # python -OO has none
+            text, said = inspect.cleandoc(cls.__doc__), textwrap.fill(cls.card.guarantee, 120, break_on_hyphens=False)
+            places = (text.find(f"\n{section}\n---") for section in ("Parameters", "Examples"))
+            place = min((place for place in places if place >= 0), default=len(text))
+            cls.__doc__ = f"{text[:place].rstrip()}\n\n{said}\n{text[place:]}"
+
+
+@dataclass(frozen=True)
+class BatchAndStep(WithCard):
+    """A method with these two parameters first."""
+
+    batch: int | None = None
+    step: Step | None = None
+
+    def __post_init__(self):
+        check_parts(type(self).__name__, self.step, self.batch)
