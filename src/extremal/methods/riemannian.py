@@ -10,7 +10,7 @@ from extremal.gradients.base import SomeGradient
 from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
-from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch
+from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch, root_epoch
 from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.moves.geodesic import GeodesicMove
 from extremal.objectives.base import Objective
@@ -99,7 +99,7 @@ class SVRFW(WithCard):
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """M = n^(1/3), b = n^(2/3), eta = 1/sqrt K."""
         b = root_batch("SVRFW", self.batch, f.n, 2 / 3)
-        m = math.ceil(f.n ** (1 / 3) - 1e-9) if self.epoch is None else self.epoch
+        m = root_epoch("SVRFW", self.epoch, f.n, 1 / 3)
         return _prepare(Svrg(b, m, manifold=self.manifold), self.step, self.manifold, f, C, budget)
 
 
