@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,6 +78,14 @@ class LinearModel:
         self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0])
         if weights is not None:
             self.loss, self.y = with_weights(loss, self.y, weights)
+
+    @classmethod
+    def on_rows(cls, rows: Data, f: LinearModel) -> Self:
+        """The model of other rows with the loss, the targets and the weights of f, which need no second check."""
+        new = cls.__new__(cls)
+        new.loss, new.data, new.deriv_shape, new.y = f.loss, rows, f.deriv_shape, f.y
+        new.blocks, new.order = f.blocks, f.order
+        return new
 
     @property
     def n(self) -> int:

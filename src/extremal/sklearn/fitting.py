@@ -1,10 +1,10 @@
-"""From data and a constraint to a certified fit: what every estimator of this package calls."""
+"""From data and a constraint to a certified answer."""
 
 from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
 from extremal.data.dense import Dense
-from extremal.gradients.base import value_of
 from extremal.gradients.full import Full
 from extremal.gradients.growing import Growing
 from extremal.losses.base import Loss
@@ -22,21 +21,18 @@ from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.reach import CONSTANT, reaches, told_apart
 from extremal.points.matrix import Iterate
-from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
-from extremal.run.loop import State
 from extremal.run.paths import moved_inside
-from extremal.run.result import Record, Result, Trace
+from extremal.run.result import Calls, Record, Result
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import Product
 from extremal.sets.simplices.plain import Box
 from extremal.sets.words.read import Reading, read_constraint
-from extremal.sklearn.certified import ended, gap_bound
-from extremal.sklearn.hints import FeatureMatrix, SolverHint
-from extremal.support.kinds import Numbers
+from extremal.sklearn.answer import Answer, answer_at
+from extremal.sklearn.options import Options
+from extremal.support.kinds import MatrixLike
 
 SMALL_FIT = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds
-WAIT = 10  # iterations without a lower value, after which a run ends
 POLISH = 12  # iterations for that, at most
 SEEN = 1000  # rows that tell whether a column is nearly constant
 OFFSET = 1e3  # so many times its standard deviation its mean is then
@@ -44,39 +40,7 @@ GAP_NOISE = {8: 1e-12, 4: 1e-5}  # share of the loss without features that a gap
 FAR_GAP = {8: 1e-9, 4: 1e-4}  # the same over bounds that are far out
 
 
-@dataclass(frozen=True)
-class Options:
-    """How to fit: what estimators are told by their parameters."""
-
-    name: str = "fit"  # of the estimator, for messages
-    intercept: bool = True
-    solver: SolverHint = "auto"
-    tol: float = 1e-6
-    max_iter: int = 1000
-    seed: int = 0
-    verbose: int = 0
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A fitted linear model, and how good it is."""
-
-    coef: np.ndarray  # (d,) or (d, k), in the set without exception
-    intercept: Numbers  # a float, or (k,)
-    value: float  # f there
-    gap: float  # its Frank-Wolfe gap: no coefficients and intercept are better by more
-    violation: float  # of the constraint, 0 but for equations that no rounded numbers solve
-    status: str  # "tol"; "unbounded" if the loss goes on falling beyond every bound that was tried; or what ended the run
-    n_iter: int
-    n_grads: int
-    n: int  # rows
-    C: ConvexSet
-    trace: Trace
-    method: str
-    convex: bool = True
-
-
-def model_of(loss: Loss, X: FeatureMatrix, y: ArrayLike, weights: ArrayLike | None, intercept: bool) -> LinearModel:
+def model_of(loss: Loss, X: MatrixLike, y: ArrayLike, weights: ArrayLike | None, intercept: bool) -> LinearModel:
     """The objective: with an intercept outside of the constraint, or without."""
     return (InterceptModel if intercept else LinearModel)(loss, X, y, weights)
 
@@ -89,7 +53,7 @@ def solve_fit(
     options: Options,
     weights: ArrayLike | None = None,
     start: np.ndarray | None = None,
-) -> Fit:
+) -> Answer:
     """Minimise the mean loss over the constraint and an intercept, round so that the constraint holds exactly, and certify.
 
     ``plan`` is what `read_constraint` answers, ``start`` the coefficients of an earlier fit.
@@ -99,12 +63,12 @@ def solve_fit(
     null = max(abs(f.value_at(zero)), CONSTANT**2 * abs(LinearModel.value_at(f, zero)))
     if plan.fraction is not None:
         free = _free(f, plan, options, FAR_GAP[size] * null)
-        plan, spent = plan.with_norm(plan.norm(free.coef)), free.n_grads
+        plan, spent = plan.with_norm(plan.norm(free.x)), free.n_grads
     if plan.bounded:
         fit = _certified(f, plan.set(), options, GAP_NOISE[size] * null, start)
     else:
         fit = _growing(f, plan, options, FAR_GAP[size] * null, start)
-    level = fit.intercept if offset is None else fit.intercept - offset @ fit.coef.astype(np.float64)
+    level = fit.intercept if offset is None else fit.intercept - offset @ fit.x.astype(np.float64)
     return replace(fit, n_grads=fit.n_grads + spent, intercept=level)
 
 
@@ -119,10 +83,10 @@ def centred(f: LinearModel) -> tuple[LinearModel, np.ndarray | None]:
     offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(f.data.dtype)
     if not offset.any():
         return f, None
-    return f._with(Dense(f.data.array - offset), f.y), offset.astype(np.float64)
+    return type(f).on_rows(Dense(f.data.array - offset), f), offset.astype(np.float64)
 
 
-def _growing(f: LinearModel, plan: Reading, options: Options, atol: float, start: Iterate | None) -> Fit:
+def _growing(f: LinearModel, plan: Reading, options: Options, atol: float, start: Iterate | None) -> Answer:
     """Over a set without bounds: between bounds that no solution touches, or that have grown so often that there is none."""
     grads, fit = 0, None
     start = np.zeros(f.shape, f.dtype) if start is None else start  # the bounds' own middle may be far out
@@ -131,14 +95,14 @@ def _growing(f: LinearModel, plan: Reading, options: Options, atol: float, start
         grads += fit.n_grads
         if told_apart(f, fit.value, atol):
             break
-        if not plan.at_reach(fit.coef, reach):
+        if not plan.at_reach(fit.x, reach):
             return replace(fit, n_grads=grads)
-        start = fit.coef
+        start = fit.x
     assert fit is not None
     return replace(fit, n_grads=grads, status="unbounded")
 
 
-def _free(f: LinearModel, plan: Reading, options: Options, atol: float) -> Fit:
+def _free(f: LinearModel, plan: Reading, options: Options, atol: float) -> Answer:
     """The solution without a constraint, of which a radius is to be a fraction."""
     fit = _growing(
         f, read_constraint(None, None, f.shape), replace(options, solver="auto", tol=min(options.tol, 1e-4)), atol, None
@@ -151,19 +115,12 @@ def _free(f: LinearModel, plan: Reading, options: Options, atol: float) -> Fit:
     return fit
 
 
-def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, start: Iterate | None) -> Fit:
+def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, start: Iterate | None) -> Answer:
     """The run, its answer made exact, and the certificate of that."""
     C = C.on(f.shape)
     x0 = None if start is None else moved_inside(C, np.asarray(start, f.dtype))
-    r, x, grads = _run(f, C, options, atol, x0)
-    x = settle(C, np.ascontiguousarray(x, f.data.dtype))
-    exact = x.astype(np.float64)
-    value, g = f.value_and_grad(exact)
-    gap = gap_bound(C, exact, g, value, f.loss)
-    level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
-    status = ended(gap, value, options.tol, atol, r.status)
-    why = (r.why or _named(options)).partition(":")[0]
-    return Fit(x, level, value, gap, violation(C, x), status, max(1, r.n_iter), grads + f.n, f.n, C, r.trace, why, f.convex)
+    r = _run(f, C, options, atol, x0)
+    return answer_at(f, C, np.asarray(r.x), options.tol, atol, r, "" if r.why else _named(options))
 
 
 def _named(options: Options) -> str:
@@ -171,18 +128,14 @@ def _named(options: Options) -> str:
     return solver if isinstance(solver, str) else type(solver).__name__
 
 
-def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> tuple[Result, np.ndarray, int]:
-    """By the default method, or by the one that was asked for; that may need an intercept which is a coefficient too.
-
-    Answers the result, its coefficients and the component gradients of all.
-    """
+def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> Result:
+    """By the default method, or by the one that was asked for; that may need an intercept which is a coefficient too."""
     method = None if options.solver in (None, "auto") else as_recipe(options.name, options.solver)
     kept = {"tol": options.tol, "atol": atol, "max_iter": options.max_iter, "seed": options.seed, "record": _watch(options)}
     if method is None:
         return _by_default(f, C, kept, x0)
     if not isinstance(f, InterceptModel) or _reads_all(method, f, C):
-        r = minimize(f, C, method, x0=x0, **kept)
-        return r, np.asarray(r.x), r.calls.total_grads
+        return minimize(f, C, method, x0=x0, **kept)
     if len(f.shape) > 1:
         raise InputError(
             f"`{options.name}(solver={options.solver!r})` draws batches, and takes no intercepts of several classes: "
@@ -190,37 +143,20 @@ def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -
         )
     joint, both = _joint(f, C)
     r = minimize(joint, both, method, x0=None if x0 is None else np.append(x0, 0.0).astype(f.dtype), **kept)
-    return r, np.asarray(r.x)[:-1], r.calls.total_grads
+    return replace(r, x=np.asarray(r.x)[:-1])
 
 
-def _by_default(f: LinearModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> tuple[Result, np.ndarray, int]:
-    """The default method, until f falls no more; small problems go on to rounding."""
-    r = minimize(f, C, x0=x0, callback=FitPatience(), bursts=True, **kept)
-    grads = r.calls.total_grads
+def _by_default(f: LinearModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> Result:
+    """The default method; small problems go on to rounding."""
+    r = minimize(f, C, x0=x0, **kept)
     left = kept["max_iter"] - r.n_iter
     if r.converged and left > 0 and f.n * math.prod(f.shape) <= SMALL_FIT:
         more = minimize(f, C, x0=r.x, **kept | {"tol": 1e-15, "atol": 0.0, "max_iter": min(POLISH, left), "record": None})
-        grads += more.calls.total_grads
+        spent = Calls(grads=r.calls.grads + more.calls.grads, certificate=r.calls.certificate + more.calls.certificate)
         if more.value <= r.value and more.gap <= r.gap:
             r = replace(more, trace=r.trace, n_iter=r.n_iter + more.n_iter, status=r.status)
-    return r, np.asarray(r.x), grads
-
-
-class FitPatience:
-    """A callback that ends a run whose value has not fallen in some iterations."""
-
-    def __init__(self):
-        self.least, self.since = math.inf, 0
-
-    def __call__(self, state: State) -> bool:
-        """Whether to stop."""
-        estimate = state.estimate
-        value = value_of(estimate)
-        if value is None or not estimate.exact:
-            return False
-        fallen = value < self.least
-        self.least, self.since = min(self.least, value), 0 if fallen else self.since + 1
-        return self.since >= WAIT
+        r = replace(r, calls=spent)
+    return r
 
 
 def _reads_all(method: Recipe, f: LinearModel, C: ConvexSet) -> bool:
@@ -237,11 +173,8 @@ def _joint(f: LinearModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
     far = float(np.abs(z).max()) + C.diameter * math.sqrt(float(f.data.row_norms2().max()))
     level = float(f.intercept(np.zeros(f.shape, f.dtype)))  # type: ignore[attr-defined]
     unit = 1.0 + abs(level) + min(far, 10.0 * (1.0 + abs(level)))
-    new = LinearModel.__new__(LinearModel)
-    new.__dict__.update({k: v for k, v in f.__dict__.items() if not k.startswith("_") and k != "row_smoothness"})
     rows: Any = f.data
-    new.data = rows.with_column(unit)
-    return new, Product(C, Box(-1.0, 1.0, shape=(1,)))
+    return LinearModel.on_rows(rows.with_column(unit), f), Product(C, Box(-1.0, 1.0, shape=(1,)))
 
 
 def _watch(options: Options) -> Record | None:

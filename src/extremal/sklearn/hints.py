@@ -15,13 +15,14 @@ from sklearn.base import BaseEstimator
 from extremal.losses.base import Loss
 from extremal.methods.base import Recipe
 from extremal.sets.base import ConvexSet
+from extremal.support.kinds import MatrixLike
 
 Pair = tuple[float | None, float | None]
 Bound = str | float | Pair | None  # of a coefficient: ">=0", 1.5, (0, None)
 ByFeature = Mapping[str, Bound] | Mapping[int, Bound] | Mapping[str | int, Bound]
-FeatureMatrix = ArrayLike | sp.sparray | sp.spmatrix
-ProgramHint = Mapping[str, FeatureMatrix | Pair | Sequence[Pair]]  # A_ub, b_ub, A_eq, b_eq, bounds
-Part = ConvexSet | str | ByFeature | tuple[FeatureMatrix, ArrayLike] | ProgramHint | Bounds | LinearConstraint | None
+SparseMatrix = sp.sparray | sp.spmatrix
+ProgramHint = Mapping[str, ArrayLike | SparseMatrix | Pair | Sequence[Pair]]  # A_ub, b_ub, A_eq, b_eq, bounds
+Part = ConvexSet | str | ByFeature | tuple[ArrayLike | SparseMatrix, ArrayLike] | ProgramHint | Bounds | LinearConstraint | None
 Constraint = Part | Sequence[Part]
 
 Radius = float | str | None  # "30%" is a share of the norm without a constraint
@@ -37,12 +38,12 @@ class Splitter(Protocol):
     """What makes folds: scikit-learn's KFold and its kind."""
 
     def split(
-        self, X: FeatureMatrix, y: ArrayLike | None = None, groups: ArrayLike | None = None
+        self, X: MatrixLike, y: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """The rows to fit on and those to predict for, of each fold."""
         ...
 
-    def get_n_splits(self, X: FeatureMatrix | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> int:
+    def get_n_splits(self, X: MatrixLike | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> int:
         """How many folds."""
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,10 +17,9 @@ from extremal.losses.glm import Quantile
 from extremal.losses.margin import Huber, Squared
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import named_loss, standard_deviation
-from extremal.sklearn.fitting import solve_fit
-from extremal.sklearn.hints import Constraint, FeatureMatrix, NamedLoss, Radius, RandomState, SolverHint
+from extremal.sklearn.hints import Constraint, NamedLoss, Radius, RandomState, SolverHint
 from extremal.sklearn.shared import ConstrainedModel, streams
-from extremal.sklearn.streams import Stream
+from extremal.support.kinds import MatrixLike, Numbers
 
 REGRESSION_LOSSES = ("squared", "huber", "quantile")
 GLM = (*REGRESSION_LOSSES, "poisson", "logistic")
@@ -31,61 +30,31 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
 
     coef_: np.ndarray
     intercept_: float
-    _loss: Callable[..., Loss]  # of the targets and their weights
-
-    def fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            float32 stays float32; C-ordered arrays are not copied.
-        y : array of shape (n_samples,)
-            Targets.
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the rows: a row of weight 2 is a row twice.
-
-        Returns
-        -------
-        self
-        """
-        options = self._options()
-        X, y = self._validated(X, y, y_numeric=True)
-        data, weights, kept = self._used(X, sample_weight)
-        y = (y if kept is None else y[kept]).astype(np.float64, copy=False)
-        shape = (data.shape[1],)
-        fit = solve_fit(self._loss(y, weights), data, y, self._plan(shape), options, weights, self._earlier(shape))
-        self._end_streams()
-        self.coef_, self.intercept_ = fit.coef, float(fit.intercept)
-        self._take([fit])
-        return self
 
     @available_if(streams)
-    def partial_fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
 
         Returns
         -------
         self
         """
-        options, first = self._options(), not hasattr(self, "stream_")
-        X, y = self._validated(X, y, reset=first and not hasattr(self, "coef_"), y_numeric=True)
-        data, weights, kept = self._used(X, sample_weight)
-        y = (y if kept is None else y[kept]).astype(np.float64, copy=False)
-        if first:
-            shape = (data.shape[1],)
-            new = Stream.new(self._plan(shape), shape, data.dtype, (), options.name)
-            self.stream_ = new.at(self.coef_, self.intercept_) if hasattr(self, "coef_") else new
-            self.stream_loss_ = self._loss(y, weights)
-        self.stream_ = self.stream_.after(self.stream_loss_, data, y, weights, options.intercept)
-        self.coef_, self.intercept_ = self.stream_.coef, float(self.stream_.level)
-        self._streamed([self.stream_])
+        self._go_on(X, y, sample_weight)
         return self
 
-    def _margins(self, X: FeatureMatrix) -> np.ndarray:
+    def _read(self, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        return y.astype(np.float64, copy=False), weights
+
+    def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
+        return [(self.coef_, self.intercept_)]
+
+    def _keep(self, coefs: Sequence[np.ndarray], intercepts: Sequence[Numbers]) -> None:
+        self.coef_, self.intercept_ = coefs[0], float(intercepts[0])
+
+    def _margins(self, X: MatrixLike) -> np.ndarray:
         return np.asarray(self._rows(X) @ self.coef_) + self.coef_.dtype.type(self.intercept_)
 
-    def predict(self, X: FeatureMatrix) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """<x, w> + b for every row x."""
         return self._margins(X)
 
@@ -279,12 +248,12 @@ class ConstrainedGLM(ConstrainedRegressor):
             )
         return self.loss
 
-    def _validated(self, X: FeatureMatrix, y: ArrayLike, reset: bool = True, **how: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
         X, y = super()._validated(X, y, reset, **how)
         if self._loss(np.ones(1)).labels == (-1.0, 1.0) and np.isin(y, (0, 1)).all():
             y = np.where(y > 0, 1.0, -1.0)
         return X, y
 
-    def predict(self, X: FeatureMatrix) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """The mean of y for every row."""
         return mean_target(self._loss(np.ones(1)), self._margins(X))

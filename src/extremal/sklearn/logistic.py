@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
+from collections.abc import Sequence
 
-from extremal.losses.base import expit
+import numpy as np
+
+from extremal.losses.base import Loss
 from extremal.losses.margin import Logistic
-from extremal.sklearn.fitting import solve_fit
-from extremal.sklearn.hints import ClassWeight, Constraint, FeatureMatrix, Radius, RandomState, SolverHint
-from extremal.sklearn.shared import ConstrainedClassifier, streams
-from extremal.sklearn.streams import Stream
+from extremal.sklearn.classes import ConstrainedClassifier, positives
+from extremal.sklearn.hints import ClassWeight, Constraint, Radius, RandomState, SolverHint
+from extremal.support.kinds import Numbers
 
 
 class ConstrainedLogisticRegression(ConstrainedClassifier):
@@ -92,84 +91,16 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> ConstrainedLogisticRegression:
-        """Fit the model.
+    def _loss(self, y: np.ndarray, weights: np.ndarray | None) -> Loss:
+        return Logistic()
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            float32 stays float32; C-ordered arrays are not copied.
-        y : array of shape (n_samples,)
-            Classes, of any kind.
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the rows: a row of weight 2 is a row twice.
+    def _targets(self, y: np.ndarray) -> list[np.ndarray]:
+        """1 for the second of two classes, or for each class in turn; -1 for the others."""
+        return [np.where(y == i, 1.0, -1.0) for i in positives(len(self.classes_))]
 
-        Returns
-        -------
-        self
-        """
-        options = self._options()
-        X, y = self._validated(X, y)
-        data, weights, kept = self._used(X, sample_weight)
-        codes, weights = self._labels(y, weights, kept)
-        rows, d = (1 if len(self.classes_) == 2 else len(self.classes_)), data.shape[1]
-        plan, earlier = self._plan((d,)), self._earlier((rows, d))
-        fits = [
-            solve_fit(Logistic(), data, sign(codes, i, rows), plan, options, weights, None if earlier is None else earlier[i])
-            for i in range(rows)
-        ]
-        self.coef_ = np.stack([fit.coef for fit in fits])
-        self.intercept_ = np.array([fit.intercept for fit in fits], self.coef_.dtype)
-        self._end_streams()
-        self._take(fits)
-        return self
+    def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
+        return list(zip(self.coef_, self.intercept_, strict=True))
 
-    @available_if(streams)
-    def partial_fit(
-        self, X: FeatureMatrix, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> ConstrainedLogisticRegression:
-        """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for ``fit``.
-        classes : array, optional
-            All classes that will come; needed with the first batch.
-
-        Returns
-        -------
-        self
-        """
-        options, first = self._options(), not hasattr(self, "streams_")
-        X, y = self._validated(X, y, reset=first and not hasattr(self, "coef_"))
-        data, weights, kept = self._used(X, sample_weight)
-        codes = self._known_classes(classes, y if kept is None else y[kept])
-        weights = self._weights(codes, weights)
-        rows, d = (1 if len(self.classes_) == 2 else len(self.classes_)), data.shape[1]
-        if first:
-            plan = self._plan((d,))
-            new = Stream.new(plan, (d,), data.dtype, (), options.name)
-            fitted = hasattr(self, "coef_")
-            self.streams_ = [new.at(self.coef_[i], self.intercept_[i]) if fitted else new for i in range(rows)]
-        self.streams_ = [
-            stream.after(Logistic(), data, sign(codes, i, rows), weights, options.intercept)
-            for i, stream in enumerate(self.streams_)
-        ]
-        self.coef_ = np.stack([stream.coef for stream in self.streams_])
-        self.intercept_ = np.array([stream.level for stream in self.streams_], self.coef_.dtype)
-        self._streamed(self.streams_)
-        return self
-
-    def predict_proba(self, X: FeatureMatrix) -> np.ndarray:
-        """Probabilities of the classes; with more than two, each class's against the rest, divided by their sum."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        p = np.maximum(expit(scores), np.finfo(scores.dtype).tiny)
-        return p / p.sum(axis=1, keepdims=True)
-
-
-def sign(codes: np.ndarray, i: int, rows: int) -> np.ndarray:
-    """1 for the second of two classes, or for class i against the rest; -1 for the others."""
-    return np.where(codes == (1 if rows == 1 else i), 1.0, -1.0)
+    def _keep(self, coefs: Sequence[np.ndarray], intercepts: Sequence[Numbers]) -> None:
+        self.coef_ = np.stack(coefs)
+        self.intercept_ = np.array(intercepts, self.coef_.dtype)

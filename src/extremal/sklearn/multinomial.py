@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
+from collections.abc import Sequence
 
+import numpy as np
+
+from extremal.losses.base import Loss
 from extremal.losses.multi import Multinomial
-from extremal.sklearn.fitting import solve_fit
-from extremal.sklearn.hints import ClassWeight, Constraint, FeatureMatrix, Radius, RandomState, SolverHint
-from extremal.sklearn.shared import ConstrainedClassifier, streams
-from extremal.sklearn.streams import Stream
+from extremal.sklearn.classes import ConstrainedClassifier
+from extremal.sklearn.hints import ClassWeight, Constraint, Radius, RandomState, SolverHint
+from extremal.support.kinds import Numbers
 
 
 class ConstrainedMultinomialRegression(ConstrainedClassifier):
@@ -56,6 +56,8 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
     ((10, 64), 0.94, 'tol')
     """
 
+    _joint = True
+
     def __init__(
         self,
         constraint: Constraint = "nuclear",
@@ -81,64 +83,15 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> ConstrainedMultinomialRegression:
-        """Fit the model.
+    def _loss(self, y: np.ndarray, weights: np.ndarray | None) -> Loss:
+        return Multinomial(len(self.classes_))
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            float32 stays float32; C-ordered arrays are not copied.
-        y : array of shape (n_samples,)
-            Classes, of any kind.
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the rows: a row of weight 2 is a row twice.
+    def _shape(self, d: int) -> tuple[int, ...]:
+        return d, len(self.classes_)
 
-        Returns
-        -------
-        self
-        """
-        options = self._options()
-        X, y = self._validated(X, y)
-        data, weights, kept = self._used(X, sample_weight)
-        codes, weights = self._labels(y, weights, kept)
-        shape = data.shape[1], len(self.classes_)
-        earlier = self._earlier(shape[::-1])
-        start = None if earlier is None else earlier.T
-        fit = solve_fit(Multinomial(shape[1]), data, codes, self._plan(shape), options, weights, start)
-        self.coef_ = np.ascontiguousarray(fit.coef.T)
-        self.intercept_ = np.broadcast_to(fit.intercept, shape[1:]).astype(self.coef_.dtype)
-        self._end_streams()
-        self._take([fit])
-        return self
+    def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
+        return [(self.coef_.T, self.intercept_)]
 
-    @available_if(streams)
-    def partial_fit(
-        self, X: FeatureMatrix, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> ConstrainedMultinomialRegression:
-        """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for ``fit``.
-        classes : array, optional
-            All classes that will come; needed with the first batch.
-
-        Returns
-        -------
-        self
-        """
-        options, first = self._options(), not hasattr(self, "stream_")
-        X, y = self._validated(X, y, reset=first and not hasattr(self, "coef_"))
-        data, weights, kept = self._used(X, sample_weight)
-        codes = self._known_classes(classes, y if kept is None else y[kept])
-        weights = self._weights(codes, weights)
-        shape = data.shape[1], len(self.classes_)
-        if first:
-            new = Stream.new(self._plan(shape), shape, data.dtype, shape[1:], options.name)
-            self.stream_ = new.at(self.coef_.T, self.intercept_) if hasattr(self, "coef_") else new
-        self.stream_ = self.stream_.after(Multinomial(shape[1]), data, codes, weights, options.intercept)
-        self.coef_ = np.ascontiguousarray(self.stream_.coef.T)
-        self.intercept_ = np.broadcast_to(self.stream_.level, shape[1:]).astype(self.coef_.dtype)
-        self._streamed([self.stream_])
-        return self
+    def _keep(self, coefs: Sequence[np.ndarray], intercepts: Sequence[Numbers]) -> None:
+        self.coef_ = np.ascontiguousarray(coefs[0].T)
+        self.intercept_ = np.broadcast_to(intercepts[0], len(self.classes_)).astype(self.coef_.dtype)

@@ -1,199 +1,181 @@
-"""What the estimators of constrained linear models share: parameters, data, attributes of the fit."""
+"""What the estimators of constrained linear models share: rows, constraints, fits to all rows and to batches."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.base import is_regressor
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from extremal import checks
 from extremal.checks import InputError
 from extremal.data.accept import as_data
 from extremal.data.base import Data
+from extremal.losses.base import Loss
 from extremal.sets.words.read import Reading, read_constraint
-from extremal.sklearn.certified import FitCertificate, check_options, read_weights, report, seed_of
-from extremal.sklearn.fitting import Fit, Options
-from extremal.sklearn.hints import FeatureMatrix, SolverHint
+from extremal.sklearn.answer import Answer, CertifiedEstimator, store, together
+from extremal.sklearn.fitting import solve_fit
+from extremal.sklearn.hints import SolverHint
+from extremal.sklearn.options import fitted_names, is_fitted, read_options, read_weights
 from extremal.sklearn.streams import Stream
+from extremal.support.kinds import MatrixLike, Numbers
 
-SPARSE = ["csr", "csc", "coo"]
-
-
-def streams(model: Any) -> bool:
-    """Whether ``partial_fit`` makes sense: the set is bounded, its radius known beforehand, and so are the classes' weights."""
-    if isinstance(getattr(model, "class_weight", None), str):
-        return False
-    if not (model.constraint is None or isinstance(model.constraint, str)):
-        return True
-    try:
-        plan = model._plan(getattr(model, "coef_", np.zeros(4)).T.shape[:1])
-    except InputError:
-        return True  # it will be said when it is called
-    return plan.bounded and plan.fraction is None
+ROWS: dict[str, Any] = {
+    "dtype": [np.float64, np.float32],
+    "accept_sparse": ["csr", "csc", "coo"],
+    "accept_large_sparse": True,
+}  # that are taken as they are
 
 
-class ConstrainedModel(BaseEstimator):
-    """Parameters and plumbing of a linear model under a constraint."""
-
-    constraint: Any
-    radius: Any
-    fit_intercept: bool
-    solver: SolverHint
-    tol: float
-    max_iter: int
-    warm_start: bool
-    random_state: Any
-    verbose: int
+class RowsEstimator(CertifiedEstimator):
+    """An estimator that takes dense and sparse rows of float64 and float32."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def _options(self) -> Options:
-        check_options(self)
-        checks.flag(type(self).__name__, "fit_intercept", self.fit_intercept)
-        seed = seed_of(self.random_state)
-        name = type(self).__name__
-        return Options(name, self.fit_intercept, self.solver, self.tol, self.max_iter, seed, self.verbose)
-
-    def _plan(self, shape: tuple[int, ...]) -> Reading:
-        """The constraint, read for coefficients of a shape."""
-        names = getattr(self, "feature_names_in_", None)
-        return read_constraint(self.constraint, self.radius, shape, None if names is None else list(names))
-
-    def _validated(self, X: FeatureMatrix, y: ArrayLike, reset: bool = True, **how: Any) -> tuple[np.ndarray, np.ndarray]:
-        kinds = {"dtype": [np.float64, np.float32], "accept_sparse": SPARSE, "accept_large_sparse": True}
-        return validate_data(self, X, y, reset=reset, **kinds, **how)  # type: ignore[return-value]
+    def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
+        """Rows and targets to fit to."""
+        return validate_data(self, X, y, reset=reset, y_numeric=is_regressor(self), **ROWS, **how)  # type: ignore[return-value]
 
     def _rows(self, X: Any) -> Any:
         """Rows to predict for."""
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse=SPARSE, accept_large_sparse=True)
+        return validate_data(self, X, reset=False, **ROWS)
 
-    def _used(self, X: Any, sample_weight: ArrayLike | None) -> tuple[Data, np.ndarray | None, np.ndarray | None]:
-        """The rows that have weight, their weights, and which they are (None for all)."""
+
+def streams(model: ConstrainedModel) -> bool:
+    """Whether ``partial_fit`` makes sense: the set is bounded, its radius known beforehand, and so are the classes' weights."""
+    if isinstance(model.class_weight, str):
+        return False
+    if not (model.constraint is None or isinstance(model.constraint, str)):
+        return True
+    try:
+        plan = model._plan((model.n_features_in_ if is_fitted(model, "coef_") else 4,))
+    except InputError:
+        return True  # it will be said when it is called
+    return plan.bounded and plan.fraction is None
+
+
+class ConstrainedModel(RowsEstimator):
+    """A linear model under a constraint: one problem, or several that are solved apart.
+
+    Which they are is said by ``_read``, ``_loss`` and ``_targets``; how their coefficients are kept, by ``_parts`` and ``_keep``.
+    """
+
+    constraint: Any
+    radius: Any
+    fit_intercept: bool
+    solver: SolverHint
+    max_iter: int
+    warm_start: bool
+    random_state: Any
+    class_weight: Any = None
+    n_features_in_: int
+    _loss: Callable[..., Loss]  # of the targets and their weights
+    _streams: tuple[Stream, ...] = ()  # one for each problem, since the last fit
+
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            float32 stays float32; C-ordered arrays are not copied.
+        y : array of shape (n_samples,)
+            Targets, or classes of any kind.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the rows: a row of weight 2 is a row twice.
+
+        Returns
+        -------
+        self
+        """
+        store(self, self._solve(X, y, sample_weight))
+        return self
+
+    def _read(self, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Targets as numbers, and the weights of their rows."""
+        raise NotImplementedError
+
+    def _read_batch(self, y: np.ndarray, weights: np.ndarray | None, classes: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """The same for one batch of many."""
+        return self._read(y, weights)
+
+    def _targets(self, y: np.ndarray) -> list[np.ndarray]:
+        """Those of each problem."""
+        return [y]
+
+    def _shape(self, d: int) -> tuple[int, ...]:
+        """The shape of the coefficients of a problem."""
+        return (d,)
+
+    def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
+        """Coefficients and intercept of each problem, as they were fitted."""
+        raise NotImplementedError
+
+    def _keep(self, coefs: Sequence[np.ndarray], intercepts: Sequence[Numbers]) -> None:
+        """Make them the attributes that predict."""
+        raise NotImplementedError
+
+    def _plan(self, shape: tuple[int, ...]) -> Reading:
+        """The constraint, read for coefficients of a shape."""
+        return read_constraint(self.constraint, self.radius, shape, fitted_names(self))
+
+    def _used(self, X: Any, y: np.ndarray, sample_weight: ArrayLike | None) -> tuple[Data, np.ndarray, np.ndarray | None]:
+        """The rows that have weight, their targets and their weights."""
         weights = read_weights(self, sample_weight, X)
         if weights is None or weights.all():
-            return as_data(X), weights, None
+            return as_data(X), y, weights
         kept = np.flatnonzero(weights)
-        return as_data(X.tocsr()[kept] if hasattr(X, "tocsr") else X[kept]), weights[kept], kept
+        return as_data(X.tocsr()[kept] if sp.issparse(X) else X[kept]), y[kept], weights[kept]
 
-    def _earlier(self, shape: tuple[int, ...]) -> np.ndarray | None:
+    def _starts(self, shape: tuple[int, ...], problems: int) -> Sequence[np.ndarray | None]:
         """The coefficients of the last fit, if this one is to begin there."""
-        coef = getattr(self, "coef_", None)
-        return coef if self.warm_start and coef is not None and coef.shape == shape else None
+        last = [coef for coef, _ in self._parts()] if self.warm_start and is_fitted(self, "coef_") else []
+        return last if len(last) == problems and last[0].shape == shape else [None] * problems
 
-    def _take(self, fits: list[Fit]) -> None:
-        """The attributes of the fit; of several the sum of the objectives, which the sum of the gaps certifies."""
-        longest = max(fits, key=lambda fit: fit.n_iter)
-        worst = next((fit.status for fit in fits if fit.status != "tol"), "tol")
-        self.objective_, self.dual_gap_ = float(sum(fit.value for fit in fits)), float(sum(fit.gap for fit in fits))
-        self.constraint_violation_ = float(max(fit.violation for fit in fits))
-        self.n_grads_, self.n_iter_ = sum(fit.n_grads for fit in fits), longest.n_iter
-        self.status_, self.constraint_, self.trace_ = worst, longest.C, longest.trace
-        self.certificate_ = FitCertificate.of(self, longest.n, longest.method, longest.convex)
-        report(self)
+    def _solve(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Answer:
+        """Fit to all rows. Batches that come after it go on from its coefficients."""
+        options = read_options(self)
+        X, y = self._validated(X, y)
+        data, y, weights = self._used(X, y, sample_weight)
+        y, weights = self._read(y, weights)
+        loss, targets, shape = self._loss(y, weights), self._targets(y), self._shape(data.shape[1])
+        plan, starts = self._plan(shape), self._starts(shape, len(targets))
+        answers = [
+            solve_fit(loss, data, part, plan, options, weights, start) for part, start in zip(targets, starts, strict=True)
+        ]
+        self._streams = ()
+        self._keep([answer.x for answer in answers], [answer.intercept for answer in answers])
+        return together(answers)
 
-    def _streamed(self, streams: list[Stream]) -> None:
+    def _go_on(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, classes: Any = None) -> None:
+        """Fit to one batch of many, in steps from where the last one or a fit has ended."""
+        options, first, fitted = read_options(self), not self._streams, is_fitted(self, "coef_")
+        X, y = self._validated(X, y, reset=first and not fitted)
+        data, y, weights = self._used(X, y, sample_weight)
+        y, weights = self._read_batch(y, weights, classes)
+        targets, shape = self._targets(y), self._shape(data.shape[1])
+        if first:
+            new = Stream.new(self._plan(shape), shape, data.dtype, self._loss(y, weights), options.name)
+            self._streams = tuple(new.at(*part) for part in self._parts()) if fitted else (new,) * len(targets)
+        self._streams = tuple(
+            stream.after(data, part, weights, options.intercept) for stream, part in zip(self._streams, targets, strict=True)
+        )
+        self._keep([stream.coef for stream in self._streams], [stream.level for stream in self._streams])
+        self._store_batch()
+
+    def _store_batch(self) -> None:
         """The attributes after a batch: no certificate, which only all rows can give."""
         for name in ("certificate_", "trace_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         self.objective_ = self.dual_gap_ = float("nan")
-        self.n_iter_, self.n_grads_ = max(s.k for s in streams), sum(s.seen for s in streams)
-        self.status_, self.constraint_ = "partial", streams[0].C
-        self.constraint_violation_ = float(max(s.violation for s in streams))
-
-    def _end_streams(self) -> None:
-        """A fit begins anew: batches that come after it go on from its coefficients."""
-        for name in ("stream_", "streams_", "stream_loss_"):
-            self.__dict__.pop(name, None)
-
-
-class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
-    """Classes, their weights, and decisions."""
-
-    class_weight: Any
-    classes_: np.ndarray
-    coef_: np.ndarray
-    intercept_: np.ndarray
-
-    def _labels(self, y: Any, sample_weight: np.ndarray | None, kept: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """The rows' classes as numbers from 0, and their weights with those of the classes; only rows in use count."""
-        y = y if kept is None else y[kept]
-        self.classes_ = np.unique(y)
-        if len(self.classes_) != 2 or y.ndim > 1:
-            check_classification_targets(y)  # it takes longer than a pass, and two values are classes in any case
-        codes = (y == self.classes_[1]).astype(np.intp) if len(self.classes_) == 2 else np.searchsorted(self.classes_, y)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least two classes (with a positive weight), the data has one class: "
-                f"{self.classes_[0]!r}"
-            )
-        return codes, self._weights(codes, sample_weight)
-
-    def _weights(self, codes: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray | None:
-        """Weights of rows with those of their classes; rows of no weight count for nothing."""
-        if self.class_weight is None:
-            return sample_weight
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            total = np.bincount(codes, sample_weight, len(self.classes_))  # as if rows of weight 2 were there twice
-            each = total.sum() / (len(total) * np.where(total > 0, total, 1.0))
-        else:
-            each = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-        if not (np.isfinite(each) & (each > 0)).all():
-            name = type(self).__name__
-            raise InputError(f"`{name}(class_weight=...)` must be positive; to leave a class out, leave its rows out; got {each}")
-        return each[codes] * (1.0 if sample_weight is None else sample_weight)
-
-    def decision_function(self, X: FeatureMatrix) -> np.ndarray:
-        """Margins <x, w> + b: (n,) for two classes, positive for the second; (n, classes) otherwise."""
-        X = self._rows(X)
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
-        if len(self.classes_) > 2:
-            return scores
-        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
-
-    def predict(self, X: FeatureMatrix) -> np.ndarray:
-        """The class of the largest margin."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-    def predict_proba(self, X: FeatureMatrix) -> np.ndarray:
-        """Probabilities of the classes, a row each; their order is that of ``classes_``."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.column_stack([np.zeros_like(scores), scores])
-        scores = scores - scores.max(axis=1, keepdims=True)
-        e = np.exp(scores)
-        return e / e.sum(axis=1, keepdims=True)
-
-    def predict_log_proba(self, X: FeatureMatrix) -> np.ndarray:
-        """Their logarithms."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return np.log(self.predict_proba(X))
-
-    def _known_classes(self, classes: Any, y: np.ndarray) -> np.ndarray:
-        """The classes of a stream, given with its first batch."""
-        if not hasattr(self, "classes_"):
-            if classes is None:
-                raise InputError(f"`{type(self).__name__}.partial_fit(classes=...)` must be given with the first batch")
-            self.classes_ = np.unique(classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise InputError(
-                f"`{type(self).__name__}.partial_fit(classes=...)` must be those of the first batch, {self.classes_}"
-            )
-        codes = np.searchsorted(self.classes_, y)
-        strange = (codes == len(self.classes_)) | (self.classes_[np.minimum(codes, len(self.classes_) - 1)] != y)
-        if strange.any():
-            raise InputError(
-                f"`{type(self).__name__}.partial_fit(y=...)` has {y[strange][0]!r}, which is none of {self.classes_}"
-            )
-        return codes
+        self.n_iter_, self.n_grads_ = max(s.k for s in self._streams), sum(s.seen for s in self._streams)
+        self.status_, self.constraint_ = "partial", self._streams[0].C
+        self.constraint_violation_ = float(max(s.violation for s in self._streams))

@@ -37,6 +37,7 @@ class Stream:
     """
 
     C: ConvexSet
+    loss: Loss  # of all batches, as the first one has made it
     x: np.ndarray
     d: np.ndarray
     level: Numbers
@@ -45,13 +46,13 @@ class Stream:
     weight: float = 0.0  # the mean weight of these
 
     @classmethod
-    def new(cls, plan: Reading, shape: tuple[int, ...], dtype: DTypeLike, outputs: tuple[int, ...], name: str) -> Stream:
+    def new(cls, plan: Reading, shape: tuple[int, ...], dtype: DTypeLike, loss: Loss, name: str) -> Stream:
         """Before the first batch."""
         if not plan.bounded or plan.fraction is not None:
             raise InputError(f"`{name}.partial_fit` needs a bounded set with a radius that is a number, got constraint {plan}")
         C = plan.set().on(shape)
         x = np.ascontiguousarray(C.start(), dtype)
-        return cls(C, x, np.zeros(shape), np.zeros(outputs)[()])
+        return cls(C, loss, x, np.zeros(shape), np.zeros(shape[1:])[()])
 
     def at(self, x: np.ndarray, level: Numbers) -> Stream:
         """The same, begun at the coefficients and intercept of a fit: as if some steps had been made."""
@@ -68,23 +69,23 @@ class Stream:
         """Of the coefficients."""
         return violation(self.C, self.coef)
 
-    def after(self, loss: Loss, data: Data, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
+    def after(self, data: Data, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
         """After a batch, in several steps."""
         now, n = self, data.shape[0]
         for rows in np.array_split(np.arange(n), max(1, n // STREAM_BATCH)):
             part = data.take(rows)  # type: ignore[attr-defined]
-            now = now._step(loss, part, y[rows], None if weights is None else weights[rows], intercept)
+            now = now._step(part, y[rows], None if weights is None else weights[rows], intercept)
         return now
 
-    def _step(self, loss: Loss, data: Data, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
-        f = LinearModel(loss, data, y, weights)
+    def _step(self, data: Data, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
+        f = LinearModel(self.loss, data, y, weights)
         here = 1.0 if weights is None else float(weights.mean())
         mean = (self.weight * self.seen + here * f.n) / (self.seen + f.n)
         share = min(1.0, here / mean)  # rows of little weight move little
         rho, eta = share * min(1.0, 4.0 / (self.k + 8) ** (2 / 3)), share * 2.0 / (self.k + 8)
         z, level = f.margins(self.x), self.level
         if intercept:
-            level = level + rho * np.clip(InterceptModel(loss, data, y, weights).level(z) - level, -3.0, 3.0)
+            level = level + rho * np.clip(InterceptModel(self.loss, data, y, weights).level(z) - level, -3.0, 3.0)
         c = f.derivs_at((z + level).astype(z.dtype, copy=False))
         d = (1 - rho) * self.d + rho * f.combine(c)
         x = self.x + eta * (self.C.lmo(d).to_array().astype(self.x.dtype) - self.x)

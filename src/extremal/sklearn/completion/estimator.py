@@ -9,32 +9,33 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from extremal.checks import InputError
+from extremal.losses.margin import Huber, Squared
 from extremal.objectives.completion import Centre, MatrixCompletion
 from extremal.points.factored import FactoredMatrix
-from extremal.points.iterates import inner
-from extremal.rounding.exact import settle, violation
+from extremal.points.iterates import inner, wide
 from extremal.run.front import minimize
-from extremal.sets.simplices.plain import UnitSimplex
 from extremal.sets.spectral.nuclear import NuclearBall
-from extremal.sklearn.certified import FitCertificate, ended, gap_bound, report
-from extremal.sklearn.completion.filling import Filling, decomposed, mean_square
-from extremal.sklearn.completion.options import check_parameters, on_pairs, problem_of
+from extremal.sklearn.answer import Answer, CertifiedEstimator, answer_at, store
+from extremal.sklearn.completion.filling import Filling, mean_square, rounded_factors
+from extremal.sklearn.completion.options import check_parameters, on_pairs
 from extremal.sklearn.completion.pairs import EntryArrays, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
 from extremal.sklearn.completion.radius import chosen_radius
-from extremal.sklearn.hints import FeatureMatrix, RandomState
+from extremal.sklearn.hints import RandomState
+from extremal.sklearn.options import Options, is_fitted, read_options
+from extremal.support.kinds import MatrixLike
 
 FLOATS = (np.float64, np.float32)
 GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of the centred values that a gap may be by rounding, by bytes
 LARGEST_FILL = 4 * 2**30  # bytes of a filled matrix
 
 
-class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimator):
     """Complete a matrix of which some entries are known, by one of small nuclear norm.
 
         min over |Z|_* <= radius of  f(Z) = (1/n) sum over known (i, j) of phi(Z_ij, X_ij - mean - row_i - col_j)
@@ -180,7 +181,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: FeatureMatrix, y: ArrayLike | None = None) -> LowRankCompletion:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> LowRankCompletion:
         """Complete the matrix.
 
         Parameters
@@ -191,17 +192,20 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Values at the positions; not looked at if X is a matrix.
         """
         check_parameters(self)
+        options = read_options(self)
         kind = kind_of(X, y) if self.input == "auto" else self.input
         self.row_labels_ = self.col_labels_ = None
         rows, cols, values, shape = self._read_pairs(X, y) if kind == "pairs" else self._read_matrix(X)
         if len(values) == 0:
             raise InputError("`LowRankCompletion.fit(X)` must have at least one known entry, got none: all of them are missing")
-        less = partial(problem_of, self, rows, cols, values, shape)
-        problem = less(0.0)
+        loss = Squared() if self.loss == "squared" else Huber(self.delta)
+        given: dict[str, Any] = {"centre": self.offsets, "loss": loss, "seed": options.seed}
+        less = partial(MatrixCompletion, rows, cols, values, shape, **given)  # with a share of the entries held back
+        problem = less(validation=0.0)
         radius = float(self.radius) if self.radius is not None else chosen_radius(problem, values, less)
         self.input_, self.range_ = kind, (float(values.min()), float(values.max()))
-        self._store(problem, NuclearBall(radius).on(shape), np.dtype(np.float32 if values.dtype == np.float32 else np.float64))
-        report(self)
+        dtype = np.dtype(np.float32 if values.dtype == np.float32 else np.float64)
+        store(self, self._complete(problem, NuclearBall(radius).on(shape), dtype, options))
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -230,7 +234,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._filling().at(*self._places("LowRankCompletion.predict", X))
 
     @available_if(on_pairs)
-    def score(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of ``predict(X)``."""
         return r2_score(y, self.predict(X), sample_weight=sample_weight)
 
@@ -273,28 +277,24 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows, cols = self._places("LowRankCompletion.fit", pairs)
         return rows, cols, y, sides_of(rows, cols, self.shape)
 
-    def _store(self, problem: MatrixCompletion, C: NuclearBall, dtype: np.dtype) -> None:
+    def _complete(self, problem: MatrixCompletion, C: NuclearBall, dtype: np.dtype, options: Options) -> Answer:
+        """Z in factors, and its certificate; no tolerance is asked for if it is cut to a rank."""
         f, size = problem.objective, mean_square(problem)
         atol = GAP_ROUNDING[dtype.itemsize] * size
-        r = minimize(f, C, x0=self._warm(C), tol=self.tol, atol=atol, max_iter=self.max_iter)
-        U, s, Vt = decomposed(r.x, self.rank, dtype)
-        s = settle(UnitSimplex(C.radius), s) if len(s) else s  # a sum that is within the radius in any order
-        while violation(C, x := FactoredMatrix(U * s, np.ascontiguousarray(Vt.T))) > 0:
-            s = settle(UnitSimplex(C.radius), s * dtype.type(1 - 2 * np.finfo(dtype).eps))
-        wide: Any = x.astype(np.float64)
-        value, g = f.value_and_grad(wide)
-        self.dual_gap_, self.objective_ = gap_bound(C, wide, g, value, f.loss), value
-        self._penalty = f.n * max(0.0, -inner(wide, g)) / max(float(s.sum()), np.finfo(np.float64).tiny)
-        self.row_factors_, self.singular_values_, self.components_, self.rank_ = U, s, Vt, len(s)
-        self.mean_ = float(problem.mean)
-        self.row_offsets_, self.col_offsets_ = problem.row_offsets.astype(dtype), problem.col_offsets.astype(dtype)
-        self.radius_, self.shape_, self.constraint_, self.constraint_violation_ = C.radius, problem.shape, C, violation(C, x)
+        r = minimize(f, C, x0=self._warm(C), tol=options.tol, atol=atol, max_iter=options.max_iter)
+        x, (U, s, Vt) = rounded_factors(r.x, C, self.rank, dtype)
         rounded = 2 * C.radius * float(np.finfo(dtype).eps) * math.sqrt(size / f.n)  # gap by the last digits of Z's entries
-        self.status_ = "tol" if self.rank is not None else ended(self.dual_gap_, value, self.tol, max(atol, rounded), r.status)
-        self.n_iter_, self.n_grads_, self.trace_ = max(1, r.n_iter), r.calls.total_grads + f.n, r.trace
-        self.certificate_ = FitCertificate.of(self, f.n, "low-rank corrective Frank-Wolfe")
+        slack = max(atol, rounded) if self.rank is None else math.inf
+        answer = answer_at(f, C, x, options.tol, slack, r, "low-rank corrective Frank-Wolfe")
+        self._penalty = f.n * max(0.0, -inner(wide(x), answer.g)) / max(float(s.sum()), np.finfo(np.float64).tiny)
+        self.row_factors_, self.singular_values_, self.components_, self.rank_ = U, s, Vt, len(s)
+        self.mean_, self.radius_, self.shape_ = float(problem.mean), C.radius, problem.shape
+        self.row_offsets_, self.col_offsets_ = problem.row_offsets.astype(dtype), problem.col_offsets.astype(dtype)
+        return answer
 
     def _warm(self, C: NuclearBall) -> Any:
-        if not self.warm_start or getattr(self, "shape_", None) != C.shape or float(self.singular_values_.sum()) > C.radius:
+        """The last Z, if this fit is to begin there."""
+        fitting = self.warm_start and is_fitted(self, "shape_") and self.shape_ == C.shape
+        if not fitting or float(self.singular_values_.sum()) > C.radius:
             return None
         return FactoredMatrix(self.row_factors_ * self.singular_values_, self.components_.T).astype(np.float64)

@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 
 from extremal.objectives.completion import DAMPING, MatrixCompletion
+from extremal.points.factored import FactoredMatrix
+from extremal.rounding.exact import settle, violation
+from extremal.sets.simplices.plain import UnitSimplex
+from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.support import linalg
 
 RIDGE_ROUNDS = 100  # reweighted ridge regressions for a robust loss, at most
@@ -106,10 +110,17 @@ def mean_square(problem: MatrixCompletion) -> float:
     return float(np.square(problem.objective.y.astype(np.float64)).mean())
 
 
-def decomposed(x: Any, rank: int | None, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """U, s, V' of a matrix in factors, without its zeros, and with so many values at most."""
+Factors = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def rounded_factors(x: Any, C: NuclearBall, rank: int | None, dtype: np.dtype) -> tuple[FactoredMatrix, Factors]:
+    """A matrix in factors, rounded so that it lies in C exactly, and its U, s, V': without zeros, and so many values at most."""
     (q1, r1), (q2, r2) = (np.linalg.qr(a.astype(np.float64)) for a in x.factors())
     u, s, vt = linalg.svd(r1 @ r2.T, full_matrices=False)
     keep = int(np.count_nonzero(s > 8 * np.finfo(dtype).eps * s.max(initial=0.0)))
     keep = keep if rank is None else min(keep, rank)
-    return (q1 @ u[:, :keep]).astype(dtype), s[:keep].astype(dtype), (vt[:keep] @ q2.T).astype(dtype)
+    U, s, Vt = (q1 @ u[:, :keep]).astype(dtype), s[:keep].astype(dtype), (vt[:keep] @ q2.T).astype(dtype)
+    s = settle(UnitSimplex(C.radius), s) if len(s) else s  # a sum that is within the radius in any order
+    while violation(C, rounded := FactoredMatrix(U * s, np.ascontiguousarray(Vt.T))) > 0:
+        s = settle(UnitSimplex(C.radius), s * dtype.type(1 - 2 * np.finfo(dtype).eps))
+    return rounded, (U, s, Vt)

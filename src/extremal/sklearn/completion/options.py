@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.losses.margin import Huber, Squared
-from extremal.objectives.completion import MatrixCompletion
-from extremal.sklearn.certified import check_options, seed_of
+from extremal.sklearn.options import is_fitted
 
 if TYPE_CHECKING:
     from extremal.sklearn.completion.estimator import LowRankCompletion
@@ -21,7 +17,7 @@ COMPLETION_LOSSES = ("squared", "huber")
 
 def on_pairs(self: LowRankCompletion) -> bool:
     """Whether there are pairs to predict at; not after a fit on a matrix."""
-    if getattr(self, "input_", self.input) == "matrix":
+    if (self.input_ if is_fitted(self, "input_") else self.input) == "matrix":
         raise AttributeError(
             "predict and score take (row, col) pairs, and are there after a fit on pairs; use reconstruct(rows, cols)"
         )
@@ -41,13 +37,3 @@ def check_parameters(self: LowRankCompletion) -> None:
         checks.positive(name, "radius", self.radius)
     if self.rank is not None:
         checks.whole(name, "rank", self.rank, 1)
-    check_options(self)
-
-
-def problem_of(
-    self: LowRankCompletion, rows: ArrayLike, cols: ArrayLike, values: ArrayLike, shape: Any, held_back: float
-) -> MatrixCompletion:
-    """The problem, with a share of the entries held back."""
-    loss = Squared() if self.loss == "squared" else Huber(self.delta)
-    seed = seed_of(self.random_state)
-    return MatrixCompletion(rows, cols, values, shape, centre=self.offsets, validation=held_back, loss=loss, seed=seed)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sklearn.hints import FeatureMatrix
+from extremal.support.kinds import MatrixLike
 
 MOST_SIDE = 10**8  # rows and columns of a matrix that pairs of numbers may span
 EntryArrays = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]  # rows, columns, values, and the sides
@@ -157,7 +157,7 @@ def with_gaps(X: Any) -> np.ndarray:
     return out
 
 
-def _once(X: FeatureMatrix) -> Any:
+def _once(X: MatrixLike) -> Any:
     """The entries of a sparse matrix, each once."""
     X = sp.coo_array(X)
     X.sum_duplicates()

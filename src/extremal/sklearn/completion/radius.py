@@ -12,25 +12,21 @@ from extremal.run.front import minimize
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.sklearn.completion.filling import mean_square
 
-FIRST_SHARE, FACTOR, WORSE = (
-    1 / 256,
-    1.5,
-    2,
-)  # radii that are tried: from this share of the largest, times this, until so often worse
+FIRST_SHARE, FACTOR, WORSE = 1 / 256, 1.5, 2  # radii to try: from this share of the largest, times this, until so often worse
 HELD_BACK, FEWEST = 0.1, 20  # share of the entries that choose a radius, and how many entries there have to be for that
 ROUGH_TOL, RADIUS_TRIES = 1e-2, 30  # relative accuracy of these, and iterations
 MET = 1e-6  # share of the mean square of the values, below which f has met them
 DEFAULT = 0.25  # share of the largest radius where there are fewer entries
 
 
-def chosen_radius(problem: MatrixCompletion, values: np.ndarray, less: Callable[[float], MatrixCompletion]) -> float:
+def chosen_radius(problem: MatrixCompletion, values: np.ndarray, less: Callable[..., MatrixCompletion]) -> float:
     """The one with the smallest error on entries that are held back; ``less`` is the problem with a share of them held back."""
     largest = problem.largest_radius
     if not largest > 1e-12 * float(np.linalg.norm(values.astype(np.float64))):
         return 1.0  # the offsets say all there is
     if len(values) < FEWEST:
         return DEFAULT * largest
-    part = less(HELD_BACK)
+    part = less(validation=HELD_BACK)
     radius, x, tried, worse = FIRST_SHARE * largest, None, {}, 0
     while radius <= largest and worse < WORSE:
         x, error = _held_back_error(part, radius, x)

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.losses.margin import Logistic
-from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import wide
-from extremal.rounding.exact import settle
 from extremal.run.front import minimize
 from extremal.run.paths import path
-from extremal.run.result import Result
 from extremal.sets.norms.balls import L1Ball
-from extremal.sklearn.certified import ended, gap_bound
-from extremal.sklearn.hints import FeatureMatrix
+from extremal.sklearn.answer import Answer, answer_at, worst_status
+from extremal.sklearn.classes import positives
+from extremal.sklearn.fitting import model_of
+from extremal.sklearn.options import Options
+from extremal.support.kinds import MatrixLike
 
 RADIUS_DOUBLINGS = 40  # of the radius, at most, in the search for the largest one
 SPAN = 200.0  # the largest radius of a grid, over the smallest
@@ -29,16 +28,6 @@ RUN_UP = 1.25  # times the largest radius: where a path begins, so that all its 
 NO_GAP = 1e-4  # share of the tolerance, relative to the loss without features, below which a gap is nothing
 RADIUS_HALVINGS = 4  # of the last interval of that search
 SINGLE = 1e-5  # the least relative gap that float32 rows allow
-
-
-@dataclass(frozen=True)
-class PathOptions:
-    """What all the runs share."""
-
-    fit_intercept: bool
-    tol: float
-    max_iter: int
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -57,28 +46,35 @@ class BallPath:
     intercepts: np.ndarray  # (m, K)
     objectives: np.ndarray  # (m, K), f
     gaps: np.ndarray  # (m, K), certified
-    converged: bool  # whether all gaps are within the tolerance
     status: str  # "tol", or what ended the first run that was not
     n_iter: int  # iterations of all runs
     n_grads: int  # component gradients of all runs
 
+    @classmethod
+    def of(cls, classes: Sequence[Sequence[Answer]]) -> BallPath:
+        """From the answers of each class, one for every ball."""
+        every, balls = [a for answers in classes for a in answers], list(zip(*classes, strict=True))
+        return cls(
+            np.array([[a.x for a in ball] for ball in balls]),
+            np.array([[a.intercept for a in ball] for ball in balls]),
+            np.array([[a.value for a in ball] for ball in balls]),
+            np.array([[a.gap for a in ball] for ball in balls]),
+            status=worst_status([a.status for a in every]),
+            n_iter=sum(a.n_iter for a in every),
+            n_grads=sum(a.n_grads for a in every),
+        )
 
-def problems(X: FeatureMatrix, codes: np.ndarray, classes: int, weights: np.ndarray | None, fit_intercept: bool) -> list[Problem]:
+
+def problems(X: MatrixLike, codes: np.ndarray, classes: int, weights: np.ndarray | None, fit_intercept: bool) -> list[Problem]:
     """The problem of two classes, or one for each class against the rest; rows of weight 0 are left out by the caller."""
     total = len(codes) if weights is None else float(weights.sum())
     return [_problem(X, np.where(codes == k, 1.0, -1.0), weights, fit_intercept, total) for k in positives(classes)]
 
 
-def _problem(X: FeatureMatrix, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool, total: float) -> Problem:
+def _problem(X: MatrixLike, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool, total: float) -> Problem:
     """Rows of one kind, as there may be in a fold, have half a row of the other kind assumed beside them."""
     alone = fit_intercept and abs(y.sum()) == len(y)
-    kind = InterceptModel if fit_intercept else LinearModel
-    return Problem(kind(Logistic(), X, y, weights), y[0] * math.log(2 * total + 1) if alone else None)
-
-
-def positives(classes: int) -> Sequence[int]:
-    """The classes that have coefficients of their own."""
-    return (1,) if classes == 2 else range(classes)
+    return Problem(model_of(Logistic(), X, y, weights, fit_intercept), y[0] * math.log(2 * total + 1) if alone else None)
 
 
 def largest_radius(f: LinearModel, eps: float, tol: float) -> float:
@@ -139,56 +135,31 @@ def read_radii(call: str, radii: object) -> np.ndarray:
     return found
 
 
-def solve_ball(ps: Sequence[Problem], radii: np.ndarray, options: PathOptions) -> BallPath:
+def solve_ball(ps: Sequence[Problem], radii: np.ndarray, options: Options) -> BallPath:
     """The path of each class, every point certified where it lies exactly in its ball."""
-    runs = [_solve_one(p.f, p.constant, radii, options) for p in ps]
-    ends = [status for run in runs for status in run[4]]
-    return BallPath(
-        *(np.stack([run[i] for run in runs], axis=1) for i in range(4)),
-        converged=all(end == "tol" for end in ends),
-        status=next((end for end in ends if end != "tol"), "tol"),
-        n_iter=sum(run[5] for run in runs),
-        n_grads=sum(run[6] for run in runs),
-    )
+    return BallPath.of([_constant(p, radii) if p.constant is not None else _solve_one(p.f, radii, options) for p in ps])
 
 
-def _solve_one(f: LinearModel, constant: float | None, radii: np.ndarray, options: PathOptions) -> tuple[Any, ...]:
-    """Coefficients, intercepts, values, gaps and ends of one problem, and what they cost."""
-    if constant is not None:
-        m = len(radii)
-        return np.zeros((m, *f.shape), f.data.dtype), np.full(m, constant), np.zeros(m), np.zeros(m), ["tol"] * m, 0, 0
-    balls = [L1Ball(radius) for radius in radii]
+def _constant(p: Problem, radii: np.ndarray) -> list[Answer]:
+    """No coefficients, for rows that are all of one kind."""
+    x, b = np.zeros(p.f.shape, p.f.data.dtype), p.constant or 0.0
+    return [Answer(x, 0.0, 0.0, L1Ball(radius), 0.0, "tol", 0, 0, p.f.n, "no run", intercept=b) for radius in radii]
+
+
+def _solve_one(f: LinearModel, radii: np.ndarray, options: Options) -> list[Answer]:
+    """The answers of one problem; that of the largest ball has cost the run-up, too."""
+    balls = [L1Ball(radius).on(f.shape) for radius in radii]
     tol, above = allowed(f, options.tol), L1Ball(RUN_UP * radii[-1])
     atol = NO_GAP * tol * f.value(np.zeros(f.shape))
-    results = path(f, [*balls, above], seed=options.seed, tol=tol, atol=atol, max_iter=options.max_iter)
-    points = [certified(f, C, result) for C, result in zip(balls, results, strict=False)]
-    xs, values, gaps = (np.array([point[i] for point in points]) for i in range(3))
-    b = np.array([f.intercept(x) if isinstance(f, InterceptModel) else 0.0 for x in xs])
-    ends = [ended(gap, value, tol, atol, result.status) for gap, value, result in zip(gaps, values, results, strict=False)]
-    cost = sum(result.calls.total_grads for result in results) + len(balls) * f.n
-    return xs, b, values, gaps, ends, sum(result.n_iter for result in results), cost
+    *results, up = path(f, [*balls, above], seed=options.seed, tol=tol, atol=atol, max_iter=options.max_iter)
+    *others, last = (answer_at(f, C, r.x, tol, atol, r) for C, r in zip(balls, results, strict=True))
+    return [*others, replace(last, n_iter=last.n_iter + up.n_iter, n_grads=last.n_grads + up.calls.total_grads)]
 
 
 def averaged(ps: Sequence[Problem], radii: np.ndarray, paths: Sequence[BallPath]) -> BallPath:
     """The means of the coefficients of some paths, which are in the balls too, with their best intercepts and their gaps."""
     coefs = np.mean([path.coefs for path in paths], axis=0).astype(paths[0].coefs.dtype)
-    b, values, gaps = (np.zeros(coefs.shape[:2]) for _ in range(3))
-    for i, radius in enumerate(radii):
-        C = L1Ball(radius)
-        for k, p in enumerate(ps):
-            coefs[i, k] = settle(C.on(p.f.shape), coefs[i, k])
-            values[i, k], gaps[i, k] = measured(p.f, C, coefs[i, k])
-            b[i, k] = p.f.intercept(coefs[i, k]) if isinstance(p.f, InterceptModel) else 0.0
-    return BallPath(coefs, b, values, gaps, True, "tol", 0, len(radii) * sum(p.f.n for p in ps))
-
-
-def certified(f: LinearModel, C: L1Ball, result: Result) -> tuple[np.ndarray, float, float]:
-    """The point moved by rounding so that it is exactly in the ball, its value and its gap."""
-    x = settle(C.on(f.shape), np.asarray(result.x, f.data.dtype))
-    return x, *measured(f, C, x)
-
-
-def measured(f: LinearModel, C: L1Ball, x: np.ndarray) -> tuple[float, float]:
-    """f(x), and the gap."""
-    value, g = f.value_and_grad(wide(x))
-    return value, gap_bound(C, wide(x), g, value, f.loss)
+    balls = [L1Ball(radius).on(ps[0].f.shape) for radius in radii]
+    return BallPath.of(
+        [[answer_at(p.f, C, x, 0.0, math.inf) for C, x in zip(balls, coefs[:, k], strict=True)] for k, p in enumerate(ps)]
+    )

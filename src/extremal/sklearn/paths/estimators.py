@@ -10,10 +10,12 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from extremal import checks
-from extremal.sklearn.hints import ClassWeight, FeatureMatrix, Folds, RandomState, Scoring
+from extremal.sklearn.answer import store
+from extremal.sklearn.hints import ClassWeight, Folds, RandomState, Scoring
 from extremal.sklearn.paths import balls
-from extremal.sklearn.paths.base import PathClassifier, choose, radii_for, read_options, read_rows, store, warn
+from extremal.sklearn.paths.base import PathClassifier, choose, keep_path, radii_for, read_path_options, read_rows, worst_gap
 from extremal.sklearn.paths.folds import chosen, one_fold, routed, router
+from extremal.support.kinds import MatrixLike
 
 
 class SparseLogisticPath(PathClassifier):
@@ -110,7 +112,7 @@ class SparseLogisticPath(PathClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
         """Solve for every radius.
 
         Parameters
@@ -127,13 +129,13 @@ class SparseLogisticPath(PathClassifier):
         SparseLogisticPath
             The estimator itself.
         """
-        options = read_options(self)
+        options = read_path_options(self)
         rows = read_rows(self, X, y, sample_weight).used()
-        ps = balls.problems(rows.X, rows.codes, len(rows.classes), rows.weights, options.fit_intercept)
+        ps = balls.problems(rows.X, rows.codes, len(rows.classes), rows.weights, options.intercept)
         radii = radii_for(self, ps)
-        store(self, rows.classes, radii, balls.solve_ball(ps, radii, options))
-        choose(self, len(radii) - 1, len(rows.codes))
-        warn(self)
+        found = balls.solve_ball(ps, radii, options)
+        keep_path(self, rows.classes, radii, found)
+        store(self, choose(self, len(radii) - 1, found, len(rows.codes)), worst_gap(found, radii))
         return self
 
 
@@ -222,7 +224,7 @@ class SparseLogisticPathCV(PathClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> SparseLogisticPathCV:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> SparseLogisticPathCV:
         """Choose the radius, and solve for it.
 
         Parameters
@@ -237,7 +239,7 @@ class SparseLogisticPathCV(PathClassifier):
         SparseLogisticPathCV
             The estimator itself.
         """
-        options = read_options(self)
+        options = read_path_options(self)
         checks.one_of("`SparseLogisticPathCV(rule=...)`", self.rule, ("best", "one-std"))
         checks.flag("SparseLogisticPathCV", "refit", self.refit)
         rows = read_rows(self, X, y, sample_weight)
@@ -245,7 +247,7 @@ class SparseLogisticPathCV(PathClassifier):
         splitter: Any = check_cv(cast(Any, self.cv), rows.y, classifier=True)
         folds = list(splitter.split(rows.X, rows.y, **for_split))
         used = rows.used()
-        ps = balls.problems(used.X, used.codes, len(rows.classes), used.weights, options.fit_intercept)
+        ps = balls.problems(used.X, used.codes, len(rows.classes), used.weights, options.intercept)
         radii = radii_for(self, ps)
         runs: Any = Parallel(n_jobs=self.n_jobs)(
             delayed(one_fold)(SparseLogisticPath(), rows, fold, radii, options, self.scoring, for_score) for fold in folds
@@ -254,9 +256,8 @@ class SparseLogisticPathCV(PathClassifier):
         index = chosen(self.scores_, self.rule)
         paths = [run.path for run in runs]
         found = balls.solve_ball(ps, radii, options) if self.refit else balls.averaged(ps, radii, paths)
-        store(self, rows.classes, radii, found, paths)
-        choose(self, index, len(used.codes))
-        warn(self)
+        keep_path(self, rows.classes, radii, found)
+        store(self, choose(self, index, found, len(used.codes), paths), worst_gap(found, radii))
         return self
 
     def get_metadata_routing(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,10 @@ from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from extremal.checks import InputError
+from extremal.sklearn.options import Options
 from extremal.sklearn.paths import balls
-from extremal.sklearn.paths.balls import BallPath, PathOptions
-from extremal.sklearn.paths.base import PathClassifier, PathRows, at_radius, store
+from extremal.sklearn.paths.balls import BallPath
+from extremal.sklearn.paths.base import PathClassifier, PathRows, at_radius, keep_path
 from extremal.sklearn.plots.drawing import standard_error
 
 TIE = 1e-10  # scores that differ by less, relative to the best one, are the same
@@ -35,7 +36,7 @@ def one_fold(
     rows: PathRows,
     fold: tuple[object, object],
     radii: np.ndarray,
-    options: PathOptions,
+    options: Options,
     scoring: object,
     for_score: Mapping[str, object],
 ) -> FoldRun:
@@ -43,7 +44,7 @@ def one_fold(
     fit, test = rows.take(rows.weighted(fold[0])), rows.weighted(fold[1])
     if not len(fit.codes) or not len(test):
         raise InputError("`SparseLogisticPathCV(cv=...)` must leave rows with a weight in every fold, and outside of it")
-    ps = balls.problems(fit.X, fit.codes, len(rows.classes), fit.weights, options.fit_intercept)
+    ps = balls.problems(fit.X, fit.codes, len(rows.classes), fit.weights, options.intercept)
     path = balls.solve_ball(ps, radii, options)
     params = {name: _some(value, test, len(rows.codes)) for name, value in for_score.items()}
     return FoldRun(path, _scores(model, path, radii, rows.take(test), scoring, params))
@@ -51,13 +52,13 @@ def one_fold(
 
 def _some(value: Any, rows: np.ndarray, n: int) -> Any:
     """The rows' share of something that has an entry for each row."""
-    return np.asarray(value)[rows] if hasattr(value, "__len__") and len(value) == n else value
+    return np.asarray(value)[rows] if isinstance(value, Sized) and len(value) == n else value
 
 
 def _scores(
     model: PathClassifier, path: BallPath, radii: np.ndarray, held: PathRows, scoring: object, params: Mapping[str, object]
 ) -> np.ndarray:
-    store(model, held.classes, radii, path)
+    keep_path(model, held.classes, radii, path)
     model.n_features_in_ = held.X.shape[1]
     scores = np.empty(len(radii))
     scorer = None if scoring is None else get_scorer(scoring)

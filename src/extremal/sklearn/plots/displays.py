@@ -7,12 +7,13 @@ into other axes say. Matplotlib is imported when something is drawn.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from extremal import checks
+from extremal.sklearn.options import fitted_names, is_fitted
 from extremal.sklearn.plots.drawing import (  # fmt: skip
     COLOURS,
     GREY,
@@ -21,7 +22,6 @@ from extremal.sklearn.plots.drawing import (  # fmt: skip
     bounds_of,
     fitted_model,
     name_features,
-    names_of,
     row_of,
 )
 
@@ -79,7 +79,7 @@ class CoefficientsDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: BaseEstimator,
+        estimator: Any,
         *,
         max_features: int = 20,
         kind: str = "bar",
@@ -91,8 +91,9 @@ class CoefficientsDisplay:
         call = "CoefficientsDisplay.from_estimator"
         coef = np.atleast_2d(fitted_model(call, estimator, "coef_"))
         row, title = row_of(call, estimator, len(coef), target)
-        lower, upper = bounds_of(getattr(estimator, "constraint_", None), coef.shape, row)
-        made = cls(coef[row], names_of(estimator, feature_names), lower=lower, upper=upper, title=title)
+        lower, upper = bounds_of(estimator.constraint_ if is_fitted(estimator, "constraint_") else None, coef.shape, row)
+        names = fitted_names(estimator) if feature_names is None else feature_names
+        made = cls(coef[row], names, lower=lower, upper=upper, title=title)
         return made.plot(ax, max_features=max_features, kind=kind)
 
     def plot(self, ax: Canvas = None, *, max_features: int = 20, kind: str = "bar", **style: object) -> CoefficientsDisplay:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from extremal.checks import InputError
 from extremal.run.result import Trace
 from extremal.sets.norms.balls import LinfBall
 from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
+from extremal.sklearn.options import is_fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,9 +41,14 @@ def fitted_model(call: str, estimator: object, attribute: str) -> Any:
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise InputError(f"`{call}` takes a fitted estimator, got {estimator!r}")
     check_is_fitted(estimator)
-    if not hasattr(estimator, attribute):
+    if not is_fitted(estimator, attribute):
         raise InputError(f"`{call}` takes an estimator with `{attribute}`, which {type(estimator).__name__} has not")
     return getattr(estimator, attribute)
+
+
+def labels_of_rows(estimator: object, rows: int) -> list[Any]:
+    """The classes that rows of coefficients or runs belong to; their numbers, if there are no classes."""
+    return list(getattr(estimator, "classes_", range(rows)))[-rows:]
 
 
 def name_features(names: Iterable[object] | None, d: int) -> list[str]:
@@ -52,14 +59,9 @@ def name_features(names: Iterable[object] | None, d: int) -> list[str]:
     return names
 
 
-def names_of(estimator: object, given: Sequence[str] | None) -> Sequence[str] | None:
-    """The names that were given, or those of the data that were fitted, if these had any."""
-    return getattr(estimator, "feature_names_in_", None) if given is None else given
-
-
 def row_of(call: str, estimator: object, rows: int, target: Any) -> tuple[int, str]:
     """Which row of coefficients belongs to the class ``target`` (the first if left out), and a title that says so."""
-    classes = list(getattr(estimator, "classes_", range(rows)))[-rows:]
+    classes = labels_of_rows(estimator, rows)
     if target is not None and target not in classes:
         raise InputError(f"`{call}(target=...)` must be one of {', '.join(map(str, classes))}, got {target!r}")
     row = 0 if target is None else classes.index(target)
@@ -92,18 +94,20 @@ def traces_of(name: str, estimator: object, trace: Trace | Sequence[Trace]) -> d
     """The runs of one estimator by name: one, or one for each class or target."""
     if isinstance(trace, Trace):
         return {name: trace}
-    labels = list(getattr(estimator, "classes_", range(len(trace))))[-len(trace) :]
+    labels = labels_of_rows(estimator, len(trace))
     return {name if len(trace) == 1 else f"{name}, {label}": one for label, one in zip(labels, trace, strict=True)}
 
 
-def common_tolerance(estimators: Sequence[object]) -> float | None:
+def common_tolerance(estimators: Sequence[BaseEstimator]) -> float | None:
     """The gap tol |f(x)| that was asked for, if it is one and the same for all."""
-    asked = [getattr(e, "tol", None) for e in estimators]
-    values = [getattr(e, "objective_", None) for e in estimators]
-    if None in asked or any(value is None or np.ndim(value) for value in values):
-        return None
-    gaps = [tol * abs(float(value)) for tol, value in zip(asked, values, strict=True)]  # type: ignore[arg-type, operator]
+    gaps = [_tolerance(estimator) for estimator in estimators]
     return gaps[0] if gaps and 0 < max(gaps) <= 1.05 * min(gaps) else None
+
+
+def _tolerance(estimator: Any) -> float:
+    """tol |f(x)|, or 0 for an estimator that does not say it, or has several values."""
+    known = is_fitted(estimator, "objective_") and np.ndim(estimator.objective_) == 0
+    return estimator.get_params().get("tol", 0.0) * abs(float(estimator.objective_)) if known else 0.0
 
 
 def positive_curve(ax: Any, x: np.ndarray, y: np.ndarray, **look: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from extremal import checks
+from extremal.sklearn.options import fitted_names, is_fitted
 from extremal.sklearn.plots.drawing import (  # fmt: skip
     COLOURS,
     GREY,
@@ -16,7 +17,6 @@ from extremal.sklearn.plots.drawing import (  # fmt: skip
     axes_for,
     fitted_model,
     name_features,
-    names_of,
     row_of,
     standard_error,
 )
@@ -95,15 +95,12 @@ class PathDisplay:
         coefs = np.asarray(fitted_model(call, estimator, "coefs_"))
         coefs = coefs[:, None] if coefs.ndim == 2 else coefs
         row, title = row_of(call, estimator, coefs.shape[1], target)
-        made = cls(
-            estimator.radii_,
-            coefs[:, row],
-            names_of(estimator, feature_names),
-            radius=estimator.radius_ if hasattr(estimator, "scores_") else None,
-            scores=getattr(estimator, "scores_", None),
-            score_name=str(getattr(estimator, "scoring", None) or "minus log loss"),
-            title=title,
-        )
+        choice: dict[str, Any] = {}
+        if is_fitted(estimator, "scores_"):
+            scoring = estimator.scoring or "minus log loss"
+            choice = {"radius": estimator.radius_, "scores": estimator.scores_, "score_name": str(scoring)}
+        names = fitted_names(estimator) if feature_names is None else feature_names
+        made = cls(estimator.radii_, coefs[:, row], names, title=title, **choice)
         return made.plot(ax, max_labels=max_labels)
 
     def plot(self, ax: Canvas = None, *, max_labels: int = 10, **style: object) -> PathDisplay:

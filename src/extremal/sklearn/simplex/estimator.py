@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from extremal import checks
-from extremal.objectives.intercept import InterceptModel
-from extremal.rounding.exact import settle, violation
-from extremal.run.front import minimize
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices.plain import Simplex, UnitSimplex
-from extremal.sklearn.certified import FitCertificate, check_options, ended, gap_bound, read_weights, report, seed_of
+from extremal.sklearn.answer import Answer, store, together
 from extremal.sklearn.hints import RandomState
-from extremal.sklearn.simplex.rows import Answer, SimplexRows, by_active_sets
+from extremal.sklearn.options import is_fitted, read_options, read_weights
+from extremal.sklearn.shared import RowsEstimator
+from extremal.sklearn.simplex.rows import SimplexRows
+from extremal.sklearn.simplex.solving import solve_simplex
 
 SUMS = {"equal": Simplex, "at_most": UnitSimplex}
 SOLVERS = ("auto", "active_set", "newton")
 
 
-class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
     """Least squares with weights that are non-negative and sum to ``total``.
 
         min over w >= 0, sum_j w_j = total, and b, of  f(w, b) = 1/2 sum_i s_i (<x_i, w> + b - y_i)^2 / sum_i s_i
@@ -134,7 +135,6 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         if tags.regressor_tags is not None:
             tags.regressor_tags.poor_score = True  # weights that sum to one do not fit every target
         return tags
@@ -151,82 +151,37 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             A row of weight 2 counts as two rows, one of weight 0 as none.
         """
-        C = self._check_parameters()
-        kinds = (np.float64, np.float32)
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=kinds, multi_output=True, y_numeric=True)
+        C, options = self._check_parameters(), read_options(self)
+        X, y = self._validated(X, y, multi_output=True)
         if sp.issparse(y):
             y = y.toarray()
         weights, X = read_weights(self, sample_weight, X), sp.csr_array(X) if sp.issparse(X) else X
         rows = SimplexRows(X, y.reshape(len(y), -1), weights, self.fit_intercept)
-        C = C.on(rows.columns)
-        answers = self._solve(rows, C)
-        self._store(rows, C, answers, one=y.ndim == 1)
-        report(self)
+        answers = solve_simplex(rows, C.on(rows.columns), options, self._starts(rows))
+        self._keep(answers, one=y.ndim == 1)
+        worst, mean = max(answers, key=lambda answer: answer.gap), float(self.objectives_.mean())
+        store(self, replace(together(answers), value=mean, gap=worst.gap, trace=worst.trace, method=worst.method))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """X coef_' + intercept_, of shape (n_samples,) or (n_samples, n_targets)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
-        return X @ self.coef_.T + self.intercept_
+        return self._rows(X) @ self.coef_.T + self.intercept_
 
     def _check_parameters(self) -> ConvexSet:
         """The set; parameters that make no sense are refused."""
         name = type(self).__name__
         kind = SUMS[checks.one_of(f"{name}(sum=...)", self.sum, SUMS)]
         checks.one_of(f"{name}(solver=...)", self.solver, SOLVERS)
-        checks.flag(name, "fit_intercept", self.fit_intercept)
-        check_options(self)
         return kind(checks.positive(name, "total", self.total))
 
-    def _solve(self, rows: SimplexRows, C: ConvexSet) -> list[Answer]:
-        solver = rows.best_solver() if self.solver == "auto" else self.solver
-        if solver == "newton":
-            return [self._by_newton(rows, C, t) for t in range(rows.targets)]
-        answers = by_active_sets(rows, C, self.tol)
-        missed = [t for t, answer in enumerate(answers) if not answer.met] if self.solver == "auto" else []
-        for t in missed:  # columns that are nearly dependent: the other method may get farther
-            answers[t] = min(answers[t], self._by_newton(rows, C, t), key=lambda answer: answer.gap)
-        return answers
+    def _starts(self, rows: SimplexRows) -> Sequence[np.ndarray | None]:
+        """The weights of the last fit, if this one is to begin there and they fit."""
+        last: Any = np.atleast_2d(self.coef_) if self.warm_start and is_fitted(self, "coef_") else np.empty(0)
+        return list(last) if last.shape == (rows.targets, rows.columns) else [None] * rows.targets
 
-    def _by_newton(self, rows: SimplexRows, C: ConvexSet, t: int) -> Answer:
-        f = rows.model(t)
-        r = minimize(
-            f,
-            C,
-            x0=self._warm(rows, C, t),
-            seed=seed_of(self.random_state),
-            tol=self.tol,
-            atol=rows.slack[t],
-            max_iter=self.max_iter,
-        )
-        x = settle(C, r.x.astype(rows.X.dtype))
-        wide = x.astype(np.float64)
-        value, g = f.value_and_grad(wide)
-        gap = gap_bound(C, wide, g, value, f.loss)
-        b = f.intercept(wide) if isinstance(f, InterceptModel) else 0.0
-        status = ended(gap, value, self.tol, rows.slack[t], r.status)
-        return Answer(x, b, value, gap, r.n_iter, r.calls.total_grads + f.n, status, status == "tol", r.trace, "newton")
-
-    def _warm(self, rows: SimplexRows, C: Any, t: int) -> np.ndarray | None:
-        """The weights of the last fit, if they fit."""
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        last = np.atleast_2d(self.coef_)
-        if last.shape != (rows.targets, rows.columns):
-            return None
-        return settle(C, C.project(last[t].astype(np.float64)))
-
-    def _store(self, rows: SimplexRows, C: ConvexSet, answers: list[Answer], one: bool) -> None:
-        worst = max(range(len(answers)), key=lambda t: answers[t].gap)
-        coef = np.array([a.x for a in answers], rows.X.dtype)
-        intercept = np.array([a.intercept for a in answers], rows.X.dtype)
+    def _keep(self, answers: list[Answer], one: bool) -> None:
+        coef, dtype = np.array([a.x for a in answers]), answers[0].x.dtype
+        intercept = np.array([a.intercept for a in answers], dtype)
         self.coef_ = coef[0] if one else coef
         self.intercept_ = (intercept[0] if one else intercept) if self.fit_intercept else 0.0
         self.dual_gaps_, self.objectives_ = np.array([a.gap for a in answers]), np.array([a.value for a in answers])
-        self.dual_gap_, self.objective_ = float(self.dual_gaps_.max()), float(self.objectives_.mean())
-        self.constraint_, self.constraint_violation_ = C, max(violation(C, x) for x in coef)
-        self.n_iter_, self.n_grads_ = max(1, *(a.n_iter for a in answers)), int(np.sum([a.n_grads for a in answers]))
-        self.status_ = next((a.status for a in answers if not a.met), "tol")
-        self.trace_ = answers[worst].trace
-        self.certificate_ = FitCertificate.of(self, rows.count, answers[worst].method)

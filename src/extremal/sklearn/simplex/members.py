@@ -7,22 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import (
-    check_is_fitted,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import has_fit_parameter
 
-from extremal.sklearn.hints import FeatureMatrix
-
-
-def is_fitted(model: object) -> bool:
-    """Whether it has been fitted."""
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True
+from extremal.support.kinds import MatrixLike
 
 
 def with_weights_of(model: object, weights: np.ndarray | None) -> dict[str, np.ndarray]:
@@ -30,13 +17,13 @@ def with_weights_of(model: object, weights: np.ndarray | None) -> dict[str, np.n
     return {"sample_weight": weights} if weights is not None and has_fit_parameter(model, "sample_weight") else {}
 
 
-def fitted_copy(model: object, X: FeatureMatrix, y: ArrayLike, weights: np.ndarray | None) -> Any:
+def fitted_copy(model: object, X: MatrixLike, y: ArrayLike, weights: np.ndarray | None) -> Any:
     """A copy of it, fitted."""
     fresh: Any = clone(model)
     return fresh.fit(X, y, **with_weights_of(model, weights))
 
 
-def aligned(model: Any, X: FeatureMatrix, classes: np.ndarray) -> np.ndarray:
+def aligned(model: Any, X: MatrixLike, classes: np.ndarray) -> np.ndarray:
     """Probabilities with a column for each class; 0 for classes that the model does not know."""
     p = np.asarray(model.predict_proba(X), np.float64)
     if np.array_equal(model.classes_, classes):

@@ -12,37 +12,14 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from extremal.losses.margin import Squared
-from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
-from extremal.rounding.exact import settle
-from extremal.run.many import least_squares_many
-from extremal.run.result import Trace
-from extremal.sets.simplices.plain import Simplex
-from extremal.sklearn.certified import gap_bound
+from extremal.sklearn.fitting import model_of
 
 GRAM_COLUMNS = 2000  # up to so many the active-set method keeps a matrix of their products
 SMALL_QR = 10**8  # rows times columns squared, up to which an orthogonal factorisation costs next to nothing
 PASSES = 1000  # columns for each target, up to which products of the columns cost less than a run for every target
 SIMPLEX_BLOCK = 2**18  # numbers of a block of rows
 GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean of y^2 that a gap may be by rounding, by bytes of a coefficient
-EIGEN_NOISE = 1e-14  # of an eigenvalue of the products, relative to the largest: what is below is rounding
-ROW_ROUNDS = 4  # gradients from the rows, at most
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The weights of one target."""
-
-    x: np.ndarray
-    intercept: float
-    value: float
-    gap: float
-    n_iter: int
-    n_grads: int
-    status: str
-    met: bool  # whether the tolerance was
-    trace: Trace
-    method: str
 
 
 @dataclass(frozen=True)
@@ -87,8 +64,7 @@ class SimplexRows:
 
     def model(self, t: int) -> LinearModel:
         """The objective of one target."""
-        kind = InterceptModel if self.centred else LinearModel
-        return kind(Squared(), self.X, self.y[:, t], self.weights)
+        return model_of(Squared(), self.X, self.y[:, t], self.weights, self.centred)
 
     @cached_property
     def slack(self) -> np.ndarray:
@@ -160,92 +136,3 @@ class SimplexRows:
             value += 0.5 * (s * r * r).sum(axis=0)
             g += A.T @ (s * r)
         return value / self.weight, g / self.weight, b
-
-
-@dataclass(frozen=True)
-class Look:
-    """Weights (t, d) of all targets, and how good they are."""
-
-    x: np.ndarray
-    n_iter: np.ndarray
-    converged: np.ndarray
-    values: np.ndarray
-    gaps: np.ndarray
-    intercepts: np.ndarray
-    g: np.ndarray  # (d, t)
-
-
-def by_active_sets(rows: SimplexRows, C: Any, tol: float) -> list[Answer]:
-    """All targets by `least_squares_many` on a factor of the rows, or on one of the products of the columns.
-
-    Products lose digits that a further round finds again, from the gradient at the rows: H (w - x) + g is the gradient at w.
-    """
-    if rows.small:
-        at, rounds = _solved(rows, C, *rows.factor()), 1
-    else:
-        H, h = rows.products(C.total if type(C) is Simplex else None)
-        root, inverse = square_root(H)
-        at, rounds = _solved(rows, C, root, inverse @ h), 1
-        while (at.gaps > tol * at.values + rows.slack).any() and rounds < ROW_ROUNDS:
-            new = _solved(rows, C, root, inverse @ (H @ at.x.T.astype(np.float64) - rows.weight * at.g))
-            at, rounds = _better(at, new), rounds + 1
-    n_grads = (1 + rounds) * rows.count
-    return [
-        Answer(
-            at.x[t],
-            float(at.intercepts[t]),
-            float(at.values[t]),
-            float(at.gaps[t]),
-            int(at.n_iter[t]),
-            n_grads,
-            "stalled",
-            bool(at.gaps[t] <= tol * at.values[t] + rows.slack[t] or (rows.small and at.converged[t])),
-            _trace(at, t, n_grads, rows.count),
-            "active_set",
-        )
-        for t in range(rows.targets)
-    ]
-
-
-def _solved(rows: SimplexRows, C: Any, R: np.ndarray, T: np.ndarray) -> Look:
-    """The minimisers of |R w - T_t|^2 in the float type of X, with values and gaps from the rows."""
-    found = least_squares_many(R, np.ascontiguousarray(T.T), type(C)(C.total))
-    x = np.array([settle(C, w.astype(rows.X.dtype)) for w in found.x])
-    wide = x.astype(np.float64)
-    values, g, b = rows.look(np.ascontiguousarray(wide.T))
-    gaps = np.array([gap_bound(C, w, np.ascontiguousarray(g[:, t]), values[t], Squared()) for t, w in enumerate(wide)])
-    return Look(x, found.n_iter, found.converged, values, gaps, b, g)
-
-
-def _better(old: Look, new: Look) -> Look:
-    """Of each target the weights with the smaller gap."""
-    keep = old.gaps <= new.gaps
-    pick = {
-        name: np.where(keep, getattr(old, name), getattr(new, name)) for name in ("n_iter", "values", "gaps", "intercepts", "g")
-    }
-    return Look(np.where(keep[:, None], old.x, new.x), converged=old.converged, **pick)
-
-
-def square_root(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """R with R'R = H, and its pseudo-inverse transposed, from the eigenvalues of H that are not rounding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> R, inverse = square_root(np.diag([4.0, 0.0]))
-    >>> R.round(12) + 0.0, (inverse @ np.array([2.0, 0.0])).round(12)
-    (array([[0., 0.],
-           [2., 0.]]), array([0., 1.]))
-    """
-    values, vectors = np.linalg.eigh(H)
-    kept = values > EIGEN_NOISE * max(values[-1], 0.0)
-    roots = np.sqrt(np.where(kept, values, 0.0))
-    return roots[:, None] * vectors.T, np.divide(1.0, roots, out=np.zeros_like(roots), where=kept)[:, None] * vectors.T
-
-
-def _trace(at: Look, t: int, grads: int, n: int) -> Trace:
-    """One row: an active-set method has no gaps on its way."""
-    trace, steps = Trace(), int(at.n_iter[t])
-    row = {"iter": steps, "grads": grads, "passes": grads / n, "lmos": steps + 1, "seconds": np.nan, "cpu": np.nan}
-    trace.append(row | {"value": float(at.values[t]), "gap": float(at.gaps[t])})
-    return trace

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils import ClassifierTags, RegressorTags, get_tags
@@ -23,26 +22,28 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from extremal import checks
 from extremal.checks import InputError
 from extremal.objectives.linear import LinearModel
-from extremal.rounding.exact import settle, violation
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import Simplex
-from extremal.sklearn.certified import FitCertificate, ended, gap_bound, read_weights, report
-from extremal.sklearn.hints import FeatureMatrix, Folds, Models
-from extremal.sklearn.simplex.estimator import SimplexRegression
-from extremal.sklearn.simplex.members import aligned, fitted_copy, is_fitted, with_weights_of
+from extremal.sklearn.answer import Answer, CertifiedEstimator, answer_at, store
+from extremal.sklearn.hints import Folds, Models
+from extremal.sklearn.options import Options, is_fitted, read_options, read_weights
+from extremal.sklearn.simplex.members import aligned, fitted_copy, with_weights_of
 from extremal.sklearn.simplex.mixture_loss import MixtureLogLoss
+from extremal.sklearn.simplex.rows import SimplexRows
+from extremal.sklearn.simplex.solving import solve_simplex
+from extremal.support.kinds import MatrixLike
 
 FOLDS = 5
+LOG_ATOL = 1e-12  # a gap of the mean log loss that counts for nothing
 
 
 def _of_classifiers(self: StackingWeights) -> bool:
     return self._kind() == "classifier"
 
 
-class StackingWeights(BaseEstimator):
+class StackingWeights(CertifiedEstimator):
     """Predict with the weighted mean of several models, weights non-negative and of sum one.
 
         regressors:    w = argmin of 1/2 mean_i s_i (sum_m w_m p_m(x_i) - y_i)^2           over the simplex
@@ -145,7 +146,7 @@ class StackingWeights(BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             Of the weights' problem, and of the fits of models that take them.
         """
-        named, loss = self._check_parameters()
+        (named, loss), options = self._check_parameters(), read_options(self)
         prefit = self._prefit(named)
         validate_data(self, X, skip_check_array=True)  # the models check what they are given
         if y is None:
@@ -162,12 +163,13 @@ class StackingWeights(BaseEstimator):
         table = self._table(X, y, labels, named, prefit, weights)
         self.estimators_ = [model if prefit else fitted_copy(model, X, labels, weights) for _, model in named]
         self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
-        (self._weigh_squared if loss == "squared" else self._weigh_log)(table, y, weights)
+        answer = (weigh_squared if loss == "squared" else weigh_log)(table, y, weights, options)
+        self.coef_ = answer.x
         self.weights_ = {name: float(w) for (name, _), w in zip(named, self.coef_, strict=True)}
-        report(self)
+        store(self, answer)
         return self
 
-    def predict(self, X: FeatureMatrix) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """The weighted mean of the models' predictions; of classifiers, the class of the largest mean probability."""
         self._check_rows(X)
         if self._kind() == "classifier":
@@ -175,12 +177,12 @@ class StackingWeights(BaseEstimator):
         return self._mean(lambda model: np.asarray(model.predict(X)))
 
     @available_if(_of_classifiers)
-    def predict_proba(self, X: FeatureMatrix) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """The weighted mean of the models' probabilities; columns are those of ``classes_``."""
         self._check_rows(X)
         return self._mean(lambda model: aligned(model, X, self.classes_))
 
-    def score(self, X: FeatureMatrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of regressors, accuracy of classifiers."""
         measure = accuracy_score if self._kind() == "classifier" else r2_score
         return measure(y, self.predict(X), sample_weight=sample_weight)
@@ -229,8 +231,6 @@ class StackingWeights(BaseEstimator):
         losses = {"classifier": "log_loss", "regressor": "squared"}
         if self.loss not in ("auto", losses[kind]):
             raise InputError(f"`StackingWeights(loss=...)` must be 'auto' or {losses[kind]!r} for a {kind}, got {self.loss!r}")
-        checks.positive("StackingWeights", "tol", self.tol)
-        checks.whole("StackingWeights", "max_iter", self.max_iter, 1)
         return named, losses[kind]
 
     def _prefit(self, named: list[tuple[str, object]]) -> bool:
@@ -258,9 +258,7 @@ class StackingWeights(BaseEstimator):
         self.classes_, codes = np.unique(np.concatenate([y, *seen]), return_inverse=True)
         return codes[: len(y)]
 
-    def _table(
-        self, X: FeatureMatrix, y: Any, labels: object, named: Any, prefit: bool, weights: np.ndarray | None
-    ) -> np.ndarray:
+    def _table(self, X: MatrixLike, y: Any, labels: object, named: Any, prefit: bool, weights: np.ndarray | None) -> np.ndarray:
         """A column for each model: predictions for rows that it was not fitted on, or probabilities of the rows' classes."""
         proba = self._kind() == "classifier"
         folds = None if prefit else check_cv(cast(Any, self.cv), labels, classifier=proba)
@@ -273,26 +271,20 @@ class StackingWeights(BaseEstimator):
                 how, params = "predict_proba" if proba else "predict", with_weights_of(model, weights)
                 p = cross_val_predict(clone(model), X, labels, cv=folds, method=how, params=params)
             columns.append(p[np.arange(len(y)), y] if proba else np.asarray(p, np.float64).reshape(-1))
-        return np.column_stack(columns).astype(np.float64)
+        table = np.column_stack(columns).astype(np.float64)
+        assert_all_finite(table, input_name="predictions")
+        return table
 
-    def _weigh_squared(self, table: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
-        each = None if weights is None else np.repeat(weights, y.size // len(y))
-        model = SimplexRegression(tol=self.tol, max_iter=self.max_iter)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # it is said under this estimator's name
-            model.fit(table, y.reshape(-1), each)
-        self.coef_, self.dual_gap_, self.objective_ = model.coef_, model.dual_gap_, model.objective_
-        self.constraint_, self.constraint_violation_, self.status_ = model.constraint_, model.constraint_violation_, model.status_
-        self.n_iter_, self.n_grads_, self.trace_ = model.n_iter_, model.n_grads_, model.trace_
-        self.certificate_ = model.certificate_
 
-    def _weigh_log(self, table: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
-        f, C = LinearModel(MixtureLogLoss(), table, np.zeros(len(y)), weights), Simplex().on(table.shape[1])
-        r = minimize(f, C, tol=self.tol, atol=1e-12, max_iter=self.max_iter)
-        self.coef_ = settle(C, r.x)
-        self.objective_, g = f.value_and_grad(self.coef_)
-        self.dual_gap_ = gap_bound(C, self.coef_, g, self.objective_, f.loss)
-        self.constraint_, self.constraint_violation_ = C, violation(C, self.coef_)
-        self.status_ = ended(self.dual_gap_, self.objective_, self.tol, 1e-12, r.status)
-        self.n_iter_, self.n_grads_, self.trace_ = max(1, r.n_iter), r.calls.total_grads + f.n, r.trace
-        self.certificate_ = FitCertificate.of(self, f.n, r.why.partition(":")[0])
+def weigh_squared(table: np.ndarray, y: np.ndarray, weights: np.ndarray | None, options: Options) -> Answer:
+    """The weights of least squares; a row of several outputs is as many rows."""
+    each = None if weights is None else np.repeat(weights, y.size // len(y))
+    rows = SimplexRows(table, y.reshape(-1, 1), each, centred=False)
+    return solve_simplex(rows, Simplex().on(rows.columns), options, [None])[0]
+
+
+def weigh_log(table: np.ndarray, y: np.ndarray, weights: np.ndarray | None, options: Options) -> Answer:
+    """The weights of the least log loss."""
+    f, C = LinearModel(MixtureLogLoss(), table, np.zeros(len(y)), weights), Simplex().on(table.shape[1])
+    r = minimize(f, C, tol=options.tol, atol=LOG_ATOL, max_iter=options.max_iter)
+    return answer_at(f, C, r.x, options.tol, LOG_ATOL, r)
