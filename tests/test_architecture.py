@@ -27,7 +27,7 @@ ORDER = [  # each room may import those before it only
     "gradients", "steps", "moves", "methods", "run", "files", "sklearn", "cli",
 ]  # fmt: skip
 SAME = {  # one meaning, and a number or a formula twice, since compiled code has its own
-    "EARLY", "EPS", "FAR", "GAP_ROUNDING", "INNER", "NEAR", "OUTWARD", "ROUNDS", "SUFFICIENT", "T",
+    "EARLY", "EPS", "FAR", "INNER", "NEAR", "OUTWARD", "ROUNDS", "SUFFICIENT", "T",
     "TAIL", "UNSEEN", "expit",
 }  # fmt: skip
 TOP = {name: getattr(ex, name) for name in ex.__all__}

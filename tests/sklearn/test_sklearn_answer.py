@@ -177,7 +177,7 @@ def test_a_model_on_other_rows_has_the_same_targets():
     f = ex.InterceptModel(ex.Logistic(), X, np.sign(NUMBERS), weights)
     more = ex.data.Dense(X).with_column(2.0)
     for kind in (ex.LinearModel, ex.InterceptModel):
-        new, anew = kind.on_rows(more, f), kind(ex.Logistic(), more, np.sign(NUMBERS), weights)
+        new, anew = f.on_rows(more, kind), kind(ex.Logistic(), more, np.sign(NUMBERS), weights)
         assert type(new) is kind
         assert new.shape == (6,)
         assert new.value(np.ones(6)) == anew.value(np.ones(6))

@@ -162,7 +162,7 @@ class InterceptModel(LinearModel):
 
     def tail(self, z: np.ndarray) -> float:
         """As of `LinearModel`, at the intercept of the margins."""
-        return super()._tail(self.lifted(z))
+        return super().tail(self.lifted(z))
 
 
 def _refuse_batches(idx: RowIndex) -> None:

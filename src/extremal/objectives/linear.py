@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,9 +28,7 @@ from extremal.objectives.protocols import Known, Ordered, outputs_of
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
 
-BLOCK_NUMBERS = (
-    2**17
-)  # numbers of a block of a dense matrix: 1 MiB, which stays in the cache, and for which BLAS starts no threads
+BLOCK_NUMBERS = 2**17  # of a block of a dense matrix: 1 MiB, which stays in the cache, and for which BLAS starts no threads
 
 
 class LinearModel:
@@ -79,12 +77,10 @@ class LinearModel:
         if weights is not None:
             self.loss, self.y = with_weights(loss, self.y, weights)
 
-    @classmethod
-    def on_rows(cls, rows: Data, f: LinearModel) -> Self:
-        """The model of other rows with the loss, the targets and the weights of f, which need no second check."""
-        new = cls.__new__(cls)
-        new.loss, new.data, new.deriv_shape, new.y = f.loss, rows, f.deriv_shape, f.y
-        new.blocks, new.order = f.blocks, f.order
+    def on_rows(self, rows: Data, kind: type[LinearModel]) -> LinearModel:
+        """A model of other rows, of the kind, with this loss and these targets and weights: they need no second check."""
+        new = kind.__new__(kind)
+        new.loss, new.data, new.deriv_shape, new.y = self.loss, rows, self.deriv_shape, self.y
         return new
 
     @property
@@ -253,9 +249,6 @@ class LinearModel:
 
     def tail(self, z: np.ndarray) -> float:
         """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""
-        return self._tail(z)
-
-    def _tail(self, z: np.ndarray) -> float:
         c, h = (a.astype(np.float64) for a in (derivs_of(self.loss, z, self.y), second_of(self.loss, z, self.y)))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return float(np.where(c == 0, 0.0, np.square(c) / h).mean())

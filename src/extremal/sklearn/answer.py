@@ -26,6 +26,7 @@ from extremal.sets.base import ConvexSet
 from extremal.support.kinds import Numbers
 
 POSITIVE = (Logistic, Squared, Huber, Quantile, Poisson, Multinomial)  # losses that are never below 0
+GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of centred targets that a gap may be by rounding, by bytes of x
 HINTS = {
     "unbounded": "the loss goes on falling as coefficients grow (separable classes, for one), so that there is no best fit: "
     "give a bound, by radius= or in constraint=",

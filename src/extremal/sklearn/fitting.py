@@ -83,7 +83,7 @@ def centred(f: LinearModel) -> tuple[LinearModel, np.ndarray | None]:
     offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(f.data.dtype)
     if not offset.any():
         return f, None
-    return type(f).on_rows(Dense(f.data.array - offset), f), offset.astype(np.float64)
+    return f.on_rows(Dense(f.data.array - offset), type(f)), offset.astype(np.float64)
 
 
 def _growing(f: LinearModel, plan: Reading, options: Options, atol: float, start: Iterate | None) -> Answer:
@@ -174,7 +174,7 @@ def _joint(f: LinearModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
     level = float(f.intercept(np.zeros(f.shape, f.dtype)))  # type: ignore[attr-defined]
     unit = 1.0 + abs(level) + min(far, 10.0 * (1.0 + abs(level)))
     rows: Any = f.data
-    return LinearModel.on_rows(rows.with_column(unit), f), Product(C, Box(-1.0, 1.0, shape=(1,)))
+    return f.on_rows(rows.with_column(unit), LinearModel), Product(C, Box(-1.0, 1.0, shape=(1,)))
 
 
 def _watch(options: Options) -> Record | None:

@@ -24,7 +24,7 @@ from extremal.sklearn.options import fitted_names, is_fitted, read_options, read
 from extremal.sklearn.streams import Stream
 from extremal.support.kinds import MatrixLike, Numbers
 
-ROWS: dict[str, Any] = {
+TAKEN_ROWS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
     "accept_sparse": ["csr", "csc", "coo"],
     "accept_large_sparse": True,
@@ -41,12 +41,12 @@ class RowsEstimator(CertifiedEstimator):
 
     def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
         """Rows and targets to fit to."""
-        return validate_data(self, X, y, reset=reset, y_numeric=is_regressor(self), **ROWS, **how)  # type: ignore[return-value]
+        return validate_data(self, X, y, reset=reset, y_numeric=is_regressor(self), **TAKEN_ROWS, **how)  # type: ignore[return-value]
 
     def _rows(self, X: Any) -> Any:
         """Rows to predict for."""
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **ROWS)
+        return validate_data(self, X, reset=False, **TAKEN_ROWS)
 
 
 def streams(model: ConstrainedModel) -> bool:

@@ -21,7 +21,7 @@ from extremal.points.factored import FactoredMatrix
 from extremal.points.iterates import inner, wide
 from extremal.run.front import minimize
 from extremal.sets.spectral.nuclear import NuclearBall
-from extremal.sklearn.answer import Answer, CertifiedEstimator, answer_at, store
+from extremal.sklearn.answer import GAP_ROUNDING, Answer, CertifiedEstimator, answer_at, store
 from extremal.sklearn.completion.filling import Filling, mean_square, rounded_factors
 from extremal.sklearn.completion.options import check_parameters, on_pairs
 from extremal.sklearn.completion.pairs import EntryArrays, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
@@ -31,7 +31,6 @@ from extremal.sklearn.options import Options, is_fitted, read_options
 from extremal.support.kinds import MatrixLike
 
 FLOATS = (np.float64, np.float32)
-GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of the centred values that a gap may be by rounding, by bytes
 LARGEST_FILL = 4 * 2**30  # bytes of a filled matrix
 
 

@@ -110,10 +110,9 @@ def mean_square(problem: MatrixCompletion) -> float:
     return float(np.square(problem.objective.y.astype(np.float64)).mean())
 
 
-Factors = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def rounded_factors(x: Any, C: NuclearBall, rank: int | None, dtype: np.dtype) -> tuple[FactoredMatrix, Factors]:
+def rounded_factors(
+    x: Any, C: NuclearBall, rank: int | None, dtype: np.dtype
+) -> tuple[FactoredMatrix, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """A matrix in factors, rounded so that it lies in C exactly, and its U, s, V': without zeros, and so many values at most."""
     (q1, r1), (q2, r2) = (np.linalg.qr(a.astype(np.float64)) for a in x.factors())
     u, s, vt = linalg.svd(r1 @ r2.T, full_matrices=False)

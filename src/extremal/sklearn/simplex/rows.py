@@ -13,13 +13,13 @@ from numpy.typing import DTypeLike
 
 from extremal.losses.margin import Squared
 from extremal.objectives.linear import LinearModel
+from extremal.sklearn.answer import GAP_ROUNDING
 from extremal.sklearn.fitting import model_of
 
 GRAM_COLUMNS = 2000  # up to so many the active-set method keeps a matrix of their products
 SMALL_QR = 10**8  # rows times columns squared, up to which an orthogonal factorisation costs next to nothing
 PASSES = 1000  # columns for each target, up to which products of the columns cost less than a run for every target
 SIMPLEX_BLOCK = 2**18  # numbers of a block of rows
-GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean of y^2 that a gap may be by rounding, by bytes of a coefficient
 
 
 @dataclass(frozen=True)
