@@ -9,9 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from extremal.points.vertex import Vertex
+from extremal.quadratic.solver import GrowingQuadratic
 from extremal.sets.base import ConvexSet, Warm
 
 LEAST_TOL = 1e-13  # smaller tolerances count as this one: points of the set are sums that are rounded
+SPARE_POINTS = 50  # points beyond two for each dimension that are kept, though they have no weight
+NEAREST_ROUNDS = 100  # of the quadratic problem after each answer, at most
 NEAR_ENOUGH = 1e-5  # of the size: so near, a point counts as inside unless it is proved to be outside
 
 
@@ -60,8 +63,8 @@ def distance(
 
         min |p - x|  over p = sum_i w_i v_i,  w >= 0,  sum_i w_i = 1,   v_i the oracle's answers at p - x
 
-    The nearest point of all that the answers span, again after each answer (Wolfe 1976): no more than d + 1 of them are kept,
-    and their QR factorisation is updated, O(d) times their number. It ends with p within tol size of x; or with a direction
+    The nearest point of all that the answers span, again after each answer (Wolfe 1976): a factorisation of those that have a
+    weight is updated, O(d) times their number. It ends with p within tol size of x; or with a direction
     in which every point of the set is farther than that, by the oracle's answer (by its proven bound, if it has one); or after
     ``limit`` answers, or where rounding allows no progress, with the bounds found: x is then taken to be inside if p is within
     1e-5 size and no separation was proved. The size is the largest norm of a point met.
@@ -142,19 +145,14 @@ def _norm(x: np.ndarray) -> float:
 
 
 class _Hull:
-    """The convex hull of some points u_i, affinely independent, and the weights of the point of it that is nearest to 0.
-
-    The nearest point of the affine hull has weights z / sum(z), z the least squares solution of M z = e_0 with
-
-        M = (1 ... 1; u_1 ... u_k) = Q R,   so that  R z = Q' e_0
-    """
+    """The convex hull of some points, and the weights of the point of it that is nearest to 0: min |sum_i w_i u_i|^2 / 2."""
 
     def __init__(self, u: np.ndarray, unit: float):
-        self._shape, self._unit = u.shape, unit or 1.0  # lengths are in terms of a unit, to balance the row of ones
-        self._points, self._weights = u.reshape(1, -1) / self._unit, np.ones(1)
-        column = np.append(1.0, self._points[0])[:, None]
-        self._r = np.array([[np.linalg.norm(column)]])
-        self._q = column / self._r
+        self._shape, self._unit = u.shape, unit or 1.0  # lengths are in terms of a unit
+        self._begin(u.reshape(1, -1) / self._unit, np.ones(1))
+
+    def _begin(self, points: np.ndarray, weights: np.ndarray) -> None:
+        self._points, self._weights, self._problem = points, weights, GrowingQuadratic(points, np.zeros(len(points)))
 
     def point(self) -> np.ndarray:
         """sum_i w_i u_i."""
@@ -162,45 +160,13 @@ class _Hull:
 
     def add(self, u: np.ndarray) -> bool:
         """Take in one more point and move to the nearest one; whether that came nearer."""
-        from scipy.linalg import LinAlgError, qr_insert  # pyright: ignore[reportAttributeAccessIssue]
-
-        column, before = u.reshape(-1) / self._unit, self._weights @ self._points
-        if len(self._points) > column.size or before @ (before - column) <= 1e-15 * math.sqrt(before @ before):
+        row, before = u.reshape(-1) / self._unit, self._weights @ self._points
+        if before @ (before - row) <= 1e-15 * math.sqrt(before @ before):
             return False
-        try:
-            self._q, self._r = qr_insert(self._q, self._r, np.append(1.0, column), len(self._points), "col")
-            self._points, self._weights = np.vstack([self._points, column]), np.append(self._weights, 0.0)
-            self._descend()
-        except LinAlgError:  # dependent up to rounding
-            return False
+        if len(self._points) > 2 * row.size + SPARE_POINTS:
+            self._begin(self._points[self._weights > 0], self._weights[self._weights > 0])
+        self._problem.add(row, 0.0)
+        self._points = np.vstack([self._points, row])
+        self._weights = self._problem.minimise(np.append(self._weights, 0.0), 0.0, NEAREST_ROUNDS)
         after = self._weights @ self._points
         return bool(after @ after < before @ before)
-
-    def _descend(self) -> None:
-        """Go to the nearest point of the affine hull; where a weight ends on the way, drop its point and go on."""
-        target = self._affine()
-        while target.min() < 0:
-            ratio = np.full(len(target), np.inf)
-            falling = target < 0
-            ratio[falling] = self._weights[falling] / (self._weights - target)[falling]
-            out = int(ratio.argmin())
-            self._weights = np.maximum(self._weights + ratio[out] * (target - self._weights), 0)
-            self._drop(out)
-            target = self._affine()
-        self._weights = target
-
-    def _drop(self, i: int) -> None:
-        from scipy.linalg import qr_delete  # pyright: ignore[reportAttributeAccessIssue]
-
-        self._points, w = np.delete(self._points, i, axis=0), np.delete(self._weights, i)
-        self._weights = w / w.sum()
-        q, r = qr_delete(self._q, self._r, i, 1, "col")
-        self._q, self._r = q[:, : len(w)], r[: len(w)]  # of a square Q, one column too many is left
-
-    def _affine(self) -> np.ndarray:
-        from scipy.linalg import LinAlgError, solve_triangular
-
-        z = solve_triangular(self._r, self._q[0])
-        if not (np.isfinite(z).all() and z.sum() > 0):
-            raise LinAlgError
-        return z / z.sum()
