@@ -128,8 +128,8 @@ def test_only_objectives_know_of_data(module):
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if layer(m) == "sets"])
-def test_sets_know_only_what_points_and_vertices_are(module):
-    assert {layer(name) for name in imports(MODULES[module])} <= {"support", "checks", "points", "sets"}
+def test_sets_know_only_points_and_small_problems(module):
+    assert {layer(name) for name in imports(MODULES[module])} <= {"support", "checks", "points", "quadratic", "sets"}
 
 
 def test_the_map_is_the_order():

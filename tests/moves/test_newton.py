@@ -11,10 +11,10 @@ import extremal as ex
 from extremal.kernels.elementary import exp_negative, log1p_unit
 from extremal.kernels.terms import line, terms
 from extremal.losses.margin import compiled
-from extremal.moves.newton.search import armijo
 from extremal.moves.newton.spikes import coordinates, least_products
 from extremal.objectives import hessians
 from extremal.objectives.on_columns import has_slices, sliced
+from extremal.quadratic.search import armijo
 from extremal.sets.base import Spikes
 
 LOSSES = (ex.Logistic(), ex.NonlinearLeastSquares(), ex.Squared(), ex.Huber(0.7))

@@ -8,8 +8,8 @@ import scipy.optimize as so
 
 import extremal as ex
 from extremal.kernels import active_set, factors, master
-from extremal.moves.newton import model, search, spikes
-from extremal.quadratic import solver
+from extremal.moves.newton import model, spikes
+from extremal.quadratic import search, solver
 from extremal.quadratic.solver import GrowingQuadratic, Quadratic
 from extremal.quadratic.updates import bfgs, least_point, root_of
 

@@ -16,7 +16,7 @@ BASE = 0.1  # share of the largest weight below which another one takes the base
 BLOCK = 32  # rows that are eliminated together, by rows that are read once
 DECOMPOSED = 64  # unknowns up to which an eigenvalue decomposition costs little beside the rest
 SINGULAR = 1e-10  # the smallest pivot, as a share of the largest, from which on solutions of a system are not told apart
-FLAT_EIGENVALUE = 1e-14  # share of the largest eigenvalue that is none
+FLAT_EIGENVALUE = 1e-12  # share of the largest eigenvalue that is none
 SLOPE_ROUNDING = 1e-9  # share of a slope that may be rounding
 SUM_ROUNDING = 4 * 2.0**-52  # the rounding of a sum, as a share of the sum of its magnitudes
 
@@ -250,7 +250,10 @@ def shortest(p, factor, w, slopes, step):
     size = m + (base >= 0)
     order, unit, noise, largest = factor.order[:size].copy(), np.ones(size), 0.0, 0.0
     order[size - 1] = base if base >= 0 else order[size - 1]
-    magnitudes = np.abs(p.H) @ np.abs(p.x)  # of slopes, by that of margins
+    sizes = np.abs(p.x)
+    for a in range(w.size):
+        sizes[p.place[a]] += abs(p.scale[a] * w[a])
+    magnitudes = np.abs(p.H) @ sizes + np.abs(p.g)  # of what slopes are sums of
     for i in range(size):
         own = bend(p, order[i], order[i], -1)
         unit[i] = 1.0 / np.sqrt(own) if own > TINY_DIAGONAL else 0.0
@@ -272,11 +275,12 @@ def shortest(p, factor, w, slopes, step):
             M[i, j] += level * sums[i] * sums[j] - across[i] * sums[j] - sums[i] * across[j]
     values, basis = np.linalg.eigh(M)
     along, top = right @ basis, values[size - 1]
-    least = max(SLOPE_ROUNDING * np.sqrt(right @ right), np.sqrt(noise))
+    length, noise = np.sqrt(right @ right), np.sqrt(noise)
+    least = max(SLOPE_ROUNDING * length, noise)
     for i in range(size):
         flat = values[i] <= SINGULAR * top and abs(along[i]) <= least
         along[i] = 0.0 if flat else along[i] / max(values[i], RIDGE)
-        if flat and values[i] <= FLAT_EIGENVALUE * top:
+        if flat and values[i] <= FLAT_EIGENVALUE * top and length > noise:
             along[i] = -(here @ basis[:, i])
     found = basis @ along
     for i in range(size):

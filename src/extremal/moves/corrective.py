@@ -14,10 +14,10 @@ from extremal.checks import NonFiniteError
 from extremal.gradients.base import Estimate
 from extremal.moves.atoms import AtomMove, AtomsPoint, View
 from extremal.moves.base import MoveOracle
-from extremal.moves.newton.search import SUFFICIENT
 from extremal.objectives.base import Objective
 from extremal.objectives.on_atoms import Restriction, restrict
 from extremal.points.active import rebuilt
+from extremal.quadratic.search import first_decrease
 from extremal.quadratic.solver import Quadratic
 from extremal.sets.simplices.bounds import shrunk
 from extremal.steps.base import Step
@@ -135,15 +135,14 @@ def minimise(h: Restriction, w: np.ndarray, tol: float, limit: int) -> np.ndarra
 
 def _search(h: Restriction, w: np.ndarray, d: np.ndarray, slope: float, limit: float) -> tuple[np.ndarray | None, float]:
     """The longest of d, d/2, d/4, ... with a sufficient decrease, to rounding; none if there is no such."""
-    t = 1.0
-    for _ in range(40):
+
+    def look(t: float) -> tuple[float, np.ndarray]:
         new = np.maximum(w + t * d, 0.0)
         new /= new.sum()
-        value = h.value(new)
-        if value <= limit + SUFFICIENT * t * slope + 1e-15 * abs(limit):
-            return new, value
-        t /= 2
-    return None, limit
+        return h.value(new), new
+
+    found = first_decrease(look, limit, slope)
+    return (None, limit) if found is None else (found[2], found[1])
 
 
 def project(v: np.ndarray) -> np.ndarray:

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from extremal.moves.newton.search import SUFFICIENT
 from extremal.objectives.base import Objective
 from extremal.points.factored import FactoredMatrix
 from extremal.points.iterates import freeze
 from extremal.points.matrix import Iterate
+from extremal.quadratic.search import SUFFICIENT
 from extremal.support import linalg
 
 SMALLER = 0.9  # share of the slope that counts as a smaller one

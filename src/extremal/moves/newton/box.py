@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from extremal.moves.newton.model import Memory, NewtonState
 from extremal.moves.newton.spikes import FAR_LONGEST, INNER, check_dense
 from extremal.objectives.base import Objective
 from extremal.objectives.on_columns import sliced
+from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import Quadratic
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.base import Step
@@ -65,10 +67,6 @@ class BoxNewton(FlatMove):
         lower, upper = C.limits()
         return np.clip(np.zeros_like(C.start()), lower, upper)
 
-    def start(self, x0: np.ndarray) -> Point:
-        """x^0."""
-        return Point(x0, x0)
-
     def advance(self, k: int, f: Any, C: Any, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
@@ -83,7 +81,7 @@ class BoxNewton(FlatMove):
 
             def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
                 d = replace(q, H=H).minimise(x[W], inner, BOX_ROUNDS) - x[W]
-                return d, d, room_in_box(x[W], d, lower[W], upper[W])
+                return d, d, max(1.0, TOWARD_BOUNDS * longest_step(x[W], d, lower[W], upper[W], most=math.inf))
 
             found = at.descend(memory, q.H, solve)
             if found.t > 0:
@@ -107,10 +105,3 @@ class BoxNewton(FlatMove):
         if known and memory is not None and memory.part.f is at.f and len(memory.part.W) <= 1.5 * len(W):
             return Memory.new(memory.part, at, memory)
         return Memory.new(sliced(at.f, W), at, memory)
-
-
-def room_in_box(x: np.ndarray, d: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
-    """How far x + t d stays between the bounds; all of d does, whatever rounding says."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.where(d > 0, (upper - x) / d, np.where(d < 0, (lower - x) / d, np.inf))
-    return max(1.0, TOWARD_BOUNDS * float(steps.min()))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from extremal.gradients.base import margins_of, sample_of, value_of
-from extremal.moves.newton.search import SLOPE_HALVINGS, UNSEEN, armijo
 from extremal.objectives.on_columns import Slice
 from extremal.objectives.secants import Secants
 from extremal.points.iterates import freeze, toward
 from extremal.points.vertex import Vertex
+from extremal.quadratic.search import SLOPE_HALVINGS, UNSEEN, armijo
 from extremal.quadratic.updates import bfgs, learn
 from extremal.sets.base import Spikes
 

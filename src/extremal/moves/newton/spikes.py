@@ -15,6 +15,7 @@ from extremal.moves.newton.model import Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.column_blocks import COMPILED_COLUMNS, SHORT_ROWS
 from extremal.objectives.on_columns import sliced
+from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
 from extremal.steps.base import Step
@@ -73,10 +74,6 @@ class SpikeNewton(FlatMove):
         start = C.start()
         return C.lmo(np.zeros_like(start)).to_array() if np.count_nonzero(start) > WIDE_START else start
 
-    def start(self, x0: np.ndarray) -> Point:
-        """x^0."""
-        return Point(x0, x0)
-
     def advance(self, k: int, f: Any, C: Any, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
@@ -109,7 +106,7 @@ class SpikeNewton(FlatMove):
 
         def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
             new = replace(q, H=H, root=H.B.T if isinstance(H, Root) else None).minimise(w, inner * at.gap, rounds)
-            return q.point(new) - x[W], new, room_of_weights(w, new)
+            return q.point(new) - x[W], new, longest_step(w, new - w, most=math.inf)
 
         found = at.descend(memory, q.H, solve)
         if found.t == 0 and isinstance(q.H, np.ndarray) and (B := memory.part.root(at.z)) is not None:  # is rounding at fault?
@@ -192,9 +189,3 @@ def between(w: np.ndarray, new: np.ndarray, t: float) -> np.ndarray:
     """w + t (new - w) as weights: not negative, of sum 1 up to rounding also for large t."""
     weights = np.maximum(w + t * (new - w), 0.0)
     return weights / weights.sum()
-
-
-def room_of_weights(w: np.ndarray, new: np.ndarray) -> float:
-    """How far w + t (new - w) stays non-negative."""
-    down = new < w
-    return float((w[down] / (w[down] - new[down])).min()) if down.any() else math.inf

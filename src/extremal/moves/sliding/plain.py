@@ -86,10 +86,6 @@ class Sliding(FlatMove):
     def __post_init__(self):
         _check("Sliding", self)
 
-    def start(self, x0: np.ndarray) -> Point:
-        """x^0."""
-        return Point(x0, x0)
-
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One proximal step."""
         phase = phase_of(estimate)

@@ -15,6 +15,7 @@ from extremal.checks import InputError
 from extremal.points.blocks import blocks_of, joined_blocks, parted
 from extremal.points.plain import DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex
+from extremal.quadratic.search import longest_step
 from extremal.sets.base import ConvexSet, Faced, refuse_non_finite
 from extremal.sets.made.cuts import check_set, on_shape
 from extremal.sets.made.sums import gathered
@@ -238,7 +239,7 @@ class FacedRows(Rows):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The smallest of the rows' longest steps."""
         if isinstance(self.C, Simplex):
-            return bounds.longest_step(x, s.to_array() - a.to_array())
+            return longest_step(x, s.to_array() - a.to_array())
         shapes = [x.shape[1:]] * len(x)
         return _max_step([self.C] * len(x), x, parted(s, shapes), parted(a, shapes))
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from extremal.checks import InputError
 from extremal.points.plain import SparseVertex
 from extremal.points.vertex import Vertex
+from extremal.quadratic.search import longest_step
 from extremal.sets.answers import scaled_gradient
 from extremal.sets.base import ConvexSet
 from extremal.sets.polytopes.edges import Graph, listed
@@ -94,7 +95,7 @@ class PathPolytope(ConvexSet):
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0."""
-        return bounds.longest_step(x, s.to_array() - a.to_array())
+        return longest_step(x, s.to_array() - a.to_array())
 
     @cached_property
     def _graph(self) -> Graph:

@@ -14,6 +14,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import SparseVertex
 from extremal.points.vertex import Vertex
+from extremal.quadratic.search import longest_step
 from extremal.sets.answers import scaled_gradient
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet
@@ -84,7 +85,7 @@ class Birkhoff(ConvexSet):
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with X + t (S - A) >= 0."""
-        return bounds.longest_step(x, s.to_array() - a.to_array())
+        return longest_step(x, s.to_array() - a.to_array())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,7 +170,7 @@ class TransportPolytope(ConvexSet):
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with X + t (S - A) >= 0."""
-        return bounds.longest_step(x, s.to_array() - a.to_array())
+        return longest_step(x, s.to_array() - a.to_array())
 
     @property
     def _size(self) -> float:

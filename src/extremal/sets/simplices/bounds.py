@@ -74,13 +74,6 @@ def not_in(C: ConvexSet) -> InputError:
     return InputError(f"`{type(C).__name__}.away(g, x)` must be asked at a point x of the set")
 
 
-def longest_step(x: np.ndarray, d: np.ndarray, lower: Numbers = 0.0, upper: Numbers = math.inf) -> float:
-    """The largest t in [0, 1] with lower <= x + t d <= upper: the ratio test."""
-    room, speed = np.maximum(np.where(d > 0, upper - x, x - lower), 0.0), np.abs(d)
-    short = room < speed
-    return float((room[short] / speed[short]).min(initial=1.0))
-
-
 # filling up to a total
 
 

@@ -13,6 +13,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex
+from extremal.quadratic.search import longest_step
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.compiled import CompiledOracle
@@ -98,7 +99,7 @@ class BudgetSet(ConvexSet):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with lower <= x + t (s - a) <= upper."""
         lower, upper, _ = self.on(x.shape)._limits
-        return bounds.longest_step(x, s.to_array() - a.to_array(), lower, upper)
+        return longest_step(x, s.to_array() - a.to_array(), lower, upper)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,6 +11,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
+from extremal.quadratic.search import longest_step
 from extremal.sets.answers import float_of, scaled_gradient
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet
@@ -93,7 +94,7 @@ class Monotone(ConvexSet):
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) in the set."""
-        return bounds.longest_step(self._gaps(x), self._gaps(s.to_array()) - self._gaps(a.to_array()))
+        return longest_step(self._gaps(x), self._gaps(s.to_array()) - self._gaps(a.to_array()))
 
     def _turned(self, x: np.ndarray) -> np.ndarray:
         return x.reshape(-1) if self.increasing else x.reshape(-1)[::-1]

@@ -12,6 +12,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import Coordinate, DenseVertex
 from extremal.points.vertex import Vertex
+from extremal.quadratic.search import longest_step
 from extremal.sets.answers import float_of
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, Spikes, refuse_non_finite
@@ -83,7 +84,7 @@ class Simplex(ConvexSet):
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0."""
-        return bounds.longest_step(x, s.to_array() - a.to_array())
+        return longest_step(x, s.to_array() - a.to_array())
 
     def compiled(self) -> CompiledOracle:
         """The oracle of compiled loops."""
@@ -164,7 +165,7 @@ class UnitSimplex(ConvexSet):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0, and a sum of total at most."""
         d = (s.to_array() - a.to_array()).reshape(-1)
-        return bounds.longest_step(self._with_slack(x), np.append(d, -d.sum()))
+        return longest_step(self._with_slack(x), np.append(d, -d.sum()))
 
     def compiled(self) -> CompiledOracle:
         """The oracle of compiled loops."""
@@ -242,7 +243,7 @@ class Box(ConvexSet):
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with lower <= x + t (s - a) <= upper."""
-        return bounds.longest_step(x, s.to_array() - a.to_array(), self.lower, self.upper)
+        return longest_step(x, s.to_array() - a.to_array(), self.lower, self.upper)
 
     def compiled(self) -> CompiledOracle:
         """The oracle of compiled loops."""

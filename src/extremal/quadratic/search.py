@@ -1,0 +1,96 @@
+"""How far to go along a step: by a sufficient decrease of values, and to where bounds are met."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
+UNSEEN = 1e-15, 1e-10  # shares of f: its rounding, and what a decrease may be to be lost in it
+SLOPE_HALVINGS = 40  # of the part of a step in which the slope vanishes
+
+Found = TypeVar("Found")
+
+
+class OnLine(Protocol):
+    """A function on a line, t = 0 being where it starts."""
+
+    def value(self, t: float) -> float:
+        """Its value at t."""
+        ...
+
+    def slope(self, t: float) -> float:
+        """Its derivative at t."""
+        ...
+
+
+def longest_step(x: np.ndarray, d: np.ndarray, lower: Any = 0.0, upper: Any = math.inf, most: float = 1.0) -> float:
+    """The largest t in [0, most] with lower <= x + t d <= upper: the ratio test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> longest_step(np.array([0.5, 0.5]), np.array([-1.0, 1.0]))
+    0.5
+    """
+    room, speed = np.maximum(np.where(d > 0, upper - x, x - lower), 0.0), np.abs(d)
+    short = room < most * speed if most < math.inf else (speed > 0) & (room < math.inf)
+    with np.errstate(over="ignore"):
+        return float((room[short] / speed[short]).min(initial=most))
+
+
+def first_decrease(
+    look: Callable[[float], tuple[float, Found]],
+    limit: float,
+    slope: float,
+    t: float = 1.0,
+    shorter: float = 0.5,
+    least: float = 1e-12,
+) -> tuple[float, float, Found] | None:
+    """The first of t, t/2, t/4, ... at which a value is sufficiently below ``limit``, with the value and what else is there.
+
+    ``look`` answers both for a t. None if there is no such t of at least ``least``: Armijo's rule, up to rounding.
+
+    Examples
+    --------
+    >>> first_decrease(lambda t: ((2 * t - 1) ** 2, "there"), 1.0, -4.0)
+    (0.5, 0.0, 'there')
+    """
+    while t >= least:
+        value, found = look(t)
+        if value <= limit + SUFFICIENT * t * slope + UNSEEN[0] * abs(limit):
+            return t, value, found
+        t *= shorter
+    return None
+
+
+def armijo(line: OnLine, value: float, slope: float, bend: float, most: float, scale: float = 0.0) -> float:
+    """t = 1 if f falls enough there, else 1/2, 1/4, ...; or 2, 4, ... up to ``most`` while f falls more than the model says.
+
+    Where f, or numbers of size ``scale`` that it is made of, hide the decrease in their rounding, slopes tell instead of values.
+    """
+    t, scale = min(1.0, most), max(abs(value), scale)
+    if -slope <= UNSEEN[1] * scale and line.value(t) <= value + 10 * UNSEEN[0] * scale:
+        for _ in range(SLOPE_HALVINGS):
+            if line.slope(t) <= -0.9 * slope:  # f still falls there, or rises less than it fell
+                return t
+            t /= 2
+        return 0.0
+    found = first_decrease(lambda t: (line.value(t), None), value, slope, t)
+    if found is None:
+        return 0.0
+    t, now, _ = found
+    while value - now < -0.7 * t * (slope + t * bend):  # less than the model says: perhaps it would not have to go so far
+        if not (then := line.value(0.5 * t)) < now:
+            break
+        t, now = 0.5 * t, then
+    if t == 1.0 and value - now > 1.1 * -(slope + bend):
+        while t < most:
+            further = min(2 * t, most)
+            if not (then := line.value(further)) < now:
+                break
+            t, now = further, then
+    return t
