@@ -121,7 +121,7 @@ def test_look_is_one_pass_of_three():
     for sparse in (False, True):
         f = problem(ex.Logistic(), sparse=sparse)
         x = np.linspace(-1, 1, 12)
-        value, g, z = f.look(x)
+        value, g, z = f.value_grad_margins(x)
         assert value == pytest.approx(f.value(x), rel=1e-14)
         np.testing.assert_allclose(g, f.grad(x), atol=1e-15)
         np.testing.assert_allclose(z, f.margins(x), atol=1e-14)

@@ -60,7 +60,7 @@ class Growing:
 
     def facts(self, n: int) -> Facts:
         """n component gradients a step, in the long run."""
-        return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("look", "sample"))
+        return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("value_grad_margins", "sample"))
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> GrowingEstimate:
         """On the first sample."""
@@ -80,7 +80,7 @@ class Growing:
         size = self._size(f.n, stage)
         if model is None:
             model = f if size == f.n else f.sample(np.sort(sampler.fresh(stage, size)))
-        value, g, z = model.look(x)
+        value, g, z = model.value_grad_margins(x)
         return GrowingEstimate(g, size == f.n, value, z, model, stage)
 
     def _size(self, n: int, stage: int) -> int:

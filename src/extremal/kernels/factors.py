@@ -267,6 +267,8 @@ def shortest(p, factor, w, slopes, step):
         right[i], here[i] = -slopes[order[i]] * unit[i], w[order[i]] / unit[i]
         for j in range(size):
             M[i, j] = bend(p, order[i], order[j], -1) * unit[i] * unit[j]
+    if not np.isfinite(M.sum()):
+        return  # too large to work with
     right -= (right @ sums) * sums
     across = M @ sums
     level = sums @ across + 1.0  # a curvature of 1 along the sums, which no step changes

@@ -81,7 +81,9 @@ class MultiLoss(Loss, Protocol):
 class BentMulti(MultiLoss, Protocol):
     """A loss of several margins with second derivatives, diag(D_i) - P_i P_i' for every row."""
 
-    def bends(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...  # D and P, (b, k); P may be 0
+    def curvature_rows(
+        self, z: np.ndarray, y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]: ...  # D and P, (b, k); P may be 0
 
 
 def expit(u: np.ndarray) -> np.ndarray:

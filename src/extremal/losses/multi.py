@@ -17,7 +17,7 @@ from extremal.losses.base import Curved, Loss, MultiLoss
 
 
 @dataclass(frozen=True)
-class Bends:
+class CurvatureRows:
     """Second derivatives of a loss of k margins, row by row: diag(D_i) - P_i P_i'."""
 
     D: np.ndarray  # (n, k)
@@ -123,7 +123,7 @@ class Multinomial:
         p[own] = -p.sum(axis=0)
         return np.ascontiguousarray(p.T)
 
-    def bends(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def curvature_rows(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """diag(p) - p p'."""
         p = _below_top(z)
         np.exp(p, out=p)
@@ -194,7 +194,7 @@ class MultiTask:
         return self.loss.deriv(z, y)
 
     @property
-    def bends(self) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, None]]:
+    def curvature_rows(self) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, None]]:
         """diag(loss''(z_j, y_j)), of an inner loss that knows its second derivative."""
         if not isinstance(self.loss, Curved):
             raise AttributeError(f"{self.loss!r} has no second derivative")

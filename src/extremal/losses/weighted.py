@@ -77,15 +77,15 @@ class WeightedMulti(Weighted):
         return ((self.loss.target_shape or (1,))[0] + 1,)
 
     @property
-    def bends(self) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray | None]]:
+    def curvature_rows(self) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray | None]]:
         """Those of the loss, times the weight; of a loss that knows them."""
-        inner = self.loss.bends
+        inner = self.loss.curvature_rows
 
-        def bends(z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        def curvature_rows(z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
             (D, P), w = inner(z, self._target(y)), y[:, -1:]
             return w * D, None if P is None else np.sqrt(w) * P
 
-        return bends
+        return curvature_rows
 
     def _target(self, y: np.ndarray) -> np.ndarray:
         return y[:, :-1] if self.loss.target_shape else y[:, 0]

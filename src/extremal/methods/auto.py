@@ -144,7 +144,7 @@ def _linear(f: Objective, C: ConvexSet) -> Choice | None:
     from extremal.methods.reduced_sliding import VRSliding
 
     size = f"{f.n} rows, x of shape {f.shape}"
-    if f.separate and isinstance(C, Projectable) and (f.deriv_shape or not has_slices(f)):
+    if f.is_finite_sum and isinstance(C, Projectable) and (f.deriv_shape or not has_slices(f)):
         return Choice(VRSliding(), f"{size}, and a set with a projection: proximal steps along variance-reduced gradients")
     if not fits(f):
         from extremal.methods.atoms import PairwiseFW

@@ -61,7 +61,7 @@ class ColumnBlock(ABC):
         columns, or if the loss is not one of this library's: then it is up to the caller to make such steps.
         """
         code, rows = compiled(self.f.loss), self._rows() if len(self.W) <= COMPILED_COLUMNS else None
-        if code is None or rows is None or not self.f.separate:
+        if code is None or rows is None or not self.f.is_finite_sum:
             return None
         from extremal.kernels import master
 
@@ -80,7 +80,7 @@ class ColumnBlock(ABC):
         about as much.
         """
         h = self._second(z, far, width)
-        if not self.f.separate:
+        if not self.f.is_finite_sum:
             return self._without_level(h)
         if self.f.convex or not (h < 0).any():
             return self.gram(h)
@@ -105,7 +105,7 @@ class ColumnBlock(ABC):
             return None
         h = np.abs(h)
         total, R = float(h.sum()), np.zeros((0, k))
-        mean = self.f.data.tdot(h)[self.W] / total if not self.f.separate and total > 0 else 0.0
+        mean = self.f.data.tdot(h)[self.W] / total if not self.f.is_finite_sum and total > 0 else 0.0
         size = max(4 * k, 256)
         for start in range(0, self.f.n, size):
             clock.check()

@@ -55,7 +55,7 @@ class InterceptModel(LinearModel):
     (array([0.5]), 5.5)
     """
 
-    separate = False
+    is_finite_sum = False
     _last: tuple[np.ndarray | None, Any] | None = None  # margins, and their intercept: it is asked for several times in a step
 
     def __init__(self, loss: Loss, A: Any, y: Any, weights: ArrayLike | None = None):
@@ -107,7 +107,7 @@ class InterceptModel(LinearModel):
         z = self.lifted(self.data.dot(x))
         return self._at(z) if grad else (mean_of(self.loss.value, z, self.y), z)
 
-    def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """f(x), its gradient and the margins A x, without the intercept."""
         z = freeze(self.data.dot(x))
         return *self._at(self.lifted(z)), z
@@ -144,8 +144,8 @@ class InterceptModel(LinearModel):
         """
         at = self.lifted(z)
         if self.deriv_shape:
-            bends = self.bends_at(z) if hasattr(self.loss, "bends") else None
-            move = 0.0 if bends is None else bends.follow(bends.dot(dz))
+            curvature_rows = self.curvature_rows_at(z) if hasattr(self.loss, "curvature_rows") else None
+            move = 0.0 if curvature_rows is None else curvature_rows.follow(curvature_rows.dot(dz))
             return Along(self.loss, self.y, at, (dz + move).astype(dz.dtype, copy=False))
         h = second_of(self.loss, at, self.y).astype(np.float64)
         total = float(h.sum())
@@ -156,13 +156,13 @@ class InterceptModel(LinearModel):
         """phi'' at given margins, lifted by their intercept."""
         return super().second_at(self.lifted(z), width)
 
-    def bends_at(self, z: np.ndarray, width: float = 0.0) -> Any:
+    def curvature_rows_at(self, z: np.ndarray, width: float = 0.0) -> Any:
         """D and P at given margins, lifted by their intercepts."""
-        return super().bends_at(self.lifted(z), width)
+        return super().curvature_rows_at(self.lifted(z), width)
 
-    def tail(self, z: np.ndarray) -> float:
+    def tail_ratio(self, z: np.ndarray) -> float:
         """As of `LinearModel`, at the intercept of the margins."""
-        return super().tail(self.lifted(z))
+        return super().tail_ratio(self.lifted(z))
 
 
 def _refuse_batches(idx: RowIndex) -> None:

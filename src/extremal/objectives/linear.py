@@ -20,7 +20,7 @@ from extremal.data.norms import lambda_max
 from extremal.kernels import parts
 from extremal.losses.base import Loss, check_targets
 from extremal.losses.margin import compiled
-from extremal.losses.multi import Bends
+from extremal.losses.multi import CurvatureRows
 from extremal.losses.over_rows import ROWS_AT_ONCE, Along, derivs_of, mean_of, mean_second_of, second_of
 from extremal.losses.weighted import unweighted, weights_of, with_weights
 from extremal.objectives.base import RowIndex, Segment
@@ -63,7 +63,7 @@ class LinearModel:
     0.5
     """
 
-    separate: bool = True  # whether each component is known by its own row alone
+    is_finite_sum: bool = True  # whether each component is known by its own row alone
     blocks: bool = False  # batches may be blocks of consecutive rows, see `shuffled`
     order: np.ndarray | None = None  # which row of the model that was shuffled each row has been
 
@@ -241,19 +241,19 @@ class LinearModel:
         h = second_of(self.loss, z, self.y)
         return mean_second_of(self.loss, z, width, self.y, h) if width > 0 else h
 
-    def bends_at(self, z: np.ndarray, width: float = 0.0) -> Any:
-        """Second derivatives of several outputs, `extremal.losses.multi.Bends`; means within a width, if outputs do not mix."""
-        bends = Bends(*self.loss.bends(z, self.y))  # type: ignore[attr-defined]
-        smooth = width == 0 or bends.P is not None
-        return bends if smooth else Bends(mean_second_of(self.loss, z, width, self.y, bends.D), None)
+    def curvature_rows_at(self, z: np.ndarray, width: float = 0.0) -> Any:
+        """`CurvatureRows` of the loss at the margins z; means within a width, if outputs do not mix."""
+        curvature_rows = CurvatureRows(*self.loss.curvature_rows(z, self.y))  # type: ignore[attr-defined]
+        smooth = width == 0 or curvature_rows.P is not None
+        return curvature_rows if smooth else CurvatureRows(mean_second_of(self.loss, z, width, self.y, curvature_rows.D), None)
 
-    def tail(self, z: np.ndarray) -> float:
+    def tail_ratio(self, z: np.ndarray) -> float:
         """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""
         c, h = (a.astype(np.float64) for a in (derivs_of(self.loss, z, self.y), second_of(self.loss, z, self.y)))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return float(np.where(c == 0, 0.0, np.square(c) / h).mean())
 
-    def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """f(x), its gradient and the margins A x, in one pass over sparse rows."""
         code = compiled(self.loss)
         if not isinstance(self.data, CSR) or code is None:

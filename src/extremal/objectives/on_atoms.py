@@ -79,7 +79,7 @@ class _ByMargins:
             return None
         h = np.abs(self.f.second_at(self._margins(w)))
         H, total = ((self.Z * h) @ self.Z.T).astype(np.float64), float(h.sum(dtype=np.float64))
-        if not self.f.separate and total > 0:
+        if not self.f.is_finite_sum and total > 0:
             v = (self.Z @ h).astype(np.float64)
             H -= np.outer(v / total, v)
         return H / len(h)

@@ -22,7 +22,7 @@ def ready(f: Any) -> None:
     row = f.sample(np.zeros(1, np.intp))
     part = sliced(row, np.zeros(1, np.intp))
     z = part.dot(np.zeros(1, f.dtype))
-    if not f.separate:
+    if not f.is_finite_sum:
         z.setflags(write=False)
         row._last = z, 0.0  # one row alone has no best intercept
     part.hessian(z)
@@ -40,7 +40,7 @@ def has_slices(f: object) -> bool:
     >>> has_slices(ex.LinearModel(ex.Logistic(), np.eye(2), np.array([1.0, -1.0])))
     True
     """
-    bent = "bends" if getattr(f, "deriv_shape", ()) else "second"  # isinstance of a protocol does not ask a property
+    bent = "curvature_rows" if getattr(f, "deriv_shape", ()) else "second"  # isinstance of a protocol does not ask a property
     return isinstance(f, LinearModel) and (isinstance(f.data, (CSR, Dense)) or is_entries(f)) and hasattr(f.loss, bent)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.losses.multi import Bends
+from extremal.losses.multi import CurvatureRows
 from extremal.objectives.column_blocks import WIDE
 from extremal.objectives.linear import LinearModel
 from extremal.quadratic.updates import is_definite
@@ -49,35 +49,39 @@ class OutputSlice:
 
         With |D_i| where f is not convex and this is not positive definite.
         """
-        bends = self.f.bends_at(z, width)
-        if self.f.convex or not (bends.D < 0).any():
-            return self._sum(bends)
-        H = self._sum(bends)
-        return H if isinstance(H, np.ndarray) and is_definite(H) else self._sum(replace(bends, D=np.abs(bends.D)))
+        curvature_rows = self.f.curvature_rows_at(z, width)
+        if self.f.convex or not (curvature_rows.D < 0).any():
+            return self._sum(curvature_rows)
+        H = self._sum(curvature_rows)
+        return (
+            H if isinstance(H, np.ndarray) and is_definite(H) else self._sum(replace(curvature_rows, D=np.abs(curvature_rows.D)))
+        )
 
-    def _sum(self, bends: Bends) -> Symmetric:
+    def _sum(self, curvature_rows: CurvatureRows) -> Symmetric:
         k = len(self.W)
         if k > WIDE or self.f.n * float(k) ** 2 > FORMED:
-            return OutputProducts(self, bends)
+            return OutputProducts(self, curvature_rows)
         H, V = np.zeros((k, k)), np.zeros((k, self.outputs))
         for rows, B in self._blocks():
             clock.check()
-            self._add(H, V, B, Bends(bends.D[rows], None if bends.P is None else bends.P[rows]))
-        if not self.f.separate:
-            H -= V @ bends.inverse @ V.T
+            self._add(
+                H, V, B, CurvatureRows(curvature_rows.D[rows], None if curvature_rows.P is None else curvature_rows.P[rows])
+            )
+        if not self.f.is_finite_sum:
+            H -= V @ curvature_rows.inverse @ V.T
         return H / self.f.n
 
-    def _add(self, H: np.ndarray, V: np.ndarray, B: np.ndarray, bends: Bends) -> None:
+    def _add(self, H: np.ndarray, V: np.ndarray, B: np.ndarray, curvature_rows: CurvatureRows) -> None:
         """The sums over a block of rows: of the Hessian, and of its part between coefficients and intercepts."""
         for c, idx, place in self._by_output:
             own = B[:, place]
-            bent = own * bends.D[:, c, None]
+            bent = own * curvature_rows.D[:, c, None]
             H[np.ix_(idx, idx)] += bent.T @ own
             V[idx, c] += bent.sum(axis=0)
-        if bends.P is not None:
-            M = B[:, self._place] * bends.P[:, self.W % self.outputs]
+        if curvature_rows.P is not None:
+            M = B[:, self._place] * curvature_rows.P[:, self.W % self.outputs]
             H -= M.T @ M
-            V -= M.T @ bends.P
+            V -= M.T @ curvature_rows.P
 
     @property
     def outputs(self) -> int:
@@ -113,18 +117,18 @@ class OutputProducts:
     """A Hessian of many coordinates by its products: two products with all of A each."""
 
     part: OutputSlice
-    bends: Bends
+    curvature_rows: CurvatureRows
 
     def __matmul__(self, u: np.ndarray) -> np.ndarray:
         f = self.part.f
-        C = self.bends.dot(self.part.dot(u))
-        if not f.separate:
-            C = C + self.bends.dot(np.broadcast_to(self.bends.follow(C), C.shape))
+        C = self.curvature_rows.dot(self.part.dot(u))
+        if not f.is_finite_sum:
+            C = C + self.curvature_rows.dot(np.broadcast_to(self.curvature_rows.follow(C), C.shape))
         return f.data.tdot(C.astype(f.dtype, copy=False)).reshape(-1)[self.part.W].astype(np.float64) / f.n
 
     def diagonal(self) -> np.ndarray:
         """Its diagonal, as if there were no intercepts."""
-        part, D, P = self.part, self.bends.D, self.bends.P
+        part, D, P = self.part, self.curvature_rows.D, self.curvature_rows.P
         total = np.zeros((len(part._features), part.outputs))
         for rows, B in part._blocks():
             total += np.square(B).T @ (D[rows] if P is None else D[rows] - np.square(P[rows]))

@@ -43,7 +43,7 @@ def sizes(f: LinearModel) -> np.ndarray:
     data: Any = f.data  # rows in memory
     w = np.ones(f.n) if f.weights is None else f.weights.astype(np.float64)
     means, squares = data.moments(w / f.n)
-    spread = np.sqrt(np.maximum(squares - np.square(means), 1e-12 * squares) if not f.separate else squares)
+    spread = np.sqrt(np.maximum(squares - np.square(means), 1e-12 * squares) if not f.is_finite_sum else squares)
     each = _spread(f) / np.where(spread > 0, spread, 1.0)
     return each if len(f.shape) == 1 else np.broadcast_to(each[:, None], f.shape).copy()
 
@@ -55,5 +55,5 @@ def _spread(f: LinearModel) -> float:
     if said is not None:
         return said
     whole = float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max()))
-    y = y if f.separate else y - np.average(y, axis=0, weights=w)
+    y = y if f.is_finite_sum else y - np.average(y, axis=0, weights=w)
     return max(float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max())), CONSTANT * whole) or 1.0

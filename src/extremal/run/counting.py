@@ -73,13 +73,13 @@ class CountedObjective(Counting):
     def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> np.ndarray:
         return self._linear.vertex_margins(s, idx)
 
-    def look(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         self._count(grads=self.n, values=self.n)
-        return self._linear.look(x)
+        return self._linear.value_grad_margins(x)
 
-    def tail(self, z: np.ndarray) -> float:
+    def tail_ratio(self, z: np.ndarray) -> float:
         self._count(values=self.n)
-        return self._linear.tail(z)
+        return self._linear.tail_ratio(z)
 
     def sample(self, rows: np.ndarray) -> CountedObjective:
         return CountedObjective(self._linear.sample(rows), self.calls)

@@ -77,7 +77,7 @@ def centred(f: LinearModel) -> tuple[LinearModel, np.ndarray | None]:
 
     An intercept makes up for the shift. Products with columns like 10^6 + noise would lose the digits that count.
     """
-    if f.separate or not isinstance(f.data, Dense):
+    if f.is_finite_sum or not isinstance(f.data, Dense):
         return f, None
     some = f.data.array[:SEEN].astype(np.float64)
     offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(f.data.dtype)

@@ -190,7 +190,7 @@ class NewtonState:
         """
         if self.f.deriv_shape or not (self.f.convex and self.here < -OUTWARD * self.value and isinstance(H, np.ndarray)):
             return H
-        E = self.f.tail(self.z)
+        E = self.f.tail_ratio(self.z)
         return H - np.outer(0.9 / E * self.g[W], self.g[W]) if 0 < E <= TAIL * self.value else H
 
     def moved(self, old: np.ndarray, new: np.ndarray, memory: Memory | None) -> np.ndarray:
