@@ -3,8 +3,8 @@
     min q(w) = g'd + d'Hd / 2,   d = u - x,   u_j = the sum of scale_a w_a over the variables a with place_a = j
     over lower <= w <= upper, and sum w = 1 if the variables are ``tied``
 
-Functions marked ``shared`` are compiled where compiled code calls them, and plain Python where Python does. So one text serves
-arrays, by compiled loops, and Hessians that are known by their products, by conjugate gradients.
+One text has two forms: compiled, for arrays; and as plain Python, for Hessians that are known by their products, where conjugate
+gradients take the place of a factor.
 
 q is written from x on, so that what is won near x is not lost in rounding. A variable belongs to one coordinate: an l1 ball (two
 signs a coordinate, and 0) needs no larger matrix than its coordinates.
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from extremal.kernels.factors import SUM_ROUNDING, direction, hold
-from extremal.kernels.jit import compiled_as, shared, vectors
+from extremal.kernels.jit import as_python, inner_kernel, vectors
 
 NOTHING = 1e-25  # a weight of this size is rounding, also beside one that is nearly 1
 PROMISING, PROMISING_ROW = 0.1, 0.5  # shares of the largest promise from which on other weights come in with it; with a root
@@ -139,12 +139,7 @@ def stopped(w, new, lower, upper):
     return found
 
 
-def product(H, d):
-    """H d."""
-    return H @ d
-
-
-@shared
+@inner_kernel
 def combined(M, d):
     """M'd: the sum of d_j M_j over the rows M_j that count."""
     total = np.zeros(M.shape[1])
@@ -155,30 +150,27 @@ def combined(M, d):
     return total
 
 
-compiled_as(product, combined)
-
-
-@shared
+@inner_kernel
 def value_at(p, w):
     """q(w): one product with H, of which arrays compute only what w is made of."""
     d = scattered(p.place, p.scale, w, p.x.size) - p.x
     if p.root.size > 0:
         along = combined(p.root, d)
         return d @ p.g + 0.5 * (along @ along)
-    return d @ (p.g + 0.5 * product(p.H, d))
+    return d @ (p.g + 0.5 * combined(p.H, d))
 
 
-@shared
+@inner_kernel
 def look_at(p, w):
     """q(w), its derivatives, and what rounding may make of the value: one product with H."""
     d = scattered(p.place, p.scale, w, p.x.size) - p.x
     if p.root.size > 0:
         along = combined(p.root, d)
         return seen(p.place, p.scale, p.g, p.x, d, p.root @ along, along @ along)
-    return seen(p.place, p.scale, p.g, p.x, d, product(p.H, d), -1.0)
+    return seen(p.place, p.scale, p.g, p.x, d, combined(p.H, d), -1.0)
 
 
-@shared
+@inner_kernel
 def cut_step(p, w, value, slopes, step):
     """All of the step, or a half, a quarter, ... of it, cut off at the bounds; or to where the first bound is met.
 
@@ -195,7 +187,7 @@ def cut_step(p, w, value, slopes, step):
     return moved(w, step, stop, p.lower, p.upper, p.tied)
 
 
-@shared
+@inner_kernel
 def factored(p, factor, w, slopes):
     """The change of the free variables that minimises q without their bounds; those that it would take outside are left out."""
     free = freed(w, slopes, p.lower, p.upper, p.tied, PROMISING if p.root.size == 0 else PROMISING_ROW)
@@ -206,15 +198,7 @@ def factored(p, factor, w, slopes):
             return step
 
 
-def newton_change(p, factor, w, slopes):
-    """The same, or by conjugate gradients if there is no factor: which is when H is known by its products."""
-    return conjugate(p, w, slopes) if factor is None else factored(p, factor, w, slopes)
-
-
-compiled_as(newton_change, factored)
-
-
-def conjugate(p, w, slopes):
+def conjugate(p, factor, w, slopes):
     """The Newton step by conjugate gradients, with the diagonal of H as preconditioner.
 
     What it would take outside stays where it is. The rest of the step will do if it still leads down, and is made anew if not.
@@ -263,19 +247,19 @@ def _conjugate(p, idx, slopes, diagonal):
     return u if u.any() else -z, share
 
 
-@shared
+@vectors
 def descend(p, factor, w, tol, rounds):
     """Variables at which no more than ``tol`` is left to be won, or the best after so many rounds; whether there are none.
 
-    Each round minimises q over the variables that are free, and lets them stop at bounds. No round increases q. A ``factor`` is
-    for arrays, and may know some of the variables already; without one, H itself makes the steps.
+    Each round minimises q over the variables that are free, and lets them stop at bounds. No round increases q. The
+    ``factor`` may know some of the variables already.
     """
     value, slopes, noise = look_at(p, w)
     left = remaining(w, slopes, p.lower, p.upper, p.tied)
     for _ in range(rounds):
         if left <= tol:
             break
-        step = newton_change(p, factor, w, slopes)
+        step = factored(p, factor, w, slopes)
         new = cut_step(p, w, value, slopes, step)
         then, after, noise = look_at(p, new)
         more = remaining(new, after, p.lower, p.upper, p.tied)
@@ -286,4 +270,9 @@ def descend(p, factor, w, tol, rounds):
     return w, left <= tol
 
 
-descended = vectors(descend)
+def product(H, d):
+    """H d."""
+    return H @ d
+
+
+*_, descended_by_products = as_python([look_at, value_at, cut_step, descend], factored=conjugate, combined=product)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from extremal.kernels.jit import only_compiled, shared, summing
+from extremal.kernels.jit import bare_inner_kernel, inner_kernel, summing, vectors
 
 RIDGE = 1e-13  # added to a diagonal of ones: pivots are not smaller
 FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: no step is longer than its inverse
@@ -39,7 +39,7 @@ class Factor(NamedTuple):
     sizes: np.ndarray  # count, base, columns of Q in use
 
 
-@shared
+@vectors
 def new_factor(variables, rank):
     """Room for so many variables, and for a root of so many columns; 0 without a root."""
     Q = np.empty((variables if rank > 0 else 0, rank + variables if rank > 0 else 0))
@@ -59,7 +59,7 @@ def row_product(M, i, j, m):
     return total
 
 
-@only_compiled
+@bare_inner_kernel
 def hold(p, factor, w, slopes, free):
     """Bring the factor to the variables that are free."""
     sizes, largest, best = factor.sizes, 0, 0
@@ -99,7 +99,7 @@ def hold(p, factor, w, slopes, free):
             eliminate(factor.L, i, min(i + BLOCK, sizes[COUNT]))
 
 
-@only_compiled
+@bare_inner_kernel
 def clear_factor(p, factor, base):
     """Take all variables out."""
     for i in range(factor.sizes[COUNT]):
@@ -109,7 +109,7 @@ def clear_factor(p, factor, base):
         factor.sizes[COLUMNS_OF_Q] = p.root.shape[1]
 
 
-@only_compiled
+@bare_inner_kernel
 def bend(p, a, c, base):
     """M_ac."""
     total = p.scale[a] * p.scale[c] * p.H[p.place[a], p.place[c]]
@@ -121,7 +121,7 @@ def bend(p, a, c, base):
     return total + s * s * p.H[b, b]
 
 
-@only_compiled
+@bare_inner_kernel
 def floor_of(p, slopes, a, base):
     """What is added to M_aa: no step is longer than the way between the bounds over FLAT."""
     if base >= 0:
@@ -129,7 +129,7 @@ def floor_of(p, slopes, a, base):
     return FLAT * abs(slopes[a]) / max(p.upper[a] - p.lower[a], 1e-300)
 
 
-@only_compiled
+@bare_inner_kernel
 def append(p, factor, floor, a):
     """One variable more: its row of D M D."""
     L, m, base = factor.L, factor.sizes[COUNT], factor.sizes[AT_BASE]
@@ -140,7 +140,7 @@ def append(p, factor, floor, a):
     L[m, m], factor.unit[m] = diagonal * unit * unit + RIDGE, unit
 
 
-@only_compiled
+@bare_inner_kernel
 def eliminate(L, first, last):
     """From rows of a matrix to rows of its Cholesky factor; a pivot that rounding has made too small is raised."""
     for j in range(last):
@@ -149,7 +149,7 @@ def eliminate(L, first, last):
             L[i, j] = np.sqrt(max(rest, RIDGE)) if i == j else rest / L[j, j]
 
 
-@only_compiled
+@bare_inner_kernel
 def append_to_root(p, factor, floor, a, needed):
     """The same by Gram and Schmidt, twice, where H has a root. What depends on the others is left out unless it is needed."""
     L, Q, m, base, width = factor.L, factor.Q, factor.sizes[COUNT], factor.sizes[AT_BASE], factor.sizes[COLUMNS_OF_Q]
@@ -184,7 +184,7 @@ def append_to_root(p, factor, floor, a, needed):
     return True
 
 
-@only_compiled
+@bare_inner_kernel
 def remove(p, factor, i):
     """Take a variable out: rotations of columns make what is left triangular again."""
     L, Q, m, width = factor.L, factor.Q, factor.sizes[COUNT], factor.sizes[COLUMNS_OF_Q]
@@ -208,7 +208,7 @@ def remove(p, factor, i):
     factor.sizes[COUNT] = m - 1
 
 
-@shared
+@inner_kernel
 def direction(p, factor, w, slopes):
     """The Newton step of the variables in the factor, as a step of all; of sum 0 if these are tied."""
     L, m, base, step = factor.L, factor.sizes[COUNT], factor.sizes[AT_BASE], np.zeros(slopes.size)
@@ -239,7 +239,7 @@ def direction(p, factor, w, slopes):
     return step
 
 
-@shared
+@inner_kernel
 def shortest(p, factor, w, slopes, step):
     """A step of a singular system, to the shortest of its solutions: rounding must not choose among them.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import logging
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +11,7 @@ from math import inf
 from pathlib import Path
 from threading import Timer
 from time import monotonic
+from types import FunctionType
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -59,24 +59,23 @@ def vectors(function: Kernel) -> Kernel:
     return jit(function, error_model="numpy")
 
 
-def shared(function: Kernel) -> Kernel:
-    """A function that is compiled where compiled code calls it, and stays plain Python where Python does."""
-    return numba.extending.register_jitable(error_model="numpy")(function)
+def inner_kernel(function: Kernel, **options: Any) -> Kernel:
+    """For kernels that only other kernels call: their code is kept with that of the callers."""
+    return numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
 
 
-def only_compiled(function: Kernel) -> Kernel:
-    """The same for kernels that make no arrays, and that only compiled code calls."""
-    return numba.extending.register_jitable(error_model="numpy", _nrt=False)(function)
+def bare_inner_kernel(function: Kernel) -> Kernel:
+    """The same for kernels that make no arrays, not even slices."""
+    return inner_kernel(function, _nrt=False)
 
 
-def compiled_as(function: Kernel, other: Kernel) -> None:
-    """Have compiled code call another function, of the same arguments, where it names this one."""
-
-    def choose(*args: Any) -> Kernel:
-        return other
-
-    choose.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]
-    numba.extending.overload(function, jit_options={"error_model": "numpy"})(choose)
+def as_python(kernels: list[Kernel], **others: Kernel) -> list[Kernel]:
+    """Kernels that call each other as plain Python, from the same text, with other functions in the place of some."""
+    texts = [getattr(kernel, "py_func", kernel) for kernel in kernels]
+    names = {**texts[0].__globals__, **others}
+    for text in texts:
+        names[text.__name__] = FunctionType(text.__code__, names, text.__name__, text.__defaults__)
+    return [names[text.__name__] for text in texts]
 
 
 def _stamped(kernel: Kernel) -> Kernel:

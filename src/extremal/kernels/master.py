@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.kernels.active_set import QuadraticProblem, descended
+from extremal.kernels.active_set import QuadraticProblem, descend
 from extremal.kernels.factors import new_factor
 from extremal.kernels.jit import vectors
 from extremal.kernels.newton import gram
@@ -55,7 +55,7 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
                     for t in range(k):
                         H[j, t] -= 0.9 * g[j] * g[t] * n / tail
         model = QuadraticProblem(H, no_root, g, x, place, scale, nothing, most_of_all, True)
-        new, _ = descended(model, new_factor(w.size, 0), w, INNER * gap, ROUNDS if gap < value else EARLY)
+        new, _ = descend(model, new_factor(w.size, 0), w, INNER * gap, ROUNDS if gap < value else EARLY)
         d = -x
         for a in range(w.size):
             d[place[a]] += new[a] * scale[a]

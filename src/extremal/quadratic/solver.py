@@ -90,13 +90,13 @@ class Quadratic:
         kernels, size = _kernels(), len(self.x)
         w = np.where(w > kernels.NOTHING, w, 0.0) if self.tied else np.clip(w, self.lower, self.upper)
         if self._by_products:
-            return kernels.descend(self._problem(ByProducts(self.H, self.longest)), None, w, tol, rounds)[0]
+            return kernels.descended_by_products(self._problem(ByProducts(self.H, self.longest)), None, w, tol, rounds)[0]
         problem = self._problem(np.empty((0, 0)) if self.root is not None else _numbers(self.H))
         factor = new_factor(len(w), 0 if self.root is None else max(1, self.root.shape[1]))
         done, some = False, rounds if size * size <= UNTIMED else 1
         while not done and rounds > 0:
             clock.check()
-            w, done = kernels.descended(problem, factor, w, float(tol), min(some, rounds))
+            w, done = kernels.descend(problem, factor, w, float(tol), min(some, rounds))
             rounds -= some
         return w
 
@@ -164,7 +164,7 @@ class GrowingQuadratic:
         numbers = self._root[:k], self._g[:k], zero, places, ones, zero, self._most[:k]
         problem = kernels.QuadraticProblem(np.empty((0, 0)), *numbers, True)
         factor = self._factor._replace(position=self._factor.position[:k])
-        return kernels.descended(problem, factor, np.where(w > kernels.NOTHING, w, 0.0), float(tol), rounds)[0]
+        return kernels.descend(problem, factor, np.where(w > kernels.NOTHING, w, 0.0), float(tol), rounds)[0]
 
 
 class ByProducts:

@@ -227,14 +227,12 @@ def test_factors_are_kept_up_to_date():
             w = np.random.default_rng(seed).dirichlet(np.full(30, 0.2))
             w[w < 0.005] = 0.0
             w /= w.sum()
-            slopes = np.random.default_rng(seed).standard_normal(30)
-            step = active_set.factored(p, factor, w, slopes)
+            active_set.descend(p, factor, w, 0.0, 1)
             count, base = factor.sizes[:2]
             order = factor.order[:count]
             M = H[np.ix_(order, order)] - H[order, base][:, None] - H[base, order] + H[base, base]
             unit, L = factor.unit[:count], np.tril(factor.L[:count, :count])
             np.testing.assert_allclose(L @ L.T, unit[:, None] * M * unit, atol=1e-8)
-            assert abs(step.sum()) < 1e-10
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
