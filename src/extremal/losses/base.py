@@ -66,6 +66,13 @@ class KnowsEnd(Protocol):
 
 
 @runtime_checkable
+class KnowsSign(Protocol):
+    """A loss that says whether it is never below 0."""
+
+    nonnegative: bool
+
+
+@runtime_checkable
 class MultiLoss(Loss, Protocol):
     """The contract of a loss of k margins z = a' X, X of shape (d, k): z (b, k) -> value (b,), deriv (b, k).
 

@@ -42,6 +42,7 @@ class Quantile:
     q: float = 0.5
     width: float = 1e-2
     convex = True
+    nonnegative = True
     labels = None
 
     def __post_init__(self):
@@ -102,6 +103,7 @@ class Poisson:
 
     cap: float = 20.0
     convex = True
+    nonnegative = True
     labels = None
     least = 0.0  # targets are not below
 

@@ -28,6 +28,7 @@ class Logistic:
 
     curvature = 0.25
     convex = True
+    nonnegative = True
     labels = (-1.0, 1.0)
     ends_at_zero = True
 
@@ -143,6 +144,7 @@ class Squared:
 
     curvature = 1.0
     convex = True
+    nonnegative = True
     labels = None
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -179,6 +181,7 @@ class Huber:
     delta: float = 1.0
     curvature = 1.0
     convex = True
+    nonnegative = True
     labels = None
 
     def __post_init__(self):

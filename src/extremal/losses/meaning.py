@@ -1,15 +1,16 @@
-"""What margins mean for targets: three things that a loss may say of itself, and what is true of one that does not.
+"""What margins mean for targets: four things that a loss may say of itself, and what is true of one that does not.
 
 mean(z)        the mean of y at the margin z; z itself, if the loss does not say
 far(y)         how far margins are likely to go; as far as the targets do
 ends_at_zero   whether f falls to 0 without end where margins tell all classes apart; not so
+nonnegative    whether f is never below 0; not known, so that nothing is made of it
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from extremal.losses.base import KnowsEnd, KnowsFar, KnowsMean, Loss
+from extremal.losses.base import KnowsEnd, KnowsFar, KnowsMean, KnowsSign, Loss
 from extremal.losses.weighted import unweighted
 
 
@@ -50,3 +51,16 @@ def ends_at_zero(loss: Loss) -> bool:
     """
     loss = unweighted(loss)
     return isinstance(loss, KnowsEnd) and loss.ends_at_zero
+
+
+def is_nonnegative(loss: Loss) -> bool:
+    """Whether a mean of this loss is known to be never below 0.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> is_nonnegative(ex.Squared())
+    True
+    """
+    loss = unweighted(loss)
+    return isinstance(loss, KnowsSign) and loss.nonnegative

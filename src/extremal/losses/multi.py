@@ -81,6 +81,7 @@ class Multinomial:
     classes: int
     curvature = 0.5
     convex = True
+    nonnegative = True
     target_shape = ()
 
     ends_at_zero = True

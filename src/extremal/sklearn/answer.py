@@ -13,10 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from extremal.losses.base import Loss
-from extremal.losses.glm import Poisson, Quantile
-from extremal.losses.margin import Huber, Logistic, Squared
-from extremal.losses.multi import Multinomial
-from extremal.losses.weighted import unweighted
+from extremal.losses.meaning import is_nonnegative
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import wide
@@ -25,7 +22,6 @@ from extremal.run.result import Result, Status, Trace
 from extremal.sets.base import ConvexSet
 from extremal.support.kinds import Numbers
 
-POSITIVE = (Logistic, Squared, Huber, Quantile, Poisson, Multinomial)  # losses that are never below 0
 GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of centred targets that a gap may be by rounding, by bytes of x
 HINTS = {
     "unbounded": "the loss goes on falling as coefficients grow (separable classes, for one), so that there is no best fit: "
@@ -152,7 +148,7 @@ def gap_bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:
     (1.0, 0.25)
     """
     gap = C.gap(x, g)
-    return min(gap, value) if isinstance(unweighted(loss), POSITIVE) else gap
+    return min(gap, value) if is_nonnegative(loss) else gap
 
 
 def ended(gap: float, value: float, tol: float, atol: float, status: Status) -> str:
