@@ -65,3 +65,16 @@ def test_the_clock_of_this_test_moves():
     ex.minimize(MODELS["linear"](seen), SETS["l1"](seen), "frank-wolfe", tol=0, atol=0, max_iter=50)
     assert Work(seen, *SLOW["objective"])() > LIMIT
     assert np.isclose(Work(Seen(lmos=3), 0.5, 1.0)(), 1.5)
+
+
+@pytest.mark.parametrize("method", ["fzfw", "fzcgs", "sarah-fw", "auto"])
+def test_time_may_be_over_within_the_first_estimate(method):
+    """The answer is then the starting point, certified."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((200, 10))
+    f = ex.LinearModel(ex.Logistic(), A, np.sign(A[:, 0]))
+    r = ex.minimize(f, ex.L1Ball(2.0), method=method, max_seconds=1e-9)
+    assert r.status == "max_seconds"
+    assert r.n_iter == 0
+    assert r.gap == pytest.approx(ex.L1Ball(2.0).on(10).gap(r.x, f.grad(r.x)))
+    assert r.value == f.value(r.x)

@@ -12,6 +12,7 @@ import numpy as np
 
 from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
 from extremal.gradients.base import value_of
+from extremal.gradients.full import FullEstimate
 from extremal.methods.base import Budget, Method
 from extremal.points.iterates import answer, wide
 from extremal.run.answers import at_rounding, is_inside
@@ -44,6 +45,7 @@ class _Run:
         self.guarded = setup.method.guarded  # a method for answers, and not for comparisons
         self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
         self.budget = Budget(max_grads=USUAL_PASSES * setup.f.n) if self.unlimited else budget
+        self.setup = setup
         self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
@@ -59,14 +61,17 @@ class _Run:
         """Run to a stop; the last state that was reached is what counts."""
         state, status, first = None, None, None
         try:
-            first = state = next(states)
             with deadline(None if self.budget.max_seconds is None else self._over):
+                first = state = next(states)
                 while (status := self._stop(state)) is None:
                     state = states.send(self._reach())
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except TimeUp:
             status = Status.MAX_SECONDS
+            if state is None:  # within the first estimate: the starting point is the answer
+                setup, unknown = self.setup, FullEstimate(np.zeros(self.f.shape), exact=False)
+                first = state = State(0, setup.point, unknown, setup.f.calls, setup.f, setup.C, method.move)
         except OutsideError:
             status = Status.OUTSIDE
         except UnsolvedError:
