@@ -48,6 +48,14 @@ def test_answers_are_feasible_certified_and_near_the_minimum(C, method, f_star):
     assert least - 1e-9 <= result.value <= least + result.gap * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("method", ["momentum-sfw", "svrf", "spider-fw", "saga-fw"])
+def test_stochastic_methods_stay_inside_and_are_certified(method):
+    f, C = cases.model(ex.Squared()), ex.L1Ball(2.0)
+    result = ex.minimize(f, C, method, max_grads=3 * f.n)
+    assert C.contains(result.x, tol=1e-12)
+    assert result.gap >= cases.gap(C, result.x, f.grad(result.x)) * (1 - 1e-9)
+
+
 def test_what_has_no_columns_has_no_slices():
     with pytest.raises(TypeError, match="Separable has no columns"):
         sliced(cases.separable(ex.Squared()), np.arange(2))
