@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -62,7 +63,7 @@ def streams(model: ConstrainedModel) -> bool:
     return plan.bounded and plan.fraction is None
 
 
-class ConstrainedModel(RowsEstimator):
+class ConstrainedModel(RowsEstimator, ABC):
     """A linear model under a constraint: one problem, or several that are solved apart.
 
     Which they are is said by ``_read``, ``_loss`` and ``_targets``; how their coefficients are kept, by ``_parts`` and ``_keep``.
@@ -99,9 +100,10 @@ class ConstrainedModel(RowsEstimator):
         store(self, self._solve(X, y, sample_weight))
         return self
 
+    @abstractmethod
     def _read(self, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Targets as numbers, and the weights of their rows."""
-        raise NotImplementedError
+        ...
 
     def _read_batch(self, y: np.ndarray, weights: np.ndarray | None, classes: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """The same for one batch of many."""
@@ -115,13 +117,15 @@ class ConstrainedModel(RowsEstimator):
         """The shape of the coefficients of a problem."""
         return (d,)
 
+    @abstractmethod
     def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
         """Coefficients and intercept of each problem, as they were fitted."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def _keep(self, coefs: Sequence[np.ndarray], intercepts: Sequence[Numbers]) -> None:
         """Make them the attributes that predict."""
-        raise NotImplementedError
+        ...
 
     def _plan(self, shape: tuple[int, ...]) -> Reading:
         """The constraint, read for coefficients of a shape."""
@@ -174,7 +178,7 @@ class ConstrainedModel(RowsEstimator):
     def _store_batch(self) -> None:
         """The attributes after a batch: no certificate, which only all rows can give."""
         for name in ("certificate_", "trace_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+            vars(self).pop(name, None)
         self.objective_ = self.dual_gap_ = float("nan")
         self.n_iter_, self.n_grads_ = max(s.k for s in self._streams), sum(s.seen for s in self._streams)
         self.status_, self.constraint_ = "partial", self._streams[0].C
