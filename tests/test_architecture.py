@@ -35,8 +35,9 @@ ROOMS = [room for room in TOP.values() if inspect.ismodule(room) and hasattr(roo
 CONTRACTS_ALONE = {  # what parts are made of: explained in docs/add-a-part.md, by examples that are longer than a docstring's
     "BentMulti", "Budget", "CATALOGUE", "Card", "Chord", "Curved", "Data", "Direction", "Estimate", "Faced", "Facts",
     "FlatMove", "Gradient", "InEpochs", "LOSSES", "Loss", "METHODS", "Manifold", "Move", "MultiLoss", "NAMES", "Objective",
-    "Phase", "Plan", "Point", "Projectable", "Recipe", "SETS", "Scheduled", "Segment", "Stack", "Step", "Tuned", "Vertex",
-    "Warm", "as_data", "as_recipe", "check_step", "take",
+    "Part", "Parts", "Phase", "Plan", "Point", "Projectable", "Recipe", "RowBlock", "RowData",
+    "SETS", "Scheduled", "Segment", "Stack", "Step", "Tuned", "Vertex",
+    "Warm", "Work", "as_data", "as_recipe", "check_step", "take",
 }  # fmt: skip
 PUBLIC = {name: item for name, item in TOP.items() if not inspect.ismodule(item)}
 PUBLIC |= {name: getattr(room, name) for room in ROOMS for name in room.__all__ if name not in CONTRACTS_ALONE}
@@ -44,7 +45,7 @@ CLASSES = {name: item for name, item in PUBLIC.items() if inspect.isclass(item)}
 CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
     data.Data: cases.DATA + cases.SPECIAL_DATA,
     losses.Loss: cases.LOSSES + cases.SPECIAL_LOSSES + cases.MULTI_LOSSES,
-    base.Objective: (cases.model(ex.Squared()), cases.separable(ex.Squared()), *cases.SPECIAL_OBJECTIVES),
+    base.Smooth: (cases.model(ex.Squared()), cases.separable(ex.Squared()), *cases.SPECIAL_OBJECTIVES),
     points.Vertex: cases.VERTICES + cases.MATRIX_VERTICES,
     gradients.Gradient: cases.GRADIENTS + cases.SPECIAL_GRADIENTS,
     moves.Move: cases.MOVES + cases.SPECIAL_MOVES,

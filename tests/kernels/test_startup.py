@@ -337,6 +337,18 @@ def test_kept_code_goes_out_of_date_with_the_kernels_that_it_calls(copy):
     assert (changed.stdout.strip(), changed.stderr) == ("6.0", jit.KEPT + "\n")
 
 
+def test_kept_code_may_name_a_class_that_is_gone(copy):
+    inner = copy / "extremal" / "kernels" / "inner.py"
+    imports = "from typing import NamedTuple\nfrom extremal.kernels.jit import jit\n\nclass Old(NamedTuple):\n    x: float\n\n"
+    text = imports + "@jit\ndef one(p):\n    return p.x + 1.0\n"
+    places = {"PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(copy.parent / "kept")}
+    for name in ("Old", "New"):
+        inner.write_text(text.replace("Old", name))
+        code = f"from extremal.kernels.inner import {name}, one\nprint(one({name}(1.0)))"
+        assert run(AT_ONCE + code, **places).stdout.strip() == "2.0"
+        assert run(AT_ONCE + code, **places).stderr == ""
+
+
 CALL = "from extremal.kernels.inner import one\nprint(one({}))\n"
 MEANWHILE = """
 import os, subprocess, sys

@@ -101,3 +101,11 @@ def test_nonlinear_least_squares_has_the_papers_sign():
 def test_huber_delta(delta):
     with pytest.raises(ex.InputError, match=r"`Huber\(delta=\.\.\.\)` must be a positive finite"):
         ex.Huber(delta)
+
+
+@pytest.mark.parametrize("z", [600.0, 709.0, 712.0, 740.0])
+def test_derivatives_of_saturated_rows_keep_the_smallest_numbers(z):
+    """A value of 1e-310 has a derivative of that size: without it a gap would be called 0."""
+    derivative = ex.Logistic().deriv(np.array([z, -z]), np.array([1.0, -1.0]))
+    np.testing.assert_allclose(derivative, np.exp(-z) * np.array([-1.0, 1.0]), rtol=1e-12 if z < 700 else 0.2)
+    assert (derivative != 0).all()

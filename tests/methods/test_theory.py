@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.gradients.sarah import SarahEstimate
+from extremal.gradients.base import PlainEstimate
 from extremal.gradients.table import DerivativeTable, TableEstimate
 
 
@@ -88,7 +88,7 @@ def test_sarah_in_expectation(kind, n, d, replace):
     p = 0.3
     for tiny, b, x, x_new, g, _ in random_cases(kind, n, d):
         batches = every_batch(n, b, replace)
-        estimator, state = ex.gradients.Sarah(b, p, replace), SarahEstimate(g, exact=False)
+        estimator, state = ex.gradients.Sarah(b, p, replace), PlainEstimate(g, exact=False)
         results = [estimator.update(tiny.f, 0, x, x_new, (), state, Given(rows, coin=p)).g for rows in batches]
         results += [estimator.update(tiny.f, 0, x, x_new, (), state, Given(batches[0], coin=0.999 * p)).g]
         weights = np.append(np.full(len(batches), (1 - p) / len(batches)), p)

@@ -13,7 +13,7 @@ from extremal.kernels.terms import line, terms
 from extremal.losses.margin import compiled
 from extremal.moves.newton.spikes import coordinates, least_products
 from extremal.objectives import hessians
-from extremal.objectives.on_columns import has_slices, sliced
+from extremal.objectives.margins import has_slices
 from extremal.quadratic.search import armijo
 from extremal.sets.base import Spikes
 
@@ -76,11 +76,11 @@ def test_second_derivatives_are_those_of_the_first(loss):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_hessians_of_some_columns(loss, sparse, dtype):
     f = problem(loss, sparse=sparse, dtype=dtype)
-    A = f.data._A.toarray() if sparse else f.data._A
+    A = f.data.block.array()
     x, tol = 0.3 * np.linspace(-1, 1, 12), 1e-12
     z = f.margins(x)
     for W in (np.array([3]), np.array([0, 5, 11]), np.arange(12)):
-        part = sliced(f, W)
+        part = f.on_columns(W)
         B, h = A[:, W].astype(np.float64), loss.second(z, f.y)
         H = B.T @ (h[:, None] * B) / f.n
         if np.linalg.eigvalsh(H)[0] <= 0:
@@ -93,9 +93,9 @@ def test_hessians_of_some_columns(loss, sparse, dtype):
 
 def test_many_columns_go_by_products(monkeypatch):
     f = problem(ex.Logistic(), sparse=True)
-    part, z = sliced(f, np.arange(1, 12)), f.margins(np.full(12, 0.1))
+    part, z = f.on_columns(np.arange(1, 12)), f.margins(np.full(12, 0.1))
     H = part.hessian(z)
-    monkeypatch.setattr("extremal.objectives.column_blocks.RowBlock.formed", False)
+    monkeypatch.setattr("extremal.objectives.column_blocks.ColumnBlock.formed", False)
     products = part.hessian(z)
     assert not isinstance(products, np.ndarray)
     np.testing.assert_allclose(products.diagonal(), H.diagonal(), atol=1e-14)
@@ -203,7 +203,7 @@ def test_every_set_to_a_certified_optimum(loss, C):
     assert r.converged, r
     assert C.on(12).contains(r.x)
     x = r.x.astype(np.longdouble)  # the certificate in extended precision
-    A, y = f.data._A.astype(np.longdouble), f.y.astype(np.longdouble)
+    A, y = f.data.array.astype(np.longdouble), f.y.astype(np.longdouble)
     if isinstance(loss, ex.Logistic):
         z = A @ x
         value, c = np.logaddexp(0, -y * z).mean(), -y / (1 + np.exp(y * z))
@@ -268,7 +268,7 @@ def test_a_sample_counts_its_rows():
 
 def test_every_product_with_a_hessian_counts(monkeypatch):
     f, asked = problem(ex.Logistic(), n=12_000, sparse=True), []
-    monkeypatch.setattr("extremal.objectives.column_blocks.RowBlock.formed", False)
+    monkeypatch.setattr("extremal.objectives.column_blocks.ColumnBlock.formed", False)
     matmul = hessians.HessianProducts.__matmul__
     monkeypatch.setattr(hessians.HessianProducts, "__matmul__", lambda self, u: asked.append(1) or matmul(self, u))
     r = ex.minimize(f, ex.L1Ball(1.0), ex.NewtonFW(parts=1), tol=1e-8)
@@ -293,7 +293,7 @@ def test_separable_data_go_to_the_boundary():
 def test_sums_without_second_derivatives_learn_them(C):
     """A `Separable` ends where the linear model does, over spikes, bounds and atoms; its counts are gradients alone."""
     f, known = problem(ex.Logistic(), n=300), problem(ex.Logistic(), n=300)
-    A, y = np.asarray(known.data._A), known.y
+    A, y = known.data.array, known.y
     f = ex.Separable(
         300, 12, grad=lambda x, i: known.loss.deriv(A[i] @ x, y[i])[:, None] * A[i],
         value=lambda x, i: known.loss.value(A[i] @ x, y[i]), convex=True,

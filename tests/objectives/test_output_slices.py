@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import extremal as ex
 from extremal.objectives import on_columns_multi
-from extremal.objectives.on_columns import has_slices, sliced
+from extremal.objectives.margins import has_slices
 
 N, D, K = 150, 5, 3
 RNG = np.random.default_rng(3)
@@ -41,7 +41,7 @@ def test_hessians_are_derivatives_of_gradients_formed_or_not(loss, y, kind, weig
     f = model(loss, kind(A), y, weights)
     x = 0.3 * np.random.default_rng(0).standard_normal((D, K))
     z, h = f.margins(x), 1e-5
-    H = sliced(f, W).hessian(z)
+    H = f.on_columns(W).hessian(z)
     columns = []
     for w in W:
         e = np.zeros(D * K)
@@ -50,7 +50,7 @@ def test_hessians_are_derivatives_of_gradients_formed_or_not(loss, y, kind, weig
         columns.append(((f.grad(x + e) - f.grad(x - e)) / (2 * h)).reshape(-1)[W])
     np.testing.assert_allclose(H, np.stack(columns), atol=1e-7)
     monkeypatch.setattr(on_columns_multi, "WIDE", 2)
-    products = sliced(f, W).hessian(z)
+    products = f.on_columns(W).hessian(z)
     np.testing.assert_allclose(np.stack([products @ e for e in np.eye(len(W))]), H, atol=1e-12)
     if model is ex.LinearModel:
         np.testing.assert_allclose(products.diagonal(), H.diagonal(), atol=1e-12)

@@ -344,6 +344,6 @@ def test_float32_rows_are_read_as_they_are_and_everything_else_is_in_float64(los
 
 
 def test_data_that_are_no_rows_of_features():
-    positions = SimpleNamespace(shape=(4, 3, 3), dtype=np.dtype(float), dot_vertex=None, tdot=None, row_norms2=None)
+    positions = SimpleNamespace(shape=(4, 3, 3), dtype=np.dtype(float), dot_vertex=None, tdot=None, parts=None)
     with pytest.raises(ex.InputError, match=r"`LinearModel\(loss=\.\.\.\)`: Multinomial\(classes=3\) has several outputs"):
         ex.LinearModel(Multinomial(3), positions, [0, 1, 2, 0])

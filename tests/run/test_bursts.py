@@ -33,6 +33,7 @@ import extremal as ex
 from extremal import gradients, laws, steps
 from extremal.kernels import codes, oracles
 from extremal.kernels.burst import rescale
+from extremal.kernels.burst_parts import BurstOracle, ScaledPair
 from extremal.methods.base import Budget
 from extremal.run.loop import prepare
 
@@ -136,7 +137,7 @@ def test_the_index_finds_what_a_look_at_each_coordinate_finds(name, where, monke
     f, gradient = wide_model(), dataclasses.replace(ESTIMATORS[name], batch=2)
     method = ex.Method(gradient, step_of(gradient))
     setup = prepare("minimize", f, WIDE[where], method, None, 0, Budget(max_iter=800), in_bursts=True)
-    assert setup.burst._blocks.size == 47  # 3000 / 64
+    assert setup.burst._oracle.blocks.size == 47  # 3000 / 64
     agree(*both(f, WIDE[where], gradient, max_iter=800, record=1.0))
 
 
@@ -145,7 +146,9 @@ def test_the_index_is_there_for_large_dimensions():
     many = ex.Method(gradients.Sarah(79, 0.1), steps.OpenLoop())  # batches that touch more than a third of all
     for d, method, blocks in ((400, sarah, 0), (3000, sarah, 47), (3000, saga, 0), (9000, saga, 141), (600, many, 0)):
         f = wide_model(d=d, density=12 / d)
-        assert prepare("minimize", f, ex.L1Ball(1.0), method, None, 0, Budget(), in_bursts=True).burst._blocks.size == blocks
+        assert (
+            prepare("minimize", f, ex.L1Ball(1.0), method, None, 0, Budget(), in_bursts=True).burst._oracle.blocks.size == blocks
+        )
 
 
 def test_ties_between_blocks_go_to_the_smallest_coordinate():
@@ -161,6 +164,10 @@ def test_ties_between_blocks_go_to_the_smallest_coordinate():
         agree(fast, slow)
         assert np.abs(fast.x[:8]).max() > 0
         assert not fast.x[8:].any()
+
+
+def oracle_of(kind, weights, blocks, groups):
+    return BurstOracle(kind, 1.0, weights, weights, np.zeros(0, np.int64), blocks, groups)
 
 
 def by_hand(kind, G, sigma, w):
@@ -181,11 +188,12 @@ def test_loose_bounds_and_ties_still_give_the_first_of_the_largest(kind, d):
         G[at, 1] = rng.choice([-1.0, 0.0, 1.0], size=12) if two else 0.0
         blocks = np.empty(-(-d // 64))
         groups = np.empty(-(-len(blocks) // 64))
-        oracles.rebuild_index(kind, G, two, 1.0, w, blocks, groups)
+        oracle, g = oracle_of(kind, w, blocks, groups), ScaledPair(G, two, 1.0)
+        oracles.rebuild_index(oracle, g)
         blocks += rng.choice([0.0, 1.0, 5.0], size=len(blocks), p=[0.98, 0.01, 0.01] if seed % 2 else [0.5, 0.25, 0.25])
         for Q in range(len(groups)):
             groups[Q] = blocks[64 * Q : 64 * Q + 64].max() + rng.choice([0.0, 3.0])
-        assert oracles.best(kind, G, two, 1.0, w, blocks, groups) == by_hand(kind, G, 1.0, w)
+        assert oracles.best(oracle, g) == by_hand(kind, G, 1.0, w)
         true = [by_hand(kind, G[64 * B : 64 * B + 64], 1.0, w[64 * B : 64 * B + 64])[1] for B in range(len(blocks))]
         assert (blocks >= true).all()
         assert all(groups[B // 64] >= blocks[B] for B in range(len(blocks)))
@@ -195,8 +203,9 @@ def test_bounds_stay_above_negative_scores_when_v_is_rescaled():
     G = np.zeros((200, 2))
     G[:, 0] = 1.0 + np.arange(200) % 7
     blocks, groups = np.empty(4), np.empty(1)
-    oracles.rebuild_index(codes.LEAST, G, False, 1.0, np.zeros(1), blocks, groups)
-    rescale(G, False, 1e-17, blocks, groups)
+    oracle = oracle_of(codes.LEAST, np.zeros(1), blocks, groups)
+    oracles.rebuild_index(oracle, ScaledPair(G, False, 1.0))
+    rescale(oracle, ScaledPair(G, False, 1e-17))
     assert (blocks >= -1e-17).all()
     assert (groups >= -1e-17).all()
     np.testing.assert_allclose(G[:, 0], 1e-17 * (1.0 + np.arange(200) % 7))

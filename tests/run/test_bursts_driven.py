@@ -176,13 +176,13 @@ def test_results_are_certified_at_the_returned_point(name):
 
 def test_the_caller_s_arrays_stay_as_they_are():
     f, x0 = model(SPARSE), np.full(DIM, 0.1)
-    before = [a.copy() for a in (f.data._A.data, f.y, x0)]
+    before = [a.copy() for a in (f.data.entries[2], f.y, x0)]
     states = {}
     for name in ONE_EACH:
         fast, slow = both(f, SETS["l1"], ESTIMATORS[name], max_iter=100, x0=x0)
         agree(fast, slow)
         states[name] = fast.x
-    for a, b in zip(before, (f.data._A.data, f.y, x0), strict=True):
+    for a, b in zip(before, (f.data.entries[2], f.y, x0), strict=True):
         np.testing.assert_array_equal(a, b)
     assert len({tuple(x) for x in states.values()}) == len(ONE_EACH)
 

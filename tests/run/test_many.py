@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.kernels import parts
+from extremal.data import parts
 
 SETS = [ex.Simplex(), ex.Simplex(2.5), ex.UnitSimplex(0.7), ex.L1Ball(1.5)]
 M, D, P = 12, 5, 40

@@ -1,5 +1,11 @@
 from .accept import as_data as as_data
-from .base import Data as Data
+from .accept import block_of as block_of
+from .blocks import RowBlock as RowBlock
+from .contract import Data as Data
 from .csr import CSR as CSR
 from .dense import Dense as Dense
 from .entries import Entries as Entries
+from .parts import Part as Part
+from .parts import Parts as Parts
+from .parts import Work as Work
+from .rows import RowData as RowData

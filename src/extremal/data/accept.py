@@ -5,15 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from extremal import checks
-from extremal.data.base import Data
+from extremal.data.blocks import RowBlock
+from extremal.data.contract import Data
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
+from extremal.data.rows import InMemory, RowData
 
 
 def as_data(A: Any) -> Data:
     """Wrap an array or a scipy sparse matrix; anything that already keeps the contract passes as it is."""
-    if checks.is_sparse(A):
-        return CSR(A)
-    if not checks.lacks(A, "dot_vertex", "tdot", "row_norms2"):
-        return A
-    return Dense(A)
+    return as_rows(A) if checks.lacks(A, "dot_vertex", "tdot", "parts") else A
+
+
+def as_rows(A: Any) -> RowData:
+    """Wrap an array or a scipy sparse matrix; rows pass as they are."""
+    return A if isinstance(A, RowData) else in_memory(A)
+
+
+def in_memory(A: Any) -> InMemory:
+    """Wrap an array or a scipy sparse matrix."""
+    return CSR(A) if checks.is_sparse(A) else Dense(A)
+
+
+def block_of(A: Any) -> RowBlock:
+    """Some rows, an array or a scipy sparse matrix, as a part of data of your own holds them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> block_of([[1.0, 2.0]]).dot(np.ones(2))
+    array([3.])
+    """
+    return in_memory(A).block

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Sequence
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -11,12 +11,201 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.data.base import DataProducts, checked
+from extremal.data.blocks import RowBlock, checked_shape
+from extremal.data.rows import InMemory
 from extremal.kernels.views import locked
 from extremal.support.lazy import imported
 
+COLUMN_ROWS = 2**16  # rows whose entries of a column are looked for at once
 
-class CSR(DataProducts):
+
+class CsrBlock(RowBlock):
+    """Sparse rows: where they start, the columns of their entries, which increase in a row, and the entries.
+
+    Parts share the arrays of entries; the starts of a part do not begin with 0.
+    """
+
+    def __init__(self, starts: np.ndarray, columns: np.ndarray, values: np.ndarray, d: int):
+        self.entries = locked(starts), locked(columns), locked(values)
+        self.shape, self.dtype = (len(starts) - 1, d), values.dtype
+        self.nnz = int(starts[-1]) - int(starts[0])
+        self.few = self.nnz // (8 * max(1, self.shape[0]))
+
+    def __reduce__(self) -> Any:
+        return CsrBlock, (*self._own(), self.shape[1])  # a part is pickled without the others' entries
+
+    def _own(self) -> tuple[np.ndarray, ...]:
+        """The arrays with starts from 0."""
+        starts, columns, values = self.entries
+        first, last = int(starts[0]), int(starts[-1])
+        return self.entries if first == 0 and last == len(values) else (starts - first, columns[first:last], values[first:last])
+
+    def part(self, at: slice) -> CsrBlock:
+        """A view."""
+        starts, columns, values = self.entries
+        return CsrBlock(starts[at.start : at.stop + 1], columns, values, self.shape[1])
+
+    def bounds(self, many: int) -> list[int]:
+        """By entries, of which rows have unequal numbers."""
+        starts = self.entries[0]
+        wanted = starts[0] + np.arange(1, many, dtype=starts.dtype) * (
+            self.nnz // many
+        )  # of the type of starts: no copy of these
+        return [0, *np.searchsorted(starts, wanted).tolist(), self.shape[0]]
+
+    def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """One loop over the entries."""
+        out = self.room(x) if out is None else out
+        if x.ndim == 1:
+            self._rows.dot_range(*self.entries, self._point(x), 0, out)
+        else:
+            self._rows.dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), self._all, out)
+        return out
+
+    def tdot(self, c: np.ndarray) -> np.ndarray:
+        """One loop over the entries."""
+        out, c = np.zeros((self.shape[1], *c.shape[1:])), locked(np.ascontiguousarray(c, np.result_type(c, np.float32)))
+        if c.ndim == 1:
+            self._rows.tdot_range(*self.entries, c, 0, out)
+        else:
+            self._rows.tdot_matrix(*self.entries, c, self._all, out)
+        return out
+
+    def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        """The entries of these rows only."""
+        out = np.empty((len(idx), *x.shape[1:]), np.result_type(self.dtype, x.dtype))
+        if x.ndim == 1:
+            self._rows.rows_dot(*self.entries, x, idx, out)
+        else:
+            self._rows.dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), idx, out)
+        return out
+
+    def tdot_rows(self, c: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        """The entries of these rows, and one array of the size of x."""
+        out = np.zeros((self.shape[1], *c.shape[1:]), np.result_type(self.dtype, c.dtype))
+        if c.ndim == 1:
+            self._rows.rows_tdot(*self.entries, c, idx, out)
+        else:
+            self._rows.tdot_matrix(*self.entries, locked(np.ascontiguousarray(c)), idx, out)
+        return out
+
+    def sweep(
+        self, loss: tuple[int, float], y: np.ndarray, x: np.ndarray, valued: bool, graded: bool, z: Any, c: Any
+    ) -> tuple[float, np.ndarray]:
+        """Rows are read once, block by block."""
+        g, none = np.zeros(self.shape[1] if graded else 0), np.empty(0)
+        z, c = (none if a is None else a for a in (z, c))
+        block = self._full.cached_rows(*self.shape, self.nnz)
+        return float(self._full.sweep(*self.entries, locked(y), self._point(x), *loss, block, valued, z, c, g)), g
+
+    def column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
+        """One entry per row, found by bisection."""
+        if idx is None:
+            n = self.shape[0]
+            some = (np.arange(i, min(n, i + COLUMN_ROWS)) for i in range(0, n, COLUMN_ROWS))
+            return np.concatenate([self.column(j, rows) for rows in some])
+        out = np.empty(len(idx), self.dtype)
+        self._rows.column(*self.entries, j, idx, out)
+        return out
+
+    def norms2(self, out: np.ndarray) -> None:
+        """One loop over the entries."""
+        self._rows.norms2(self.entries[0], self.entries[2], out)
+
+    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+        """Row by row: the sum over rows of their squared number of entries; entries of other columns are passed over."""
+        k, h = self.shape[1] if W is None else len(W), locked(np.ascontiguousarray(h, np.float64))
+        low = np.zeros((k, k))
+        if W is None:
+            self._newton.gram(*self.entries, h, low)
+        else:
+            room = np.empty(k + 1, np.int32), np.empty(k + 1, self.dtype)
+            self._newton.gram_of_columns(*self.entries, self._place(W), h, *room, low)
+        whole = low + np.tril(low, -1).T
+        return whole if mean is None else whole - float(h.sum(dtype=np.float64)) * np.outer(mean, mean)
+
+    def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """One loop over the entries."""
+        out = np.zeros((2, self.shape[1]))
+        self._newton.moments(*self.entries, locked(np.ascontiguousarray(w, np.float64)), out)
+        return out[0], out[1]
+
+    def take(self, order: np.ndarray) -> CsrBlock:
+        """A copy of those entries."""
+        starts, columns, values = self._full.rows_in_order(self.entries, order)
+        return CsrBlock(starts, columns, values, self.shape[1])
+
+    def joined(self, blocks: Sequence[CsrBlock]) -> CsrBlock:
+        """A copy of all."""
+        own = [block._own() for block in blocks]
+        ends = np.cumsum([0, *(len(values) for _, _, values in own)])
+        starts = [ends[:1], *(end + starts[1:] for end, (starts, _, _) in zip(ends, own, strict=False))]
+        columns, values = (np.concatenate([entries[j] for entries in own]) for j in (1, 2))
+        return CsrBlock(np.concatenate(starts), columns, values, self.shape[1])
+
+    def columns(self, W: np.ndarray) -> CsrBlock:
+        """A copy of the entries in these columns."""
+        starts = np.empty_like(self.entries[0])
+        columns, values = (np.empty(self.nnz + 1, a.dtype) for a in self.entries[1:])
+        used = self._newton.compact(*self.entries, self._place(W), starts, columns, values)
+        return CsrBlock(starts, columns[:used], values[:used], len(W))
+
+    def _place(self, W: np.ndarray) -> np.ndarray:
+        """Which of the columns W a column is; -1 for the others."""
+        place = np.full(self.shape[1], -1, np.int32)
+        place[W] = np.arange(len(W), dtype=np.int32)
+        return place
+
+    def with_column(self, value: float) -> CsrBlock:
+        """A copy, with an entry more at the end of every row."""
+        (starts, columns, values), d = self._own(), self.shape[1]
+        more = starts + np.arange(len(starts), dtype=starts.dtype)
+        return CsrBlock(more, np.insert(columns, starts[1:], d), np.insert(values, starts[1:], value), d + 1)
+
+    def array(self) -> np.ndarray:
+        """A copy."""
+        (starts, columns, values), out = self._own(), np.zeros(self.shape, self.dtype)
+        out[np.repeat(np.arange(self.shape[0]), np.diff(starts)), columns] = values
+        return out
+
+    def listed(self) -> tuple[np.ndarray, ...]:
+        """The arrays themselves."""
+        return self._own()
+
+    def ready(self, *outputs: int) -> None:
+        """Import numba and compile the products, or load them from its cache."""
+        x = locked(np.zeros((self.shape[1], *outputs)))  # as iterates are
+        none, row = self.part(slice(0, 0)), np.empty(0, np.int64)
+        for rows in (row, locked(row)):
+            self.tdot_rows(self.dot_rows(x, rows), rows)
+            self.column(0, rows)
+        none.tdot(none.dot(x))
+        none.sweep((0, 0.0), np.empty(0), np.zeros(self.shape[1]), True, True, None, None)
+
+    @property
+    def _all(self) -> np.ndarray:
+        return locked(np.arange(self.shape[0]))
+
+    @cached_property
+    def _full(self) -> ModuleType:
+        return imported("extremal.kernels.full")  # numba: imported by the first product
+
+    @cached_property
+    def _rows(self) -> ModuleType:
+        return imported("extremal.kernels.rows")
+
+    @cached_property
+    def _newton(self) -> ModuleType:
+        return imported("extremal.kernels.newton")
+
+    def _point(self, x: np.ndarray) -> np.ndarray:
+        """x as the loops take it, in float64; they would not notice a wrong length."""
+        if x.shape != self.shape[1:]:
+            raise InputError(f"x must have shape {self.shape[1:]}, one entry per column of A, got {x.shape}")
+        return locked(np.ascontiguousarray(x, np.float64))
+
+
+class CSR(InMemory):
     """Rows in a scipy sparse matrix (any sparse format is converted to CSR once, valid CSR is not copied).
 
     Products are compiled loops: over all rows, on all cores if the data are large and with sums in float64, or over the
@@ -36,7 +225,7 @@ class CSR(DataProducts):
 
     def __init__(self, A: Any):
         csr_array = imported("scipy.sparse").csr_array  # when first needed: it takes long
-        A = checked(A if checks.is_sparse(A) else checks.array("CSR", "A", A))
+        A = checked_shape(A if checks.is_sparse(A) else checks.array("CSR", "A", A))
         dtype = checks.floating("CSR", "A", A.dtype)
         try:
             if checks.is_sparse(A) and A.format in ("csr", "csc", "bsr"):
@@ -49,134 +238,13 @@ class CSR(DataProducts):
         if not A.has_canonical_format:
             A = A.copy()  # the caller's matrix stays as it is
             A.sum_duplicates()
-        self._A = A
+        super().__init__(CsrBlock(A.indptr, A.indices, A.data, A.shape[1]))
         if not checks.all_finite(A.data):
             e = int(np.argmin(np.isfinite(A.data)))
             place = int(np.searchsorted(A.indptr, e, side="right")) - 1, int(A.indices[e])
             raise InputError(f"`CSR(A=...)` must be finite, got {A.data[e]} at index {place}")
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows, columns."""
-        return self._A.shape  # pyright: ignore[reportReturnType]
-
-    @property
-    def dtype(self) -> np.dtype:
-        """float32 or float64."""
-        return self._A.dtype
-
-    @property
-    def nnz(self) -> int:
-        """Entries that are stored."""
-        return int(self._A.nnz)
-
-    def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
-        """A[idx] x."""
-        if idx is None and x.ndim == 1:
-            return self._full.dot(self.entries, x, self.shape[1])
-        if idx is None:
-            return self._A @ x if x.dtype == self.dtype else np.stack([self.dot(column) for column in x.T], axis=1)
-        out = np.empty((len(idx), *x.shape[1:]), np.result_type(self.dtype, x.dtype))
-        if x.ndim == 1:
-            self._rows.rows_dot(*self.entries, x, idx, out)
-        else:
-            self._rows.dot_matrix(*self.entries, np.ascontiguousarray(x), idx, out)
-        return out
-
-    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
-        """A[idx]' c."""
-        if idx is None and c.ndim == 1:
-            return self._full.tdot(self.entries, c, self.shape[1])
-        if idx is None:
-            return self._A.T @ c if c.dtype == self.dtype else np.stack([self.tdot(column) for column in c.T], axis=1)
-        out = np.zeros((self.shape[1], *c.shape[1:]), np.result_type(self.dtype, c.dtype))
-        if c.ndim == 1:
-            self._rows.rows_tdot(*self.entries, c, idx, out)
-        else:
-            self._rows.tdot_matrix(*self.entries, np.ascontiguousarray(c), idx, out)
-        return out
-
-    def model(
-        self,
-        loss: tuple[int, float],
-        y: np.ndarray,
-        x: np.ndarray,
-        value: bool,
-        grad: bool,
-        c: np.ndarray | None = None,
-        z: np.ndarray | None = None,
-    ) -> tuple[float, np.ndarray]:
-        """sum_i phi(<a_i, x>, y_i), if asked for, and A' phi', in one pass; fills c = phi' and z = A x, if given.
-
-        For losses that `extremal.losses.margin.compiled` knows. In float64, also for float32 data, which are not copied.
-        """
-        return self._full.model(self.entries, y, x, self.shape[1], loss, value, grad, c, z)
-
-    def row_norms2(self) -> np.ndarray:
-        """|a_i|^2 for every row."""
-        out = np.empty(self.shape[0])
-        self._rows.norms2(self.entries[0], self.entries[2], out)
-        return out
-
-    def take(self, order: np.ndarray) -> CSR:
-        """A copy with the rows in the order given."""
-        new, (indptr, indices, data) = copy.copy(self), self._full.rows_in_order(self.entries, order)
-        new._A = type(self._A)((data, indices, indptr), shape=(len(order), self.shape[1]))
-        return new
-
-    def block(self, rows: slice, columns: np.ndarray) -> np.ndarray:
-        """Some rows of some columns, as an array."""
-        return self._A[rows][:, columns].toarray()
-
-    def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sums of all columns and of their squares, in float64, row i times weights_i."""
-        (starts, columns, values), d = self.entries, self.shape[1]
-        values, each = values.astype(np.float64), np.repeat(weights, np.diff(starts))
-        return np.bincount(columns, values * each, d), np.bincount(columns, np.square(values) * each, d)
-
-    def with_column(self, value: float) -> CSR:
-        """A copy with one column more, of one value."""
-        from scipy import sparse
-
-        return CSR(sparse.hstack([self._A, np.full((self.shape[0], 1), value, self.dtype)], format="csr"))
-
-    def ready(self, *outputs: int) -> None:
-        """Import numba and compile the products, or load them from its cache."""
-        x = locked(np.zeros((self.shape[1], *outputs)))  # as iterates are
-        for none in (np.empty(0, np.int64), locked(np.empty(0, np.int64))):
-            self.tdot(self.dot(x, none), none)
-            self._column(0, none)
-        self._full.compile_full(self.entries)
-
-    @cached_property
     def entries(self) -> tuple[np.ndarray, ...]:
         """Where rows start, the columns of their entries and the entries, as compiled loops take them; not copied."""
-        return locked(self._A.indptr), locked(self._A.indices), locked(self._A.data)
-
-    @cached_property
-    def _full(self) -> ModuleType:
-        from extremal.kernels import full  # numba: imported by the first product
-
-        return full
-
-    @cached_property
-    def _rows(self) -> ModuleType:
-        from extremal.kernels import rows
-
-        return rows
-
-    def _column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
-        """One entry per row, found by bisection."""
-        if idx is None:
-            n, size = self.shape[0], 2**16
-            return np.concatenate([self._column(j, np.arange(i, min(n, i + size))) for i in range(0, n, size)])
-        out = np.empty(len(idx), self.dtype)
-        self._rows.column(*self.entries, j, idx, out)
-        return out
-
-    @property
-    def _few(self) -> int:
-        return self._A.nnz // (8 * self.shape[0])
-
-    def __getstate__(self) -> dict[str, object]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_rows", "_full", "entries")}  # modules, and views of _A
+        return self.block.entries

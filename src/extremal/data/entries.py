@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.data.parts import OnePart, count_rows
 from extremal.points.composed import Combination
 from extremal.points.entries_gradient import Observed, Positions, kernels, read_entries
 from extremal.points.factored import FactoredMatrix
@@ -48,6 +50,7 @@ class Entries:
            [-2.,  1.,  0.]])
     """
 
+    _counted: bool = True  # whether it counts the entries that are read
     factored: bool = True  # X may be in factors, and gradients are known by their products
 
     def __init__(self, rows: ArrayLike, cols: ArrayLike, shape: tuple[int, int]):
@@ -74,10 +77,12 @@ class Entries:
 
     def dot(self, x: Any, idx: np.ndarray | None = None) -> np.ndarray:
         """X at the positions idx."""
+        self._read(idx)
         return read_entries(x, self.positions, idx)
 
     def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
         """v at the positions idx: r products each for a vertex of rank r."""
+        self._read(idx)
         return self._vertex(v, idx).astype(self.dtype, copy=False)
 
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> Iterate:
@@ -95,9 +100,32 @@ class Entries:
         """One for every entry."""
         return np.ones(len(self.positions), self.dtype)
 
-    def lambda_max(self) -> float:
-        """The largest eigenvalue of A'A: how often the most frequent position is there."""
-        return float(self.positions.most)
+    def lambda_max(self, weights: np.ndarray | None = None) -> float:
+        """The largest eigenvalue of A'A: how often the most frequent position is there, or their weight."""
+        return float(self.positions.most) if weights is None else float(self.columns(np.arange(0)).counts(weights).max())
+
+    @property
+    def parts(self) -> OnePart:
+        """All entries at once."""
+        part = copy.copy(self)
+        part._counted = False  # the engine counts what it brings
+        return OnePart(part)
+
+    def _read(self, idx: np.ndarray | None) -> None:
+        if self._counted:
+            count_rows(len(self.positions) if idx is None else len(idx))
+
+    def pieces(self) -> Iterator[tuple[slice, Entries]]:
+        """All entries at once."""
+        yield slice(0, len(self.positions)), self
+
+    def sweep(self, *asked: object) -> None:
+        """There is no compiled pass."""
+        return
+
+    def columns(self, W: np.ndarray) -> EntryColumns:
+        """Some positions of X, flat: coordinate i n + j is X_ij."""
+        return EntryColumns(self, W)
 
     def ready(self, *outputs: int) -> None:
         """Import numba and compile its loops, or load them from its cache, and arrange the positions row by row."""
@@ -122,6 +150,48 @@ class Entries:
             return np.where((at.rows == i) & (at.cols == k), v.value, 0.0)
         x = FactoredMatrix(v.left, v.right) if isinstance(v, LowRank) else v.to_array()
         return read_entries(x, at)
+
+
+class EntryColumns:
+    """The positions W of X, flat, as columns: their Gram matrix is diagonal."""
+
+    fill = 1.0  # a Hessian of some hundred positions is formed
+
+    def __init__(self, entries: Entries, W: np.ndarray):
+        self.inner, self.W, self.shape = entries, W, (entries.shape[0], len(W))
+
+    def counts(self, h: np.ndarray) -> np.ndarray:
+        """The sum of h at each position of X."""
+        at, (_, m, n) = self.inner.positions, self.inner.shape
+        return np.bincount(at.rows.astype(np.intp) * n + at.cols, h, m * n)
+
+    def dot(self, d: np.ndarray) -> np.ndarray:
+        """d at the positions of the entries."""
+        x = np.zeros(self.inner.shape[1:])
+        x.reshape(-1)[self.W] = d
+        return self.inner.dot(x)
+
+    def tdot(self, c: np.ndarray) -> np.ndarray:
+        """The sum of c at each position in W."""
+        return self.counts(c)[self.W]
+
+    def moments(self, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same sums twice: entries of these columns are 1."""
+        sums = self.tdot(h)
+        return sums, sums
+
+    def gram(self, W: None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+        """Diagonal, unless the columns lose their mean."""
+        whole = np.diag(self.tdot(h))
+        return whole if mean is None else whole - float(h.sum()) * np.outer(mean, mean)
+
+    def root(self, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray | None:
+        """The roots of the diagonal."""
+        return np.diag(np.sqrt(self.tdot(h))) if mean is None else None
+
+    def listed(self) -> None:
+        """There are no rows for compiled loops."""
+        return
 
 
 def _check_shape(shape: object) -> tuple[int, int]:

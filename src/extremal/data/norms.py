@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from extremal.checks import NonFiniteError
-from extremal.data.base import Data
+from extremal.data.contract import Data
 
 
 def lambda_max(A: Data, weights: np.ndarray | None = None) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extremal.checks import InputError
+from extremal.files.libsvm import is_number
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -184,14 +185,7 @@ def cells(row: Iterable[object]) -> list[Any]:
     >>> cells(["=1+1", "-2.5", "a,b", 3])
     ["'=1+1", '-2.5', 'a,b', 3]
     """
-    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) and not _is_number(cell) else cell for cell in row]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) is not None
-    except ValueError:
-        return False
+    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) and not is_number(cell) else cell for cell in row]
 
 
 def terminal(**how: Any) -> Console:

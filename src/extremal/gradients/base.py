@@ -62,6 +62,14 @@ class Looked:
 
 
 @dataclass(frozen=True)
+class PlainEstimate:
+    """An estimate of an estimator that keeps nothing else."""
+
+    g: np.ndarray  # estimate of grad f(x)
+    exact: bool  # whether it was computed as the full gradient
+
+
+@dataclass(frozen=True)
 class Facts:
     """What theory says of an estimator on n components: its cost, and the steps its error recursion allows."""
 
@@ -76,6 +84,7 @@ class Facts:
     agents: int | None = None  # how many agents it gives an estimate each, if any
     one_point: bool = False  # whether it adds gradients of one point only, so that a manifold asks for no transport
     manifold: Manifold | None = None  # where it transports gradients of several points; None: it adds them as they are
+    columns: bool = False  # whether it is made for moves that ask for second derivatives on columns
     penalty: bool = False  # whether it draws toward the bounds of an `AffineCut`
 
     def iterations(self, grads: float) -> int:
@@ -148,3 +157,8 @@ class Wrapper:
     """What estimators are made from that run another one."""
 
     gradient: SomeGradient
+
+
+def draws_batches(gradient: SomeGradient) -> bool:
+    """Whether an estimator, or the one that it wraps, draws batches."""
+    return draws_batches(gradient.gradient) if isinstance(gradient, Wrapper) else isinstance(gradient, Batched)

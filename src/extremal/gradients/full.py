@@ -6,17 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extremal.gradients.base import Facts, Steps
+from extremal.gradients.base import Facts, PlainEstimate, Steps
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
-
-
-@dataclass(frozen=True)
-class FullEstimate:
-    """The gradient itself."""
-
-    g: np.ndarray  # grad f(x)
-    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -34,12 +26,12 @@ class Full:
         """n component gradients a step, no error."""
         return Facts(start=n, per_step=n, d=1.0, one_point=True)
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> FullEstimate:
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
         """grad f(x0)."""
-        return FullEstimate(f.grad(x))
+        return PlainEstimate(f.grad(x), exact=True)
 
     def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: FullEstimate, sampler: Sampler
-    ) -> FullEstimate:
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PlainEstimate, sampler: Sampler
+    ) -> PlainEstimate:
         """grad f(x)."""
-        return FullEstimate(f.grad(x))
+        return PlainEstimate(f.grad(x), exact=True)

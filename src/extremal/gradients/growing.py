@@ -60,7 +60,7 @@ class Growing:
 
     def facts(self, n: int) -> Facts:
         """n component gradients a step, in the long run."""
-        return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("value_grad_margins", "sample"))
+        return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("value_grad_margins", "sample"), columns=True)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> GrowingEstimate:
         """On the first sample."""

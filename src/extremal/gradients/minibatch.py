@@ -8,18 +8,10 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients import batches
-from extremal.gradients.base import Batched, Facts, Steps
+from extremal.gradients.base import Batched, Facts, PlainEstimate, Steps
 from extremal.gradients.batches import Batch
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
-
-
-@dataclass(frozen=True)
-class MiniBatchEstimate:
-    """The mean over a batch."""
-
-    g: np.ndarray  # estimate of grad f(x)
-    exact: bool  # the batch was the whole sum
 
 
 @dataclass(frozen=True)
@@ -54,21 +46,21 @@ class MiniBatch(Batched):
         per_step = self.batch if isinstance(self.batch, int) else lambda k: batches.size(self.batch, n, k + 1)
         return Facts(start=batches.size(self.batch, n, 0), per_step=per_step, one_point=True)
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> MiniBatchEstimate:
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
         """The mean over the first batch."""
         return self._at(f, 0, x, sampler)
 
     def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: MiniBatchEstimate, sampler: Sampler
-    ) -> MiniBatchEstimate:
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PlainEstimate, sampler: Sampler
+    ) -> PlainEstimate:
         """The mean over a new batch."""
         return self._at(f, k + 1, x, sampler)
 
-    def _at(self, f: Objective, k: int, x: np.ndarray, sampler: Sampler) -> MiniBatchEstimate:
+    def _at(self, f: Objective, k: int, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
         b = batches.size(self.batch, f.n, k)
         if b == f.n and not self.replace:
-            return MiniBatchEstimate(f.grad(x), exact=True)
-        return MiniBatchEstimate(batches.mean(f, x, batches.draw(sampler, k, self.batch, b, self.replace)), exact=False)
+            return PlainEstimate(f.grad(x), exact=True)
+        return PlainEstimate(batches.mean(f, x, batches.draw(sampler, k, self.batch, b, self.replace)), exact=False)
 
 
 @dataclass(frozen=True)

@@ -9,21 +9,13 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients import batches
-from extremal.gradients.base import Batched, Facts, Steps
+from extremal.gradients.base import Batched, Facts, PlainEstimate, Steps
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
 
 PUBLISHED = PowerLaw(4.0, 9.0, -2 / 3)  # 4 / (t + 8)^(2/3), t = 1, 2, ...
 HARMONIC = PowerLaw(1.0, 1.0, -1.0)  # 1/t, t = 1, 2, ...
-
-
-@dataclass(frozen=True)
-class AverageEstimate:
-    """The running average."""
-
-    g: np.ndarray  # estimate of grad f(x)
-    exact: bool = False
 
 
 def check_rho(call: str, rho: PowerLaw) -> None:
@@ -76,17 +68,17 @@ class Momentum(Batched):
         b = checks.whole("Momentum", "batch", self.batch, 1, n)
         return Facts(start=b, per_step=b)
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> AverageEstimate:
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
         """rho_0 times the first batch's gradient."""
-        return AverageEstimate(weight(self.rho, 0) * batches.mean(f, x, sampler.rows(0, self.batch, self.replace)))
+        return PlainEstimate(weight(self.rho, 0) * batches.mean(f, x, sampler.rows(0, self.batch, self.replace)), exact=False)
 
     def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: AverageEstimate, sampler: Sampler
-    ) -> AverageEstimate:
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PlainEstimate, sampler: Sampler
+    ) -> PlainEstimate:
         """(1 - rho) g + rho grad f_S(x)."""
         rho = weight(self.rho, k + 1)
         new = batches.mean(f, x, sampler.rows(k + 1, self.batch, self.replace))
-        return AverageEstimate((1 - rho) * state.g + rho * new)
+        return PlainEstimate((1 - rho) * state.g + rho * new, exact=False)
 
 
 @dataclass(frozen=True)
@@ -131,15 +123,15 @@ class Storm(Batched):
         b = checks.whole("Storm", "batch", self.batch, 1, n)
         return Facts(start=b, per_step=2 * b)
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> AverageEstimate:
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
         """The first batch's gradient."""
-        return AverageEstimate(batches.mean(f, x, sampler.rows(0, self.batch, self.replace)))
+        return PlainEstimate(batches.mean(f, x, sampler.rows(0, self.batch, self.replace)), exact=False)
 
     def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: AverageEstimate, sampler: Sampler
-    ) -> AverageEstimate:
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PlainEstimate, sampler: Sampler
+    ) -> PlainEstimate:
         """grad f_S(x) + (1 - rho) (g - grad f_S(x_prev))."""
         keep = 1 - weight(self.rho, k + 1)
         idx = sampler.rows(k + 1, self.batch, self.replace)
         change = f.derivs(x, idx) - keep * f.derivs(x_prev, idx)
-        return AverageEstimate(f.combine(change, idx) + keep * state.g)
+        return PlainEstimate(f.combine(change, idx) + keep * state.g, exact=False)

@@ -7,17 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Batched, Facts, Steps
+from extremal.gradients.base import Batched, Facts, PlainEstimate, Steps
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
-
-
-@dataclass(frozen=True)
-class SarahEstimate:
-    """The running estimate."""
-
-    g: np.ndarray  # estimate of grad f(x)
-    exact: bool  # the coin asked for a full gradient at x
 
 
 @dataclass(frozen=True)
@@ -61,16 +53,16 @@ class Sarah(Batched):
         c = min(1.0, (p * b / (1 - p)) ** 0.25) if p < 1 else 1.0
         return Facts(start=n, per_step=p * n + 2 * b * (1 - p), d=2 / p, c=c)
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> SarahEstimate:
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
         """g^0 = grad f(x^0)."""
-        return SarahEstimate(f.grad(x), exact=True)
+        return PlainEstimate(f.grad(x), exact=True)
 
     def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: SarahEstimate, sampler: Sampler
-    ) -> SarahEstimate:
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PlainEstimate, sampler: Sampler
+    ) -> PlainEstimate:
         """g^{k+1} from g^k."""
         if sampler.coin(k) < self.p:
-            return SarahEstimate(f.grad(x), exact=True)  # g^{k+1} = grad f(x^{k+1})
+            return PlainEstimate(f.grad(x), exact=True)  # g^{k+1} = grad f(x^{k+1})
         idx = sampler.rows(k, self.batch, self.replace)  # S_k
         change = f.derivs(x, idx) - f.derivs(x_prev, idx)  # grad f_i(x^{k+1}) - grad f_i(x^k)
-        return SarahEstimate(state.g + f.combine(change, idx), exact=False)
+        return PlainEstimate(state.g + f.combine(change, idx), exact=False)

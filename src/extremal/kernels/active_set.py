@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from extremal.kernels.factors import SUM_ROUNDING, direction, hold
+from extremal.kernels.factors import SUM_ROUNDING, direction, hold, new_factor
 from extremal.kernels.jit import as_python, inner_kernel, vectors
 
 NOTHING = 1e-25  # a weight of this size is rounding, also beside one that is nearly 1
@@ -276,3 +276,4 @@ def product(H, d):
 
 
 *_, descended_by_products = as_python([look_at, value_at, cut_step, descend], factored=conjugate, combined=product)
+[plain_factor] = as_python([new_factor])  # faster than a compiled call from Python

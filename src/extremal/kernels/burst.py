@@ -20,142 +20,134 @@ from __future__ import annotations
 import math
 
 from extremal.kernels import oracles, passes
+from extremal.kernels.burst_parts import SPARSE, DrawnBatch, ScaledPair, TowardVertex
 from extremal.kernels.codes import AVERAGE, BOTH, CORNER, FILL, FOLLOW, RECURSE, REFRESH, TABLE
 from extremal.kernels.jit import bare, inlined
-from extremal.kernels.row import U
+from extremal.kernels.rows import U
 
 TINY_SCALE = 1e-16  # scales below this are multiplied into their vector
 
 
 @bare
-def burst(
-    indptr, indices, data, y, loss, delta, kind, shape, size, lower, upper,
-    b, flat, second, eta, alpha, beta, scales, v, G, w, table, margins, s, order, old, last, blocks, groups,
-):  # fmt: skip
-    """Make an iteration for each step in ``eta``; fewer if a number is not finite.
-
-    ``flat`` holds the batches of b rows, one after the other; ``second`` second batches, whose table entries are refreshed
-    instead, if there are any. G has the columns V and M; ``scales`` holds xi, sigma and the number of iterations made;
-    ``last`` is the batch that V stands on if V is cleared in each step (-1 if it is not known), and ``old`` room for its table
-    entries.
-    """
-    single, two, twice = shape < CORNER, kind >= TABLE, second.size > 0
+def burst(model, oracle, steps, state):
+    """Make an iteration for each of the steps; fewer if a number is not finite."""
+    kind, b, scales, G = steps.kind, steps.b, state.scales, state.G
+    single, two, twice = oracle.kind < CORNER, kind >= TABLE, steps.second.size > 0
     before = kind == RECURSE or kind == BOTH or kind == FOLLOW  # these read the rows before x has moved
     xi, sigma = scales[0], scales[1]
-    for t in range(eta.size):
+    for t in range(steps.eta.size):
         # the vertex s: one coordinate j, or an array; without M the scale of V does not matter
-        e, j, length, scale = eta[t], 0, 0.0, sigma if two else 1.0
+        g, j, length = ScaledPair(G, two, sigma if two else 1.0), 0, 0.0
         if single:
-            j, top = oracles.best(shape, G, two, scale, lower, blocks, groups)
+            j, top = oracles.best(oracle, g)
             if not math.isfinite(top):
                 return
-            length = oracles.coordinate(shape, size, lower, G, scale, j, top)
-        elif shape == FILL:
-            oracles.fill_budget(G, scale, lower, upper, size, order, s)
+            length = oracles.coordinate(oracle, g, j, top)
+        elif oracle.kind == FILL:
+            oracles.fill_budget(oracle, g, state.s)
         else:
-            oracles.corner(G, scale, lower, upper, s)
+            oracles.corner(oracle, g, state.s)
+        toward = TowardVertex(steps.eta[t], single, j, length)
         if not before:
-            xi = move_to_vertex(single, v, s, xi, e, j, length)
+            xi = move_to_vertex(state, toward, xi)
 
         # what is left of V
-        a = alpha[t]
+        a = steps.alpha[t]
         if a == 0.0:
-            clear(indptr, indices, data, G, last, blocks.size > 0)
+            clear(model.rows, state, oracle.blocks.size > 0)
             sigma = 1.0
         else:
             sigma *= a
             if sigma < TINY_SCALE:
-                rescale(G, two, sigma, blocks, groups)
+                rescale(oracle, ScaledPair(G, two, sigma))
                 sigma = 1.0
 
         # the rows
-        q = t * b
+        batch, other, beta = DrawnBatch(steps.flat, t * b, b), DrawnBatch(steps.second, t * b, b), steps.beta[t]
         if kind == RECURSE:
-            total = passes.recurse(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, e, single, j, length, s, G, sigma, a)
+            total = passes.recurse(model, state, batch, xi, sigma, toward, a)
         elif kind == AVERAGE:
-            total = passes.average(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, sigma, beta[t])
+            total = passes.average(model, state, batch, xi, sigma, beta)
         elif kind == REFRESH:
-            total = passes.refresh(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, table, beta[t], old)
+            total = passes.refresh(model, state, batch, xi, beta)
         elif kind == FOLLOW:
-            total = passes.follow(
-                indptr, indices, data, y, loss, delta, flat, q, b, v, single, j, length, s, G, table, margins, beta[t], old
-            )
+            total = passes.follow(model, state, batch, toward, beta)
         elif kind == TABLE:
-            total = passes.correct(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, table, old, not twice)
+            total = passes.correct(model, state, batch, xi, not twice)
             if twice:
-                total += passes.renew(indptr, indices, data, y, loss, delta, second, q, b, v, xi, G, table)
+                total += passes.renew(model, state, other, xi)
         elif kind == BOTH:
-            total = passes.both(
-                indptr, indices, data, y, loss, delta, flat, q, b, v, xi, e, single, j, length, s, G, sigma, table, beta[t], old
-            )
+            total = passes.both(model, state, batch, xi, sigma, toward, beta)
         else:
-            total = passes.snapshot(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, w, G)
+            total = passes.snapshot(model, state, batch, xi)
         if not math.isfinite(total):
             return
 
-        if blocks.size:
-            scale = sigma if two else 1.0
-            raise_bounds(indptr, indices, data, flat, q, b, shape, G, two, scale, lower, blocks, groups)
+        if oracle.blocks.size:
+            g = ScaledPair(G, two, sigma if two else 1.0)
+            raise_bounds(model.rows, oracle, g, batch)
             if twice:
-                raise_bounds(indptr, indices, data, second, q, b, shape, G, two, scale, lower, blocks, groups)
+                raise_bounds(model.rows, oracle, g, other)
         if a == 0.0:
             for r in range(b):
-                last[r] = flat[q + r]
+                state.last[r] = batch.flat[batch.q + r]
                 if twice:
-                    last[b + r] = second[q + r]
+                    state.last[b + r] = other.flat[other.q + r]
         else:
-            last[0] = -1
+            state.last[0] = -1
         if before:
-            xi = move_to_vertex(single, v, s, xi, e, j, length)
+            xi = move_to_vertex(state, toward, xi)
         scales[0], scales[1] = xi, sigma
         scales[2] += 1
 
 
 @inlined
-def move_to_vertex(single, v, s, xi, e, j, length):
+def move_to_vertex(state, toward, xi):
     """x <- (1 - e) x + e s for x = xi v; return xi."""
-    if not single:
+    v, e = state.v, toward.eta
+    if not toward.single:
         for k in range(v.size):
-            v[k] = (1.0 - e) * v[k] + e * s[k]
+            v[k] = (1.0 - e) * v[k] + e * state.s[k]
         return xi
     xi *= 1.0 - e
     if xi < TINY_SCALE:
         for k in range(v.size):
             v[k] *= xi
         xi = 1.0
-    v[j] += e * length / xi
+    v[toward.j] += e * toward.length / xi
     return xi
 
 
 @bare
-def rescale(G, two, sigma, blocks, groups):
+def rescale(oracle, g):
     """V <- sigma V; without M, bounds are those of V."""
-    for j in range(G.shape[0]):
-        G[j, 0] *= sigma
-    if not two:
-        for B in range(blocks.size):
-            blocks[B] *= sigma
-        for A in range(groups.size):
-            groups[A] *= sigma
+    for j in range(g.G.shape[0]):
+        g.G[j, 0] *= g.sigma
+    if not g.two:
+        for B in range(oracle.blocks.size):
+            oracle.blocks[B] *= g.sigma
+        for A in range(oracle.groups.size):
+            oracle.groups[A] *= g.sigma
 
 
 @bare
-def clear(indptr, indices, data, G, last, by_rows):
+def clear(rows, state, by_rows):
     """V <- 0, knowing on which rows it stands."""
-    if data.ndim == 1 and by_rows and last[0] >= 0:
+    G, last = state.G, state.last
+    if len(rows) == SPARSE and by_rows and last[0] >= 0:
         for i in last:
-            for e in range(U(indptr[i]), U(indptr[i + 1])):
-                G[U(indices[e]), 0] = 0.0
+            for e in range(U(rows.indptr[i]), U(rows.indptr[i + 1])):
+                G[U(rows.indices[e]), 0] = 0.0
     else:
         for j in range(G.shape[0]):
             G[j, 0] = 0.0
 
 
 @bare
-def raise_bounds(indptr, indices, data, flat, q, b, shape, G, two, sigma, weights, blocks, groups):
+def raise_bounds(rows, oracle, g, batch):
     """Raise the index's bounds above all that some rows have changed."""
-    if data.ndim == 1:
-        for r in range(q, q + b):
-            i = U(flat[r])
-            for e in range(U(indptr[i]), U(indptr[i + U(1)])):
-                oracles.lift(shape, G, two, sigma, weights, blocks, groups, indices[e])
+    if len(rows) == SPARSE:
+        for r in range(batch.q, batch.q + batch.b):
+            i = U(batch.flat[r])
+            for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+                oracles.lift(oracle, g, rows.indices[e])

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from extremal.kernels.jit import bare_inner_kernel, inner_kernel, summing, vectors
+from extremal.kernels.jit import bare_inner_kernel, inner_kernel, vectors
+from extremal.kernels.sums import row_product
 
 RIDGE = 1e-13  # added to a diagonal of ones: pivots are not smaller
 FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: no step is longer than its inverse
@@ -43,20 +44,9 @@ class Factor(NamedTuple):
 def new_factor(variables, rank):
     """Room for so many variables, and for a root of so many columns; 0 without a root."""
     Q = np.empty((variables if rank > 0 else 0, rank + variables if rank > 0 else 0))
-    order, position, sizes = np.empty(variables, np.int64), np.empty(variables, np.int64), np.zeros(3, np.int64)
-    for a in range(variables):
-        position[a] = -1
+    order, position, sizes = np.empty(variables, np.int64), np.full(variables, -1), np.zeros(3, np.int64)
     sizes[AT_BASE], sizes[COLUMNS_OF_Q] = -1, rank
     return Factor(np.empty((variables, variables)), Q, np.empty(variables), order, position, sizes)
-
-
-@summing
-def row_product(M, i, j, m):
-    """The product of the first m entries of two rows."""
-    total = 0.0
-    for t in range(m):
-        total += M[i, t] * M[j, t]
-    return total
 
 
 @bare_inner_kernel
@@ -142,11 +132,17 @@ def append(p, factor, floor, a):
 
 @bare_inner_kernel
 def eliminate(L, first, last):
-    """From rows of a matrix to rows of its Cholesky factor; a pivot that rounding has made too small is raised."""
+    """From rows of a matrix to rows of its Cholesky factor; a pivot that rounding has made too small is raised.
+
+    Returns the least pivot before that: the matrix is positive definite if it is positive.
+    """
+    least = np.inf
     for j in range(last):
         for i in range(max(first, j), last):
             rest = L[i, j] - row_product(L, i, j, j)
+            least = least if i > j or least <= rest else rest
             L[i, j] = np.sqrt(max(rest, RIDGE)) if i == j else rest / L[j, j]
+    return least
 
 
 @bare_inner_kernel

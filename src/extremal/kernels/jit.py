@@ -82,12 +82,14 @@ def _stamped(kernel: Kernel) -> Kernel:
     """Have the kept code go out of date with any file of kernels.
 
     numba looks at the kernel's own file only, and would go on to use code into which an old kernel of another file is
-    compiled. It also numbers the files of code, and two processes that compile at once may write the same one: here each
-    file has a name of its own. Plain functions (``NUMBA_DISABLE_JIT=1``) pass as they are.
+    compiled. It compares its version before it reads the rest, which may name classes that are no longer there.
+
+    It also numbers the files of code, and two processes that compile at once may write the same one: here each file has a name
+    of its own. Plain functions (``NUMBA_DISABLE_JIT=1``) pass as they are.
     """
     kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
     if kept is not None:
-        kept._source_stamp = kept._source_stamp, _sources()
+        kept._version = f"{kept._version} {_sources()}"
         kept._data_name = partial(_own_name, kept._data_name)
         kept.save = partial(_save, kept, kept.save)
     return kernel

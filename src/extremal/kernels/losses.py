@@ -1,4 +1,4 @@
-"""The losses, one margin at a time, for compiled loops; what they are is said in extremal.losses.
+"""Derivatives of the losses, one margin at a time, for compiled loops; what they are is said in extremal.losses.
 
 A loss enters as a small integer and one number (see `extremal.losses.margin.compiled`): numba cannot keep a kernel on disk that
 takes a function.
@@ -30,17 +30,3 @@ def deriv(loss, parameter, z, y):
     if loss == HUBER:
         return min(max(r, -parameter), parameter)
     return r
-
-
-@inlined
-def value(loss, parameter, z, y):
-    """phi(z, y)."""
-    if loss == LOGISTIC:
-        return max(0.0, -y * z) + abs(y) * math.log1p(math.exp(-abs(z)))
-    if loss == NONLINEAR:
-        return (y - expit(-z)) ** 2
-    r = abs(z - y)
-    if loss == HUBER:
-        m = min(r, parameter)
-        return m * (r - 0.5 * m)
-    return 0.5 * r * r

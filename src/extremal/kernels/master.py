@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from extremal.kernels.active_set import QuadraticProblem, descend
-from extremal.kernels.factors import new_factor
+from extremal.kernels.factors import eliminate, new_factor
 from extremal.kernels.jit import vectors
 from extremal.kernels.newton import gram
 from extremal.kernels.rows import dot_range, tdot_range
@@ -111,30 +111,14 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
 def master_hessian(indptr, indices, data, h, k, convex):
     """(1/n) A' diag h A, or with |h| if that is not positive definite."""
     n, H = h.size, np.zeros((k, k))
-    gram(indptr, indices, data, h, 0, n, H)
-    if not convex and not definite(H, k):
+    gram(indptr, indices, data, h, H)
+    if not convex and not eliminate(H.copy(), 0, k) > 0.0:
         for i in range(n):
             h[i] = abs(h[i])
         H[:] = 0.0
-        gram(indptr, indices, data, h, 0, n, H)
+        gram(indptr, indices, data, h, H)
     for j in range(k):
         for t in range(j + 1):
             H[j, t] /= n
             H[t, j] = H[j, t]
     return H
-
-
-@vectors
-def definite(H, k):
-    """Whether the leading part of H is positive definite, by its pivots; of its lower triangle."""
-    L = H.copy()
-    for j in range(k):
-        for t in range(j + 1):
-            for s in range(t):
-                L[j, t] -= L[j, s] * L[t, s]
-            if t < j:
-                L[j, t] /= L[t, t]
-        if not L[j, j] > 0.0:
-            return False
-        L[j, j] = np.sqrt(L[j, j])
-    return True

@@ -1,4 +1,4 @@
-"""Oracles of sets with simple vertices, on g = M + sigma V, for compiled loops.
+"""Oracles of sets with simple vertices, on g = M + sigma V (a `ScaledPair`), for compiled loops.
 
 Sets enter as a small integer: PEAK for the l1 ball, WEIGHTED for one with weights, LEAST for the simplex, UNIT for the
 simplex with 0, CORNER for boxes, FILL for boxes with a given sum. The first four have one coordinate as their vertex, the
@@ -17,48 +17,49 @@ from __future__ import annotations
 from numpy import int64
 from numpy import uint64 as U
 
+from extremal.kernels.burst_parts import ScaledPair
 from extremal.kernels.codes import LEAST, PEAK, SHIFT, UNIT, WEIGHTED
 from extremal.kernels.jit import bare, inlined
 
 
 @inlined
-def score(kind, g, weights, j):
-    """What the oracle maximises over the coordinates."""
+def score(kind, value, weights, j):
+    """What the oracle maximises over the coordinates, for g_j = ``value``."""
     if kind == PEAK:
-        return abs(g)
+        return abs(value)
     if kind == WEIGHTED:
-        return abs(g) / weights[j]
-    return -g
+        return abs(value) / weights[j]
+    return -value
 
 
 @inlined
-def entry(G, sigma, j):
-    """g_j = M_j + sigma V_j for G = (V, M)."""
-    return G[U(j), 1] + sigma * G[U(j), 0]
+def entry(g, j):
+    """g_j = M_j + sigma V_j."""
+    return g.G[U(j), 1] + g.sigma * g.G[U(j), 0]
 
 
 @inlined
-def best_of(kind, G, sigma, weights, lo, hi):
+def best_of(oracle, g, lo, hi):
     """The first coordinate in [lo, hi) with the largest score, and the score."""
-    if kind == PEAK:
-        return scan(PEAK, G, sigma, weights, U(lo), U(hi))
-    if kind == WEIGHTED:
-        return scan(WEIGHTED, G, sigma, weights, U(lo), U(hi))
-    return scan(LEAST, G, sigma, weights, U(lo), U(hi))
+    if oracle.kind == PEAK:
+        return scan(PEAK, g, oracle.lower, U(lo), U(hi))
+    if oracle.kind == WEIGHTED:
+        return scan(WEIGHTED, g, oracle.lower, U(lo), U(hi))
+    return scan(LEAST, g, oracle.lower, U(lo), U(hi))
 
 
 @inlined
-def scan(kind, G, sigma, weights, lo, hi):
+def scan(kind, g, weights, lo, hi):
     """The same for a kind that is known when this is compiled: two searches side by side, of every other coordinate."""
     one, two = U(1), U(2)
     at, other = lo, lo
-    top, rival = score(kind, entry(G, sigma, lo), weights, lo), -1.0e308
+    top, rival = score(kind, entry(g, lo), weights, lo), -1.0e308
     for j in range(lo + one, hi - one, two):
-        found, next_one = score(kind, entry(G, sigma, j), weights, j), score(kind, entry(G, sigma, j + one), weights, j + one)
+        found, next_one = score(kind, entry(g, j), weights, j), score(kind, entry(g, j + one), weights, j + one)
         at, top = (j, found) if found > top else (at, top)
         other, rival = (j + one, next_one) if next_one > rival else (other, rival)
     if (hi - lo) % two == U(0):
-        found = score(kind, entry(G, sigma, hi - one), weights, hi - one)
+        found = score(kind, entry(g, hi - one), weights, hi - one)
         at, top = (hi - one, found) if found > top else (at, top)
     if rival > top or (rival == top and other < at):
         at, top = other, rival
@@ -66,27 +67,27 @@ def scan(kind, G, sigma, weights, lo, hi):
 
 
 @inlined
-def bound(kind, G, two, sigma, weights, j):
+def bound(oracle, g, j):
     """An upper bound on the score of a coordinate for this sigma and all smaller ones."""
-    now = score(kind, entry(G, sigma, j), weights, j)
-    return max(now, score(kind, G[U(j), 1], weights, j)) if two else now
+    now = score(oracle.kind, entry(g, j), oracle.lower, j)
+    return max(now, score(oracle.kind, g.G[U(j), 1], oracle.lower, j)) if g.two else now
 
 
 @bare
-def rebuild_index(kind, G, two, sigma, weights, blocks, groups):
+def rebuild_index(oracle, g):
     """All bounds of the index anew."""
-    for B in range(blocks.size):
-        blocks[B] = block_bound(kind, G, two, sigma, weights, B)
-    for Q in range(groups.size):
-        groups[Q] = group_bound(blocks, Q)
+    for B in range(oracle.blocks.size):
+        oracle.blocks[B] = block_bound(oracle, g, B)
+    for Q in range(oracle.groups.size):
+        oracle.groups[Q] = group_bound(oracle.blocks, Q)
 
 
 @bare
-def block_bound(kind, G, two, sigma, weights, B):
+def block_bound(oracle, g, B):
     """The largest bound in block B."""
     top = -1.0e308
-    for j in range(B << SHIFT, min((B + 1) << SHIFT, G.shape[0])):
-        top = max(top, bound(kind, G, two, sigma, weights, j))
+    for j in range(B << SHIFT, min((B + 1) << SHIFT, g.G.shape[0])):
+        top = max(top, bound(oracle, g, j))
     return top
 
 
@@ -100,30 +101,30 @@ def group_bound(blocks, Q):
 
 
 @inlined
-def lift(kind, G, two, sigma, weights, blocks, groups, j):
+def lift(oracle, g, j):
     """Raise the bounds above coordinate j, which has changed."""
-    top = bound(kind, G, two, sigma, weights, j)
-    if top > blocks[j >> SHIFT]:
-        blocks[j >> SHIFT] = top
-        if top > groups[j >> (2 * SHIFT)]:
-            groups[j >> (2 * SHIFT)] = top
+    top = bound(oracle, g, j)
+    if top > oracle.blocks[j >> SHIFT]:
+        oracle.blocks[j >> SHIFT] = top
+        if top > oracle.groups[j >> (2 * SHIFT)]:
+            oracle.groups[j >> (2 * SHIFT)] = top
 
 
 @bare
-def best(kind, G, two, sigma, weights, blocks, groups):
+def best(oracle, g):
     """The first coordinate with the largest score, and the score: one look at each coordinate, or by the index."""
-    at, top = 0, -1.0e308
+    at, top, blocks, groups = 0, -1.0e308, oracle.blocks, oracle.groups
     if not groups.size:
-        return best_of(kind, G, sigma, weights, 0, G.shape[0])
+        return best_of(oracle, g, 0, g.G.shape[0])
     first = highest(groups, 0, groups.size)
     B = highest(blocks, first << SHIFT, min((first + 1) << SHIFT, blocks.size))
-    at, top = look_at_block(kind, G, two, sigma, weights, blocks, B, at, top)
+    at, top = look_at_block(oracle, g, B, at, top)
     for Q in range(groups.size):  # all that may be better, or as good and earlier
         if groups[Q] < top or (groups[Q] == top and (Q << (2 * SHIFT)) > at):
             continue
         for B in range(Q << SHIFT, min((Q + 1) << SHIFT, blocks.size)):
             if blocks[B] > top or (blocks[B] == top and (B << SHIFT) < at):
-                at, top = look_at_block(kind, G, two, sigma, weights, blocks, B, at, top)
+                at, top = look_at_block(oracle, g, B, at, top)
         groups[Q] = group_bound(blocks, Q)
     return at, top
 
@@ -139,47 +140,48 @@ def highest(a, lo, hi):
 
 
 @bare
-def look_at_block(kind, G, two, sigma, weights, blocks, B, at, top):
+def look_at_block(oracle, g, B, at, top):
     """Search block B, and make its bound tight."""
-    lo, hi = B << SHIFT, min((B + 1) << SHIFT, G.shape[0])
-    j, found = best_of(kind, G, sigma, weights, lo, hi)
+    lo, hi = B << SHIFT, min((B + 1) << SHIFT, g.G.shape[0])
+    j, found = best_of(oracle, g, lo, hi)
     if found > top or (found == top and j < at):
         at, top = j, found
-    blocks[B] = max(found, best_of(kind, G, 0.0, weights, lo, hi)[1]) if two else found
+    oracle.blocks[B] = max(found, best_of(oracle, ScaledPair(g.G, True, 0.0), lo, hi)[1]) if g.two else found
     return at, top
 
 
 @inlined
-def coordinate(kind, size, weights, G, sigma, at, top):
+def coordinate(oracle, g, at, top):
     """The value of the vertex at coordinate ``at``, given the best score; the simplex with 0 answers 0 if no g_j is negative."""
-    if kind == LEAST:
-        return size
-    if kind == UNIT:
-        return size if top > 0 else 0.0
-    length = size / weights[at] if kind == WEIGHTED else size
-    return -length if entry(G, sigma, at) > 0 else length
+    if oracle.kind == LEAST:
+        return oracle.size
+    if oracle.kind == UNIT:
+        return oracle.size if top > 0 else 0.0
+    length = oracle.size / oracle.lower[at] if oracle.kind == WEIGHTED else oracle.size
+    return -length if entry(g, at) > 0 else length
 
 
 @bare
-def corner(G, sigma, lower, upper, s):
+def corner(oracle, g, s):
     """s_j = lower_j where g_j > 0 and upper_j elsewhere; bounds are arrays, or one number for all."""
-    for j in range(G.shape[0]):
-        s[j] = bound_of(lower, j) if entry(G, sigma, j) > 0 else bound_of(upper, j)
+    for j in range(s.size):
+        s[j] = bound_of(oracle.lower, j) if entry(g, j) > 0 else bound_of(oracle.upper, j)
 
 
 @bare
-def fill_budget(G, sigma, lower, upper, amount, order, s):
-    """s = lower, plus ``amount`` spent where g is smallest, up to upper_j on entry j; ties go to the smallest j.
+def fill_budget(oracle, g, s):
+    """s = lower, plus the amount ``size`` spent where g is smallest, up to upper_j on entry j; ties go to the smallest j.
 
     A quickselect by what the cheaper entries cost, O(d) in the mean: if those before the pivot use up the amount, only they
     are looked at again; if not, they and the pivot are filled. Bounds are arrays, or one number for all.
     """
-    for j in range(G.shape[0]):
+    lower, upper, order = oracle.lower, oracle.upper, oracle.order
+    for j in range(s.size):
         order[j] = j
         s[j] = bound_of(lower, j)
-    lo, hi, left = 0, G.shape[0], amount
-    while lo < hi and left > 1e-13 * amount:
-        pivot = partition(G, sigma, order, lo, hi)
+    lo, hi, left = 0, s.size, oracle.size
+    while lo < hi and left > 1e-13 * oracle.size:
+        pivot = partition(g, order, lo, hi)
         cost = 0.0
         for i in range(lo, pivot):
             cost += bound_of(upper, order[i]) - bound_of(lower, order[i])
@@ -201,17 +203,17 @@ def bound_of(bounds, j):
 
 
 @bare
-def partition(G, sigma, order, lo, hi):
+def partition(g, order, lo, hi):
     """Bring order[lo:hi] into two parts around a pivot, cheaper entries first; return where the pivot is."""
     middle = lo + (hi - lo) // 2
     order[middle], order[hi - 1] = order[hi - 1], order[middle]
     pivot = order[hi - 1]
-    price = entry(G, sigma, pivot)
+    price = entry(g, pivot)
     place = lo
     for i in range(lo, hi - 1):
         j = order[i]
-        g = entry(G, sigma, j)
-        if g < price or (g == price and j < pivot):
+        here = entry(g, j)
+        if here < price or (here == price and j < pivot):
             order[i], order[place] = order[place], j
             place += 1
     order[hi - 1], order[place] = order[place], pivot

@@ -1,174 +1,181 @@
 """What a batch of rows does to the gradient estimate, one estimator each: see `extremal.kernels.burst` for the formulas.
 
-The batch is flat[q : q + b]; the draws behind it are there for looking ahead. G has the columns V and M, and g = M + sigma V.
-Each answers a sum that is not finite if a derivative is not.
+What they take has names in `extremal.kernels.burst_parts`. G has the columns V and M, and g = M + sigma V. Each answers a sum
+that is not finite if a derivative is not.
 """
 
 from __future__ import annotations
 
+from extremal.kernels.burst_parts import SPARSE
 from extremal.kernels.jit import inlined
 from extremal.kernels.losses import deriv
 from extremal.kernels.prefetch import prefetch
-from extremal.kernels.row import U, add, add_two, announce_row, dot_and_entry, row_dot, row_entry, two_dots
+from extremal.kernels.rows import FAR, U, add, add_two, dot_and_entry, look_ahead, row_dot, row_entry, two_dots
 
-FAR, NEAR, NEXT = 16, 8, 2  # so many rows ahead a row is announced: where it starts, itself, what it touches
+NEXT = 2  # so many rows ahead what a row touches is announced
 LONG = 8192  # vectors of more entries do not stay in the fastest caches
 
 
 @inlined
-def recurse(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, e, single, j, length, s, G, sigma, alpha):
+def recurse(model, state, batch, xi, sigma, toward, alpha):
     """sigma V += (1/b) sum (c_i - alpha c_i') a_i."""
-    total, scale = 0.0, 1.0 / (b * sigma)
-    for r in range(q, q + b):
-        i = U(flat[r])
-        announce_batch(indptr, indices, data, y, flat, r, v, G)
-        z_prev, z = two_margins(indptr, indices, data, i, v, xi, e, single, j, length, s)
-        change = (deriv(loss, delta, z, y[i]) - alpha * deriv(loss, delta, z_prev, y[i])) * scale
-        add(indptr, indices, data, i, change, G)
+    total, scale = 0.0, 1.0 / (batch.b * sigma)
+    for r in range(batch.q, batch.q + batch.b):
+        i = U(batch.flat[r])
+        announce_batch(model.rows, model.y, state, batch, r)
+        z_prev, z = two_margins(model, state, i, xi, toward)
+        change = (deriv_of(model, i, z) - alpha * deriv_of(model, i, z_prev)) * scale
+        add(model.rows, i, change, state.G)
         total += change
     return total
 
 
 @inlined
-def average(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, sigma, beta):
+def average(model, state, batch, xi, sigma, beta):
     """sigma V += (beta/b) sum c_i a_i."""
-    total, scale = 0.0, beta / (b * sigma)
-    for r in range(q, q + b):
-        i = U(flat[r])
-        announce_batch(indptr, indices, data, y, flat, r, v, G)
-        change = deriv(loss, delta, xi * row_dot(indptr, indices, data, i, v), y[i]) * scale
-        add(indptr, indices, data, i, change, G)
+    total, scale = 0.0, beta / (batch.b * sigma)
+    for r in range(batch.q, batch.q + batch.b):
+        i = U(batch.flat[r])
+        announce_batch(model.rows, model.y, state, batch, r)
+        change = deriv_of(model, i, xi * row_dot(model.rows, i, state.v)) * scale
+        add(model.rows, i, change, state.G)
         total += change
     return total
 
 
 @inlined
-def refresh(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, table, beta, old):
+def refresh(model, state, batch, xi, beta):
     """V += (1/n) sum (y_i^new - y_i) a_i,  y_i^new = (1 - beta) y_i + beta c_i; once for each i, however often it is named."""
-    remember(table, flat, q, old)
-    total, scale = 0.0, 1.0 / y.size
-    for r in range(q, q + b):
-        i = U(flat[r])
-        announce_batch(indptr, indices, data, y, flat, r, v, G)
-        c = deriv(loss, delta, xi * row_dot(indptr, indices, data, i, v), y[i])
-        new = (1.0 - beta) * old[r - q] + beta * c
-        change = (new - table[i]) * scale
-        table[i] = new
-        add(indptr, indices, data, i, change, G)
+    remember(state.table, batch, state.old)
+    total, scale = 0.0, 1.0 / model.y.size
+    for r in range(batch.q, batch.q + batch.b):
+        i = U(batch.flat[r])
+        announce_batch(model.rows, model.y, state, batch, r)
+        c = deriv_of(model, i, xi * row_dot(model.rows, i, state.v))
+        new = (1.0 - beta) * state.old[r - batch.q] + beta * c
+        change = (new - state.table[i]) * scale
+        state.table[i] = new
+        add(model.rows, i, change, state.G)
         total += change
     return total
 
 
 @inlined
-def follow(indptr, indices, data, y, loss, delta, flat, q, b, v, single, j, length, s, G, table, margins, beta, old):
+def follow(model, state, batch, toward, beta):
     """sigma_i += beta (<a_i, s> - sigma_i), then V += (1/n) sum (phi'(sigma_i) - y_i) a_i; once for each i."""
-    remember(margins, flat, q, old)
-    total, scale = 0.0, 1.0 / y.size
-    for r in range(q, q + b):
-        i = U(flat[r])
-        announce_batch(indptr, indices, data, y, flat, r, v, G)
-        step = length * row_entry(indptr, indices, data, i, j) if single else row_dot(indptr, indices, data, i, s)
-        margins[i] = old[r - q] + beta * (step - old[r - q])
-        c = deriv(loss, delta, margins[i], y[i])
-        change = (c - table[i]) * scale
-        table[i] = c
-        add(indptr, indices, data, i, change, G)
+    remember(state.margins, batch, state.old)
+    total, scale = 0.0, 1.0 / model.y.size
+    for r in range(batch.q, batch.q + batch.b):
+        i = U(batch.flat[r])
+        announce_batch(model.rows, model.y, state, batch, r)
+        step = toward.length * row_entry(model.rows, i, toward.j) if toward.single else row_dot(model.rows, i, state.s)
+        state.margins[i] = state.old[r - batch.q] + beta * (step - state.old[r - batch.q])
+        c = deriv_of(model, i, state.margins[i])
+        change = (c - state.table[i]) * scale
+        state.table[i] = c
+        add(model.rows, i, change, state.G)
         total += change
     return total
 
 
 @inlined
-def correct(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, table, old, put):
+def correct(model, state, batch, xi, put):
     """g += (1/b) sum (c_i - y_i) a_i, and if the batch is to be put into the table, M += (1/n) sum (c_i - y_i) a_i."""
-    remember(table, flat, q, old)
-    total, scale, share = 0.0, 1.0 / b, 1.0 / y.size
-    for r in range(q, q + b):
-        i = U(flat[r])
-        announce_batch(indptr, indices, data, y, flat, r, v, G)
-        c = deriv(loss, delta, xi * row_dot(indptr, indices, data, i, v), y[i])
-        change, mean = (c - old[r - q]) * scale, 0.0
+    remember(state.table, batch, state.old)
+    total, scale, share = 0.0, 1.0 / batch.b, 1.0 / model.y.size
+    for r in range(batch.q, batch.q + batch.b):
+        i = U(batch.flat[r])
+        announce_batch(model.rows, model.y, state, batch, r)
+        c = deriv_of(model, i, xi * row_dot(model.rows, i, state.v))
+        change, mean = (c - state.old[r - batch.q]) * scale, 0.0
         if put:
-            mean = (c - table[i]) * share
-            table[i] = c
-        add_two(indptr, indices, data, i, change - mean, mean, G)
+            mean = (c - state.table[i]) * share
+            state.table[i] = c
+        add_two(model.rows, i, change - mean, mean, state.G)
         total += change
     return total
 
 
 @inlined
-def renew(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, G, table):
+def renew(model, state, batch, xi):
     """M += (1/n) sum (c_i - y_i) a_i, and g stays."""
-    total, share = 0.0, 1.0 / y.size
-    for r in range(q, q + b):
-        i = U(flat[r])
-        announce_batch(indptr, indices, data, y, flat, r, v, G)
-        c = deriv(loss, delta, xi * row_dot(indptr, indices, data, i, v), y[i])
-        mean = (c - table[i]) * share
-        table[i] = c
-        add_two(indptr, indices, data, i, -mean, mean, G)
+    total, share = 0.0, 1.0 / model.y.size
+    for r in range(batch.q, batch.q + batch.b):
+        i = U(batch.flat[r])
+        announce_batch(model.rows, model.y, state, batch, r)
+        c = deriv_of(model, i, xi * row_dot(model.rows, i, state.v))
+        mean = (c - state.table[i]) * share
+        state.table[i] = c
+        add_two(model.rows, i, -mean, mean, state.G)
         total += mean
     return total
 
 
 @inlined
-def both(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, e, single, j, length, s, G, sigma, table, beta, old):
+def both(model, state, batch, xi, sigma, toward, beta):
     """g += (1/b) sum (c_i - c_i' + beta (c_i' - y_i)) a_i, then M += (1/n) sum (c_i - y_i) a_i."""
-    remember(table, flat, q, old)
-    total, scale, share, rest = 0.0, 1.0 / b, 1.0 / y.size, 1.0 / sigma
-    for r in range(q, q + b):
-        i = U(flat[r])
-        announce_batch(indptr, indices, data, y, flat, r, v, G)
-        z_prev, z = two_margins(indptr, indices, data, i, v, xi, e, single, j, length, s)
-        c_prev, c = deriv(loss, delta, z_prev, y[i]), deriv(loss, delta, z, y[i])
-        mean = (c - table[i]) * share
-        table[i] = c
-        change = (c - c_prev + beta * (c_prev - old[r - q])) * scale
-        add_two(indptr, indices, data, i, (change - mean) * rest, mean, G)
+    remember(state.table, batch, state.old)
+    total, scale, share, rest = 0.0, 1.0 / batch.b, 1.0 / model.y.size, 1.0 / sigma
+    for r in range(batch.q, batch.q + batch.b):
+        i = U(batch.flat[r])
+        announce_batch(model.rows, model.y, state, batch, r)
+        z_prev, z = two_margins(model, state, i, xi, toward)
+        c_prev, c = deriv_of(model, i, z_prev), deriv_of(model, i, z)
+        mean = (c - state.table[i]) * share
+        state.table[i] = c
+        change = (c - c_prev + beta * (c_prev - state.old[r - batch.q])) * scale
+        add_two(model.rows, i, (change - mean) * rest, mean, state.G)
         total += change
     return total
 
 
 @inlined
-def snapshot(indptr, indices, data, y, loss, delta, flat, q, b, v, xi, w, G):
+def snapshot(model, state, batch, xi):
     """V += (1/b) sum (c_i - phi'(<a_i, w>)) a_i."""
-    total, scale = 0.0, 1.0 / b
-    for r in range(q, q + b):
-        i = U(flat[r])
-        announce_batch(indptr, indices, data, y, flat, r, v, G)
-        z, there = two_dots(indptr, indices, data, i, v, w)
-        change = (deriv(loss, delta, xi * z, y[i]) - deriv(loss, delta, there, y[i])) * scale
-        add(indptr, indices, data, i, change, G)
+    total, scale = 0.0, 1.0 / batch.b
+    for r in range(batch.q, batch.q + batch.b):
+        i = U(batch.flat[r])
+        announce_batch(model.rows, model.y, state, batch, r)
+        z, there = two_dots(model.rows, i, state.v, state.w)
+        change = (deriv_of(model, i, xi * z) - deriv_of(model, i, there)) * scale
+        add(model.rows, i, change, state.G)
         total += change
     return total
 
 
 @inlined
-def two_margins(indptr, indices, data, i, v, xi, e, single, j, length, s):
+def deriv_of(model, i, z):
+    """phi'(z, y_i)."""
+    return deriv(model.loss, model.parameter, z, model.y[i])
+
+
+@inlined
+def two_margins(model, state, i, xi, toward):
     """<a_i, x> before and after the step: the second is (1 - eta) <a_i, x> + eta <a_i, s>."""
-    if single:
-        z, a = dot_and_entry(indptr, indices, data, i, v, j)
-        return xi * z, (1.0 - e) * xi * z + e * length * a
-    z, step = two_dots(indptr, indices, data, i, v, s)
+    e = toward.eta
+    if toward.single:
+        z, a = dot_and_entry(model.rows, i, state.v, toward.j)
+        return xi * z, (1.0 - e) * xi * z + e * toward.length * a
+    z, step = two_dots(model.rows, i, state.v, state.s)
     return z, (1.0 - e) * z + e * step
 
 
 @inlined
-def remember(table, flat, q, old):
+def remember(table, batch, old):
     """The entries of a batch as they are before the batch changes them."""
     for r in range(old.size):
-        old[r] = table[U(flat[q + r])]
+        old[r] = table[U(batch.flat[batch.q + r])]
 
 
 @inlined
-def announce_batch(indptr, indices, data, y, flat, r, v, G):
+def announce_batch(rows, y, state, batch, r):
     """Announce what later draws will need: where their rows start, then the rows, then what these touch of long vectors."""
-    if data.ndim == 1 and r + FAR < flat.size:
-        i = U(flat[r + FAR])
-        prefetch(indptr, i)
-        prefetch(y, i)
-        announce_row(indptr, indices, data, U(flat[r + NEAR]))
-        if G.shape[0] > LONG:
+    flat = batch.flat
+    if len(rows) == SPARSE and r + FAR < flat.size:
+        look_ahead(rows.indptr, rows.indices, rows.data, flat, r)
+        prefetch(y, U(flat[r + FAR]))
+        if state.v.size > LONG:
             i = U(flat[r + NEXT])
-            for e in range(U(indptr[i]), U(indptr[i + U(1)])):
-                prefetch(v, U(indices[e]))
-                prefetch(G, U(2) * U(indices[e]))
+            for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+                prefetch(state.v, U(rows.indices[e]))
+                prefetch(state.G, U(2) * U(rows.indices[e]))

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.kernels.jit import jit, summing
-
-
-@summing
-def positions_product(a, b):
-    """a'b."""
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
+from extremal.kernels.jit import jit
+from extremal.kernels.sums import inner_product
 
 
 @jit
 def entries(left, right, rows, cols, out):
     """out[t] += left[i]' right[k] with i = rows[t], k = cols[t]."""
     for t in range(rows.size):
-        out[t] += positions_product(left[rows[t]], right[cols[t]])
+        out[t] += inner_product(left[rows[t]], right[cols[t]])
 
 
 @jit

@@ -1,8 +1,14 @@
-"""Products with rows of a CSR matrix, some in any order or all that follow one another, without making a matrix of those rows.
+"""Products with rows of CSR data, one or some in any order or all that follow one another; with one row of dense data, too.
 
-Unsigned positions spare the test for negative ones that numba makes at each access. A row's sum is in two halves, and entries
-are announced to the processor before they are read. The functions for one row use no array after their last loop: numba
-would count references to it, which takes longer than a short row.
+Unsigned positions spare the test for negative ones that numba makes at each access, which is half of the time. Entries are
+announced to the processor before they are read.
+
+The first functions are for one row of a batch, of `SparseRows` or `DenseRows`. numba knows the length of a tuple when it
+compiles, and leaves out the branch of the other kind. Sparse rows are summed one entry after the other, dense
+ones several entries at once.
+
+The others take whole arrays. Their sum of a row is in two halves. They use no array after their last loop: numba would count
+references to it, which takes longer than a short row.
 """
 
 from __future__ import annotations
@@ -10,11 +16,110 @@ from __future__ import annotations
 import numpy as np
 from numpy import uint64 as U
 
-from extremal.kernels.jit import jit
+from extremal.kernels.burst_parts import DENSE
+from extremal.kernels.jit import inlined, jit
 from extremal.kernels.prefetch import prefetch
+from extremal.kernels.sums import row_with
 
 FAR, NEAR = 16, 8  # so many rows ahead a row that was drawn is announced: first where it starts, then itself
 ENTRIES_AHEAD = 96  # so many entries ahead, where rows follow one another
+
+
+# one row of a batch
+
+
+@inlined
+def row_dot(rows, i, v):
+    """<a_i, v>."""
+    if len(rows) == DENSE:
+        return row_with(rows.data, i, v)
+    total = 0.0
+    for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+        total += rows.data[e] * v[U(rows.indices[e])]
+    return total
+
+
+@inlined
+def two_dots(rows, i, v, w):
+    """<a_i, v> and <a_i, w>."""
+    if len(rows) == DENSE:
+        return row_with(rows.data, i, v), row_with(rows.data, i, w)
+    first, second = 0.0, 0.0
+    for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+        j = U(rows.indices[e])
+        first += rows.data[e] * v[j]
+        second += rows.data[e] * w[j]
+    return first, second
+
+
+@inlined
+def dot_and_entry(rows, i, v, j):
+    """<a_i, v> and a_ij."""
+    if len(rows) == DENSE:
+        return row_with(rows.data, i, v), rows.data[i, U(j)]
+    total, found = 0.0, 0.0
+    for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+        total += rows.data[e] * v[U(rows.indices[e])]
+        if rows.indices[e] == j:
+            found = rows.data[e]
+    return total, found
+
+
+@inlined
+def row_entry(rows, i, j):
+    """a_ij."""
+    if len(rows) == DENSE:
+        return rows.data[i, U(j)]
+    for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+        if rows.indices[e] == j:
+            return rows.data[e]
+    return 0.0
+
+
+@inlined
+def add(rows, i, c, out):
+    """out[:, 0] += c a_i."""
+    if len(rows) == DENSE:
+        for j in range(U(out.shape[0])):
+            out[j, 0] += c * rows.data[i, j]
+    else:
+        for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+            out[U(rows.indices[e]), 0] += c * rows.data[e]
+
+
+@inlined
+def add_two(rows, i, c, m, out):
+    """out[:, 0] += c a_i and out[:, 1] += m a_i."""
+    if len(rows) == DENSE:
+        for j in range(U(out.shape[0])):
+            out[j, 0] += c * rows.data[i, j]
+            out[j, 1] += m * rows.data[i, j]
+    else:
+        for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+            j = U(rows.indices[e])
+            out[j, 0] += c * rows.data[e]
+            out[j, 1] += m * rows.data[e]
+
+
+@inlined
+def announce_entries(indices, data, e):
+    """Entries from e on will be read soon."""
+    prefetch(indices, e)
+    if data.strides[0] != 0:  # else one value stands for all
+        prefetch(data, e)
+        prefetch(data, e + U(8))
+
+
+@inlined
+def look_ahead(indptr, indices, data, idx, t):
+    """Announce the rows that come after idx[t]: their first and their last entries, and so all of a short row."""
+    prefetch(indptr, U(idx[min(t + FAR, idx.size - 1)]))
+    i = U(idx[min(t + NEAR, idx.size - 1)])
+    announce_entries(indices, data, U(indptr[i]))
+    announce_entries(indices, data, U(indptr[i + U(1)]))
+
+
+# rows of arrays
 
 
 def _inner(function):
@@ -45,21 +150,6 @@ def scatter_rows(indptr, indices, data, c, i, out):
         e += U(1)
 
 
-@_inner
-def announce(indices, data, e):
-    """Entries from e on will be read soon."""
-    prefetch(data, e)
-    prefetch(data, e + U(8))
-    prefetch(indices, e)
-
-
-@_inner
-def look_ahead(indptr, indices, data, idx, t):
-    """Announce the rows that come after idx[t]."""
-    prefetch(indptr, U(idx[min(t + FAR, idx.size - 1)]))
-    announce(indices, data, U(indptr[U(idx[min(t + NEAR, idx.size - 1)])]))
-
-
 @jit
 def rows_dot(indptr, indices, data, x, idx, out):
     """out[t] = <a_i, x> with i = idx[t]."""
@@ -80,7 +170,7 @@ def rows_tdot(indptr, indices, data, c, idx, out):
 def dot_range(indptr, indices, data, x, first, out):
     """out[t] = <a_i, x> with i = first + t."""
     for t in range(out.size):
-        announce(indices, data, U(indptr[first + t]) + U(ENTRIES_AHEAD))
+        announce_entries(indices, data, U(indptr[first + t]) + U(ENTRIES_AHEAD))
         out[t] = rows_product(indptr, indices, data, x, U(first + t))
 
 
@@ -88,7 +178,7 @@ def dot_range(indptr, indices, data, x, first, out):
 def tdot_range(indptr, indices, data, c, first, out):
     """out += sum over t of c[t] a_i with i = first + t."""
     for t in range(c.size):
-        announce(indices, data, U(indptr[first + t]) + U(ENTRIES_AHEAD))
+        announce_entries(indices, data, U(indptr[first + t]) + U(ENTRIES_AHEAD))
         scatter_rows(indptr, indices, data, c[t], U(first + t), out)
 
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.kernels.jit import jit, summing
+from extremal.kernels.jit import jit
+from extremal.kernels.sums import inner_product
 
 SIMPLEX, UNIT_SIMPLEX, L1_BALL = 0, 1, 2  # the vertices are the columns of A; these and 0; these and their negatives
 EPS = 2.0**-52
@@ -68,7 +69,7 @@ def take_off_shortest(V, origin):
     """Differences to the shortest column: these have all their digits, as their products have not."""
     shortest, least = 0, np.inf
     for j in range(V.shape[0]):
-        square = small_dot(V[j], V[j])
+        square = inner_product(V[j], V[j])
         if square < least:
             shortest, least = j, square
     origin[:] = V[shortest]
@@ -83,21 +84,12 @@ def small_gram(V, kind, G):
     d = V.shape[0]
     for i in range(d):
         for j in range(i + 1):
-            G[i, j] = G[j, i] = small_dot(V[i], V[j])
+            G[i, j] = G[j, i] = inner_product(V[i], V[j])
     if kind == L1_BALL:
         for i in range(d):
             for j in range(d):
                 G[i, d + j] = G[d + i, j] = -G[i, j]
                 G[d + i, d + j] = G[i, j]
-
-
-@summing
-def small_dot(v, w):
-    """<v, w>."""
-    total = 0.0
-    for i in range(w.size):
-        total += v[i] * w[i]
-    return total
 
 
 # a problem
@@ -107,10 +99,10 @@ def small_dot(v, w):
 def solve_small(matrix, factor, kind, total, b, tol, atol, r, u, g, step, kept):
     """One problem; u is the answer. Return value, gap, rounding, iterations, and whether the gap is small enough."""
     V, G, lengths, origin = matrix
-    m, shift, far, longest = b.size, np.trace(G) / u.size, np.sqrt(small_dot(b, b)), lengths.max()
+    m, shift, far, longest = b.size, np.trace(G) / u.size, np.sqrt(inner_product(b, b)), lengths.max()
     if not np.isfinite(shift + total * longest * (far + total * longest)):
         return np.nan, np.nan, np.nan, -1, False
-    unit, away = EPS * total * longest, far + total * np.sqrt(small_dot(origin, origin))
+    unit, away = EPS * total * longest, far + total * np.sqrt(inner_product(origin, origin))
     shift = shift if shift > 0.0 else 1.0
     k = begin(V, G, kind, total, shift, b, r, u, g, factor)
     f, gap, blur, steps = np.inf, np.inf, 0.0, 0
@@ -122,7 +114,7 @@ def solve_small(matrix, factor, kind, total, b, tol, atol, r, u, g, step, kept):
         steps += more
         balance(u, total)
         f, gap = certify(V, b, u, kind, r, g)
-        mean = small_dot(u, lengths)
+        mean = inner_product(u, lengths)
         blur = 4.0 * unit * (away + mean)
         if gap <= max(tol * f + m * atol, blur) or not gap <= 0.5 * gap_before:
             break
@@ -157,7 +149,7 @@ def slopes(V, r, kind, g):
     """The products of all vertices with r."""
     d = V.shape[0]
     for j in range(d):
-        g[j] = small_dot(V[j], r)
+        g[j] = inner_product(V[j], r)
     if kind == UNIT_SIMPLEX:
         g[d] = 0.0
     elif kind == L1_BALL:
@@ -189,7 +181,7 @@ def certify(V, b, u, kind, r, g):
     low, gap = g.min(), 0.0
     for j in range(u.size):
         gap += u[j] * (g[j] - low)
-    return 0.5 * small_dot(r, r), gap
+    return 0.5 * inner_product(r, r), gap
 
 
 # the active-set method

@@ -1,6 +1,6 @@
 """The losses over arrays of margins: sums of values, derivatives and second derivatives at once, in vector loops.
 
-The same functions one margin at a time, for loops that draw rows, are in extremal.kernels.losses.
+Derivatives one margin at a time, for loops that draw rows, are in extremal.kernels.losses.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Losses of many margins: means, derivatives and lines, by compiled loops for the losses of this library."""
+"""A loss over many rows: sums, derivatives and lines, by compiled loops for the losses of this library."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -12,9 +11,13 @@ import numpy as np
 from extremal.checks import InputError, NonFiniteError
 from extremal.kernels.views import locked
 from extremal.losses.base import Curved, Loss
+from extremal.losses.glm import Quantile
 from extremal.losses.margin import compiled
+from extremal.losses.weighted import unweighted, weights_of
 
 TOLD = 1e-8  # share of a margin that a change must be for derivatives to tell a difference quotient
+FAR_ROW = 20.0  # phi'^2 / phi'' of rows that are far out, at least
+STEP = 1e-5  # of differences of phi'
 ROWS_AT_ONCE = 2**14  # rows whose loss is evaluated at once, at most: its temporaries stay small
 
 
@@ -23,10 +26,14 @@ def chunks(n: int) -> list[slice]:
     return [slice(i, i + ROWS_AT_ONCE) for i in range(0, n, ROWS_AT_ONCE)]
 
 
+def sum_of(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> float:
+    """The sum over all entries of function(*arrays), chunk by chunk and in float64."""
+    return sum(float(function(*(a[rows] for a in arrays)).sum(dtype=np.float64)) for rows in chunks(len(arrays[0])))
+
+
 def mean_of(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> float:
-    """The sum over all entries of function(*arrays), chunk by chunk and in float64, divided by the number of rows."""
-    n = len(arrays[0])
-    return sum(float(function(*(a[rows] for a in arrays)).sum(dtype=np.float64)) for rows in chunks(n)) / n
+    """The same, divided by the number of rows."""
+    return sum_of(function, *arrays) / len(arrays[0])
 
 
 def each_of(function: Callable[..., np.ndarray], z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -62,14 +69,14 @@ def mean_second_of(loss: Loss, z: np.ndarray, width: float, y: np.ndarray, h: np
     return np.where((width > TOLD * np.abs(z)) & np.isfinite(change), change / (2.0 * width), h)
 
 
-def bent_of(loss: Loss, z: np.ndarray, y: np.ndarray, valued: bool = False) -> tuple[float, np.ndarray, np.ndarray]:
-    """The sum of phi if ``valued``, phi' and phi'' of every row, in float64 and in one loop over the margins."""
-    code, z = compiled(loss), z.astype(np.float64, copy=False)
+def bent_of(loss: Loss, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """phi' and phi'' of every row, in one loop over the margins."""
+    code = compiled(loss)
     if code is None:
-        total = mean_of(loss.value, z, y) * len(z) if valued else 0.0
-        return total, derivs_of(loss, z, y), second_of(loss, z, y)
+        return derivs_of(loss, z, y), second_of(loss, z, y)
     c, h = np.empty(len(z)), np.empty(len(z))
-    return float(_kernels().terms(*code, locked(z), locked(y), valued, c, h)), c, h
+    _kernels().terms(*code, locked(z), locked(y), False, c, h)
+    return c, h
 
 
 def _checked_second(loss: Curved, z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -80,26 +87,67 @@ def _checked_second(loss: Curved, z: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.maximum(h, 0) if loss.convex else h
 
 
-@dataclass(frozen=True)
-class Along:
-    """f along a line of margins: t -> mean of phi(z + t dz, y)."""
+def line_sum(z: np.ndarray, dz: np.ndarray, y: np.ndarray, loss: Loss, t: float) -> tuple[float]:
+    """sum_i phi(z_i + t dz_i, y_i)."""
+    code = compiled(loss)
+    if code is None:
+        return (sum_of(lambda z, dz, y: loss.value(z + t * dz, y), z, dz, y),)
+    return (float(_kernels().line(*code, locked(z), locked(dz), float(t), locked(y))),)
 
-    loss: Loss
-    y: np.ndarray
-    z: np.ndarray
-    dz: np.ndarray
-    grads_per_slope: int = 0  # a slope reads margins only
 
-    def value(self, t: float) -> float:
-        """f at t."""
-        code = compiled(self.loss)
-        if code is None:
-            return mean_of(lambda z, dz, y: self.loss.value(z + t * dz, y), self.z, self.dz, self.y)
-        return _kernels().line(*code, locked(self.z), locked(self.dz), float(t), locked(self.y)) / len(self.z)
+def slope_sum(z: np.ndarray, dz: np.ndarray, y: np.ndarray, loss: Loss, t: float) -> tuple[float]:
+    """sum_i phi'(z_i + t dz_i, y_i) dz_i."""
+    return (sum_of(lambda z, dz, y: loss.deriv(z + t * dz, y) * dz, z, dz, y),)
 
-    def slope(self, t: float) -> float:
-        """Its derivative at t."""
-        return mean_of(lambda z, dz, y: self.loss.deriv(z + t * dz, y) * dz, self.z, self.dz, self.y)
+
+def value_sum(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[float]:
+    """sum_i phi(z_i, y_i)."""
+    return (sum_of(loss.value, z, y),)
+
+
+def value_and_derivs(z: np.ndarray, y: np.ndarray, c: np.ndarray, loss: Loss) -> tuple[float]:
+    """sum_i phi(z_i, y_i); fills c_i = phi'(z_i, y_i)."""
+    code = compiled(loss)
+    if code is None:
+        c[...] = derivs_of(loss, z, y)
+        return value_sum(z, y, loss)
+    return (float(_kernels().terms(*code, locked(z), locked(y), True, c, c[:0])),)
+
+
+def tail_sum(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[float]:
+    """The sum of phi'^2 / phi''; infinite where phi'' vanishes and phi' does not."""
+    c, h = (a.astype(np.float64) for a in (derivs_of(loss, z, y), second_of(loss, z, y)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return (float(np.where(c == 0, 0.0, np.square(c) / h).sum()),)
+
+
+def curvature_of(z: np.ndarray, y: np.ndarray, loss: Loss, width: float, far: bool) -> np.ndarray:
+    """phi''(z_i, y_i); its mean within a width of z_i.
+
+    ``far`` from a solution, rows that are far out on a line of their loss (phi'' vanishes, phi' does not) are given some
+    curvature, if its slopes are of size one: they would leave steps without a bound that would have to turn around. It is
+    phi'^2 / 20, or phi'^2 / phi where phi is larger, by which a row alone would go to its target in one step.
+    """
+    h, most = second_of(loss, z, y), unweighted(loss).curvature
+    h = mean_second_of(loss, z, width, y, h) if width > 0 else h
+    if not (far and loss.convex and (most <= 1 or isinstance(unweighted(loss), Quantile))):
+        return h
+    w = weights_of(loss, y)
+    w = np.ones(len(z)) if w is None else w  # a row of weight 2 is a row twice
+    slopes, values = np.square(derivs_of(loss, z, y)), each_of(loss.value, z, y)
+    return np.maximum(h, np.minimum(slopes / np.maximum(FAR_ROW * np.where(w > 0, w, 1.0), values), most * w))
+
+
+def bend_sums(z: np.ndarray, y: np.ndarray, loss: Loss, b: float) -> tuple[float, float, float]:
+    """The sums of phi', |phi'| and phi'' at z + b; phi'' by differences, of a loss that knows phi' only."""
+    z = z.astype(np.float64, copy=False) + b
+    if hasattr(loss, "second"):
+        c, h = bent_of(loss, z, y)
+    else:
+        c, ends = derivs_of(loss, z, y), (derivs_of(loss, z + side, y) for side in (STEP, -STEP))
+        h = (next(ends) - next(ends)) / (2 * STEP)
+    total, size, bend = (float(a.sum(dtype=np.float64)) for a in (c, np.abs(c), h))
+    return total, size, bend
 
 
 def _kernels() -> ModuleType:

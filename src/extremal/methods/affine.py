@@ -10,7 +10,7 @@ from extremal.checks import InputError
 from extremal.gradients.momentum import Storm
 from extremal.gradients.penalty import Penalised, smoothing
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Method, root_batch
 from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -77,7 +77,7 @@ class MostFW(WithCard):
     step: Step | None = None
 
     def __post_init__(self):
-        check_parts("MostFW", self.step, self.batch)
+        super().__post_init__()
         checks.fix(self, mu=smoothing("MostFW", self.mu))
         if self.G is not None:
             checks.fix(self, **check_affine("MostFW", self.G, self.lower, self.upper))

@@ -9,14 +9,14 @@ from typing import ClassVar
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.full import Full
-from extremal.methods.base import Budget, Method, check_parts
+from extremal.methods.base import Budget, Method
 from extremal.methods.shared import WithCard
 from extremal.moves.atoms import Away, BlendedPairwise, Pairwise
 from extremal.moves.base import SomeMove
 from extremal.moves.corrective import FullyCorrective
 from extremal.moves.in_face import InFaceBlended, InFacePairwise
 from extremal.objectives.base import Objective
-from extremal.objectives.linear import LinearModel
+from extremal.objectives.margins import MarginModel
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import LineSearch, ShortStep
 from extremal.steps.base import Step
@@ -25,7 +25,7 @@ from extremal.steps.schedules import FullStep
 
 def _step(f: Objective, step: Step | None) -> Step:
     """A line search where it costs no gradients, short steps where L is known, a line search otherwise."""
-    if step is not None or isinstance(f, LinearModel):
+    if step is not None or isinstance(f, MarginModel):
         return step or LineSearch()
     try:
         return ShortStep(f.smoothness)
@@ -43,7 +43,7 @@ class _OverAtoms(WithCard):
     _move: ClassVar[Callable[[bool], SomeMove]]
 
     def __post_init__(self):
-        check_parts(type(self).__name__, self.step)
+        super().__post_init__()
         checks.flag(type(self).__name__, "lazy", self.lazy)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
@@ -214,7 +214,7 @@ class InFaceFW(WithCard):
     blended: bool = False
 
     def __post_init__(self):
-        check_parts("InFaceFW", self.step)
+        super().__post_init__()
         checks.flag("InFaceFW", "blended", self.blended)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective, is_factored, manifold_of
-from extremal.objectives.linear import LinearModel
-from extremal.objectives.on_columns import has_slices
+from extremal.objectives.margins import MarginModel, has_slices
 from extremal.points.manifolds import Euclidean
-from extremal.sets.base import Bounded, ConvexSet, Projectable
+from extremal.sets.base import ConvexSet, Projectable
 
 COORDINATES = 1000  # up to so many, a Hessian of all of them is worth its cost
 WORK = 2e10  # unless it takes more multiplications than this: then
@@ -30,6 +30,11 @@ class Choice:
 
     recipe: Recipe
     why: str
+    parts: Callable[[Budget], Method] | None = None  # those that go together by what has been asked already
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """The method for the budget; no question that has an answer is asked again."""
+        return self.recipe.prepare(f, C, budget) if self.parts is None else self.parts(budget).bound(f, budget)
 
 
 @dataclass(frozen=True)
@@ -66,14 +71,14 @@ class Auto(WithCard):
         for rule in (_special, _newton, _low_rank, _learnt, _linear, _other):
             choice = rule(f, C)
             if choice is not None:
-                return Choice(choice.recipe, f"{name_of(choice.recipe)}: {choice.why}")
+                return replace(choice, why=f"{name_of(choice.recipe)}: {choice.why}")
         raise AssertionError("the last rule takes everything")
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """The choice, prepared; it is said in the log."""
         choice = self.choose(f, C)
         logging.getLogger("extremal").info("auto: %s", choice.why)
-        return replace(choice.recipe.prepare(f, C, budget), why=choice.why, guarded=C.relaxed is C)
+        return replace(choice.prepare(f, C, budget), why=choice.why, guarded=C.relaxed is C)
 
 
 def name_of(recipe: object) -> str:
@@ -102,17 +107,13 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     d = math.prod(f.shape)
     if not has_slices(f) or (f.deriv_shape and C.by_factors and d > SMALL_MATRIX):
         return None
-    from extremal.methods.newton import NewtonFW
-    from extremal.moves.newton.spikes import spikes_of
+    from extremal.methods.newton import NewtonFW, newton_move
 
-    rows = f"{' x '.join(map(str, f.data.shape))} rows in memory with second derivatives"
-    if spikes_of(C) is not None:
-        return Choice(NewtonFW(), f"{rows}, and vertices of one entry: Newton steps on the coordinates in use")
-    if isinstance(C, Bounded):
-        return Choice(NewtonFW(), f"{rows}, and bounds: Newton steps on the coordinates between them")
-    if d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
+    recipe, (move, why) = NewtonFW(), newton_move(C)
+    if move.atomic and d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
         return None
-    return Choice(NewtonFW(), f"{rows}, and few columns: Newton steps, their problems solved by the oracle")
+    rows = f"{' x '.join(map(str, f.data.shape))} rows in memory with second derivatives"
+    return Choice(recipe, f"{rows}, and {why}", lambda budget: recipe.made(f, budget, True, move))
 
 
 def _learnt(f: Objective, C: ConvexSet) -> Choice | None:
@@ -126,7 +127,7 @@ def _learnt(f: Objective, C: ConvexSet) -> Choice | None:
 
 def _low_rank(f: Objective, C: ConvexSet) -> Choice | None:
     """Matrices of small nuclear norm."""
-    if not C.by_factors or not isinstance(f, LinearModel):
+    if not C.by_factors or not isinstance(f, MarginModel):
         return None
     from extremal.methods.low_rank import LowRankFW
 
@@ -138,7 +139,7 @@ def _low_rank(f: Objective, C: ConvexSet) -> Choice | None:
 
 def _linear(f: Objective, C: ConvexSet) -> Choice | None:
     """Other linear models."""
-    if not isinstance(f, LinearModel) or f.factored:
+    if not isinstance(f, MarginModel) or f.factored:
         return None
     from extremal.methods.atoms import FullyCorrectiveFW
     from extremal.methods.reduced_sliding import VRSliding
@@ -160,12 +161,12 @@ def _other(f: Objective, C: ConvexSet) -> Choice | None:
     from extremal.methods.atoms import FullyCorrectiveFW
     from extremal.methods.reduced_sliding import VRSliding
 
-    what = f"{f.n} observed entries" if isinstance(f, LinearModel) else f"{f.n} components that are no linear model"
+    what = f"{f.n} observed entries" if isinstance(f, MarginModel) else f"{f.n} components that are no linear model"
     if f.n >= SUM and not C.matrix_free:
         return Choice(VRSliding(), f"{what}: proximal steps along variance-reduced gradients")
     return Choice(FullyCorrectiveFW(), f"{what}: full gradients, and the best weights of all vertices")
 
 
-def fits(f: LinearModel) -> bool:
+def fits(f: MarginModel) -> bool:
     """Whether the margins of a hundred vertices are few enough to be kept."""
     return 100 * f.n * math.prod(f.deriv_shape) <= MARGINS

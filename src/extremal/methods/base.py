@@ -13,11 +13,11 @@ from typing import Protocol
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Facts, SomeGradient, check_gradient
+from extremal.gradients.base import Facts, SomeGradient, check_gradient, draws_batches
 from extremal.laws import PowerLaw
 from extremal.moves.base import SomeMove, check_move
 from extremal.moves.vertex import VertexMove
-from extremal.objectives.base import Objective
+from extremal.objectives.base import Objective, check_batches
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Plan, Step, check_step
 from extremal.steps.schedules import InverseSqrt, TwoPhase
@@ -125,6 +125,11 @@ class Method:
         if not isinstance(facts, Facts):
             raise InputError(f"{type(self.gradient).__name__}.facts(n) must return gradients.Facts, got {facts!r}")
         self._check(facts, f, C)
+        return self.bound(f, budget)
+
+    def bound(self, f: Objective, budget: Budget) -> Method:
+        """The same method with its step rule bound, of parts that are known to go together."""
+        facts = self.gradient.facts(f.n)
         return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.m, facts.epochs)))
 
     def _check(self, facts: Facts, f: Objective, C: ConvexSet) -> None:
@@ -135,6 +140,8 @@ class Method:
                 f"{type(self.gradient).__name__} needs an objective with {', '.join(missing)}: LinearModel has them, "
                 f"{type(f).__name__} does not"
             )
+        if draws_batches(self.gradient):
+            check_batches(f)
         if facts.one_vertex and not self.move.one_vertex:
             raise InputError(f"{type(self.gradient).__name__} follows the vertex of each step: it needs the move VertexMove()")
         if C.relaxed is not C and not facts.penalty:
@@ -148,16 +155,6 @@ class Method:
 def theory_step(f: Objective) -> Step:
     """The steps of Theorems 1 and 3 for convex f, of Theorems 2 and 4 for others."""
     return TwoPhase() if f.convex else InverseSqrt()
-
-
-def check_parts(call: str, step: Step | None, batch: int | None = None, L: float | None = None) -> None:
-    """Refuse what is no step rule, no batch size or no smoothness constant."""
-    if L is not None:
-        checks.positive(call, "L", L)
-    if step is not None:
-        check_step(call, step)
-    if batch is not None:
-        checks.whole(call, "batch", batch, 1)
 
 
 def long_batch(call: str, batch: int | None, n: int, budget: Budget) -> int | PowerLaw:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from extremal.checks import InputError
 from extremal.gradients.full import Full
 from extremal.gradients.minibatch import Pool
-from extremal.methods.base import Budget, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Method, root_batch
 from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -46,9 +46,6 @@ class FrankWolfe(WithCard):
     """
 
     step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("FrankWolfe", self.step)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """Step by convexity, if it is open."""

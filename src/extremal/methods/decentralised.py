@@ -10,7 +10,7 @@ from extremal.checks import InputError
 from extremal.gradients.momentum import Storm
 from extremal.gradients.tracking import Tracking, bounds, check_mixing, in_brief, ring
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Method, root_batch
 from extremal.methods.shared import WithCard
 from extremal.moves.consensus import Consensus
 from extremal.objectives.base import Objective
@@ -65,7 +65,7 @@ class DMFW(WithCard):
     step: Step | None = None
 
     def __post_init__(self):
-        check_parts("DMFW", self.step, self.batch)
+        super().__post_init__()
         if self.mixing is not None:
             checks.fix(self, mixing=check_mixing("DMFW", self.mixing))
 

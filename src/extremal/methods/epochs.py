@@ -9,7 +9,7 @@ from extremal import checks
 from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
 from extremal.laws import Doubling, EpochLength, PowerLaw
-from extremal.methods.base import Budget, Method, check_parts, root_batch
+from extremal.methods.base import Budget, Method, root_batch
 from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -88,9 +88,6 @@ class SpiderFW(WithCard):
     batch: int | None = None
     epoch: int | None = None
     step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("SpiderFW", self.step, self.batch)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """Doubling for convex f, sqrt n for others."""

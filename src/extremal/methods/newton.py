@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from extremal import checks
 from extremal.gradients.full import Full
 from extremal.gradients.growing import Growing
 from extremal.methods.base import Budget, Method
 from extremal.methods.shared import WithCard
+from extremal.moves.base import SomeMove
 from extremal.moves.newton.atoms import AtomNewton
 from extremal.moves.newton.box import BoxNewton
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.objectives.base import Objective
-from extremal.objectives.on_columns import has_slices, is_entries, ready
+from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.schedules import FullStep
 
@@ -61,9 +63,27 @@ class NewtonFW(WithCard):
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """The move by the set."""
-        move = SpikeNewton() if spikes_of(C) is not None else BoxNewton() if isinstance(C, Bounded) else AtomNewton()
-        if not has_slices(f):
-            return Method(Full(), FullStep(), move).prepare(f, C, budget)
-        ready(f)
-        parts = 1 if budget.warm or is_entries(f) else self.parts  # a good starting point would be lost on a sample
-        return Method(Growing(parts), FullStep(), move).prepare(f, C, budget)
+        return self.made(f, budget, has_slices(f), newton_move(C)[0]).prepare(f, C, budget)
+
+    def made(self, f: Any, budget: Budget, curved: bool, move: SomeMove) -> Method:
+        """The parts, for whoever knows whether f has second derivatives on columns, and which move goes with the set."""
+        if not curved:
+            return Method(Full(), FullStep(), move)
+        whole = budget.warm or not f.by_rows  # a good starting point would be lost on a sample
+        return Method(Growing(1 if whole else self.parts), FullStep(), move)
+
+
+def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
+    """The Newton step for a set, by its vertices and bounds; and why.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> newton_move(ex.Box(0.0, 1.0))
+    (BoxNewton(), 'bounds: Newton steps on the coordinates between them')
+    """
+    if spikes_of(C) is not None:
+        return SpikeNewton(), "vertices of one entry: Newton steps on the coordinates in use"
+    if isinstance(C, Bounded):
+        return BoxNewton(), "bounds: Newton steps on the coordinates between them"
+    return AtomNewton(), "few columns: Newton steps, their problems solved by the oracle"

@@ -9,7 +9,7 @@ from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch, root_epoch
+from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
 from extremal.methods.shared import WithCard
 from extremal.methods.sliding import smoothness
 from extremal.moves.sliding.plain import DoubleSliding, Sliding
@@ -59,9 +59,6 @@ class NCGS(WithCard):
     batch: int | None = None
     step: Step | None = None
 
-    def __post_init__(self):
-        check_parts("NCGS", self.step, self.batch, L=self.L)
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """alpha_k, lambda_k, m, 1/K."""
         L = smoothness(f, self.L)
@@ -101,9 +98,6 @@ class NCGSVR(WithCard):
     batch: int | None = None
     epoch: int | None = None
 
-    def __post_init__(self):
-        check_parts("NCGSVR", None, self.batch, L=self.L)
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """Weight 3L, gap 1/K."""
         gradient = Svrg(root_batch("NCGSVR", self.batch, f.n, 2 / 3), root_epoch("NCGSVR", self.epoch, f.n, 1 / 3))
@@ -141,9 +135,6 @@ class FCGS(WithCard):
     L: float | None = None
     batch: int | None = None
     epoch: int | None = None
-
-    def __post_init__(self):
-        check_parts("FCGS", None, self.batch, L=self.L)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """Weight 3L, gap 1/K."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.saga import Saga
 from extremal.gradients.svrg import Svrg
-from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch, root_epoch
+from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
 from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -78,9 +78,6 @@ class SVFW(WithCard):
     batch: int | None = None
     epoch: int | None = None
     step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("SVFW", self.step, self.batch)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """m = n^(1/3), b = n^(2/3), eta = 1/sqrt T."""

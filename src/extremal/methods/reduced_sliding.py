@@ -12,12 +12,12 @@ from extremal.gradients.saga import Saga
 from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
 from extremal.gradients.svrg import Svrg
-from extremal.methods.base import Budget, Method, check_parts
+from extremal.methods.base import Budget, Method
 from extremal.methods.shared import WithCard
 from extremal.moves.sliding.prox import Probe, smoothness_shares
 from extremal.moves.sliding.warm import AnchoredSliding, WarmSliding
 from extremal.objectives.base import Objective, is_factored
-from extremal.objectives.linear import LinearModel
+from extremal.objectives.margins import MarginModel
 from extremal.sets.base import ConvexSet, Projectable
 from extremal.steps.schedules import FullStep
 
@@ -84,7 +84,7 @@ class VRSliding(WithCard):
     L: float | None = None
 
     def __post_init__(self):
-        check_parts("VRSliding", None, self.batch, L=self.L)
+        super().__post_init__()
         checks.one_of("gradient", self.gradient, ESTIMATORS)
         checks.one_of("oracle", self.oracle, ORACLE_CHOICES)
         if self.accelerated is not None:
@@ -93,7 +93,7 @@ class VRSliding(WithCard):
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """Batch, estimator, beta and the way to solve sub-problems."""
         b = math.ceil(math.sqrt(f.n)) if self.batch is None else checks.whole("VRSliding", "batch", self.batch, 1, f.n)
-        known = Smoothness.of(f, b) if isinstance(f, LinearModel) and self.L is None else None
+        known = Smoothness.of(f, b) if isinstance(f, MarginModel) and self.L is None else None
         calm = known is not None and known.noise <= known.L / 2
         fast = f.convex and calm if self.accelerated is None else self.accelerated
         name, onto, epoch = self._estimator(f, calm or not fast), self._onto(f, C), max(1, f.n // b)
@@ -139,7 +139,7 @@ class Smoothness:
     noise: float  # V, the part of it that single rows add
 
     @classmethod
-    def of(cls, f: LinearModel, b: int) -> Smoothness:
+    def of(cls, f: MarginModel, b: int) -> Smoothness:
         """From L and the largest of the rows' own."""
         shared, single = smoothness_shares(f.n, b)
         L, noise = f.smoothness, single * float(f.row_smoothness.max())

@@ -10,7 +10,7 @@ from extremal.gradients.base import SomeGradient
 from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.spider import Spider
 from extremal.gradients.svrg import Svrg
-from extremal.methods.base import Budget, Method, check_parts, long_batch, root_batch, root_epoch
+from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
 from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.moves.geodesic import GeodesicMove
 from extremal.objectives.base import Objective
@@ -93,9 +93,6 @@ class SVRFW(WithCard):
     step: Step | None = None
     manifold: Manifold = field(default_factory=Euclidean)
 
-    def __post_init__(self):
-        check_parts("SVRFW", self.step, self.batch)
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """M = n^(1/3), b = n^(2/3), eta = 1/sqrt K."""
         b = root_batch("SVRFW", self.batch, f.n, 2 / 3)
@@ -146,7 +143,7 @@ class SpiderRFW(WithCard):
     manifold: Manifold = field(default_factory=Euclidean)
 
     def __post_init__(self):
-        check_parts("SpiderRFW", self.step, self.batch)
+        super().__post_init__()
         if self.restart is not None:
             checks.whole("SpiderRFW", "restart", self.restart, 1)
 

@@ -8,7 +8,7 @@ from typing import Literal
 from extremal import checks
 from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
-from extremal.methods.base import Budget, Method, check_parts, root_batch, theory_step
+from extremal.methods.base import Budget, Method, root_batch, theory_step
 from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -60,7 +60,7 @@ class SarahFW(WithCard):
     replace: bool = False
 
     def __post_init__(self):
-        check_parts("SarahFW", self.step, self.batch)
+        super().__post_init__()
         if self.p is not None:
             checks.within("SarahFW", "p", self.p, 0, 1)
 
@@ -121,7 +121,7 @@ class SagaSarahFW(WithCard):
     replace: bool = False
 
     def __post_init__(self):
-        check_parts("SagaSarahFW", self.step, self.batch)
+        super().__post_init__()
         if self.lam is not None:
             checks.within("SagaSarahFW", "lam", self.lam, 0, 1)
         checks.one_of("start", self.start, ("full", "cold"))

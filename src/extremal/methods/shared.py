@@ -7,9 +7,10 @@ import textwrap
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extremal.methods.base import Card, check_parts
+from extremal import checks
+from extremal.methods.base import Card
 from extremal.methods.cards import CARDS
-from extremal.steps.base import Step
+from extremal.steps.base import Step, check_step
 
 
 class WithCard:
@@ -28,6 +29,16 @@ class WithCard:
             place = min((place for place in places if place >= 0), default=len(text))
             cls.__doc__ = f"{text[:place].rstrip()}\n\n{said}\n{text[place:]}"
 
+    def __post_init__(self):
+        """Refuse what is no step rule, no batch size or no smoothness constant, of methods that have these."""
+        call, given = type(self).__name__, {name: item for name, item in vars(self).items() if item is not None}
+        if "L" in given:
+            checks.positive(call, "L", given["L"])
+        if "step" in given:
+            check_step(call, given["step"])
+        if "batch" in given:
+            checks.whole(call, "batch", given["batch"], 1)
+
 
 @dataclass(frozen=True)
 class BatchAndStep(WithCard):
@@ -35,6 +46,3 @@ class BatchAndStep(WithCard):
 
     batch: int | None = None
     step: Step | None = None
-
-    def __post_init__(self):
-        check_parts(type(self).__name__, self.step, self.batch)

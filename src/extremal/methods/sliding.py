@@ -13,7 +13,7 @@ from extremal.gradients.full import Full
 from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.svrg import Svrg
 from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
-from extremal.methods.base import Budget, Method, check_parts
+from extremal.methods.base import Budget, Method
 from extremal.methods.shared import WithCard
 from extremal.moves.sliding.plain import AcceleratedSliding
 from extremal.objectives.base import Objective
@@ -54,9 +54,6 @@ class CGS(WithCard):
 
     L: float | None = None
     step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("CGS", self.step, L=self.L)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """gamma_k, beta_k, tol_k."""
@@ -101,9 +98,6 @@ class SCGS(WithCard):
     sigma: float | None = None
     batch: int | None = None
     step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("SCGS", self.step, self.batch, L=self.L)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """gamma_k, beta_k, tol_k and B_k."""
@@ -152,9 +146,6 @@ class STORC(WithCard):
     L: float | None = None
     batch: int | None = None
     step: Step | None = None
-
-    def __post_init__(self):
-        check_parts("STORC", self.step, self.batch, L=self.L)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """N_t, gamma_k, beta_k, tol_{t,k}."""

@@ -9,7 +9,7 @@ from extremal import checks
 from extremal.gradients.base import SomeGradient
 from extremal.gradients.spider import Spider
 from extremal.gradients.zeroth import ZerothOrder
-from extremal.methods.base import Budget, Method, check_parts, root_batch, root_epoch
+from extremal.methods.base import Budget, Method, root_batch, root_epoch
 from extremal.methods.nonconvex_sliding import plain_sliding
 from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective
@@ -55,9 +55,6 @@ class FZFW(WithCard):
     step: Step | None = None
     mu: float | None = None
 
-    def __post_init__(self):
-        check_parts("FZFW", self.step, self.batch)
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """q = b = sqrt n, eta = 1/sqrt K."""
         spider = Spider(root_batch("FZFW", self.batch, f.n), root_epoch("FZFW", self.epoch, f.n))
@@ -100,9 +97,6 @@ class FZCGS(WithCard):
     batch: int | None = None
     epoch: int | None = None
     mu: float | None = None
-
-    def __post_init__(self):
-        check_parts("FZCGS", None, self.batch, L=self.L)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """Weight 3L, gap 1/K."""

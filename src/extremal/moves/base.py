@@ -51,6 +51,7 @@ class Point:
     steps: Steps = ()  # the (eta, s) that led here from the previous point, so that margins can follow
     active: ActiveSet | None = None  # the atoms that x is a combination of, if the move keeps them
     memory: Any = None  # the model that led here, of moves that use it again
+    work: float = 0.0  # numbers of atoms that quadratic problems have read so far, of moves that count them
 
 
 P = TypeVar("P", bound=Point)

@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,7 @@ from extremal.checks import NonFiniteError
 from extremal.gradients.base import Estimate
 from extremal.moves.atoms import AtomMove, AtomsPoint, View
 from extremal.moves.base import MoveOracle
-from extremal.objectives.base import Objective
-from extremal.objectives.on_atoms import Restriction, restrict
+from extremal.objectives.on_atoms import Restriction
 from extremal.points.active import rebuilt
 from extremal.quadratic.search import first_decrease
 from extremal.quadratic.solver import Quadratic
@@ -74,13 +74,13 @@ class FullyCorrective(AtomMove):
         tol = checks.within("FullyCorrective", "tol", self.tol, 0, 1)
         checks.fix(self, tol=tol, limit=checks.whole("FullyCorrective", "limit", self.limit, 1))
 
-    def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> CorrectivePoint:
+    def advance(self, k: int, f: Any, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> CorrectivePoint:
         """A vertex, then all weights."""
         view = View.of(point.atoms, estimate.g)
         s = C.lmo(estimate.g)
         atoms = point.atoms.with_atom(s)
         images = point.images if isinstance(point, CorrectivePoint) else {}
-        h = restrict(f, atoms, images)
+        h = f.on_atoms(atoms, images)
         gap = max(view.here - s.dot(estimate.g), view.spread, 0.0)
         weights = newton(h, atoms.weights, self.tol * gap)
         weights = minimise(h, weights, self.tol * gap, self.limit)

@@ -11,6 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
+from extremal import checks
+from extremal.checks import InputError
 from extremal.points.composed import Chord
 from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
@@ -27,8 +29,8 @@ class Segment(Protocol):
     def slope(self, t: float) -> float: ...  # <grad f(x + t d), d>
 
 
-class Objective(Protocol):
-    """The contract of a finite sum, all that the methods know of it."""
+class Smooth(Protocol):
+    """The contract of an objective, as methods of full gradients know it."""
 
     @property
     def n(self) -> int: ...  # number of components
@@ -45,11 +47,23 @@ class Objective(Protocol):
     def value(self, x: np.ndarray) -> float: ...
     def grad(self, x: np.ndarray) -> np.ndarray: ...
     def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]: ...
+    def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment: ...
+    def ready(self) -> None: ...  # whatever takes long once: the solver asks for it before its clock starts
+
+
+class Objective(Smooth, Protocol):
+    """The contract of a finite sum: all that methods know of it, which may draw batches."""
+
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # c_i for i in idx
     def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # mean over idx of the gradients c stands for
     def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # f_i(x) for i in idx
-    def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment: ...
-    def ready(self) -> None: ...  # whatever takes long once: the solver asks for it before its clock starts
+
+
+def check_batches(f: object) -> None:
+    """Refuse what is no finite sum."""
+    if checks.lacks(f, "derivs", "combine"):
+        kind = type(f).__name__
+        raise InputError(f"{kind} has no batches, as it is no sum of functions of one row each; use a method of full gradients")
 
 
 def manifold_of(f: object) -> Manifold | None:

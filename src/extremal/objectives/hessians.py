@@ -3,54 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from extremal.kernels.views import locked
+from extremal.data.parts import PerRow
 from extremal.support.kinds import Operator, Symmetric
 
 
 @dataclass(frozen=True)
 class HessianProducts:
-    """A Hessian of sparse columns by its products: twice the entries each."""
+    """A Hessian of some columns by its products: these read the columns twice."""
 
-    entries: Any
-    h: np.ndarray
-    k: int
+    columns: Any
+    h: PerRow
 
     def __matmul__(self, u: np.ndarray) -> np.ndarray:
-        from extremal.kernels import full
-
-        return full.tdot(self.entries, self.h * full.dot(self.entries, u, self.k), self.k) / len(self.h)
+        return self.columns.tdot(self.h * self.columns.dot(u)) / len(self.h)
 
     def diagonal(self) -> np.ndarray:
         """Its diagonal."""
-        out = np.zeros(self.k)
-        _kernels().diagonal(*self.entries, self.h, out)
-        return out / len(self.h)
-
-
-@dataclass(frozen=True)
-class WholeProducts:
-    """A Hessian of dense columns by its products: two products with all of A each."""
-
-    part: Any
-    h: np.ndarray
-
-    def __matmul__(self, u: np.ndarray) -> np.ndarray:
-        f = self.part.f
-        c = self.h * self.part.dot(u.astype(f.dtype, copy=False))
-        return f.data.tdot(c)[self.part.W].astype(np.float64) / f.n
-
-    def diagonal(self) -> np.ndarray:
-        """Its diagonal, by blocks."""
-        data, n, total = self.part.f.data, self.part.f.n, np.zeros(len(self.part.W))
-        for start in range(0, n, 1024):
-            rows = slice(start, min(start + 1024, n))
-            total += self.h[rows] @ np.square(data.block(rows, self.part.W))
-        return total / n
+        return self.columns.moments(self.h)[1] / len(self.h)
 
 
 @dataclass(frozen=True)
@@ -71,10 +44,4 @@ class Less:
 
 def plus(a: Any, b: Any) -> Symmetric:
     """The sum of two Hessians of one kind."""
-    return a + b if isinstance(a, np.ndarray) else replace(a, h=locked(a.h + b.h))
-
-
-def _kernels() -> ModuleType:
-    from extremal.kernels import newton  # numba: imported when first needed
-
-    return newton
+    return a + b if isinstance(a, np.ndarray) else replace(a, h=a.h + b.h)

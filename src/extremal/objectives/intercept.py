@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
-from extremal.data.base import Data
+from extremal.data.contract import Data
+from extremal.data.parts import PerRow
+from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss
-from extremal.losses.margin import compiled
 from extremal.losses.multi import Multinomial, MultiTask
-from extremal.losses.over_rows import Along, bent_of, derivs_of, mean_of, second_of
+from extremal.losses.over_rows import bend_sums, second_of, value_and_derivs
 from extremal.losses.weighted import unweighted
-from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.levels import level_of, levels_of
-from extremal.objectives.linear import LinearModel
+from extremal.objectives.margins import MarginModel
+from extremal.objectives.works import Along
 from extremal.points.iterates import freeze
 from extremal.support.kinds import Numbers
 
 
-class InterceptModel(LinearModel):
+class InterceptModel(MarginModel):
     """A linear model with an intercept outside of the constraint.
 
         f(x) = min over b of (1/n) sum_i phi(<a_i, x> + b, y_i),   grad f(x) = (1/n) A' c,   c_i = phi'(<a_i, x> + b(x), y_i)
@@ -70,20 +71,27 @@ class InterceptModel(LinearModel):
         """b(x), the best intercept for x: a float, or one for each output."""
         return self.level(self.data.dot(x))
 
-    def level(self, z: np.ndarray) -> Numbers:
+    def level(self, z: PerRow) -> Numbers:
         """The best intercept for given margins."""
         last = self._last
         if last is not None and last[0] is z:
             return last[1]
         w = self.weights
-        mean = z.mean(axis=0, dtype=np.float64) if w is None else w @ z / w.sum()
-        b = self._level(z, self._constant - mean)
+        total = self.summed(_margin_sum, z, *(() if w is None else (w,)))[0]  # weights have the mean 1
+        b = self._level(z, self._constant - total / self.n)
         self._last = (z if not z.flags.writeable else None), b  # margins that may yet change are no key
         return b
 
-    def _level(self, z: np.ndarray, near: Numbers) -> Numbers:
+    def _alone(self, z: PerRow) -> PerRow:
+        """One row alone has no best intercept: 0 is taken for it."""
+        self._last = freeze(z), 0.0
+        return z
+
+    def _level(self, z: PerRow, near: Numbers) -> Numbers:
         """The best intercept, found from ``near``: a start that is a function of z alone, so that equal calls answer alike."""
-        return levels_of(self.loss, z, self.y, near) if self.deriv_shape else level_of(self.loss, z, self.y, float(near))
+        if self.deriv_shape:
+            return levels_of(self.loss, z, self.y, near)
+        return level_of(lambda b: self.summed(bend_sums, z, self.y, rest=(self.loss, b)), float(near))
 
     @cached_property
     def _constant(self) -> Numbers:
@@ -93,78 +101,46 @@ class InterceptModel(LinearModel):
     def __getstate__(self) -> dict[str, Any]:
         return {name: item for name, item in self.__dict__.items() if name != "_last"}
 
-    def lifted(self, z: np.ndarray) -> np.ndarray:
+    def lifted(self, z: PerRow) -> PerRow:
         """The margins with their intercept."""
-        return (z + self.level(z)).astype(z.dtype, copy=False)
+        return self.filled(np.add, z, rest=(self.level(z),))
 
-    def _with(self, data: Data, y: np.ndarray) -> LinearModel:
+    def _with(self, data: Data, y: np.ndarray) -> InterceptModel:
         new = super()._with(data, y)
         for name in ("_last", "_constant"):
-            new.__dict__.pop(name, None)
+            vars(new).pop(name, None)
         return new
 
-    def _pass(self, x: np.ndarray, value: bool = False, grad: bool = False) -> tuple[float, np.ndarray]:
-        z = self.lifted(self.data.dot(x))
-        return self._at(z) if grad else (mean_of(self.loss.value, z, self.y), z)
+    def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
+        """One pass for the margins, whose intercept the derivatives depend on, and one for the gradient."""
+        z = np.empty((self.n, *self.deriv_shape)) if z is None else z
+        self.data.parts.total(RowProducts(x, z))
+        at = self.lifted(freeze(z))
+        if not graded:
+            return self.mean_at(at), None
+        c = np.empty_like(at)
+        total = self.summed(value_and_derivs, at, self.y, c, rest=(self.loss,))[0]
+        return total / self.n, self.data.tdot(c) / self.n
 
-    def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """f(x), its gradient and the margins A x, without the intercept."""
-        z = freeze(self.data.dot(x))
-        return *self._at(self.lifted(z)), z
-
-    def _at(self, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """The mean and its gradient, at margins that have been lifted."""
-        if compiled(self.loss) is None:
-            return mean_of(self.loss.value, z, self.y), self.combine(derivs_of(self.loss, z, self.y))
-        total, c, _ = bent_of(self.loss, z, self.y, valued=True)
-        return total / self.n, self.combine(c.astype(z.dtype, copy=False))
-
-    def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """c_i for all i."""
-        return self.derivs_at(self.data.dot(x), idx)
-
-    def derivs_at(self, z: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """phi' at given margins of all rows, lifted by their intercept."""
-        _refuse_batches(idx)
-        return derivs_of(self.loss, self.lifted(z), self.y)
-
-    def value_at(self, z: np.ndarray) -> float:
-        """The least mean of phi(z_i + b, y_i) over b."""
-        return mean_of(self.loss.value, self.lifted(z), self.y)
-
-    def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """The terms of f(x), at its intercept."""
-        _refuse_batches(idx)
-        return self.loss.value(self.lifted(self.data.dot(x)), self.y)
-
-    def between(self, z: np.ndarray, dz: np.ndarray) -> Segment:
+    def between(self, z: PerRow, dz: PerRow) -> Along:
         """t -> mean of phi(z + b + t (dz + db)): not less than f, and equal at t = 0 up to second derivatives.
 
         The intercept moves on a line, to where Newton's step would take it. So f falls by what this says, or more.
         """
-        at = self.lifted(z)
+        return super().between(self.lifted(z), self.filled(np.add, dz, rest=(self._level_change(z, dz),)))
+
+    def _level_change(self, z: PerRow, dz: PerRow) -> Numbers:
         if self.deriv_shape:
-            curvature_rows = self.curvature_rows_at(z) if hasattr(self.loss, "curvature_rows") else None
-            move = 0.0 if curvature_rows is None else curvature_rows.follow(curvature_rows.dot(dz))
-            return Along(self.loss, self.y, at, (dz + move).astype(dz.dtype, copy=False))
-        h = second_of(self.loss, at, self.y).astype(np.float64)
-        total = float(h.sum())
-        move = -float(h @ dz) / total if total > 0 else 0.0
-        return Along(self.loss, self.y, at, (dz + move).astype(dz.dtype, copy=False))
-
-    def second_at(self, z: np.ndarray, width: float = 0.0) -> np.ndarray:
-        """phi'' at given margins, lifted by their intercept."""
-        return super().second_at(self.lifted(z), width)
-
-    def curvature_rows_at(self, z: np.ndarray, width: float = 0.0) -> Any:
-        """D and P at given margins, lifted by their intercepts."""
-        return super().curvature_rows_at(self.lifted(z), width)
-
-    def tail_ratio(self, z: np.ndarray) -> float:
-        """As of `LinearModel`, at the intercept of the margins."""
-        return super().tail_ratio(self.lifted(z))
+            curved = hasattr(self.loss, "curvature_rows")
+            return (rows := self.curvature_rows_at(z)).follow(rows.dot(dz)) if curved else 0.0
+        total, moved = self.summed(_bent_sums, self.lifted(z), self.y, dz, rest=(self.loss,))
+        return -moved / total if total > 0 else 0.0
 
 
-def _refuse_batches(idx: RowIndex) -> None:
-    if idx is not None:
-        raise InputError("an InterceptModel has no batches, its intercept depends on all rows; use a method of full gradients")
+def _margin_sum(z: np.ndarray, w: np.ndarray | None = None) -> tuple[np.ndarray | float]:
+    return (z.sum(axis=0, dtype=np.float64) if w is None else w @ z,)
+
+
+def _bent_sums(z: np.ndarray, y: np.ndarray, dz: np.ndarray, loss: Loss) -> tuple[float, float]:
+    h = second_of(loss, z, y)
+    return float(h.sum(dtype=np.float64)), float(h @ dz)

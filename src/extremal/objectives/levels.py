@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from extremal.checks import NonFiniteError
 from extremal.losses.base import Loss
 from extremal.losses.margin import Logistic
-from extremal.losses.over_rows import bent_of, derivs_of, mean_of
+from extremal.losses.over_rows import bend_sums, derivs_of, mean_of
 from extremal.losses.weighted import WeightedCurved, unweighted, weights_of
 from extremal.support import linalg
 
 BALANCES, AWAY, SETTLED = 300, 40.0, 1e-6  # of scalings; margins of absent classes; derivatives that are nothing
-LEVEL_TURNS, SWEEPS = (
-    6,
-    3,
-)  # of Newton steps and of looks at class by class for several intercepts; of these, sweeps over all classes
+LEVEL_TURNS, SWEEPS = 6, 3  # of Newton steps and of other ways for several intercepts; of sweeps over all classes
+COOLING, COOLING_STEPS = 4.0, 10  # by how much a temperature falls; Newton steps at each
 NO_CURVATURE = 1e-14  # curvature of which Newton steps make nothing
 LEVEL_TRIES = 100  # looks at all margins, at most, for an intercept
 LONGEST_STEP = 8.0  # no Newton step for an intercept is longer, in multiples of what has been seen of it
@@ -23,13 +23,14 @@ LITTLE = 1e-10  # share of the value that a step may promise where the next one 
 LEVEL_ROUNDING = 8 * np.finfo(np.float64).eps  # share of the mean |phi'| that the mean of phi' may be
 
 
-def level_of(loss: Loss, z: np.ndarray, y: np.ndarray, near: float) -> float:
-    """The zero of the mean of phi'(z + b, y), which increases in b: Newton steps, halving where these leave what is left."""
-    z, bent = z.astype(np.float64, copy=False), bent_of if hasattr(loss, "second") else _differences
+def level_of(sums: Callable[[float], tuple[float, ...]], near: float) -> float:
+    """The zero of the sum of phi'(z + b, y), which increases in b: Newton steps, halving where these leave what is left.
+
+    ``sums`` answers for b the sums of phi', |phi'| and phi''.
+    """
     low, high, b, reach = -np.inf, np.inf, near, 1.0 + abs(near)
     for _ in range(LEVEL_TRIES):
-        _, c, h = bent(loss, z + b, y)
-        total, size, bend = (float(a.sum(dtype=np.float64)) for a in (c, np.abs(c), h))
+        total, size, bend = sums(b)
         if abs(total) <= LEVEL_ROUNDING * size:
             break
         low, high = (b, high) if total < 0 else (low, b)
@@ -44,12 +45,6 @@ def level_of(loss: Loss, z: np.ndarray, y: np.ndarray, near: float) -> float:
     return b
 
 
-def _differences(loss: Loss, z: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """phi' and phi'' of a loss that knows its first derivative only."""
-    step = 1e-5
-    return 0.0, derivs_of(loss, z, y), (derivs_of(loss, z + step, y) - derivs_of(loss, z - step, y)) / (2 * step)
-
-
 def levels_of(loss: Loss, z: np.ndarray, y: np.ndarray, near: float | np.ndarray) -> np.ndarray:
     """One intercept for each output."""
     inner, w = unweighted(loss), weights_of(loss, y)
@@ -61,7 +56,8 @@ def levels_of(loss: Loss, z: np.ndarray, y: np.ndarray, near: float | np.ndarray
 
 
 def _task_level(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: float) -> float:
-    return level_of(WeightedCurved(loss, 1.0), z, np.column_stack([y, w]), near)
+    weighted, targets = WeightedCurved(loss, 1.0), np.column_stack([y, w])
+    return level_of(lambda b: bend_sums(z, targets, weighted, b), near)
 
 
 def _softmax_levels(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -71,7 +67,13 @@ def _softmax_levels(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: 
         b, done = _softmax_steps(loss, z, y, w, b)
         if done and _settled(loss, z, y, b):
             return b - b.mean()
-        b = _balanced(z, labels, w, b) if turn % 2 == 0 else _class_by_class(z, labels, w, b)
+        match turn % 3:
+            case 0:
+                b = _cooled(loss, z, y, w, b)
+            case 1:
+                b = _balanced(z, labels, w, b)
+            case _:
+                b = _class_by_class(z, labels, w, b)
     if not _settled(loss, z, y, b):
         raise NonFiniteError("the intercepts of the classes cannot be found: margins are too far apart")
     return b - b.mean()
@@ -81,6 +83,20 @@ def _settled(loss: Loss, z: np.ndarray, y: np.ndarray, b: np.ndarray) -> bool:
     """Whether the derivatives in the intercepts vanish, beside those of the rows."""
     c = derivs_of(loss, z + b, y)
     return bool(np.abs(c.mean(axis=0, dtype=np.float64)).max() <= SETTLED * float(np.abs(c).mean(dtype=np.float64)) + 1e-12)
+
+
+def _cooled(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Intercepts by Newton steps on margins that are divided by a temperature, which falls from their spread to one.
+
+    A row that is far out has no curvature; divided, it has some, and each solution is near the next.
+    """
+    heat = max(1.0, float((z + b).max() - (z + b).min()))
+    while np.isfinite(heat):
+        b = heat * _softmax_steps(loss, z / heat, y, w, b / heat, COOLING_STEPS)[0]
+        if heat == 1.0:
+            break
+        heat = max(1.0, heat / COOLING)
+    return b
 
 
 def _balanced(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -110,20 +126,22 @@ def _balanced(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -
 
 def _class_by_class(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The best intercept of each class in turn, given the others: that of a logistic loss, which bisection finds anywhere."""
-    b, one = b.copy(), WeightedCurved(Logistic(), 1.0)
+    b = b.copy()
     for _ in range(SWEEPS):
         for j in range(len(b)):
             others = np.delete(z + b, j, axis=1)
             top = others.max(axis=1)
             m = z[:, j] - top - np.log(np.exp(others - top[:, None]).sum(axis=1))
-            b[j] = level_of(one, m, np.column_stack([np.where(labels == j, 1.0, -1.0), w]), float(b[j]))
+            b[j] = _task_level(Logistic(), m, np.where(labels == j, 1.0, -1.0), w, float(b[j]))
     return b
 
 
-def _softmax_steps(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
+def _softmax_steps(
+    loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray, most: int = LEVEL_TRIES
+) -> tuple[np.ndarray, bool]:
     """Until a step promises next to nothing, and one step more; each as long as those before it allow."""
     value, longest, last = mean_of(loss.value, z + b, y), LONGEST_STEP * (1.0 + float(np.abs(b).max())), False
-    for _ in range(LEVEL_TRIES):
+    for _ in range(most):
         g = derivs_of(loss, z + b, y).mean(axis=0, dtype=np.float64)
         step = _softmax_step(z + b, w, g)
         if not np.isfinite(step).all():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from functools import singledispatch
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from extremal.losses.base import Curved
-from extremal.objectives.base import Objective
-from extremal.objectives.linear import LinearModel
 from extremal.points.active import ActiveSet
+
+if TYPE_CHECKING:
+    from extremal.objectives.margins import MarginModel
 
 
 class Restriction(Protocol):
@@ -25,14 +25,8 @@ class Restriction(Protocol):
     def hessian(self, w: np.ndarray) -> np.ndarray | None: ...  # positive semidefinite; None if f does not know it
 
 
-@singledispatch
-def restrict(f: Objective, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
-    """f on the hull of the atoms, given what an earlier restriction has kept of them."""
-    return _ByPoints(f, atoms)
-
-
 @dataclass(frozen=True)
-class _ByPoints:
+class OnPoints:
     """Any objective: a value and slopes cost f and its gradient at the point itself."""
 
     f: Any
@@ -52,20 +46,20 @@ class _ByPoints:
         return self.atoms.sum(w).astype(self.f.dtype, copy=False)
 
 
-@restrict.register
-def _(f: LinearModel, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
-    keys = [v.key for v in atoms.vertices]
-    rows = [images[key] if key in images else f.vertex_margins(v) for key, v in zip(keys, atoms.vertices, strict=True)]
-    return _ByMargins(f, np.stack(rows), dict(zip(keys, rows, strict=True)))
-
-
 @dataclass(frozen=True)
-class _ByMargins:
+class OnMargins:
     """A linear model, from the margins of every atom: no product with the data, k n numbers of memory for k atoms."""
 
-    f: LinearModel
+    f: MarginModel
     Z: np.ndarray  # the atoms' margins, one atom a row
     images: dict[Hashable, np.ndarray]
+
+    @classmethod
+    def of(cls, f: MarginModel, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> OnMargins:
+        """From the margins of the atoms that an earlier restriction has kept, and those of new ones."""
+        keys = [v.key for v in atoms.vertices]
+        rows = [images[key] if key in images else f.vertex_margins(v) for key, v in zip(keys, atoms.vertices, strict=True)]
+        return cls(f, np.stack(rows), dict(zip(keys, rows, strict=True)))
 
     def value(self, w: np.ndarray) -> float:
         return self.f.value_at(self._margins(w))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from extremal.losses.multi import CurvatureRows
 from extremal.objectives.column_blocks import WIDE
-from extremal.objectives.linear import LinearModel
 from extremal.quadratic.updates import is_definite
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
+
+if TYPE_CHECKING:
+    from extremal.objectives.margins import MarginModel
 
 FORMED = 3e10  # rows times coordinates squared, from which on neither
 ROW_BLOCK = 2**19  # numbers of a block of rows
@@ -23,7 +25,7 @@ ROW_BLOCK = 2**19  # numbers of a block of rows
 class OutputSlice:
     """f on the coordinates W of x, flat: coordinate j k + c is feature j for output c."""
 
-    f: LinearModel
+    f: MarginModel
     W: np.ndarray
 
     def of(self, f: Any) -> OutputSlice:
@@ -105,11 +107,7 @@ class OutputSlice:
 
     def _blocks(self) -> Any:
         """Blocks of rows, and their entries in the features of W, dense."""
-        data, n = self.f.data, self.f.n
-        size = max(1, ROW_BLOCK // max(len(self._features), len(self.W)))
-        for start in range(0, n, size):
-            rows = slice(start, min(start + size, n))
-            yield rows, data.block(rows, self._features)  # type: ignore[attr-defined]
+        return self.f.data.columns(self._features).arrays(max(1, ROW_BLOCK // max(len(self._features), len(self.W))))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal.losses.meaning import ends_at_zero, margin_size
 from extremal.losses.weighted import targets_of
-from extremal.objectives.linear import LinearModel
+from extremal.objectives.margins import MarginModel
 
 FIRST_REACH = 100.0  # where a constraint has no bound of its own: so many times the size that a coefficient is likely to have
 REACH_GROWTH = 30.0  # by which that is multiplied while the solution touches it
@@ -17,7 +17,7 @@ GROWTHS = 4  # so often at most
 CONSTANT = 1e-8  # targets that spread less than this share of their size are constant up to rounding
 
 
-def reaches(f: LinearModel) -> Iterator[np.ndarray]:
+def reaches(f: MarginModel) -> Iterator[np.ndarray]:
     """Bounds to try one after the other, for each coefficient.
 
     Examples
@@ -33,12 +33,12 @@ def reaches(f: LinearModel) -> Iterator[np.ndarray]:
         reach = REACH_GROWTH * reach
 
 
-def told_apart(f: LinearModel, value: float, atol: float) -> bool:
+def told_apart(f: MarginModel, value: float, atol: float) -> bool:
     """Whether f tells all classes apart, so that coefficients that are farther out are better without end."""
     return ends_at_zero(f.loss) and value <= atol
 
 
-def sizes(f: LinearModel) -> np.ndarray:
+def sizes(f: MarginModel) -> np.ndarray:
     """How large coefficients are likely to be: the spread of the targets, as margins have it, over that of each feature."""
     data: Any = f.data  # rows in memory
     w = np.ones(f.n) if f.weights is None else f.weights.astype(np.float64)
@@ -48,7 +48,7 @@ def sizes(f: LinearModel) -> np.ndarray:
     return each if len(f.shape) == 1 else np.broadcast_to(each[:, None], f.shape).copy()
 
 
-def _spread(f: LinearModel) -> float:
+def _spread(f: MarginModel) -> float:
     """How far margins are likely to go: of a log-odds some units, of a log-mean its own, of a mean that of the targets."""
     w, y = f.weights, targets_of(f.loss, f.y).reshape(f.n, -1).astype(np.float64)
     said = margin_size(f.loss, y)

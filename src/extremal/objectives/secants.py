@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from extremal.objectives.base import Objective, Segment
-from extremal.objectives.on_columns import Slice, sliced
+from extremal.objectives.slices import Slice
 from extremal.points.composed import Chord
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
@@ -27,7 +28,6 @@ class Secants:
 
     convex = False  # no shortcut of linear models holds
     deriv_shape = ()
-    weights = None
 
     def __init__(self, f: Objective):
         self.f, self.n, self.shape, self.dtype = f, f.n, f.shape, f.dtype
@@ -48,6 +48,18 @@ class Secants:
     def grad(self, z: np.ndarray) -> np.ndarray:
         """The gradient there."""
         return np.asarray(self.f.grad(z.reshape(self.shape).astype(self.dtype, copy=False)), np.float64).reshape(-1)
+
+    def on_columns(self, W: np.ndarray) -> Slice:
+        """All coordinates."""
+        return _All(self, W)
+
+    def change(self, z: np.ndarray, new: np.ndarray) -> np.ndarray:
+        """new - z."""
+        return new - z
+
+    def length(self, dz: np.ndarray) -> float:
+        """The root mean square."""
+        return math.sqrt(float(np.square(dz).mean()))
 
     def guess(self, x: np.ndarray) -> np.ndarray:
         """The mean of g_i g_i'; of gradients that are no rows of numbers, the one of g."""
@@ -91,8 +103,3 @@ class _All:
         H = self.f.guess(z)
         H.flat[:: len(H) + 1] *= 1.0 + 1e-6
         return H
-
-
-@sliced.register
-def _(f: Secants, W: np.ndarray) -> Slice:
-    return _All(f, W)

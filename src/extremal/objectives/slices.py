@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Any, Protocol
 
 import numpy as np
 
-from extremal.objectives.base import Objective
+from extremal.data.parts import PerRow
 from extremal.support.kinds import Symmetric
 
 
@@ -19,13 +18,7 @@ class Slice(Protocol):
     @property
     def W(self) -> np.ndarray: ...  # the coordinates, increasing
     def of(self, f: Any) -> Slice: ...  # the same coordinates of another objective, or of one that counts on
-    def dot(self, d: np.ndarray) -> np.ndarray: ...  # A_W d, for one number per coordinate of W
-    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> Any: ...
-    def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Symmetric: ...  # (1/n) A_W' diag phi''(z) A_W
-    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray | None: ...  # B with B'B = that
-
-
-@singledispatch
-def sliced(f: Objective, W: np.ndarray) -> Slice:
-    """f on the coordinates W."""
-    raise TypeError(f"{type(f).__name__} has no columns")
+    def dot(self, d: np.ndarray) -> PerRow: ...  # A_W d, for one number per coordinate of W
+    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: PerRow, tol: float) -> Any: ...
+    def hessian(self, z: PerRow, far: bool = False, width: float = 0.0) -> Symmetric: ...  # (1/n) A_W' diag phi''(z) A_W
+    def root(self, z: PerRow, far: bool = False, width: float = 0.0) -> np.ndarray | None: ...  # B with B'B = that

@@ -58,6 +58,10 @@ class Hull:
         gram[k] = gram[:, k] = atoms.dots(_as_gradient(v))
         return Hull(atoms, freeze(gram))
 
+    def only(self, kept: np.ndarray) -> Hull:
+        """The same point with these of its atoms; the others have no weight."""
+        return Hull(self.atoms.only(kept), freeze(np.ascontiguousarray(self.gram[np.ix_(kept, kept)])))
+
     def with_weights(self, weights: np.ndarray) -> Hull:
         """Another point of the hull; atoms without weight are dropped."""
         kept = weights > WEIGHT_NOISE

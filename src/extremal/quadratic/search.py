@@ -49,10 +49,12 @@ def first_decrease(
     t: float = 1.0,
     shorter: float = 0.5,
     least: float = 1e-12,
+    blur: float = UNSEEN[0],
 ) -> tuple[float, float, Found] | None:
     """The first of t, t/2, t/4, ... at which a value is sufficiently below ``limit``, with the value and what else is there.
 
-    ``look`` answers both for a t. None if there is no such t of at least ``least``: Armijo's rule, up to rounding.
+    ``look`` answers both for a t. None if there is no such t of at least ``least``: Armijo's rule, up to a rounding of
+    ``blur``, as a share.
 
     Examples
     --------
@@ -61,7 +63,7 @@ def first_decrease(
     """
     while t >= least:
         value, found = look(t)
-        if value <= limit + SUFFICIENT * t * slope + UNSEEN[0] * abs(limit):
+        if value <= limit + SUFFICIENT * t * slope + blur * abs(limit):
             return t, value, found
         t *= shorter
     return None
@@ -73,13 +75,14 @@ def armijo(line: OnLine, value: float, slope: float, bend: float, most: float, s
     Where f, or numbers of size ``scale`` that it is made of, hide the decrease in their rounding, slopes tell instead of values.
     """
     t, scale = min(1.0, most), max(abs(value), scale)
-    if -slope <= UNSEEN[1] * scale and line.value(t) <= value + 10 * UNSEEN[0] * scale:
+    first = t, line.value(t)
+    if -slope <= UNSEEN[1] * scale and first[1] <= value + 10 * UNSEEN[0] * scale:
         for _ in range(SLOPE_HALVINGS):
             if line.slope(t) <= -0.9 * slope:  # f still falls there, or rises less than it fell
                 return t
             t /= 2
         return 0.0
-    found = first_decrease(lambda t: (line.value(t), None), value, slope, t)
+    found = first_decrease(lambda t: (first[1] if t == first[0] else line.value(t), None), value, slope, t)
     if found is None:
         return 0.0
     t, now, _ = found

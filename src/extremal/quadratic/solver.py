@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -58,14 +58,13 @@ class Quadratic:
         >>> Quadratic.over_weights(np.eye(2), np.array([0.0, -0.5]), np.zeros(2)).minimise(np.array([1.0, 0.0]), 1e-9)
         array([0.25, 0.75])
         """
-        place = np.arange(len(x)) if place is None else place
-        scale = np.ones(len(x)) if scale is None else scale
-        return cls(H, g, x, place, scale, np.zeros(len(place)), np.full(len(place), np.inf), True, root)
+        places, ones, zeros, infinities = _usual(len(x) if place is None else len(place))
+        return cls(H, g, x, places if place is None else place, ones if scale is None else scale, zeros, infinities, True, root)
 
     @classmethod
     def in_box(cls, H: Symmetric, g: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Quadratic:
         """Over lower <= w <= upper."""
-        return cls(H, g, x, np.arange(len(x)), np.ones(len(x)), lower, upper, False)
+        return cls(H, g, x, *_usual(len(x))[:2], lower, upper, False)
 
     def point(self, w: np.ndarray) -> np.ndarray:
         """u."""
@@ -85,14 +84,12 @@ class Quadratic:
         (1982), Projected Newton methods for optimization problems with simple constraints; More, Toraldo (1991), On the solution
         of large quadratic programming problems with bound constraints.
         """
-        from extremal.kernels.factors import new_factor  # numba: imported when first needed
-
         kernels, size = _kernels(), len(self.x)
         w = np.where(w > kernels.NOTHING, w, 0.0) if self.tied else np.clip(w, self.lower, self.upper)
         if self._by_products:
             return kernels.descended_by_products(self._problem(ByProducts(self.H, self.longest)), None, w, tol, rounds)[0]
         problem = self._problem(np.empty((0, 0)) if self.root is not None else _numbers(self.H))
-        factor = new_factor(len(w), 0 if self.root is None else max(1, self.root.shape[1]))
+        factor = kernels.plain_factor(len(w), 0 if self.root is None else max(1, self.root.shape[1]))
         done, some = False, rounds if size * size <= UNTIMED else 1
         while not done and rounds > 0:
             clock.check()
@@ -110,9 +107,9 @@ class Quadratic:
         root = np.zeros((len(root), 1)) if self.root is not None and root.size == 0 else root
         diagonal = H.diagonal() if self.root is None else np.einsum("ij,ij->i", root, root)
         _finite(diagonal)
-        g, x, scale, lower, upper = (_numbers(a) for a in (self.g, self.x, self.scale, self.lower, self.upper))
-        place = locked(np.ascontiguousarray(self.place, np.int64))
-        return _kernels().QuadraticProblem(H, root, g, x, place, locked(scale), lower, upper, self.tied)
+        g, x, lower, upper = (_numbers(a) for a in (self.g, self.x, self.lower, self.upper))
+        place, scale = np.ascontiguousarray(self.place, np.int64), np.ascontiguousarray(self.scale, np.float64)
+        return _kernels().QuadraticProblem(H, root, g, x, locked(place), locked(scale), lower, upper, self.tied)
 
 
 class GrowingQuadratic:
@@ -136,15 +133,13 @@ class GrowingQuadratic:
         self._root[:rows, :rank], self._g[:rows], self._count = _finite(root), _finite(g), rows
 
     def _grow(self, room: int) -> None:
-        from extremal.kernels.factors import new_factor
-
         known = len(self._g)
         old = self._factor if known else None
         root, g = np.zeros((room, self._root.shape[1])), np.zeros(room)
         root[:known], g[:known] = self._root, self._g
         self._root, self._g, self._nothing, self._ones = root, g, np.zeros(room), np.ones(room)
         self._places, self._most = np.arange(room), np.full(room, np.inf)
-        self._factor = new_factor(room, root.shape[1])
+        self._factor = _kernels().plain_factor(room, root.shape[1])
         if old is not None:
             for new, small in zip(self._factor, old, strict=True):
                 new[tuple(slice(0, size) for size in small.shape)] = small
@@ -172,20 +167,13 @@ class ByProducts:
 
     def __init__(self, H: Any, longest: int):
         self._H, self.longest, self._last = H, longest, (np.empty(0), np.empty(0))
+        self.diagonal = cache(H.diagonal)  # computed once
 
     def __matmul__(self, d: np.ndarray) -> np.ndarray:
         if not np.array_equal(d, self._last[0]):
             clock.check()
             self._last = d, self._H @ d
         return self._last[1]
-
-    @cached_property
-    def _diagonal(self) -> np.ndarray:
-        return self._H.diagonal()
-
-    def diagonal(self) -> np.ndarray:
-        """The diagonal of H, computed once."""
-        return self._diagonal
 
 
 def _finite(a: Any) -> Any:
@@ -194,11 +182,20 @@ def _finite(a: Any) -> Any:
     return a
 
 
+@lru_cache(maxsize=32)
+def _usual(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Places, scales and bounds of weights with a coordinate each."""
+    return locked(np.arange(size)), locked(np.ones(size)), np.zeros(size), np.full(size, np.inf)
+
+
 def _numbers(a: Any) -> np.ndarray:
     """As compiled loops take them: those that can be written, and those that cannot, would be compiled apart."""
+    if type(a) is np.ndarray and a.dtype == np.float64 and a.flags.carray:
+        return a
     return np.require(a, np.float64, ["C", "W"])
 
 
+@cache
 def _kernels() -> ModuleType:
     from extremal.kernels import active_set  # numba: imported when first needed
 

@@ -9,6 +9,7 @@ import numpy as np
 from extremal.rounding.base import Pairs, broken, settled
 from extremal.sets.made.blocks import Product, Rows
 from extremal.sets.made.by_columns import Columns
+from extremal.sets.made.cuts import AffineCut
 from extremal.sets.made.sums import ScaledSet, ShiftedSet
 
 
@@ -60,3 +61,9 @@ def _(C: ScaledSet, x: np.ndarray) -> Pairs:
 @broken.register
 def _(C: ShiftedSet, x: np.ndarray) -> Pairs:
     return broken(C.C, x.astype(np.float64) - C.offset)
+
+
+@broken.register
+def _(C: AffineCut, x: np.ndarray) -> Pairs:
+    yield from broken(C.C, x)
+    yield C.violation(x), C.diameter

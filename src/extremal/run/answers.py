@@ -1,4 +1,4 @@
-"""What is asked of an answer before it is returned: whether it is in its set, and whether float64 could tell a better one."""
+"""What is asked of an answer that misses its tolerance: whether float64 could tell a better one."""
 
 from __future__ import annotations
 
@@ -7,39 +7,23 @@ import math
 import numpy as np
 
 from extremal import checks
-from extremal.objectives.base import Objective
+from extremal.objectives.base import Smooth
 from extremal.points.iterates import wide
 from extremal.run.counted_set import CountedSet
 from extremal.run.result import Certificate
-from extremal.support.asked import Unsure, counted
 
-CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether a point is in the set
 LARGE_POINT = 10**7  # entries of a point up to which its rounding is looked at
 ROUNDED = 0.25  # share of the tolerance that a change of the gap by rounding must be for the tolerance to be out of reach
 NEAR_ROUNDING = 100.0  # times that change: a gap below is one of rounding, if no step leads farther
 
 
-def is_inside(C: CountedSet, x: np.ndarray) -> bool:
-    """Whether x is in the set, up to rounding; yes, where only its oracle knows and a moderate number of calls cannot tell.
-
-    These calls count as a certificate's.
-    """
-    with counted(CHECKS + max(math.prod(x.shape), C.calls.lmos) // 10) as asked:
-        try:
-            return C.inner.contains(x)
-        except Unsure:
-            return True
-        finally:
-            C.calls.certificate_lmos += asked.calls
-
-
-def at_rounding(f: Objective, C: CountedSet, found: Certificate, wanted: float, times: float = NEAR_ROUNDING) -> bool:
+def at_rounding(f: Smooth, C: CountedSet, found: Certificate, wanted: float, times: float = NEAR_ROUNDING) -> bool:
     """Whether the gap is at most ``times`` what rounding makes of it, and the tolerance ``wanted`` lies below that."""
     change = _change(f, C, found)
     return change >= ROUNDED * wanted and found.gap <= times * change
 
 
-def _change(f: Objective, C: CountedSet, found: Certificate) -> float:
+def _change(f: Smooth, C: CountedSet, found: Certificate) -> float:
     """How far the gap changes if x changes in its last digits: two gradients and LMOs; 0.0 for very large points."""
     if math.prod(found.x.shape) > LARGE_POINT:
         return 0.0

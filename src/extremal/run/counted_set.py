@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeVar, cast
 
@@ -13,6 +14,7 @@ from extremal.sets.base import Bounded, ConvexSet, Faced, Spikes, Warm
 from extremal.support.asked import Unsure, counted
 from extremal.support.clock import check
 
+CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether a point is in the set
 T = TypeVar("T")
 
 
@@ -42,6 +44,13 @@ class CountedSet:
         """Whether x is in the set."""
         return self._apart(lambda: self.inner.contains(x))
 
+    def may_contain(self, x: np.ndarray) -> bool:
+        """The same; yes, where only the oracle knows and a moderate number of calls cannot tell."""
+        try:
+            return self._apart(lambda: self.inner.contains(x), CHECKS + max(math.prod(x.shape), self.calls.lmos) // 10)
+        except Unsure:
+            return True
+
     def holds(self, x: np.ndarray) -> bool:
         """Whether x is known to be in the set, without a tolerance and without a call of its oracle."""
         with counted(0):
@@ -58,9 +67,9 @@ class CountedSet:
         """The bounds of a box."""
         return cast(Bounded, self.inner).limits()
 
-    def _apart(self, ask: Callable[[], T]) -> T:
+    def _apart(self, ask: Callable[[], T], limit: float = math.inf) -> T:
         """What a set says of itself; where it asks its oracle for it, the calls count as a certificate's."""
-        with counted() as asked:
+        with counted(limit) as asked:
             try:
                 return ask()
             finally:

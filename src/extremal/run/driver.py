@@ -11,20 +11,18 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
-from extremal.gradients.base import value_of
-from extremal.gradients.full import FullEstimate
+from extremal.data.parts import counting_rows
+from extremal.gradients.base import PlainEstimate, value_of
 from extremal.methods.base import Budget, Method
 from extremal.points.iterates import answer, wide
-from extremal.run.answers import at_rounding, is_inside
+from extremal.run.answers import at_rounding
 from extremal.run.bursts.run import Reach
+from extremal.run.headway import Headway
 from extremal.run.loop import Setup, State, loop
 from extremal.run.recording import Recorder
 from extremal.run.result import Certificate, Result, Status
+from extremal.run.usual import extended_grads, usual_grads, usual_work
 from extremal.support.clock import Clock, TimeUp, deadline
-
-USUAL_PASSES = 1000  # of a run without a budget
-MORE_PASSES = 5000  # of one for an answer, if its passes are small
-SMALL_RUN, FEW_LMOS = 1e9, 5000  # multiplications of passes that are small; oracle calls by then, at most
 
 
 def drive(
@@ -44,7 +42,7 @@ class _Run:
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # a method for answers, and not for comparisons
         self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
-        self.budget = Budget(max_grads=USUAL_PASSES * setup.f.n) if self.unlimited else budget
+        self.budget = Budget(max_grads=usual_grads(self.f)) if self.unlimited else budget
         self.setup = setup
         self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
@@ -52,8 +50,7 @@ class _Run:
         self.best: Certificate | None = None  # the best one: smallest value, or smallest gap if f is not convex
         self.tight: Certificate | None = None  # the one of the smallest gap
         self.gap_due = 10 * self.f.n  # component gradients at which an exact gap is due
-        self.seen, self.same = None, 0  # the last point, and how often it has stayed the same
-        self.looked, self.look_due = None, 16  # the certificate by which progress was judged last, and the step to do it next
+        self.headway = Headway()
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
         self.tail = 0.0  # seconds that the last certificate took: the final one has to fit in the time, too
 
@@ -70,7 +67,7 @@ class _Run:
         except TimeUp:
             status = Status.MAX_SECONDS
             if state is None:  # within the first estimate: the starting point is the answer
-                setup, unknown = self.setup, FullEstimate(np.zeros(self.f.shape), exact=False)
+                setup, unknown = self.setup, PlainEstimate(np.zeros(self.f.shape), exact=False)
                 first = state = State(0, setup.point, unknown, setup.f.calls, setup.f, setup.C, method.move)
         except OutsideError:
             status = Status.OUTSIDE
@@ -82,7 +79,8 @@ class _Run:
             status = Status.NON_FINITE
         if state is None or first is None or status is None:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
-        return self._result(state, status, method, first), state
+        with counting_rows(state.calls):
+            return self._result(state, status, method, first), state
 
     def _over(self) -> bool:
         """Whether time is up, but for what the final certificate takes."""
@@ -109,7 +107,9 @@ class _Run:
             return Status.MAX_GRADS
         if self._over():
             return Status.MAX_SECONDS
-        if self._stalled(state):
+        if self.unlimited and self.guarded and state.point.work > usual_work(self.f):
+            return Status.UNSOLVED
+        if self.headway.stalled(state):
             return Status.STALLED
         if (status := self._hopeless(state)) is not None:
             return status
@@ -121,30 +121,20 @@ class _Run:
 
     def _extended(self, state: State) -> bool:
         """Whether a budget that nobody named is extended: where passes are small, and the oracle was asked little so far."""
-        most = min(MORE_PASSES * self.f.n, int(SMALL_RUN / math.prod(self.f.shape)))
-        more = self.unlimited and self.guarded and state.calls.lmos <= FEW_LMOS and state.calls.grads < most
+        most = extended_grads(self.f, state.calls.lmos)
+        more = self.unlimited and self.guarded and state.calls.grads < most
         self.budget = Budget(max_grads=most) if more else self.budget
         return more
-
-    def _stalled(self, state: State) -> bool:
-        """Whether exact gradients have left the point as it was, three times in a row."""
-        self.same = self.same + 1 if state.exact and state.x is self.seen else 0
-        self.seen = state.x
-        return self.same >= 3
 
     def _hopeless(self, state: State) -> Status | None:
         """Whether steps are spent on rounding, or on nothing: asked of methods for answers after 16 steps, 32, 64, ..."""
         last = self.last
-        if not (self.guarded and state.exact) or last is None or last.k != state.k or state.k < self.look_due:
+        if not (self.guarded and state.exact) or last is None or last.k != state.k:
             return None
-        self.look_due, before, self.looked = 2 * state.k, self.looked, last
-        if before is not None and before.k >= 32 and not self._farther(before, last):
-            return Status.STALLED
-        return Status.PRECISION if self._at_rounding(last, times=1.0) else None
-
-    def _farther(self, before: Certificate, now: Certificate) -> bool:
-        """Whether the gap has been halved since, or the value has fallen by some of the tolerance."""
-        return now.gap <= 0.5 * before.gap or now.value < before.value - 0.01 * self._wanted(now)
+        nowhere = self.headway.nowhere(last, self._wanted(last))
+        if nowhere is None:
+            return None
+        return Status.STALLED if nowhere else Status.PRECISION if self._at_rounding(last, times=1.0) else None
 
     def _on_the_clock(self) -> AbstractContextManager[None]:
         """Certificates are part of a run that may stop by them; with tol = atol = 0 they are there for emergencies only."""
@@ -198,11 +188,13 @@ class _Run:
 
     def _result(self, state: State, status: Status, method: Method, first: State) -> Result:
         found, status = self._final(state, status, first)
-        if not is_inside(self.C, found.x):
+        if not self.C.may_contain(found.x):
             found, status = self._fallback(found, first), Status.OUTSIDE
         if self.guarded:
             found = self._guard(found, first)
-        if (status is Status.STALLED or (status is Status.MAX_GRADS and self.unlimited)) and self._at_rounding(found):
+        if (status is Status.STALLED or (status in (Status.MAX_GRADS, Status.UNSOLVED) and self.unlimited)) and self._at_rounding(
+            found
+        ):
             status = Status.PRECISION
         if not math.isfinite(found.gap) and status not in (Status.INTERRUPTED, Status.OUTSIDE):
             status = Status.UNCERTIFIED
@@ -254,7 +246,7 @@ class _Run:
     def _fallback(self, found: Certificate, first: State) -> Certificate:
         """The best certificate of a point inside; the starting point has been checked."""
         best = self.best
-        return best if best is not None and best is not found and is_inside(self.C, best.x) else self._start(first)
+        return best if best is not None and best is not found and self.C.may_contain(best.x) else self._start(first)
 
     def _as_good(self, a: Certificate, b: Certificate) -> bool:
         """Whether a has the smaller gap, at a value that rounding does not tell from b's."""

@@ -9,7 +9,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.methods.base import Budget, Recipe
-from extremal.objectives.base import Objective
+from extremal.objectives.base import Smooth
 from extremal.points.active import ActiveSet
 from extremal.run.driver import drive
 from extremal.run.loop import State, prepare
@@ -18,7 +18,7 @@ from extremal.sets.base import ConvexSet
 
 
 def minimize(
-    f: Objective,
+    f: Smooth,
     C: ConvexSet,
     method: Recipe | str | None = None,
     *,

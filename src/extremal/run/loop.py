@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
+from extremal.data.parts import counting_rows
 from extremal.gradients.base import Batched, Estimate, Gradient, Wrapper, phase_of, value_of
 from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.names import as_recipe
 from extremal.moves.base import Point, SomeMove
-from extremal.objectives.base import Objective, is_factored
-from extremal.objectives.linear import LinearModel
+from extremal.objectives.base import Objective, Smooth, is_factored
+from extremal.objectives.margins import MarginModel
 from extremal.objectives.sampling import Sampler
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import freeze, start, wide
-from extremal.points.matrix import Iterate
 from extremal.run import bursts
 from extremal.run.bursts.run import Burst, Reach
 from extremal.run.counted_set import CountedSet
@@ -87,6 +86,10 @@ class State:
         >>> state.certify().gap, state.calls.certificate
         (1.5, 0)
         """
+        with counting_rows(self.calls):
+            return self._certified()
+
+    def _certified(self) -> Certificate:
         if self.exact and self.f.dtype == np.float64:
             known = value_of(self.estimate)  # of estimators that compute it with the gradient
             value, g = self.f.inner.value(self.x) if known is None else known, self.g
@@ -100,14 +103,14 @@ class State:
         return Certificate(self.k, self.x, value, self.gap(g), self.point.active)
 
 
-def measure(f: Objective, C: ConvexSet, move: SomeMove, x: np.ndarray) -> tuple[float, float]:
+def measure(f: Smooth, C: ConvexSet, move: SomeMove, x: np.ndarray) -> tuple[float, float]:
     """Value and gap at x, in float64, off every count; the gap is NaN if the gradient is not finite."""
     value, g = f.value_and_grad(wide(x))
     return value, move.gap(C, x, g) if checks.all_finite(g) else np.nan
 
 
 def iterate(
-    f: Objective,
+    f: Smooth,
     C: ConvexSet,
     method: Recipe | str | None = None,
     *,
@@ -187,15 +190,16 @@ def first_estimate(setup: Setup) -> Estimate:
     return estimate
 
 
-def check_objective(call: str, f: Objective) -> None:
+def check_objective(call: str, f: Smooth) -> None:
     """Refuse what is no objective."""
-    if checks.lacks(f, "derivs"):
+    if checks.lacks(f, "value_and_grad"):
         raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
 
 
+@np.errstate(all="ignore")  # what is not finite is looked for
 def prepare(
     call: str,
-    f: Objective,
+    f: Smooth,
     C: ConvexSet,
     method: Recipe | str | None,
     x0: Any,
@@ -204,31 +208,16 @@ def prepare(
     in_bursts: bool = False,
 ) -> Setup:
     """Fit set, method and starting point to the objective, refusing what does not fit."""
-    with np.errstate(all="ignore"):  # what is not finite is looked for
-        return _prepare(call, f, C, method, x0, seed, budget, in_bursts)
-
-
-def _prepare(
-    call: str,
-    f: Objective,
-    C: ConvexSet,
-    method: Recipe | str | None,
-    x0: Iterate | ArrayLike | None,
-    seed: int,
-    budget: Budget,
-    in_bursts: bool,
-) -> Setup:
     check_objective(call, f)
     if not isinstance(C, ConvexSet):
         raise InputError(f"`{call}(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
     checks.whole(call, "seed", seed, 0)
     C = C.on(f.shape)
-    if isinstance(f, LinearModel) and not C.matrix_free:
+    if isinstance(f, MarginModel) and not C.matrix_free:
         f = f.dense()
-    f.ready()
     with counted() as asked:  # some methods ask for the diameter
         try:
-            prepared = as_recipe(call, method).prepare(f, C, replace(budget, warm=x0 is not None))
+            prepared = as_recipe(call, method).prepare(cast(Objective, f), C, replace(budget, warm=x0 is not None))
         except OverflowError:
             raise InputError(f"`{call}(C=...)`: {C} is too large for this method, whose constants overflow there") from None
     if not isinstance(prepared, Method):
@@ -236,11 +225,22 @@ def _prepare(
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
     counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
     point = _first_point(call, f, oracle, prepared.move, x0)
-    sampler = Sampler(f.n, seed, blocks=isinstance(f, LinearModel) and f.blocks)
-    if _draws_sets(prepared.gradient):
-        sampler.ready()
-    burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts else None
+    sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks)
+    burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts and prepared.move.one_vertex else None
+    _make_ready(f, prepared, sampler, burst)
     return Setup(counting, prepared, oracle, C, point, sampler, burst)
+
+
+def _make_ready(f: Smooth, method: Method, sampler: Sampler, burst: Burst | None) -> None:
+    """Compile what a run will call, or load what was compiled: once, before its clock starts."""
+    f.ready()
+    facts = method.gradient.facts(f.n)
+    if isinstance(f, MarginModel) and facts.columns:
+        f.ready_columns()
+    if _draws_sets(method.gradient) or (facts.columns and facts.start < f.n):  # the latter begins on a sample
+        sampler.ready()
+    if burst is not None:
+        burst.ready()
 
 
 def _draws_sets(gradient: Gradient[Estimate]) -> bool:
@@ -250,7 +250,7 @@ def _draws_sets(gradient: Gradient[Estimate]) -> bool:
     return isinstance(gradient, Batched) and gradient.batch != 1 and not gradient.replace
 
 
-def _first_point(call: str, f: Objective, oracle: CountedSet, move: SomeMove, x0: Any) -> Point:
+def _first_point(call: str, f: Smooth, oracle: CountedSet, move: SomeMove, x0: Any) -> Point:
     C, given = oracle.inner, move.first(oracle) if x0 is None else x0
     atoms = given if isinstance(given, ActiveSet) else None
     factored = C.matrix_free and is_factored(f)  # neither needs the whole matrix
@@ -269,7 +269,7 @@ def _first_point(call: str, f: Objective, oracle: CountedSet, move: SomeMove, x0
     return replace(point, active=atoms) if move.atomic and atoms is not None else point
 
 
-def _check_atoms(call: str, f: Objective, oracle: CountedSet, atoms: ActiveSet, factored: bool) -> None:
+def _check_atoms(call: str, f: Smooth, oracle: CountedSet, atoms: ActiveSet, factored: bool) -> None:
     """Refuse atoms outside of the set: a move may go to each of them, not only to their mean."""
     for i, v in enumerate(atoms.vertices):
         if not oracle.contains(start(call, ActiveSet.at(v).point, f.dtype, factored)):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.kernels import parts
+from extremal.data import parts
 from extremal.kernels.views import locked
 from extremal.sets.base import ConvexSet
 from extremal.sets.norms.balls import L1Ball
@@ -125,7 +125,7 @@ def least_squares_many(
         with np.errstate(over="ignore", invalid="ignore"):  # without a compiler numpy would warn of what is refused below
             solve_all(locked(matrices), locked(targets), kind, total, tol, atol, *out)
 
-    list(parts.each(solve, _bounds(p, A)))
+    list(parts.each_part(solve, _bounds(p, A)))
     if n_iter.size and n_iter.min() < 0:
         _refuse(A, B, int(n_iter.argmin()))
     return ManyResult(x, value, gap, rounding, converged, n_iter)

@@ -13,7 +13,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import sample_of, value_of
 from extremal.methods.base import Recipe
-from extremal.objectives.base import Objective
+from extremal.objectives.base import Smooth
 from extremal.points.iterates import farthest, freeze
 from extremal.run.driver import drive
 from extremal.run.front import check_budget
@@ -24,7 +24,7 @@ from extremal.support.asked import counted
 
 
 def path(
-    f: Objective,
+    f: Smooth,
     sets: Iterable[ConvexSet],
     method: Recipe | str | None = None,
     *,
@@ -115,8 +115,7 @@ def _resumed(setup: Setup, last: State) -> Setup:
     kept: dict[str, Any] = {"active": last.point.active} if same and point.active is not None and _all_inside(setup, last) else {}
     memory = last.point.memory
     if memory is not None:
-        fresh = {"gap": np.inf, "least": np.inf, "idle": 0}  # f is larger over smaller sets: that is no lack of progress
-        kept["memory"] = replace(memory, **fresh, part=memory.part.of(setup.f))
+        kept["memory"] = replace(memory, gap=np.inf, part=memory.part.of(setup.f))
     estimate = last.estimate if same and last.exact and value_of(last.estimate) is not None else None
     if estimate is not None and sample_of(estimate) is not None:
         estimate = replace(estimate, model=setup.f)  # type: ignore[type-var]

@@ -54,7 +54,7 @@ _SENTENCES = {
     Status.PRECISION: "float64 goes no farther: changing x in its last digits changes the gap by as much as the tolerance",
     Status.NON_FINITE: "the objective gave a NaN or an infinity; this is the best certified point before it",
     Status.UNCERTIFIED: "no finite gap could be proved at this point: nothing is known of how good it is",
-    Status.UNSOLVED: "a sub-problem of the method took as many LMOs as it may, short of its tolerance",
+    Status.UNSOLVED: "a sub-problem of the method took its share of LMOs or of work, short of the tolerance",
     Status.OUTSIDE: "a step has left the set, an error of the method; this is the best certified point inside",
 }
 
@@ -72,6 +72,7 @@ class Calls:
     grads: int = 0  # component gradients that the method asked for
     lmos: int = 0  # linear minimisations that the method asked for
     values: int = 0  # component values that the method asked for (line searches)
+    rows: int = 0  # rows of the data that were read, certificates included: n in a pass over all of them
     certificate: int = 0  # component gradients spent on exact gaps only
     certificate_lmos: int = 0  # linear minimisations spent on exact gaps only
     certificate_values: int = 0  # component values spent on relative tolerances and the final value

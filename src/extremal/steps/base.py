@@ -83,6 +83,10 @@ class Scheduled(ABC):
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """The step of iteration k, or the steps of an array of iterations; ``phase`` then holds arrays as well."""
 
+    def bind(self, plan: Plan) -> Step:
+        """Nothing is open, if a rule does not say otherwise."""
+        return self
+
     def eta(self, k: int, direction: Direction) -> float:
         """The step of iteration k, whatever the direction."""
         return float(self.at(k, None if direction is None else direction.phase))

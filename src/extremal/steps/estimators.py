@@ -7,12 +7,22 @@ from typing import Any, Self
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.steps.base import Plan, Scheduled, T, constant, once_bound, wanted
+from extremal.steps.base import Plan, Scheduled, constant, once_bound, wanted
 from extremal.support.kinds import Numbers
 
 
+class ByEpochs(Scheduled):
+    """A rule that begins anew at each epoch."""
+
+    def bind(self, plan: Plan) -> Self:
+        """Refuse an estimator without epochs."""
+        if not plan.epochs:
+            raise InputError(f"{self} goes by epochs, and the gradient estimator has none; Svrg and Spider have")
+        return self
+
+
 @dataclass(frozen=True)
-class EpochOpenLoop(Scheduled):
+class EpochOpenLoop(ByEpochs):
     """The open loop, begun anew at each epoch: eta = 2 / (k + 2) at position k of the epoch.
 
     References
@@ -26,17 +36,13 @@ class EpochOpenLoop(Scheduled):
     EpochOpenLoop()
     """
 
-    def bind(self, plan: Plan) -> Self:
-        """Refuse an estimator without epochs."""
-        return _with_epochs(self, plan)
-
     def at(self, k: Numbers, phase: Any = None) -> Numbers:
         """2 / (k + 2) within the epoch."""
         return 2.0 / (phase.k + 2.0)
 
 
 @dataclass(frozen=True)
-class EpochHarmonic(Scheduled):
+class EpochHarmonic(ByEpochs):
     """The step of SPIDER Frank-Wolfe for convex f: eta = 2 / (K_t + k + 1) at position k of an epoch of length K_t.
 
     With lengths 1, 2, 4, ... it goes on like 2 / (iterations made so far + 2).
@@ -51,10 +57,6 @@ class EpochHarmonic(Scheduled):
     >>> ex.steps.EpochHarmonic()
     EpochHarmonic()
     """
-
-    def bind(self, plan: Plan) -> Self:
-        """Refuse an estimator without epochs."""
-        return _with_epochs(self, plan)
 
     def at(self, k: Numbers, phase: Any = None) -> Numbers:
         """2 / (K_t + k + 1)."""
@@ -93,9 +95,3 @@ class LuFreundStep(Scheduled):
         """2 (2m + k) / ((k + 1) (4m + k))."""
         m = once_bound(self, self.m)
         return 2.0 * (2.0 * m + k) / ((k + 1.0) * (4.0 * m + k))
-
-
-def _with_epochs(rule: T, plan: Plan) -> T:
-    if not plan.epochs:
-        raise InputError(f"{rule} goes by epochs, and the gradient estimator has none; Svrg and Spider have")
-    return rule

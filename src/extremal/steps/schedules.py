@@ -30,10 +30,6 @@ class OpenLoop(Scheduled):
     1.0
     """
 
-    def bind(self, plan: Plan) -> Self:
-        """Nothing is open."""
-        return self
-
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """2 / (k + 2)."""
         return 2.0 / (k + 2.0)
@@ -64,10 +60,6 @@ class Decay(Scheduled):
         given = {"scale": self.scale, "shift": self.shift, "power": self.power}
         checks.fix(self, **{name: checks.positive("Decay", name, value) for name, value in given.items()})
 
-    def bind(self, plan: Plan) -> Self:
-        """Nothing is open."""
-        return self
-
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """scale / (k + shift)^power."""
         return np.minimum(1.0, self.scale / (k + self.shift) ** self.power)
@@ -82,10 +74,6 @@ class FullStep(Scheduled):
     >>> FullStep().eta(0, None)
     1.0
     """
-
-    def bind(self, plan: Plan) -> Self:
-        """Nothing is open."""
-        return self
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         """1."""

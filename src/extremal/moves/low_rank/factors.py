@@ -22,7 +22,7 @@ from extremal.objectives.base import Objective
 from extremal.points.factored import FactoredMatrix
 from extremal.points.iterates import freeze
 from extremal.points.matrix import Iterate
-from extremal.quadratic.search import SUFFICIENT
+from extremal.quadratic.search import first_decrease
 from extremal.support import linalg
 
 SMALLER = 0.9  # share of the slope that counts as a smaller one
@@ -188,13 +188,13 @@ def descend_factors(
 
 def _search(problem: FactorProblem, place: FactorPoint, d: np.ndarray, ceiling: float) -> FactorPoint | None:
     """The first of d, d/4, d/16, ... with a sufficient decrease; of the slope, where the values differ by rounding only."""
-    slope, t = float(np.vdot(d, place.slope)), 1.0
-    while slope < 0 and t > 1e-6:
+    slope = float(np.vdot(d, place.slope))
+
+    def look(t: float) -> tuple[float, FactorPoint]:
         new = problem.move(place, d, t)
-        if new.value <= place.value + SUFFICIENT * t * slope:
-            return new
         close = new.value <= min(ceiling, place.value + EPS * abs(place.value))
-        if close and abs(float(np.vdot(d, new.slope))) <= -SMALLER * slope:
-            return new
-        t /= 4
-    return None
+        enough = close and abs(float(np.vdot(d, new.slope))) <= -SMALLER * slope
+        return -math.inf if enough else new.value, new
+
+    found = first_decrease(look, place.value, slope, shorter=0.25, least=1e-6, blur=0.0) if slope < 0 else None
+    return None if found is None else found[2]

@@ -14,7 +14,6 @@ from extremal.moves.base import MoveOracle
 from extremal.moves.newton.model import Memory, NewtonState, Root
 from extremal.moves.newton.spikes import check_dense
 from extremal.objectives.base import Objective
-from extremal.objectives.on_columns import sliced
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import farthest, freeze, toward
 from extremal.points.plain import DenseVertex
@@ -26,9 +25,19 @@ from extremal.support.clock import late
 
 LEAST_SHARE = 1e-4  # share of the gap to which a quadratic problem is solved where the gap is far larger than f
 ENOUGH = 20  # linear minimisations, and two for each coordinate, that one quadratic problem is worth; or one, if it is learnt
-ATOM_ROUNDS = 100  # of a quadratic problem between two questions to the oracle
+ATOM_ROUNDS, FEWEST_ROUNDS = 100, 10  # of a quadratic problem between two questions to the oracle; fewer, but some, if all
+ROUNDS_WORK = 4e6  # numbers that they read would be more than this
 LEARNT_SHARE = 5  # times the tolerance for quadratic problems that are learnt
+TRIES = 4  # of points inside that are of no use, after which steps go without: one, two, four, ... until the next try
 KEPT_ATOMS = 100  # atoms, and three for each coordinate, that are kept
+
+
+@dataclass(frozen=True)
+class NewtonPoint(AtomsPoint):
+    """A point that knows whether points inside of the set have been of use to quadratic problems."""
+
+    wait: int = 0  # steps to go without one
+    useless: int = 0  # how often one was of no use since one was
 
 
 @dataclass(frozen=True)
@@ -92,33 +101,42 @@ class AtomNewton(AtomMove):
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
         memory, shape = self._model(at, point.memory), point.x.shape
-        if memory.tired:
-            return AtomsPoint(point.x, point.query, active=point.atoms, memory=memory)
-
         known, begin = point.atoms, np.zeros(0)  # one model begins where the last one ended
+        wait, useless = (point.wait, point.useless) if isinstance(point, NewtonPoint) else (0, 0)
+        work = point.work
 
         def solve(H: Any) -> tuple[np.ndarray, Any, float]:
-            nonlocal known, begin
+            nonlocal known, begin, wait, useless, work
             B = H.B if isinstance(H, Root) else root_of(H)
-            atoms = self._inner(B, at, C, known, shape) if H is memory.H else known
-            atoms, shares, d = self._minimise(B, at, C, atoms, shape, begin)
+            first = H is memory.H
+            inner = self._inner(B, at, C, shape) if first and wait == 0 else None
+            atoms, shares, d = self._minimise(B, at, C, known if inner is None else known.with_atom(inner), shape, begin)
+            work += (len(shares) - 0.5 * (len(shares) - len(known))) * (1 + len(shares) - len(known)) * len(B)
+            if first and wait == 0:
+                useless = 0 if inner is not None and shares[atoms.find(inner)] > 0 else useless + 1
+                wait = 2 ** min(useless - TRIES, 6) if useless >= TRIES else 0
+            else:
+                wait -= first
             useful = (shares > 0) | (atoms.weights > 0)
             known, begin = atoms.only(useful), shares[useful]
             return d, (atoms, shares, d), 1.0 / shares.sum() if shares.any() else 1.0
 
-        found = at.descend(memory, memory.H, solve)
+        found = at.descend(memory, memory.H, solve, lambda kept: at.x + kept[2])
         if found.t > 0:
             atoms, shares, d = found.kept
             shares = found.t * shares
-            x, atoms = at.x + found.t * d, atoms.with_weights(max(0.0, 1.0 - float(shares.sum())) * atoms.weights + shares)
+            x, atoms = (
+                at.x + found.t * d if found.x is None else found.x,
+                atoms.with_weights(max(0.0, 1.0 - float(shares.sum())) * atoms.weights + shares),
+            )
         else:  # the model led nowhere
             eta = at.ahead(memory)
             atoms = point.atoms.toward(at.s, eta).dropping(0.0) if eta > 0 else point.atoms
             x = at.x if eta == 0 else toward(point.x, at.s, eta)
-        x = freeze(x.reshape(shape).astype(point.x.dtype, copy=False))
+        x = x if x is found.x else freeze(x.reshape(shape).astype(point.x.dtype, copy=False))
         x = point.x if np.array_equal(x, point.x) else x  # the same: there is nothing more to be won
         atoms = atoms if len(atoms) <= KEPT_ATOMS + 3 * x.size else ActiveSet.at(DenseVertex(x))
-        return AtomsPoint(x, x, active=atoms, memory=memory.after(found))
+        return NewtonPoint(x, x, active=atoms, memory=memory.after(found), work=work, wait=wait, useless=useless)
 
     def _model(self, at: NewtonState, old: Memory | None) -> Memory:
         """The quadratic model of the last step if it is still good, or a new one."""
@@ -126,17 +144,17 @@ class AtomNewton(AtomMove):
             return old.learnt(at)
         if old is not None and old.fits(at):
             return old.again(at)
-        return Memory.new(sliced(at.f, np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old, rooted=True)
+        return Memory.new(at.f.on_columns(np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old, rooted=True)
 
-    def _inner(self, B: np.ndarray, at: NewtonState, C: Any, atoms: ActiveSet, shape: tuple[int, ...]) -> ActiveSet:
-        """With one atom more: the farthest point of the set on the way to where the model is least without the set.
+    def _inner(self, B: np.ndarray, at: NewtonState, C: Any, shape: tuple[int, ...]) -> DenseVertex | None:
+        """The farthest point of the set on the way to where the model is least without the set, if there is any.
 
         Where the solution is not at the boundary, vertices alone would take as many as there are dimensions, and one more. Sets
         that know their points by their oracle only have none.
         """
         d = least_point(B, at.g)
         t = farthest(lambda t: C.holds((at.x + t * d).reshape(shape)), 2.0**-11) if np.isfinite(d).all() else 0.0
-        return atoms if t == 0 else atoms.with_atom(DenseVertex(freeze((at.x + t * d).reshape(shape))))
+        return None if t == 0 else DenseVertex(freeze((at.x + t * d).reshape(shape)))
 
     def _enough(self, at: NewtonState) -> float:
         """The gap of the quadratic problem at which it is solved: one that is learnt is not worth much."""
@@ -155,7 +173,8 @@ class AtomNewton(AtomMove):
         w[1 : 1 + len(begin)] = begin
         w[0] = max(0.0, 1.0 - float(begin.sum()))
         for _ in range(min(self.limit, ENOUGH + (1 if at.learns else 2) * at.x.size)):
-            w = q.minimise(w, 0.1 * enough, ATOM_ROUNDS)
+            rounds = int(max(FEWEST_ROUNDS, min(ATOM_ROUNDS, ROUNDS_WORK / max(1, len(D) * len(B)))))
+            w = q.minimise(w, 0.1 * enough, rounds)
             d = w @ D
             slope = (at.g + (B @ d) @ B).reshape(shape)
             s = C.lmo(slope)

@@ -14,7 +14,6 @@ from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Memory, NewtonState
 from extremal.moves.newton.spikes import FAR_LONGEST, INNER, check_dense
 from extremal.objectives.base import Objective
-from extremal.objectives.on_columns import sliced
 from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import Quadratic
 from extremal.sets.base import Bounded, ConvexSet
@@ -83,18 +82,22 @@ class BoxNewton(FlatMove):
                 d = replace(q, H=H).minimise(x[W], inner, BOX_ROUNDS) - x[W]
                 return d, d, max(1.0, TOWARD_BOUNDS * longest_step(x[W], d, lower[W], upper[W], most=math.inf))
 
-            found = at.descend(memory, q.H, solve)
+            def place(d: np.ndarray, t: float = 1.0) -> np.ndarray:
+                there = x.copy()
+                there[W] += t * d
+                return np.clip(there, lower, upper)
+
+            found = at.descend(memory, q.H, solve, place)
             if found.t > 0:
-                x[W] += found.t * found.kept
-                x = np.clip(x, lower, upper)
+                x = place(found.kept, found.t) if found.x is None else found.x
             memory = memory.after(found)
-        x = point.x if memory is not None and memory.tired else at.moved(point.x, x, memory)
+        x = at.moved(point.x, x, memory)
         return Point(x, x, memory=memory)
 
     def _model(self, at: NewtonState, memory: Memory | None, lower: np.ndarray, upper: np.ndarray) -> Memory | None:
         """The quadratic model of the last step if it is still good, or a new one; None if nothing can move."""
         if at.learns:
-            return Memory.new(sliced(at.f, np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
+            return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
         held = ((at.x <= lower) & (at.g >= 0)) | ((at.x >= upper) & (at.g <= 0))
         W = np.flatnonzero(~held)
         if len(W) == 0:
@@ -104,4 +107,4 @@ class BoxNewton(FlatMove):
             return memory.again(at)
         if known and memory is not None and memory.part.f is at.f and len(memory.part.W) <= 1.5 * len(W):
             return Memory.new(memory.part, at, memory)
-        return Memory.new(sliced(at.f, W), at, memory)
+        return Memory.new(at.f.on_columns(W), at, memory)

@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 
 from extremal.gradients.base import margins_of, sample_of, value_of
-from extremal.objectives.on_columns import Slice
+from extremal.moves.newton.descent import Descent, LookedLine
 from extremal.objectives.secants import Secants
+from extremal.objectives.slices import Slice
 from extremal.points.iterates import freeze, toward
 from extremal.points.vertex import Vertex
-from extremal.quadratic.search import SLOPE_HALVINGS, UNSEEN, armijo
+from extremal.quadratic.search import SLOPE_HALVINGS, UNSEEN, OnLine, armijo
 from extremal.quadratic.updates import bfgs, learn
 from extremal.sets.base import Spikes
 
 AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this share of what it was
 BLIND = 1e-13  # share of f that a step may promise to be lost in the rounding of values and slopes
-DUST = float(np.finfo(np.float64).eps) ** 2  # share of the largest f below which a square of rounding errors is all of it
-PROGRESS, IDLE_STEPS = 0.9, 12  # share of the smallest gap that is progress; steps without any, after which none is expected
 PROBE = 1e-3  # share of the way to the best vertex on which the first guess of a Hessian is measured
 OUTWARD = 0.5  # share of f that a step away from the origin has to promise
 TAIL = 1.5  # so many times f at most is the mean of phi'^2 / phi'' where f is like a sum of exponentials
@@ -30,6 +29,7 @@ GOOD = 0.3  # share of a step from which on its model is good enough
 HARDLY = 1e-8  # share of the largest f that a step to a vertex has to promise, where the model leads nowhere
 BETTER = 0.1  # share of the decrease so far by which a model has to be better for another one to be tried
 SHORT_SHARE = 1e-3  # share of a step that a width must be to matter
+SEEN_AHEAD = 1e-7  # share of f that a gap must be for margins at two points to tell how they change
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,15 @@ class Memory:
     value: float  # f there
     first: bool = True  # whether H is as it was made
     width: float = 0.0  # within which of the margins H is the mean second derivative
-    least: float = math.inf  # the smallest gap so far
-    idle: int = 0  # steps that have brought down neither the gap nor f
     scale: float = 0.0  # the largest |f| so far: what f is made of may be as large
+    whole: bool = True  # whether the last step was taken as its model said, so that the next one may be
 
     @classmethod
     def of(cls, part: Slice, H: Any, at: NewtonState, old: Memory | None, first: bool = True, width: float = 0.0) -> Memory:
         """A model at a point, after the one of the last step."""
         scale = abs(at.value) if old is None else max(abs(at.value), old.scale)
-        memory = cls(part, H, at.gap, at.x[part.W], at.g[part.W], at.value, first, width, at.gap, 0, scale)
-        if old is None or at.gap < PROGRESS * old.least or old.value - at.value > max(UNSEEN[0] * abs(old.value), DUST * scale):
-            return memory
-        return replace(memory, least=min(old.least, at.gap), idle=old.idle + 1)
+        whole = old is None or old.whole
+        return cls(part, H, at.gap, at.x[part.W], at.g[part.W], at.value, first, width, scale, whole)
 
     @classmethod
     def new(cls, part: Slice, at: NewtonState, old: Memory | None = None, rooted: bool = False) -> Memory:
@@ -99,25 +96,8 @@ class Memory:
 
     def after(self, step: Descent) -> Memory:
         """With what a step has taught."""
-        return replace(self, width=step.width, H=self.H if step.H is None else step.H, first=self.first and step.H is None)
-
-    @property
-    def tired(self) -> bool:
-        """Whether steps have led nowhere for so long that the next ones will not, either: rounding is all that changes."""
-        return self.idle >= IDLE_STEPS
-
-
-@dataclass(frozen=True)
-class Descent:
-    """A step that was found."""
-
-    t: float  # the share of it to be taken; 0 if f does not fall there
-    kept: Any  # what the solution of its model is kept as
-    value: float  # f there
-    size: float  # root mean square of the change of the margins at t = 1
-    dz: np.ndarray | None = None  # that change
-    width: float = 0.0  # of the model for the next step
-    H: Any = None  # what was learnt on the way
+        H, first = (self.H, self.first) if step.H is None else (step.H, False)
+        return replace(self, width=step.width, H=H, first=first, whole=step.t == 1.0)
 
 
 @dataclass(frozen=True)
@@ -198,7 +178,8 @@ class NewtonState:
 
         A point that stays the very same object tells that there is nothing more to be won.
         """
-        new = freeze(new.reshape(old.shape).astype(old.dtype, copy=False))
+        if new.shape != old.shape or new.dtype != old.dtype or new.flags.writeable:  # a point that was looked at stays itself
+            new = freeze(new.reshape(old.shape).astype(old.dtype, copy=False))
         if not np.array_equal(new, old):
             return new
         eta = 0.0 if memory is None else self.ahead(memory)
@@ -208,7 +189,7 @@ class NewtonState:
         """How far to go to the best vertex, by a search for where the slope vanishes; 0 if f does not fall there, or hardly."""
         if not self.gap > HARDLY * memory.scale:
             return 0.0
-        line = self.f.between(self.z, self.f.vertex_margins(self.s) - self.z)
+        line = self.f.between(self.z, self.f.change(self.z, self.f.vertex_margins(self.s)))
         low, high = 0.0, 1.0
         if line.slope(1.0) > 0:
             for _ in range(SLOPE_HALVINGS):
@@ -218,20 +199,26 @@ class NewtonState:
             low = 1.0
         return low if low > 0 and line.value(low) < self.value else 0.0
 
-    def descend(self, memory: Memory, H: Any, solve: Callable[[Any], tuple[np.ndarray, Any, float]]) -> Descent:
+    def descend(
+        self, memory: Memory, H: Any, solve: Callable[[Any], tuple[np.ndarray, Any, float]], place: Callable[[Any], np.ndarray]
+    ) -> Descent:
         """How far to go, and by which solution of a quadratic model: that of H, or a better one where H is no good there.
 
         ``solve`` answers for a Hessian the step d on the coordinates of the model, whatever else belongs to it, and how many
-        times d may be taken. Where f falls on a small part of a step only, second derivatives at x say little of f on the way:
+        times d may be taken; ``place`` makes of this the point where d ends. If the last step went so far, f is looked at there
+        first. This tells how margins change, and is the next step's look if d is taken as it is.
+
+        Where f falls on a small part of a step only, second derivatives at x say little of f on the way:
         a loss of lines has none but at its corners. Their mean within a width of the margins makes another model, whose steps
         have about that length; the width grows as long as f falls the more. The next step begins with a smaller one.
         """
-        best, part, width = self._attempt(memory, H, solve), memory.part, memory.width
+        ahead = place if memory.whole and not self.learns and self.gap > SEEN_AHEAD * abs(self.value) else None
+        best, part, width = self._attempt(memory, H, solve, ahead), memory.part, memory.width
         if self.learns and best.t < GOOD:
             return self._learn(memory, best, solve)
         if best.t >= GOOD or not isinstance(H, (np.ndarray, Root)):
-            return replace(best, width=0.25 * width if width > SHORT_SHARE * best.size else 0.0)
-        width = max(2 * max(best.t, 1e-6) * best.size, 4 * width)
+            return replace(best, width=0.25 * width if width > 0 and width > SHORT_SHARE * best.line.size else 0.0)
+        width = max(2 * max(best.t, 1e-6) * best.line.size, 4 * width)
         for _ in range(MODELS):
             if not 0 < width < np.inf:
                 break
@@ -247,9 +234,9 @@ class NewtonState:
         """The same for a Hessian that is learnt: from the gradient where the step ends."""
         H = memory.H
         for _ in range(MODELS):
-            if best.t >= GOOD or best.dz is None:
+            if best.t >= GOOD:
                 break
-            dz = (best.t or 1e-3) * best.dz
+            dz = (best.t or 1e-3) * best.line.dz
             H = learn(H, dz, self.f.grad(self.z + dz) - self.g)
             found = replace(self._attempt(memory, H, solve), H=H)
             if not found.value < best.value:
@@ -257,25 +244,29 @@ class NewtonState:
             best = found
         return best
 
-    def _attempt(self, memory: Memory, H: Any, solve: Callable[[object], tuple[np.ndarray, object, float]]) -> Descent:
+    def _attempt(
+        self,
+        memory: Memory,
+        H: Any,
+        solve: Callable[[object], tuple[np.ndarray, Any, float]],
+        place: Callable[[Any], np.ndarray] | None = None,
+    ) -> Descent:
         """The step of one model."""
         d, kept, most = solve(H)
-        t, dz = self._search(memory, H, d, most)
-        value = self.f.between(self.z, dz).value(t) if t > 0 else self.value
-        return Descent(t, kept, value if t > 0 else self.value, self._length(dz), dz)
+        x, there = None, None
+        if place is not None and most >= 1.0 and d.any():
+            x = freeze(place(kept).reshape(self.f.shape))
+            value, _, z = self.f.value_grad_margins(x)
+            there = value, z
+        line = LookedLine(self, memory.part, d, there)
+        t = self._search(memory, H, d, most, line)
+        return Descent(t, kept, line.value(t) if t > 0 else self.value, line, x=x if t == 1.0 else None)
 
-    def _length(self, dz: np.ndarray) -> float:
-        """The root mean square of the change of the margins; rows count by their weight."""
-        w = self.f.weights
-        squares = np.square(dz).reshape(len(dz), -1).mean(axis=1)
-        return math.sqrt(float(squares.mean() if w is None else w @ squares / w.sum()))
-
-    def _search(self, memory: Memory, H: Any, d: np.ndarray, most: float) -> tuple[float, np.ndarray]:
-        """How far to go along d: at most ``most``, and not at all if f does not fall there; and the margins of d."""
-        slope, bend, dz = float(self.g[memory.part.W] @ d), 0.5 * float(d @ (H @ d)), memory.part.dot(d)
-        line = self.f.between(self.z, dz)
+    def _search(self, memory: Memory, H: Any, d: np.ndarray, most: float, line: OnLine) -> float:
+        """How far to go along d: at most ``most``, and not at all if f does not fall there."""
+        slope, bend = float(self.g[memory.part.W] @ d), 0.5 * float(d @ (H @ d))
         t = armijo(line, self.value, slope, bend, most, memory.scale) if slope < 0 else 0.0
         if t == 0 and abs(slope) + bend <= BLIND * memory.scale and d.any():  # values and slopes are rounding: the model is not
             t = min(1.0, most)
             t = t if line.value(t) <= self.value + UNSEEN[0] * memory.scale else 0.0
-        return t, dz
+        return t

@@ -14,7 +14,6 @@ from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.column_blocks import COMPILED_COLUMNS, SHORT_ROWS
-from extremal.objectives.on_columns import sliced
 from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
@@ -85,7 +84,7 @@ class SpikeNewton(FlatMove):
         else:
             memory = self._model(at, point.memory, spikes, NEWCOMERS if estimate.exact else SAMPLED)
             x, memory = self._step(at, memory, spikes)
-        x = point.x if memory is not None and memory.tired else at.moved(point.x, x, memory)
+        x = at.moved(point.x, x, memory)
         return Point(x, x, memory=memory)
 
     def _step(self, at: NewtonState, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
@@ -108,17 +107,24 @@ class SpikeNewton(FlatMove):
             new = replace(q, H=H, root=H.B.T if isinstance(H, Root) else None).minimise(w, inner * at.gap, rounds)
             return q.point(new) - x[W], new, longest_step(w, new - w, most=math.inf)
 
-        found = at.descend(memory, q.H, solve)
+        def place(new: np.ndarray) -> np.ndarray:
+            there = x.copy()
+            there[W] = q.point(new / new.sum())
+            return there
+
+        found = at.descend(memory, q.H, solve, place)
         if found.t == 0 and isinstance(q.H, np.ndarray) and (B := memory.part.root(at.z)) is not None:  # is rounding at fault?
-            found = at.descend(memory, Root(B), solve)
-        if found.t > 0:
+            found = at.descend(memory, Root(B), solve, place)
+        if found.x is not None:
+            x = found.x
+        elif found.t > 0:
             x[W] = q.point(between(w, found.kept, found.t))
         return x, memory.after(found)
 
     def _model(self, at: NewtonState, memory: Memory | None, spikes: Spikes, growth: tuple[int, int]) -> Memory:
         """The quadratic model of the last step if it is still good, or a new one."""
         if at.learns:
-            return Memory.new(sliced(at.f, np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
+            return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
         promise = at.here - least_products(spikes, at.g)  # of the best vertex at each coordinate
         used = np.flatnonzero(at.x)
         if memory is not None and memory.fits(at):
@@ -130,8 +136,8 @@ class SpikeNewton(FlatMove):
         if near and memory is not None and np.isin(W, memory.part.W, assume_unique=True).all():
             part = memory.part  # its columns have been copied already
         else:
-            part = sliced(at.f, W)
-        short = at.exact and len(at.z) <= SHORT_ROWS and len(part.W) <= COMPILED_COLUMNS and (memory is None or memory.width == 0)
+            part = at.f.on_columns(W)
+        short = at.exact and at.f.n <= SHORT_ROWS and len(part.W) <= COMPILED_COLUMNS and (memory is None or memory.width == 0)
         short = short and (memory is None or memory.H is not None or at.gap <= 0.5 * memory.gap)  # the last ones were worth it
         return Memory.of(part, None, at, memory) if short else Memory.new(part, at, memory)
 

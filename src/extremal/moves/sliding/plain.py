@@ -11,11 +11,13 @@ from extremal.checks import UnsolvedError
 from extremal.gradients.base import Estimate, Phase, Steps, phase_of
 from extremal.laws import EpochTolerance, PowerLaw, Telescoping
 from extremal.moves.base import FlatMove, MoveOracle, Point
+from extremal.moves.sliding.prox import Solver
 from extremal.objectives.base import Objective
 from extremal.points.iterates import blend, distance2, inner, toward
 from extremal.points.plain import DenseVertex
 from extremal.steps.base import Direction, Step, take
 
+PLAIN_LMOS = 100  # of one sub-problem by CndG
 Law = float | PowerLaw | Telescoping | EpochTolerance
 
 
@@ -27,9 +29,12 @@ class ProxPoint(Point):
 
 
 def proximal(C: MoveOracle, g: np.ndarray, centre: np.ndarray, beta: float, tol: float, limit: int) -> tuple[np.ndarray, Steps]:
-    """CndG: the minimiser of <g, u> + beta/2 |u - centre|^2 over the set, to a gap of ``tol``, by at most ``limit`` LMOs."""
+    """The minimiser of <g, u> + beta/2 |u - centre|^2 over the set, to a gap of ``tol``, by ``limit`` LMOs at most.
+
+    By CndG; what this has not solved after some LMOs is solved by the best weights of all vertices, which take far fewer.
+    """
     u, path = centre, []
-    for _ in range(limit):
+    for _ in range(min(limit, PLAIN_LMOS)):
         slope = g + beta * (u - centre) if path else g
         v = C.lmo(slope)
         gap = inner(u, slope) - v.dot(slope)
@@ -40,7 +45,9 @@ def proximal(C: MoveOracle, g: np.ndarray, centre: np.ndarray, beta: float, tol:
         u = toward(u, v, alpha)
         path.append((alpha, v))
     else:
-        raise UnsolvedError(f"a proximal sub-problem took {limit} LMOs without reaching its tolerance {tol:.1e}")
+        if limit <= PLAIN_LMOS:
+            raise UnsolvedError(f"a proximal sub-problem took {limit} LMOs without reaching its tolerance {tol:.1e}")
+        return Solver(0.0, None, limit - PLAIN_LMOS, tol)(C, g, centre, None, beta)[0], ()
     return u, tuple(path)
 
 
@@ -57,7 +64,8 @@ class Sliding(FlatMove):
 
         u = argmin over the set of <g, u> + beta/2 |u - x|^2  (to a gap of tol),   x <- x + eta (u - x)
 
-    As many LMOs as the sub-problem needs, at most 1 + 6 beta D^2 / tol.
+    As many LMOs as the sub-problem needs, at most 1 + 6 beta D^2 / tol; one that takes more than 100 goes on by the best weights
+    of all vertices, which reach what rounding allows.
 
     Parameters
     ----------
@@ -76,12 +84,12 @@ class Sliding(FlatMove):
     --------
     >>> import extremal as ex
     >>> ex.moves.Sliding(beta=3.0, tol=0.01)
-    Sliding(beta=3.0, tol=0.01, limit=100000)
+    Sliding(beta=3.0, tol=0.01, limit=2000)
     """
 
     beta: Law
     tol: Law
-    limit: int = 100_000
+    limit: int = 2000
 
     def __post_init__(self):
         _check("Sliding", self)
@@ -123,12 +131,12 @@ class AcceleratedSliding(FlatMove):
     --------
     >>> import extremal as ex
     >>> ex.moves.AcceleratedSliding(beta=ex.laws.PowerLaw(3.0, 2.0, -1.0), tol=0.01).limit
-    100000
+    2000
     """
 
     beta: Law
     tol: Law
-    limit: int = 100_000
+    limit: int = 2000
     from_vertex: bool = False
 
     def __post_init__(self):
@@ -184,7 +192,7 @@ class DoubleSliding(FlatMove):
     beta: Law
     beta_y: Law
     tol: Law
-    limit: int = 100_000
+    limit: int = 2000
 
     def __post_init__(self):
         _check("DoubleSliding", self)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.checks import InputError, NonFiniteError
+from extremal.checks import InputError, NonFiniteError, UnsolvedError
 from extremal.moves.base import MoveOracle
 from extremal.objectives.base import Objective, is_factored
 from extremal.points.active import ActiveSet, rebuilt
@@ -20,6 +20,7 @@ from extremal.quadratic.atoms import Hull, displacement, settle_atoms
 from extremal.sets.base import ConvexSet, Projectable
 
 PRODUCT_ROUNDING = 4  # gaps below so many units in the last place of the largest product are rounding
+IDLE_ATOMS = 200  # without weight in a sub-problem, and as many as have some: when there are more, they are forgotten
 BETA_DOUBLINGS = 100  # of an estimate of beta, in one step
 TEST_ROWS = 10  # of a test of the curvature, at least
 
@@ -29,7 +30,7 @@ class Solver:
     """How sub-problems are solved, and how well.
 
         u = argmin over the set of q(u) = <g, u> + beta/2 |u - centre|^2,   to
-        max over s in the set of <grad q(u), u - s> <= accuracy beta |u - centre|^2
+        max over s in the set of <grad q(u), u - s> <= max(accuracy beta |u - centre|^2, tol)
 
     By atoms: the best weights of those that are known, which need their inner products only, from the weights of the centre;
     then the oracle: it either finds the gap small enough, or answers with one atom more.
@@ -43,6 +44,7 @@ class Solver:
     accuracy: float
     onto: ConvexSet | None
     limit: int
+    tol: float = 0.0  # if it is not 0, a sub-problem that takes more LMOs than ``limit`` is an error
 
     def __call__(self, C: MoveOracle, g: Any, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull | None]:
         """u, and its atoms if there are any; ``hull`` are those of the centre, None if it has none yet."""
@@ -64,12 +66,18 @@ class Solver:
             slope = g + beta * displacement(centre, hull.atoms, change) if change.any() else g
             s, asked = C.lmo(slope), asked + 1
             gap, there = float(weights @ slopes), s.dot(slope)
-            if gap - there <= max(self.accuracy * float(change @ (slopes - first)), floor):
+            if gap - there <= max(self.accuracy * float(change @ (slopes - first)), floor, self.tol):
                 break
             if hull.atoms.find(s) is not None:
                 break  # the weights are as good as they get: what is left is rounding
+            used = (weights > 0) | (hull.atoms.weights > 0)
+            if len(used) > IDLE_ATOMS + 2 * np.count_nonzero(used):
+                hull, first, weights = hull.only(used), first[used], weights[used]
             hull, first = hull.with_atom(s), np.append(first, s.dot(g))
             weights, slopes = settle_atoms(hull, first, beta, floor, np.append(weights, 0.0))
+        else:
+            if self.tol > 0:
+                raise UnsolvedError(f"a proximal sub-problem took {asked} LMOs without reaching its tolerance {self.tol:.1e}")
         new = hull.with_weights(weights)
         return rebuilt(centre, new.atoms), new
 

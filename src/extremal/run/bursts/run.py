@@ -14,6 +14,7 @@ from extremal.checks import InputError, NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.gradients.base import Estimate
+from extremal.kernels.burst_parts import BurstModel, BurstOracle, BurstState, BurstSteps, DenseRows, ScaledPair, SparseRows
 from extremal.kernels.codes import ORACLE_CODES, SHIFT, TABLE
 from extremal.kernels.views import locked
 from extremal.losses.margin import compiled
@@ -47,9 +48,7 @@ def make(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -
     in_memory = type(model) is LinearModel and type(model.data) in (CSR, Dense) and not model.deriv_shape
     if not in_memory or compiled(model.loss) is None:  # type: ignore[attr-defined]
         return None
-    burst = Burst(f, C, known, estimator, steps, sampler)
-    burst.ready()
-    return burst
+    return Burst(f, C, known, estimator, steps, sampler)
 
 
 class Burst:
@@ -67,23 +66,16 @@ class Burst:
         self.interrupted = False  # Ctrl-C came, and is still to be raised
         self.iterations = 0  # made so far
         model: Any = f.inner
-        d = model.data.shape[1]
-        b, sparse = estimator.gradient.batch, isinstance(model.data, CSR)
-        empty = np.zeros(0, np.int64)
-        entries = _entries(model.data) if sparse else (empty, empty, model.data.array)
-        self._problem = *map(locked, (*entries, model.y)), *(compiled(model.loss) or ())
-        bounds = (np.ascontiguousarray(np.atleast_1d(a).reshape(-1), np.float64) for a in (known.lower, known.upper))
-        self._set = estimator.kind, ORACLE_CODES[known.kind], float(known.size), *map(locked, bounds)
-        self._empty = np.zeros(0, f.dtype)
-        self._scales = np.ones(3)  # xi, sigma, iterations made
-        self._v, self._G = np.empty(d), np.empty((d, 2), order="C" if sparse else "F")
-        self._s = NONE if known.single else np.empty(d)
-        self._order = np.empty(d, np.int64) if known.kind == "fill" else empty
-        self._b = b
-        self._old, self._last = np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
-        blocks = -(-d >> SHIFT) if known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE) else 0
-        self._blocks, self._groups = np.empty(blocks), np.empty(-(-blocks >> SHIFT))
-        work = 2 * b * (model.data.nnz / f.n if sparse else d) + (0 if blocks else d)
+        d, b, sparse = model.data.shape[1], estimator.gradient.batch, isinstance(model.data, CSR)
+        loss, parameter = compiled(model.loss) or (0, 0.0)
+        self._model = BurstModel(_rows(model.data), locked(model.y), loss, parameter)
+        indexed = known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE)
+        self._oracle = _oracle(known, d, -(-d >> SHIFT) if indexed else 0)
+        self._empty, G = np.zeros(0, f.dtype), np.empty((d, 2), order="C" if sparse else "F")
+        tables = locked(NONE), self._empty, self._empty
+        room = NONE if known.single else np.empty(d), np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
+        self._state = BurstState(np.ones(3), np.empty(d), G, *tables, *room)
+        work = 2 * b * (model.data.nnz / f.n if sparse else d) + (0 if indexed else d)
         self._longest = max(1, int(_WORK / work))  # iterations of a compiled call
 
     def run(self, k: int, point: Point, estimate: Any, reach: Reach) -> tuple[int, Point, Any]:
@@ -95,7 +87,7 @@ class Burst:
         most = self.part.most(k, self.sampler, estimate, int(wanted))
         if most < 1:
             return 0, point, estimate
-        self._scales[2] = 0.0
+        self._state.scales[2] = 0.0
         if point is not self._shown[0] or estimate is not self._shown[1]:
             self._load(point, estimate)
         try:
@@ -108,6 +100,7 @@ class Burst:
         finally:
             self.iterations += self._made
             self.f.calls.grads += self._made * cost
+            self.f.calls.rows += self._made * cost
             self.C.asked(self._made, estimate.g)
         if self._made:
             self._shown = point, estimate = self._save(estimate)
@@ -115,32 +108,31 @@ class Burst:
 
     @property
     def _made(self) -> int:
-        return int(self._scales[2])
+        return int(self._state.scales[2])
 
     def ready(self) -> None:
         """Compile, or load what was compiled: before the clock of the run starts."""
-        self._w, self._table, self._margins = locked(NONE), self._empty, self._empty
-        self._scales[:] = 1.0, 1.0, 0.0
+        self._state.scales[:] = 1.0, 1.0, 0.0
         self._kernel(np.empty((0, 1), np.int64), _NO_ROWS, NONE, NONE, NONE)
-        if self._blocks.size:
-            self._rebuild()
+        self._rebuild()
 
     def _load(self, point: Point, estimate: Estimate) -> None:
         """x = v, g = M + V."""
-        mean = self.part.mean(estimate)
-        self._scales[:2] = 1.0
-        self._v[:] = point.x
-        self._G[:, 0] = estimate.g if mean is None else estimate.g - mean
-        self._G[:, 1] = 0.0 if mean is None else mean
-        self._last[:] = -1
-        self._w = locked(self.part.snapshot(estimate).astype(np.float64, copy=False))
-        self._table, self._margins = (a if a.size else self._empty for a in self.part.arrays(estimate))
-        if self._blocks.size:
-            self._rebuild()
+        mean, state = self.part.mean(estimate), self._state
+        state.scales[:2] = 1.0
+        state.v[:] = point.x
+        state.G[:, 0] = estimate.g if mean is None else estimate.g - mean
+        state.G[:, 1] = 0.0 if mean is None else mean
+        state.last[:] = -1
+        w = locked(self.part.snapshot(estimate).astype(np.float64, copy=False))
+        table, margins = (a if a.size else self._empty for a in self.part.arrays(estimate))
+        self._state = state._replace(w=w, table=table, margins=margins)
+        self._rebuild()
 
     def _rebuild(self) -> None:
-        kind, code, _, weights, _ = self._set
-        _kernels().oracles.rebuild_index(code, self._G, kind >= TABLE, 1.0, weights, self._blocks, self._groups)
+        if self._oracle.blocks.size:
+            g = ScaledPair(self._state.G, self.part.kind >= TABLE, 1.0)
+            _kernels().oracles.rebuild_index(self._oracle, g)
 
     def _call(self, k: int, most: int, estimate: Any) -> None:
         """As many iterations as there are draws at hand."""
@@ -158,20 +150,18 @@ class Burst:
             raise NonFiniteError(f"the gradient estimate of iteration {k + self._made + 1} has a NaN or an infinite entry")
 
     def _kernel(self, rows: np.ndarray, others: np.ndarray, *laws: np.ndarray) -> None:
-        _kernels().burst(
-            *self._problem, *self._set, self._b, locked(rows.reshape(-1)), locked(others.reshape(-1)), *laws, self._scales,
-            self._v, self._G, self._w, self._table, self._margins, self._s, self._order, self._old, self._last, self._blocks,
-            self._groups,
-        )  # fmt: skip
+        flat, second = locked(rows.reshape(-1)), locked(others.reshape(-1))
+        steps = BurstSteps(self.part.kind, self.part.gradient.batch, flat, second, *laws)
+        _kernels().burst(self._model, self._oracle, steps, self._state)
 
     def _save(self, estimate: Estimate) -> tuple[Point, Any]:
         """What the loop would have made."""
-        xi, sigma, dtype = self._scales[0], self._scales[1], self.f.dtype
-        x = freeze((xi * self._v).astype(dtype, copy=False))
+        (xi, sigma, _), G, dtype = self._state.scales, self._state.G, self.f.dtype
+        x = freeze((xi * self._state.v).astype(dtype, copy=False))
         two = self.part.mean(estimate) is not None
-        mean = self._G[:, 1].astype(dtype) if two else None
-        g = sigma * self._G[:, 0]
-        g = (g + self._G[:, 1] if two else g).astype(dtype, copy=False)
+        mean = G[:, 1].astype(dtype) if two else None
+        g = sigma * G[:, 0]
+        g = (g + G[:, 1] if two else g).astype(dtype, copy=False)
         return Point(x, x), self.part.after(estimate, g, mean, self._made)
 
 
@@ -180,11 +170,21 @@ _WORK = 10**7  # entries that a compiled call reads or writes, some ten millisec
 _NO_ROWS = np.zeros((0, 0), np.int64)
 
 
-def _entries(data: CSR) -> tuple[np.ndarray, ...]:
-    """The arrays of CSR data; if all values are one, as in data of zeros and ones, that one stands for all and is read once."""
+def _rows(data: CSR | Dense) -> SparseRows | DenseRows:
+    """As compiled loops take them; if all values are one, as in data of zeros and ones, it stands for all and is read once."""
+    if isinstance(data, Dense):
+        return DenseRows(locked(data.array))
     starts, indices, values = data.entries
     same = len(values) > 0 and bool((values == values[0]).all())
-    return starts, indices, np.broadcast_to(values[0], len(values)) if same else values
+    return SparseRows(*map(locked, (starts, indices, np.broadcast_to(values[0], len(values)) if same else values)))
+
+
+def _oracle(known: CompiledOracle, d: int, blocks: int) -> BurstOracle:
+    """The oracle over d coordinates, with an index of so many blocks."""
+    lower, upper = (locked(np.array(a, np.float64).reshape(-1)) for a in (known.lower, known.upper))
+    order = np.empty(d if known.kind == "fill" else 0, np.int64)
+    index = np.empty(blocks), np.empty(-(-blocks >> SHIFT))
+    return BurstOracle(ORACLE_CODES[known.kind], float(known.size), lower, upper, order, *index)
 
 
 def _worth_it(data: CSR, b: int, two: bool) -> bool:

@@ -141,7 +141,9 @@ def _first_rows(m: int, n: int, near: Vertex | None) -> np.ndarray:
 
 def _unit(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The rows over their lengths, and these; e_0 for rows of zeros."""
-    lengths = np.linalg.norm(A, axis=1)
+    lengths = np.sqrt(np.einsum("ij,ij->i", A, A))
+    if lengths.all():
+        return A / lengths[:, None], lengths
     rows = A / np.where(lengths > 0, lengths, 1.0)[:, None]
     rows[lengths == 0, 0] = 1.0
     return rows, lengths

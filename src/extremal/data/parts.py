@@ -1,0 +1,175 @@
+"""One pass: a work is done on each part of the rows, and its answers are summed over a fixed binary tree of the parts.
+
+    total(lo, hi) = total(lo, mid) + total(mid, hi),   mid = (lo + hi) // 2
+
+Where parts begin depends on the data and on the size of the answers alone. So neither the number of threads nor the place
+where rows are read changes a bit of a sum. Small data are one part, and no thread is started for it. Threads live for one
+pass; they are Python's, so that forks, pools and threads of the user's own do no harm. There are as many as numba was told
+(NUMBA_NUM_THREADS), or as there are processors.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+PART = 2**20  # entries of a part, at least
+MOST_PARTS = 64  # parts, at most
+
+Sums = tuple[Any, ...]  # numbers and arrays, added one by one; None and empty arrays where nothing was asked for
+PerRow = np.ndarray  # one number, or one line of numbers, for every row: it stays with the parts, and only works look inside
+T = TypeVar("T")
+
+
+class Reader(Protocol):
+    """Whoever counts the rows that are read."""
+
+    rows: int
+
+
+READER: ContextVar[Reader | None] = ContextVar("extremal_reader", default=None)
+
+
+class counting_rows:
+    """Inside, rows that are read are counted for a reader; for nobody, if there is none."""
+
+    def __init__(self, reader: Reader | None):
+        self._reader = reader
+
+    def __enter__(self) -> None:
+        self._token = READER.set(self._reader)
+
+    def __exit__(self, *error: object) -> None:
+        READER.reset(self._token)
+
+
+def count_rows(number: int) -> None:
+    """Note that so many rows are about to be read."""
+    reader = READER.get()
+    if reader is not None:
+        reader.rows += number
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive rows, and where they are among all of them."""
+
+    rows: Any  # a `RowBlock`: `Dense` and `CSR` data come in these
+    at: slice
+
+    def of(self, numbers: PerRow) -> np.ndarray:
+        """The numbers of these rows; not copied, so that a work may write them, too."""
+        return numbers[self.at]
+
+
+class Work(Protocol):
+    """What is done on each part: plain data (a loss, x, which numbers to keep), and a function of the part."""
+
+    @property
+    def reads(self) -> bool: ...  # whether it looks at the rows themselves, and not only at numbers that are kept for each
+    @property
+    def alone(self) -> bool: ...  # whether it has to be done on this thread: it calls what a user wrote
+    @property
+    def sums(self) -> int: ...  # numbers of an answer: answers that are large make fewer parts
+    def __call__(self, part: Part) -> Sums: ...
+
+
+class Parts(ABC):
+    """An engine: it brings the parts of some rows to works. `Threads` is the one for rows in memory."""
+
+    n: int  # rows of all parts
+
+    @abstractmethod
+    def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
+        """How many parts there are for such a work, and its answers on them, in their order."""
+
+    def total(self, work: Work) -> Sums:
+        """The sum of a work's answers over all parts.
+
+        Examples
+        --------
+        >>> from extremal.data.dense import Dense
+        >>> from extremal.data.works import Adjoint
+        >>> Dense([[1.0, 2.0], [3.0, 4.0]]).parts.total(Adjoint(np.ones(2), 2))
+        (array([4., 6.]),)
+        """
+        if work.reads:
+            count_rows(self.n)
+        many, answers = self.answers(work)
+        return tree_sum(answers, 0, many)
+
+
+def tree_sum(answers: Iterator[Sums], lo: int, hi: int) -> Sums:
+    """The sum of the next hi - lo answers; arrays are added to the first of them."""
+    if hi - lo == 1:
+        return next(answers)
+    mid = (lo + hi) // 2
+    left, right = tree_sum(answers, lo, mid), tree_sum(answers, mid, hi)
+    return tuple(_added(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _added(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray):
+        a += b
+        return a
+    return None if a is None else a + b
+
+
+class OnePart(Parts):
+    """All rows at once."""
+
+    def __init__(self, rows: Any):
+        self.rows, self.n = rows, rows.shape[0]
+
+    def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
+        """One answer."""
+        return 1, iter((work(Part(self.rows, slice(0, self.n))),))
+
+
+class Threads(OnePart):
+    """Rows in memory: parts are ranges of them, of about as many entries each."""
+
+    def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
+        """On all cores, if there are several parts."""
+        many = parts_count(self.rows.nnz, work.sums)
+        if many == 1:
+            return super().answers(work)
+
+        def answer(first: int, last: int) -> Sums:
+            at = slice(first, last)
+            return work(Part(self.rows.part(at), at))
+
+        bounds = self.rows.bounds(many)
+        return len(bounds) - 1, each_part(answer, bounds, work.alone)
+
+
+def parts_count(entries: int, sums: int) -> int:
+    """How many parts so many entries make, if an answer has so many numbers.
+
+    The answers of all parts take 64 MiB or two arrays of their size, and their addition a twentieth of the pass, at most.
+    """
+    sums = max(1, sums)
+    return max(1, min(MOST_PARTS, entries // PART, entries // (16 * sums), max(2, 2**23 // sums)))
+
+
+def each_part(answer: Callable[[int, int], T], bounds: Sequence[int], alone: bool = False) -> Iterator[T]:
+    """answer(first, last) for the rows between neighbours in ``bounds``, in order; ``alone``: on this thread."""
+    threads = 1 if alone or len(bounds) <= 2 else min(len(bounds) - 1, _threads())
+    if threads == 1:
+        yield from map(answer, bounds[:-1], bounds[1:])
+        return
+    here = copy_context()  # so that a part notices if the time of the run is over
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(lambda *at: here.copy().run(answer, *at), bounds[:-1], bounds[1:])
+
+
+def _threads() -> int:
+    import numba.core.config as config  # imported for large data only: it takes long
+
+    return config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]

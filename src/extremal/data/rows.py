@@ -1,0 +1,257 @@
+"""Rows of numbers, wherever they are, and those in memory."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.data.changed import AddColumn, Change, ChangedParts, PickColumns
+from extremal.data.norms import lambda_max
+from extremal.data.parts import Parts, Threads, count_rows, counting_rows
+from extremal.data.vertices import vertex_product
+from extremal.data.works import Adjoint, Gram, GramRoot, Moments, Norms, RowProducts, TakenRows, WholePart
+from extremal.points.vertex import Vertex
+
+
+class RowData(ABC):
+    """Rows of numbers, wherever they are: all that models ask, from a pass over their parts.
+
+    A kind of data of your own says ``shape``, ``dtype`` and ``parts``, an engine that brings its parts to works; each part
+    holds a `RowBlock`, which `extremal.data.block_of` makes from an array or a scipy sparse matrix. docs/add-a-part.md has an
+    example. Every method below costs one read of the rows, but for those that say otherwise. Batches (``idx``) copy their
+    rows first, which takes a read: a kind that can do better overrides ``rows``.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows, columns."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Parts:
+        """The engine that brings parts of the rows to works."""
+
+    @property
+    def nnz(self) -> int:
+        """Entries that are stored: all, unless a kind says otherwise."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def fill(self) -> float:
+        """The share of all entries that is stored."""
+        return self.nnz / (self.shape[0] * self.shape[1])
+
+    def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx] x."""
+        if idx is not None:
+            return self._batch(idx, lambda rows, v: rows.dot(v), x)
+        out = np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
+        self.parts.total(RowProducts(np.ascontiguousarray(x), out))
+        return out
+
+    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx]' c; sums are in float64."""
+        if idx is not None:
+            return self._batch(idx, lambda rows, v: rows.tdot(v), c)
+        if len(c) != self.shape[0]:
+            raise InputError(f"c must have one entry per row of A, {self.shape[0]}, got {len(c)}")
+        return self.parts.total(Adjoint(c, self.shape[1]))[0].astype(np.result_type(self.dtype, c.dtype), copy=False)
+
+    def _batch(self, idx: np.ndarray, product: Callable[[RowData, np.ndarray], np.ndarray], v: np.ndarray) -> np.ndarray:
+        """A product with a copy of some rows; making the copy is what counts."""
+        rows = self.rows(idx)
+        with counting_rows(None):
+            return product(rows, v)
+
+    def row_norms2(self) -> np.ndarray:
+        """|a_i|^2 for every row."""
+        out = np.empty(self.shape[0])
+        self.parts.total(Norms(out))
+        return out
+
+    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+        """A_W' diag(h) A_W for h >= 0; W = None is all columns.
+
+        With the ``mean`` of these columns by the weights h, A_W'h / sum h, it is that of the columns less their mean.
+        """
+        return self.parts.total(Gram(W, h, mean, self.shape[1] if W is None else len(W)))[0]
+
+    def root(self, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+        """R with R'R = A' diag(h) A, for h >= 0, which keeps digits that this matrix does not have."""
+        count_rows(self.shape[0])
+        R = np.vstack([R for (R,) in self.parts.answers(GramRoot(None, h, mean, self.shape[1]))[1]])
+        return np.asarray(np.linalg.qr(R, mode="r")) if len(R) > self.shape[1] else R
+
+    def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of all columns and of their squares, in float64, row i times weights_i."""
+        sums, squares = self.parts.total(Moments(weights, self.shape[1]))
+        return sums, squares
+
+    def columns(self, W: np.ndarray) -> RowData:
+        """The columns W, which increase, as data. Nothing is read before it is asked for."""
+        return Changed(self, PickColumns(W), len(W))
+
+    def with_column(self, value: float) -> RowData:
+        """The same rows with one column more, of one value."""
+        return Changed(self, AddColumn(value), self.shape[1] + 1)
+
+    def shifted(self, offset: np.ndarray) -> RowData | None:
+        """A copy with an offset taken from each column; None unless rows are dense arrays."""
+        return None
+
+    def rows(self, order: np.ndarray) -> RowData:
+        """A copy in memory of the rows ``order``, in that order; repeats are allowed."""
+        count_rows(self.shape[0])
+        _, found = self.parts.answers(TakenRows(order))
+        places, blocks = zip(*((place, block) for place, block in found if len(place)), strict=True)
+        at = np.empty(len(order), np.intp)
+        at[np.concatenate(places)] = np.arange(len(order))
+        return InMemory(blocks[0].joined(blocks).take(at))
+
+    def arrays(self, size: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """All rows, so many at a time, as dense arrays."""
+        count_rows(self.shape[0])
+        for at, block in self.parts.answers(WholePart())[1]:
+            for start in range(0, block.shape[0], size):
+                some = slice(start, min(start + size, block.shape[0]))
+                yield slice(at.start + some.start, at.start + some.stop), block.part(some).array()
+
+    def lambda_max(self, weights: np.ndarray | None = None) -> float:
+        """The largest eigenvalue of A' diag(weights) A, from products: some dozen reads."""
+        return lambda_max(self, weights)
+
+    def listed(self) -> tuple[np.ndarray, ...] | None:
+        """Where rows start, the columns of their entries and the entries, for compiled loops; None if rows are not at hand."""
+        return None
+
+    def ready(self, *outputs: int) -> None:
+        """Compile what products need, or load it from a cache."""
+        return
+
+    def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx] v: a column of A for each row of v that is not zero, (A left) right' for matrices of low rank."""
+        return vertex_product(self, v, idx)
+
+    def column(self, j: int, idx: np.ndarray | None = None) -> np.ndarray:
+        """Column j of A[idx]."""
+        one = np.zeros(self.shape[1], self.dtype)
+        one[j] = 1.0
+        return self.dot(one, idx)
+
+    @property
+    def few(self) -> int:
+        """How many columns cost less, one by one, than a product with all of A."""
+        return 0
+
+
+class Changed(RowData):
+    """Other rows with each part changed when it is read: some of its columns, or one more."""
+
+    def __init__(self, inner: RowData, change: Change, d: int):
+        self.inner, self.change, self.d = inner, change, d
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """As many rows."""
+        return self.inner.shape[0], self.d
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The same."""
+        return self.inner.dtype
+
+    @property
+    def parts(self) -> Parts:
+        """Those of the inner rows, changed."""
+        return ChangedParts(self.inner.parts, self.change)
+
+
+class InMemory(RowData):
+    """Rows in one block, which is in memory."""
+
+    def __init__(self, block: Any):
+        self.block = block
+
+    def _of(self, block: Any) -> InMemory:
+        """Another block of the same kind."""
+        new = copy.copy(self)
+        new.block = block
+        return new
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, columns."""
+        return self.block.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+        return self.block.dtype
+
+    @property
+    def parts(self) -> Threads:
+        """Ranges of rows, on all cores."""
+        return Threads(self.block)
+
+    @property
+    def nnz(self) -> int:
+        """Entries that are stored."""
+        return self.block.nnz
+
+    def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx] x; a batch costs its own entries."""
+        if idx is None:
+            return super().dot(x)
+        count_rows(len(idx))
+        return self.block.dot_rows(x, idx)
+
+    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx]' c; a batch costs its own entries, and an array of the size of x."""
+        return super().tdot(c) if idx is None else self.block.tdot_rows(c, idx)
+
+    def columns(self, W: np.ndarray) -> RowData:
+        """The columns W, as data: copied, unless these are all or too many."""
+        return self if len(W) == self.shape[1] else self._of(self.block.columns(W))
+
+    def with_column(self, value: float) -> RowData:
+        """A copy with one column more, of one value."""
+        return self._of(self.block.with_column(value))
+
+    def shifted(self, offset: np.ndarray) -> RowData | None:
+        """A copy with an offset taken from each column; None unless rows are dense arrays."""
+        block = self.block.shifted(offset)
+        return None if block is None else self._of(block)
+
+    def rows(self, order: np.ndarray) -> RowData:
+        """A copy with the rows in the order given."""
+        count_rows(len(order))
+        return self._of(self.block.take(order))
+
+    def listed(self) -> tuple[np.ndarray, ...] | None:
+        """The entries row by row, for compiled loops."""
+        return self.block.listed()
+
+    def ready(self, *outputs: int) -> None:
+        """Compile the products, or load them from numba's cache."""
+        self.block.ready(*outputs)
+
+    def column(self, j: int, idx: np.ndarray | None = None) -> np.ndarray:
+        """Column j of A[idx]."""
+        count_rows(self.shape[0] if idx is None else len(idx))
+        return self.block.column(j, idx)
+
+    @property
+    def few(self) -> int:
+        """How many columns cost less, one by one, than a product with all of A."""
+        return self.block.few

@@ -1,0 +1,95 @@
+"""What the kernels of a burst are given, by name."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+SPARSE, DENSE = 3, 1  # fields of these two kinds of rows
+
+
+class SparseRows(NamedTuple):
+    """Rows of a CSR matrix."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+
+class DenseRows(NamedTuple):
+    """Rows of an array."""
+
+    data: np.ndarray
+
+
+class BurstModel(NamedTuple):
+    """Rows with their targets, and a loss."""
+
+    rows: SparseRows | DenseRows
+    y: np.ndarray
+    loss: int  # see `extremal.kernels.codes`
+    parameter: float
+
+
+class BurstOracle(NamedTuple):
+    """A set, and the index of its oracle: see `extremal.kernels.oracles`."""
+
+    kind: int  # see `extremal.kernels.codes`
+    size: float  # radius or total; the amount to be spent for FILL
+    lower: np.ndarray  # weights for WEIGHTED; an array, or one number for all coordinates
+    upper: np.ndarray
+    order: np.ndarray  # room for an order of all coordinates, for FILL
+    blocks: np.ndarray  # bounds of the index; empty if there is none
+    groups: np.ndarray
+
+
+class BurstSteps(NamedTuple):
+    """The iterations to be made: an entry of ``eta``, ``alpha`` and ``beta`` for each, and b rows of ``flat``."""
+
+    kind: int  # the estimator: see `extremal.kernels.burst`
+    b: int
+    flat: np.ndarray  # batches, one after the other
+    second: np.ndarray  # second batches, whose table entries are refreshed instead; empty if there are none
+    eta: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+
+
+class BurstState(NamedTuple):
+    """What a burst changes: x = xi v, g = M + sigma V, a table; and room to work in."""
+
+    scales: np.ndarray  # xi, sigma and the number of iterations made
+    v: np.ndarray
+    G: np.ndarray  # d x 2, the columns V and M
+    w: np.ndarray  # the snapshot
+    table: np.ndarray
+    margins: np.ndarray
+    s: np.ndarray  # room for a vertex with many entries
+    old: np.ndarray  # room for the table entries of a batch
+    last: np.ndarray  # the batch that V stands on if V is cleared in each step; its first entry is -1 if it is not known
+
+
+class DrawnBatch(NamedTuple):
+    """The rows flat[q : q + b]; the draws behind them are there for looking ahead."""
+
+    flat: np.ndarray
+    q: int
+    b: int
+
+
+class ScaledPair(NamedTuple):
+    """g = M + sigma V for G = (V, M); ``two`` says whether there is an M."""
+
+    G: np.ndarray
+    two: bool
+    sigma: float
+
+
+class TowardVertex(NamedTuple):
+    """A step x <- (1 - eta) x + eta s, with s = ``length`` at coordinate j if it is ``single``."""
+
+    eta: float
+    single: bool
+    j: int
+    length: float

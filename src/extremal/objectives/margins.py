@@ -1,0 +1,285 @@
+"""Models of margins: a loss of the products of rows with x. What linear models have in common, with an intercept or without."""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from extremal import checks
+from extremal.checks import InputError
+from extremal.data.accept import as_data
+from extremal.data.contract import Data
+from extremal.data.parts import PerRow, Sums
+from extremal.data.rows import InMemory, RowData
+from extremal.losses.base import Loss, MultiLoss, check_targets
+from extremal.losses.margin import compiled
+from extremal.losses.multi import CurvatureRows
+from extremal.losses.over_rows import curvature_of, derivs_of, mean_second_of, tail_sum, value_sum
+from extremal.losses.weighted import unweighted, weights_of, with_weights
+from extremal.objectives.base import RowIndex, Segment
+from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock
+from extremal.objectives.on_atoms import OnMargins, Restriction
+from extremal.objectives.on_columns_multi import OutputSlice
+from extremal.objectives.slices import Slice
+from extremal.objectives.works import Along, Filled, Summed
+from extremal.points.active import ActiveSet
+from extremal.points.composed import Chord
+from extremal.points.vertex import Vertex
+
+M = TypeVar("M", bound="MarginModel")
+
+
+class MarginModel(ABC):
+    """f(x) = the mean of a loss at the margins <a_i, x>, shifted by `lifted` if there is an intercept.
+
+    Whatever it knows of its rows it asks by a work on their parts (`extremal.data.parts`). Arrays of one number per row
+    (margins, targets, derivatives) are handed around, and only works look inside.
+    """
+
+    is_finite_sum: bool  # whether each component is known by its own row alone
+    blocks: bool = False  # batches may be blocks of consecutive rows, see `LinearModel.shuffled`
+
+    def __init__(self, loss: Loss, A: Any, y: Any, weights: ArrayLike | None = None):
+        if checks.lacks(loss, "deriv"):
+            raise InputError(f"`LinearModel(loss=...)` must be a loss such as Logistic(), got {loss!r}")
+        self.loss: Loss = loss
+        self.data: Data = as_data(A)
+        self.deriv_shape: tuple[int, ...] = _outputs(loss, self.data)
+        self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0])
+        if weights is not None:
+            self.loss, self.y = with_weights(loss, self.y, weights)
+
+    def on_rows(self, rows: Data, kind: type[M]) -> M:
+        """A model of other rows, of the kind, with this loss and these targets and weights: they need no second check."""
+        new = kind.__new__(kind)
+        new.loss, new.data, new.deriv_shape, new.y = self.loss, rows, self.deriv_shape, self.y
+        return new
+
+    @property
+    def n(self) -> int:
+        """Number of components (rows)."""
+        return self.data.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of x."""
+        return *self.data.shape[1:], *self.deriv_shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Float type of x: float64, also for float32 rows, which are read as they are."""
+        return np.dtype(np.float64)
+
+    @property
+    def convex(self) -> bool:
+        """Whether the loss is."""
+        return self.loss.convex
+
+    @property
+    def factored(self) -> bool:
+        """Whether x may be a matrix in factors."""
+        return getattr(self.data, "factored", False)
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether some of its rows can be taken alone; entries of a matrix cannot."""
+        return isinstance(self.data, RowData)
+
+    def dense(self: M) -> M:
+        """The same model with gradients that are arrays."""
+        return self._with(cast(Any, self.data).dense(), self.y) if self.factored else self
+
+    def sample(self: M, rows: np.ndarray) -> M:
+        """The mean over some of the components alone: a copy of these rows."""
+        new = self._with(self._ordered("sample").rows(rows), self.y[rows])
+        vars(new).pop("_lambda_max", None)
+        new.blocks = False
+        return new
+
+    def _ordered(self, call: str) -> RowData:
+        if not isinstance(self.data, RowData):
+            raise InputError(f"`{call}` takes dense and sparse rows, got {self.data!r}")
+        return self.data
+
+    def _with(self: M, data: Data, y: np.ndarray) -> M:
+        """The same rows in another form or order."""
+        new = copy.copy(self)
+        new.data, new.y = data, y
+        vars(new).pop("row_smoothness", None)
+        return new
+
+    def value(self, x: np.ndarray) -> float:
+        """f(x), one pass; none at x = 0, where the targets tell it."""
+        if isinstance(x, np.ndarray) and not x.any():
+            return self.value_at(np.zeros((self.n, *self.deriv_shape)))
+        return self._look(x, valued=True)[0]
+
+    def grad(self, x: np.ndarray) -> np.ndarray:
+        """Full gradient, one pass."""
+        return self._look(x, graded=True)[1]
+
+    def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Both, in one pass."""
+        return self._look(x, valued=True, graded=True)
+
+    def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, PerRow]:
+        """f(x), its gradient and the margins A x, in one pass."""
+        z = np.empty((self.n, *self.deriv_shape))
+        return *self._look(x, valued=True, graded=True, z=z), z
+
+    @abstractmethod
+    def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
+        """f(x) and grad f(x), as asked for; keeps the margins A x."""
+
+    def margins(self, x: np.ndarray, idx: RowIndex = None) -> PerRow:
+        """<a_i, x> for i in idx, or the rows a_i' x."""
+        return self.data.dot(x, idx)
+
+    def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> PerRow:
+        """<a_i, s> for i in idx: one entry a row if s is a coordinate."""
+        return self.data.dot_vertex(s, idx)
+
+    def lifted(self, z: PerRow) -> PerRow:
+        """The margins with their intercept, if there is one."""
+        return z
+
+    def summed(self, function: Callable[..., Sums], *numbers: PerRow, rest: tuple[Any, ...] = ()) -> Sums:
+        """The sums over all rows of a function of numbers that are kept for each."""
+        return self.data.parts.total(Summed(function, numbers, rest, alone=compiled(self.loss) is None))
+
+    def filled(self, function: Callable[..., np.ndarray], *numbers: PerRow, rest: tuple[Any, ...] = ()) -> PerRow:
+        """A function of numbers that are kept for each row, of the shape of the first of them, to be kept."""
+        out = np.empty(numbers[0].shape)
+        self.data.parts.total(Filled(function, numbers, rest, alone=compiled(self.loss) is None, out=out))
+        return out
+
+    def value_at(self, z: PerRow) -> float:
+        """The value at given margins, which need not be those of any x."""
+        return self.mean_at(self.lifted(z))
+
+    def mean_at(self, z: PerRow) -> float:
+        """The mean of phi(z_i, y_i), without an intercept."""
+        return self.summed(value_sum, z, self.y, rest=(self.loss,))[0] / self.n
+
+    def derivs_at(self, z: PerRow) -> PerRow:
+        """phi'(z_i, y_i): derivatives at given margins."""
+        return self.filled(_derivs, self.lifted(z), self.y, rest=(self.loss,))
+
+    def second_at(self, z: PerRow, width: float = 0.0, far: bool = False) -> PerRow:
+        """phi''(z_i, y_i), of losses that know it: its mean within a width, with more curvature in rows that are far out."""
+        return self.filled(curvature_of, self.lifted(z), self.y, rest=(self.loss, width, far))
+
+    def curvature_rows_at(self, z: PerRow, width: float = 0.0) -> CurvatureRows:
+        """`CurvatureRows` of the loss at the margins z; means within a width, if outputs do not mix."""
+        z, loss = self.lifted(z), cast(Any, self.loss)
+        found = CurvatureRows(*loss.curvature_rows(z, self.y))
+        if width > 0 and found.P is None:
+            return CurvatureRows(mean_second_of(loss, z, width, self.y, found.D), None)
+        return found
+
+    def tail_ratio(self, z: PerRow) -> float:
+        """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""
+        return self.summed(tail_sum, self.lifted(z), self.y, rest=(self.loss,))[0] / self.n
+
+    def change(self, z: PerRow, new: PerRow) -> PerRow:
+        """new - z: how margins change between two looks."""
+        return self.filled(np.subtract, new, z)
+
+    def length(self, dz: PerRow) -> float:
+        """The root mean square of a change of the margins; rows count by their weight."""
+        return math.sqrt(self.summed(_square_sum, dz, *(() if self.weights is None else (self.weights,)))[0] / self.n)
+
+    def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
+        """f on the segment to s, from the margins of its ends: a probe costs O(n) and no product."""
+        z = self.data.dot(x)
+        return self.between(z, Chord.to(s).image(z, self.data.dot_vertex))
+
+    def between(self, z: PerRow, dz: PerRow) -> Along:
+        """f along a line of margins, t -> mean of phi(z + t dz)."""
+        return Along(self.data.parts, self.loss, self.y, z, dz)
+
+    def on_columns(self, W: np.ndarray) -> Slice:
+        """f on the coordinates W, with its second derivatives; for losses that know them."""
+        return (OutputSlice if self.deriv_shape else ColumnBlock)(self, W)
+
+    def on_atoms(self, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
+        """f on the hull of the atoms, given what an earlier restriction has kept of them."""
+        return OnMargins.of(self, atoms, images)
+
+    def ready(self) -> None:
+        """Compile the products with some rows."""
+        self.data.ready(*self.deriv_shape)
+
+    def ready_columns(self) -> None:
+        """Compile what second derivatives on columns need, by one look at one row of those in memory."""
+        if self.deriv_shape or not isinstance(self.data, InMemory) or compiled(self.loss) is None:
+            return
+        row = self.sample(np.zeros(1, np.intp))
+        part = ColumnBlock(row, np.zeros(1, np.intp))
+        z = row._alone(part.dot(np.zeros(1, self.dtype)))
+        row.derivs_at(z)
+        row.between(z, z).value(1.0)
+        part.ready(z, short=self.n <= SHORT_ROWS)
+
+    def _alone(self, z: PerRow) -> PerRow:
+        """The margin of a model of one row, ready to be looked at."""
+        return z
+
+    @property
+    def smoothness(self) -> float:
+        """L = curvature * lambda_max(A' diag(w) A) / n for any number of outputs, by an eigenvalue or Lanczos; computed once."""
+        return unweighted(self.loss).curvature * self._lambda_max / self.n
+
+    @property
+    def weights(self) -> PerRow | None:
+        """The weights of the rows, of mean 1; None if there are none."""
+        return weights_of(self.loss, self.y)
+
+    @cached_property
+    def _lambda_max(self) -> float:
+        return self.data.lambda_max(self.weights)
+
+    @cached_property
+    def row_smoothness(self) -> np.ndarray:
+        """L_i = curvature * |a_i|^2; the paper's Lt is the root of the mean of their squares."""
+        rows = unweighted(self.loss).curvature * self.data.row_norms2().astype(np.float64)
+        return rows if self.weights is None else rows * self.weights
+
+
+def has_slices(f: object) -> bool:
+    """Whether f is a linear model of arrays with a loss that knows its second derivative.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> has_slices(ex.LinearModel(ex.Logistic(), np.eye(2), np.array([1.0, -1.0])))
+    True
+    """
+    if not isinstance(f, MarginModel) or f.factored:
+        return False
+    return hasattr(f.loss, "curvature_rows" if f.deriv_shape else "second")  # isinstance of a protocol does not ask a property
+
+
+def _square_sum(dz: np.ndarray, w: np.ndarray | None = None) -> tuple[float]:
+    squares = np.square(dz).reshape(len(dz), -1).mean(axis=1)
+    return (float(squares.sum() if w is None else w @ squares),)
+
+
+def _derivs(z: np.ndarray, y: np.ndarray, loss: Loss) -> np.ndarray:
+    return derivs_of(loss, z, y)
+
+
+def _outputs(loss: Loss, data: Data) -> tuple[int, ...]:
+    """Shape of a row of margins."""
+    if not isinstance(loss, MultiLoss):
+        return ()
+    if len(data.shape) != 2:
+        raise InputError(f"`LinearModel(loss=...)`: {loss!r} has several outputs, and takes rows of features only as data")
+    return (loss.outputs,)
