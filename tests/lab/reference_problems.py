@@ -22,7 +22,7 @@ def enough(value: float) -> float:
 
 def gap_of(f: ex.LinearModel, C: ConvexSet, x: np.ndarray) -> float:
     """The Frank-Wolfe gap by the formulas of cases.py: neither the library's losses nor its oracles."""
-    A = np.asarray(f.data._A.todense() if sp.issparse(f.data._A) else f.data._A, np.float64)
+    A = f.data.block.array().astype(np.float64)
     with np.errstate(over="ignore"):  # 1 / (1 + exp(z)) is 0 then, as it should be
         c = cases.truth(f.loss)[1](A @ x, f.y.astype(np.float64))
     return cases.gap(C, x, A.T @ c / len(A))

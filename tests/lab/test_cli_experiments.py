@@ -96,14 +96,14 @@ def test_compare_with_one_batch_for_all(here):
 
 def test_compare_over_sets_and_with_parameters(here):
     result = run(
-        "compare", "--data", "mine.svm", "--set", "l1:1", "--set", "simplex", "--loss", "squared",
+        "compare", "--data", "mine.svm", "--set", "l1:1", "--set", "l1:2 & nonneg", "--loss", "squared",
         "--methods", "sarah-fw:batch=10,frank-wolfe", "--out", "out", *SMALL,
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     problems = report_of(here / "out" / "index.html")["figures"][0]["problems"]
-    assert [p["set"] for p in problems] == ["l1:1", "simplex"]
+    assert [p["set"] for p in problems] == ["l1:1", "l1:2 & nonneg"]
     assert "mine.svm, l1:1" in result.stdout
-    assert "mine.svm, simplex" in result.stdout
+    assert "mine.svm, l1:2 & nonneg" in result.stdout
     assert all(p["f_min_gap"] < 1e-8 for p in problems)
     assert {c["method"] for c in problems[0]["curves"]} == {"sarah-fw:batch=10", "frank-wolfe"}
 
@@ -126,6 +126,8 @@ def test_the_same_command_makes_the_same_numbers_from_kept_runs(here):
         (["--data", "mine.svm", "--set", "l1:5", "--methods", "sarah-fw:bath=3"], ["bath=3", "batch"]),
         (["--data", "mine.svm", "--set", "l1:5", "--methods", ","], ["at least one", "method"]),
         (["--data", "mine.svm", "--set", "l9:5"], ["unknown set 'l9'"]),
+        (["--data", "mine.svm", "--set", "nonneg"], ["--set nonneg", "bounded sets"]),
+        (["--data", "mine.svm", "--set", "l1:30%"], ["--set l1:30%", "radii that are numbers"]),
         (["--data", "mine.svm", "--set", "l1:5", "--loss", "hinge"], ["unknown loss 'hinge'"]),
         (["--data", "gone.svm", "--set", "l1:5"], ["gone.svm", "neither a file nor"]),
         (["--data", "mine.svm", "--set", "l1:5", "--batch", "half"], ["batch size 'half'"]),

@@ -156,7 +156,7 @@ def test_separable_data_at_a_large_radius(C, sparse):
 @pytest.mark.parametrize("C", [ex.L1Ball(1e3), ex.L2Ball(1e3), ex.LinfBall(1e3), ex.Box(-1e3, 2e3)], ids=str)
 def test_a_minimum_inside(C):
     f = random_problem(loss=ex.Squared())
-    x = np.linalg.lstsq(f.data._A, f.y, rcond=None)[0]
+    x = np.linalg.lstsq(f.data.array, f.y, rcond=None)[0]
     r = check(f, C)
     assert r.value == pytest.approx(f.value(x), rel=1e-12)
     np.testing.assert_allclose(r.x, x, atol=1e-9)
@@ -297,7 +297,7 @@ def test_data_of_ones_own():
     class Mine:
         def __init__(self, inner):
             self.shape, self.dtype = inner.shape, inner.dtype
-            for name in ("dot", "dot_vertex", "tdot", "row_norms2", "ready"):
+            for name in ("dot", "dot_vertex", "tdot", "row_norms2", "ready", "parts"):
                 setattr(self, name, getattr(inner, name))
 
     y = cases.targets(ex.Logistic())

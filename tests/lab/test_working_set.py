@@ -82,7 +82,7 @@ def test_float32_and_data_of_ones_own_on_few_columns(few_columns):
     class Mine:
         def __init__(self, inner):
             self.shape, self.dtype = inner.shape, inner.dtype
-            for name in ("dot", "dot_vertex", "tdot", "row_norms2", "ready"):
+            for name in ("dot", "dot_vertex", "tdot", "row_norms2", "ready", "parts"):
                 setattr(self, name, getattr(inner, name))
 
     f = random_problem(25, 60, change=lambda A: A.astype(np.float32))

@@ -11,15 +11,7 @@ from extremal.cli.common import AsJson, listing, one_line
 from extremal.files.outputs import terminal, to_json
 from extremal.losses.named import LOSS_FORMS
 from extremal.methods.names import METHODS
-from extremal.sets.parse import SETS, named
-
-MORE = (  # words that are no set by themselves
-    ("groups", "groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5", "Sum of the l2 norms of groups of features."),
-    ("nonneg", "nonneg, nonpos or free", "Signs of all coefficients."),
-    ("bounds", ">=0, <= 1.5 or [0, 1]", "Bounds of all coefficients."),
-    ("relations", "'age <= 2*income' or 'sum == 1'", "Linear relations between features by name, or x0, x1, ..."),
-    ("&", "'l1:3 & nonneg'", "Joins several of these."),
-)
+from extremal.sets.words.names import MORE, SETS, named
 
 
 @one_line()
@@ -41,7 +33,8 @@ def methods(
 
 def sets(as_json: AsJson = False) -> None:
     """List the sets and how they are written."""
-    rows = [(name, form, _first_line(named(name))) for name, (_, form, _) in SETS.items()] + list(MORE)
+    rows = [(name, form, _first_line(named(name))) for name, (_, form, _) in SETS.items()]
+    rows += [(name, *said) for name, said in MORE.items()]
     listing(("name", "written", "summary"), rows, as_json)
 
 

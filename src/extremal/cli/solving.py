@@ -26,6 +26,7 @@ from extremal.methods.base import Recipe
 from extremal.methods.parse import recipe
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
+from extremal.objectives.margins import MarginModel
 from extremal.objectives.reach import reaches, told_apart
 from extremal.run.front import minimize
 from extremal.run.paths import moved_inside
@@ -113,7 +114,7 @@ def _read(file: Path, target: str | None, quiet: bool) -> Table:
 
 def _objective(
     file: Path, table: Table, name: str, positive: str | None, intercept: bool
-) -> tuple[LinearModel, np.ndarray | None]:
+) -> tuple[MarginModel, np.ndarray | None]:
     """The data of a file as an objective, refusing what does not fit with the file's name; and the labels of its classes."""
     y, classes = table.y, None
     assert y is not None
@@ -149,7 +150,7 @@ def _two_classes(y: np.ndarray, label: str, loss: Loss) -> tuple[np.ndarray, np.
     return np.where(hit, high, low), np.array([str(others[0]) if len(others) == 1 else f"not {label}", label])
 
 
-def _minimum(f: LinearModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[Any, Result, bool]:
+def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[Any, Result, bool]:
     """The set, the run over it, and whether there is a minimum."""
     if plan.fraction is not None:
         free = read_constraint(None, None, f.shape)
@@ -173,7 +174,7 @@ def _minimum(f: LinearModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]
     return C, result, False
 
 
-def _summary(f: LinearModel, C: ConvexSet, model: Model, result: Result, bounded: bool, intercept: bool) -> dict[str, object]:
+def _summary(f: MarginModel, C: ConvexSet, model: Model, result: Result, bounded: bool, intercept: bool) -> dict[str, object]:
     """All that is printed of a result, under its names in JSON."""
     calls, x = result.calls, model.x
     sentence = result.status.sentence if bounded else UNBOUNDED

@@ -27,9 +27,6 @@ from .norms.sparse import KNormBall as KNormBall
 from .norms.sparse import KSparseBall as KSparseBall
 from .norms.sparse import KSupportBall as KSupportBall
 from .oracle import Oracle as Oracle
-from .parse import SETS as SETS
-from .parse import named as named
-from .parse import parse as parse
 from .polytopes.general import ConvexHull as ConvexHull
 from .polytopes.general import IntegerHull as IntegerHull
 from .polytopes.general import Polytope as Polytope
@@ -51,3 +48,6 @@ from .spectral.nuclear import NuclearBall as NuclearBall
 from .spectral.nuclear import SpectralBall as SpectralBall
 from .spectral.symmetric import Fantope as Fantope
 from .spectral.symmetric import Spectrahedron as Spectrahedron
+from .words.names import SETS as SETS
+from .words.names import named as named
+from .words.names import parse as parse

@@ -70,7 +70,7 @@ def reproduce(
 @one_line()
 def compare(
     data: Annotated[list[str], typer.Option(metavar="DATA", help="A file or a name of `extremal data list`; may be repeated.")],
-    set_: Annotated[list[str], typer.Option("--set", metavar="SET", help="l1:5, simplex, ...; may be repeated.")],
+    set_: Annotated[list[str], typer.Option("--set", metavar="SET", help="l1:5, simplex, 'l1:5 & nonneg'; may be repeated.")],
     methods: Annotated[
         str, typer.Option(metavar="LIST", help="Names with commas; parameters after colons: sarah-fw:batch=10,negiar.")
     ] = "auto,sarah-fw,saga-sarah-fw,negiar-sfw",
@@ -105,13 +105,13 @@ def _check_names(methods: tuple[str, ...], sets: list[str], loss: str) -> None:
     """Refuse what cannot be read before any data are."""
     from extremal.losses import LOSSES
     from extremal.methods import recipe
-    from extremal.sets import parse
+    from extremal.sets.words import check_words
 
     checks.one_of("loss", loss, LOSSES)
     for name in methods:
         recipe(name)
     for text in sets:
-        parse(text)
+        check_words(text)
 
 
 def _figure(figure: Figure, quick: bool, data: str | None, seeds: int | None, passes: float | None) -> Figure:

@@ -11,7 +11,7 @@ import numpy as np
 from extremal.files import datasets
 from extremal.methods import full_name
 from extremal_lab.reproduction.pool import Results, Seen, run_all
-from extremal_lab.reproduction.sources import Source, resolve
+from extremal_lab.reproduction.sources import Source, constraint, resolve
 from extremal_lab.reproduction.spec import TUNING_SEED, Figure, Problem
 from extremal_lab.reproduction.store import Store
 from extremal_lab.reproduction.tasks import Minimum, Run
@@ -111,6 +111,8 @@ class Comparison:
         self.figure, self.work = figure, work
         self.sources = {problem.data: work.find(problem.data) for problem in figure.problems}
         self.methods = list(dict.fromkeys(map(full_name, figure.methods)))
+        for problem in figure.problems:
+            constraint(self.sources[problem.data], problem.set)  # refused here, and not by a worker
         self._all = [(problem, method) for problem in figure.problems for method in self.methods]
 
     def first_tasks(self) -> list[Any]:

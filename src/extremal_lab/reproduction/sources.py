@@ -16,6 +16,8 @@ from extremal.checks import InputError
 from extremal.files import datasets, tables
 from extremal.losses import LOSSES
 from extremal.objectives import LinearModel
+from extremal.sets import ConvexSet
+from extremal.sets.words import read_constraint
 from extremal_lab.reproduction import standins
 
 
@@ -89,3 +91,11 @@ def objective(source: Source, loss: str) -> LinearModel:
             raise InputError(f"{source.data}: the {loss} loss takes two classes, and there are {len(classes)}")
         y = np.where(y == classes[1], phi.labels[1], phi.labels[0])
     return LinearModel(phi, A, y)
+
+
+def constraint(source: Source, text: str) -> ConvexSet:
+    """The set that words stand for, on the features of the data; it must be bounded, and its radius a number."""
+    plan = read_constraint(text, None, (source.d,))
+    if plan.fraction is not None or not plan.bounded:
+        raise InputError(f"--set {text}: methods are compared over bounded sets with radii that are numbers, l1:10 say")
+    return plan.set()

@@ -10,9 +10,8 @@ import numpy as np
 
 from extremal.methods import Tuned, recipe
 from extremal.run import Record, minimize
-from extremal.sets import parse
 from extremal_lab.reproduction.reference import reference
-from extremal_lab.reproduction.sources import Source, objective
+from extremal_lab.reproduction.sources import Source, constraint, objective
 
 COLUMNS = ("passes", "lmos", "cpu", "value", "gap")
 
@@ -55,7 +54,7 @@ class Run:
 
         With it the batch, 0 where it changes or there is none, and whether the steps were projections.
         """
-        f, C = objective(self.source, self.loss), parse(self.set)
+        f, C = objective(self.source, self.loss), constraint(self.source, self.set)
         method = Tuned(recipe(self.method, None if self.batch is None else min(self.batch, f.n)), self.factor)
         record = Record(every=self.passes / self.rows)
         r = minimize(f, C, method, seed=self.seed, tol=0, atol=0, max_grads=max(1, round(self.passes * f.n)), record=record)
@@ -88,6 +87,6 @@ class Minimum:
 
     def execute(self) -> dict[str, np.ndarray]:
         """value, gap, how it was found, and whether f is convex."""
-        found = reference(objective(self.source, self.loss), parse(self.set))
+        found = reference(objective(self.source, self.loss), constraint(self.source, self.set))
         keep = {"value": found.value, "gap": found.gap, "how": found.how, "convex": found.convex, "x": found.x}
         return {name: np.asarray(item) for name, item in keep.items()}

@@ -1,4 +1,7 @@
-"""Constraints as users write them, in words, by feature, as matrices or as sets: read alike for estimators and commands."""
+"""Constraints as users write them: words, bounds by feature, matrices and sets, read by one grammar.
+
+Estimators, ``solve --set``, ``compare --set`` and the laboratory all read them here. `names` has the one table of words.
+"""
 
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sets.words.words import check_words

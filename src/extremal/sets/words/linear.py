@@ -1,19 +1,72 @@
-"""Bounds and linear inequalities between coefficients: from text, matrices, data frames and the objects of scipy."""
+"""Bounds and linear inequalities in words: of all coefficients, by feature, and between features."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from extremal.sets.words.intervals import NUMBER, interval
-from extremal.sets.words.matrices import linear
-from extremal.sets.words.pieces import Features, Piece, refused
+from extremal.sets.words.names import SIGNS, without_hyphens
+from extremal.sets.words.pieces import Features, Piece, linear, refused
 
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
+BOUNDS = "Bounds read '>=0', '<= 1.5', '==0', '[0, 1]', 'nonneg', 'nonpos' or 'free', (low, high) with None for none, or a number"
 LINEAR = "Inequalities read 'x1 <= x2', 'x1 + 2*x2 <= 3' or 'sum == 1'; names with other characters stand in quotes"
+
+
+def interval(value: object, given: object) -> tuple[float, float]:
+    """The bounds that a value of a dict stands for."""
+    if isinstance(value, str):
+        found = interval_of(value)
+        if found is None:
+            raise refused(given, f"cannot read the bounds {value!r}", BOUNDS)
+    elif value is None:
+        found = SIGNS["free"]
+    elif isinstance(value, Real) and not isinstance(value, (bool, np.bool_)):
+        found = float(value), float(value)
+    else:
+        found = pair_of(value, given)
+    low, high = found
+    if math.isnan(low) or math.isnan(high) or low == math.inf or high == -math.inf:
+        raise refused(given, f"{value!r} are no bounds", BOUNDS)
+    if low > high:
+        raise refused(given, f"the bounds {value!r} leave no number between them", BOUNDS)
+    return found
+
+
+def pair_of(value: Any, given: object) -> tuple[float, float]:
+    """The bounds in a pair."""
+    try:
+        low, high = value
+        return -math.inf if low is None else float(low), math.inf if high is None else float(high)
+    except (TypeError, ValueError):
+        raise refused(given, f"cannot read the bounds {value!r}", BOUNDS) from None
+
+
+def interval_of(text: str) -> tuple[float, float] | None:
+    """The bounds that a text stands for, alone or joined by '&'; None if it is no text of that kind."""
+    low, high = SIGNS["free"]
+    for part in text.split("&"):
+        found = _interval(part.strip())
+        if found is None:
+            return None
+        low, high = max(low, found[0]), min(high, found[1])
+    return low, high
+
+
+def _interval(text: str) -> tuple[float, float] | None:
+    if without_hyphens(text) in SIGNS:
+        return SIGNS[without_hyphens(text)]
+    if match := re.fullmatch(rf"\[\s*({NUMBER})\s*,\s*({NUMBER})\s*\]", text):
+        return float(match[1]), float(match[2])
+    if match := re.fullmatch(rf"(<=|>=|==?)\s*({NUMBER})", text):
+        value = float(match[2])
+        return (-math.inf if match[1] == "<=" else value), (math.inf if match[1] == ">=" else value)
+    return None
 
 
 def by_feature(given: dict[object, object], features: Features) -> Piece:

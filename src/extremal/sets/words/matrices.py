@@ -10,23 +10,11 @@ from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sets.words.intervals import BOUNDS, pair_of
-from extremal.sets.words.pieces import Features, Piece, refused
-from extremal.support.kinds import DataFrame, MatrixLike
+from extremal.sets.words.linear import BOUNDS, pair_of
+from extremal.sets.words.pieces import Features, Piece, linear, refused
+from extremal.support.kinds import DataFrame
 
 KEYS = ("A_ub", "b_ub", "A_eq", "b_eq", "bounds")  # of a dict in the notation of scipy.optimize.linprog
-
-
-def linear(text: str, A: MatrixLike, below: np.ndarray, above: np.ndarray, features: Features) -> Piece:
-    """below <= A w <= above, with one column for each feature."""
-    A = sp.csr_array(A)
-    if len(features.shape) == 1:
-        return Piece(text, rows=(A, below, above))
-    if any(np.diff(A.indptr) > 1):
-        reason = f"linear inequalities are for one output, and the coefficients have shape {features.shape}"
-        raise refused(text, reason, "Bounds, and sets such as ex.NuclearBall, are for any shape")
-    k = features.size // features.count
-    return Piece(text, rows=(sp.csr_array(sp.kron(A, sp.eye_array(k))), np.repeat(below, k), np.repeat(above, k)))
 
 
 def by_matrices(given: Any, features: Features) -> Piece:

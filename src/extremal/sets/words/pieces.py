@@ -22,6 +22,7 @@ from extremal.sets.polytopes.general import Polytope
 from extremal.sets.simplices.boxes import BudgetSet
 from extremal.sets.simplices.chains import Monotone
 from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
+from extremal.support.kinds import MatrixLike
 
 ACCEPTED = (
     "Accepted are: a set such as ex.L1Ball(10); a string such as 'l1:10', 'simplex', 'nonneg', 'box:0,1', 'monotone', "
@@ -122,6 +123,18 @@ def of_set(C: ConvexSet, text: str, make: Callable[[float], ConvexSet] | None = 
     piece = _parts(C)
     keep = make or (lambda radius: C)
     return Piece(text, make=keep) if piece is None else replace(piece, text=text, make=keep, loose=True)
+
+
+def linear(text: str, A: MatrixLike, below: np.ndarray, above: np.ndarray, features: Features) -> Piece:
+    """below <= A w <= above, with one column for each feature."""
+    A = sp.csr_array(A)
+    if len(features.shape) == 1:
+        return Piece(text, rows=(A, below, above))
+    if any(np.diff(A.indptr) > 1):
+        reason = f"linear inequalities are for one output, and the coefficients have shape {features.shape}"
+        raise refused(text, reason, "Bounds, and sets such as ex.NuclearBall, are for any shape")
+    k = features.size // features.count
+    return Piece(text, rows=(sp.csr_array(sp.kron(A, sp.eye_array(k))), np.repeat(below, k), np.repeat(above, k)))
 
 
 @singledispatch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable
@@ -16,29 +15,29 @@ from extremal.checks import InputError
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.by_columns import Columns
 from extremal.sets.norms.groups import GroupBall
-from extremal.sets.parse import NORMS, RADIUS, SETS, named, parse, parsed_number, split_word
-from extremal.sets.words.intervals import WORDS, interval_of, without_hyphens
-from extremal.sets.words.linear import is_relation, relation
+from extremal.sets.words.linear import interval_of, is_relation, relation
 from extremal.sets.words.matrices import by_bounds
+from extremal.sets.words.names import (
+    CHAINS,
+    FRACTIONS,
+    KNOWN,
+    NORMS,
+    RADIUS,
+    SAID,
+    SET_FORMS,
+    SETS,
+    SIMPLICES,
+    name_in,
+    named,
+    nearest_word,
+    numbers_in,
+    parse,
+    parsed_numbers,
+    without_hyphens,
+)
 from extremal.sets.words.pieces import Features, Piece, of_set, refused
 
 MATRICES = ("nuclear", "spectral")
-FRACTIONS = (*NORMS, "groups")  # balls, of whose radius a fraction has a meaning
-SIMPLICES = ("simplex", "unit-simplex")  # of which the radius is the total, 1 if left out
-CHAINS: dict[str, int] = dict.fromkeys(("monotone", "monotoneincreasing", "increasing", "nondecreasing", "isotonic"), 1)
-CHAINS |= dict.fromkeys(("monotonedecreasing", "decreasing", "nonincreasing", "antitonic"), -1)
-SET_FORMS = {name: form for name, (_, form, _) in SETS.items()}
-SET_FORMS |= {"groups": "groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5"}
-# the word for each meaning
-SAID: dict[object, str] = {
-    -1: "monotone-decreasing",
-    1: "monotone",
-    (0.0, math.inf): "nonneg",
-    (-math.inf, 0.0): "nonpos",
-}
-OPPOSITE = {"nonneg": "nonpos", "monotone": "monotone-decreasing"}
-OPPOSITE |= {b: a for a, b in OPPOSITE.items()}
-LIKENESS, CLEAR = 0.4, 0.05  # how like a word must be to be proposed, and by how much more than one of the opposite meaning
 
 
 def split_words(text: str) -> list[str]:
@@ -49,8 +48,7 @@ def split_words(text: str) -> list[str]:
 
 def takes_radius(text: str) -> bool:
     """Whether the radius of a constraint in words is still to be given."""
-    name, _, rest = text.strip().partition(":")
-    name = name.partition(";")[0].strip().lower()
+    name, rest = name_in(text), text.partition(":")[2]
     if name == "groups":
         return not rest.partition(";")[0].strip()
     if name not in (*NORMS, *SIMPLICES):
@@ -71,21 +69,12 @@ def check_words(text: str) -> None:
     extremal.checks.InputError: unknown set 'l11'; did you mean 'l1'? Names are nonneg, nonpos, free, monotone-decreasing, ...
     """
     for part in split_words(text):
-        name = _name(part)
+        name = name_in(part)
         if name in SETS and name not in CHAINS:
             if "%" not in part:
                 parse(part)
         elif not (interval_of(part) or without_hyphens(name) in CHAINS or name == "groups" or is_relation(part)):
-            hint = _hint(name) or "."
-            raise InputError(f"unknown set {name!r}{hint} Names are {_known()}; {_rest()}")
-
-
-def _name(text: str) -> str:
-    return re.split(r"[:;]", text.lower())[0].strip()
-
-
-def _known() -> str:
-    return ", ".join(["nonneg", "nonpos", "free", "monotone-decreasing", *SET_FORMS.values()])
+            named(name)  # refuses it
 
 
 def in_words(text: str, radius: object, features: Features) -> Piece:
@@ -97,7 +86,7 @@ def in_words(text: str, radius: object, features: Features) -> Piece:
         if lower > upper:
             raise refused(text, "the bounds leave no number between them")
         return by_bounds(lower, upper, text or "free", features)
-    name = _name(text)
+    name = name_in(text)
     if without_hyphens(name) in CHAINS:
         return _chain(text, without_hyphens(name), features)
     if name == "groups":
@@ -106,25 +95,7 @@ def in_words(text: str, radius: object, features: Features) -> Piece:
         return _ball(text, name, radius, features)
     if is_relation(text):
         return relation(text, features)
-    raise refused(text, f"there is no constraint of that name{_hint(name)}", f"Names are {_known()}; {_rest()}")
-
-
-def _hint(name: str) -> str:
-    """The nearest word, unless one that means the opposite is nearly as near, or one of both is a negation."""
-    words = {word: SAID.get(bounds, word) for word, bounds in WORDS.items()} | {word: SAID[end] for word, end in CHAINS.items()}
-    words = {word: meant for word, meant in words.items() if word != "none"} | {word: word for word in SET_FORMS}
-    likeness = {word: difflib.SequenceMatcher(None, without_hyphens(name), word).ratio() for word in words}
-    nearest = max(likeness, key=lambda word: likeness[word])
-    meant = words[nearest]
-    against = max((likeness[word] for word in words if words[word] == OPPOSITE.get(meant)), default=-math.inf)
-    negated = against > 0 and nearest.startswith("no") != bool(re.match("n(?!eg)", name))  # "npos" is not "pos"
-    if likeness[nearest] < LIKENESS or likeness[nearest] < against + CLEAR or negated:
-        return ""
-    return f"; did you mean {meant!r}?"
-
-
-def _rest() -> str:
-    return "inequalities read 'x1 <= x2', bounds '>=0' or '[0, 1]', and parts are joined by '&'"
+    raise refused(text, f"there is no constraint of that name{nearest_word(name)}", KNOWN)
 
 
 def number_or_share(value: object, given: object) -> tuple[float | None, float | None]:
@@ -144,9 +115,9 @@ def number_or_share(value: object, given: object) -> tuple[float | None, float |
 
 
 def _ball(text: str, name: str, radius: object, features: Features) -> Piece:
-    """A set of `extremal.sets.parse`, with its radius from the text or from its own argument."""
+    """A set of the table, with its radius from the text or from its own argument."""
     given = text if radius is None or ":" in text else f"{text}:"
-    _, parts = split_word(given)
+    parts = numbers_in(given)
     if radius is not None:
         parts.insert(0, str(radius))
     if radius is not None or (parts and ":" not in text):
@@ -171,8 +142,7 @@ def _ball(text: str, name: str, radius: object, features: Features) -> Piece:
 def _made(name: str, more: list[str], text: str, radius: float | None = None) -> ConvexSet:
     kind: Callable[..., ConvexSet] = named(name)
     try:
-        numbers = [parsed_number(part) for part in more]
-        return kind(*(() if radius is None else (radius,)), *numbers)
+        return kind(*(() if radius is None else (radius,)), *parsed_numbers(more))
     except ValueError as error:
         raise refused(text, f"{error}", f"Write {SET_FORMS[name]}") from None
 
