@@ -173,8 +173,8 @@ def test_X_is_neither_changed_nor_copied(monkeypatch):
     old = rows_module.SimplexRows.model
     monkeypatch.setattr(rows_module.SimplexRows, "model", lambda self, t: seen.append(self.X) or old(self, t))
     SimplexRegression(solver="newton").fit(X, y.astype(np.float32))
-    assert np.shares_memory(seen[0], X)
-    assert np.shares_memory(ex.LinearModel(ex.Squared(), seen[0], y).data._A, X)
+    assert np.shares_memory(seen[0].array, X)
+    assert np.shares_memory(ex.LinearModel(ex.Squared(), seen[0], y).data.array, X)
 
 
 def test_a_warm_start_begins_at_the_last_weights():

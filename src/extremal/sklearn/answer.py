@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from extremal.losses.base import Loss
 from extremal.losses.meaning import is_nonnegative
 from extremal.objectives.intercept import InterceptModel
-from extremal.objectives.linear import LinearModel
+from extremal.objectives.margins import MarginModel
 from extremal.points.iterates import wide
 from extremal.rounding.exact import settle, violation
 from extremal.run.result import Result, Status, Trace
@@ -98,7 +98,7 @@ class Answer:
 
 
 def answer_at(
-    f: LinearModel, C: ConvexSet, x: Any, tol: float, atol: float, run: Result | None = None, method: str = ""
+    f: MarginModel, C: ConvexSet, x: Any, tol: float, atol: float, run: Result | None = None, method: str = ""
 ) -> Answer:
     """x rounded so that it lies in C exactly, and its certificate there: one pass over the rows, in float64.
 

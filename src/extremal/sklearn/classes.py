@@ -62,7 +62,7 @@ class LinearClassifier(ClassifierMixin, RowsEstimator):
 
     def _scores(self, X: MatrixLike, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """<x, w> + b: (n,) for two classes, positive for the second; (n, classes) otherwise."""
-        scores = np.asarray(self._rows(X) @ coef.T) + intercept
+        scores = np.asarray(self._rows(X).dot(coef.T)) + intercept
         if len(self.classes_) > 2:
             return scores
         return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]

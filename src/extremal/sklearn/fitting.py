@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
-from extremal.data.dense import Dense
+from extremal.data.rows import RowData
 from extremal.gradients.full import Full
 from extremal.gradients.growing import Growing
 from extremal.losses.base import Loss
@@ -19,6 +19,7 @@ from extremal.methods.base import Budget, Recipe
 from extremal.methods.names import as_recipe
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
+from extremal.objectives.margins import MarginModel
 from extremal.objectives.reach import CONSTANT, reaches, told_apart
 from extremal.points.matrix import Iterate
 from extremal.run.front import minimize
@@ -40,7 +41,7 @@ GAP_NOISE = {8: 1e-12, 4: 1e-5}  # share of the loss without features that a gap
 FAR_GAP = {8: 1e-9, 4: 1e-4}  # the same over bounds that are far out
 
 
-def model_of(loss: Loss, X: MatrixLike, y: ArrayLike, weights: ArrayLike | None, intercept: bool) -> LinearModel:
+def model_of(loss: Loss, X: MatrixLike | RowData, y: ArrayLike, weights: ArrayLike | None, intercept: bool) -> MarginModel:
     """The objective: with an intercept outside of the constraint, or without."""
     return (InterceptModel if intercept else LinearModel)(loss, X, y, weights)
 
@@ -60,7 +61,7 @@ def solve_fit(
     """
     f, offset = centred(model_of(loss, X, y, weights, options.intercept))
     zero, size, spent = np.zeros((f.n, *f.deriv_shape)), f.data.dtype.itemsize, 0
-    null = max(abs(f.value_at(zero)), CONSTANT**2 * abs(LinearModel.value_at(f, zero)))
+    null = max(abs(f.value_at(zero)), CONSTANT**2 * abs(f.mean_at(zero)))
     if plan.fraction is not None:
         free = _free(f, plan, options, FAR_GAP[size] * null)
         plan, spent = plan.with_norm(plan.norm(free.x)), free.n_grads
@@ -72,21 +73,20 @@ def solve_fit(
     return replace(fit, n_grads=fit.n_grads + spent, intercept=level)
 
 
-def centred(f: LinearModel) -> tuple[LinearModel, np.ndarray | None]:
+def centred(f: MarginModel) -> tuple[MarginModel, np.ndarray | None]:
     """The same model with columns that are nearly constant shifted by their means, a copy, and by how much; or f itself.
 
     An intercept makes up for the shift. Products with columns like 10^6 + noise would lose the digits that count.
     """
-    if f.is_finite_sum or not isinstance(f.data, Dense):
+    if f.is_finite_sum or not isinstance(f.data, RowData) or f.data.fill < 1:
         return f, None
-    some = f.data.array[:SEEN].astype(np.float64)
+    some = next(f.data.arrays(SEEN))[1].astype(np.float64)
     offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(f.data.dtype)
-    if not offset.any():
-        return f, None
-    return f.on_rows(Dense(f.data.array - offset), type(f)), offset.astype(np.float64)
+    rows = f.data.shifted(offset) if offset.any() else None
+    return (f, None) if rows is None else (f.on_rows(rows, type(f)), offset.astype(np.float64))
 
 
-def _growing(f: LinearModel, plan: Reading, options: Options, atol: float, start: Iterate | None) -> Answer:
+def _growing(f: MarginModel, plan: Reading, options: Options, atol: float, start: Iterate | None) -> Answer:
     """Over a set without bounds: between bounds that no solution touches, or that have grown so often that there is none."""
     grads, fit = 0, None
     start = np.zeros(f.shape, f.dtype) if start is None else start  # the bounds' own middle may be far out
@@ -102,7 +102,7 @@ def _growing(f: LinearModel, plan: Reading, options: Options, atol: float, start
     return replace(fit, n_grads=grads, status="unbounded")
 
 
-def _free(f: LinearModel, plan: Reading, options: Options, atol: float) -> Answer:
+def _free(f: MarginModel, plan: Reading, options: Options, atol: float) -> Answer:
     """The solution without a constraint, of which a radius is to be a fraction."""
     fit = _growing(
         f, read_constraint(None, None, f.shape), replace(options, solver="auto", tol=min(options.tol, 1e-4)), atol, None
@@ -115,7 +115,7 @@ def _free(f: LinearModel, plan: Reading, options: Options, atol: float) -> Answe
     return fit
 
 
-def _certified(f: LinearModel, C: ConvexSet, options: Options, atol: float, start: Iterate | None) -> Answer:
+def _certified(f: MarginModel, C: ConvexSet, options: Options, atol: float, start: Iterate | None) -> Answer:
     """The run, its answer made exact, and the certificate of that."""
     C = C.on(f.shape)
     x0 = None if start is None else moved_inside(C, np.asarray(start, f.dtype))
@@ -128,7 +128,7 @@ def _named(options: Options) -> str:
     return solver if isinstance(solver, str) else type(solver).__name__
 
 
-def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> Result:
+def _run(f: MarginModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> Result:
     """By the default method, or by the one that was asked for; that may need an intercept which is a coefficient too."""
     method = None if options.solver in (None, "auto") else as_recipe(options.name, options.solver)
     kept = {"tol": options.tol, "atol": atol, "max_iter": options.max_iter, "seed": options.seed, "record": _watch(options)}
@@ -146,7 +146,7 @@ def _run(f: LinearModel, C: ConvexSet, options: Options, atol: float, x0: Any) -
     return replace(r, x=np.asarray(r.x)[:-1])
 
 
-def _by_default(f: LinearModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> Result:
+def _by_default(f: MarginModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> Result:
     """The default method; small problems go on to rounding."""
     r = minimize(f, C, x0=x0, **kept)
     left = kept["max_iter"] - r.n_iter
@@ -159,7 +159,7 @@ def _by_default(f: LinearModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> 
     return r
 
 
-def _reads_all(method: Recipe, f: LinearModel, C: ConvexSet) -> bool:
+def _reads_all(method: Recipe, f: Any, C: ConvexSet) -> bool:
     """Whether a method takes full gradients only."""
     try:
         return isinstance(method.prepare(f, C, Budget(max_iter=1)).gradient, (Full, Growing))
@@ -167,7 +167,7 @@ def _reads_all(method: Recipe, f: LinearModel, C: ConvexSet) -> bool:
         return False
 
 
-def _joint(f: LinearModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
+def _joint(f: MarginModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
     """The problem with the intercept as one more coefficient, in units of a bound that holds for the best one."""
     z = f.data.dot(C.start().astype(f.dtype))
     far = float(np.abs(z).max()) + C.diameter * math.sqrt(float(f.data.row_norms2().max()))

@@ -22,8 +22,10 @@ Bound = str | float | Pair | None  # of a coefficient: ">=0", 1.5, (0, None)
 ByFeature = Mapping[str, Bound] | Mapping[int, Bound] | Mapping[str | int, Bound]
 SparseMatrix = sp.sparray | sp.spmatrix
 ProgramHint = Mapping[str, ArrayLike | SparseMatrix | Pair | Sequence[Pair]]  # A_ub, b_ub, A_eq, b_eq, bounds
-Part = ConvexSet | str | ByFeature | tuple[ArrayLike | SparseMatrix, ArrayLike] | ProgramHint | Bounds | LinearConstraint | None
-Constraint = Part | Sequence[Part]
+OneConstraint = (
+    ConvexSet | str | ByFeature | tuple[ArrayLike | SparseMatrix, ArrayLike] | ProgramHint | Bounds | LinearConstraint | None
+)
+Constraint = OneConstraint | Sequence[OneConstraint]
 
 Radius = float | str | None  # "30%" is a share of the norm without a constraint
 SolverHint = str | Recipe

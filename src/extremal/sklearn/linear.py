@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -52,13 +53,14 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
         self.coef_, self.intercept_ = coefs[0], float(intercepts[0])
 
     def _margins(self, X: MatrixLike) -> np.ndarray:
-        return np.asarray(self._rows(X) @ self.coef_) + self.coef_.dtype.type(self.intercept_)
+        return np.asarray(self._rows(X).dot(self.coef_)) + self.coef_.dtype.type(self.intercept_)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """<x, w> + b for every row x."""
         return self._margins(X)
 
 
+@dataclass(eq=False, repr=False)
 class ConstrainedLinearRegression(ConstrainedRegressor):
     """Linear regression whose coefficients lie in a set, without exception.
 
@@ -140,36 +142,20 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
     array([0.4, 0. , 1.4])
     """
 
-    def __init__(
-        self,
-        constraint: Constraint = "nonneg",
-        *,
-        radius: Radius = None,
-        loss: Literal["squared", "huber", "quantile"] = "squared",
-        delta: float = 1.35,
-        quantile: float = 0.5,
-        width: float = 1e-2,
-        fit_intercept: bool = True,
-        solver: SolverHint = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ):
-        self.constraint = constraint
-        self.radius = radius
-        self.loss = loss
-        self.delta = delta
-        self.quantile = quantile
-        self.width = width
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    constraint: Constraint = "nonneg"
+    _: KW_ONLY
+    radius: Radius = None
+    loss: Literal["squared", "huber", "quantile"] = "squared"
+    delta: float = 1.35
+    quantile: float = 0.5
+    width: float = 1e-2
+    fit_intercept: bool = True
+    solver: SolverHint = "auto"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    warm_start: bool = False
+    random_state: RandomState = None
+    verbose: int = 0
 
     def _loss(self, y: np.ndarray, weights: np.ndarray | None) -> Loss:
         kind = checks.one_of("`ConstrainedLinearRegression(loss=...)`", self.loss, REGRESSION_LOSSES)
@@ -182,6 +168,7 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
         return Quantile(q, width * standard_deviation(y, weights))
 
 
+@dataclass(eq=False, repr=False)
 class ConstrainedGLM(ConstrainedRegressor):
     """A generalised linear model with any loss, any constraint and any solver of this library.
 
@@ -214,30 +201,17 @@ class ConstrainedGLM(ConstrainedRegressor):
     (array([ 1.1, -0.5,  0.7]), 'tol')
     """
 
-    def __init__(
-        self,
-        loss: NamedLoss = "squared",
-        constraint: Constraint = "nonneg",
-        solver: SolverHint = "auto",
-        *,
-        radius: Radius = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ):
-        self.loss = loss
-        self.constraint = constraint
-        self.solver = solver
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: NamedLoss = "squared"
+    constraint: Constraint = "nonneg"
+    solver: SolverHint = "auto"
+    _: KW_ONLY
+    radius: Radius = None
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_iter: int = 1000
+    warm_start: bool = False
+    random_state: RandomState = None
+    verbose: int = 0
 
     def _loss(self, y: np.ndarray, weights: np.ndarray | None = None) -> Loss:
         if isinstance(self.loss, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from extremal.sklearn.hints import ClassWeight, Constraint, Radius, RandomState,
 from extremal.support.kinds import Numbers
 
 
+@dataclass(eq=False, repr=False)
 class ConstrainedLogisticRegression(ConstrainedClassifier):
     """Logistic regression whose coefficients lie in a set, without exception.
 
@@ -66,30 +68,17 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
     (True, 0.0)
     """
 
-    def __init__(
-        self,
-        constraint: Constraint = "l1",
-        *,
-        radius: Radius = None,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        solver: SolverHint = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ):
-        self.constraint = constraint
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    constraint: Constraint = "l1"
+    _: KW_ONLY
+    radius: Radius = None
+    fit_intercept: bool = True
+    class_weight: ClassWeight = None
+    solver: SolverHint = "auto"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    warm_start: bool = False
+    random_state: RandomState = None
+    verbose: int = 0
 
     def _loss(self, y: np.ndarray, weights: np.ndarray | None) -> Loss:
         return Logistic()

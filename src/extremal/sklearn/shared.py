@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_n_features, check_consistent_length, check_is_fitted, validate_data
 
 from extremal.checks import InputError
-from extremal.data.accept import as_data
-from extremal.data.base import Data
+from extremal.data.accept import as_rows
+from extremal.data.rows import RowData
 from extremal.losses.base import Loss
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sklearn.answer import Answer, CertifiedEstimator, store, together
@@ -42,12 +41,20 @@ class RowsEstimator(CertifiedEstimator):
 
     def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
         """Rows and targets to fit to."""
+        if isinstance(X, RowData):
+            _check_n_features(self, X, reset=reset)
+            y = validate_data(self, y=y, y_numeric=is_regressor(self), **how)
+            check_consistent_length(X, y)
+            return X, y  # type: ignore[return-value]
         return validate_data(self, X, y, reset=reset, y_numeric=is_regressor(self), **TAKEN_ROWS, **how)  # type: ignore[return-value]
 
     def _rows(self, X: Any) -> Any:
-        """Rows to predict for."""
+        """Rows to predict for: all kinds know ``dot``."""
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **TAKEN_ROWS)
+        if not isinstance(X, RowData):
+            return validate_data(self, X, reset=False, **TAKEN_ROWS)
+        _check_n_features(self, X, reset=False)
+        return X
 
 
 def streams(model: ConstrainedModel) -> bool:
@@ -86,7 +93,7 @@ class ConstrainedModel(RowsEstimator, ABC):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
+        X : array, sparse matrix or `extremal.data.RowData` of shape (n_samples, n_features)
             float32 stays float32; C-ordered arrays are not copied.
         y : array of shape (n_samples,)
             Targets, or classes of any kind.
@@ -131,13 +138,13 @@ class ConstrainedModel(RowsEstimator, ABC):
         """The constraint, read for coefficients of a shape."""
         return read_constraint(self.constraint, self.radius, shape, fitted_names(self))
 
-    def _used(self, X: Any, y: np.ndarray, sample_weight: ArrayLike | None) -> tuple[Data, np.ndarray, np.ndarray | None]:
+    def _used(self, X: Any, y: np.ndarray, sample_weight: ArrayLike | None) -> tuple[RowData, np.ndarray, np.ndarray | None]:
         """The rows that have weight, their targets and their weights."""
-        weights = read_weights(self, sample_weight, X)
+        data, weights = as_rows(X), read_weights(self, sample_weight, X)
         if weights is None or weights.all():
-            return as_data(X), y, weights
+            return data, y, weights
         kept = np.flatnonzero(weights)
-        return as_data(X.tocsr()[kept] if sp.issparse(X) else X[kept]), y[kept], weights[kept]
+        return data.rows(kept), y[kept], weights[kept]
 
     def _starts(self, shape: tuple[int, ...], problems: int) -> Sequence[np.ndarray | None]:
         """The coefficients of the last fit, if this one is to begin there."""

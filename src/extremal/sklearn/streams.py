@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from extremal.checks import InputError
-from extremal.data.base import Data
+from extremal.data.rows import RowData
 from extremal.losses.base import Loss
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
@@ -69,15 +69,15 @@ class Stream:
         """Of the coefficients."""
         return violation(self.C, self.coef)
 
-    def after(self, data: Data, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
+    def after(self, data: RowData, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
         """After a batch, in several steps."""
         now, n = self, data.shape[0]
         for rows in np.array_split(np.arange(n), max(1, n // STREAM_BATCH)):
-            part = data.take(rows)  # type: ignore[attr-defined]
+            part = data.rows(rows)
             now = now._step(part, y[rows], None if weights is None else weights[rows], intercept)
         return now
 
-    def _step(self, data: Data, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
+    def _step(self, data: RowData, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
         f = LinearModel(self.loss, data, y, weights)
         here = 1.0 if weights is None else float(weights.mean())
         mean = (self.weight * self.seen + here * f.n) / (self.seen + f.n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -23,9 +24,8 @@ from extremal.run.front import minimize
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.sklearn.answer import GAP_ROUNDING, Answer, CertifiedEstimator, answer_at, store
 from extremal.sklearn.completion.filling import Filling, mean_square, rounded_factors
-from extremal.sklearn.completion.options import check_parameters, on_pairs
 from extremal.sklearn.completion.pairs import EntryArrays, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
-from extremal.sklearn.completion.radius import chosen_radius
+from extremal.sklearn.completion.parameters import check_parameters, chosen_radius, on_pairs
 from extremal.sklearn.hints import RandomState
 from extremal.sklearn.options import Options, is_fitted, read_options
 from extremal.support.kinds import MatrixLike
@@ -34,6 +34,7 @@ FLOATS = (np.float64, np.float32)
 LARGEST_FILL = 4 * 2**30  # bytes of a filled matrix
 
 
+@dataclass(eq=False, repr=False)
 class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimator):
     """Complete a matrix of which some entries are known, by one of small nuclear norm.
 
@@ -140,36 +141,20 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
     (array([2.7, 3.7]), (1.0, 5.0))
     """
 
-    def __init__(
-        self,
-        radius: float | None = None,
-        *,
-        input: Literal["auto", "matrix", "pairs"] = "auto",
-        rank: int | None = None,
-        loss: Literal["squared", "huber"] = "squared",
-        delta: float = 1.0,
-        offsets: Centre = "rows+cols",
-        shape: tuple[int, int] | None = None,
-        clip: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ):
-        self.radius = radius
-        self.input = input
-        self.rank = rank
-        self.loss = loss
-        self.delta = delta
-        self.offsets: Centre = offsets
-        self.shape = shape
-        self.clip = clip
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    radius: float | None = None
+    _: KW_ONLY
+    input: Literal["auto", "matrix", "pairs"] = "auto"
+    rank: int | None = None
+    loss: Literal["squared", "huber"] = "squared"
+    delta: float = 1.0
+    offsets: Centre = "rows+cols"
+    shape: tuple[int, int] | None = None
+    clip: bool = False
+    tol: float = 1e-4
+    max_iter: int = 200
+    warm_start: bool = False
+    random_state: RandomState = None
+    verbose: int = 0
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

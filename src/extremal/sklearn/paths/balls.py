@@ -11,7 +11,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.losses.margin import Logistic
-from extremal.objectives.linear import LinearModel
+from extremal.objectives.margins import MarginModel
 from extremal.points.iterates import wide
 from extremal.run.front import minimize
 from extremal.run.paths import path
@@ -34,7 +34,7 @@ SINGLE = 1e-5  # the least relative gap that float32 rows allow
 class Problem:
     """A weighted logistic problem: one class against the rest."""
 
-    f: LinearModel
+    f: MarginModel
     constant: float | None  # the intercept of rows that are all of one kind, for which there is no best one
 
 
@@ -77,7 +77,7 @@ def _problem(X: MatrixLike, y: np.ndarray, weights: np.ndarray | None, fit_inter
     return Problem(model_of(Logistic(), X, y, weights, fit_intercept), y[0] * math.log(2 * total + 1) if alone else None)
 
 
-def largest_radius(f: LinearModel, eps: float, tol: float) -> float:
+def largest_radius(f: MarginModel, eps: float, tol: float) -> float:
     """The radius at which more radius is worth eps of what it is worth at 0: where |grad f(x_r)|_inf = eps |grad f(0)|_inf.
 
     The derivative of the least value over the ball of radius r is -|grad f(x_r)|_inf. Balls are doubled until it is small
@@ -109,7 +109,7 @@ class BallLook:
     x: np.ndarray
 
 
-def solution_at(f: LinearModel, radius: float, near: BallLook, tol: float) -> BallLook:
+def solution_at(f: MarginModel, radius: float, near: BallLook, tol: float) -> BallLook:
     """Solve over a ball, from a solution over a smaller one."""
     x = minimize(f, L1Ball(radius), x0=near.x, tol=allowed(f, tol)).x
     return BallLook(min(radius, float(np.abs(x).sum(dtype=np.float64))), float(np.abs(f.grad(wide(x))).max()), x)
@@ -122,7 +122,7 @@ def grid(ps: Sequence[Problem], n_radii: int, eps: float, tol: float) -> np.ndar
     return np.geomspace(top / SPAN, top, n_radii) if n_radii > 1 else np.array([top])
 
 
-def allowed(f: LinearModel, tol: float) -> float:
+def allowed(f: MarginModel, tol: float) -> float:
     """The relative gap that can be asked for."""
     return max(tol, SINGLE) if f.data.dtype == np.float32 else tol
 
@@ -146,7 +146,7 @@ def _constant(p: Problem, radii: np.ndarray) -> list[Answer]:
     return [Answer(x, 0.0, 0.0, L1Ball(radius), 0.0, "tol", 0, 0, p.f.n, "no run", intercept=b) for radius in radii]
 
 
-def _solve_one(f: LinearModel, radii: np.ndarray, options: Options) -> list[Answer]:
+def _solve_one(f: MarginModel, radii: np.ndarray, options: Options) -> list[Answer]:
     """The answers of one problem; that of the largest ball has cost the run-up, too."""
     balls = [L1Ball(radius).on(f.shape) for radius in radii]
     tol, above = allowed(f, options.tol), L1Ball(RUN_UP * radii[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from extremal.sklearn.paths.folds import chosen, one_fold, routed, router
 from extremal.support.kinds import MatrixLike
 
 
+@dataclass(eq=False, repr=False)
 class SparseLogisticPath(PathClassifier):
     """Logistic regression over l1 balls of many radii: the whole path, every solution certified.
 
@@ -91,26 +93,15 @@ class SparseLogisticPath(PathClassifier):
     array([1, 1, 0])
     """
 
-    def __init__(
-        self,
-        radii: ArrayLike | None = None,
-        *,
-        n_radii: int = 30,
-        eps: float = 1e-3,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        random_state: RandomState = None,
-    ):
-        self.radii = radii
-        self.n_radii = n_radii
-        self.eps = eps
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    radii: ArrayLike | None = None
+    _: KW_ONLY
+    n_radii: int = 30
+    eps: float = 1e-3
+    fit_intercept: bool = True
+    class_weight: ClassWeight = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    random_state: RandomState = None
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
         """Solve for every radius.
@@ -139,6 +130,7 @@ class SparseLogisticPath(PathClassifier):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class SparseLogisticPathCV(PathClassifier):
     """Logistic regression in an l1 ball whose radius is chosen by cross-validation, with warm starts in every fold.
 
@@ -193,36 +185,20 @@ class SparseLogisticPathCV(PathClassifier):
     True
     """
 
-    def __init__(
-        self,
-        radii: ArrayLike | None = None,
-        *,
-        n_radii: int = 30,
-        eps: float = 1e-3,
-        cv: Folds = None,
-        scoring: Scoring = None,
-        rule: Literal["best", "one-std"] = "best",
-        refit: bool = True,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ):
-        self.radii = radii
-        self.n_radii = n_radii
-        self.eps = eps
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.refit = refit
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    radii: ArrayLike | None = None
+    _: KW_ONLY
+    n_radii: int = 30
+    eps: float = 1e-3
+    cv: Folds = None
+    scoring: Scoring = None
+    rule: Literal["best", "one-std"] = "best"
+    refit: bool = True
+    fit_intercept: bool = True
+    class_weight: ClassWeight = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: RandomState = None
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> SparseLogisticPathCV:
         """Choose the radius, and solve for it.

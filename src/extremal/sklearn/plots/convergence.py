@@ -102,3 +102,19 @@ class ConvergenceDisplay:
         self.ax_.set_yscale("log")
         self.ax_.legend(frameon=False)
         return self
+
+
+def plot_convergence(*estimators: object, **options: object) -> ConvergenceDisplay:
+    """Draw the runs of one or more fitted estimators, or of a mapping of names to them: `ConvergenceDisplay.from_estimators`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from extremal.sklearn import ConstrainedLogisticRegression
+    >>> X, y = make_classification(random_state=0)
+    >>> display = plot_convergence(ConstrainedLogisticRegression("l1:2").fit(X, y), y="gap")
+    >>> display.ax_.get_ylabel()
+    'certified gap'
+    """
+    named = len(estimators) == 1 and isinstance(estimators[0], Mapping)
+    return ConvergenceDisplay.from_estimators(estimators[0] if named else estimators, **options)

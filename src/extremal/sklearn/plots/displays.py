@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from extremal import checks
 from extremal.sklearn.options import fitted_names, is_fitted
@@ -133,3 +134,17 @@ class CoefficientsDisplay:
         text = f"the {self.shown_.size} largest of {self.coef.size} coefficients" if some else "coefficient"
         self.ax_.set(yticks=y, ylim=(y.size - 0.4, -0.6), xlabel=text, title=self.title)
         self.ax_.set_yticklabels([str(self.feature_names[j]) for j in self.shown_])
+
+
+def plot_coefficients(estimator: BaseEstimator, **options: Any) -> CoefficientsDisplay:
+    """Draw the coefficients of a fitted estimator: `CoefficientsDisplay.from_estimator`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(random_state=0)
+    >>> plot_coefficients(LogisticRegression().fit(X, y), max_features=3).shown_.size
+    3
+    """
+    return CoefficientsDisplay.from_estimator(estimator, **options)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from extremal import checks
 from extremal.sklearn.options import fitted_names, is_fitted
@@ -141,3 +142,17 @@ class PathDisplay:
         axes.plot(self.radii, mean, color=COLOURS[0], marker=".", linewidth=1.6)
         axes.fill_between(self.radii, mean - error, mean + error, color=COLOURS[0], alpha=0.2, linewidth=0)
         axes.set_ylabel(self.score_name)
+
+
+def plot_path(estimator: BaseEstimator, **options: Any) -> PathDisplay:
+    """Draw the path of a fitted estimator: `PathDisplay.from_estimator`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from extremal.sklearn import SparseLogisticPath
+    >>> X, y = make_classification(random_state=0)
+    >>> plot_path(SparseLogisticPath(n_radii=5).fit(X, y)).radii.shape
+    (5,)
+    """
+    return PathDisplay.from_estimator(estimator, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from extremal import checks
+from extremal.data.accept import as_rows
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices.plain import Simplex, UnitSimplex
 from extremal.sklearn.answer import Answer, store, together
@@ -25,6 +26,7 @@ SUMS = {"equal": Simplex, "at_most": UnitSimplex}
 SOLVERS = ("auto", "active_set", "newton")
 
 
+@dataclass(eq=False, repr=False)
 class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
     """Least squares with weights that are non-negative and sum to ``total``.
 
@@ -110,28 +112,16 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
     ((2, 4), (500, 2))
     """
 
-    def __init__(
-        self,
-        total: float = 1.0,
-        *,
-        sum: Literal["equal", "at_most"] = "equal",
-        fit_intercept: bool = False,
-        solver: Literal["auto", "active_set", "newton"] = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ):
-        self.total = total
-        self.sum = sum
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    total: float = 1.0
+    _: KW_ONLY
+    sum: Literal["equal", "at_most"] = "equal"
+    fit_intercept: bool = False
+    solver: Literal["auto", "active_set", "newton"] = "auto"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    warm_start: bool = False
+    random_state: RandomState = None
+    verbose: int = 0
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -144,7 +134,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
+        X : array, sparse matrix or `extremal.data.RowData` of shape (n_samples, n_features)
             float32 and float64 are kept.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Targets.
@@ -155,8 +145,8 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
         X, y = self._validated(X, y, multi_output=True)
         if sp.issparse(y):
             y = y.toarray()
-        weights, X = read_weights(self, sample_weight, X), sp.csr_array(X) if sp.issparse(X) else X
-        rows = SimplexRows(X, y.reshape(len(y), -1), weights, self.fit_intercept)
+        weights = read_weights(self, sample_weight, X)
+        rows = SimplexRows(as_rows(X), y.reshape(len(y), -1), weights, self.fit_intercept)
         answers = solve_simplex(rows, C.on(rows.columns), options, self._starts(rows))
         self._keep(answers, one=y.ndim == 1)
         worst, mean = max(answers, key=lambda answer: answer.gap), float(self.objectives_.mean())
@@ -165,7 +155,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """X coef_' + intercept_, of shape (n_samples,) or (n_samples, n_targets)."""
-        return self._rows(X) @ self.coef_.T + self.intercept_
+        return self._rows(X).dot(self.coef_.T) + self.intercept_
 
     def _check_parameters(self) -> ConvexSet:
         """The set; parameters that make no sense are refused."""

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from extremal.data.rows import RowData
 from extremal.losses.margin import Squared
-from extremal.objectives.linear import LinearModel
+from extremal.objectives.margins import MarginModel
 from extremal.sklearn.answer import GAP_ROUNDING
 from extremal.sklearn.fitting import model_of
 
@@ -26,7 +26,7 @@ SIMPLEX_BLOCK = 2**18  # numbers of a block of rows
 class SimplexRows:
     """The data of a fit: rows, targets (n, t), weights, and whether their means are taken off."""
 
-    X: Any
+    X: RowData
     y: np.ndarray
     weights: np.ndarray | None
     centred: bool
@@ -58,11 +58,10 @@ class SimplexRows:
 
     def best_solver(self) -> str:
         """By what each would cost."""
-        n, d = self.X.shape
-        share = self.X.nnz / max(1, n * d) if sp.issparse(self.X) else 1.0
-        return "active_set" if d <= GRAM_COLUMNS and (self.small or d <= PASSES * self.targets * share) else "newton"
+        d, few = self.columns, PASSES * self.targets * self.X.fill
+        return "active_set" if d <= GRAM_COLUMNS and (self.small or d <= few) else "newton"
 
-    def model(self, t: int) -> LinearModel:
+    def model(self, t: int) -> MarginModel:
         """The objective of one target."""
         return model_of(Squared(), self.X, self.y[:, t], self.weights, self.centred)
 
@@ -77,10 +76,7 @@ class SimplexRows:
     def blocks(self, least: int = 1, dtype: DTypeLike = np.float64) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
         """Rows, targets and weights, some at a time, in float64 or as they are."""
         size = max(least, SIMPLEX_BLOCK // (self.columns + self.targets), 1)
-        for start in range(0, self.count, size):
-            some = slice(start, start + size)
-            A = self.X[some]
-            A = A.toarray() if sp.issparse(A) else A
+        for some, A in self.X.arrays(size):
             s = 1.0 if self.weights is None else self.weights[some, None].astype(dtype)
             yield A.astype(dtype, copy=False), self.y[some].astype(dtype), s
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.utils.validation import (
 )
 
 from extremal.checks import InputError
+from extremal.data.dense import Dense
 from extremal.objectives.linear import LinearModel
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import Simplex
@@ -43,6 +45,7 @@ def _of_classifiers(self: StackingWeights) -> bool:
     return self._kind() == "classifier"
 
 
+@dataclass(eq=False, repr=False)
 class StackingWeights(CertifiedEstimator):
     """Predict with the weighted mean of several models, weights non-negative and of sum one.
 
@@ -105,22 +108,13 @@ class StackingWeights(CertifiedEstimator):
     (True, True)
     """
 
-    def __init__(
-        self,
-        estimators: Models,
-        *,
-        loss: Literal["auto", "squared", "log_loss"] = "auto",
-        cv: Folds | Literal["prefit"] = FOLDS,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        verbose: int = 0,
-    ):
-        self.estimators = estimators
-        self.loss = loss
-        self.cv = cv
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
+    estimators: Models
+    _: KW_ONLY
+    loss: Literal["auto", "squared", "log_loss"] = "auto"
+    cv: Folds | Literal["prefit"] = FOLDS
+    tol: float = 1e-6
+    max_iter: int = 1000
+    verbose: int = 0
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -279,7 +273,7 @@ class StackingWeights(CertifiedEstimator):
 def weigh_squared(table: np.ndarray, y: np.ndarray, weights: np.ndarray | None, options: Options) -> Answer:
     """The weights of least squares; a row of several outputs is as many rows."""
     each = None if weights is None else np.repeat(weights, y.size // len(y))
-    rows = SimplexRows(table, y.reshape(-1, 1), each, centred=False)
+    rows = SimplexRows(Dense(table), y.reshape(-1, 1), each, centred=False)
     return solve_simplex(rows, Simplex().on(rows.columns), options, [None])[0]
 
 

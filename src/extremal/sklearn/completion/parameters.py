@@ -1,22 +1,55 @@
-"""The radius of a completion, chosen by the error on entries that are held back."""
+"""Parameters of a completion: what is refused, what there is with them, and a radius chosen by entries that are held back."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from extremal import checks
+from extremal.checks import InputError
 from extremal.objectives.completion import MatrixCompletion
 from extremal.run.front import minimize
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.sklearn.completion.filling import mean_square
+from extremal.sklearn.options import is_fitted
 
+if TYPE_CHECKING:
+    from extremal.sklearn.completion.estimator import LowRankCompletion
+
+INPUTS = ("auto", "matrix", "pairs")
+COMPLETION_LOSSES = ("squared", "huber")
 FIRST_SHARE, FACTOR, WORSE = 1 / 256, 1.5, 2  # radii to try: from this share of the largest, times this, until so often worse
 HELD_BACK, FEWEST = 0.1, 20  # share of the entries that choose a radius, and how many entries there have to be for that
 ROUGH_TOL, RADIUS_TRIES = 1e-2, 30  # relative accuracy of these, and iterations
 MET = 1e-6  # share of the mean square of the values, below which f has met them
 DEFAULT = 0.25  # share of the largest radius where there are fewer entries
+
+
+def on_pairs(self: LowRankCompletion) -> bool:
+    """Whether there are pairs to predict at; not after a fit on a matrix."""
+    if (self.input_ if is_fitted(self, "input_") else self.input) == "matrix":
+        raise AttributeError(
+            "predict and score take (row, col) pairs, and are there after a fit on pairs; use reconstruct(rows, cols)"
+        )
+    return True
+
+
+def check_parameters(self: LowRankCompletion) -> None:
+    """Refuse parameters that are none."""
+    name = type(self).__name__
+    checks.one_of(f"{name}(input=...)", self.input, INPUTS)
+    checks.one_of(f"{name}(loss=...)", self.loss, COMPLETION_LOSSES)
+    if self.offsets not in ("rows+cols", "mean", None):
+        raise InputError(f"`{name}(offsets=...)` must be 'rows+cols', 'mean' or None, got {self.offsets!r}")
+    checks.positive(name, "delta", self.delta)
+    checks.flag(name, "clip", self.clip)
+    if self.radius is not None:
+        checks.positive(name, "radius", self.radius)
+    if self.rank is not None:
+        checks.whole(name, "rank", self.rank, 1)
 
 
 def chosen_radius(problem: MatrixCompletion, values: np.ndarray, less: Callable[..., MatrixCompletion]) -> float:
