@@ -12,7 +12,6 @@ import pytest
 from command_line import refused, run
 
 import extremal as ex
-from extremal.objectives.slices import sliced
 
 
 @pytest.mark.parametrize("name", [name for name in fast.modules() if not name.endswith("__main__")])
@@ -48,17 +47,12 @@ def test_answers_are_feasible_certified_and_near_the_minimum(C, method, f_star):
     assert least - 1e-9 <= result.value <= least + result.gap * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("method", ["momentum-sfw", "svrf", "spider-fw", "saga-fw"])
+@pytest.mark.parametrize("method", ["momentum-sfw", "svrf", "spider-fw", "saga-fw", "cgs", "fcgs", "fzfw"])
 def test_stochastic_methods_stay_inside_and_are_certified(method):
     f, C = cases.model(ex.Squared()), ex.L1Ball(2.0)
     result = ex.minimize(f, C, method, max_grads=3 * f.n)
     assert C.contains(result.x, tol=1e-12)
     assert result.gap >= cases.gap(C, result.x, f.grad(result.x)) * (1 - 1e-9)
-
-
-def test_what_has_no_columns_has_no_slices():
-    with pytest.raises(TypeError, match="Separable has no columns"):
-        sliced(cases.separable(ex.Squared()), np.arange(2))
 
 
 def test_the_benchmark_refuses_parts_that_it_does_not_have():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from problems import Problem, problem
 from problems_exact import gap_of
+from problems_later import broken_by
 from problems_sets import Region, length, total, wide
 from scipy.optimize import nnls
 
@@ -143,12 +144,15 @@ def certificate(p: Problem, r: ex.Result, found: dict[str, Any]) -> None:
         found["value_slack"] = value_slack
     if not r.gap >= gap - slack:
         flags.append("false gap")
+    if isinstance(p.region.C, ex.AffineCut):
+        cut_short(p.region.C, r, x, found)
+        return
     if not math.isfinite(r.gap):
         flags.append("infinite")
     if p.words["method"] != "auto":
         return
     found["judged"] = True
-    wanted = 1e-4 * abs(r.value) + 1e-10
+    wanted = p.tol * abs(r.value) + 1e-10
     found["impossible"] = bool(floor > wanted)
     if not r.converged and not found["impossible"]:
         flags.append("missed")
@@ -156,6 +160,14 @@ def certificate(p: Problem, r: ex.Result, found: dict[str, Any]) -> None:
         flags.append("unsaid")  # nothing can reach it, but the words do not say so
     elif not r.converged and r.gap > slack:
         flags.append("loose")  # nothing can reach it, but more than this could be done
+
+
+def cut_short(C: ex.AffineCut, r: ex.Result, x: np.ndarray, found: dict[str, Any]) -> None:
+    """What is said of bounds that are approached only: by how much they are broken."""
+    found["broken by"] = amount = broken_by(C, wide(x))
+    rough = 1e-13 * float(np.abs(np.asarray(C.G)).sum(axis=1).max() * np.abs(x).max()) + 1e-13 * C.diameter
+    if not abs(r.violation - amount) <= rough + 1e-9 * amount:
+        found["flags"].append("false value")
 
 
 def repeat(p: Problem, r: ex.Result, found: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from problems_exact import ExactModel, deriv_of, value_of
+from problems_later import KINDS, LATER, TIGHT, draw_region
 from problems_made import ALL, MADE, MATRICES, VECTORS
 from problems_sets import ANY_SHAPE, Region
 from problems_shaped import SQUARE
@@ -34,9 +35,16 @@ class Problem:
     hostile: bool
     words: dict[str, Any] = field(default_factory=dict)  # what a report says of it
 
+    @property
+    def tol(self) -> float:
+        """The tolerance that is asked for."""
+        return self.options.get("tol", 1e-4)
+
 
 def problem(seed: int, index: int) -> Problem:
-    """Problem ``index`` of a seed."""
+    """Problem ``index`` of a seed; those from 10**6 on are of another family (`problems_later`)."""
+    if index >= LATER:
+        return later_problem(seed, index)
     rng = np.random.default_rng([seed, index])
     hostile = bool(rng.random() < HOSTILE)
     name = str(rng.choice(list(ALL)))
@@ -53,6 +61,24 @@ def problem(seed: int, index: int) -> Problem:
         options = {"method": words["method"], "max_iter": int(rng.integers(1, 60)), "max_grads": 30 * f.n}
     options["seed"] = int(rng.integers(100))
     return Problem(seed, index, f, region, exact, options, hostile, words)
+
+
+def later_problem(seed: int, index: int) -> Problem:
+    """Kinds that came later: always of ordinary scale, and by Auto."""
+    rng = np.random.default_rng([seed, index])
+    kind, r = str(rng.choice(KINDS)), scale(rng, False)
+    name, region = draw_region(rng, kind, draw_shape, r)
+    words: dict[str, Any] = {
+        "set": name,
+        "radius": r,
+        "shape": region.C.shape,
+        "scales": "ordinary",
+        "method": "auto",
+        "kind": kind,
+    }
+    f, exact = draw_model(rng, region, False, words, np.float32 if kind == "float32" else None)
+    tight = {"tol": TIGHT} if kind == "float32" else {}
+    return Problem(seed, index, f, region, exact, {"seed": int(rng.integers(100))} | tight, False, words)
 
 
 def scale(rng: np.random.Generator, hostile: bool) -> float:
@@ -145,18 +171,22 @@ def _targets(rng: np.random.Generator, loss: Any, z: np.ndarray, hostile: bool, 
     return signal
 
 
-def draw_model(rng: np.random.Generator, region: Region, hostile: bool, words: dict[str, Any]) -> tuple[Any, ExactModel]:
+def draw_model(
+    rng: np.random.Generator, region: Region, hostile: bool, words: dict[str, Any], rows_of: Any = None
+) -> tuple[Any, ExactModel]:
+    """An objective for the set; a linear model of rows of a type, if one is named."""
     shape = region.C.shape
     assert shape is not None
-    if len(shape) == 2 and rng.random() < 0.35:
+    if len(shape) == 2 and rows_of is None and rng.random() < 0.35:
         return draw_completion(rng, region, hostile, words)
-    kind = str(rng.choice(["LinearModel", "InterceptModel", "Separable"], p=[0.6, 0.25, 0.15]))
+    shares = [0.6, 0.25, 0.15] if rows_of is None else [0.7, 0.3, 0.0]
+    kind = str(rng.choice(["LinearModel", "InterceptModel", "Separable"], p=shares))
     outputs = shape[1] if len(shape) == 2 else None
     loss = draw_loss(rng, outputs, kind == "InterceptModel")
     most = max(2, min(3000, 200_000 // math.prod(shape)))
     n = round(math.exp(rng.uniform(0, math.log(most))))
     A = draw_rows(rng, n, shape[0], hostile, words)
-    dtype = np.float32 if rng.random() < 0.15 and not hostile else np.float64
+    dtype = rows_of or (np.float32 if rng.random() < 0.15 and not hostile else np.float64)
     with np.errstate(all="ignore"):
         z = A @ inside(rng, region)
     y = draw_targets(rng, loss, np.nan_to_num(z), hostile, words)
