@@ -44,6 +44,7 @@ class MarginModel(ABC):
     """
 
     is_finite_sum: bool  # whether each component is known by its own row alone
+    dtype = np.dtype(np.float64)  # of x, also for float32 rows, which are read as they are
     blocks: bool = False  # batches may be blocks of consecutive rows, see `LinearModel.shuffled`
 
     def __init__(self, loss: Loss, A: Any, y: Any, weights: ArrayLike | None = None):
@@ -71,11 +72,6 @@ class MarginModel(ABC):
     def shape(self) -> tuple[int, ...]:
         """Shape of x."""
         return *self.data.shape[1:], *self.deriv_shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Float type of x: float64, also for float32 rows, which are read as they are."""
-        return np.dtype(np.float64)
 
     @property
     def convex(self) -> bool:
