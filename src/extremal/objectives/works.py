@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from extremal.data.parts import Part, Parts, PerRow, Sums
-from extremal.data.works import RowWork
 from extremal.losses.base import Loss
 from extremal.losses.margin import compiled
 from extremal.losses.over_rows import line_sum, slope_sum
 
 
 @dataclass(frozen=True)
-class Look(RowWork):
+class Look:
     """The sum of phi(<a_i, x>, y_i) and its gradient, as asked for; keeps the margins z and the derivatives c, if given."""
 
     loss: Loss
@@ -27,6 +26,7 @@ class Look(RowWork):
     graded: bool = True
     z: PerRow | None = None
     c: PerRow | None = None
+    reads = True
 
     @property
     def alone(self) -> bool:
@@ -39,9 +39,9 @@ class Look(RowWork):
         return math.prod(self.x.shape)
 
     def __call__(self, part: Part) -> Sums:
-        """By a compiled loop, if there is one for these rows and this loss."""
         code, y = compiled(self.loss), part.of(self.y)
         z, c = (None if a is None else part.of(a) for a in (self.z, self.c))
+        # by a compiled loop, if there is one for these rows and this loss
         found = None if code is None else part.rows.sweep(code, y, self.x, self.valued, self.graded, z, c)
         return self._by_pieces(part.rows, y, z, c) if found is None else found
 
@@ -74,18 +74,16 @@ class Summed:
     sums: int = 0
 
     def __call__(self, part: Part) -> Sums:
-        """What the function answers."""
         return self.function(*map(part.of, self.numbers), *self.rest)
 
 
 @dataclass(frozen=True)
 class Filled(Summed):
-    """The same for a function that answers one number for each row, to be kept."""
+    """The same for a function that answers one number for each row, to be kept; numpy's own write to where it is kept."""
 
     out: Any = None
 
     def __call__(self, part: Part) -> Sums:
-        """No sum; numpy's own functions write to where it is kept."""
         if isinstance(self.function, np.ufunc):
             self.function(*map(part.of, self.numbers), *self.rest, out=part.of(self.out))
         else:
@@ -105,11 +103,9 @@ class Along:
     grads_per_slope: int = 0  # a slope reads margins only
 
     def value(self, t: float) -> float:
-        """f at t."""
         return self._mean(line_sum, t)
 
     def slope(self, t: float) -> float:
-        """Its derivative at t."""
         return self._mean(slope_sum, t)
 
     def _mean(self, function: Callable[..., Sums], t: float) -> float:
