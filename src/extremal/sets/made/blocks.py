@@ -88,21 +88,17 @@ class Product(ConvexSet):
         return np.concatenate([np.asarray(block).reshape(-1) for block in blocks])
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """The parts' answers, one after the other."""
         blocks = self.split(g)
         return joined_blocks([C.lmo(block) for C, block in zip(self.sets, blocks, strict=True)], blocks, g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Every block in its set."""
         return all(C.contains(block, tol) for C, block in zip(self.sets, self.split(x), strict=True))
 
     @property
     def diameter(self) -> float:
-        """sqrt(sum_i D_i^2)."""
         return math.hypot(*(C.diameter for C in self.sets))
 
     def start(self) -> np.ndarray:
-        """The parts' starts, one after the other."""
         return self.join([np.asarray(C.start()) for C in self.sets])
 
 
@@ -185,20 +181,16 @@ class Rows(ConvexSet):
             self._fix(shape=(count, *C.shape))
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """The rows' answers."""
         return row_answers(self.C, g)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Every row in C."""
         return all(self.C.contains(row, tol) for row in x)
 
     @property
     def diameter(self) -> float:
-        """sqrt(rows) times that of C."""
         return math.sqrt(self._known_shape("diameter")[0]) * self.C.diameter
 
     def start(self) -> np.ndarray:
-        """C's start in every row."""
         rows = self._known_shape("start()")[0]
         return np.stack([np.asarray(self.C.start())] * rows)
 

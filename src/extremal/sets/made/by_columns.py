@@ -54,7 +54,6 @@ class Columns(ConvexSet):
             self._fix(C=on_shape("Columns", C, self.shape[:1]))
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """The columns' answers."""
         v = row_answers(self.C.on(g.shape[0]), np.ascontiguousarray(g.T))
         if not isinstance(v, SparseVertex):
             return DenseVertex(np.ascontiguousarray(v.to_array().T), v.low)
@@ -64,14 +63,11 @@ class Columns(ConvexSet):
         return replace(v, indices=flat[order], values=v.values[order], shape=g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Every column in C."""
         return all(self.C.contains(np.ascontiguousarray(column), tol) for column in x.T)
 
     @property
     def diameter(self) -> float:
-        """sqrt(columns) times that of C."""
         return math.sqrt(self._known_shape("diameter")[1]) * self.C.diameter
 
     def start(self) -> np.ndarray:
-        """C's start in every column."""
         return np.stack([np.asarray(self.C.start())] * self._known_shape("start()")[1], axis=1)

@@ -65,22 +65,18 @@ class LinearImage(ConvexSet):
         self._fix(A=A, C=C, shape=(A.shape[0],))
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """A lmo_C(A'g)."""
         u, scale = scaled_gradient(self, g)
         v = self.C.lmo((self.A.T @ u).reshape(self.C.shape))
         return replace(self._image(v), low=None if v.low is None else scale * v.low)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Whether no g separates x from the set, up to tol times its size."""
         return member(self, x, tol)
 
     @property
     def diameter(self) -> float:
-        """|A|_2 times that of C, a bound."""
         return self._norm * self.C.diameter
 
     def start(self) -> np.ndarray:
-        """The image of C's."""
         return self.A @ np.asarray(self.C.start()).reshape(-1)
 
     def _image(self, v: Vertex) -> SparseVertex | DenseVertex:
@@ -142,7 +138,6 @@ class Symmetrised(ConvexSet):
         self._fix(C=C, shape=C.shape)
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """R lmo_C(R g)."""
         u, scale = scaled_gradient(self, g)
         v = self.C.lmo(self._mean(u))
         return replace(self._image(v), low=None if v.low is None else scale * v.low)
@@ -156,11 +151,9 @@ class Symmetrised(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """That of C, a bound."""
         return self.C.diameter
 
     def start(self) -> np.ndarray:
-        """The mean of C's start."""
         return self._mean(np.asarray(self.C.start()))
 
     @cached_property

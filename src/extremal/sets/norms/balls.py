@@ -42,7 +42,6 @@ class L1Ball(ProjectableBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> L1Ball(2.0).lmo(np.array([1.0, -3.0])).to_array()
     array([0., 2.])
     """
@@ -60,7 +59,6 @@ class L1Ball(ProjectableBall):
         return np.copysign(shrunk(np.abs(y).reshape(-1), np.ones(y.size), self.radius).reshape(y.shape), y)
 
     def spikes(self) -> Spikes | None:
-        """-radius e_j and radius e_j, around 0."""
         return Spikes(-self.radius, self.radius, origin=True) if self.centre is None else None
 
     def compiled(self) -> CompiledOracle | None:
@@ -91,7 +89,6 @@ class L2Ball(ProjectableBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> L2Ball(1.0).lmo(np.array([3.0, -4.0])).to_array()
     array([-0.6,  0.8])
     """
@@ -138,7 +135,6 @@ class LinfBall(ProjectableBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> LinfBall(2.0).lmo(np.array([3.0, -4.0])).to_array()
     array([-2.,  2.])
     """
@@ -192,7 +188,6 @@ class LpBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> LpBall(1.0, p=1.5).lmo(np.array([0.0, -4.0])).to_array()
     array([0., 1.])
     >>> LpBall(1.0, p=4, shape=16).diameter
@@ -252,7 +247,6 @@ class WeightedL1Ball(ProjectableBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> WeightedL1Ball(2.0, weights=[1.0, 4.0]).lmo(np.array([1.0, -3.0])).to_array()
     array([-2.,  0.])
     """
@@ -279,7 +273,6 @@ class WeightedL1Ball(ProjectableBall):
         return np.copysign(shrunk(np.abs(y).reshape(-1), self.weights.reshape(-1), self.radius).reshape(y.shape), y)
 
     def spikes(self) -> Spikes | None:
-        """-radius/weights_j e_j and radius/weights_j e_j, around 0."""
         reach = self.radius / self.weights.reshape(-1)
         return Spikes(-reach, reach, origin=True) if self.centre is None else None
 

@@ -40,7 +40,6 @@ class NormBall(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from extremal import L1Ball
     >>> ball = L1Ball(2.0, centre=[1.0, 0.0])
     >>> isinstance(ball, NormBall), ball.norm(np.array([3.0, -4.0])), ball.lmo(np.array([0.0, 1.0])).to_array()
@@ -64,7 +63,6 @@ class NormBall(ConvexSet):
         """The largest |x|_2 with norm(x) <= 1."""
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """The centre and the extreme point of the ball around 0."""
         v = self._extreme(g)
         return v if self.centre is None else Combination(((1.0, v), (1.0, DenseVertex(self.centre))))
 
@@ -87,11 +85,9 @@ class NormBall(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """2 radius max {|x|_2 : norm(x) <= 1}."""
         return 2 * self.radius * self._reach()
 
     def start(self) -> np.ndarray:
-        """The centre."""
         return np.zeros(self._known_shape("start()")) if self.centre is None else self.centre.copy()
 
     def __post_init__(self):

@@ -53,7 +53,6 @@ class GroupBall(ProjectableBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> GroupBall(1.0, groups=[[0, 1], [2]]).lmo(np.array([3.0, -4.0, 4.5])).to_array()
     array([-0.6,  0.8,  0. ])
     """
@@ -118,7 +117,6 @@ class LatentGroupBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = LatentGroupBall(1.0, groups=[[0, 1], [1, 2]])
     >>> C.lmo(np.array([0.0, 3.0, -4.0])).to_array(), round(C.norm(np.array([0.0, 3.0, -4.0])), 9)
     (array([ 0. , -0.6,  0.8]), 5.0)

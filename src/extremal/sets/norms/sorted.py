@@ -46,7 +46,6 @@ class OwlBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> OwlBall(3.0, weights=[2.0, 1.0, 1.0]).lmo(np.array([3.0, 1.0, -4.0])).to_array()
     array([-1.,  0.,  1.])
     """
@@ -110,7 +109,6 @@ class ElasticBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> ElasticBall(2.0, l1_ratio=0.5).lmo(np.array([1.0, -5.0])).to_array().round(12)
     array([0., 2.])
     """

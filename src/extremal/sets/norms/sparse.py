@@ -41,7 +41,6 @@ class KSupportBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> KSupportBall(1.0, k=2).lmo(np.array([3.0, 1.0, -4.0])).to_array()
     array([-0.6,  0. ,  0.8])
     """
@@ -96,7 +95,6 @@ class KSparseBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> KSparseBall(2.0, k=2).lmo(np.array([3.0, 1.0, -4.0])).to_array()
     array([-2.,  0.,  2.])
     """
@@ -145,7 +143,6 @@ class KNormBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> KNormBall(4.0, k=2).lmo(np.array([3.0, 2.0, -2.0])).to_array()
     array([-2., -2.,  2.])
     """

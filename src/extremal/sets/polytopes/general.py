@@ -45,7 +45,6 @@ class ConvexHull(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = ConvexHull([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     >>> C.lmo(np.array([-1.0, -3.0])).to_array(), round(C.diameter**2, 9)
     (array([0., 1.]), 5.0)
@@ -61,21 +60,17 @@ class ConvexHull(ConvexSet):
         self._fix(points=points, shape=points.shape[1:])
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
-        """p_i with the least <g, p_i>."""
         u = scaled_gradient(self, g)[0].reshape(-1)
         return DenseVertex(self.points[int((self._rows @ u).argmin())])
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Whether x is a mixture of points, up to tol times the largest norm of those looked at."""
         return member(self, x, tol)
 
     @property
     def diameter(self) -> float:
-        """max |p_i - p_j|, or 2 max |p_i - mean| for more than 2000 points."""
         return self._diameter
 
     def start(self) -> np.ndarray:
-        """The mean of the points."""
         return self.points.mean(axis=0)
 
     @cached_property
@@ -128,7 +123,6 @@ class Polytope(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = Polytope(A_ub=[[1.0, 2.0]], b_ub=[2.0], bounds=(0, None))
     >>> C.lmo(np.array([-1.0, -3.0])).to_array()
     array([0., 1.])
@@ -153,7 +147,6 @@ class Polytope(ConvexSet):
         self._program.examine("Polytope")
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """A vertex with the least <g, x>, whatever was asked before."""
         return self.lmo_from(g, None)
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
@@ -167,7 +160,6 @@ class Polytope(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """A bound by a box."""
         return self._diameter
 
     def start(self) -> np.ndarray:
@@ -212,7 +204,6 @@ class IntegerHull(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = IntegerHull(A_ub=[[2.0, 2.0]], b_ub=[3.0], bounds=(0, None))
     >>> C.lmo(np.array([-1.0, -3.0])).to_array()
     array([0., 1.])
@@ -238,7 +229,6 @@ class IntegerHull(ConvexSet):
             raise InputError(f"`IntegerHull(...)` must have an integer point, but HiGHS calls its constraints: {found}")
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """An integer point with the least <g, x>."""
         refuse_non_finite(self, float(np.abs(g).max()))
         found = self._program.integer(g, self.integrality)
         if isinstance(found, str):
@@ -251,7 +241,6 @@ class IntegerHull(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """A bound by a box."""
         return self._diameter
 
     def start(self) -> np.ndarray:

@@ -43,7 +43,6 @@ class SpanningTrees(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = SpanningTrees([(0, 1), (1, 2), (2, 0)])
     >>> C.lmo(np.array([1.0, -3.0, 0.0])).to_array(), round(C.diameter**2, 9)
     (array([0., 1., 1.]), 2.0)
@@ -59,7 +58,6 @@ class SpanningTrees(ConvexSet):
             raise InputError("`SpanningTrees(edges=...)` must be the edges of a connected graph")
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
-        """The tree with the least sum of g."""
         from scipy.sparse.csgraph import minimum_spanning_tree
 
         refuse_non_finite(self, float(np.abs(g).max()))
@@ -73,12 +71,10 @@ class SpanningTrees(ConvexSet):
         return SparseVertex(np.sort(tree), np.ones(len(tree)), g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Whether x is a mixture of trees, up to tol times their norm."""
         return member(self, x, tol)
 
     @property
     def diameter(self) -> float:
-        """sqrt(2 min(n - 1, E - n + 1)), a bound."""
         n = self._graph.size
         return math.sqrt(2 * min(n - 1, len(self.edges) - n + 1))
 
@@ -116,7 +112,6 @@ class Matchings(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = Matchings([("a", 1), ("a", 2), ("b", 1)])
     >>> C.lmo(np.array([-3.0, -2.0, -2.0])).to_array(), C.lmo(np.array([-3.0, -2.0, 2.0])).to_array()
     (array([0., 1., 1.]), array([1., 0., 0.]))
@@ -135,7 +130,6 @@ class Matchings(ConvexSet):
             raise InputError("`Matchings(edges=..., perfect=True)` must have a perfect matching, and there is none")
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
-        """The matching with the least sum of g."""
         best = self._best(scaled_gradient(self, g)[0])
         used = np.sort(np.zeros(0, np.int64) if best is None else best)
         return SparseVertex(used, np.ones(len(used)), g.shape)

@@ -47,7 +47,6 @@ class PathPolytope(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = PathPolytope([("a", "b"), ("b", "c"), ("a", "c")], "a", "c")
     >>> C.lmo(np.array([1.0, -3.0, -1.0])).to_array(), round(C.diameter**2, 9)
     (array([1., 1., 0.]), 3.0)
@@ -72,7 +71,6 @@ class PathPolytope(ConvexSet):
             raise InputError(f"`PathPolytope(sink=...)` must be reachable from {self.source!r}, and {self.sink!r} is not")
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
-        """The shortest path."""
         return self._path(scaled_gradient(self, g)[0])
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
@@ -86,7 +84,6 @@ class PathPolytope(ConvexSet):
         return self._diameter
 
     def start(self) -> np.ndarray:
-        """A path."""
         return self.lmo(np.zeros(self.shape or 0)).to_array()
 
     def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:

@@ -45,7 +45,6 @@ class Birkhoff(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = Birkhoff(2)
     >>> C.lmo(np.array([[1.0, 0.0], [0.0, 3.0]])).to_array()
     array([[0., 1.],
@@ -63,7 +62,6 @@ class Birkhoff(ConvexSet):
         self._fix(n=n, shape=(n, n))
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
-        """The permutation matrix with the least sum of G."""
         return _assignment(self, scaled_gradient(self, g)[0], 1.0)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
@@ -72,11 +70,9 @@ class Birkhoff(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """sqrt(2 n)."""
         return math.sqrt(2 * self.n) if self.n > 1 else 0.0
 
     def start(self) -> np.ndarray:
-        """All entries 1 / n."""
         return np.full((self.n, self.n), 1 / self.n)
 
     def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
@@ -113,7 +109,6 @@ class TransportPolytope(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = TransportPolytope([1.0, 2.0], [2.0, 1.0])
     >>> C.lmo(np.array([[0.0, 1.0], [1.0, 3.0]])).to_array()
     array([[0., 1.],
@@ -131,7 +126,6 @@ class TransportPolytope(ConvexSet):
         self._fix(a=a, b=b, shape=(len(a), len(b)))
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """The plan with the least sum of G X, whatever was asked before."""
         return self.lmo_from(g, None)
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
@@ -153,7 +147,6 @@ class TransportPolytope(ConvexSet):
         return math.sqrt(2 * min(rows, columns))
 
     def start(self) -> np.ndarray:
-        """a b' / sum(a): every row split alike."""
         return np.multiply.outer(self.a, self.b / self.b.sum())
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:

@@ -34,7 +34,6 @@ class BudgetSet(ConvexSet):
         """lower, upper (numbers, or arrays of the set's shape) and total."""
 
     def lmo(self, g: np.ndarray) -> SparseVertex | DenseVertex:
-        """upper_j where g_j is smallest, lower_j where it is largest, and one entry between for what is left."""
         refuse_non_finite(self, float(g.min()), float(g.max()))
         lower, upper, total = self.on(g.shape)._limits
         amount = total - bounds.summed(lower, g.size)
@@ -61,7 +60,6 @@ class BudgetSet(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """Exact if upper - lower is one number, else a bound."""
         size = math.prod(self._known_shape("diameter"))
         lower, upper, total = self._limits
         room, amount = upper - lower, total - bounds.summed(lower, size)
@@ -135,7 +133,6 @@ class CappedSimplex(BudgetSet):
     --------
     My weights are non-negative, sum to one, no one above 10 %:
 
-    >>> import numpy as np
     >>> C = CappedSimplex(0.1)
     >>> C.lmo(np.arange(20.0)).values.round(2)
     array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
@@ -191,7 +188,6 @@ class Hypersimplex(BudgetSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> Hypersimplex(2).lmo(np.array([3.0, -1.0, 0.0, 2.0])).to_array()
     array([0., 1., 1., 0.])
     """
@@ -239,7 +235,6 @@ class BudgetBox(BudgetSet):
     --------
     Long and short positions that cancel out, none above one half:
 
-    >>> import numpy as np
     >>> BudgetBox(-0.5, 0.5, 0.0).lmo(np.array([3.0, -1.0, 0.0])).to_array()
     array([-0.5,  0.5,  0. ])
     """

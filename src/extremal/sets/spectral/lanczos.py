@@ -60,7 +60,6 @@ def leading_singular(A: SpectralProducts, near: Vertex | None, tol: float) -> Tr
 
     Examples
     --------
-    >>> import numpy as np
     >>> found = leading_singular(SpectralProducts(np.array([[3.0, 0.0], [0.0, -4.0], [0.0, 0.0]])), None, 1e-8)
     >>> round(found.sigma, 12), np.abs(found.left).round(12), np.abs(found.right).round(12)
     (4.0, array([0., 1., 0.]), array([0., 1.]))
@@ -96,7 +95,6 @@ def smallest(A: SpectralProducts, k: int, near: Vertex | None, tol: float) -> Sm
 
     Examples
     --------
-    >>> import numpy as np
     >>> smallest(SpectralProducts(np.diag([3.0, -4.0, 1.0])), 2, None, 1e-8).values.round(12)
     array([-4.,  1.])
     """

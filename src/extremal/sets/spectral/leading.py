@@ -37,7 +37,6 @@ def leading(
 
     Examples
     --------
-    >>> import numpy as np
     >>> A = np.diag(np.arange(1.0, 401.0))
     >>> found = leading(lambda V: A @ V, np.random.default_rng(0).standard_normal((400, 1)), 1, 1e-8)
     >>> found.values.round(6), bool(found.values[0] <= 400 <= found.values[0] + found.slack), found.steps < 200
@@ -69,7 +68,6 @@ def ritz(apply: BlockProduct, start: np.ndarray, steps: int) -> tuple[np.ndarray
 
     Examples
     --------
-    >>> import numpy as np
     >>> values, X = ritz(lambda V: np.arange(400.0)[:, None] * V, np.ones((400, 1)), 30)
     >>> X.shape, bool(350 < values[0] < 399), bool(np.allclose(X.T @ X, np.eye(30)))
     ((400, 30), True, True)

@@ -57,7 +57,6 @@ class MaxNormBall(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = MaxNormBall(2.0)
     >>> C.lmo(np.array([[1.0, -1.0], [1.0, 1.0]])).to_array().round(4)      # rows of U at a right angle
     array([[-1.4142,  1.4142],
@@ -78,7 +77,6 @@ class MaxNormBall(ConvexSet):
             _refuse_large(self.shape)
 
     def lmo(self, g: np.ndarray) -> LowRank:
-        """-radius U V', from random rows."""
         return self.lmo_from(g, None)
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> LowRank:
@@ -120,7 +118,6 @@ class MaxNormBall(ConvexSet):
         return 2 * self.radius * math.sqrt(math.prod(self._known_shape("diameter")))
 
     def start(self) -> np.ndarray:
-        """The centre, 0."""
         return np.zeros(self._known_shape("start()"))
 
 

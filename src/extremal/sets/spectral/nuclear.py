@@ -59,7 +59,6 @@ class NuclearBall(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = NuclearBall(2.0)
     >>> (C.lmo(np.array([[3.0, 0.0], [0.0, -4.0]])).to_array() + 0.0).round(9)
     array([[0., 0.],
@@ -83,7 +82,6 @@ class NuclearBall(ConvexSet):
         matrices_only(self)
 
     def lmo(self, g: Any) -> RankOne:
-        """-radius u v' for the leading singular vectors."""
         return self.lmo_from(g, None)
 
     def lmo_from(self, g: Iterate, near: Vertex | None) -> RankOne:
@@ -98,16 +96,13 @@ class NuclearBall(ConvexSet):
         return _total(singular_values(x))
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """norm(x) <= radius (1 + tol)."""
         return self.norm(x) <= self.radius * (1 + tol)
 
     @property
     def diameter(self) -> float:
-        """2 radius."""
         return 2 * self.radius
 
     def start(self) -> Any:
-        """The centre, 0, in factors without columns."""
         m, n = self._known_shape("start()")
         return FactoredMatrix.zeros((m, n))
 
@@ -142,7 +137,6 @@ class SpectralBall(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> (SpectralBall(2.0).lmo(np.array([[3.0, 0.0], [0.0, -4.0]])).to_array() + 0.0).round(9)
     array([[-2.,  0.],
            [ 0.,  2.]])
@@ -156,7 +150,6 @@ class SpectralBall(ConvexSet):
         matrices_only(self)
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
-        """-radius U V'."""
         u, _, vt = linalg.svd(scaled_gradient(self, g)[0], full_matrices=False)
         return DenseVertex(-self.radius * (u @ vt))
 
@@ -165,16 +158,13 @@ class SpectralBall(ConvexSet):
         return float(singular_values(x).max(initial=0.0))
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """norm(x) <= radius (1 + tol)."""
         return self.norm(x) <= self.radius * (1 + tol)
 
     @property
     def diameter(self) -> float:
-        """2 radius sqrt(min(m, n))."""
         return 2 * self.radius * math.sqrt(min(self._known_shape("diameter")))
 
     def start(self) -> np.ndarray:
-        """The centre, 0."""
         return np.zeros(self._known_shape("start()"))
 
     def project(self, x: np.ndarray) -> np.ndarray:

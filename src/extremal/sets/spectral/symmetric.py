@@ -51,7 +51,6 @@ class Spectrahedron(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = Spectrahedron(2.0)
     >>> C.lmo(np.array([[3.0, 0.0], [0.0, -4.0]])).to_array().round(9)
     array([[0., 0.],
@@ -71,7 +70,6 @@ class Spectrahedron(ConvexSet):
         matrices_only(self, square=True)
 
     def lmo(self, g: Any) -> RankOne:
-        """Trace times v v' for an eigenvector v of the smallest eigenvalue."""
         return self.lmo_from(g, None)
 
     def lmo_from(self, g: Iterate, near: Vertex | None) -> RankOne:
@@ -86,7 +84,6 @@ class Spectrahedron(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """sqrt(2) trace."""
         return 0.0 if self.shape == (1, 1) else math.sqrt(2) * self.trace
 
     def start(self) -> Any:
@@ -129,7 +126,6 @@ class Fantope(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = Fantope(2)
     >>> C.lmo(np.diag([3.0, -4.0, 1.0])).to_array().round(9) + 0.0
     array([[0., 0., 0.],
@@ -152,7 +148,6 @@ class Fantope(ConvexSet):
             raise InputError(f"`Fantope(k=...)` must be at most d for points of shape (d, d) = {self.shape}, got {self.k}")
 
     def lmo(self, g: Any) -> LowRank:
-        """V V' for eigenvectors of the k smallest eigenvalues."""
         return self.lmo_from(g, None)
 
     def lmo_from(self, g: Iterate, near: Vertex | None) -> LowRank:
@@ -167,7 +162,6 @@ class Fantope(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """sqrt(2 min(k, d - k))."""
         return math.sqrt(2 * min(self.k, self._known_shape("diameter")[0] - self.k))
 
     def start(self) -> Any:
