@@ -94,10 +94,10 @@ from .sets.norms.bounded_l1 import BoundedL1Ball as BoundedL1Ball
 from .sets.norms.groups import GroupBall as GroupBall
 from .sets.norms.groups import LatentGroupBall as LatentGroupBall
 from .sets.norms.sorted import ElasticBall as ElasticBall
+from .sets.norms.sorted import KNormBall as KNormBall
+from .sets.norms.sorted import KSparseBall as KSparseBall
+from .sets.norms.sorted import KSupportBall as KSupportBall
 from .sets.norms.sorted import OwlBall as OwlBall
-from .sets.norms.sparse import KNormBall as KNormBall
-from .sets.norms.sparse import KSparseBall as KSparseBall
-from .sets.norms.sparse import KSupportBall as KSupportBall
 from .sets.oracle import Oracle as Oracle
 from .sets.polytopes.general import ConvexHull as ConvexHull
 from .sets.polytopes.general import IntegerHull as IntegerHull

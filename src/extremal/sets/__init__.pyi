@@ -22,10 +22,10 @@ from .norms.bounded_l1 import BoundedL1Ball as BoundedL1Ball
 from .norms.groups import GroupBall as GroupBall
 from .norms.groups import LatentGroupBall as LatentGroupBall
 from .norms.sorted import ElasticBall as ElasticBall
+from .norms.sorted import KNormBall as KNormBall
+from .norms.sorted import KSparseBall as KSparseBall
+from .norms.sorted import KSupportBall as KSupportBall
 from .norms.sorted import OwlBall as OwlBall
-from .norms.sparse import KNormBall as KNormBall
-from .norms.sparse import KSparseBall as KSparseBall
-from .norms.sparse import KSupportBall as KSupportBall
 from .oracle import Oracle as Oracle
 from .polytopes.general import ConvexHull as ConvexHull
 from .polytopes.general import IntegerHull as IntegerHull

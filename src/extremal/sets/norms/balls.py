@@ -28,12 +28,8 @@ class L1Ball(ProjectableBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
-    shape : int or tuple of int, optional
-        Shape of the points; any if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out. It gives the shape.
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
 
     References
     ----------
@@ -76,12 +72,8 @@ class L2Ball(ProjectableBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
-    shape : int or tuple of int, optional
-        Shape of the points; any if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out. It gives the shape.
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
 
     References
     ----------
@@ -122,12 +114,8 @@ class LinfBall(ProjectableBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
-    shape : int or tuple of int, optional
-        Shape of the points; any if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out. It gives the shape.
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
 
     References
     ----------
@@ -173,14 +161,10 @@ class LpBall(NormBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
     p : float
         At least 1; ``math.inf`` is one.
-    shape : int or tuple of int, optional
-        Shape of the points; any if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out. It gives the shape.
 
     References
     ----------
@@ -197,7 +181,7 @@ class LpBall(NormBall):
     p: float
 
     def __post_init__(self):
-        self._fix_ball()
+        super().__post_init__()
         self._fix(p=one_number("LpBall", "p", self.p, "a number of at least 1 (math.inf is one)", lambda p: p >= 1))
 
     def _norm(self, a: np.ndarray) -> float:
@@ -231,14 +215,10 @@ class WeightedL1Ball(ProjectableBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
+    radius, shape, centre
+        As for `NormBall`: a positive number; the shape of the weights, and the centre 0, if left out.
     weights : array
         Positive, in the points' shape.
-    shape : int or tuple of int, optional
-        That of the weights.
-    centre : array, optional
-        The ball's centre; 0 if left out.
 
     References
     ----------
@@ -254,7 +234,7 @@ class WeightedL1Ball(ProjectableBall):
     weights: Any
 
     def __post_init__(self):
-        self._fix_ball()
+        super().__post_init__()
         self._fix(weights=positive_numbers("WeightedL1Ball", "weights", self.weights))
         self._fit("weights", self.weights.shape)
 
