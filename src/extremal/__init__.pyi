@@ -78,8 +78,8 @@ from .sets.made.blocks import FacedProduct as FacedProduct
 from .sets.made.blocks import FacedRows as FacedRows
 from .sets.made.blocks import Product as Product
 from .sets.made.blocks import Rows as Rows
-from .sets.made.by_columns import Columns as Columns
 from .sets.made.cuts import AffineCut as AffineCut
+from .sets.made.images import Columns as Columns
 from .sets.made.images import LinearImage as LinearImage
 from .sets.made.images import Symmetrised as Symmetrised
 from .sets.made.sums import MinkowskiSum as MinkowskiSum

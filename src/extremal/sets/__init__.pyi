@@ -6,8 +6,8 @@ from .made.blocks import FacedProduct as FacedProduct
 from .made.blocks import FacedRows as FacedRows
 from .made.blocks import Product as Product
 from .made.blocks import Rows as Rows
-from .made.by_columns import Columns as Columns
 from .made.cuts import AffineCut as AffineCut
+from .made.images import Columns as Columns
 from .made.images import LinearImage as LinearImage
 from .made.images import Symmetrised as Symmetrised
 from .made.sums import MinkowskiSum as MinkowskiSum

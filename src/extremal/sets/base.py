@@ -147,6 +147,17 @@ class ConvexSet(ABC):
         checks.fix(self, **({"shape": shape} | fields))
 
 
+class WarmSet(ConvexSet):
+    """A set whose oracle may start from an earlier answer (`Warm`): ``lmo`` is the same without one."""
+
+    @abstractmethod
+    def lmo_from(self, g: Any, near: Vertex | None) -> Vertex:
+        """As ``lmo``, from an earlier answer."""
+
+    def lmo(self, g: Any) -> Vertex:
+        return self.lmo_from(g, None)
+
+
 @runtime_checkable
 class Projectable(Protocol):
     """A set with a cheap Euclidean projection."""

@@ -15,11 +15,10 @@ from extremal.checks import InputError
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
 from extremal.sets.answers import scaled_gradient
-from extremal.sets.arguments import numbers
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.arguments import constraints, numbers
+from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite
 from extremal.sets.membership import member
 from extremal.sets.polytopes.programs import Program, vertex
-from extremal.sets.polytopes.rows import constraints
 
 EXACT_DIAMETER = 2000  # up to this many points, the diameter of their hull is the largest of all distances
 
@@ -88,7 +87,7 @@ class ConvexHull(ConvexSet):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Polytope(ConvexSet):
+class Polytope(WarmSet):
     """The polytope of a linear program, in the notation of `scipy.optimize.linprog`.
 
         {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper},   lmo(g) by the dual simplex method of HiGHS
@@ -146,11 +145,8 @@ class Polytope(ConvexSet):
         self._fix(**fields, shape=(len(fields["bounds"]),))
         self._program.examine("Polytope")
 
-    def lmo(self, g: np.ndarray) -> Vertex:
-        return self.lmo_from(g, None)
-
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
-        """The same, from the basis of ``near`` if that is an earlier answer and highspy is installed."""
+        """As ``lmo``, from the basis of ``near`` if that is an earlier answer and highspy is installed."""
         refuse_non_finite(self, float(np.abs(g).max()))
         return self._program.ask(g, near)
 

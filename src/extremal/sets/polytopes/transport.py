@@ -17,7 +17,7 @@ from extremal.points.vertex import Vertex
 from extremal.quadratic.search import longest_step
 from extremal.sets.answers import scaled_gradient
 from extremal.sets.arguments import numbers
-from extremal.sets.base import ConvexSet
+from extremal.sets.base import ConvexSet, WarmSet
 from extremal.sets.polytopes.programs import Program
 from extremal.sets.simplices import bounds
 
@@ -85,7 +85,7 @@ class Birkhoff(ConvexSet):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransportPolytope(ConvexSet):
+class TransportPolytope(WarmSet):
     """The transport polytope: non-negative matrices with given sums of rows and of columns.
 
         {X : X >= 0, X 1 = a, X' 1 = b},   lmo(G) = the cheapest plan to move a to b at costs G
@@ -125,11 +125,8 @@ class TransportPolytope(ConvexSet):
             raise InputError(f"`TransportPolytope(a=..., b=...)` must have equal totals, got {a.sum():g} and {b.sum():g}")
         self._fix(a=a, b=b, shape=(len(a), len(b)))
 
-    def lmo(self, g: np.ndarray) -> Vertex:
-        return self.lmo_from(g, None)
-
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
-        """The same, from the basis of ``near`` if that is the last answer and highspy is installed."""
+        """As ``lmo``, from the basis of ``near`` if that is the last answer and highspy is installed."""
         g = scaled_gradient(self, g)[0]
         return _assignment(self, g, float(self.a[0])) if self._even else self._program.ask(g, near)
 

@@ -14,9 +14,9 @@ from extremal.checks import InputError
 from extremal.points.plain import DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex
 from extremal.quadratic.search import longest_step
+from extremal.sets.answers import CompiledOracle
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
-from extremal.sets.compiled import CompiledOracle
 from extremal.sets.simplices import bounds
 
 

@@ -13,10 +13,9 @@ from extremal.checks import InputError
 from extremal.points.plain import Coordinate, DenseVertex
 from extremal.points.vertex import Vertex
 from extremal.quadratic.search import longest_step
-from extremal.sets.answers import float_of
+from extremal.sets.answers import CompiledOracle, float_of
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, Spikes, refuse_non_finite
-from extremal.sets.compiled import CompiledOracle
 from extremal.sets.simplices import bounds
 
 

@@ -14,7 +14,7 @@ from extremal.points.factored import FactoredMatrix
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import Iterate
 from extremal.points.vertex import Vertex
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite
 from extremal.sets.simplices import bounds
 from extremal.sets.spectral.lanczos import Smallest, smallest
 from extremal.sets.spectral.nuclear import matrices_only
@@ -22,7 +22,7 @@ from extremal.sets.spectral.operators import SpectralProducts, compressed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Spectrahedron(ConvexSet):
+class Spectrahedron(WarmSet):
     """The spectrahedron: symmetric matrices without negative eigenvalues, of a given trace.
 
         {X : X = X', X >= 0, tr X = trace},   lmo(G) = trace v v',  v an eigenvector of the smallest eigenvalue of sym(G)
@@ -69,9 +69,6 @@ class Spectrahedron(ConvexSet):
         self._fix(trace=checks.positive("Spectrahedron", "trace", self.trace), tol=_tol(self))
         matrices_only(self, square=True)
 
-    def lmo(self, g: Any) -> RankOne:
-        return self.lmo_from(g, None)
-
     def lmo_from(self, g: Iterate, near: Vertex | None) -> RankOne:
         """As ``lmo``; of directions that are as good as equal, the answer takes one near an earlier one. Saves no products."""
         found = _found(self, g, 1, near, self.tol)
@@ -97,7 +94,7 @@ class Spectrahedron(ConvexSet):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fantope(ConvexSet):
+class Fantope(WarmSet):
     """The Fantope: the convex hull of the projectors on k-dimensional subspaces.
 
         {X : X = X', 0 <= X <= I, tr X = k},   lmo(G) = V V',  V eigenvectors of the k smallest eigenvalues of sym(G)
@@ -146,9 +143,6 @@ class Fantope(ConvexSet):
         matrices_only(self, square=True)
         if self.shape is not None and self.k > self.shape[0]:
             raise InputError(f"`Fantope(k=...)` must be at most d for points of shape (d, d) = {self.shape}, got {self.k}")
-
-    def lmo(self, g: Any) -> LowRank:
-        return self.lmo_from(g, None)
 
     def lmo_from(self, g: Iterate, near: Vertex | None) -> LowRank:
         """As ``lmo``; of directions that are as good as equal, the answer takes some near earlier ones. Saves no products."""

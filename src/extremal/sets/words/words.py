@@ -13,7 +13,7 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.sets.base import ConvexSet
-from extremal.sets.made.by_columns import Columns
+from extremal.sets.made.images import Columns
 from extremal.sets.norms.groups import GroupBall
 from extremal.sets.words.linear import interval_of, is_relation, relation
 from extremal.sets.words.matrices import by_bounds
