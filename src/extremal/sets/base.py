@@ -147,17 +147,6 @@ class ConvexSet(ABC):
         checks.fix(self, **({"shape": shape} | fields))
 
 
-class WarmSet(ConvexSet):
-    """A set whose oracle may start from an earlier answer (`Warm`): ``lmo`` is the same without one."""
-
-    @abstractmethod
-    def lmo_from(self, g: Any, near: Vertex | None) -> Vertex:
-        """As ``lmo``, from an earlier answer."""
-
-    def lmo(self, g: Any) -> Vertex:
-        return self.lmo_from(g, None)
-
-
 @runtime_checkable
 class Projectable(Protocol):
     """A set with a cheap Euclidean projection."""
@@ -286,3 +275,14 @@ def refuse_non_finite(C: ConvexSet, *extremes: float) -> None:
     """Refuse a gradient, judged by numbers that are finite only if all its entries are."""
     if not all(map(math.isfinite, extremes)):
         raise NonFiniteError(f"{type(C).__name__}.lmo(g): g has a NaN or an infinite entry")
+
+
+class WarmSet(ConvexSet):
+    """A set whose oracle may start from an earlier answer (`Warm`): ``lmo`` is the same without one."""
+
+    @abstractmethod
+    def lmo_from(self, g: Any, near: Vertex | None) -> Vertex:
+        """As ``lmo``, from an earlier answer."""
+
+    def lmo(self, g: Any) -> Vertex:
+        return self.lmo_from(g, None)

@@ -1,9 +1,10 @@
-"""Graphs by their edges: checked, numbered, and what polytopes of graphs ask of them."""
+"""Graphs by their edges: checked, numbered, and what sets with a variable for each edge ask of them."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from extremal.checks import InputError
+from extremal.sets.base import ConvexSet
 
 
 class Edges(tuple):
@@ -49,7 +51,9 @@ class Graph:
 
     def topological(self) -> list[tuple[int, int, int]]:
         """(tail, head, e) of the edges, each after all that lead to its tail; fewer than all if there is a cycle."""
-        waiting, out = np.bincount(self.heads, minlength=self.size).tolist(), self._out
+        waiting, out = np.bincount(self.heads, minlength=self.size).tolist(), [[] for _ in range(self.size)]
+        for e, tail in enumerate(self.tails.tolist()):
+            out[tail].append(e)
         ready, order = deque(v for v in range(self.size) if not waiting[v]), []
         while ready:
             for e in out[(tail := ready.popleft())]:
@@ -62,9 +66,9 @@ class Graph:
 
     def cheapest(self, cost: np.ndarray) -> np.ndarray:
         """Of all edges between the same two nodes, that of least cost; the first one on ties."""
-        order = np.lexsort((cost, self._pairs))
-        first = np.append(True, np.diff(self._pairs[order]) > 0)
-        return order[first]
+        pairs = np.minimum(self.tails, self.heads) * self.size + np.maximum(self.tails, self.heads)
+        order = np.lexsort((cost, pairs))
+        return order[np.append(True, np.diff(pairs[order]) > 0)]
 
     @cached_property
     def sides(self) -> np.ndarray | None:
@@ -75,32 +79,26 @@ class Graph:
             near[head].append(tail)
         side = np.full(self.size, -1)
         for root in range(self.size):
-            if side[root] < 0:
-                side[root] = 0
-                _spread(near, side, root)
+            todo, side[root] = ([root], 0) if side[root] < 0 else ([], side[root])
+            while todo:  # all that is connected to the root, alternating
+                v = todo.pop()
+                for w in near[v]:
+                    if side[w] < 0:
+                        side[w] = 1 - side[v]
+                        todo.append(w)
         return None if (side[self.tails] == side[self.heads]).any() else side
 
-    @property
-    def _out(self) -> list[list[int]]:
-        out = [[] for _ in range(self.size)]
-        for e, tail in enumerate(self.tails.tolist()):
-            out[tail].append(e)
-        return out
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EdgeSet(ConvexSet):
+    """A set of vectors with a number for each edge of a graph."""
+
+    edges: Any
+    shape: tuple[int, ...] | None = field(init=False, default=None)
 
     @cached_property
-    def _pairs(self) -> np.ndarray:
-        return np.minimum(self.tails, self.heads) * self.size + np.maximum(self.tails, self.heads)
-
-
-def _spread(near: list[list[int]], side: np.ndarray, root: int) -> None:
-    """Give all that is connected to the root a side, alternating."""
-    todo = [root]
-    while todo:
-        v = todo.pop()
-        for w in near[v]:
-            if side[w] < 0:
-                side[w] = 1 - side[v]
-                todo.append(w)
+    def _graph(self) -> Graph:
+        return Graph(self.edges)
 
 
 def listed(call: str, edges: Any, loops: bool = True) -> np.ndarray | Edges:

@@ -87,7 +87,29 @@ class ConvexHull(ConvexSet):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Polytope(WarmSet):
+class Constrained(ConvexSet):
+    """A set of vectors that keep linear constraints, in the notation of `scipy.optimize.linprog`; refused if none do."""
+
+    A_ub: Any = None
+    b_ub: Any = None
+    A_eq: Any = None
+    b_eq: Any = None
+    bounds: Any = None
+    shape: tuple[int, ...] | None = field(init=False, default=None)
+
+    def __post_init__(self):
+        call = type(self).__name__
+        fields = constraints(call, self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+        self._fix(**fields, shape=(len(fields["bounds"]),))
+        self._program.examine(call)
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Polytope(WarmSet, Constrained):
     """The polytope of a linear program, in the notation of `scipy.optimize.linprog`.
 
         {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper},   lmo(g) by the dual simplex method of HiGHS
@@ -133,18 +155,6 @@ class Polytope(WarmSet):
     extremal.checks.InputError: `Polytope(...)` must be bounded, but HiGHS calls it: Unbounded (variable 0 has no limit, for one)
     """
 
-    A_ub: Any = None
-    b_ub: Any = None
-    A_eq: Any = None
-    b_eq: Any = None
-    bounds: Any = None
-    shape: tuple[int, ...] | None = field(init=False, default=None)
-
-    def __post_init__(self):
-        fields = constraints("Polytope", self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
-        self._fix(**fields, shape=(len(fields["bounds"]),))
-        self._program.examine("Polytope")
-
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
         """As ``lmo``, from the basis of ``near`` if that is an earlier answer and highspy is installed."""
         refuse_non_finite(self, float(np.abs(g).max()))
@@ -159,20 +169,15 @@ class Polytope(WarmSet):
         return self._diameter
 
     def start(self) -> np.ndarray:
-        """The mean of two opposite vertices."""
         return _middle(self._program.ask, len(self.bounds))
 
     @cached_property
     def _diameter(self) -> float:
         return _in_box(self._program.ask, *self._program.box())
 
-    @cached_property
-    def _program(self) -> Program:
-        return Program(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IntegerHull(ConvexSet):
+class IntegerHull(Constrained):
     """The convex hull of the integer points of a polytope, in the notation of `scipy.optimize.linprog`.
 
         conv {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper, x_j integer where integrality_j = 1}
@@ -185,12 +190,8 @@ class IntegerHull(ConvexSet):
 
     Parameters
     ----------
-    A_ub, A_eq : array or scipy sparse array of shape (m, d), optional
-        Rows of the inequalities and of the equations.
-    b_ub, b_eq : array of shape (m,), optional
-        Their right sides.
-    bounds : pair or sequence of d pairs, optional
-        Lower and upper bounds, None for none; one pair holds for every variable. Without it variables are free.
+    A_ub, b_ub, A_eq, b_eq, bounds
+        As for `Polytope`.
     integrality : int or sequence of d ints
         1 for variables that have to be integers, 0 for others; a number holds for every variable.
 
@@ -207,19 +208,12 @@ class IntegerHull(ConvexSet):
     (True, False)
     """
 
-    A_ub: Any = None
-    b_ub: Any = None
-    A_eq: Any = None
-    b_eq: Any = None
-    bounds: Any = None
     integrality: Any = 1
-    shape: tuple[int, ...] | None = field(init=False, default=None)
 
     def __post_init__(self):
-        fields = constraints("IntegerHull", self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
-        d = len(fields["bounds"])
-        self._fix(**fields, integrality=_whole_or_not(self.integrality, d), shape=(d,))
-        self._program.examine("IntegerHull")
+        super().__post_init__()
+        d = len(self.bounds)
+        self._fix(integrality=_whole_or_not(self.integrality, d))
         found = self._program.integer(np.zeros(d), self.integrality)
         if isinstance(found, str):
             raise InputError(f"`IntegerHull(...)` must have an integer point, but HiGHS calls its constraints: {found}")
@@ -240,7 +234,6 @@ class IntegerHull(ConvexSet):
         return self._diameter
 
     def start(self) -> np.ndarray:
-        """The mean of two opposite integer points."""
         return _middle(self.lmo, len(self.bounds))
 
     @cached_property
@@ -248,10 +241,6 @@ class IntegerHull(ConvexSet):
         whole, (lower, upper) = self.integrality == 1, self._program.box()
         lower, upper = np.where(whole, np.ceil(lower - 1e-6), lower), np.where(whole, np.floor(upper + 1e-6), upper)
         return _in_box(self.lmo, lower, upper)
-
-    @cached_property
-    def _program(self) -> Program:
-        return Program(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
 
 
 def _in_box(lmo: Callable[[np.ndarray], Vertex], lower: np.ndarray, upper: np.ndarray) -> float:
@@ -264,6 +253,7 @@ def _in_box(lmo: Callable[[np.ndarray], Vertex], lower: np.ndarray, upper: np.nd
 
 
 def _middle(lmo: Callable[[np.ndarray], Vertex], d: int) -> np.ndarray:
+    """The mean of two opposite answers."""
     g = np.random.default_rng(0).standard_normal(d)
     return (lmo(g).to_array() + lmo(-g).to_array()) / 2
 

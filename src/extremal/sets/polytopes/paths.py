@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,13 +15,12 @@ from extremal.points.plain import SparseVertex
 from extremal.points.vertex import Vertex
 from extremal.quadratic.search import longest_step
 from extremal.sets.answers import scaled_gradient
-from extremal.sets.base import ConvexSet
-from extremal.sets.polytopes.edges import Graph, listed
+from extremal.sets.polytopes.edges import EdgeSet, listed
 from extremal.sets.simplices import bounds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PathPolytope(ConvexSet):
+class PathPolytope(EdgeSet):
     """Unit flows from a source to a sink in a directed graph without cycles: the mixtures of paths.
 
         {x : x >= 0, flow out of v - flow into v = [v = source] - [v = sink] for every node v}
@@ -52,10 +50,8 @@ class PathPolytope(ConvexSet):
     (array([1., 1., 0.]), 3.0)
     """
 
-    edges: Any
     source: Hashable
     sink: Hashable
-    shape: tuple[int, ...] | None = field(init=False, default=None)
 
     def __post_init__(self):
         edges = listed("PathPolytope", self.edges)
@@ -93,10 +89,6 @@ class PathPolytope(ConvexSet):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0."""
         return longest_step(x, s.to_array() - a.to_array())
-
-    @cached_property
-    def _graph(self) -> Graph:
-        return Graph(self.edges)
 
     @cached_property
     def _order(self) -> list[tuple[int, int, int]]:
