@@ -73,18 +73,8 @@ def distance(
     curved boundary are decided as fast; on that boundary the bounds converge linearly, at 1e-9 after about 200 answers in ten
     dimensions and 5000 in thirty, so that in more dimensions it takes a larger ``tol`` to find such points inside.
 
-    Parameters
-    ----------
-    lmo : callable
-        The set's oracle: g -> a vertex.
-    x : array
-        A finite point.
-    tol : float
-        Relative to the size; at least 1e-13.
-    start : array, optional
-        A point of the set to begin with; the vertex farthest in the direction of x if left out.
-    limit : int, optional
-        Most answers asked for; 1000 and 100 for each dimension if left out.
+    x is finite, and ``tol``, relative to the size, counts as 1e-13 at least. It begins at ``start``, a point of the set, or at the
+    vertex farthest in the direction of x. Without a ``limit``, that is 1000 answers and 100 for each dimension.
 
     References
     ----------
@@ -122,11 +112,12 @@ def _oracle(C: ConvexSet) -> Callable[[np.ndarray], Vertex]:
     """The oracle of C, each time from its last answer if it can."""
     if not isinstance(C, Warm):
         return C.lmo
-    last: list[Vertex | None] = [None]
+    last: Vertex | None = None
 
     def ask(g: np.ndarray) -> Vertex:
-        last[0] = C.lmo_from(g, last[0])
-        return last[0]
+        nonlocal last
+        last = C.lmo_from(g, last)
+        return last
 
     return ask
 

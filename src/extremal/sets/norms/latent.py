@@ -20,15 +20,7 @@ def latent_norm(a: np.ndarray, indices: np.ndarray, owner: np.ndarray, weights: 
 
     The second problem is solved by a primal-dual interior-point method. Each z gives the decomposition v_g = z_g u_g /
     weights_g^2 with u_j = a_j / H_j, and <u, a> / max_g (|u_g|_2 / weights_g) is a lower bound: it stops when the two agree.
-
-    Parameters
-    ----------
-    a : array
-        Magnitudes, flat.
-    indices, owner : array of int
-        Index ``indices[i]`` is in group ``owner[i]``; each index is in one group at least.
-    weights : array
-        Of the groups, positive.
+    Index ``indices[i]`` is in group ``owner[i]``, and each index is in one group at least.
 
     Examples
     --------

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from extremal.checks import InputError, is_sparse
 from extremal.sets.base import ConvexSet, Normed
-from extremal.sets.words.linear import by_feature
-from extremal.sets.words.matrices import KEYS, by_bounds, by_matrices, by_scipy
+from extremal.sets.words.linear import KEYS, by_bounds, by_feature, by_matrices, by_scipy
 from extremal.sets.words.pieces import Features, Piece, of_set, refused
 from extremal.sets.words.regions import Region, joined_regions
 from extremal.sets.words.words import in_words, number_or_share, split_words, takes_radius
