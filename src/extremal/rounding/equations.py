@@ -93,7 +93,7 @@ def _on_grid(rows: WholeEquations, x: np.ndarray, lo: np.ndarray, up: np.ndarray
     low, high = np.ceil(lo / one), np.floor(up / one)
     moved = (U > 0) & (low <= high)  # others are in no equation, or between bounds that are not on the grid
     fixed = np.where(moved, 0.0, x.astype(np.float64))
-    right = -WholeEquations(rows.A, rows.b).off(fixed) / u
+    right = -rows.off(fixed) / u
     scaled = sp.csr_array(sp.diags_array(1 / u) @ rows.A @ sp.diags_array(np.where(moved, U, 0.0)))
     scaled.eliminate_zeros()
     n = np.where(moved, np.clip(np.rint(x.astype(np.float64) / one), low, high), 0.0)

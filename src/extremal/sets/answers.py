@@ -18,13 +18,7 @@ def float_of(x: np.ndarray) -> np.dtype:
 
 
 def power(top: float) -> float:
-    """The power of two next above a number, 1 for 0 and 2^1023 at most: dividing by it rounds nothing.
-
-    Examples
-    --------
-    >>> power(3.0), power(0.0)
-    (4.0, 1.0)
-    """
+    """The power of two next above a number, 1 for 0 and 2^1023 at most: dividing by it rounds nothing."""
     return 2.0 ** min(1023, math.frexp(top)[1]) if top > 0 else 1.0
 
 
@@ -111,12 +105,6 @@ class CompiledOracle:
 
 
 def compiled_oracle(C: object) -> CompiledOracle | None:
-    """The oracle of a set as compiled loops take it; None for sets whose class does not say.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> compiled_oracle(ex.L2Ball(2.0))
-    """
+    """The oracle of a set as compiled loops take it; None for sets whose class does not say."""
     said = vars(type(C)).get("compiled")
     return None if said is None else said(C)

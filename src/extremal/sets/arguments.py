@@ -98,19 +98,15 @@ def constraints(call: str, A_ub: object, b_ub: object, A_eq: object, b_eq: objec
     for kind, A, b in (("ub", A_ub, b_ub), ("eq", A_eq, b_eq)):
         if (A is None) != (b is None):
             raise InputError(f"`{call}(A_{kind}=..., b_{kind}=...)` must be given together")
-        fields[f"A_{kind}"] = None if A is None else matrix_argument(call, f"A_{kind}", A)
-        fields[f"b_{kind}"] = None if A is None else _vector(call, f"b_{kind}", b, fields[f"A_{kind}"].shape[0])
+        A = None if A is None else matrix_argument(call, f"A_{kind}", A)
+        b = None if A is None else numbers(call, f"b_{kind}", b, "a vector of numbers")
+        if A is not None and b is not None and len(b) != A.shape[0]:
+            raise InputError(f"`{call}(b_{kind}=...)` must have one number for each of the {A.shape[0]} rows, got {len(b)}")
+        fields |= {f"A_{kind}": A, f"b_{kind}": b}
     widths = {A.shape[1] for A in (fields["A_ub"], fields["A_eq"]) if A is not None}
     if len(widths) > 1:
         raise InputError(f"`{call}(A_ub=..., A_eq=...)` must have as many columns as each other, got {widths}")
     return fields | {"bounds": _pairs(call, bounds, widths.pop() if widths else None)}
-
-
-def _vector(call: str, name: str, value: object, length: int) -> np.ndarray:
-    v = numbers(call, name, value, "a vector of numbers")
-    if len(v) != length:
-        raise InputError(f"`{call}({name}=...)` must have one number for each of the {length} rows, got {len(v)}")
-    return v
 
 
 def _pairs(call: str, value: object, d: int | None) -> np.ndarray:

@@ -20,15 +20,7 @@ NEAR_ENOUGH = 1e-5  # of the size: so near, a point counts as inside unless it i
 
 @dataclass(frozen=True)
 class Distance:
-    """Bounds on the distance of x from a set, lower <= |x - y| for all y of the set and |x - nearest| = upper.
-
-    Examples
-    --------
-    >>> import numpy as np, extremal as ex
-    >>> found = distance(ex.L1Ball(1.0).lmo, np.array([1.0, 1.0]))
-    >>> bool(found.lower <= np.sqrt(0.5) <= found.upper + 1e-15), found.inside
-    (True, False)
-    """
+    """Bounds on the distance of x from a set, lower <= |x - y| for all y of the set and |x - nearest| = upper."""
 
     nearest: np.ndarray  # a point of the set
     direction: np.ndarray  # <direction, y - x> >= lower |direction| for all y of the set
@@ -73,8 +65,8 @@ def distance(
     curved boundary are decided as fast; on that boundary the bounds converge linearly, at 1e-9 after about 200 answers in ten
     dimensions and 5000 in thirty, so that in more dimensions it takes a larger ``tol`` to find such points inside.
 
-    x is finite, and ``tol``, relative to the size, counts as 1e-13 at least. It begins at ``start``, a point of the set, or at the
-    vertex farthest in the direction of x. Without a ``limit``, that is 1000 answers and 100 for each dimension.
+    x is finite, and ``tol``, relative to the size, counts as 1e-13 at least. It begins at ``start``, a point of the set, or at
+    the vertex farthest in the direction of x. Without a ``limit``, that is 1000 answers and 100 for each dimension.
 
     References
     ----------

@@ -81,11 +81,19 @@ class LinearImage(ConvexSet):
         return self.A @ np.asarray(self.C.start()).reshape(-1)
 
     def _image(self, v: Vertex) -> SparseVertex | DenseVertex:
+        """A v: by the columns of A where v is not zero."""
+        A, sparse = self.A, sp.issparse(self.A)
         if isinstance(v, Coordinate):
-            return _column(self.A, v.j, v.value)
+            if not sparse:
+                return DenseVertex(v.value * A[:, v.j])
+            cut = slice(A.indptr[v.j], A.indptr[v.j + 1])
+            return SparseVertex(A.indices[cut], v.value * A.data[cut], (A.shape[0],))
         if isinstance(v, SparseVertex):
-            return _columns(self.A, v.indices, v.values)
-        return DenseVertex(self.A @ v.to_array().reshape(-1))
+            some = A[:, v.indices]
+            image = some @ v.values
+            rows = np.unique(some.indices) if sparse else None
+            return DenseVertex(image) if rows is None else SparseVertex(rows, image[rows], image.shape)
+        return DenseVertex(A @ v.to_array().reshape(-1))
 
     @cached_property
     def _norm(self) -> float:
@@ -239,22 +247,6 @@ class Columns(ConvexSet):
 
     def start(self) -> np.ndarray:
         return np.stack([np.asarray(self.C.start())] * self._known_shape("start()")[1], axis=1)
-
-
-def _column(A: Any, j: int, value: float) -> SparseVertex | DenseVertex:
-    """The j-th column of A times a number."""
-    if not sp.issparse(A):
-        return DenseVertex(value * A[:, j])
-    cut = slice(A.indptr[j], A.indptr[j + 1])
-    return SparseVertex(A.indices[cut], value * A.data[cut], (A.shape[0],))
-
-
-def _columns(A: Any, indices: np.ndarray, values: np.ndarray) -> SparseVertex | DenseVertex:
-    """A sum of columns of A, each times a number."""
-    some = A[:, indices]
-    image = some @ values
-    rows = np.unique(some.indices) if sp.issparse(A) else None
-    return DenseVertex(image) if rows is None else SparseVertex(rows, image[rows], image.shape)
 
 
 def _permutations(value: object) -> np.ndarray:

@@ -16,13 +16,7 @@ from extremal.sets.base import ConvexSet
 
 
 class Edges(tuple):
-    """Pairs of nodes that are no integers, shown by their number only.
-
-    Examples
-    --------
-    >>> Edges([("a", "b")])
-    <1 edges>
-    """
+    """Pairs of nodes that are no integers, shown by their number only."""
 
     __slots__ = ()
 

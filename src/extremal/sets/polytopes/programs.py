@@ -159,12 +159,11 @@ class Program:
     def _kept(self, model: _Highs, cost: np.ndarray, basis: object) -> np.ndarray | None:
         """The kept model's answer, from a new factorisation if updates of the old one have lost too much."""
         y = model.solve(cost, basis)
-        return y if y is None or self._off(y) <= TOLERANCE else model.refresh()
-
-    def _off(self, y: np.ndarray) -> float:
-        """The largest violation of a row, in HiGHS's units."""
-        over = self.A @ y - self.b / self.unit
-        return float(max(np.max(over[: self.upto], initial=0.0), np.max(np.abs(over[self.upto :]), initial=0.0)))
+        if y is None:
+            return None
+        over = self.A @ y - self.b / self.unit  # violations of rows, in HiGHS's units
+        off = max(np.max(over[: self.upto], initial=0.0), np.max(np.abs(over[self.upto :]), initial=0.0))
+        return y if off <= TOLERANCE else model.refresh()
 
     def _linprog(
         self, cost: np.ndarray, b: np.ndarray | None = None, bounds: np.ndarray | None = None, options: dict[str, Any] = OPTIONS

@@ -156,8 +156,13 @@ class CappedSimplex(BudgetSet):
         self._fix(cap=bounds.as_large(cap, self.shape))
         if not (cap >= 0).all() or not cap.any():
             raise InputError(f"`CappedSimplex(cap=...)` must be positive, or an array without negatives, got {self.cap}")
-        if self.shape is not None:
-            _refuse_low_caps(self.cap, total, math.prod(self.shape))
+        size = math.prod(self.shape or ())
+        most = bounds.summed(np.asarray(np.minimum(self.cap, total)), size)
+        if self.shape is not None and most < total * (1 - bounds.ROUNDING):
+            wanted, got = f"be at least total / dimension = {total / size}", f"{self.cap}"
+            if self.cap.ndim:
+                wanted, got = f"sum to total = {total} or more, {total / size} on average", f"caps that sum to {most}"
+            raise InputError(f"`CappedSimplex(cap=...)` must {wanted} for {size} entries, got {got}")
 
     @property
     def _limits(self) -> tuple[np.ndarray, np.ndarray, float]:
@@ -253,35 +258,18 @@ class BudgetBox(BudgetSet):
         self._fix(shape=shape, lower=bounds.as_large(lower, shape), upper=bounds.as_large(upper, shape))
         if not (lower <= upper).all():
             raise InputError("`BudgetBox(lower=..., upper=...)` must have lower <= upper everywhere")
-        if shape is not None:
-            _refuse_total(*self._limits, math.prod(shape))
+        if shape is None:
+            return
+        size = math.prod(shape)
+        least, most = bounds.summed(self.lower, size), bounds.summed(self.upper, size)
+        slack = bounds.ROUNDING * max(abs(self.total), abs(least), abs(most))
+        if not least - slack <= self.total <= most + slack:
+            wanted = f"from sum(lower) = {least} to sum(upper) = {most} for {size} entries"
+            raise InputError(f"`BudgetBox(total=...)` must be {wanted}, got {self.total}")
 
     @property
     def _limits(self) -> tuple[np.ndarray, np.ndarray, float]:
         return self.lower, self.upper, self.total
-
-
-def _refuse_low_caps(cap: np.ndarray, total: float, size: int) -> None:
-    most = bounds.summed(np.asarray(np.minimum(cap, total)), size)
-    if most >= total * (1 - bounds.ROUNDING):
-        return
-    if cap.ndim == 0:
-        raise InputError(
-            f"`CappedSimplex(cap=...)` must be at least total / dimension = {total / size} for {size} entries, got {cap}"
-        )
-    raise InputError(
-        f"`CappedSimplex(cap=...)` must sum to total = {total} or more, {total / size} on average for {size} entries, "
-        f"got caps that sum to {most}"
-    )
-
-
-def _refuse_total(lower: np.ndarray, upper: np.ndarray, total: float, size: int) -> None:
-    least, most = bounds.summed(lower, size), bounds.summed(upper, size)
-    slack = bounds.ROUNDING * max(abs(total), abs(least), abs(most))
-    if not least - slack <= total <= most + slack:
-        raise InputError(
-            f"`BudgetBox(total=...)` must be from sum(lower) = {least} to sum(upper) = {most} for {size} entries, got {total}"
-        )
 
 
 def _mass(lower: np.ndarray, upper: np.ndarray, total: float, size: int) -> float:

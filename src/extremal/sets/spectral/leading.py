@@ -43,8 +43,10 @@ def leading(
     (array([400.]), True, True)
     """
     n, b = start.shape
-    if n <= max(DENSE_SIDE, 8 * b):
-        return _exact(apply, n, k, eps, terms)
+    if n <= max(DENSE_SIDE, 8 * b):  # every eigenvalue up to rounding
+        values, X = _dense(apply, n)
+        size = float(np.abs(values[[0, -1]]).max())
+        return Leading(values[:k], np.ascontiguousarray(X[:, :k]), 8 * eps * n * k * max(size, terms), 0.0, n)
     basis = _Basis(apply, start)
     while True:
         basis.grow()
@@ -80,13 +82,6 @@ def ritz(apply: BlockProduct, start: np.ndarray, steps: int) -> tuple[np.ndarray
         basis.grow()
     values, Y = basis.ritz()
     return values, basis.vectors(Y)
-
-
-def _exact(apply: BlockProduct, n: int, k: int, eps: float, terms: float) -> Leading:
-    """The same as `leading` by a dense eigenproblem: every eigenvalue up to rounding."""
-    values, X = _dense(apply, n)
-    size = float(np.abs(values[[0, -1]]).max())
-    return Leading(values[:k], np.ascontiguousarray(X[:, :k]), 8 * eps * n * k * max(size, terms), 0.0, n)
 
 
 def _dense(apply: BlockProduct, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -85,12 +85,9 @@ def by_feature(given: dict[object, object], features: Features) -> Piece:
             raise refused(given, f"{seen[j]!r} and {key!r} are the same feature", "Name each once")
         seen[j] = key
         lower[j], upper[j] = interval(value, given)
-    shown = ", ".join(f"{key}: {_shown(value)}" for key, value in list(given.items())[:6]) + (", ..." if len(given) > 6 else "")
+    first = [f"{key}: {value if isinstance(value, str) else repr(value)}" for key, value in list(given.items())[:6]]
+    shown = ", ".join(first) + (", ..." if len(given) > 6 else "")
     return Piece("{" + shown + "}", features.spread(lower), features.spread(upper))
-
-
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else repr(value)
 
 
 def is_relation(text: str) -> bool:
