@@ -99,12 +99,12 @@ from .sets.norms.sorted import KSparseBall as KSparseBall
 from .sets.norms.sorted import KSupportBall as KSupportBall
 from .sets.norms.sorted import OwlBall as OwlBall
 from .sets.oracle import Oracle as Oracle
+from .sets.polytopes.edges import PathPolytope as PathPolytope
 from .sets.polytopes.general import ConvexHull as ConvexHull
 from .sets.polytopes.general import IntegerHull as IntegerHull
 from .sets.polytopes.general import Polytope as Polytope
 from .sets.polytopes.graphs import Matchings as Matchings
 from .sets.polytopes.graphs import SpanningTrees as SpanningTrees
-from .sets.polytopes.paths import PathPolytope as PathPolytope
 from .sets.polytopes.transport import Birkhoff as Birkhoff
 from .sets.polytopes.transport import TransportPolytope as TransportPolytope
 from .sets.simplices.boxes import BudgetBox as BudgetBox

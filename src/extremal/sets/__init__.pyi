@@ -27,12 +27,12 @@ from .norms.sorted import KSparseBall as KSparseBall
 from .norms.sorted import KSupportBall as KSupportBall
 from .norms.sorted import OwlBall as OwlBall
 from .oracle import Oracle as Oracle
+from .polytopes.edges import PathPolytope as PathPolytope
 from .polytopes.general import ConvexHull as ConvexHull
 from .polytopes.general import IntegerHull as IntegerHull
 from .polytopes.general import Polytope as Polytope
 from .polytopes.graphs import Matchings as Matchings
 from .polytopes.graphs import SpanningTrees as SpanningTrees
-from .polytopes.paths import PathPolytope as PathPolytope
 from .polytopes.transport import Birkhoff as Birkhoff
 from .polytopes.transport import TransportPolytope as TransportPolytope
 from .simplices.boxes import BudgetBox as BudgetBox

@@ -14,7 +14,6 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import SparseVertex
 from extremal.points.vertex import Vertex
-from extremal.quadratic.search import longest_step
 from extremal.sets.answers import scaled_gradient
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, WarmSet
@@ -23,7 +22,7 @@ from extremal.sets.simplices import bounds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Birkhoff(ConvexSet):
+class Birkhoff(bounds.ZeroFaced):
     """The Birkhoff polytope: doubly stochastic matrices, the mixtures of permutations.
 
         {X : X >= 0, X 1 = 1, X' 1 = 1},   lmo(G) = the permutation matrix with the least sum of G
@@ -79,13 +78,9 @@ class Birkhoff(ConvexSet):
         """The permutation with the largest sum of G of those that use entries with X > 0 only."""
         return _assignment(self, np.where(bounds.support(x, 1.0), -scaled_gradient(self, g)[0], np.inf), 1.0)
 
-    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with X + t (S - A) >= 0."""
-        return longest_step(x, s.to_array() - a.to_array())
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransportPolytope(WarmSet):
+class TransportPolytope(WarmSet, bounds.ZeroFaced):
     """The transport polytope: non-negative matrices with given sums of rows and of columns.
 
         {X : X >= 0, X 1 = a, X' 1 = b},   lmo(G) = the cheapest plan to move a to b at costs G
@@ -157,10 +152,6 @@ class TransportPolytope(WarmSet):
         except (RuntimeError, ValueError):  # infeasible, or no cells at all
             raise bounds.not_in(self) from None
         return SparseVertex(cells[part > 0], part[part > 0], g.shape)
-
-    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with X + t (S - A) >= 0."""
-        return longest_step(x, s.to_array() - a.to_array())
 
     @property
     def _size(self) -> float:

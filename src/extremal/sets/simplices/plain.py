@@ -20,7 +20,7 @@ from extremal.sets.simplices import bounds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Simplex(ConvexSet):
+class Simplex(bounds.ZeroFaced):
     """The simplex: non-negative weights that sum to ``total``.
 
         {x : x >= 0, sum_j x_j = total},   lmo(g) = total e_j,  j = argmin g_j
@@ -76,10 +76,6 @@ class Simplex(ConvexSet):
         """total e_j at the largest g_j where x_j > 0, up to 1e-12 total."""
         used = bounds.support(x, self.total)
         return Coordinate(int(np.where(used, g, -np.inf).argmax()), self.total, x.shape)
-
-    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with x + t (s - a) >= 0."""
-        return longest_step(x, s.to_array() - a.to_array())
 
     def compiled(self) -> CompiledOracle:
         """The oracle of compiled loops."""

@@ -111,10 +111,8 @@ class Fantope(WarmSet):
     ----------
     k : int
         Dimension of the subspaces, at most d.
-    shape : tuple of int, optional
-        (d, d); any if left out.
-    tol : float
-        Accuracy of the eigenvalues, relative to the largest magnitude of one.
+    shape, tol
+        As for `Spectrahedron`.
 
     References
     ----------
