@@ -9,6 +9,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from extremal.support.lazy import imported
+
 
 class FactorBuffer:
     """Two factors with the same number of columns. A version of a matrix is left[:, :rank] right[:, :rank]', times a number.
@@ -76,9 +78,9 @@ class FactorBuffer:
     def _add(self, first: int, last: int, rows: np.ndarray, cols: np.ndarray, out: np.ndarray) -> None:
         """Add entries of these columns; of a single one (a step to a vertex) after a copy, which the nearest cache holds."""
         if last == first + 1:
-            _kernels().add_at(self.left[:, first].copy(), self.right[:, first].copy(), rows, cols, out)
+            kernels().add_at(self.left[:, first].copy(), self.right[:, first].copy(), rows, cols, out)
         elif last > first:
-            _kernels().entries(*(np.ascontiguousarray(a[:, first:last]) for a in self.buffers), rows, cols, out)
+            kernels().entries(*(np.ascontiguousarray(a[:, first:last]) for a in self.buffers), rows, cols, out)
 
     def norm2(self, rank: int) -> float:
         """|left right'|^2, from that of the columns before."""
@@ -96,7 +98,6 @@ def _products(a: np.ndarray, j: int) -> np.ndarray:
     return a[:, : j + 1].T.astype(np.float64, copy=False) @ a[:, j].astype(np.float64, copy=False)
 
 
-def _kernels() -> ModuleType:
-    from extremal.kernels import positions  # numba: imported when entries are first asked for
-
-    return positions
+def kernels() -> ModuleType:
+    """The compiled loops over positions."""
+    return imported("extremal.kernels.positions")  # numba: imported when entries are first asked for
