@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from extremal.kernels.burst_parts import SPARSE
 from extremal.kernels.jit import inlined
-from extremal.kernels.losses import deriv
 from extremal.kernels.prefetch import prefetch
 from extremal.kernels.rows import FAR, U, add, add_two, dot_and_entry, look_ahead, row_dot, row_entry, two_dots
+from extremal.kernels.terms import deriv
 
 NEXT = 2  # so many rows ahead what a row touches is announced
 LONG = 8192  # vectors of more entries do not stay in the fastest caches
