@@ -13,6 +13,7 @@ from extremal.kernels.views import locked
 from extremal.quadratic.updates import workable
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
+from extremal.support.lazy import imported
 
 ROUNDS = 50  # of the active-set method, at most
 LONGEST = 100  # iterations of conjugate gradients in a round, at most
@@ -180,8 +181,5 @@ def _numbers(a: Any) -> np.ndarray:
     return np.require(a, np.float64, ["C", "W"])
 
 
-@cache
 def _kernels() -> ModuleType:
-    from extremal.kernels import active_set  # numba: imported when first needed
-
-    return active_set
+    return imported("extremal.kernels.active_set")  # numba: imported when first needed
