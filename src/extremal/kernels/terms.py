@@ -1,7 +1,6 @@
 """The losses: derivatives one margin at a time, for loops that draw rows; and over arrays of margins, in vector loops.
 
-What they are is said in extremal.losses. A loss enters as a small integer and one number (see `extremal.losses.margin.compiled`):
-numba cannot keep a kernel on disk that takes a function.
+What they are is said in extremal.losses. A loss enters as a small integer and one number: see `extremal.losses.margin.compiled`.
 """
 
 from __future__ import annotations
