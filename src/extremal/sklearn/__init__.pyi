@@ -2,7 +2,7 @@ from .completion.estimator import LowRankCompletion as LowRankCompletion
 from .linear import ConstrainedGLM as ConstrainedGLM
 from .linear import ConstrainedLinearRegression as ConstrainedLinearRegression
 from .logistic import ConstrainedLogisticRegression as ConstrainedLogisticRegression
-from .multinomial import ConstrainedMultinomialRegression as ConstrainedMultinomialRegression
+from .logistic import ConstrainedMultinomialRegression as ConstrainedMultinomialRegression
 from .paths.estimators import SparseLogisticPath as SparseLogisticPath
 from .paths.estimators import SparseLogisticPathCV as SparseLogisticPathCV
 from .plots.convergence import ConvergenceDisplay as ConvergenceDisplay

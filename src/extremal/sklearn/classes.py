@@ -114,10 +114,6 @@ class ConstrainedClassifier(LinearClassifier, ConstrainedModel):
             As for ``fit``.
         classes : array, optional
             All classes that will come; needed with the first batch.
-
-        Returns
-        -------
-        self
         """
         self._go_on(X, y, sample_weight, classes)
         return self

@@ -1,8 +1,10 @@
-"""What the parameters of the estimators may be, as types."""
+"""What the parameters of the estimators may be, as types, and those that constrained models share.
 
-from __future__ import annotations
+Annotations are evaluated here, so that the constructors of other modules' dataclasses have types, and not texts.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
@@ -45,9 +47,22 @@ class Splitter(Protocol):
         """The rows to fit on and those to predict for, of each fold."""
         ...
 
-    def get_n_splits(self, X: MatrixLike | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> int:
+    def get_n_splits(self, X: "MatrixLike | None" = None, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> int:
         """How many folds."""
         ...
 
 
 Folds = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]] | None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FitParameters:
+    """How a constrained model is fitted."""
+
+    radius: Radius = None
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_iter: int = 1000
+    warm_start: bool = False
+    random_state: RandomState = None
+    verbose: int = 0

@@ -19,7 +19,7 @@ from extremal.losses.base import Loss
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sklearn.answer import Answer, CertifiedEstimator, store, together
 from extremal.sklearn.fitting import solve_fit
-from extremal.sklearn.hints import SolverHint
+from extremal.sklearn.hints import FitParameters, SolverHint
 from extremal.sklearn.options import fitted_names, is_fitted, read_options, read_weights
 from extremal.sklearn.streams import Stream
 from extremal.support.kinds import MatrixLike, Numbers
@@ -70,19 +70,14 @@ def streams(model: ConstrainedModel) -> bool:
     return plan.bounded and plan.fraction is None
 
 
-class ConstrainedModel(RowsEstimator, ABC):
+class ConstrainedModel(RowsEstimator, FitParameters, ABC):
     """A linear model under a constraint: one problem, or several that are solved apart.
 
     Which they are is said by ``_read``, ``_loss`` and ``_targets``; how their coefficients are kept, by ``_parts`` and ``_keep``.
     """
 
     constraint: Any
-    radius: Any
-    fit_intercept: bool
     solver: SolverHint
-    max_iter: int
-    warm_start: bool
-    random_state: Any
     class_weight: Any = None
     n_features_in_: int
     _loss: Callable[..., Loss]  # of the targets and their weights
@@ -99,10 +94,6 @@ class ConstrainedModel(RowsEstimator, ABC):
             Targets, or classes of any kind.
         sample_weight : array of shape (n_samples,), optional
             Weights of the rows: a row of weight 2 is a row twice.
-
-        Returns
-        -------
-        self
         """
         store(self, self._solve(X, y, sample_weight))
         return self
