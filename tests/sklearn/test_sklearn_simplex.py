@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import extremal as ex
 from extremal.sklearn import SimplexRegression, StackingWeights
 from extremal.sklearn.simplex import rows as rows_module
-from extremal.sklearn.simplex.mixture_loss import LEAST_PROBABILITY, MixtureLogLoss
+from extremal.sklearn.simplex.mixtures import LEAST_PROBABILITY, MixtureLogLoss
 
 SOLVERS = ("active_set", "newton")
 MODELS = [("ridge", Ridge()), ("linear", LinearRegression())]

@@ -18,7 +18,7 @@ from extremal.losses.glm import Quantile
 from extremal.losses.margin import Huber, Squared
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import named_loss, standard_deviation
-from extremal.sklearn.hints import Constraint, NamedLoss, SolverHint
+from extremal.sklearn.options import Constraint, NamedLoss, SolverHint
 from extremal.sklearn.shared import ConstrainedModel, streams
 from extremal.support.kinds import MatrixLike, Numbers
 

@@ -11,7 +11,7 @@ from extremal.losses.base import Loss
 from extremal.losses.margin import Logistic
 from extremal.losses.multi import Multinomial
 from extremal.sklearn.classes import ConstrainedClassifier, positives
-from extremal.sklearn.hints import ClassWeight, Constraint, SolverHint
+from extremal.sklearn.options import ClassWeight, Constraint, SolverHint
 from extremal.support.kinds import Numbers
 
 

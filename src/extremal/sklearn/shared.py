@@ -17,10 +17,9 @@ from extremal.data.accept import as_rows
 from extremal.data.rows import RowData
 from extremal.losses.base import Loss
 from extremal.sets.words.read import Reading, read_constraint
-from extremal.sklearn.answer import Answer, CertifiedEstimator, store, together
+from extremal.sklearn.answer import Answer, CertifiedEstimator, together
 from extremal.sklearn.fitting import solve_fit
-from extremal.sklearn.hints import FitParameters, SolverHint
-from extremal.sklearn.options import fitted_names, is_fitted, read_options, read_weights
+from extremal.sklearn.options import FitParameters, SolverHint, fitted_names, is_fitted, read_options, read_weights
 from extremal.sklearn.streams import Stream
 from extremal.support.kinds import MatrixLike, Numbers
 
@@ -95,7 +94,7 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
         sample_weight : array of shape (n_samples,), optional
             Weights of the rows: a row of weight 2 is a row twice.
         """
-        store(self, self._solve(X, y, sample_weight))
+        self._store(self._solve(X, y, sample_weight))
         return self
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,15 +26,8 @@ def kind_of(X: Any, y: Any) -> str:
     """
     if y is None or sp.issparse(X):
         return "matrix"
-    X = check_array(
-        X,
-        dtype=cast(Any, None),
-        ensure_2d=False,
-        allow_nd=True,
-        ensure_all_finite=False,
-        ensure_min_samples=0,
-        ensure_min_features=0,
-    )
+    anything: Any = {"dtype": None, "ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
+    X = check_array(X, **anything, ensure_min_samples=0, ensure_min_features=0)
     return "pairs" if X.ndim == 2 and X.shape[1] == 2 and _may_be_pairs(X) else "matrix"
 
 

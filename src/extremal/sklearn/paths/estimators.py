@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -11,15 +11,13 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from extremal import checks
-from extremal.sklearn.answer import store
-from extremal.sklearn.hints import ClassWeight, Folds, RandomState, Scoring
-from extremal.sklearn.paths import balls
-from extremal.sklearn.paths.base import PathClassifier, choose, keep_path, radii_for, read_path_options, read_rows, worst_gap
+from extremal.sklearn.options import Folds, Scoring
+from extremal.sklearn.paths.balls import averaged, solve_ball
+from extremal.sklearn.paths.base import PathClassifier
 from extremal.sklearn.paths.folds import chosen, one_fold, routed, router
 from extremal.support.kinds import MatrixLike
 
 
-@dataclass(eq=False, repr=False)
 class SparseLogisticPath(PathClassifier):
     """Logistic regression over l1 balls of many radii: the whole path, every solution certified.
 
@@ -93,44 +91,19 @@ class SparseLogisticPath(PathClassifier):
     array([1, 1, 0])
     """
 
-    radii: ArrayLike | None = None
-    _: KW_ONLY
-    n_radii: int = 30
-    eps: float = 1e-3
-    fit_intercept: bool = True
-    class_weight: ClassWeight = None
-    tol: float = 1e-6
-    max_iter: int = 1000
-    random_state: RandomState = None
-
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
-        """Solve for every radius.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            One row per example.
-        y : array of shape (n,)
-            Labels of two classes or more.
-        sample_weight : array of shape (n,), optional
-            Non-negative weights; a row of weight 2 is a row twice.
-
-        Returns
-        -------
-        SparseLogisticPath
-            The estimator itself.
-        """
-        options = read_path_options(self)
-        rows = read_rows(self, X, y, sample_weight).used()
-        ps = balls.problems(rows.X, rows.codes, len(rows.classes), rows.weights, options.intercept)
-        radii = radii_for(self, ps)
-        found = balls.solve_ball(ps, radii, options)
-        keep_path(self, rows.classes, radii, found)
-        store(self, choose(self, len(radii) - 1, found, len(rows.codes)), worst_gap(found, radii))
+        """Solve for every radius; X is an array or a sparse matrix, and a row of weight 2 is a row twice."""
+        options = self._options()
+        rows = self._read_rows(X, y, sample_weight).used()
+        ps = rows.problems(options.intercept)
+        radii = self._grid(ps)
+        found = solve_ball(ps, radii, options)
+        self._keep(rows.classes, radii, found)
+        self._store(self._choose(len(radii) - 1, found, len(rows.codes)), found.worst_gap(radii))
         return self
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseLogisticPathCV(PathClassifier):
     """Logistic regression in an l1 ball whose radius is chosen by cross-validation, with warm starts in every fold.
 
@@ -185,55 +158,35 @@ class SparseLogisticPathCV(PathClassifier):
     True
     """
 
-    radii: ArrayLike | None = None
-    _: KW_ONLY
-    n_radii: int = 30
-    eps: float = 1e-3
     cv: Folds = None
     scoring: Scoring = None
     rule: Literal["best", "one-std"] = "best"
     refit: bool = True
-    fit_intercept: bool = True
-    class_weight: ClassWeight = None
-    tol: float = 1e-6
-    max_iter: int = 1000
     n_jobs: int | None = None
-    random_state: RandomState = None
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> SparseLogisticPathCV:
-        """Choose the radius, and solve for it.
+        """Choose the radius, and solve for it; weights count in the fits and in the scores.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `SparseLogisticPath`; the weights count in the fits and in the scores.
-        **params
-            For the splitter (``groups``) and the scorer, with scikit-learn's metadata routing switched on.
-
-        Returns
-        -------
-        SparseLogisticPathCV
-            The estimator itself.
+        ``params`` are for the splitter (``groups``) and the scorer, with scikit-learn's metadata routing switched on.
         """
-        options = read_path_options(self)
+        options = self._options()
         checks.one_of("`SparseLogisticPathCV(rule=...)`", self.rule, ("best", "one-std"))
         checks.flag("SparseLogisticPathCV", "refit", self.refit)
-        rows = read_rows(self, X, y, sample_weight)
+        rows = self._read_rows(X, y, sample_weight)
         for_split, for_score = routed(self, sample_weight, params)
         splitter: Any = check_cv(cast(Any, self.cv), rows.y, classifier=True)
         folds = list(splitter.split(rows.X, rows.y, **for_split))
         used = rows.used()
-        ps = balls.problems(used.X, used.codes, len(rows.classes), used.weights, options.intercept)
-        radii = radii_for(self, ps)
+        ps = used.problems(options.intercept)
+        radii = self._grid(ps)
         runs: Any = Parallel(n_jobs=self.n_jobs)(
             delayed(one_fold)(SparseLogisticPath(), rows, fold, radii, options, self.scoring, for_score) for fold in folds
         )
-        self.scores_ = np.array([run.scores for run in runs])
+        paths, self.scores_ = [path for path, _ in runs], np.array([scores for _, scores in runs])
         index = chosen(self.scores_, self.rule)
-        paths = [run.path for run in runs]
-        found = balls.solve_ball(ps, radii, options) if self.refit else balls.averaged(ps, radii, paths)
-        keep_path(self, rows.classes, radii, found)
-        store(self, choose(self, index, found, len(used.codes), paths), worst_gap(found, radii))
+        found = solve_ball(ps, radii, options) if self.refit else averaged(ps, radii, paths)
+        self._keep(rows.classes, radii, found)
+        self._store(self._choose(index, found, len(used.codes), paths), found.worst_gap(radii))
         return self
 
     def get_metadata_routing(self) -> Any:

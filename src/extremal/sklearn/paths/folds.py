@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sized
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from extremal.checks import InputError
 from extremal.sklearn.options import Options
-from extremal.sklearn.paths import balls
-from extremal.sklearn.paths.balls import BallPath
-from extremal.sklearn.paths.base import PathClassifier, PathRows, at_radius, keep_path
+from extremal.sklearn.paths.balls import BallPath, solve_ball
+from extremal.sklearn.paths.base import PathClassifier, PathRows
 from extremal.sklearn.plots.drawing import standard_error
 
 TIE = 1e-10  # scores that differ by less, relative to the best one, are the same
-
-
-@dataclass(frozen=True)
-class FoldRun:
-    """A path for the rows of the other folds, and its scores."""
-
-    path: BallPath
-    scores: np.ndarray  # (n_radii,)
 
 
 def one_fold(
@@ -39,15 +29,14 @@ def one_fold(
     options: Options,
     scoring: object,
     for_score: Mapping[str, object],
-) -> FoldRun:
-    """Solve for the first rows of the fold and score the second, at all radii; ``model`` is what scorers get to see."""
+) -> tuple[BallPath, np.ndarray]:
+    """The path for the first rows of the fold, and its scores on the second; ``model`` is what scorers get to see."""
     fit, test = rows.take(rows.weighted(fold[0])), rows.weighted(fold[1])
     if not len(fit.codes) or not len(test):
         raise InputError("`SparseLogisticPathCV(cv=...)` must leave rows with a weight in every fold, and outside of it")
-    ps = balls.problems(fit.X, fit.codes, len(rows.classes), fit.weights, options.intercept)
-    path = balls.solve_ball(ps, radii, options)
+    path = solve_ball(fit.problems(options.intercept), radii, options)
     params = {name: _some(value, test, len(rows.codes)) for name, value in for_score.items()}
-    return FoldRun(path, _scores(model, path, radii, rows.take(test), scoring, params))
+    return path, _scores(model, path, radii, rows.take(test), scoring, params)
 
 
 def _some(value: Any, rows: np.ndarray, n: int) -> Any:
@@ -56,14 +45,14 @@ def _some(value: Any, rows: np.ndarray, n: int) -> Any:
 
 
 def _scores(
-    model: PathClassifier, path: BallPath, radii: np.ndarray, held: PathRows, scoring: object, params: Mapping[str, object]
+    model: Any, path: BallPath, radii: np.ndarray, held: PathRows, scoring: object, params: Mapping[str, object]
 ) -> np.ndarray:
-    keep_path(model, held.classes, radii, path)
+    model._keep(held.classes, radii, path)
     model.n_features_in_ = held.X.shape[1]
     scores = np.empty(len(radii))
     scorer = None if scoring is None else get_scorer(scoring)
     for i, radius in enumerate(radii):
-        model.coef_, model.intercept_ = at_radius(model, radius)
+        model.coef_, model.intercept_ = model._at(radius)
         scores[i] = minus_log_loss(model, held) if scorer is None else scorer(model, held.X, held.y, **params)
     return scores
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,8 @@ from sklearn.base import BaseEstimator
 from extremal import checks
 from extremal.checks import InputError
 from extremal.run.result import Trace
-from extremal.sklearn.plots.drawing import (  # fmt: skip
-    COLOURS,
-    GREY,
-    Canvas,
-    axes_for,
-    common_tolerance,
-    fitted_model,
-    positive_curve,
-    run_names,
-    traces_of,
-)
+from extremal.sklearn.options import is_fitted
+from extremal.sklearn.plots.drawing import COLOURS, GREY, Canvas, axes_for, fitted_model, labels_of_rows
 
 ACROSS = {"passes": "passes over the data", "seconds": "seconds", "iter": "iterations"}
 
@@ -118,3 +109,35 @@ def plot_convergence(*estimators: object, **options: object) -> ConvergenceDispl
     """
     named = len(estimators) == 1 and isinstance(estimators[0], Mapping)
     return ConvergenceDisplay.from_estimators(estimators[0] if named else estimators, **options)
+
+
+def run_names(estimators: Sequence[object]) -> list[str]:
+    """The estimators' kinds, numbered where they repeat."""
+    kinds = [type(estimator).__name__ for estimator in estimators]
+    return [kind if kinds.count(kind) == 1 else f"{kind} {kinds[: i + 1].count(kind)}" for i, kind in enumerate(kinds)]
+
+
+def traces_of(name: str, estimator: object, trace: Trace | Sequence[Trace]) -> dict[str, Trace]:
+    """The runs of one estimator by name: one, or one for each class or target."""
+    if isinstance(trace, Trace):
+        return {name: trace}
+    labels = labels_of_rows(estimator, len(trace))
+    return {name if len(trace) == 1 else f"{name}, {label}": one for label, one in zip(labels, trace, strict=True)}
+
+
+def common_tolerance(estimators: Sequence[BaseEstimator]) -> float | None:
+    """The gap tol |f(x)| that was asked for, if it is one and the same for all."""
+    gaps = [_tolerance(estimator) for estimator in estimators]
+    return gaps[0] if gaps and 0 < max(gaps) <= 1.05 * min(gaps) else None
+
+
+def _tolerance(estimator: Any) -> float:
+    """tol |f(x)|, or 0 for an estimator that does not say it, or has several values."""
+    known = is_fitted(estimator, "objective_") and np.ndim(estimator.objective_) == 0
+    return estimator.get_params().get("tol", 0.0) * abs(float(estimator.objective_)) if known else 0.0
+
+
+def positive_curve(ax: Any, x: np.ndarray, y: np.ndarray, **look: Any) -> Any:
+    """A curve through the points that a logarithmic axis can show."""
+    seen = np.isfinite(y) & (y > 0)
+    return ax.plot(x[seen], y[seen], **look)[0]

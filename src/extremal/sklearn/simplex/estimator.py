@@ -15,9 +15,8 @@ from extremal import checks
 from extremal.data.accept import as_rows
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices.plain import Simplex, UnitSimplex
-from extremal.sklearn.answer import Answer, store, together
-from extremal.sklearn.hints import RandomState
-from extremal.sklearn.options import is_fitted, read_options, read_weights
+from extremal.sklearn.answer import Answer, together
+from extremal.sklearn.options import RandomState, is_fitted, read_options, read_weights
 from extremal.sklearn.shared import RowsEstimator
 from extremal.sklearn.simplex.rows import SimplexRows
 from extremal.sklearn.simplex.solving import solve_simplex
@@ -130,16 +129,10 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SimplexRegression:
-        """Find the weights.
+        """Find the weights for targets y of shape (n_samples,) or (n_samples, n_targets).
 
-        Parameters
-        ----------
-        X : array, sparse matrix or `extremal.data.RowData` of shape (n_samples, n_features)
-            float32 and float64 are kept.
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array of shape (n_samples,), optional
-            A row of weight 2 counts as two rows, one of weight 0 as none.
+        X is an array, a sparse matrix or an `extremal.data.RowData`; float32 and float64 are kept. A row of weight 2 counts as
+        two rows, one of weight 0 as none.
         """
         C, options = self._check_parameters(), read_options(self)
         X, y = self._validated(X, y, multi_output=True)
@@ -150,7 +143,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
         answers = solve_simplex(rows, C.on(rows.columns), options, self._starts(rows))
         self._keep(answers, one=y.ndim == 1)
         worst, mean = max(answers, key=lambda answer: answer.gap), float(self.objectives_.mean())
-        store(self, replace(together(answers), value=mean, gap=worst.gap, trace=worst.trace, method=worst.method))
+        self._store(replace(together(answers), value=mean, gap=worst.gap, trace=worst.trace, method=worst.method))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -28,11 +28,9 @@ from extremal.data.dense import Dense
 from extremal.objectives.linear import LinearModel
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import Simplex
-from extremal.sklearn.answer import Answer, CertifiedEstimator, answer_at, store
-from extremal.sklearn.hints import Folds, Models
-from extremal.sklearn.options import Options, is_fitted, read_options, read_weights
-from extremal.sklearn.simplex.members import aligned, fitted_copy, with_weights_of
-from extremal.sklearn.simplex.mixture_loss import MixtureLogLoss
+from extremal.sklearn.answer import Answer, CertifiedEstimator, answer_at
+from extremal.sklearn.options import Folds, Models, Options, is_fitted, read_options, read_weights
+from extremal.sklearn.simplex.mixtures import MixtureLogLoss, aligned, fitted_copy, with_weights_of
 from extremal.sklearn.simplex.rows import SimplexRows
 from extremal.sklearn.simplex.solving import solve_simplex
 from extremal.support.kinds import MatrixLike
@@ -129,16 +127,9 @@ class StackingWeights(CertifiedEstimator):
         return tags
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StackingWeights:
-        """Find the weights, and fit the models anew unless cv="prefit".
+        """Find the weights, and fit the models anew unless cv="prefit": X are rows that the models have not seen then.
 
-        Parameters
-        ----------
-        X : what the models take, of shape (n_samples, n_features)
-            Rows; with cv="prefit", those that the models have not seen.
-        y : array of shape (n_samples,), or (n_samples, n_outputs) for regressors
-            Targets.
-        sample_weight : array of shape (n_samples,), optional
-            Of the weights' problem, and of the fits of models that take them.
+        y may have several columns for regressors. ``sample_weight`` is for the weights' problem, and for models that take it.
         """
         (named, loss), options = self._check_parameters(), read_options(self)
         prefit = self._prefit(named)
@@ -160,7 +151,7 @@ class StackingWeights(CertifiedEstimator):
         answer = (weigh_squared if loss == "squared" else weigh_log)(table, y, weights, options)
         self.coef_ = answer.x
         self.weights_ = {name: float(w) for (name, _), w in zip(named, self.coef_, strict=True)}
-        store(self, answer)
+        self._store(answer)
         return self
 
     def predict(self, X: MatrixLike) -> np.ndarray:
