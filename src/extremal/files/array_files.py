@@ -33,20 +33,9 @@ FORMATS: dict[str, tuple[Any, tuple[str, ...]]] = {  # how scipy saves a sparse 
 
 
 def read_npy(path: Path) -> np.ndarray:
-    """The array of a .npy file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.save(Path(folder, "a.npy"), np.eye(2))
-    ...     read_npy(Path(folder, "a.npy"))
-    array([[1., 0.],
-           [0., 1.]])
-    """
+    """The array of a .npy file."""
     with opened_file(path) as file:
-        size = path.stat().st_size if path.is_file() else math.inf
-        return _array(path, file, size)
+        return _array(path, file, path.stat().st_size if path.is_file() else math.inf)
 
 
 def _array(path: Path, file: BinaryIO, size: float, name: str = "") -> np.ndarray:

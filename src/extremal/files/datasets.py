@@ -135,11 +135,8 @@ def find(name: str) -> Path | None:
     w8a.xz
     """
     _entry(name)
-    for folder in _folders():
-        for suffix in SUFFIXES:
-            if (path := folder / (name + suffix)).is_file():
-                return path
-    return None
+    places = (folder / (name + suffix) for folder in _folders() for suffix in SUFFIXES)
+    return next((path for path in places if path.is_file()), None)
 
 
 def fetch(name: str, *, progress: Progress | None = None, base_url: str = PUBLIC, timeout: tuple[float, float] = TIMEOUT) -> Path:

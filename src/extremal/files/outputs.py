@@ -97,19 +97,7 @@ def _remove(leftover: Path) -> None:
 
 
 def lock_file(path: Path) -> int | None:
-    """Open a file and hold its lock, which ends with the handle; None, at once, if another holds it or there are no locks here.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "part").touch()
-    ...     handle = lock_file(Path(folder, "part"))
-    ...     again = lock_file(Path(folder, "part"))
-    ...     os.close(handle)
-    >>> again is None
-    True
-    """
+    """Open a file and hold its lock, which ends with the handle; None, at once, if another holds it or there are no locks."""
     try:
         import fcntl
     except ImportError:  # Windows
