@@ -121,17 +121,7 @@ def npz_arrays(path: Path, max_bytes: int | None = None) -> Iterator[Arrays]:
 
 
 class Arrays:
-    """The arrays of an archive by name.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.savez(Path(folder, "a.npz"), y=np.arange(3))
-    ...     with npz_arrays(Path(folder, "a.npz")) as arrays:
-    ...         print("y" in arrays, arrays["y"], arrays.get("z"))
-    True [0 1 2] None
-    """
+    """The arrays of an archive by name."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile, most: int):
         self.path, self._archive, self._most = path, archive, most

@@ -39,12 +39,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """A path to write to, beside ``path``, which becomes ``path`` at the end; after an error, what was there before stays.
 
     The temporary file is made anew (O_EXCL) under a name that nobody can guess. One that a killed process has left is removed by
-    the next that writes to the same ``path``.
-
-    Raises
-    ------
-    WriteError
-        If the disk is full, or whatever else the system says; it names ``path``.
+    the next that writes to the same ``path``. A `WriteError` names ``path`` and what the system says, of a full disk for one.
 
     Examples
     --------

@@ -108,12 +108,7 @@ class ConstrainedClassifier(LinearClassifier, ConstrainedModel):
     ) -> Self:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for ``fit``.
-        classes : array, optional
-            All classes that will come; needed with the first batch.
+        ``classes`` are all classes that will come; they are needed with the first batch.
         """
         self._go_on(X, y, sample_weight, classes)
         return self

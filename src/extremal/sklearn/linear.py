@@ -47,12 +47,9 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
     def _keep(self, coefs: Sequence[np.ndarray], intercepts: Sequence[Numbers]) -> None:
         self.coef_, self.intercept_ = coefs[0], float(intercepts[0])
 
-    def _margins(self, X: MatrixLike) -> np.ndarray:
-        return np.asarray(self._rows(X).dot(self.coef_)) + self.coef_.dtype.type(self.intercept_)
-
     def predict(self, X: MatrixLike) -> np.ndarray:
         """<x, w> + b for every row x."""
-        return self._margins(X)
+        return np.asarray(self._rows(X).dot(self.coef_)) + self.coef_.dtype.type(self.intercept_)
 
 
 @dataclass(eq=False, repr=False)
@@ -210,4 +207,4 @@ class ConstrainedGLM(ConstrainedRegressor):
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """The mean of y for every row."""
-        return mean_target(self._loss(np.ones(1)), self._margins(X))
+        return mean_target(self._loss(np.ones(1)), super().predict(X))

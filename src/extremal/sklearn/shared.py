@@ -83,16 +83,9 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
     _streams: tuple[Stream, ...] = ()  # one for each problem, since the last fit
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
+        """Fit the model to targets, or to classes of any kind; a row of weight 2 is a row twice.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or `extremal.data.RowData` of shape (n_samples, n_features)
-            float32 stays float32; C-ordered arrays are not copied.
-        y : array of shape (n_samples,)
-            Targets, or classes of any kind.
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the rows: a row of weight 2 is a row twice.
+        X is an array, a sparse matrix or an `extremal.data.RowData`. float32 stays float32; C-ordered arrays are not copied.
         """
         self._store(self._solve(X, y, sample_weight))
         return self

@@ -78,10 +78,8 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         anything else, or is categorical in a data frame.
     rank : int, optional
         Z is cut to this rank after the fit. The gap is then that of the cut matrix, and no tolerance is asked for.
-    loss : "squared" or "huber"
-        phi; "huber" bounds the pull of outliers.
-    delta : float
-        Where "huber" turns from a parabola to a line.
+    loss, delta : "squared" or "huber", and float
+        phi; "huber" bounds the pull of outliers, and turns from a parabola to a line at delta.
     offsets : "rows+cols", "mean" or None
         What is taken off first: the mean of the known entries; and an offset of every column, then of every row, which is the
         mean of what is left there together with five zeros.
@@ -90,10 +88,8 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
     clip : bool
         Whether predictions and fillings beyond the range of the known entries become its nearest end: right for ratings from 1
         to 5, wrong for measurements whose extremes may be missing. The fit and its certificate are the same.
-    tol : float
-        Relative accuracy: the fit ends when the certified gap is at most tol f.
-    max_iter : int
-        Iterations at most.
+    tol, max_iter : float and int
+        The fit ends when the certified gap is at most tol f, or after so many iterations.
     warm_start : bool
         Whether to begin at the last Z, if its sides are right and it is within the radius.
     random_state : int, RandomState or None
@@ -120,8 +116,6 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
     objective_, n_iter_, n_grads_, status_, constraint_, certificate_, trace_
         f, iterations, gradients of single entries, "tol" or what ended the run before that, the set, all of this to be read,
         and how the run went.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
 
     References
     ----------

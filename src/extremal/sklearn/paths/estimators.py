@@ -37,10 +37,8 @@ class SparseLogisticPath(PathClassifier):
 
     Parameters
     ----------
-    radii : array of float, optional
-        The radii; a grid if left out.
-    n_radii : int
-        How many radii the grid has.
+    radii, n_radii : array of float, optional, and int
+        The radii; a grid of ``n_radii`` if left out.
     eps : float
         What the largest radius of the grid is worth, in (0, 1): see above. Smaller for a longer grid.
     fit_intercept : bool
@@ -69,7 +67,7 @@ class SparseLogisticPath(PathClassifier):
         Those of the largest radius, ``radius_``.
     objective_, dual_gap_, constraint_, constraint_violation_, certificate_
         How good these are: sums over the classes, the ball, 0, and all of it to read.
-    classes_, n_features_in_, feature_names_in_, n_iter_, n_grads_, status_
+    classes_, n_iter_, n_grads_, status_
         As of every estimator here; iterations and component gradients are totals.
 
     References

@@ -23,21 +23,13 @@ class ConvergenceDisplay:
         gap(x_k) >= f(x_k) - f*,   f(x_k) - best,   best = the smallest value of all the runs that are drawn
 
     On a logarithmic axis, gaps as full lines and values, if they are asked for, as broken ones. Values of several runs are
-    comparable if the runs minimise the same function; the gap always is. A pass is n component gradients.
-
-    Parameters
-    ----------
-    traces : mapping of str to Trace
-        The runs by name.
-    tol : float, optional
-        The gap that was asked for, drawn as a line.
+    comparable if the runs minimise the same function; the gap always is. A pass is n component gradients. The constructor takes
+    runs by name, and the gap ``tol`` that was asked for, which is drawn as a line.
 
     Attributes
     ----------
-    ax_, figure_ : Axes and Figure of matplotlib
-        Where it was drawn.
-    lines_ : list of Line2D
-        The curves, run by run: the gap, then the value.
+    ax_, figure_, lines_ : Axes and Figure of matplotlib, and list of Line2D
+        Where it was drawn, and the curves, run by run: the gap, then the value.
 
     Examples
     --------

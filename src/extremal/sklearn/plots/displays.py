@@ -25,28 +25,16 @@ class CoefficientsDisplay:
 
         bars of x_j for the largest |x_j|, the largest on top;   | at lower_j and upper_j where lower_j <= x_j <= upper_j
 
-    `from_estimator` draws a fitted model; the constructor takes numbers of your own. Bounds come from a `Box`, a `LinfBall` or
-    a simplex, and are drawn where they lie within twice the largest coefficient.
-
-    Parameters
-    ----------
-    coef : array of shape (d,)
-        The coefficients.
-    feature_names : sequence of str, optional
-        x0, x1, ... if left out.
-    lower, upper : float or array of shape (d,), optional
-        Bounds; infinite where there are none.
-    title : str
-        Written above.
+    `from_estimator` draws a fitted model; the constructor takes numbers of your own. Features without names are x0, x1, ...
+    Bounds come from a `Box`, a `LinfBall` or a simplex, and are drawn where they lie within twice the largest coefficient; they
+    are numbers or arrays of shape (d,), infinite where there are none.
 
     Attributes
     ----------
     ax_, figure_ : Axes and Figure of matplotlib
         Where it was drawn.
-    lines_ : list of artists
-        The bars, or the dots, from the largest to the smallest.
-    shown_ : array of int
-        The features that are drawn, in the same order.
+    lines_, shown_ : list of artists and array of int
+        The bars, or the dots, from the largest to the smallest; and their features.
 
     Examples
     --------
@@ -157,34 +145,15 @@ class PathDisplay:
         x_r = argmin of f(x) subject to |x|_1 <= r,   one curve for each feature that is ever used
 
     The radius that was chosen is marked by a vertical line; the band around the score is one standard error of its mean.
-
-    Parameters
-    ----------
-    radii : array of shape (n_radii,)
-        Increasing.
-    coefs : array of shape (n_radii, d)
-        The solutions.
-    feature_names : sequence of str, optional
-        x0, x1, ... if left out.
-    radius : float, optional
-        The one that was chosen.
-    scores : array of shape (n_folds, n_radii), optional
-        Scores of the folds.
-    score_name : str
-        What they are.
-    title : str
-        Written above.
+    `from_estimator` draws a fitted model; the constructor takes increasing radii, coefficients of shape (n_radii, d), and scores
+    of shape (n_folds, n_radii). Features without names are x0, x1, ...
 
     Attributes
     ----------
-    ax_, figure_ : Axes and Figure of matplotlib
-        Where the coefficients were drawn.
-    score_ax_ : Axes or None
-        Where the score was drawn.
-    lines_ : list of Line2D
-        A curve for each of the features in ``shown_``.
-    shown_ : array of int
-        The features that are not 0 everywhere, the largest first.
+    ax_, figure_, score_ax_ : Axes, Figure and Axes of matplotlib
+        Where the coefficients were drawn, and where the score was; None if it was not.
+    lines_, shown_ : list of Line2D and array of int
+        The curves, and their features: those that are not 0 everywhere, the largest first.
 
     Examples
     --------

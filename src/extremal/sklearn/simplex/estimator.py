@@ -53,10 +53,8 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
     solver : "auto", "active_set" or "newton"
         "auto" takes the active-set method for small problems and for up to 1000 columns for each target (2000 at most; fewer
         if X is sparse), and "newton" otherwise, and where the former does not reach ``tol``.
-    tol : float
-        Relative accuracy: the fit ends when the certified gap is at most tol f.
-    max_iter : int
-        Iterations of "newton" for a target.
+    tol, max_iter : float and int
+        The fit ends when the certified gap is at most tol f, "newton" also after so many iterations for a target.
     warm_start : bool
         Whether "newton" begins at the weights of the last fit.
     random_state : int, RandomState or None
@@ -76,20 +74,12 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
         The gap and f of each target.
     objective_ : float
         f, the mean of the targets' if there are several.
-    constraint_violation_ : float
-        How far the weights are from the constraint: 0.0.
-    constraint_ : Simplex or UnitSimplex
-        The set.
     n_iter_, n_grads_ : int
         Iterations, the most of any target; gradients of single rows, certificates included, all targets together.
-    status_ : str
-        "tol", or what ended the run before that.
-    certificate_ : Certificate
-        All of this, to be read.
     trace_ : Trace
         How the run went; of several targets, that of the largest gap.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+    constraint_, constraint_violation_, status_, certificate_
+        As for `ConstrainedLinearRegression`.
 
     References
     ----------
