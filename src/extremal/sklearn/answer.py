@@ -119,22 +119,9 @@ def answer_at(
     gap = gap_bound(C, exact, g, value, f.loss)
     found = (Status.GAP, 0, 0, "", None) if run is None else (run.status, run.n_iter, run.calls.total_grads, run.why, run.trace)
     status, n_iter, grads, why, trace = found
-    return Answer(
-        x=x,
-        value=value,
-        gap=gap,
-        C=C,
-        violation=violation(C, x),
-        status=ended(gap, value, tol, atol, status),
-        n_iter=n_iter,
-        n_grads=grads + f.n,
-        n=f.n,
-        method=(method or why).partition(":")[0],
-        trace=trace,
-        intercept=f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()],
-        g=g,
-        convex=f.convex,
-    )
+    cost = n_iter, grads + f.n, f.n, (method or why).partition(":")[0], trace
+    level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
+    return Answer(x, value, gap, C, violation(C, x), ended(gap, value, tol, atol, status), *cost, level, g, f.convex)
 
 
 def gap_bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:

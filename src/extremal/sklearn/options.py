@@ -137,3 +137,8 @@ def fitted_names(model: object) -> list[str] | None:
     """The names of the columns that it was fitted to, if these had any."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else list(names)
+
+
+def numbered(names: Sequence[str], mark: str) -> list[str]:
+    """The names, with a mark and a number where they repeat."""
+    return [name if names.count(name) == 1 else f"{name}{mark}{names[: i + 1].count(name)}" for i, name in enumerate(names)]

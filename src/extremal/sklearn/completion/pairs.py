@@ -28,12 +28,10 @@ def kind_of(X: Any, y: Any) -> str:
         return "matrix"
     anything: Any = {"dtype": None, "ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
     X = check_array(X, **anything, ensure_min_samples=0, ensure_min_features=0)
-    return "pairs" if X.ndim == 2 and X.shape[1] == 2 and _may_be_pairs(X) else "matrix"
-
-
-def _may_be_pairs(X: np.ndarray) -> bool:
+    if X.ndim != 2 or X.shape[1] != 2:
+        return "matrix"
     numbers = _numbers(X)
-    return numbers is None or numbers.dtype.kind != "f" or bool((numbers == np.floor(numbers)).all())
+    return "pairs" if numbers is None or numbers.dtype.kind != "f" or (numbers == np.floor(numbers)).all() else "matrix"
 
 
 def _numbers(column: np.ndarray) -> np.ndarray | None:

@@ -141,18 +141,9 @@ class PathClassifier(LinearClassifier):
         self.radius_ = float(self.radii_[i])
         self.coef_, self.intercept_ = self._at(self.radius_)
         C, paths = L1Ball(self.radius_).on(self.coef_.shape[1:]), (found, *others)
-        return Answer(
-            self.coef_,
-            float(np.sum(found.objectives[i])),
-            float(np.sum(found.gaps[i])),
-            C,
-            max(violation(C, row) for row in self.coef_),
-            found.status,
-            n_iter=sum(p.n_iter for p in paths),
-            n_grads=sum(p.n_grads for p in paths),
-            n=n,
-            method=f"a path over {len(self.radii_)} balls",
-        )
+        value, gap = float(np.sum(found.objectives[i])), float(np.sum(found.gaps[i]))
+        cost = sum(p.n_iter for p in paths), sum(p.n_grads for p in paths), n, f"a path over {len(self.radii_)} balls"
+        return Answer(self.coef_, value, gap, C, max(violation(C, row) for row in self.coef_), found.status, *cost)
 
     def _at(self, radius: float | None) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of shape (K, d) and intercepts of shape (K,) of one radius; those that predict if it is left out."""

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from extremal import checks
 from extremal.checks import InputError
 from extremal.run.result import Trace
-from extremal.sklearn.options import is_fitted
+from extremal.sklearn.options import is_fitted, numbered
 from extremal.sklearn.plots.drawing import COLOURS, GREY, Canvas, axes_for, fitted_model, labels_of_rows
 
 ACROSS = {"passes": "passes over the data", "seconds": "seconds", "iter": "iterations"}
@@ -55,7 +55,7 @@ class ConvergenceDisplay:
         if isinstance(estimators, Mapping):
             estimators, names = list(estimators.values()), list(estimators)
         estimators = list(estimators)
-        names = run_names(estimators) if names is None else [str(name) for name in names]
+        names = numbered([type(model).__name__ for model in estimators], " ") if names is None else [str(name) for name in names]
         if len(names) != len(estimators) or len(set(names)) < len(names):
             raise InputError(f"`ConvergenceDisplay(names=...)` must have a different name for each estimator, got {names}")
         traces = {}
@@ -101,12 +101,6 @@ def plot_convergence(*estimators: object, **options: object) -> ConvergenceDispl
     """
     named = len(estimators) == 1 and isinstance(estimators[0], Mapping)
     return ConvergenceDisplay.from_estimators(estimators[0] if named else estimators, **options)
-
-
-def run_names(estimators: Sequence[object]) -> list[str]:
-    """The estimators' kinds, numbered where they repeat."""
-    kinds = [type(estimator).__name__ for estimator in estimators]
-    return [kind if kinds.count(kind) == 1 else f"{kind} {kinds[: i + 1].count(kind)}" for i, kind in enumerate(kinds)]
 
 
 def traces_of(name: str, estimator: object, trace: Trace | Sequence[Trace]) -> dict[str, Trace]:

@@ -18,8 +18,7 @@ from extremal.sets.simplices.plain import Simplex, UnitSimplex
 from extremal.sklearn.answer import Answer, together
 from extremal.sklearn.options import RandomState, is_fitted, read_options, read_weights
 from extremal.sklearn.shared import RowsEstimator
-from extremal.sklearn.simplex.rows import SimplexRows
-from extremal.sklearn.simplex.solving import solve_simplex
+from extremal.sklearn.simplex.solving import SimplexRows, solve_simplex
 
 SUMS = {"equal": Simplex, "at_most": UnitSimplex}
 SOLVERS = ("auto", "active_set", "newton")

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from extremal.support.kinds import MatrixLike
@@ -18,12 +16,6 @@ LEAST_PROBABILITY = 1e-12  # probability below which -log goes on as a parabola
 def with_weights_of(model: object, weights: np.ndarray | None) -> dict[str, np.ndarray]:
     """Sample weights, for models that take them."""
     return {"sample_weight": weights} if weights is not None and has_fit_parameter(model, "sample_weight") else {}
-
-
-def fitted_copy(model: object, X: MatrixLike, y: ArrayLike, weights: np.ndarray | None) -> Any:
-    """A copy of it, fitted."""
-    fresh: Any = clone(model)
-    return fresh.fit(X, y, **with_weights_of(model, weights))
 
 
 def aligned(model: Any, X: MatrixLike, classes: np.ndarray) -> np.ndarray:
