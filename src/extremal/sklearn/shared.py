@@ -93,7 +93,6 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
     @abstractmethod
     def _read(self, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Targets as numbers, and the weights of their rows."""
-        ...
 
     def _read_batch(self, y: np.ndarray, weights: np.ndarray | None, classes: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """The same for one batch of many."""
@@ -110,12 +109,10 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
     @abstractmethod
     def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
         """Coefficients and intercept of each problem, as they were fitted."""
-        ...
 
     @abstractmethod
     def _keep(self, coefs: Sequence[np.ndarray], intercepts: Sequence[Numbers]) -> None:
         """Make them the attributes that predict."""
-        ...
 
     def _plan(self, shape: tuple[int, ...]) -> Reading:
         """The constraint, read for coefficients of a shape."""
