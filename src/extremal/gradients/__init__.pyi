@@ -3,6 +3,8 @@ from .base import Facts as Facts
 from .base import Gradient as Gradient
 from .base import InEpochs as InEpochs
 from .base import Phase as Phase
+from .epochs import Spider as Spider
+from .epochs import Svrg as Svrg
 from .full import Full as Full
 from .growing import Growing as Growing
 from .minibatch import MiniBatch as MiniBatch
@@ -10,14 +12,12 @@ from .minibatch import Pool as Pool
 from .momentum import Momentum as Momentum
 from .momentum import Storm as Storm
 from .penalty import Penalised as Penalised
-from .saga import Sag as Sag
-from .saga import Saga as Saga
-from .saga_sarah import SagaSarah as SagaSarah
 from .sarah import Sarah as Sarah
-from .spider import Spider as Spider
 from .substitute import Substitute as Substitute
-from .svrg import Svrg as Svrg
 from .table import LargeTableWarning as LargeTableWarning
+from .table import Sag as Sag
+from .table import Saga as Saga
+from .table import SagaSarah as SagaSarah
 from .tracking import Tracking as Tracking
 from .tracking import complete as complete
 from .tracking import metropolis as metropolis

@@ -146,14 +146,31 @@ def check_gradient(call: str, gradient: object, like: str = "Full()") -> None:
     checks.contract(call, "gradient", gradient, "gradient", like, ("facts", "init", "update"))
 
 
-class Batched:
+class OnePoint(Gradient[Any]):
+    """What estimators are made from that look at f where they are: estimate 0 is the start, estimate k + 1 comes after step k."""
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> Any:
+        return self._at(f, 0, x, None, sampler)
+
+    def update(self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: Any, sampler: Sampler) -> Any:
+        return self._at(f, k + 1, x, state, sampler)
+
+    def _at(self, f: Objective, j: int, x: np.ndarray, state: Any, sampler: Sampler) -> Any:
+        """Estimate j, at x; ``state`` is the one before, None at the start."""
+        raise NotImplementedError
+
+
+class Batched(Gradient[Any]):
     """What estimators are made from that draw batches."""
 
     batch: Any  # rows of a batch, or a law
     replace: bool  # whether a row may be drawn twice
 
+    def __post_init__(self):
+        checks.fix(self, batch=checks.whole(type(self).__name__, "batch", self.batch, 1))
 
-class Wrapper:
+
+class Wrapper(Gradient[Any]):
     """What estimators are made from that run another one."""
 
     gradient: SomeGradient

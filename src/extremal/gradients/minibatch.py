@@ -8,14 +8,14 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients import batches
-from extremal.gradients.base import Batched, Facts, PlainEstimate, Steps
+from extremal.gradients.base import Batched, Facts, OnePoint, PlainEstimate
 from extremal.gradients.batches import Batch
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)
-class MiniBatch(Batched):
+class MiniBatch(OnePoint, Batched):
     """g = (1/b) sum_{i in S} grad f_i(x), a new batch at each step: unbiased, with a variance that stays.
 
     b component gradients a step, no memory. A batch that grows (a `PowerLaw`) is the whole sum once it reaches n.
@@ -41,40 +41,27 @@ class MiniBatch(Batched):
         checks.fix(self, batch=batches.check_batch("MiniBatch", self.batch))
 
     def facts(self, n: int) -> Facts:
-        """b component gradients a step."""
         batches.check_fits("MiniBatch", self.batch, n)
         per_step = self.batch if isinstance(self.batch, int) else lambda k: batches.size(self.batch, n, k + 1)
         return Facts(start=batches.size(self.batch, n, 0), per_step=per_step, one_point=True)
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
-        """The mean over the first batch."""
-        return self._at(f, 0, x, sampler)
-
-    def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PlainEstimate, sampler: Sampler
-    ) -> PlainEstimate:
-        """The mean over a new batch."""
-        return self._at(f, k + 1, x, sampler)
-
-    def _at(self, f: Objective, k: int, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
-        b = batches.size(self.batch, f.n, k)
+    def _at(self, f: Objective, j: int, x: np.ndarray, state: PlainEstimate | None, sampler: Sampler) -> PlainEstimate:
+        b = batches.size(self.batch, f.n, j)
         if b == f.n and not self.replace:
             return PlainEstimate(f.grad(x), exact=True)
-        return PlainEstimate(batches.mean(f, x, batches.draw(sampler, k, self.batch, b, self.replace)), exact=False)
+        return PlainEstimate(batches.mean(f, x, batches.draw(sampler, j, self.batch, b, self.replace)), exact=False)
 
 
 @dataclass(frozen=True)
-class PoolEstimate:
-    """The mean over the pool."""
+class PoolEstimate(PlainEstimate):
+    """The mean over the pool; exact once this is the whole sum."""
 
-    g: np.ndarray  # estimate of grad f(x)
-    exact: bool  # the pool is the whole sum
     order: np.ndarray  # all components in random order; the pool is a head of it
     size: int  # components in the pool
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(OnePoint):
     """The gradient over all components seen so far: g = (1/t) sum_{tau <= t} grad f_{i_tau}(x), at the current x.
 
     Each step adds ``batch`` new components and evaluates the whole pool again: b t component gradients at step t. Once
@@ -102,21 +89,11 @@ class Pool:
         checks.fix(self, batch=checks.whole("Pool", "batch", self.batch, 1))
 
     def facts(self, n: int) -> Facts:
-        """min(n, b (t + 1)) component gradients at step t."""
         checks.whole("Pool", "batch", self.batch, 1, n)
         return Facts(start=self.batch, per_step=lambda k: min(n, self.batch * (k + 2)), one_point=True)
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PoolEstimate:
-        """The first components."""
-        return self._at(f, x, sampler.order(), self.batch)
-
-    def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PoolEstimate, sampler: Sampler
-    ) -> PoolEstimate:
-        """More components, and all of them at the new x."""
-        return self._at(f, x, state.order, min(f.n, state.size + self.batch))
-
-    def _at(self, f: Objective, x: np.ndarray, order: np.ndarray, size: int) -> PoolEstimate:
+    def _at(self, f: Objective, j: int, x: np.ndarray, state: PoolEstimate | None, sampler: Sampler) -> PoolEstimate:
+        order, size = (sampler.order(), self.batch) if state is None else (state.order, min(f.n, state.size + self.batch))
         whole = size == f.n
         g = f.grad(x) if whole else batches.mean(f, x, order[:size])
         return PoolEstimate(g, whole, order, size)

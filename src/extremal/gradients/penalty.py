@@ -93,14 +93,12 @@ class Penalised(Wrapper):
         return replace(self.gradient.facts(n), penalty=True, one_point=False, manifold=None)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PenalisedEstimate:
-        """The estimator's start, and the pull at mu_0."""
         self.check_fits(f)
         return self._estimate(0, x, self.gradient.init(f, x, sampler))
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PenalisedEstimate, sampler: Sampler
     ) -> PenalisedEstimate:
-        """The estimator's update, and the pull at the new point."""
         return self._estimate(k + 1, x, self.gradient.update(f, k, x_prev, x, steps, state.own, sampler))
 
     def check_fits(self, f: Objective) -> None:

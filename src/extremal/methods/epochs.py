@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 from extremal import checks
-from extremal.gradients.spider import Spider
-from extremal.gradients.svrg import Svrg
+from extremal.gradients.epochs import Spider, Svrg
 from extremal.laws import Doubling, EpochLength, PowerLaw
 from extremal.methods.base import Budget, Method, root_batch
 from extremal.methods.shared import BatchAndStep, WithCard

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from extremal.gradients.saga import Sag
 from extremal.gradients.substitute import Substitute
+from extremal.gradients.table import Sag
 from extremal.methods.base import Budget, Method, root_batch
 from extremal.methods.shared import BatchAndStep
 from extremal.objectives.base import Objective

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from extremal.gradients.momentum import Momentum, Storm
-from extremal.gradients.saga import Sag
+from extremal.gradients.table import Sag
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Method, root_batch
 from extremal.methods.shared import BatchAndStep

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from extremal.gradients.base import Gradient
+from extremal.gradients.epochs import Spider, Svrg
 from extremal.gradients.minibatch import MiniBatch
-from extremal.gradients.spider import Spider
-from extremal.gradients.svrg import Svrg
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
 from extremal.methods.shared import WithCard

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from extremal.gradients.epochs import Svrg
 from extremal.gradients.minibatch import MiniBatch
-from extremal.gradients.saga import Saga
-from extremal.gradients.svrg import Svrg
+from extremal.gradients.table import Saga
 from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
 from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.objectives.base import Objective

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import SomeGradient
-from extremal.gradients.saga import Saga
-from extremal.gradients.saga_sarah import SagaSarah
+from extremal.gradients.epochs import Svrg
 from extremal.gradients.sarah import Sarah
-from extremal.gradients.svrg import Svrg
+from extremal.gradients.table import Saga, SagaSarah
 from extremal.methods.base import Budget, Method
 from extremal.methods.shared import WithCard
 from extremal.moves.sliding.prox import Probe, smoothness_shares

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from extremal import checks
-from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
+from extremal.gradients.table import SagaSarah
 from extremal.methods.base import Budget, Method, root_batch, theory_step
 from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective

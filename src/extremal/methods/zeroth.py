@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from extremal import checks
 from extremal.gradients.base import SomeGradient
-from extremal.gradients.spider import Spider
+from extremal.gradients.epochs import Spider
 from extremal.gradients.zeroth import ZerothOrder
 from extremal.methods.base import Budget, Method, root_batch, root_epoch
 from extremal.methods.nonconvex_sliding import plain_sliding
