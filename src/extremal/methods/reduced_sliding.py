@@ -90,7 +90,6 @@ class VRSliding(WithCard):
             checks.flag("VRSliding", "accelerated", self.accelerated)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """Batch, estimator, beta and the way to solve sub-problems."""
         b = math.ceil(math.sqrt(f.n)) if self.batch is None else checks.whole("VRSliding", "batch", self.batch, 1, f.n)
         known = Smoothness.of(f, b) if isinstance(f, MarginModel) and self.L is None else None
         calm = known is not None and known.noise <= known.L / 2

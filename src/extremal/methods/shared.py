@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from extremal import checks
-from extremal.methods.base import Card
+from extremal.methods.base import Card, Recipe
 from extremal.methods.cards import CARDS
 from extremal.steps.base import Step, check_step
 
 
-class WithCard:
+class WithCard(Recipe):
     """A named method: its card is the row under its name, and its docstring says what the row guarantees."""
 
     card: ClassVar[Card]
@@ -46,3 +46,21 @@ class BatchAndStep(WithCard):
 
     batch: int | None = None
     step: Step | None = None
+
+
+@dataclass(frozen=True)
+class EpochAndStep(WithCard):
+    """A method with these three parameters first."""
+
+    batch: int | None = None
+    epoch: int | None = None
+    step: Step | None = None
+
+
+@dataclass(frozen=True)
+class SlidingInEpochs(WithCard):
+    """A sliding method with these three parameters first."""
+
+    L: float | None = None
+    batch: int | None = None
+    epoch: int | None = None
