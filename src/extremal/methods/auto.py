@@ -95,7 +95,7 @@ def _special(f: Objective, C: ConvexSet) -> Choice | None:
     manifold = manifold_of(f)
     if manifold not in (None, Euclidean()):
         from extremal.gradients.full import Full
-        from extremal.moves.geodesic import GeodesicMove
+        from extremal.moves.vertex import GeodesicMove
         from extremal.steps.schedules import OpenLoop
 
         return Choice(Method(Full(), OpenLoop(), GeodesicMove(manifold)), f"gradients are tangent vectors of {manifold}")

@@ -12,7 +12,7 @@ from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.table import Saga
 from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
 from extremal.methods.shared import BatchAndStep, EpochAndStep, WithCard
-from extremal.moves.geodesic import GeodesicMove
+from extremal.moves.vertex import GeodesicMove
 from extremal.objectives.base import Objective
 from extremal.points.manifolds import Euclidean, Manifold
 from extremal.sets.base import ConvexSet

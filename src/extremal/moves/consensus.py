@@ -76,13 +76,11 @@ class Consensus(FlatMove):
         return f"Consensus(mixing={in_brief(self.mixing)})"
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse an estimator without an estimate for each agent."""
         super().check(gradient, f, C)
         if gradient.facts(f.n).agents != len(self.mixing):
             raise InputError(f"{self} wants an estimate for each agent: use Tracking with the same mixing matrix")
 
     def start(self, x0: np.ndarray) -> AgentsPoint:
-        """All agents at x^0."""
         x0 = freeze(np.asarray(x0))  # agents are rows of one array
         agents = freeze(np.repeat(x0[None], len(self.mixing), axis=0))
         return AgentsPoint(x0, agents, agents=agents)

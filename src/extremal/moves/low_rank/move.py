@@ -107,13 +107,11 @@ class FactorCorrective(FlatMove):
         )
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse other sets."""
         super().check(gradient, f, C)
         if not isinstance(C, NuclearBall):
             raise InputError(f"FactorCorrective needs a NuclearBall, whose points have factors, got {C}")
 
     def start(self, x0: np.ndarray) -> LowRankPoint:
-        """x^0."""
         return LowRankPoint(x0, x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: LowRankPoint, estimate: Estimate, step: Step) -> LowRankPoint:

@@ -144,7 +144,6 @@ class AcceleratedSliding(FlatMove):
         checks.flag("AcceleratedSliding", "from_vertex", self.from_vertex)
 
     def start(self, x0: np.ndarray) -> ProxPoint:
-        """x_0 = y_0 = z_1."""
         return ProxPoint(x0, x0, prox=x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
@@ -198,7 +197,6 @@ class DoubleSliding(FlatMove):
         _check("DoubleSliding", self)
 
     def start(self, x0: np.ndarray) -> ProxPoint:
-        """x_0 = y_0 = z_1."""
         return ProxPoint(x0, x0, prox=x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
