@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -174,6 +174,10 @@ class Wrapper(Gradient[Any]):
     """What estimators are made from that run another one."""
 
     gradient: SomeGradient
+    like: ClassVar[str] = "Storm(batch=5)"  # what a message names as one to run
+
+    def __post_init__(self):
+        check_gradient(type(self).__name__, self.gradient, self.like)
 
 
 def draws_batches(gradient: SomeGradient) -> bool:

@@ -94,8 +94,7 @@ class Svrg(Epochal):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Svrg(batch=10, epoch=5)
+    >>> Svrg(batch=10, epoch=5)
     Svrg(batch=10, epoch=5, replace=False, manifold=Euclidean())
     """
 
@@ -135,8 +134,7 @@ class Spider(Epochal):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Spider(batch=10, epoch=10)
+    >>> Spider(batch=10, epoch=10)
     Spider(batch=10, epoch=10, restart=None, replace=False, manifold=Euclidean())
     """
 

@@ -44,8 +44,7 @@ class Growing(Gradient[GrowingEstimate]):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Growing()
+    >>> Growing()
     Growing(parts=16, factor=4)
     """
 

@@ -78,8 +78,7 @@ class Pool(OnePoint):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Pool(batch=10)
+    >>> Pool(batch=10)
     Pool(batch=10)
     """
 

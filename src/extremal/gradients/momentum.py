@@ -50,8 +50,7 @@ class Momentum(OnePoint, Batched):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Momentum(batch=10).rho
+    >>> Momentum(batch=10).rho
     PowerLaw(scale=4.0, shift=9.0, power=-0.6666666666666666)
     """
 
@@ -97,8 +96,7 @@ class Storm(Batched):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Storm(batch=1).rho(0)
+    >>> Storm(batch=1).rho(0)
     1.0
     """
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, check_gradient, phase_of
+from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
@@ -74,7 +74,7 @@ class Penalised(Wrapper):
     mu: float | PowerLaw = 1.0
 
     def __post_init__(self):
-        check_gradient("Penalised", self.gradient, "Storm(batch=5)")
+        super().__post_init__()
         checks.fix(self, **check_affine("Penalised", self.G, self.lower, self.upper), mu=smoothing("Penalised", self.mu))
 
     def __repr__(self) -> str:

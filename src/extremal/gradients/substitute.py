@@ -45,8 +45,7 @@ class Substitute(Batched):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Substitute(batch=10)
+    >>> Substitute(batch=10)
     Substitute(batch=10, replace=False, scale=1.0)
     """
 

@@ -109,8 +109,7 @@ class Sag(OnePoint, Batched):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Sag(batch=10)
+    >>> Sag(batch=10)
     Sag(batch=10, rho=None, replace=False)
     """
 
@@ -162,8 +161,7 @@ class Saga(Batched):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Saga(batch=10)
+    >>> Saga(batch=10)
     Saga(batch=10, two_batches=False, replace=False)
     """
 

@@ -10,18 +10,7 @@ from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import (
-    Counting,
-    Estimate,
-    Facts,
-    InEpochs,
-    Phase,
-    SomeGradient,
-    Steps,
-    Wrapper,
-    check_gradient,
-    phase_of,
-)
+from extremal.gradients.base import Counting, Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
 from extremal.objectives.base import Objective, RowIndex
 from extremal.objectives.sampling import Sampler
 
@@ -205,7 +194,7 @@ class Tracking(Wrapper):
     mixing: Any
 
     def __post_init__(self):
-        check_gradient("Tracking", self.gradient, "Storm(batch=5)")
+        super().__post_init__()
         checks.fix(self, mixing=check_mixing("Tracking", self.mixing))
 
     def __repr__(self) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Counting, Facts, SomeGradient, Steps, Wrapper, check_gradient
+from extremal.gradients.base import Counting, Facts, SomeGradient, Steps, Wrapper
 from extremal.objectives.base import Objective, RowIndex
 from extremal.objectives.sampling import Sampler
 
@@ -94,8 +94,10 @@ class ZerothOrder(Wrapper):
     gradient: SomeGradient
     mu: float
 
+    like: ClassVar[str] = "Full()"
+
     def __post_init__(self):
-        check_gradient("ZerothOrder", self.gradient)
+        super().__post_init__()
         checks.fix(self, mu=checks.positive("ZerothOrder", "mu", self.mu))
 
     def facts(self, n: int) -> Facts:

@@ -82,8 +82,7 @@ class Sliding(FlatMove):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.moves.Sliding(beta=3.0, tol=0.01)
+    >>> Sliding(beta=3.0, tol=0.01)
     Sliding(beta=3.0, tol=0.01, limit=2000)
     """
 
@@ -183,8 +182,7 @@ class DoubleSliding(FlatMove):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.moves.DoubleSliding(beta=4.0, beta_y=2.0, tol=0.1).beta_y
+    >>> DoubleSliding(beta=4.0, beta_y=2.0, tol=0.1).beta_y
     2.0
     """
 
