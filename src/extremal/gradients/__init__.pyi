@@ -3,12 +3,12 @@ from .base import Facts as Facts
 from .base import Gradient as Gradient
 from .base import InEpochs as InEpochs
 from .base import Phase as Phase
+from .batches import MiniBatch as MiniBatch
+from .batches import Pool as Pool
 from .epochs import Spider as Spider
 from .epochs import Svrg as Svrg
 from .full import Full as Full
 from .growing import Growing as Growing
-from .minibatch import MiniBatch as MiniBatch
-from .minibatch import Pool as Pool
 from .momentum import Momentum as Momentum
 from .momentum import Storm as Storm
 from .penalty import Penalised as Penalised

@@ -53,20 +53,21 @@ class InEpochs:
     phase: Any  # the `Phase` of the coming iteration; None of a wrapper around an estimator without epochs
 
 
-class Looked:
-    """What estimates are made from that come with the value of f at x, or of a sample of its components."""
-
-    value: float  # the mean of the sample at x
-    z: np.ndarray  # its margins
-    model: Any  # the sample as an objective
-
-
 @dataclass(frozen=True)
 class PlainEstimate:
     """An estimate of an estimator that keeps nothing else."""
 
     g: np.ndarray  # estimate of grad f(x)
     exact: bool  # whether it was computed as the full gradient
+
+
+@dataclass(frozen=True)
+class Looked(PlainEstimate):
+    """An estimate that comes with the value of f at x, or of a sample of its components."""
+
+    value: float  # the mean of the sample at x
+    z: np.ndarray  # its margins
+    model: Any  # the sample as an objective
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,6 @@ def phase_of(estimate: Estimate) -> Phase | None:
 def value_of(estimate: Estimate) -> float | None:
     """f, or the mean of the sample, at x; None of an estimator that does not compute it with the gradient."""
     return estimate.value if isinstance(estimate, Looked) else None
-
-
-def margins_of(estimate: Estimate) -> np.ndarray | None:
-    """The margins at x, of the sample or of all rows; None of an estimator that does not keep them."""
-    return estimate.z if isinstance(estimate, Looked) else None
 
 
 def sample_of(estimate: Estimate) -> Objective | None:

@@ -8,18 +8,15 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Facts, Gradient, Looked, PlainEstimate, Steps
+from extremal.gradients.base import Facts, Gradient, Looked, Steps
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)
-class GrowingEstimate(PlainEstimate, Looked):
+class GrowingEstimate(Looked):
     """The gradient, value and margins of a sample; of all components in the end, and then it is exact."""
 
-    value: float
-    z: np.ndarray
-    model: Any
     stage: int = 0  # how often it has grown
 
 

@@ -36,10 +36,6 @@ class _OverAtoms(WithCard):
 
     _move: ClassVar[Callable[[bool], SomeMove]]
 
-    def __post_init__(self):
-        super().__post_init__()
-        checks.flag(type(self).__name__, "lazy", self.lazy)
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         return Method(Full(), _step(f, self.step), self._move(self.lazy)).prepare(f, C, budget)
 
@@ -200,10 +196,6 @@ class InFaceFW(WithCard):
 
     step: Step | None = None
     blended: bool = False
-
-    def __post_init__(self):
-        super().__post_init__()
-        checks.flag("InFaceFW", "blended", self.blended)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         move = InFaceBlended() if self.blended else InFacePairwise()

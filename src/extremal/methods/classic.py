@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from extremal.gradients.batches import Pool
 from extremal.gradients.full import Full
-from extremal.gradients.minibatch import Pool
 from extremal.methods.base import Budget, Method, root_batch
 from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.objectives.base import Objective

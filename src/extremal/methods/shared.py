@@ -30,7 +30,7 @@ class WithCard(Recipe):
             cls.__doc__ = f"{text[:place].rstrip()}\n\n{said}\n{text[place:]}"
 
     def __post_init__(self):
-        """Refuse what is no step rule, no batch size or no smoothness constant, of methods that have these."""
+        """Refuse what is no step rule, no batch size, no smoothness constant or no flag, of methods that have these."""
         call, given = type(self).__name__, {name: item for name, item in vars(self).items() if item is not None}
         if "L" in given:
             checks.positive(call, "L", given["L"])
@@ -38,6 +38,8 @@ class WithCard(Recipe):
             check_step(call, given["step"])
         if "batch" in given:
             checks.whole(call, "batch", given["batch"], 1)
+        for name in vars(self).keys() & {"blended", "lazy"}:
+            checks.flag(call, name, vars(self)[name])
 
 
 @dataclass(frozen=True)

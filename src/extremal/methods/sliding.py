@@ -9,9 +9,9 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.gradients.batches import MiniBatch
 from extremal.gradients.epochs import Svrg
 from extremal.gradients.full import Full
-from extremal.gradients.minibatch import MiniBatch
 from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
 from extremal.methods.base import Budget, Method
 from extremal.methods.shared import WithCard

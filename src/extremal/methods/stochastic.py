@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from extremal import checks
 from extremal.gradients.base import SomeGradient
+from extremal.gradients.batches import MiniBatch
 from extremal.gradients.epochs import Spider, Svrg
-from extremal.gradients.minibatch import MiniBatch
 from extremal.gradients.table import Saga
 from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
 from extremal.methods.shared import BatchAndStep, EpochAndStep, WithCard

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.gradients.base import margins_of, sample_of, value_of
+from extremal.gradients.base import Looked, sample_of, value_of
 from extremal.objectives.base import Segment
 from extremal.objectives.secants import Secants
 from extremal.objectives.slices import Slice
@@ -160,8 +160,7 @@ class NewtonState:
     def of(cls, f: Any, C: Any, x: np.ndarray, estimate: Any) -> NewtonState:
         """From the estimate, and what it does not know from f; one LMO."""
         f = (sample_of(estimate) or f) if f.columns else Secants(f)
-        z, value = margins_of(estimate), value_of(estimate)
-        z = f.margins(x) if z is None else z
+        z, value = estimate.z if isinstance(estimate, Looked) else f.margins(x), value_of(estimate)
         value = f.between(z, z).value(0.0) if value is None else value
         flat, g = (a.reshape(-1).astype(np.float64, copy=False) for a in (x, estimate.g))
         s = C.lmo(estimate.g)
