@@ -30,6 +30,7 @@ ROUNDS_WORK = 4e6  # numbers that they read would be more than this
 LEARNT_SHARE = 5  # times the tolerance for quadratic problems that are learnt
 TRIES = 4  # of points inside that are of no use, after which steps go without: one, two, four, ... until the next try
 KEPT_ATOMS = 100  # atoms, and three for each coordinate, that are kept
+FACTORED = 0.01  # of its cube: numbers that would take as long to read as a Hessian of that size takes to be factored
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ class AtomNewton(AtomMove):
         def solve(H: Any) -> tuple[np.ndarray, Any, float]:
             nonlocal known, begin, wait, useless, work
             B = H.B if isinstance(H, Root) else root_of(H)
+            work += 0 if isinstance(H, Root) else FACTORED * float(len(H)) ** 3
             first = H is memory.H
             inner = self._inner(B, at, C, shape) if first and wait == 0 else None
             atoms, shares, d = self._minimise(B, at, C, known if inner is None else known.with_atom(inner), shape, begin)
