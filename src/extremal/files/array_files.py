@@ -52,7 +52,7 @@ def read_npy(path: Path) -> np.ndarray:
 def _array(path: Path, file: BinaryIO, size: float, name: str = "") -> np.ndarray:
     """The array that begins here, in a file or part of a file of so many bytes."""
     which = f"{name}: " if name else ""
-    dtype, fortran, shape, start = _header(path, file, which)
+    dtype, fortran, shape, start = npy_header(path, file, which)
     count = math.prod(shape)
     if count * dtype.itemsize > size - start:
         words = f"{which}its header speaks of {count} numbers of {dtype.itemsize} bytes, and {size - start} bytes follow"
@@ -71,7 +71,7 @@ def _array(path: Path, file: BinaryIO, size: float, name: str = "") -> np.ndarra
     return flat.reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="), copy=False)
 
 
-def _header(path: Path, file: BinaryIO, which: str) -> tuple[np.dtype, bool, tuple[int, ...], int]:
+def npy_header(path: Path, file: BinaryIO, which: str = "") -> tuple[np.dtype, bool, tuple[int, ...], int]:
     """Dtype, order, shape, and the bytes of the header itself."""
     with decoding(path):
         start = file.read(8)

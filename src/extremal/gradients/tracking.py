@@ -129,7 +129,7 @@ def bounds(n: int, m: int) -> list[tuple[int, int]]:
     return [(n * i // m, n * (i + 1) // m) for i in range(m)]
 
 
-class Shard(Counting):
+class _Shard(Counting):
     """The mean over one agent's rows, as far as estimators ask for it: f_i = (1/n_i) sum over [first, last)."""
 
     def __init__(self, f: Objective, first: int, last: int):
@@ -262,7 +262,7 @@ class Tracking(Wrapper):
         return np.stack([(len(parts) * part.n / f.n) * state.g for part, state in zip(parts, own, strict=True)])
 
     def _parts(self, f: Objective) -> list[Any]:
-        return [Shard(f, first, last) for first, last in bounds(f.n, len(self.mixing))]
+        return [_Shard(f, first, last) for first, last in bounds(f.n, len(self.mixing))]
 
     def _points(self, f: Objective, x: np.ndarray) -> np.ndarray:
         """One point per agent."""
