@@ -102,7 +102,7 @@ def test_float32_rows_reach_the_tolerance_of_float64_rows(kind):
 
 def test_float32_data_larger_than_a_block_are_widened_in_parts(monkeypatch):
     A = ex.data.Dense(MATRIX.astype(np.float32))
-    monkeypatch.setattr("extremal.data.blocks.PIECE_ROWS", 7)
+    monkeypatch.setattr("extremal.data.contract.PIECE_ROWS", 7)
     x, c = np.linspace(-1, 1, DIM), np.linspace(-1, 1, N)
     wide = MATRIX.astype(np.float32).astype(np.float64)
     np.testing.assert_allclose(A.dot(x), wide @ x, rtol=1e-13, atol=1e-14)

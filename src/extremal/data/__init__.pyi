@@ -1,7 +1,7 @@
 from .accept import as_data as as_data
 from .accept import block_of as block_of
-from .blocks import RowBlock as RowBlock
 from .contract import Data as Data
+from .contract import RowBlock as RowBlock
 from .csr import CSR as CSR
 from .dense import Dense as Dense
 from .entries import Entries as Entries

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from extremal import checks
-from extremal.data.blocks import RowBlock
-from extremal.data.contract import Data
+from extremal.data.contract import Data, RowBlock
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.data.rows import InMemory, RowData

@@ -1,16 +1,24 @@
-"""The data matrix A (n rows, d columns), in parts. Sparsity lives in this package and nowhere else.
+"""The data matrix A (n rows, d columns), in parts: what models ask of all rows, and works of a part of them.
 
 x is a vector of d entries, or a matrix of d rows with a column for each of k outputs; c has n entries, or n rows of k.
+Sparsity lives in this package and nowhere else.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from extremal.checks import InputError
 from extremal.data.parts import Parts
 from extremal.points.vertex import Vertex
+from extremal.support import clock
+
+PIECE = 2**17  # numbers of a piece of dense rows: 1 MiB, which stays in the cache, and for which BLAS starts no threads
+PIECE_ROWS = 8192  # rows of a piece, at most
 
 
 class Data(Protocol):
@@ -33,3 +41,128 @@ class Data(Protocol):
     def columns(self, W: np.ndarray) -> Any: ...  # the columns W, as data; W increases
     def lambda_max(self, weights: np.ndarray | None = None) -> float: ...  # the largest eigenvalue of A' diag(weights) A
     def ready(self, *outputs: int) -> None: ...  # compile what products with some rows need, so that no run's clock pays for it
+
+
+class RowBlock(ABC):
+    """Consecutive rows in memory, worked on at once: no threads, sums in float64.
+
+    Products keep the wider of the two float types, but for ``tdot``, ``gram`` and ``moments``, which are sums, in float64.
+    """
+
+    shape: tuple[int, int]  # rows, columns
+    dtype: np.dtype
+    nnz: int  # entries that are stored
+    few: int  # how many columns cost less, one by one, than a product with all
+
+    @abstractmethod
+    def part(self, at: slice) -> RowBlock:
+        """Some of the rows, not copied."""
+
+    def bounds(self, many: int) -> list[int]:
+        """Where parts begin and end that have about as many entries."""
+        return [self.shape[0] * i // many for i in range(many + 1)]
+
+    def pieces(self) -> Iterator[tuple[slice, RowBlock]]:
+        """Pieces that are still in the cache when they are read again."""
+        n, size = self.shape[0], max(1, min(PIECE_ROWS, PIECE * self.shape[0] // max(1, self.nnz)))
+        if n <= size:
+            yield slice(0, n), self
+            return
+        for start in range(0, n, size):
+            clock.check()
+            at = slice(start, min(start + size, n))
+            yield at, self.part(at)
+
+    def room(self, x: np.ndarray) -> np.ndarray:
+        """For A x, in the wider float type."""
+        return np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
+
+    @abstractmethod
+    def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """A x; written to ``out``, if given."""
+
+    @abstractmethod
+    def tdot(self, c: np.ndarray) -> np.ndarray:
+        """A' c."""
+
+    @abstractmethod
+    def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        """A[idx] x."""
+
+    @abstractmethod
+    def tdot_rows(self, c: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        """A[idx]' c, in the wider float type."""
+
+    @abstractmethod
+    def column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
+        """Column j of A[idx]."""
+
+    @abstractmethod
+    def norms2(self, out: np.ndarray) -> None:
+        """|a_i|^2 for every row, written to ``out``."""
+
+    @abstractmethod
+    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+        """A_W' diag(h) A_W, or that of the columns less their mean by the weights h; W = None is all columns."""
+
+    def root(self, h: np.ndarray, mean: np.ndarray | float = 0.0) -> np.ndarray:
+        """R with R'R = the gram of h, by QR factorisations; (A - 1 mean') in the place of A."""
+        R, k = np.zeros((0, self.shape[1])), self.shape[1]
+        for at, piece in self.pieces():
+            R = np.vstack([R, (piece.array() - mean) * np.sqrt(h[at, None])])
+            R = np.asarray(np.linalg.qr(R, mode="r")) if len(R) > 2 * k else R
+        return R
+
+    @abstractmethod
+    def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """sum_i w_i a_i, and the same of squares."""
+
+    @abstractmethod
+    def take(self, order: np.ndarray) -> RowBlock:
+        """A copy with the rows in the order given."""
+
+    @abstractmethod
+    def joined(self, blocks: Sequence[Any]) -> RowBlock:
+        """Blocks of this kind, one below the other, as one."""
+
+    @abstractmethod
+    def columns(self, W: np.ndarray) -> RowBlock:
+        """The columns W, which increase."""
+
+    @abstractmethod
+    def with_column(self, value: float) -> RowBlock:
+        """A copy with one column more, of one value."""
+
+    def shifted(self, offset: np.ndarray) -> RowBlock | None:
+        """A copy with an offset taken from each column, of dense rows."""
+        return None
+
+    @abstractmethod
+    def array(self) -> np.ndarray:
+        """The rows as a dense array; dense ones are not copied."""
+
+    @abstractmethod
+    def listed(self) -> tuple[np.ndarray, ...] | None:
+        """Where rows start, the columns of their entries and the entries, for compiled loops; None if that takes too much."""
+
+    def sweep(
+        self, loss: tuple[int, float], y: np.ndarray, x: np.ndarray, valued: bool, graded: bool, z: Any, c: Any
+    ) -> tuple[float, np.ndarray] | None:
+        """The sum of a compiled loss and its gradient, rows read once; fills z = A x and c = phi', unless these are None.
+
+        None if there is no such loop for these rows.
+        """
+        return None
+
+    def ready(self, *outputs: int) -> None:
+        """Compile the products, or load them from a cache."""
+        return
+
+
+def checked_shape(A: Any) -> Any:
+    """Refuse what is not a matrix with at least one row and one column."""
+    if A.ndim != 2:
+        raise InputError(f"`LinearModel(A=...)` must have two dimensions (rows, features), got shape {A.shape}")
+    if 0 in A.shape:
+        raise InputError(f"`LinearModel(A=...)` is empty: shape {A.shape}")
+    return A

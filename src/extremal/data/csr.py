@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.data.blocks import RowBlock, checked_shape
+from extremal.data.contract import RowBlock, checked_shape
 from extremal.data.rows import InMemory
 from extremal.kernels.views import locked
 from extremal.support.lazy import imported
@@ -22,7 +22,7 @@ COLUMN_ROWS = 2**16  # rows whose entries of a column are looked for at once
 class CsrBlock(RowBlock):
     """Sparse rows: where they start, the columns of their entries, which increase in a row, and the entries.
 
-    Parts share the arrays of entries; the starts of a part do not begin with 0.
+    Parts share the arrays of entries; the starts of a part do not begin with 0. Products are one loop over the entries.
     """
 
     def __init__(self, starts: np.ndarray, columns: np.ndarray, values: np.ndarray, d: int):
@@ -41,7 +41,6 @@ class CsrBlock(RowBlock):
         return self.entries if first == 0 and last == len(values) else (starts - first, columns[first:last], values[first:last])
 
     def part(self, at: slice) -> CsrBlock:
-        """A view."""
         starts, columns, values = self.entries
         return CsrBlock(starts[at.start : at.stop + 1], columns, values, self.shape[1])
 
@@ -54,49 +53,45 @@ class CsrBlock(RowBlock):
         return [0, *np.searchsorted(starts, wanted).tolist(), self.shape[0]]
 
     def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """One loop over the entries."""
         out = self.room(x) if out is None else out
         if x.ndim == 1:
-            self._rows.dot_range(*self.entries, self._point(x), 0, out)
+            _kernels("rows").dot_range(*self.entries, self._point(x), 0, out)
         else:
-            self._rows.dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), self._all, out)
+            _kernels("rows").dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), self._all, out)
         return out
 
     def tdot(self, c: np.ndarray) -> np.ndarray:
-        """One loop over the entries."""
         out, c = np.zeros((self.shape[1], *c.shape[1:])), locked(np.ascontiguousarray(c, np.result_type(c, np.float32)))
         if c.ndim == 1:
-            self._rows.tdot_range(*self.entries, c, 0, out)
+            _kernels("rows").tdot_range(*self.entries, c, 0, out)
         else:
-            self._rows.tdot_matrix(*self.entries, c, self._all, out)
+            _kernels("rows").tdot_matrix(*self.entries, c, self._all, out)
         return out
 
     def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
-        """The entries of these rows only."""
         out = np.empty((len(idx), *x.shape[1:]), np.result_type(self.dtype, x.dtype))
         if x.ndim == 1:
-            self._rows.rows_dot(*self.entries, x, idx, out)
+            _kernels("rows").rows_dot(*self.entries, x, idx, out)
         else:
-            self._rows.dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), idx, out)
+            _kernels("rows").dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), idx, out)
         return out
 
     def tdot_rows(self, c: np.ndarray, idx: np.ndarray) -> np.ndarray:
         """The entries of these rows, and one array of the size of x."""
         out = np.zeros((self.shape[1], *c.shape[1:]), np.result_type(self.dtype, c.dtype))
         if c.ndim == 1:
-            self._rows.rows_tdot(*self.entries, c, idx, out)
+            _kernels("rows").rows_tdot(*self.entries, c, idx, out)
         else:
-            self._rows.tdot_matrix(*self.entries, locked(np.ascontiguousarray(c)), idx, out)
+            _kernels("rows").tdot_matrix(*self.entries, locked(np.ascontiguousarray(c)), idx, out)
         return out
 
     def sweep(
         self, loss: tuple[int, float], y: np.ndarray, x: np.ndarray, valued: bool, graded: bool, z: Any, c: Any
     ) -> tuple[float, np.ndarray]:
-        """Rows are read once, block by block."""
         g, none = np.zeros(self.shape[1] if graded else 0), np.empty(0)
         z, c = (none if a is None else a for a in (z, c))
-        block = self._full.cached_rows(*self.shape, self.nnz)
-        return float(self._full.sweep(*self.entries, locked(y), self._point(x), *loss, block, valued, z, c, g)), g
+        block = _kernels("full").cached_rows(*self.shape, self.nnz)
+        return float(_kernels("full").sweep(*self.entries, locked(y), self._point(x), *loss, block, valued, z, c, g)), g
 
     def column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
         """One entry per row, found by bisection."""
@@ -105,38 +100,34 @@ class CsrBlock(RowBlock):
             some = (np.arange(i, min(n, i + COLUMN_ROWS)) for i in range(0, n, COLUMN_ROWS))
             return np.concatenate([self.column(j, rows) for rows in some])
         out = np.empty(len(idx), self.dtype)
-        self._rows.column(*self.entries, j, idx, out)
+        _kernels("rows").column(*self.entries, j, idx, out)
         return out
 
     def norms2(self, out: np.ndarray) -> None:
-        """One loop over the entries."""
-        self._rows.norms2(self.entries[0], self.entries[2], out)
+        _kernels("rows").norms2(self.entries[0], self.entries[2], out)
 
     def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
         """Row by row: the sum over rows of their squared number of entries; entries of other columns are passed over."""
         k, h = self.shape[1] if W is None else len(W), locked(np.ascontiguousarray(h, np.float64))
         low = np.zeros((k, k))
         if W is None:
-            self._newton.gram(*self.entries, h, low)
+            _kernels("newton").gram(*self.entries, h, low)
         else:
             room = np.empty(k + 1, np.int32), np.empty(k + 1, self.dtype)
-            self._newton.gram_of_columns(*self.entries, self._place(W), h, *room, low)
+            _kernels("newton").gram_of_columns(*self.entries, self._place(W), h, *room, low)
         whole = low + np.tril(low, -1).T
         return whole if mean is None else whole - float(h.sum(dtype=np.float64)) * np.outer(mean, mean)
 
     def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """One loop over the entries."""
         out = np.zeros((2, self.shape[1]))
-        self._newton.moments(*self.entries, locked(np.ascontiguousarray(w, np.float64)), out)
+        _kernels("newton").moments(*self.entries, locked(np.ascontiguousarray(w, np.float64)), out)
         return out[0], out[1]
 
     def take(self, order: np.ndarray) -> CsrBlock:
-        """A copy of those entries."""
-        starts, columns, values = self._full.rows_in_order(self.entries, order)
+        starts, columns, values = _kernels("full").rows_in_order(self.entries, order)
         return CsrBlock(starts, columns, values, self.shape[1])
 
     def joined(self, blocks: Sequence[CsrBlock]) -> CsrBlock:
-        """A copy of all."""
         own = [block._own() for block in blocks]
         ends = np.cumsum([0, *(len(values) for _, _, values in own)])
         starts = [ends[:1], *(end + starts[1:] for end, (starts, _, _) in zip(ends, own, strict=False))]
@@ -144,10 +135,9 @@ class CsrBlock(RowBlock):
         return CsrBlock(np.concatenate(starts), columns, values, self.shape[1])
 
     def columns(self, W: np.ndarray) -> CsrBlock:
-        """A copy of the entries in these columns."""
         starts = np.empty_like(self.entries[0])
         columns, values = (np.empty(self.nnz + 1, a.dtype) for a in self.entries[1:])
-        used = self._newton.compact(*self.entries, self._place(W), starts, columns, values)
+        used = _kernels("newton").compact(*self.entries, self._place(W), starts, columns, values)
         return CsrBlock(starts, columns[:used], values[:used], len(W))
 
     def _place(self, W: np.ndarray) -> np.ndarray:
@@ -163,13 +153,11 @@ class CsrBlock(RowBlock):
         return CsrBlock(more, np.insert(columns, starts[1:], d), np.insert(values, starts[1:], value), d + 1)
 
     def array(self) -> np.ndarray:
-        """A copy."""
         (starts, columns, values), out = self._own(), np.zeros(self.shape, self.dtype)
         out[np.repeat(np.arange(self.shape[0]), np.diff(starts)), columns] = values
         return out
 
     def listed(self) -> tuple[np.ndarray, ...]:
-        """The arrays themselves."""
         return self._own()
 
     def ready(self, *outputs: int) -> None:
@@ -186,23 +174,16 @@ class CsrBlock(RowBlock):
     def _all(self) -> np.ndarray:
         return locked(np.arange(self.shape[0]))
 
-    @cached_property
-    def _full(self) -> ModuleType:
-        return imported("extremal.kernels.full")  # numba: imported by the first product
-
-    @cached_property
-    def _rows(self) -> ModuleType:
-        return imported("extremal.kernels.rows")
-
-    @cached_property
-    def _newton(self) -> ModuleType:
-        return imported("extremal.kernels.newton")
-
     def _point(self, x: np.ndarray) -> np.ndarray:
         """x as the loops take it, in float64; they would not notice a wrong length."""
         if x.shape != self.shape[1:]:
             raise InputError(f"x must have shape {self.shape[1:]}, one entry per column of A, got {x.shape}")
         return locked(np.ascontiguousarray(x, np.float64))
+
+
+@cache
+def _kernels(name: str) -> ModuleType:
+    return imported(f"extremal.kernels.{name}")  # numba: imported by the first product
 
 
 class CSR(InMemory):

@@ -2,14 +2,143 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.data.blocks import DenseBlock, checked_shape
+from extremal.data.contract import PIECE, RowBlock, checked_shape
 from extremal.data.rows import InMemory
+from extremal.data.vertices import widened
+from extremal.kernels.views import locked
+
+COPIED = 2**24  # numbers of some columns up to which these are copied
+LISTED = 2**20  # numbers up to which dense rows are listed entry by entry
+
+
+class DenseBlock(RowBlock):
+    """Dense rows."""
+
+    def __init__(self, A: np.ndarray):
+        self._A, self.shape, self.dtype = A, A.shape, A.dtype
+        self.nnz, self.few = A.size, A.shape[1] // 16
+
+    def part(self, at: slice) -> DenseBlock:
+        return DenseBlock(self._A[at])
+
+    def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Piece by piece: BLAS starts no threads for one, and a copy in float64 is small."""
+        out = self.room(x) if out is None else out
+        for at, piece in self.pieces():
+            np.matmul(piece.array(), x, out=out[at])
+        return out
+
+    def tdot(self, c: np.ndarray) -> np.ndarray:
+        """Piece by piece; within one, sums are in its float type."""
+        total = np.zeros((self.shape[1], *c.shape[1:]))
+        for at, piece in self.pieces():
+            total += _tdot(piece.array(), c[at])
+        return total
+
+    def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        return self._A[idx] @ x
+
+    def tdot_rows(self, c: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        return _tdot(self._A[idx], c)
+
+    def column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
+        return self._A[:, j] if idx is None else self._A[idx, j]
+
+    def norms2(self, out: np.ndarray) -> None:
+        for at, piece in self.pieces():
+            np.einsum("ij,ij->i", *2 * (piece.array(),), dtype=np.float64, out=out[at])
+
+    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+        """Products of matrices: n k^2 multiplications. Columns lose their mean first, so that differences do not cancel."""
+        k, root = self.shape[1] if W is None else len(W), np.sqrt(h).astype(self.dtype, copy=False)
+        total = np.zeros((k, k))
+        for at, piece in self.pieces():
+            A = piece.array() if W is None else piece.array()[:, W]
+            rows = (A if mean is None else A - mean) * root[at, None]
+            total += rows.T @ rows
+        return total
+
+    def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Piece by piece, in float64."""
+        sums, squares = np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        for at, piece in self.pieces():
+            rows = widened(piece.array())
+            sums += w[at] @ rows
+            squares += w[at] @ np.square(rows)
+        return sums, squares
+
+    def take(self, order: np.ndarray) -> DenseBlock:
+        return DenseBlock(self._A[order])
+
+    def joined(self, blocks: Sequence[DenseBlock]) -> DenseBlock:
+        return DenseBlock(np.concatenate([block._A for block in blocks]))
+
+    def columns(self, W: np.ndarray) -> DenseBlock:
+        """Copied, if that is not too large; else the copy is made piece by piece whenever it is needed."""
+        small = self.shape[0] * len(W) <= COPIED
+        return DenseBlock(np.ascontiguousarray(self._A[:, W])) if small else _PickedBlock(self._A, W)
+
+    def with_column(self, value: float) -> DenseBlock:
+        A = self.array()
+        return DenseBlock(np.column_stack([A, np.full(len(A), value, A.dtype)]))
+
+    def shifted(self, offset: np.ndarray) -> DenseBlock:
+        return DenseBlock(self.array() - offset)
+
+    def array(self) -> np.ndarray:
+        return self._A
+
+    def listed(self) -> tuple[np.ndarray, ...] | None:
+        """Every entry; of small blocks only, since matrix products are faster from there on."""
+        (n, k), A = self.shape, self.array() if self.nnz <= LISTED else None
+        if A is None:
+            return None
+        starts, columns = np.arange(0, n * k + 1, k, dtype=np.int32), np.tile(np.arange(k, dtype=np.int32), n)
+        return locked(starts), locked(columns), locked(A.reshape(-1))
+
+
+class _PickedBlock(DenseBlock):
+    """Some columns of dense rows, too many to be copied at once."""
+
+    def __init__(self, A: np.ndarray, W: np.ndarray):
+        super().__init__(A)
+        self._W, self.shape = W, (len(A), len(W))
+        self.nnz, self.few = len(A) * len(W), len(W) // 16
+
+    def part(self, at: slice) -> DenseBlock:
+        """Copied where it is a piece, and a view of all columns otherwise."""
+        A = self._A[at]
+        return DenseBlock(A[:, self._W]) if len(A) * len(self._W) <= PIECE else _PickedBlock(A, self._W)
+
+    def take(self, order: np.ndarray) -> DenseBlock:
+        return DenseBlock(self._A[order][:, self._W])
+
+    def column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
+        return super().column(int(self._W[j]), idx)
+
+    def columns(self, W: np.ndarray) -> DenseBlock:
+        return DenseBlock(self._A).columns(self._W[W])
+
+    def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        return self.take(idx).dot(x)
+
+    def tdot_rows(self, c: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        return _tdot(self.take(idx).array(), c)
+
+    def array(self) -> np.ndarray:
+        return self._A[:, self._W]
+
+
+def _tdot(A: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """A' c; for a matrix c as (c' A)', which is the faster order for long A."""
+    return c @ A if c.ndim == 1 else np.ascontiguousarray((c.T @ A).T)
 
 
 class Dense(InMemory):

@@ -50,11 +50,14 @@ class Entries:
            [-2.,  1.,  0.]])
     """
 
+    dtype = np.dtype(np.float64)
     _counted: bool = True  # whether it counts the entries that are read
     factored: bool = True  # X may be in factors, and gradients are known by their products
 
     def __init__(self, rows: ArrayLike, cols: ArrayLike, shape: tuple[int, int]):
-        m, n = _check_shape(shape)
+        if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+            raise InputError(f"`Entries(shape=...)` must be two whole numbers, rows and columns, got {shape!r}")
+        m, n = (checks.whole("Entries", "shape", side, 1) for side in shape)
         rows, cols = check_positions("Entries", rows, cols, (m, n))
         if rows.ndim != 1 or len(rows) == 0:
             raise InputError(f"`Entries(rows=...)` must be a list of at least one row, got shape {rows.shape}")
@@ -65,11 +68,6 @@ class Entries:
     def shape(self) -> tuple[int, int, int]:
         """(number of entries, m, n)."""
         return len(self.positions), *self.positions.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        """float64."""
-        return np.dtype(np.float64)
 
     def __repr__(self) -> str:
         n, *shape = self.shape
@@ -192,10 +190,3 @@ class EntryColumns:
     def listed(self) -> None:
         """There are no rows for compiled loops."""
         return
-
-
-def _check_shape(shape: object) -> tuple[int, int]:
-    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
-        raise InputError(f"`Entries(shape=...)` must be two whole numbers, rows and columns, got {shape!r}")
-    m, n = (checks.whole("Entries", "shape", side, 1) for side in shape)
-    return m, n

@@ -80,6 +80,12 @@ class Work(Protocol):
     def __call__(self, part: Part) -> Sums: ...
 
 
+class RowWork:
+    """What works are made from that look at rows, fit for threads; they say how many numbers they sum, if any."""
+
+    reads, alone, sums = True, False, 0
+
+
 class Parts(ABC):
     """An engine: it brings the parts of some rows to works. `Threads` is the one for rows in memory."""
 
@@ -128,15 +134,13 @@ class OnePart(Parts):
         self.rows, self.n = rows, rows.shape[0]
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
-        """One answer."""
         return 1, iter((work(Part(self.rows, slice(0, self.n))),))
 
 
 class Threads(OnePart):
-    """Rows in memory: parts are ranges of them, of about as many entries each."""
+    """Rows in memory: parts are ranges of them, of about as many entries each; on all cores, if there are several."""
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
-        """On all cores, if there are several parts."""
         many = parts_count(self.rows.nnz, work.sums)
         if many == 1:
             return super().answers(work)
@@ -147,6 +151,29 @@ class Threads(OnePart):
 
         bounds = self.rows.bounds(many)
         return len(bounds) - 1, each_part(answer, bounds, work.alone)
+
+
+class ChangedParts(Parts):
+    """The parts of another engine, each changed before a work looks at its rows."""
+
+    def __init__(self, inner: Parts, change: Callable[[Any], Any]):
+        self.inner, self.change, self.n = inner, change, inner.n
+
+    def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
+        return self.inner.answers(_Changing(work, self.change, work.alone, work.sums) if work.reads else work)
+
+
+@dataclass(frozen=True)
+class _Changing(RowWork):
+    """A work on parts that are changed first."""
+
+    work: Work
+    change: Callable[[Any], Any]  # of a block of rows, to another
+    alone: bool
+    sums: int
+
+    def __call__(self, part: Part) -> Sums:
+        return self.work(Part(self.change(part.rows), part.at))
 
 
 def parts_count(entries: int, sums: int) -> int:

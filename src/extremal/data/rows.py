@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
-from extremal.checks import InputError
-from extremal.data.changed import AddColumn, Change, ChangedParts, PickColumns
-from extremal.data.norms import lambda_max
-from extremal.data.parts import Parts, Threads, count_rows, counting_rows
+from extremal.checks import InputError, NonFiniteError
+from extremal.data.parts import ChangedParts, Parts, Threads, count_rows, counting_rows
 from extremal.data.vertices import vertex_product
 from extremal.data.works import Adjoint, Gram, GramRoot, Moments, Norms, RowProducts, TakenRows, WholePart
 from extremal.points.vertex import Vertex
@@ -55,7 +55,9 @@ class RowData(ABC):
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx] x."""
         if idx is not None:
-            return self._batch(idx, lambda rows, v: rows.dot(v), x)
+            rows = self.rows(idx)  # making the copy is what counts
+            with counting_rows(None):
+                return rows.dot(x)
         out = np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
         self.parts.total(RowProducts(np.ascontiguousarray(x), out))
         return out
@@ -63,16 +65,13 @@ class RowData(ABC):
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx]' c; sums are in float64."""
         if idx is not None:
-            return self._batch(idx, lambda rows, v: rows.tdot(v), c)
-        if len(c) != self.shape[0]:
-            raise InputError(f"c must have one entry per row of A, {self.shape[0]}, got {len(c)}")
-        return self.parts.total(Adjoint(c, self.shape[1]))[0].astype(np.result_type(self.dtype, c.dtype), copy=False)
-
-    def _batch(self, idx: np.ndarray, product: Callable[[RowData, np.ndarray], np.ndarray], v: np.ndarray) -> np.ndarray:
-        """A product with a copy of some rows; making the copy is what counts."""
-        rows = self.rows(idx)
-        with counting_rows(None):
-            return product(rows, v)
+            rows = self.rows(idx)
+            with counting_rows(None):
+                return rows.tdot(c)
+        n, d = self.shape
+        if len(c) != n:
+            raise InputError(f"c must have one entry per row of A, {n}, got {len(c)}")
+        return self.parts.total(Adjoint(c, d * math.prod(c.shape[1:])))[0].astype(np.result_type(self.dtype, c.dtype), copy=False)
 
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
@@ -85,26 +84,27 @@ class RowData(ABC):
 
         With the ``mean`` of these columns by the weights h, A_W'h / sum h, it is that of the columns less their mean.
         """
-        return self.parts.total(Gram(W, h, mean, self.shape[1] if W is None else len(W)))[0]
+        return self.parts.total(Gram(W, h, mean, (self.shape[1] if W is None else len(W)) ** 2))[0]
 
     def root(self, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
         """R with R'R = A' diag(h) A, for h >= 0, which keeps digits that this matrix does not have."""
         count_rows(self.shape[0])
-        R = np.vstack([R for (R,) in self.parts.answers(GramRoot(None, h, mean, self.shape[1]))[1]])
-        return np.asarray(np.linalg.qr(R, mode="r")) if len(R) > self.shape[1] else R
+        d = self.shape[1]
+        R = np.vstack([R for (R,) in self.parts.answers(GramRoot(None, h, mean, d**2))[1]])
+        return np.asarray(np.linalg.qr(R, mode="r")) if len(R) > d else R
 
     def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sums of all columns and of their squares, in float64, row i times weights_i."""
-        sums, squares = self.parts.total(Moments(weights, self.shape[1]))
+        sums, squares = self.parts.total(Moments(weights, 2 * self.shape[1]))
         return sums, squares
 
     def columns(self, W: np.ndarray) -> RowData:
         """The columns W, which increase, as data. Nothing is read before it is asked for."""
-        return Changed(self, PickColumns(W), len(W))
+        return Changed(self, methodcaller("columns", W), len(W))
 
     def with_column(self, value: float) -> RowData:
         """The same rows with one column more, of one value."""
-        return Changed(self, AddColumn(value), self.shape[1] + 1)
+        return Changed(self, methodcaller("with_column", value), self.shape[1] + 1)
 
     def shifted(self, offset: np.ndarray) -> RowData | None:
         """A copy with an offset taken from each column; None unless rows are dense arrays."""
@@ -128,8 +128,27 @@ class RowData(ABC):
                 yield slice(at.start + some.start, at.start + some.stop), block.part(some).array()
 
     def lambda_max(self, weights: np.ndarray | None = None) -> float:
-        """The largest eigenvalue of A' diag(weights) A, from products: some dozen reads."""
-        return lambda_max(self, weights)
+        """The largest eigenvalue of A' diag(weights) A, to a relative 1e-6 and never below it by more: some dozen reads."""
+        if not self.row_norms2().any():
+            return 0.0
+        d, w = self.shape[1], 1.0 if weights is None else weights.astype(self.dtype, copy=False)
+
+        def gram(v: np.ndarray) -> np.ndarray:
+            found = self.tdot(w * self.dot(v.reshape(-1).astype(self.dtype))).astype(np.float64)
+            if not np.isfinite(found).all():
+                raise NonFiniteError("the squares of the rows' entries are too large to work with")
+            return found
+
+        if d <= 64:
+            columns = np.array([gram(e) for e in np.eye(d, dtype=self.dtype)])
+            return max(0.0, float(np.linalg.eigvalsh(columns)[-1]))
+
+        from scipy.sparse.linalg import LinearOperator, eigsh  # imported when first needed: it takes long
+
+        operator = LinearOperator((d, d), matvec=gram, dtype=np.float64)  # pyright: ignore
+        v0 = np.random.default_rng(0).standard_normal(d)
+        top = eigsh(operator, k=1, tol=1e-7, v0=v0, return_eigenvectors=False)  # pyright: ignore
+        return max(0.0, float(top[0])) * (1.0 + 1e-6)
 
     def listed(self) -> tuple[np.ndarray, ...] | None:
         """Where rows start, the columns of their entries and the entries, for compiled loops; None if rows are not at hand."""
@@ -158,22 +177,19 @@ class RowData(ABC):
 class Changed(RowData):
     """Other rows with each part changed when it is read: some of its columns, or one more."""
 
-    def __init__(self, inner: RowData, change: Change, d: int):
+    def __init__(self, inner: RowData, change: Callable[[Any], Any], d: int):
         self.inner, self.change, self.d = inner, change, d
 
     @property
     def shape(self) -> tuple[int, int]:
-        """As many rows."""
         return self.inner.shape[0], self.d
 
     @property
     def dtype(self) -> np.dtype:
-        """The same."""
         return self.inner.dtype
 
     @property
     def parts(self) -> Parts:
-        """Those of the inner rows, changed."""
         return ChangedParts(self.inner.parts, self.change)
 
 
@@ -191,22 +207,18 @@ class InMemory(RowData):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows, columns."""
         return self.block.shape
 
     @property
     def dtype(self) -> np.dtype:
-        """float32 or float64."""
         return self.block.dtype
 
     @property
     def parts(self) -> Threads:
-        """Ranges of rows, on all cores."""
         return Threads(self.block)
 
     @property
     def nnz(self) -> int:
-        """Entries that are stored."""
         return self.block.nnz
 
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
@@ -225,33 +237,26 @@ class InMemory(RowData):
         return self if len(W) == self.shape[1] else self._of(self.block.columns(W))
 
     def with_column(self, value: float) -> RowData:
-        """A copy with one column more, of one value."""
         return self._of(self.block.with_column(value))
 
     def shifted(self, offset: np.ndarray) -> RowData | None:
-        """A copy with an offset taken from each column; None unless rows are dense arrays."""
         block = self.block.shifted(offset)
         return None if block is None else self._of(block)
 
     def rows(self, order: np.ndarray) -> RowData:
-        """A copy with the rows in the order given."""
         count_rows(len(order))
         return self._of(self.block.take(order))
 
     def listed(self) -> tuple[np.ndarray, ...] | None:
-        """The entries row by row, for compiled loops."""
         return self.block.listed()
 
     def ready(self, *outputs: int) -> None:
-        """Compile the products, or load them from numba's cache."""
         self.block.ready(*outputs)
 
     def column(self, j: int, idx: np.ndarray | None = None) -> np.ndarray:
-        """Column j of A[idx]."""
         count_rows(self.shape[0] if idx is None else len(idx))
         return self.block.column(j, idx)
 
     @property
     def few(self) -> int:
-        """How many columns cost less, one by one, than a product with all of A."""
         return self.block.few

@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from extremal.data.parts import Part, PerRow, Sums
-
-
-@dataclass(frozen=True)
-class RowWork:
-    """A work that looks at rows; compiled, and fit for threads."""
-
-    @property
-    def reads(self) -> bool:
-        """It does."""
-        return True
-
-    @property
-    def alone(self) -> bool:
-        """It needs not be."""
-        return False
-
-    @property
-    def sums(self) -> int:
-        """None, unless it says how many."""
-        return 0
+from extremal.data.parts import Part, PerRow, RowWork, Sums
 
 
 @dataclass(frozen=True)
@@ -38,7 +17,6 @@ class RowProducts(RowWork):
     z: PerRow  # to be filled
 
     def __call__(self, part: Part) -> Sums:
-        """Kept."""
         part.rows.dot(self.x, part.of(self.z))
         return ()
 
@@ -48,15 +26,9 @@ class Adjoint(RowWork):
     """A' c."""
 
     c: PerRow
-    d: int
-
-    @property
-    def sums(self) -> int:
-        """d for each output."""
-        return self.d * math.prod(self.c.shape[1:])
+    sums: int  # its entries
 
     def __call__(self, part: Part) -> Sums:
-        """One array."""
         return (part.rows.tdot(part.of(self.c)),)
 
 
@@ -67,27 +39,20 @@ class Norms(RowWork):
     out: PerRow  # to be filled
 
     def __call__(self, part: Part) -> Sums:
-        """Kept."""
         part.rows.norms2(part.of(self.out))
         return ()
 
 
 @dataclass(frozen=True)
 class Gram(RowWork):
-    """(A_W - 1 m')' diag(h) (A_W - 1 m') for k columns, which are all if W is None; without m, A_W' diag(h) A_W."""
+    """(A_W - 1 m')' diag(h) (A_W - 1 m'), of all columns if W is None; without m, A_W' diag(h) A_W."""
 
     W: np.ndarray | None
     h: PerRow
     mean: np.ndarray | None
-    k: int
-
-    @property
-    def sums(self) -> int:
-        """All entries."""
-        return self.k**2
+    sums: int  # its entries
 
     def __call__(self, part: Part) -> Sums:
-        """One array."""
         return (part.rows.gram(self.W, part.of(self.h), self.mean),)
 
 
@@ -96,7 +61,6 @@ class GramRoot(Gram):
     """R with R'R = that; answers are not to be summed, but factored once more."""
 
     def __call__(self, part: Part) -> Sums:
-        """One array."""
         return (part.rows.root(part.of(self.h), 0.0 if self.mean is None else self.mean),)
 
 
@@ -105,34 +69,25 @@ class Moments(RowWork):
     """sum_i w_i a_i, and the same of squares."""
 
     w: PerRow
-    d: int
-
-    @property
-    def sums(self) -> int:
-        """Two for each column."""
-        return 2 * self.d
+    sums: int  # entries of both
 
     def __call__(self, part: Part) -> Sums:
-        """Two arrays."""
         return part.rows.moments(part.of(self.w))
 
 
-@dataclass(frozen=True)
 class WholePart(RowWork):
-    """A part itself, and where it is; answers are not to be summed."""
+    """Where a part is, and the part itself; answers are not to be summed."""
 
     def __call__(self, part: Part) -> Sums:
-        """Its place and its rows."""
         return part.at, part.rows
 
 
 @dataclass(frozen=True)
 class TakenRows(RowWork):
-    """Those of the rows ``order`` that are in a part; answers are not to be summed."""
+    """Those of the rows ``order`` that are in a part: their places in it, and a copy; answers are not to be summed."""
 
     order: np.ndarray
 
     def __call__(self, part: Part) -> Sums:
-        """Their places in ``order``, and a copy of them."""
         there = np.flatnonzero((self.order >= part.at.start) & (self.order < part.at.stop))
         return there, part.rows.take(self.order[there] - part.at.start)

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from extremal.data.parts import Part, Parts, PerRow, Sums
-from extremal.data.works import RowWork
 from extremal.losses.base import Loss
 from extremal.losses.margin import compiled
 from extremal.losses.over_rows import line_sum, slope_sum
 
 
 @dataclass(frozen=True)
-class Look(RowWork):
+class Look:
     """The sum of phi(<a_i, x>, y_i) and its gradient, as asked for; keeps the margins z and the derivatives c, if given."""
 
     loss: Loss
@@ -27,6 +26,7 @@ class Look(RowWork):
     graded: bool = True
     z: PerRow | None = None
     c: PerRow | None = None
+    reads = True
 
     @property
     def alone(self) -> bool:
