@@ -66,10 +66,10 @@ from .objectives.karcher import KarcherMean as KarcherMean
 from .objectives.linear import LinearModel as LinearModel
 from .objectives.separable import Separable as Separable
 from .run.front import minimize as minimize
+from .run.front import path as path
 from .run.loop import State as State
 from .run.loop import iterate as iterate
 from .run.many import least_squares_many as least_squares_many
-from .run.paths import path as path
 from .run.result import Record as Record
 from .run.result import Result as Result
 from .run.result import Status as Status

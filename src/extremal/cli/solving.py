@@ -28,8 +28,7 @@ from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.reach import reaches, told_apart
-from extremal.run.front import minimize
-from extremal.run.paths import moved_inside
+from extremal.run.front import minimize, moved_inside
 from extremal.run.result import Result, Status
 from extremal.sets.base import ConvexSet
 from extremal.sets.words.read import Reading, read_constraint

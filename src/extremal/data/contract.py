@@ -55,8 +55,39 @@ class RowBlock(ABC):
     few: int  # how many columns cost less, one by one, than a product with all
 
     @abstractmethod
-    def part(self, at: slice) -> RowBlock:
-        """Some of the rows, not copied."""
+    def part(self, at: slice) -> RowBlock: ...  # some of the rows, not copied
+    @abstractmethod
+    def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray: ...  # A x; written to ``out``, if given
+    @abstractmethod
+    def tdot(self, c: np.ndarray) -> np.ndarray: ...  # A' c
+    @abstractmethod
+    def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray: ...  # A[idx] x
+    @abstractmethod
+    def tdot_rows(self, c: np.ndarray, idx: np.ndarray) -> np.ndarray: ...  # A[idx]' c, in the wider float type
+    @abstractmethod
+    def column(self, j: int, idx: np.ndarray | None) -> np.ndarray: ...  # column j of A[idx]
+    @abstractmethod
+    def norms2(self, out: np.ndarray) -> None: ...  # |a_i|^2 for every row, written to ``out``
+    @abstractmethod
+    def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...  # sum_i w_i a_i, and the same of squares
+    @abstractmethod
+    def take(self, order: np.ndarray) -> RowBlock: ...  # a copy with the rows in the order given
+    @abstractmethod
+    def joined(self, blocks: Sequence[Any]) -> RowBlock: ...  # blocks of this kind, one below the other, as one
+    @abstractmethod
+    def columns(self, W: np.ndarray) -> RowBlock: ...  # the columns W, which increase
+    @abstractmethod
+    def with_column(self, value: float) -> RowBlock: ...  # a copy with one column more, of one value
+    @abstractmethod
+    def array(self) -> np.ndarray: ...  # the rows as a dense array; dense ones are not copied
+
+    @abstractmethod
+    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+        """A_W' diag(h) A_W, or that of the columns less their mean by the weights h; W = None is all columns."""
+
+    @abstractmethod
+    def listed(self) -> tuple[np.ndarray, ...] | None:
+        """Where rows start, the columns of their entries and the entries, for compiled loops; None if that takes too much."""
 
     def bounds(self, many: int) -> list[int]:
         """Where parts begin and end that have about as many entries."""
@@ -77,34 +108,6 @@ class RowBlock(ABC):
         """For A x, in the wider float type."""
         return np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
 
-    @abstractmethod
-    def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """A x; written to ``out``, if given."""
-
-    @abstractmethod
-    def tdot(self, c: np.ndarray) -> np.ndarray:
-        """A' c."""
-
-    @abstractmethod
-    def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
-        """A[idx] x."""
-
-    @abstractmethod
-    def tdot_rows(self, c: np.ndarray, idx: np.ndarray) -> np.ndarray:
-        """A[idx]' c, in the wider float type."""
-
-    @abstractmethod
-    def column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
-        """Column j of A[idx]."""
-
-    @abstractmethod
-    def norms2(self, out: np.ndarray) -> None:
-        """|a_i|^2 for every row, written to ``out``."""
-
-    @abstractmethod
-    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-        """A_W' diag(h) A_W, or that of the columns less their mean by the weights h; W = None is all columns."""
-
     def root(self, h: np.ndarray, mean: np.ndarray | float = 0.0) -> np.ndarray:
         """R with R'R = the gram of h, by QR factorisations; (A - 1 mean') in the place of A."""
         R, k = np.zeros((0, self.shape[1])), self.shape[1]
@@ -113,37 +116,9 @@ class RowBlock(ABC):
             R = np.asarray(np.linalg.qr(R, mode="r")) if len(R) > 2 * k else R
         return R
 
-    @abstractmethod
-    def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """sum_i w_i a_i, and the same of squares."""
-
-    @abstractmethod
-    def take(self, order: np.ndarray) -> RowBlock:
-        """A copy with the rows in the order given."""
-
-    @abstractmethod
-    def joined(self, blocks: Sequence[Any]) -> RowBlock:
-        """Blocks of this kind, one below the other, as one."""
-
-    @abstractmethod
-    def columns(self, W: np.ndarray) -> RowBlock:
-        """The columns W, which increase."""
-
-    @abstractmethod
-    def with_column(self, value: float) -> RowBlock:
-        """A copy with one column more, of one value."""
-
     def shifted(self, offset: np.ndarray) -> RowBlock | None:
         """A copy with an offset taken from each column, of dense rows."""
         return None
-
-    @abstractmethod
-    def array(self) -> np.ndarray:
-        """The rows as a dense array; dense ones are not copied."""
-
-    @abstractmethod
-    def listed(self) -> tuple[np.ndarray, ...] | None:
-        """Where rows start, the columns of their entries and the entries, for compiled loops; None if that takes too much."""
 
     def sweep(
         self, loss: tuple[int, float], y: np.ndarray, x: np.ndarray, valued: bool, graded: bool, z: Any, c: Any

@@ -47,9 +47,8 @@ class CsrBlock(RowBlock):
     def bounds(self, many: int) -> list[int]:
         """By entries, of which rows have unequal numbers."""
         starts = self.entries[0]
-        wanted = starts[0] + np.arange(1, many, dtype=starts.dtype) * (
-            self.nnz // many
-        )  # of the type of starts: no copy of these
+        shares = np.arange(1, many, dtype=starts.dtype)  # of the type of starts: no copy of these
+        wanted = starts[0] + shares * (self.nnz // many)
         return [0, *np.searchsorted(starts, wanted).tolist(), self.shape[0]]
 
     def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

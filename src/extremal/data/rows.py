@@ -27,6 +27,8 @@ class RowData(ABC):
     rows first, which takes a read: a kind that can do better overrides ``rows``.
     """
 
+    few: int = 0  # how many columns cost less, one by one, than a product with all of A
+
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
@@ -168,11 +170,6 @@ class RowData(ABC):
         one[j] = 1.0
         return self.dot(one, idx)
 
-    @property
-    def few(self) -> int:
-        """How many columns cost less, one by one, than a product with all of A."""
-        return 0
-
 
 class Changed(RowData):
     """Other rows with each part changed when it is read: some of its columns, or one more."""
@@ -197,12 +194,12 @@ class InMemory(RowData):
     """Rows in one block, which is in memory."""
 
     def __init__(self, block: Any):
-        self.block = block
+        self.block, self.few = block, block.few
 
     def _of(self, block: Any) -> InMemory:
         """Another block of the same kind."""
         new = copy.copy(self)
-        new.block = block
+        InMemory.__init__(new, block)
         return new
 
     @property
@@ -256,7 +253,3 @@ class InMemory(RowData):
     def column(self, j: int, idx: np.ndarray | None = None) -> np.ndarray:
         count_rows(self.shape[0] if idx is None else len(idx))
         return self.block.column(j, idx)
-
-    @property
-    def few(self) -> int:
-        return self.block.few

@@ -1,7 +1,7 @@
 """Losses phi(z, y) of a margin z = <a, x> and a target y: elementwise, smooth, safe at any margin.
 
-A loss knows ``value``, ``deriv`` (in z), ``curvature`` (a bound on |phi''|), ``convex``, and which targets it takes; one that
-knows ``second`` (phi'') too is `Curved`, and open to second-order methods.
+A loss knows ``value``, ``deriv`` (in z), ``curvature`` (a bound on |phi''|), ``convex``, and which targets it takes (``labels``,
+and ``least`` if there is a smallest one); one that knows ``second`` (phi'') too is `Curved`, and open to second-order methods.
 Values and derivatives keep the float type of z. Losses of several margins a row are in extremal.losses.multi.
 """
 
@@ -37,41 +37,6 @@ class Curved(Loss, Protocol):
 
 
 @runtime_checkable
-class FromLeast(Protocol):
-    """A loss that takes no targets below one number."""
-
-    least: float
-
-
-@runtime_checkable
-class KnowsMean(Protocol):
-    """A loss that says the mean of y at a margin."""
-
-    def mean(self, z: np.ndarray) -> np.ndarray: ...
-
-
-@runtime_checkable
-class KnowsFar(Protocol):
-    """A loss that says how far margins go."""
-
-    def far(self, y: np.ndarray) -> float: ...
-
-
-@runtime_checkable
-class KnowsEnd(Protocol):
-    """A loss that says whether its mean falls to 0 without end."""
-
-    ends_at_zero: bool
-
-
-@runtime_checkable
-class KnowsSign(Protocol):
-    """A loss that says whether it is never below 0."""
-
-    nonnegative: bool
-
-
-@runtime_checkable
 class MultiLoss(Loss, Protocol):
     """The contract of a loss of k margins z = a' X, X of shape (d, k): z (b, k) -> value (b,), deriv (b, k).
 
@@ -87,9 +52,7 @@ class MultiLoss(Loss, Protocol):
 class BentMulti(MultiLoss, Protocol):
     """A loss of several margins with second derivatives, diag(D_i) - P_i P_i' for every row."""
 
-    def curvature_rows(
-        self, z: np.ndarray, y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray | None]: ...  # D and P, (b, k); P may be 0
+    def curvature_rows(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...  # D and P; P may be 0
 
 
 def expit(u: np.ndarray) -> np.ndarray:
@@ -104,8 +67,9 @@ def check_targets(loss: Loss, y: np.ndarray, n: int) -> np.ndarray:
     if y.dtype.kind not in "biuf":
         raise InputError(f"`LinearModel(y=...)` must hold numbers, got dtype {y.dtype}; {_how_to_map(loss)}")
     y = checks.finite("LinearModel", "y", y.astype(np.float64))
-    if isinstance(loss, FromLeast) and not (y >= loss.least).all():
-        raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets from {loss.least:g} on, got {y.min():g}")
+    least = getattr(loss, "least", None)
+    if least is not None and not (y >= least).all():
+        raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets from {least:g} on, got {y.min():g}")
     if loss.labels is None or (known := np.isin(y, loss.labels)).all():
         return y
     seen = _some(np.unique(y if len(loss.labels) == 2 else y[~known]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.losses.base import KnowsEnd, KnowsFar, KnowsMean, KnowsSign, Loss
+from extremal.losses.base import Loss
 from extremal.losses.weighted import unweighted
 
 
@@ -23,8 +23,8 @@ def mean_target(loss: Loss, z: np.ndarray) -> np.ndarray:
     >>> mean_target(ex.Logistic(), np.zeros(1)), mean_target(ex.Squared(), np.zeros(1))
     (array([0.5]), array([0.]))
     """
-    loss = unweighted(loss)
-    return loss.mean(z) if isinstance(loss, KnowsMean) else z
+    mean = getattr(unweighted(loss), "mean", None)
+    return z if mean is None else mean(z)
 
 
 def margin_size(loss: Loss, y: np.ndarray) -> float | None:
@@ -36,8 +36,8 @@ def margin_size(loss: Loss, y: np.ndarray) -> float | None:
     >>> margin_size(ex.Logistic(), np.ones(3)), margin_size(ex.Squared(), np.ones(3))
     (3.0, None)
     """
-    loss = unweighted(loss)
-    return loss.far(y) if isinstance(loss, KnowsFar) else None
+    far = getattr(unweighted(loss), "far", None)
+    return None if far is None else far(y)
 
 
 def ends_at_zero(loss: Loss) -> bool:
@@ -49,8 +49,7 @@ def ends_at_zero(loss: Loss) -> bool:
     >>> ends_at_zero(ex.Multinomial(3)), ends_at_zero(ex.Huber())
     (True, False)
     """
-    loss = unweighted(loss)
-    return isinstance(loss, KnowsEnd) and loss.ends_at_zero
+    return getattr(unweighted(loss), "ends_at_zero", False)
 
 
 def is_nonnegative(loss: Loss) -> bool:
@@ -62,5 +61,4 @@ def is_nonnegative(loss: Loss) -> bool:
     >>> is_nonnegative(ex.Squared())
     True
     """
-    loss = unweighted(loss)
-    return isinstance(loss, KnowsSign) and loss.nonnegative
+    return getattr(unweighted(loss), "nonnegative", False)

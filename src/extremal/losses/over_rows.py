@@ -46,18 +46,18 @@ def each_of(function: Callable[..., np.ndarray], z: np.ndarray, y: np.ndarray) -
     return out
 
 
-def derivs_of(loss: Loss, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+def derivs_of(z: np.ndarray, y: np.ndarray, loss: Loss) -> np.ndarray:
     """phi'(z_i, y_i)."""
     return each_of(loss.deriv, z, y)
 
 
-def second_of(loss: Any, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+def second_of(z: np.ndarray, y: np.ndarray, loss: Any) -> np.ndarray:
     """phi''(z_i, y_i)."""
     code = compiled(loss)
     if code is None:
         if not hasattr(loss, "second"):  # as isinstance(loss, Curved) would, which takes longer
             raise InputError(f"{loss!r} has no second derivative: give it a method second(z, y)")
-        return _checked_second(loss, z, y)
+        return _checked_second(z, y, loss)
     h = np.empty_like(z)
     _kernels().terms(*code, locked(z), locked(y), False, h[:0], h)
     return h
@@ -65,21 +65,21 @@ def second_of(loss: Any, z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def mean_second_of(loss: Loss, z: np.ndarray, width: float, y: np.ndarray, h: np.ndarray) -> np.ndarray:
     """The mean of phi'' from z - width to z + width, by phi' at both ends; h = phi''(z) where that is too near to tell."""
-    change = derivs_of(loss, z + width, y) - derivs_of(loss, z - width, y)
+    change = derivs_of(z + width, y, loss) - derivs_of(z - width, y, loss)
     return np.where((width > TOLD * np.abs(z)) & np.isfinite(change), change / (2.0 * width), h)
 
 
-def bent_of(loss: Loss, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def bent_of(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[np.ndarray, np.ndarray]:
     """phi' and phi'' of every row, in one loop over the margins."""
     code = compiled(loss)
     if code is None:
-        return derivs_of(loss, z, y), second_of(loss, z, y)
+        return derivs_of(z, y, loss), second_of(z, y, loss)
     c, h = np.empty(len(z)), np.empty(len(z))
     _kernels().terms(*code, locked(z), locked(y), False, c, h)
     return c, h
 
 
-def _checked_second(loss: Curved, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _checked_second(z: np.ndarray, y: np.ndarray, loss: Curved) -> np.ndarray:
     """phi'' of a loss of the user's own."""
     h = np.asarray(each_of(lambda z, y: np.broadcast_to(loss.second(z, y), z.shape), z, y))
     if not np.isfinite(h).all():
@@ -109,14 +109,14 @@ def value_and_derivs(z: np.ndarray, y: np.ndarray, c: np.ndarray, loss: Loss) ->
     """sum_i phi(z_i, y_i); fills c_i = phi'(z_i, y_i)."""
     code = compiled(loss)
     if code is None:
-        c[...] = derivs_of(loss, z, y)
+        c[...] = derivs_of(z, y, loss)
         return value_sum(z, y, loss)
     return (float(_kernels().terms(*code, locked(z), locked(y), True, c, c[:0])),)
 
 
 def tail_sum(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[float]:
     """The sum of phi'^2 / phi''; infinite where phi'' vanishes and phi' does not."""
-    c, h = (a.astype(np.float64) for a in (derivs_of(loss, z, y), second_of(loss, z, y)))
+    c, h = (a.astype(np.float64) for a in (derivs_of(z, y, loss), second_of(z, y, loss)))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return (float(np.where(c == 0, 0.0, np.square(c) / h).sum()),)
 
@@ -128,13 +128,13 @@ def curvature_of(z: np.ndarray, y: np.ndarray, loss: Loss, width: float, far: bo
     curvature, if its slopes are of size one: they would leave steps without a bound that would have to turn around. It is
     phi'^2 / 20, or phi'^2 / phi where phi is larger, by which a row alone would go to its target in one step.
     """
-    h, most = second_of(loss, z, y), unweighted(loss).curvature
+    h, most = second_of(z, y, loss), unweighted(loss).curvature
     h = mean_second_of(loss, z, width, y, h) if width > 0 else h
     if not (far and loss.convex and (most <= 1 or isinstance(unweighted(loss), Quantile))):
         return h
     w = weights_of(loss, y)
     w = np.ones(len(z)) if w is None else w  # a row of weight 2 is a row twice
-    slopes, values = np.square(derivs_of(loss, z, y)), each_of(loss.value, z, y)
+    slopes, values = np.square(derivs_of(z, y, loss)), each_of(loss.value, z, y)
     return np.maximum(h, np.minimum(slopes / np.maximum(FAR_ROW * np.where(w > 0, w, 1.0), values), most * w))
 
 
@@ -142,9 +142,9 @@ def bend_sums(z: np.ndarray, y: np.ndarray, loss: Loss, b: float) -> tuple[float
     """The sums of phi', |phi'| and phi'' at z + b; phi'' by differences, of a loss that knows phi' only."""
     z = z.astype(np.float64, copy=False) + b
     if hasattr(loss, "second"):
-        c, h = bent_of(loss, z, y)
+        c, h = bent_of(z, y, loss)
     else:
-        c, ends = derivs_of(loss, z, y), (derivs_of(loss, z + side, y) for side in (STEP, -STEP))
+        c, ends = derivs_of(z, y, loss), (derivs_of(z + side, y, loss) for side in (STEP, -STEP))
         h = (next(ends) - next(ends)) / (2 * STEP)
     total, size, bend = (float(a.sum(dtype=np.float64)) for a in (c, np.abs(c), h))
     return total, size, bend

@@ -12,22 +12,18 @@ from extremal.data.parts import PerRow
 from extremal.data.rows import RowData
 from extremal.kernels.views import locked
 from extremal.losses.margin import compiled
-from extremal.objectives.hessians import HessianProducts, Less, plus
+from extremal.objectives.slices import HessianProducts, Less, Slice, plus
 from extremal.quadratic.solver import Quadratic
 from extremal.quadratic.updates import is_definite
 from extremal.support.kinds import Symmetric
 
 if TYPE_CHECKING:
     from extremal.objectives.margins import MarginModel
-    from extremal.objectives.slices import Slice
 
 FORMED_COLUMNS = 400  # columns from which on a Hessian of sparse rows is not formed
 WIDE = 1500  # the same for dense rows, and for sparse ones of which
 FULL = 0.25  # a share of all entries is stored
-LONG_COLUMNS, LONG_SHARE = (
-    2000,
-    400.0,
-)  # columns of sparse rows, and their cube beside the entries of all rows, up to which it is formed
+LONG_COLUMNS, LONG_SHARE = 2000, 400.0  # columns of sparse rows, and their cube by all entries, up to which it is formed
 COMPILED_COLUMNS = 64  # columns up to which the master problem is solved by compiled steps
 SHORT_ROWS = 10_000  # rows up to which a look at all coordinates takes longer than a step on some of them
 MASTER_STEPS = 20  # of these, at most
@@ -36,11 +32,10 @@ ROOTED = 2e9  # rows times columns squared, up to which a factor of the Hessian 
 
 
 @dataclass(frozen=True)
-class ColumnBlock:
+class ColumnBlock(Slice):
     """The columns W of a linear model."""
 
     f: MarginModel
-    W: np.ndarray
 
     @cached_property
     def columns(self) -> Any:
@@ -57,10 +52,6 @@ class ColumnBlock:
         if k <= FORMED_COLUMNS or (isinstance(data, RowData) and k <= LONG_COLUMNS and k**3 <= LONG_SHARE * data.nnz):
             return True
         return k <= WIDE and self.columns.fill >= FULL
-
-    def of(self, f: MarginModel) -> Slice:
-        """The same coordinates of another objective."""
-        return self if f is self.f else f.on_columns(self.W)
 
     def dot(self, d: np.ndarray) -> PerRow:
         """A_W d: costs the entries of these columns."""

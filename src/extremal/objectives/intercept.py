@@ -142,5 +142,5 @@ def _margin_sum(z: np.ndarray, w: np.ndarray | None = None) -> tuple[np.ndarray 
 
 
 def _bent_sums(z: np.ndarray, y: np.ndarray, dz: np.ndarray, loss: Loss) -> tuple[float, float]:
-    h = second_of(loss, z, y)
+    h = second_of(z, y, loss)
     return float(h.sum(dtype=np.float64)), float(h @ dz)

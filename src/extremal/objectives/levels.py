@@ -81,7 +81,7 @@ def _softmax_levels(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: 
 
 def _settled(loss: Loss, z: np.ndarray, y: np.ndarray, b: np.ndarray) -> bool:
     """Whether the derivatives in the intercepts vanish, beside those of the rows."""
-    c = derivs_of(loss, z + b, y)
+    c = derivs_of(z + b, y, loss)
     return bool(np.abs(c.mean(axis=0, dtype=np.float64)).max() <= SETTLED * float(np.abs(c).mean(dtype=np.float64)) + 1e-12)
 
 
@@ -142,7 +142,7 @@ def _softmax_steps(
     """Until a step promises next to nothing, and one step more; each as long as those before it allow."""
     value, longest, last = mean_of(loss.value, z + b, y), LONGEST_STEP * (1.0 + float(np.abs(b).max())), False
     for _ in range(most):
-        g = derivs_of(loss, z + b, y).mean(axis=0, dtype=np.float64)
+        g = derivs_of(z + b, y, loss).mean(axis=0, dtype=np.float64)
         step = _softmax_step(z + b, w, g)
         if not np.isfinite(step).all():
             return b, False

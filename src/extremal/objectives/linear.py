@@ -74,12 +74,6 @@ class LinearModel(MarginModel):
         new.blocks, new.order = True, order if self.order is None else self.order[order]
         return new
 
-    def sample(self, rows: np.ndarray) -> LinearModel:
-        """The mean over some of the components alone: a copy of these rows."""
-        new = super().sample(rows)
-        new.order = None
-        return new
-
     def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
         total, g = self.data.parts.total(Look(self.loss, self.y, x, valued, graded, z))
         return total / self.n, g / self.n if graded else None

@@ -44,6 +44,7 @@ class MarginModel(ABC):
     """
 
     is_finite_sum: bool  # whether each component is known by its own row alone
+    dtype = np.dtype(np.float64)  # of x, also for float32 rows, which are read as they are
     blocks: bool = False  # batches may be blocks of consecutive rows, see `LinearModel.shuffled`
 
     def __init__(self, loss: Loss, A: Any, y: Any, weights: ArrayLike | None = None):
@@ -73,11 +74,6 @@ class MarginModel(ABC):
         return *self.data.shape[1:], *self.deriv_shape
 
     @property
-    def dtype(self) -> np.dtype:
-        """Float type of x: float64, also for float32 rows, which are read as they are."""
-        return np.dtype(np.float64)
-
-    @property
     def convex(self) -> bool:
         """Whether the loss is."""
         return self.loss.convex
@@ -99,8 +95,8 @@ class MarginModel(ABC):
     def sample(self: M, rows: np.ndarray) -> M:
         """The mean over some of the components alone: a copy of these rows."""
         new = self._with(self._ordered("sample").rows(rows), self.y[rows])
-        vars(new).pop("_lambda_max", None)
-        new.blocks = False
+        for name in ("_lambda_max", "blocks", "order"):  # of all rows, or of their order
+            vars(new).pop(name, None)
         return new
 
     def _ordered(self, call: str) -> RowData:
@@ -170,7 +166,7 @@ class MarginModel(ABC):
 
     def derivs_at(self, z: PerRow) -> PerRow:
         """phi'(z_i, y_i): derivatives at given margins."""
-        return self.filled(_derivs, self.lifted(z), self.y, rest=(self.loss,))
+        return self.filled(derivs_of, self.lifted(z), self.y, rest=(self.loss,))
 
     def second_at(self, z: PerRow, width: float = 0.0, far: bool = False) -> PerRow:
         """phi''(z_i, y_i), of losses that know it: its mean within a width, with more curvature in rows that are far out."""
@@ -270,10 +266,6 @@ def has_slices(f: object) -> bool:
 def _square_sum(dz: np.ndarray, w: np.ndarray | None = None) -> tuple[float]:
     squares = np.square(dz).reshape(len(dz), -1).mean(axis=1)
     return (float(squares.sum() if w is None else w @ squares),)
-
-
-def _derivs(z: np.ndarray, y: np.ndarray, loss: Loss) -> np.ndarray:
-    return derivs_of(loss, z, y)
 
 
 def _outputs(loss: Loss, data: Data) -> tuple[int, ...]:

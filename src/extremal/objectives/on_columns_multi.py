@@ -10,6 +10,7 @@ import numpy as np
 
 from extremal.losses.multi import CurvatureRows
 from extremal.objectives.column_blocks import WIDE
+from extremal.objectives.slices import Slice
 from extremal.quadratic.updates import is_definite
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
@@ -22,26 +23,12 @@ ROW_BLOCK = 2**19  # numbers of a block of rows
 
 
 @dataclass(frozen=True)
-class OutputSlice:
+class OutputSlice(Slice):
     """f on the coordinates W of x, flat: coordinate j k + c is feature j for output c."""
 
     f: MarginModel
-    W: np.ndarray
-
-    def of(self, f: Any) -> OutputSlice:
-        """The same coordinates of another objective."""
-        return self if f is self.f else OutputSlice(f, self.W)
-
-    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> None:
-        """There is no factor of the Hessian."""
-        return
-
-    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> None:
-        """There are no compiled steps for several outputs."""
-        return
 
     def dot(self, d: np.ndarray) -> np.ndarray:
-        """The margins of a step on W."""
         x = np.zeros(self.f.shape, self.f.dtype)
         x.reshape(-1)[self.W] = d
         return self.f.data.dot(x)
@@ -51,43 +38,38 @@ class OutputSlice:
 
         With |D_i| where f is not convex and this is not positive definite.
         """
-        curvature_rows = self.f.curvature_rows_at(z, width)
-        if self.f.convex or not (curvature_rows.D < 0).any():
-            return self._sum(curvature_rows)
-        H = self._sum(curvature_rows)
-        return (
-            H if isinstance(H, np.ndarray) and is_definite(H) else self._sum(replace(curvature_rows, D=np.abs(curvature_rows.D)))
-        )
+        bend = self.f.curvature_rows_at(z, width)
+        H = self._sum(bend)
+        if self.f.convex or not (bend.D < 0).any() or (isinstance(H, np.ndarray) and is_definite(H)):
+            return H
+        return self._sum(replace(bend, D=np.abs(bend.D)))
 
-    def _sum(self, curvature_rows: CurvatureRows) -> Symmetric:
+    def _sum(self, bend: CurvatureRows) -> Symmetric:
         k = len(self.W)
         if k > WIDE or self.f.n * float(k) ** 2 > FORMED:
-            return OutputProducts(self, curvature_rows)
+            return OutputProducts(self, bend)
         H, V = np.zeros((k, k)), np.zeros((k, self.outputs))
         for rows, B in self._blocks():
             clock.check()
-            self._add(
-                H, V, B, CurvatureRows(curvature_rows.D[rows], None if curvature_rows.P is None else curvature_rows.P[rows])
-            )
+            self._add(H, V, B, CurvatureRows(bend.D[rows], None if bend.P is None else bend.P[rows]))
         if not self.f.is_finite_sum:
-            H -= V @ curvature_rows.inverse @ V.T
+            H -= V @ bend.inverse @ V.T
         return H / self.f.n
 
-    def _add(self, H: np.ndarray, V: np.ndarray, B: np.ndarray, curvature_rows: CurvatureRows) -> None:
+    def _add(self, H: np.ndarray, V: np.ndarray, B: np.ndarray, bend: CurvatureRows) -> None:
         """The sums over a block of rows: of the Hessian, and of its part between coefficients and intercepts."""
         for c, idx, place in self._by_output:
             own = B[:, place]
-            bent = own * curvature_rows.D[:, c, None]
+            bent = own * bend.D[:, c, None]
             H[np.ix_(idx, idx)] += bent.T @ own
             V[idx, c] += bent.sum(axis=0)
-        if curvature_rows.P is not None:
-            M = B[:, self._place] * curvature_rows.P[:, self.W % self.outputs]
+        if bend.P is not None:
+            M = B[:, self._place] * bend.P[:, self.W % self.outputs]
             H -= M.T @ M
-            V -= M.T @ curvature_rows.P
+            V -= M.T @ bend.P
 
     @property
     def outputs(self) -> int:
-        """k."""
         return self.f.shape[1]
 
     @cached_property
@@ -115,18 +97,17 @@ class OutputProducts:
     """A Hessian of many coordinates by its products: two products with all of A each."""
 
     part: OutputSlice
-    curvature_rows: CurvatureRows
+    bend: CurvatureRows
 
     def __matmul__(self, u: np.ndarray) -> np.ndarray:
-        f = self.part.f
-        C = self.curvature_rows.dot(self.part.dot(u))
+        f, C = self.part.f, self.bend.dot(self.part.dot(u))
         if not f.is_finite_sum:
-            C = C + self.curvature_rows.dot(np.broadcast_to(self.curvature_rows.follow(C), C.shape))
+            C = C + self.bend.dot(np.broadcast_to(self.bend.follow(C), C.shape))
         return f.data.tdot(C.astype(f.dtype, copy=False)).reshape(-1)[self.part.W].astype(np.float64) / f.n
 
     def diagonal(self) -> np.ndarray:
         """Its diagonal, as if there were no intercepts."""
-        part, D, P = self.part, self.curvature_rows.D, self.curvature_rows.P
+        part, D, P = self.part, self.bend.D, self.bend.P
         total = np.zeros((len(part._features), part.outputs))
         for rows, B in part._blocks():
             total += np.square(B).T @ (D[rows] if P is None else D[rows] - np.square(P[rows]))

@@ -18,7 +18,7 @@ HELD_NUMBERS = 2**22  # numbers of component gradients that are held at once
 
 
 class Secants:
-    """f with x itself in the place of the margins: a "linear model" of the identity, whose first Hessian is a guess.
+    """f with x itself in the place of the margins: a `MarginModel` of the identity, whose first Hessian is a guess.
 
         H = (1/n) sum_i g_i g_i',   g_i the gradient of component i
 
@@ -33,32 +33,25 @@ class Secants:
         self.f, self.n, self.shape, self.dtype = f, f.n, f.shape, f.dtype
 
     def margins(self, x: np.ndarray) -> np.ndarray:
-        """x."""
         return x.reshape(-1).astype(np.float64, copy=False)
 
     def vertex_margins(self, s: Vertex) -> np.ndarray:
-        """s."""
         return s.to_array().reshape(-1).astype(np.float64, copy=False)
 
     def between(self, z: np.ndarray, dz: np.ndarray) -> Segment:
-        """t -> f(x + t d)."""
         x, d = (a.reshape(self.shape).astype(self.dtype, copy=False) for a in (z, dz))
         return self.f.along(x, Chord(0.0, ((1.0, DenseVertex(d)),)))
 
     def grad(self, z: np.ndarray) -> np.ndarray:
-        """The gradient there."""
         return np.asarray(self.f.grad(z.reshape(self.shape).astype(self.dtype, copy=False)), np.float64).reshape(-1)
 
     def on_columns(self, W: np.ndarray) -> Slice:
-        """All coordinates."""
         return _All(self, W)
 
     def change(self, z: np.ndarray, new: np.ndarray) -> np.ndarray:
-        """new - z."""
         return new - z
 
     def length(self, dz: np.ndarray) -> float:
-        """The root mean square."""
         return math.sqrt(float(np.square(dz).mean()))
 
     def guess(self, x: np.ndarray) -> np.ndarray:
@@ -76,27 +69,16 @@ class Secants:
 
 
 @dataclass(frozen=True)
-class _All:
+class _All(Slice):
     """All coordinates."""
 
     f: Secants
-    W: np.ndarray
 
     def of(self, f: Any) -> Slice:
-        """The same of one that counts on."""
         return _All(f, self.W)
 
     def dot(self, d: np.ndarray) -> np.ndarray:
-        """d."""
         return d
-
-    def root(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> None:
-        """There is no factor of the Hessian."""
-        return
-
-    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: np.ndarray, tol: float) -> None:
-        """There are no compiled steps."""
-        return
 
     def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> np.ndarray:
         """The guess, with some curvature in every direction."""

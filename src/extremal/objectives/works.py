@@ -17,7 +17,10 @@ from extremal.losses.over_rows import line_sum, slope_sum
 
 @dataclass(frozen=True)
 class Look:
-    """The sum of phi(<a_i, x>, y_i) and its gradient, as asked for; keeps the margins z and the derivatives c, if given."""
+    """The sum of phi(<a_i, x>, y_i) and its gradient, as asked for; keeps the margins z and the derivatives c, if given.
+
+    By a compiled loop, if there is one for these rows and this loss.
+    """
 
     loss: Loss
     y: PerRow
@@ -39,7 +42,6 @@ class Look:
         return math.prod(self.x.shape)
 
     def __call__(self, part: Part) -> Sums:
-        """By a compiled loop, if there is one for these rows and this loss."""
         code, y = compiled(self.loss), part.of(self.y)
         z, c = (None if a is None else part.of(a) for a in (self.z, self.c))
         found = None if code is None else part.rows.sweep(code, y, self.x, self.valued, self.graded, z, c)
@@ -74,18 +76,16 @@ class Summed:
     sums: int = 0
 
     def __call__(self, part: Part) -> Sums:
-        """What the function answers."""
         return self.function(*map(part.of, self.numbers), *self.rest)
 
 
 @dataclass(frozen=True)
 class Filled(Summed):
-    """The same for a function that answers one number for each row, to be kept."""
+    """The same for a function that answers one number for each row, to be kept; numpy's own write to where it is kept."""
 
     out: Any = None
 
     def __call__(self, part: Part) -> Sums:
-        """No sum; numpy's own functions write to where it is kept."""
         if isinstance(self.function, np.ufunc):
             self.function(*map(part.of, self.numbers), *self.rest, out=part.of(self.out))
         else:
@@ -105,11 +105,9 @@ class Along:
     grads_per_slope: int = 0  # a slope reads margins only
 
     def value(self, t: float) -> float:
-        """f at t."""
         return self._mean(line_sum, t)
 
     def slope(self, t: float) -> float:
-        """Its derivative at t."""
         return self._mean(slope_sum, t)
 
     def _mean(self, function: Callable[..., Sums], t: float) -> float:

@@ -1,9 +1,9 @@
 from .front import minimize as minimize
+from .front import path as path
 from .loop import State as State
 from .loop import iterate as iterate
 from .many import ManyResult as ManyResult
 from .many import least_squares_many as least_squares_many
-from .paths import path as path
 from .result import Calls as Calls
 from .result import Certificate as Certificate
 from .result import Record as Record

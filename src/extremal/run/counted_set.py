@@ -103,13 +103,10 @@ class CountedSet:
 
     def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float:
         """The gap at x; a certificate's call, or none if s, the oracle's answer to g, is given."""
-        return self.inner.gap(x, g, self._certify(g) if s is None else s)
+        return self.inner.gap(x, g, self.lmo_at(g) if s is None else s)
 
-    def lmo_at(self, g: np.ndarray, x: np.ndarray) -> Vertex:
-        """The oracle of a set on a manifold, for a certificate."""
-        return self._certify(g, x)
-
-    def _certify(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
+    def lmo_at(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
+        """The oracle, for a certificate; sets on manifolds are asked at x."""
         if g is not self._g:
             self.calls.certificate_lmos += 1
             self._lent = True

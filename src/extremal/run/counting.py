@@ -95,7 +95,7 @@ class CountedObjective(Counting):
         return self._ask(self._linear.derivs_at, z, *idx, grads=len(z))
 
     def on_columns(self, W: np.ndarray) -> Slice:
-        return _CountedSlice(self, self._ask(self._linear.on_columns, W))
+        return _CountedSlice(self, W, self._ask(self._linear.on_columns, W))
 
     def on_atoms(self, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
         f = self.inner
@@ -164,16 +164,12 @@ class _CountedRestriction:
 
 
 @dataclass(frozen=True)
-class _CountedSlice:
+class _CountedSlice(Slice):
     f: CountedObjective
     inner: Slice
 
-    @property
-    def W(self) -> np.ndarray:
-        return self.inner.W
-
     def of(self, f: CountedObjective) -> Slice:
-        return self if f is self.f else _CountedSlice(f, self.inner.of(f.inner))
+        return self if f is self.f else _CountedSlice(f, self.W, self.inner.of(f.inner))
 
     def dot(self, d: np.ndarray) -> PerRow:
         return self.f._ask(self.inner.dot, d)

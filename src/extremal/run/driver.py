@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,13 @@ import numpy as np
 from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
 from extremal.data.parts import counting_rows
 from extremal.gradients.base import PlainEstimate, value_of
-from extremal.methods.base import Budget, Method
+from extremal.methods.base import Budget
 from extremal.points.iterates import answer, wide
-from extremal.run.answers import at_rounding
 from extremal.run.bursts.run import Reach
-from extremal.run.headway import Headway
 from extremal.run.loop import Setup, State, loop
 from extremal.run.recording import Recorder
 from extremal.run.result import Certificate, Result, Status
-from extremal.run.usual import extended_grads, usual_grads, usual_work
+from extremal.run.stopping import Headway, at_rounding, extended_grads, usual_grads, usual_work
 from extremal.support.clock import Clock, TimeUp, deadline
 
 
@@ -31,19 +29,20 @@ def drive(
     """Run what has been prepared; the result, and the last state."""
     run = _Run(setup, tol, atol, budget, callback, record)
     with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run in words
-        return run.drive(loop(setup), setup.method)
+        return run.drive()
 
 
 class _Run:
     """The driver: everything around the loop that is not the method's business."""
 
+    first: State  # where the run began
+
     def __init__(self, setup: Setup, tol: float, atol: float, budget: Budget, callback: Any, record: Any):
-        self.f, self.C, self.whole, self.burst = setup.f.inner, setup.C, setup.whole, setup.burst
+        self.setup, self.f, self.C = setup, setup.f.inner, setup.C
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # a method for answers, and not for comparisons
         self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
         self.budget = Budget(max_grads=usual_grads(self.f)) if self.unlimited else budget
-        self.setup = setup
         self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
@@ -54,12 +53,12 @@ class _Run:
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
         self.tail = 0.0  # seconds that the last certificate took: the final one has to fit in the time, too
 
-    def drive(self, states: Generator[State, Reach | None], method: Method) -> tuple[Result, State]:
+    def drive(self) -> tuple[Result, State]:
         """Run to a stop; the last state that was reached is what counts."""
-        state, status, first = None, None, None
+        state, status, states = None, None, loop(self.setup)
         try:
             with deadline(None if self.budget.max_seconds is None else self._over):
-                first = state = next(states)
+                self.first = state = next(states)
                 while (status := self._stop(state)) is None:
                     state = states.send(self._reach())
         except KeyboardInterrupt:
@@ -68,7 +67,7 @@ class _Run:
             status = Status.MAX_SECONDS
             if state is None:  # within the first estimate: the starting point is the answer
                 setup, unknown = self.setup, PlainEstimate(np.zeros(self.f.shape), exact=False)
-                first = state = State(0, setup.point, unknown, setup.f.calls, setup.f, setup.C, method.move)
+                self.first = state = State(0, setup.point, unknown, setup.f.calls, setup.f, setup.C, setup.method.move)
         except OutsideError:
             status = Status.OUTSIDE
         except UnsolvedError:
@@ -77,10 +76,10 @@ class _Run:
             if state is None:
                 raise NonFiniteError(f"f cannot be computed at the starting point: {error}") from error
             status = Status.NON_FINITE
-        if state is None or first is None or status is None:
+        if state is None or status is None:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
         with counting_rows(state.calls):
-            return self._result(state, status, method, first), state
+            return self._result(state, status), state
 
     def _over(self) -> bool:
         """Whether time is up, but for what the final certificate takes."""
@@ -136,10 +135,6 @@ class _Run:
             return None
         return Status.STALLED if nowhere else Status.PRECISION if self._at_rounding(last, times=1.0) else None
 
-    def _on_the_clock(self) -> AbstractContextManager[None]:
-        """Certificates are part of a run that may stop by them; with tol = atol = 0 they are there for emergencies only."""
-        return nullcontext() if self.tol or self.atol else self.clock.paused()
-
     def _converged(self, state: State) -> bool:
         """Certify if it is free or due, and say whether the tolerance is met."""
         if state.exact:
@@ -168,33 +163,30 @@ class _Run:
         return state.gap(state.g) <= 10 * wanted if promise is None else promise <= 2 * wanted
 
     def _certify(self, state: State) -> Certificate:
+        """A certificate is part of a run that may stop by it; with tol = atol = 0 it is there for emergencies, off the clock."""
         if self.last is not None and self.last.k == state.k:
             return self.last
-        with self._on_the_clock():
+        with nullcontext() if self.tol or self.atol else self.clock.paused():
             before = self.clock.seconds
-            self.last = state.certify()
+            self.last = last = state.certify()
             self.tail = self.clock.seconds - before
         self.gap_due = self.value_due = self._later(state)
-        if self.best is None or self._better(self.last, self.best):
-            self.best = self.last
-        if self.tight is None or self.last.gap < self.tight.gap:
-            self.tight = self.last
+        self.best = min(self.best or last, last, key=attrgetter("value" if self.f.convex else "gap"))
+        self.tight = min(self.tight or last, last, key=attrgetter("gap"))
         if self.recorder.record is None:
-            self.recorder.certified(state, self.last, self.clock)
-        return self.last
+            self.recorder.certified(state, last, self.clock)
+        return last
 
-    def _better(self, a: Certificate, b: Certificate) -> bool:
-        return a.value < b.value if self.f.convex else a.gap < b.gap
-
-    def _result(self, state: State, status: Status, method: Method, first: State) -> Result:
-        found, status = self._final(state, status, first)
+    def _result(self, state: State, status: Status) -> Result:
+        found, status = self._final(state, status)
         if not self.C.may_contain(found.x):
-            found, status = self._fallback(found, first), Status.OUTSIDE
+            best = self.best  # of a point inside; the starting point has been checked
+            found = best if best is not None and best is not found and self.C.may_contain(best.x) else self._start()
+            status = Status.OUTSIDE
         if self.guarded:
-            found = self._guard(found, first)
-        if (status is Status.STALLED or (status in (Status.MAX_GRADS, Status.UNSOLVED) and self.unlimited)) and self._at_rounding(
-            found
-        ):
+            found = self._guard(found)
+        blameless = status is Status.STALLED or (status in (Status.MAX_GRADS, Status.UNSOLVED) and self.unlimited)
+        if blameless and self._at_rounding(found):
             status = Status.PRECISION
         if not math.isfinite(found.gap) and status not in (Status.INTERRUPTED, Status.OUTSIDE):
             status = Status.UNCERTIFIED
@@ -208,13 +200,13 @@ class _Run:
             calls=replace(state.calls),
             seconds=self.clock.seconds,
             trace=self.recorder.trace,
-            method=method,
+            method=self.setup.method,
             atoms=found.atoms,
-            set=self.whole,
-            compiled=0 if self.burst is None else self.burst.iterations,
+            set=self.setup.whole,
+            compiled=0 if self.setup.burst is None else self.setup.burst.iterations,
         )
 
-    def _final(self, state: State, status: Status, first: State) -> tuple[Certificate, Status]:
+    def _final(self, state: State, status: Status) -> tuple[Certificate, Status]:
         """The certificate of the last state, or the best one after an interruption or an accident."""
         for _ in range(2):
             try:
@@ -224,7 +216,7 @@ class _Run:
                 status = Status.INTERRUPTED
             except (NonFiniteError, OutsideError, np.linalg.LinAlgError, OverflowError) as error:
                 status = Status.OUTSIDE if isinstance(error, OutsideError) else Status.NON_FINITE
-                if self.best is None and not math.isnan((start := self._start(first)).gap):
+                if self.best is None and not math.isnan((start := self._start()).gap):
                     return start, status
                 if self.best is None:
                     raise
@@ -243,36 +235,28 @@ class _Run:
         wanted = self._wanted(found)
         return found.gap > wanted > 0 and at_rounding(self.f, self.C, found, wanted, **times)
 
-    def _fallback(self, found: Certificate, first: State) -> Certificate:
-        """The best certificate of a point inside; the starting point has been checked."""
-        best = self.best
-        return best if best is not None and best is not found and self.C.may_contain(best.x) else self._start(first)
-
-    def _as_good(self, a: Certificate, b: Certificate) -> bool:
-        """Whether a has the smaller gap, at a value that rounding does not tell from b's."""
-        return a.gap < b.gap and a.value <= b.value + 1e-12 * abs(b.value)
-
-    def _start(self, first: State) -> Certificate:
+    def _start(self) -> Certificate:
         """The certificate of the starting point."""
         if self.last is not None and self.last.k == 0:
             return self.last
+        first, calls = self.first, self.first.calls
         value, gap = first.measure()
-        calls = first.calls
         calls.certificate, calls.certificate_values = calls.certificate + self.f.n, calls.certificate_values + self.f.n
         calls.certificate_lmos += 1
         if not math.isfinite(value):
             raise NonFiniteError(f"the objective's value at the starting point is {value}")
         return Certificate(0, first.x, value, gap, first.point.active)
 
-    def _guard(self, found: Certificate, first: State) -> Certificate:
-        """The better of a certificate and that of the starting point."""
+    def _guard(self, found: Certificate) -> Certificate:
+        """The better of a certificate and that of the starting point; or the one of the smallest gap, if its value is as good."""
         if found.k == 0:
             return found
-        if self.tight is not None and not found.meets(self.tol, self.atol) and self._as_good(self.tight, found):
-            found = self.tight
+        first, tight = self.first, self.tight or found
+        as_good = tight.gap < found.gap and tight.value <= found.value + 1e-12 * abs(found.value)
+        found = tight if as_good and not found.meets(self.tol, self.atol) else found
         value = value_of(first.estimate) if first.exact else None
         first.calls.certificate_values += self.f.n if value is None else 0
         slack = found.gap if self.f.convex and found.meets(self.tol, self.atol) else 0.0  # nothing is better by more than that
         if (self.f.value(wide(first.x)) if value is None else value) >= found.value - slack:
             return found
-        return self._start(first)
+        return self._start()

@@ -1,20 +1,26 @@
-"""`minimize`: what a user calls, and what a run may spend."""
+"""What a user calls: `minimize`, and `path` over a family of sets, where each solution is where the next search begins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.gradients.base import sample_of, value_of
 from extremal.methods.base import Budget, Recipe
 from extremal.objectives.base import Smooth
 from extremal.points.active import ActiveSet
+from extremal.points.iterates import farthest, freeze
 from extremal.run.driver import drive
-from extremal.run.loop import State, prepare
+from extremal.run.loop import Setup, State, check_objective, prepare
 from extremal.run.result import Record, Result
-from extremal.sets.base import ConvexSet
+from extremal.sets.base import ConvexSet, Projectable
+from extremal.support.asked import counted
 
 
 def minimize(
@@ -97,6 +103,112 @@ def minimize(
     budget = check_budget("minimize", max_grads, max_iter, max_seconds)
     setup = prepare("minimize", f, C, method, x0, seed, budget, in_bursts=callback is None if bursts is None else bursts)
     return drive(setup, tol, atol, budget, callback, record)[0]
+
+
+def path(
+    f: Smooth,
+    sets: Iterable[ConvexSet],
+    method: Recipe | str | None = None,
+    *,
+    seed: int = 0,
+    tol: float = 1e-4,
+    atol: float = 1e-10,
+    max_grads: int | None = None,
+    max_iter: int | None = None,
+    max_seconds: float | None = None,
+) -> list[Result]:
+    """Minimise f over each of some sets, a regularisation path say, and certify every answer.
+
+        x_r = argmin over C_r of f(x),   r = 1, 2, ...
+
+    The sets are taken from the largest to the smallest (by diameter), and the results come in the order of the sets. Each
+    search begins where the last three solutions lead, with the atoms and the quadratic model of the last one, if the method
+    keeps them: where the sets differ by small steps, a solution costs a few passes over the data.
+
+    Parameters
+    ----------
+    f : Objective
+        As for `minimize`.
+    sets : iterable of ConvexSet
+        Sets of one kind and different size: ``[L1Ball(r) for r in radii]``.
+    method, seed, tol, atol, max_grads, max_iter, max_seconds
+        As for `minimize`, for each of the sets.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((200, 10))
+    >>> f = ex.LinearModel(ex.Squared(), A, A @ np.array([2.0, -1.0] + [0] * 8) + rng.standard_normal(200))
+    >>> results = ex.path(f, [ex.L1Ball(r) for r in (0.5, 1.0, 2.0, 4.0)])
+    >>> [int(np.count_nonzero(r.x)) for r in results]
+    [1, 1, 2, 10]
+    >>> all(r.converged for r in results)
+    True
+    """
+    tol, atol = checks.at_least("path", "tol", tol, 0), checks.at_least("path", "atol", atol, 0)
+    budget = check_budget("path", max_grads, max_iter, max_seconds)
+    if isinstance(sets, ConvexSet) or not isinstance(sets, Iterable):
+        raise InputError(f"`path(sets=...)` must be several sets, [L1Ball(1.0), L1Ball(2.0)] say, got {sets!r}")
+    check_objective("path", f)
+    sets = list(sets)
+    for C in sets:
+        if not isinstance(C, ConvexSet):
+            raise InputError(f"`path(sets=...)` must hold sets such as L1Ball(20.0), got {C!r}")
+    fitted = [C.on(f.shape) for C in sets]
+    results: dict[int, Result] = {}
+    seen: list[tuple[float, State]] = []
+    for i in sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter):
+        with counted() as asked:
+            x0 = moved_inside(fitted[i], ahead(fitted[i].diameter, seen)) if seen else None
+        setup = prepare("path", f, fitted[i], method, x0, seed, budget)
+        setup.C.calls.certificate_lmos += asked.calls
+        results[i], last = drive(_resumed(setup, seen[-1][1]) if seen else setup, tol, atol, budget)
+        seen = [*seen[-2:], (fitted[i].diameter, last)]
+    return [results[i] for i in range(len(sets))]
+
+
+def ahead(size: float, seen: list[tuple[float, State]]) -> Any:
+    """Where the parabola through the last three solutions leads at the new size; entries that would change their sign are 0."""
+    x, sizes = seen[-1][1].x, [size for size, _ in seen]
+    if not isinstance(x, np.ndarray) or len(set(sizes)) < len(sizes):
+        return x
+    shares = [math.prod((size - b) / (a - b) for b in sizes if b != a) for a in sizes]  # Lagrange's
+    new = sum(share * state.x for share, (_, state) in zip(shares, seen, strict=True))
+    return np.where(new * x > 0, new, 0).astype(x.dtype)
+
+
+def moved_inside(C: ConvexSet, x: np.ndarray) -> Any:
+    """x if it is in the set, else its projection; or the last point of the set on the way to it from ``C.start()``."""
+    if C.contains(x):
+        return x
+    if isinstance(C, Projectable) and isinstance(x, np.ndarray):
+        return C.project(x)
+    start = C.start()
+    return start + farthest(lambda t: C.contains(start + t * (x - start)), 1e-6) * (x - start)
+
+
+def _resumed(setup: Setup, last: State) -> Setup:
+    """The run with what the last one has left."""
+    point = setup.point
+    if type(point) is not type(last.point):
+        return setup
+    same = point.x.shape == last.x.shape and np.array_equal(np.asarray(point.x), np.asarray(last.x))
+    kept: dict[str, Any] = {"active": last.point.active} if same and point.active is not None and _all_inside(setup, last) else {}
+    memory = last.point.memory
+    if memory is not None:
+        kept["memory"] = replace(memory, gap=np.inf, part=memory.part.of(setup.f))
+    estimate = last.estimate if same and last.exact and value_of(last.estimate) is not None else None
+    if estimate is not None and sample_of(estimate) is not None:
+        estimate = replace(estimate, model=setup.f)  # type: ignore[type-var]
+        freeze(estimate.g)
+    return replace(setup, point=replace(point, **kept), estimate=estimate)
+
+
+def _all_inside(setup: Setup, last: State) -> bool:
+    """Whether every atom of the last run is in the new set."""
+    atoms = last.point.active
+    return atoms is not None and all(setup.C.contains(v.to_array()) for v in atoms.vertices)
 
 
 def check_budget(call: str, max_grads: int | None, max_iter: int | None, max_seconds: float | None) -> Budget:

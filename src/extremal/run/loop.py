@@ -70,8 +70,9 @@ class State:
         return self.move.gap(self.C, self.x, g)
 
     def measure(self) -> tuple[float, float]:
-        """Value and gap at x, exact, off every count: for progress and records."""
-        return measure(self.f.inner, self.C.inner, self.move, self.x)
+        """Value and gap at x, in float64, off every count; the gap is NaN if the gradient is not finite."""
+        value, g = self.f.inner.value_and_grad(wide(self.x))
+        return value, self.move.gap(self.C.inner, self.x, g) if checks.all_finite(g) else np.nan
 
     def certify(self) -> Certificate:
         """The exact value and gap at x, in float64; counted as a certificate's calls.
@@ -101,12 +102,6 @@ class State:
         if not np.isfinite(value):
             raise NonFiniteError(f"the objective's value at iteration {self.k} is {value}")
         return Certificate(self.k, self.x, value, self.gap(g), self.point.active)
-
-
-def measure(f: Smooth, C: ConvexSet, move: SomeMove, x: np.ndarray) -> tuple[float, float]:
-    """Value and gap at x, in float64, off every count; the gap is NaN if the gradient is not finite."""
-    value, g = f.value_and_grad(wide(x))
-    return value, move.gap(C, x, g) if checks.all_finite(g) else np.nan
 
 
 def iterate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -149,17 +150,12 @@ def _stack(A: ArrayLike, B: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 def _vertices(C: ConvexSet, d: int) -> tuple[int, float]:
     """Which columns are vertices, as a number (see extremal.kernels.small), and the sum of their weights."""
-    if type(C) is Simplex:
-        kind, total = 0, C.total
-    elif type(C) is UnitSimplex:
-        kind, total = 1, C.total
-    elif type(C) is L1Ball and C.centre is None:
-        kind, total = 2, C.radius
-    else:
+    kind = {Simplex: 0, UnitSimplex: 1, L1Ball: 2}.get(type(C))
+    if kind is None or (isinstance(C, L1Ball) and C.centre is not None):
         rest = "minimize(LinearModel(Squared(), A[p], B[p]), C) takes any set, one problem at a time"
         raise InputError(f"`{CALL}(C=...)` must be a Simplex, a UnitSimplex or an L1Ball without a centre, got {C!r}; {rest}")
     C.on(d)
-    return kind, total
+    return kind, C.radius if isinstance(C, L1Ball) else cast(Simplex, C).total
 
 
 def _bounds(p: int, A: np.ndarray) -> list[int]:

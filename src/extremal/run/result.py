@@ -24,39 +24,29 @@ class Status(enum.StrEnum):
     (True, 'the budget of component gradients is spent')
     """
 
-    GAP = "gap"
-    MAX_GRADS = "max_grads"
-    MAX_ITER = "max_iter"
-    MAX_SECONDS = "max_seconds"
-    CALLBACK = "callback"
-    INTERRUPTED = "interrupted"
-    NON_FINITE = "non_finite"
-    STALLED = "stalled"
-    PRECISION = "precision"
-    UNCERTIFIED = "uncertified"
-    OUTSIDE = "outside"
-    UNSOLVED = "unsolved"
+    sentence: str
 
-    @property
-    def sentence(self) -> str:
-        """The status in words."""
-        return _SENTENCES[self]
+    GAP = "gap", "the certified gap is within the tolerance"
+    MAX_GRADS = "max_grads", "the budget of component gradients is spent"
+    MAX_ITER = "max_iter", "the budget of iterations is spent"
+    MAX_SECONDS = "max_seconds", "the time is up"
+    CALLBACK = "callback", "the callback asked to stop"
+    INTERRUPTED = "interrupted", "interrupted; this is the best certified point so far"
+    NON_FINITE = "non_finite", "the objective gave a NaN or an infinity; this is the best certified point before it"
+    STALLED = "stalled", "no step of the method leads farther from this point"
+    PRECISION = (
+        "precision",
+        "float64 goes no farther: changing x in its last digits changes the gap by as much as the tolerance",
+    )
+    UNCERTIFIED = "uncertified", "no finite gap could be proved at this point: nothing is known of how good it is"
+    OUTSIDE = "outside", "a step has left the set, an error of the method; this is the best certified point inside"
+    UNSOLVED = "unsolved", "a sub-problem of the method took its share of LMOs or of work, short of the tolerance"
 
-
-_SENTENCES = {
-    Status.GAP: "the certified gap is within the tolerance",
-    Status.MAX_GRADS: "the budget of component gradients is spent",
-    Status.MAX_ITER: "the budget of iterations is spent",
-    Status.MAX_SECONDS: "the time is up",
-    Status.CALLBACK: "the callback asked to stop",
-    Status.INTERRUPTED: "interrupted; this is the best certified point so far",
-    Status.STALLED: "no step of the method leads farther from this point",
-    Status.PRECISION: "float64 goes no farther: changing x in its last digits changes the gap by as much as the tolerance",
-    Status.NON_FINITE: "the objective gave a NaN or an infinity; this is the best certified point before it",
-    Status.UNCERTIFIED: "no finite gap could be proved at this point: nothing is known of how good it is",
-    Status.UNSOLVED: "a sub-problem of the method took its share of LMOs or of work, short of the tolerance",
-    Status.OUTSIDE: "a step has left the set, an error of the method; this is the best certified point inside",
-}
+    def __new__(cls, name: str, sentence: str) -> Status:
+        """A member with its name as its value."""
+        status = str.__new__(cls, name)
+        status._value_, status.sentence = name, sentence
+        return status
 
 
 @dataclass

@@ -22,8 +22,7 @@ from extremal.objectives.linear import LinearModel
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.reach import CONSTANT, reaches, told_apart
 from extremal.points.matrix import Iterate
-from extremal.run.front import minimize
-from extremal.run.paths import moved_inside
+from extremal.run.front import minimize, moved_inside
 from extremal.run.result import Calls, Record, Result
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import Product

@@ -27,6 +27,7 @@ class BurstEstimator:
     cost = 1  # component gradients of an iteration for each row of the batch
     late = 0  # the batch of iteration k is that of draw k + late
     second: int | None = None  # the stream of a second batch
+    alpha, beta = 1.0, 0.0  # weights that do not change
 
     def __init__(self, gradient: Any):
         self.gradient = gradient
@@ -37,7 +38,7 @@ class BurstEstimator:
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         """alpha and beta of the iterations k."""
-        return 1.0, 0.0
+        return self.alpha, self.beta
 
     def mean(self, estimate: Any) -> np.ndarray | None:
         """M."""
@@ -122,15 +123,12 @@ class _Substitute(_Sag):
 
 
 class _Saga(_Tabled):
-    kind = TABLE
+    kind, alpha = TABLE, 0.0
 
     def __init__(self, gradient: Any):
         super().__init__(gradient)
         if gradient.two_batches:
             self.second, self.cost = SECOND, 2
-
-    def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
-        return 0.0, 0.0
 
 
 class _SagaSarah(_Tabled):
@@ -141,13 +139,10 @@ class _SagaSarah(_Tabled):
 
 
 class _Svrg(BurstEstimator):
-    kind, cost = SNAPSHOT, 2
+    kind, cost, alpha = SNAPSHOT, 2, 0.0
 
     def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
         return min(wanted, estimate.phase.length - estimate.phase.k - 1)
-
-    def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
-        return 0.0, 0.0
 
     def mean(self, estimate: Any) -> np.ndarray | None:
         return estimate.gw
@@ -163,14 +158,7 @@ class _Svrg(BurstEstimator):
 
 
 _KNOWN: dict[str, type[BurstEstimator]] = {  # by name: the estimators are imported by those who use them
-    "Sarah": _Sarah,
-    "Storm": _Storm,
-    "Momentum": _Momentum,
-    "Sag": _Sag,
-    "Substitute": _Substitute,
-    "Saga": _Saga,
-    "SagaSarah": _SagaSarah,
-    "Svrg": _Svrg,
+    kind.__name__.removeprefix("_"): kind for kind in (_Sarah, _Storm, _Momentum, _Sag, _Substitute, _Saga, _SagaSarah, _Svrg)
 }
 
 

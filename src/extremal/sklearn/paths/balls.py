@@ -13,8 +13,7 @@ from extremal.checks import InputError
 from extremal.losses.margin import Logistic
 from extremal.objectives.margins import MarginModel
 from extremal.points.iterates import wide
-from extremal.run.front import minimize
-from extremal.run.paths import path
+from extremal.run.front import minimize, path
 from extremal.sets.norms.balls import L1Ball
 from extremal.sklearn.answer import Answer, answer_at, worst_status
 from extremal.sklearn.classes import positives
