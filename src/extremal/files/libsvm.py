@@ -26,6 +26,7 @@ SMALL_FILE = 2**16  # bytes that Python reads in some ms, while importing numba 
 class TextRows(NamedTuple):
     """What some lines hold: row i stands in line where[i], and has the columns (from 0) and values from starts[i] on."""
 
+    size: int  # bytes
     lines: int
     where: np.ndarray
     targets: np.ndarray
@@ -107,7 +108,7 @@ def _fast(text: bytes, line: int) -> TextRows | None:
         return None
     lines, where, labels, stops, columns, values = found
     columns -= 1
-    return TextRows(lines, where + line, labels, np.concatenate([[0], stops]), columns, values)
+    return TextRows(len(text), lines, where + line, labels, np.concatenate([[0], stops]), columns, values)
 
 
 def _plain(path: Path, text: bytes, line: int) -> TextRows:
@@ -118,19 +119,19 @@ def _plain(path: Path, text: bytes, line: int) -> TextRows:
             try:
                 _row(fields, rows.targets, rows.columns, rows.values)
             except (ValueError, OverflowError):
-                _check_rows(path, _as_text_rows(rows, line - first))  # of two mistakes the first is told
+                _check_rows(path, _as_text_rows(rows, len(text), line - first))  # of two mistakes the first is told
                 _explain(f"{path}:{line}", fields)
             rows.where.append(line)
             rows.starts.append(len(rows.columns))
         line += 1
-    return _as_text_rows(rows, line - first)
+    return _as_text_rows(rows, len(text), line - first)
 
 
-def _as_text_rows(rows: _Rows, lines: int) -> TextRows:
+def _as_text_rows(rows: _Rows, size: int, lines: int) -> TextRows:
     """Whole rows only, without what a wrong line has left."""
     n, nnz = len(rows.where), rows.starts[-1]
     where, targets, starts, columns, values = map(np.asarray, (rows.where, rows.targets, rows.starts, rows.columns, rows.values))
-    return TextRows(lines, where, targets[:n], starts, columns[:nnz] - np.int32(1), values[:nnz])
+    return TextRows(size, lines, where, targets[:n], starts, columns[:nnz] - np.int32(1), values[:nnz])
 
 
 def _check_rows(path: Path, rows: TextRows) -> None:

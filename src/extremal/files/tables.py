@@ -6,6 +6,7 @@ import csv
 import io
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -175,7 +176,8 @@ def _all_but(column: int, width: int) -> Chosen:
 
 def _csv(path: Path, max_bytes: int | None, choose: Choose) -> Table:
     with opened_file(path, max_bytes) as file:
-        return next(csv_blocks(path, file, choose))[0]
+        [(table, _)] = csv_blocks(path, file, choose)
+        return table
 
 
 def csv_blocks(path: Path, file: BinaryIO, choose: Choose, most: int | None = None) -> Iterator[tuple[Table, array[int]]]:
@@ -193,6 +195,9 @@ def csv_blocks(path: Path, file: BinaryIO, choose: Choose, most: int | None = No
         yield from _parsed(path, ((reader.line_num, row) for row in reader if any(field.strip() for field in row)), choose, most)
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: {error}") from None
+    finally:
+        with suppress(ValueError):  # of a file that is closed
+            lines.detach()  # whoever opened the file closes it
 
 
 def _parsed(
