@@ -5,16 +5,28 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from extremal.checks import InputError, NonFiniteError
-from extremal.data.parts import ChangedParts, Parts, Threads, count_rows, counting_rows
+from extremal.data.parts import ChangedParts, HeadParts, KeptNumbers, Parts, PerRow, Threads, count_rows
 from extremal.data.vertices import vertex_product
-from extremal.data.works import Adjoint, Gram, GramRoot, Moments, Norms, RowProducts, TakenRows, WholePart
+from extremal.data.works import (
+    Adjoint,
+    Gram,
+    GramRoot,
+    Moments,
+    Norms,
+    Picked,
+    PickedAdjoint,
+    PickedNumbers,
+    PickedProducts,
+    RowProducts,
+    WholePart,
+)
 from extremal.points.vertex import Vertex
 
 
@@ -57,23 +69,40 @@ class RowData(ABC):
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx] x."""
         if idx is not None:
-            rows = self.rows(idx)  # making the copy is what counts
-            with counting_rows(None):
-                return rows.dot(x)
+            self._read(idx)
+            kind = np.result_type(self.dtype, x.dtype)
+            return self._gathered(PickedProducts.of(idx, np.ascontiguousarray(x)), np.empty((len(idx), *x.shape[1:]), kind))
         out = np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
         self.parts.total(RowProducts(np.ascontiguousarray(x), out))
         return out
 
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx]' c; sums are in float64."""
-        if idx is not None:
-            rows = self.rows(idx)
-            with counting_rows(None):
-                return rows.tdot(c)
         n, d = self.shape
+        if idx is not None:
+            self._read(idx)
+            (total,) = self.parts.reduced(PickedAdjoint.of(idx, c, d * math.prod(c.shape[1:])))
+            return np.zeros((d, *c.shape[1:]), np.result_type(self.dtype, c.dtype)) if total is None else total
         if len(c) != n:
             raise InputError(f"c must have one entry per row of A, {n}, got {len(c)}")
         return self.parts.total(Adjoint(c, d * math.prod(c.shape[1:])))[0].astype(np.result_type(self.dtype, c.dtype), copy=False)
+
+    def numbers_of(self, numbers: PerRow, idx: np.ndarray) -> np.ndarray:
+        """Some of the numbers that are kept for each row, brought here."""
+        if not isinstance(numbers, KeptNumbers):
+            return numbers[idx]
+        return self._gathered(PickedNumbers.of(idx, numbers), np.empty((len(idx), *numbers.shape[1:])))
+
+    def _gathered(self, work: Picked, out: np.ndarray) -> np.ndarray:
+        """What a work finds of some rows, in the order that was asked for."""
+        for places, found in self.parts.answers(work)[1]:
+            if found is not None:
+                out[places] = found
+        return out
+
+    def _read(self, idx: np.ndarray) -> None:
+        """Count what a batch costs: a read of all rows, unless a kind can do better."""
+        count_rows(self.shape[0])
 
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
@@ -114,12 +143,16 @@ class RowData(ABC):
 
     def rows(self, order: np.ndarray) -> RowData:
         """A copy in memory of the rows ``order``, in that order; repeats are allowed."""
-        count_rows(self.shape[0])
-        _, found = self.parts.answers(TakenRows(order))
-        places, blocks = zip(*((place, block) for place, block in found if len(place)), strict=True)
+        self._read(order)
+        _, found = self.parts.answers(Picked.of(order))
+        places, blocks = zip(*((place, block) for place, block in found if block is not None), strict=True)
         at = np.empty(len(order), np.intp)
         at[np.concatenate(places)] = np.arange(len(order))
         return InMemory(blocks[0].joined(blocks).take(at))
+
+    def head(self, size: int) -> RowData | None:
+        """About so many rows, the first of each part, without a copy: of rows in random order a sample. None unless they are."""
+        return None
 
     def arrays(self, size: int) -> Iterator[tuple[slice, np.ndarray]]:
         """All rows, so many at a time, as dense arrays."""
@@ -151,6 +184,21 @@ class RowData(ABC):
         v0 = np.random.default_rng(0).standard_normal(d)
         top = eigsh(operator, k=1, tol=1e-7, v0=v0, return_eigenvectors=False)  # pyright: ignore
         return max(0.0, float(top[0])) * (1.0 + 1e-6)
+
+    @property
+    def targets(self) -> PerRow | None:
+        """The targets of the rows, if they come with them."""
+        return None
+
+    @property
+    def weights(self) -> PerRow | None:
+        """The weights of the rows, if they come with them: of mean 1."""
+        return None
+
+    @property
+    def where(self) -> str:
+        """Where the rows are, in words."""
+        return "in memory"
 
     def listed(self) -> tuple[np.ndarray, ...] | None:
         """Where rows start, the columns of their entries and the entries, for compiled loops; None if rows are not at hand."""
@@ -188,6 +236,28 @@ class Changed(RowData):
     @property
     def parts(self) -> Parts:
         return ChangedParts(self.inner.parts, self.change)
+
+
+class Head(RowData):
+    """The first rows of each part of other rows: a sample of rows that are in random order."""
+
+    def __init__(self, inner: RowData, counts: Sequence[int]):
+        self.inner, self.counts, self.shape = inner, counts, (sum(counts), inner.shape[1])
+
+    @property
+    def parts(self) -> Parts:
+        return HeadParts(self.inner.parts, self.counts)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.inner.dtype
+
+    @property
+    def nnz(self) -> int:
+        return round(self.inner.nnz * self.shape[0] / self.inner.shape[0])
+
+    def _read(self, idx: np.ndarray) -> None:
+        self.inner._read(idx)
 
 
 class InMemory(RowData):

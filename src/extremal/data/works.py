@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -83,11 +84,61 @@ class WholePart(RowWork):
 
 
 @dataclass(frozen=True)
-class TakenRows(RowWork):
-    """Those of the rows ``order`` that are in a part: their places in it, and a copy; answers are not to be summed."""
+class Picked(RowWork):
+    """What is done with some rows in any order, of which each part has those between two places of the sorted order.
 
-    order: np.ndarray
+    Answers are (places in the order, what was found), and not to be summed. What is found here is a copy of the rows.
+    """
+
+    order: np.ndarray  # increasing
+    places: np.ndarray  # where each of these was asked for
+
+    @classmethod
+    def of(cls, idx: np.ndarray, *rest: Any) -> Self:
+        """For rows in any order."""
+        places = np.argsort(idx, kind="stable")
+        return cls(idx[places], places, *rest)
+
+    def within(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the rows of a part, and these rows as it counts them."""
+        lo, hi = np.searchsorted(self.order, (part.at.start, part.at.stop))
+        return self.places[lo:hi], self.order[lo:hi] - part.at.start
 
     def __call__(self, part: Part) -> Sums:
-        there = np.flatnonzero((self.order >= part.at.start) & (self.order < part.at.stop))
-        return there, part.rows.take(self.order[there] - part.at.start)
+        places, rows = self.within(part)
+        return places, part.rows.take(rows) if len(rows) else None
+
+
+@dataclass(frozen=True)
+class PickedProducts(Picked):
+    """<a_i, x> of these rows."""
+
+    x: np.ndarray
+
+    def __call__(self, part: Part) -> Sums:
+        places, rows = self.within(part)
+        return places, part.rows.dot_rows(self.x, rows) if len(rows) else None
+
+
+@dataclass(frozen=True)
+class PickedAdjoint(Picked):
+    """The sum of c_i a_i over these rows; answers are to be summed."""
+
+    c: np.ndarray
+    sums: int  # its entries
+
+    def __call__(self, part: Part) -> Sums:
+        places, rows = self.within(part)
+        return (part.rows.tdot_rows(self.c[places], rows) if len(rows) else None,)
+
+
+@dataclass(frozen=True)
+class PickedNumbers(Picked):
+    """Numbers that are kept for these rows."""
+
+    numbers: PerRow
+    reads = False
+
+    def __call__(self, part: Part) -> Sums:
+        places, rows = self.within(part)
+        return places, part.of(self.numbers)[rows] if len(rows) else None

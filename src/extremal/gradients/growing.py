@@ -60,7 +60,7 @@ class Growing:
 
     def facts(self, n: int) -> Facts:
         """n component gradients a step, in the long run."""
-        return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("value_grad_margins", "sample"), columns=True)
+        return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("value_grad_margins", "sampled"), columns=True)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> GrowingEstimate:
         """On the first sample."""
@@ -79,7 +79,7 @@ class Growing:
     def _at(self, f: Any, x: np.ndarray, stage: int, sampler: Sampler, model: Any) -> GrowingEstimate:
         size = self._size(f.n, stage)
         if model is None:
-            model = f if size == f.n else f.sample(np.sort(sampler.fresh(stage, size)))
+            model = f if size == f.n else f.sampled(size, lambda: np.sort(sampler.fresh(stage, size)))
         value, g, z = model.value_grad_margins(x)
         return GrowingEstimate(g, size == f.n, value, z, model, stage)
 

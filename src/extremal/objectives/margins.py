@@ -16,19 +16,21 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data.accept import as_data
 from extremal.data.contract import Data
-from extremal.data.parts import PerRow, Sums
+from extremal.data.kept import Uniform
+from extremal.data.parts import KeptNumbers, PerRow, Sums
 from extremal.data.rows import InMemory, RowData
+from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss, check_targets
 from extremal.losses.margin import compiled
 from extremal.losses.multi import CurvatureRows
 from extremal.losses.over_rows import curvature_of, derivs_of, mean_second_of, tail_sum, value_sum
-from extremal.losses.weighted import unweighted, weights_of, with_weights
+from extremal.losses.weighted import unweighted, weights_of, with_held_weights, with_weights
 from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock
 from extremal.objectives.on_atoms import OnMargins, Restriction
 from extremal.objectives.on_columns_multi import OutputSlice
 from extremal.objectives.slices import Slice
-from extremal.objectives.works import Along, Filled, Summed
+from extremal.objectives.works import Along, Filled, Summed, TargetCheck
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
@@ -47,15 +49,33 @@ class MarginModel(ABC):
     dtype = np.dtype(np.float64)  # of x, also for float32 rows, which are read as they are
     blocks: bool = False  # batches may be blocks of consecutive rows, see `LinearModel.shuffled`
 
-    def __init__(self, loss: Loss, A: Any, y: Any, weights: ArrayLike | None = None):
+    def __init__(self, loss: Loss, A: Any, y: Any = None, weights: ArrayLike | None = None):
         if checks.lacks(loss, "deriv"):
             raise InputError(f"`LinearModel(loss=...)` must be a loss such as Logistic(), got {loss!r}")
         self.loss: Loss = loss
         self.data: Data = as_data(A)
         self.deriv_shape: tuple[int, ...] = _outputs(loss, self.data)
-        self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0])
+        self.y: PerRow
+        if y is None:
+            self.loss, self.y = self._held(loss, weights)
+        elif isinstance(y, KeptNumbers):
+            self.loss, self.y = cast(Any, (loss, y) if weights is None else with_held_weights(loss, y, weights))
+        else:
+            self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0])
+            if weights is not None:
+                self.loss, self.y = with_weights(loss, self.y, weights)
+
+    def _held(self, loss: Loss, weights: object) -> tuple[Loss, Any]:
+        """The loss and the targets that come with the rows, checked part by part; with their weights, if there are some."""
+        y, w = getattr(self.data, "targets", None), getattr(self.data, "weights", None)
+        if y is None:
+            raise InputError("`LinearModel(y=...)` must be given: no targets come with these rows")
         if weights is not None:
-            self.loss, self.y = with_weights(loss, self.y, weights)
+            raise InputError(
+                "`LinearModel(weights=...)` needs y, too: the weights of rows that bring their targets come with them"
+            )
+        self.data.parts.total(TargetCheck(loss, y))
+        return (loss, y) if w is None else with_held_weights(loss, y, w)
 
     def on_rows(self, rows: Data, kind: type[M]) -> M:
         """A model of other rows, of the kind, with this loss and these targets and weights: they need no second check."""
@@ -94,7 +114,20 @@ class MarginModel(ABC):
 
     def sample(self: M, rows: np.ndarray) -> M:
         """The mean over some of the components alone: a copy of these rows."""
-        new = self._with(self._ordered("sample").rows(rows), self.y[rows])
+        return self._some(self._ordered("sample").rows(rows), self._targets(rows))
+
+    def sampled(self: M, size: int, draw: Callable[[], np.ndarray]) -> M:
+        """The mean over about so many components: the first of each part if rows are in random order, else those drawn."""
+        head = self._ordered("sample").head(size)
+        return self.sample(draw()) if head is None else self._some(head, self.y)
+
+    def _targets(self, idx: np.ndarray) -> np.ndarray:
+        """The targets of some rows."""
+        return cast(RowData, self.data).numbers_of(self.y, idx) if isinstance(self.y, KeptNumbers) else self.y[idx]
+
+    def _some(self: M, data: Data, y: PerRow) -> M:
+        """A model of some of the rows."""
+        new = self._with(data, y)
         for name in ("_lambda_max", "blocks", "order"):  # of all rows, or of their order
             vars(new).pop(name, None)
         return new
@@ -114,7 +147,7 @@ class MarginModel(ABC):
     def value(self, x: np.ndarray) -> float:
         """f(x), one pass; none at x = 0, where the targets tell it."""
         if isinstance(x, np.ndarray) and not x.any():
-            return self.value_at(np.zeros((self.n, *self.deriv_shape)))
+            return self.value_at(self.zero)
         return self._look(x, valued=True)[0]
 
     def grad(self, x: np.ndarray) -> np.ndarray:
@@ -127,16 +160,25 @@ class MarginModel(ABC):
 
     def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, PerRow]:
         """f(x), its gradient and the margins A x, in one pass."""
-        z = np.empty((self.n, *self.deriv_shape))
+        z = self.data.parts.numbers(*self.deriv_shape)
         return *self._look(x, valued=True, graded=True, z=z), z
 
     @abstractmethod
     def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
         """f(x) and grad f(x), as asked for; keeps the margins A x."""
 
+    @property
+    def zero(self) -> PerRow:
+        """The margins of x = 0."""
+        return cast(Any, Uniform((self.n, *self.deriv_shape)))
+
     def margins(self, x: np.ndarray, idx: RowIndex = None) -> PerRow:
         """<a_i, x> for i in idx, or the rows a_i' x."""
-        return self.data.dot(x, idx)
+        if idx is not None or not isinstance(self.data, RowData):
+            return self.data.dot(x, idx)
+        z = self.data.parts.numbers(*self.deriv_shape)
+        self.data.parts.total(RowProducts(np.ascontiguousarray(x), z))
+        return z
 
     def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> PerRow:
         """<a_i, s> for i in idx: one entry a row if s is a coordinate."""
@@ -152,7 +194,7 @@ class MarginModel(ABC):
 
     def filled(self, function: Callable[..., np.ndarray], *numbers: PerRow, rest: tuple[Any, ...] = ()) -> PerRow:
         """A function of numbers that are kept for each row, of the shape of the first of them, to be kept."""
-        out = np.empty(numbers[0].shape)
+        out = self.data.parts.numbers(*numbers[0].shape[1:])
         self.data.parts.total(Filled(function, numbers, rest, alone=compiled(self.loss) is None, out=out))
         return out
 
@@ -190,12 +232,14 @@ class MarginModel(ABC):
 
     def length(self, dz: PerRow) -> float:
         """The root mean square of a change of the margins; rows count by their weight."""
-        return math.sqrt(self.summed(_square_sum, dz, *(() if self.weights is None else (self.weights,)))[0] / self.n)
+        return math.sqrt(self.summed(_square_sum, dz, self.y, rest=(self.loss,))[0] / self.n)
 
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
         """f on the segment to s, from the margins of its ends: a probe costs O(n) and no product."""
-        z = self.data.dot(x)
-        return self.between(z, Chord.to(s).image(z, self.data.dot_vertex))
+        z, chord = self.margins(x), Chord.to(s)
+        if isinstance(z, KeptNumbers):  # one more read: what is not here cannot be put together here
+            return self.between(z, self.margins(chord.image(x, lambda v: v.to_array())))
+        return self.between(z, chord.image(z, self.data.dot_vertex))
 
     def between(self, z: PerRow, dz: PerRow) -> Along:
         """f along a line of margins, t -> mean of phi(z + t dz)."""
@@ -263,8 +307,8 @@ def has_slices(f: object) -> bool:
     return hasattr(f.loss, "curvature_rows" if f.deriv_shape else "second")  # isinstance of a protocol does not ask a property
 
 
-def _square_sum(dz: np.ndarray, w: np.ndarray | None = None) -> tuple[float]:
-    squares = np.square(dz).reshape(len(dz), -1).mean(axis=1)
+def _square_sum(dz: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[float]:
+    squares, w = np.square(dz).reshape(len(dz), -1).mean(axis=1), weights_of(loss, y)
     return (float(squares.sum() if w is None else w @ squares),)
 
 

@@ -79,8 +79,8 @@ class CountedObjective(Counting):
     def tail_ratio(self, z: PerRow) -> float:
         return self._ask(self._linear.tail_ratio, z, values=self.n)
 
-    def sample(self, rows: np.ndarray) -> CountedObjective:
-        return CountedObjective(self._ask(self._linear.sample, rows), self.calls)
+    def sampled(self, size: int, draw: Callable[[], np.ndarray]) -> CountedObjective:
+        return CountedObjective(self._ask(self._linear.sampled, size, draw), self.calls)
 
     def between(self, z: PerRow, dz: PerRow) -> Segment:
         return _CountedSegment(self._linear.between(z, dz), self.n, self.calls)

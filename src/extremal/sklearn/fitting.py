@@ -59,7 +59,7 @@ def solve_fit(
     ``plan`` is what `read_constraint` answers, ``start`` the coefficients of an earlier fit.
     """
     f, offset = centred(model_of(loss, X, y, weights, options.intercept))
-    zero, size, spent = np.zeros((f.n, *f.deriv_shape)), f.data.dtype.itemsize, 0
+    zero, size, spent = f.zero, f.data.dtype.itemsize, 0
     null = max(abs(f.value_at(zero)), CONSTANT**2 * abs(f.mean_at(zero)))
     if plan.fraction is not None:
         free = _free(f, plan, options, FAR_GAP[size] * null)
