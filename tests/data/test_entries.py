@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -256,7 +256,8 @@ def test_every_estimator_makes_the_steps_of_the_dense_problem(gradient, loss):
         np.testing.assert_allclose(flat(a.x), b.x, atol=1e-10)
         np.testing.assert_allclose(flat(a.g), b.g, atol=1e-10)
         assert a.exact == b.exact
-    assert a.calls == b.calls
+    assert replace(a.calls, rows=0) == replace(b.calls, rows=0)
+    assert a.calls.rows <= b.calls.rows  # a sum of entries takes no second look at them
 
 
 @pytest.mark.parametrize("step", [ex.steps.ShortStep(), ex.steps.LineSearch()], ids=repr)

@@ -83,12 +83,9 @@ def _check_shape(loss: Loss, y: np.ndarray, n: int) -> None:
         return
     if rest:
         raise InputError(f"`LinearModel(y=...)` must have shape {(n, *rest)}, one row of targets per row of A, got {y.shape}")
-    hint = "; give the classes of one-hot rows, y.argmax(axis=1)" if _is_one_hot(loss, y) else ""
+    one_hot = isinstance(loss, MultiLoss) and y.shape[1:] == (loss.outputs,)
+    hint = "; give the classes of one-hot rows, y.argmax(axis=1)" if one_hot else ""
     raise InputError(f"`LinearModel(y=...)` must have shape ({n},), one per row of A, got {y.shape}{hint}")
-
-
-def _is_one_hot(loss: Loss, y: np.ndarray) -> bool:
-    return isinstance(loss, MultiLoss) and y.shape[1:] == (loss.outputs,)
 
 
 def _some(values: Sequence[float] | np.ndarray) -> str:

@@ -83,7 +83,6 @@ class Multinomial:
     convex = True
     nonnegative = True
     target_shape = ()
-
     ends_at_zero = True
 
     def __post_init__(self):
@@ -163,7 +162,8 @@ class MultiTask:
     outputs: int
 
     def __post_init__(self):
-        _check_elementwise(self.loss)
+        if checks.lacks(self.loss, "deriv") or isinstance(self.loss, MultiLoss):
+            raise InputError(f"`MultiTask(loss=...)` must be a loss of one margin such as Squared(), got {self.loss!r}")
         checks.fix(self, outputs=checks.whole("MultiTask", "outputs", self.outputs, 1))
 
     @property
@@ -201,11 +201,6 @@ class MultiTask:
             raise AttributeError(f"{self.loss!r} has no second derivative")
         second = self.loss.second
         return lambda z, y: (second(z, y), None)
-
-
-def _check_elementwise(loss: Loss) -> None:
-    if checks.lacks(loss, "deriv") or isinstance(loss, MultiLoss):
-        raise InputError(f"`MultiTask(loss=...)` must be a loss of one margin such as Squared(), got {loss!r}")
 
 
 def _below_top(z: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.gradients.full import Full
 from extremal.gradients.momentum import Storm
 from extremal.gradients.penalty import Penalised, smoothing
 from extremal.laws import PowerLaw
@@ -101,6 +102,13 @@ class MostFW(WithCard):
             gradient = Penalised(gradient, cut.G, cut.lower, cut.upper, self.mu)
             gradient.check_fits(f)
         return Method(gradient, self.step or OpenLoop()).prepare(f, C, budget)
+
+
+def with_penalty(f: Objective, C: Any) -> Method:
+    """The same over an `AffineCut` with full gradients, for objectives that have no batches."""
+    gradient = Penalised(Full(), C.G, C.lower, C.upper, smoothing("MostFW", 1.0))
+    gradient.check_fits(f)
+    return Method(gradient, OpenLoop())
 
 
 def check_fixed(step: Step | None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.shared import WithCard
-from extremal.objectives.base import Objective, is_factored, manifold_of
+from extremal.objectives.base import Objective, has_batches, is_factored, manifold_of
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.points.manifolds import Euclidean
 from extremal.sets.base import ConvexSet, Projectable
@@ -89,9 +89,12 @@ def name_of(recipe: object) -> str:
 def _special(f: Objective, C: ConvexSet) -> Choice | None:
     """Sets without an oracle of their own, and manifolds."""
     if C.relaxed is not C:
-        from extremal.methods.affine import MostFW  # here and below: methods are imported by those who need them
+        from extremal.methods.affine import MostFW, with_penalty  # here and below: methods are imported by those who need them
 
-        return Choice(MostFW(), "the set is cut by bounds that its oracle does not know")
+        cut = "the set is cut by bounds that its oracle does not know"
+        if not has_batches(f):
+            return Choice(with_penalty(f, C), f"{cut}, and the objective has no batches")
+        return Choice(MostFW(), cut)
     manifold = manifold_of(f)
     if manifold not in (None, Euclidean()):
         from extremal.gradients.full import Full

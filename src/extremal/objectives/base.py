@@ -59,9 +59,14 @@ class Objective(Smooth, Protocol):
     def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # f_i(x) for i in idx
 
 
+def has_batches(f: object) -> bool:
+    """Whether f is a sum whose terms can be asked alone."""
+    return not checks.lacks(f, "derivs", "combine")
+
+
 def check_batches(f: object) -> None:
     """Refuse what is no finite sum."""
-    if checks.lacks(f, "derivs", "combine"):
+    if not has_batches(f):
         kind = type(f).__name__
         raise InputError(f"{kind} has no batches, as it is no sum of functions of one row each; use a method of full gradients")
 

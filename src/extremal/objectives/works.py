@@ -18,10 +18,7 @@ from extremal.losses.over_rows import line_sum, slope_sum
 
 @dataclass(frozen=True)
 class Look:
-    """The sum of phi(<a_i, x>, y_i) and its gradient, as asked for; keeps the margins z and the derivatives c, if given.
-
-    By a compiled loop, if there is one for these rows and this loss.
-    """
+    """The sum of phi(<a_i, x>, y_i) and its gradient, as asked for; keeps the margins z and the derivatives c, if given."""
 
     loss: Loss
     y: PerRow
@@ -45,6 +42,7 @@ class Look:
     def __call__(self, part: Part) -> Sums:
         code, y = compiled(self.loss), part.of(self.y)
         z, c = (None if a is None else part.of(a) for a in (self.z, self.c))
+        # by a compiled loop, if there is one for these rows and this loss
         found = None if code is None else part.rows.sweep(code, y, self.x, self.valued, self.graded, z, c)
         return self._by_pieces(part.rows, y, z, c) if found is None else found
 

@@ -36,10 +36,9 @@ def usual_grads(f: Smooth, passes: int = USUAL_PASSES) -> int:
 
     Fewer where each finds the best intercepts of classes, since one target ties these together: dozens of looks at all rows.
     """
-    tied = 0
     if isinstance(f, InterceptModel) and f.deriv_shape and not unweighted(f.loss).target_shape:
-        tied = math.prod(f.deriv_shape)
-    return (min(passes, max(1, int(LEVEL_RUN / (tied * (f.n + FEW_ROWS))))) if tied else passes) * f.n
+        passes = min(passes, max(1, int(LEVEL_RUN / (math.prod(f.deriv_shape) * (f.n + FEW_ROWS)))))
+    return passes * f.n
 
 
 def extended_grads(f: Smooth, lmos: int) -> int:

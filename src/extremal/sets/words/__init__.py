@@ -3,7 +3,6 @@
 Estimators, ``solve --set``, ``compare --set`` and the laboratory all read them here. `names` has the one table of words.
 """
 
-from extremal.sets.words.read import Reading, read_constraint
-from extremal.sets.words.words import check_words
+from extremal.support.lazy import attach
 
-__all__ = ["Reading", "check_words", "read_constraint"]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)
