@@ -138,6 +138,9 @@ class Parts(ABC):
         many, answers = self.answers(work)
         return tree_sum(answers, 0, many)
 
+    def close(self) -> None:
+        """Give back what the engine holds elsewhere."""
+
     def numbers(self, *shape: int) -> PerRow:
         """Room for one number for every row, or for an array of them, which works fill."""
         return self.room(self.n, *shape)

@@ -196,6 +196,11 @@ class RowData(ABC):
         return None
 
     @property
+    def bounds(self) -> Sequence[int] | None:
+        """Where the parts begin that share every batch, and n: of rows that batches should take consecutively."""
+        return None
+
+    @property
     def where(self) -> str:
         """Where the rows are, in words."""
         return "in memory"
@@ -242,7 +247,11 @@ class Head(RowData):
     """The first rows of each part of other rows: a sample of rows that are in random order."""
 
     def __init__(self, inner: RowData, counts: Sequence[int]):
-        self.inner, self.counts, self.shape = inner, counts, (sum(counts), inner.shape[1])
+        self.inner, self.counts = inner, counts
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return sum(self.counts), self.inner.shape[1]
 
     @property
     def parts(self) -> Parts:

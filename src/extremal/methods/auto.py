@@ -115,7 +115,8 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     recipe, (move, why) = NewtonFW(), newton_move(C)
     if move.atomic and d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
         return None
-    rows = f"{' x '.join(map(str, f.data.shape))} rows in memory with second derivatives"
+    where = f.data.where if f.by_rows else "in memory"
+    rows = f"{' x '.join(map(str, f.data.shape))} rows {where} with second derivatives"
     return Choice(recipe, f"{rows}, and {why}", lambda budget: recipe.made(f, budget, True, move))
 
 

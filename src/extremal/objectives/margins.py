@@ -105,8 +105,8 @@ class MarginModel(ABC):
 
     @property
     def by_rows(self) -> bool:
-        """Whether some of its rows can be taken alone; entries of a matrix cannot."""
-        return isinstance(self.data, RowData)
+        """Whether some of its rows can be taken for all: not entries of a matrix, nor rows elsewhere in an order of their own."""
+        return isinstance(self.data, RowData) and (self.data.bounds is None or self.data.head(self.n) is not None)
 
     def dense(self: M) -> M:
         """The same model with gradients that are arrays."""
@@ -259,7 +259,9 @@ class MarginModel(ABC):
 
     def ready_columns(self) -> None:
         """Compile what second derivatives on columns need, by one look at one row of those in memory."""
-        if self.deriv_shape or not isinstance(self.data, InMemory) or compiled(self.loss) is None:
+        data = self.data
+        at_hand = isinstance(data, InMemory) or (isinstance(data, RowData) and data.bounds is not None)
+        if self.deriv_shape or not at_hand or compiled(self.loss) is None:
             return
         row = self.sample(np.zeros(1, np.intp))
         part = ColumnBlock(row, np.zeros(1, np.intp))

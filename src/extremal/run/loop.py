@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.parts import counting_rows
+from extremal.data.rows import RowData
 from extremal.gradients.base import Batched, Estimate, Gradient, Wrapper, phase_of, value_of
 from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.names import as_recipe
@@ -220,10 +221,15 @@ def prepare(
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
     counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
     point = _first_point(call, f, oracle, prepared.move, x0)
-    sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks)
+    sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=bounds_of(f))
     burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts and prepared.move.one_vertex else None
     _make_ready(f, prepared, sampler, burst)
     return Setup(counting, prepared, oracle, C, point, sampler, burst)
+
+
+def bounds_of(f: object) -> Sequence[int] | None:
+    """Where the parts of the rows begin that share every batch, if they do."""
+    return f.data.bounds if isinstance(f, MarginModel) and isinstance(f.data, RowData) else None
 
 
 def _make_ready(f: Smooth, method: Method, sampler: Sampler, burst: Burst | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,6 @@ class ShardDir(RowData):
         self.directory = Path(directory)
         self.manifest: Manifest = read_manifest(self.directory)
         self.engine = self._chosen(engine, client)
-        self.shape = self.manifest.n, self.manifest.d
-        self.dtype = np.dtype(self.manifest.dtype)
         self._parts = self._made(client)
         if not self.manifest.shuffled:
             logging.getLogger("extremal").warning(
@@ -115,6 +114,14 @@ class ShardDir(RowData):
     def bytes(self) -> int:
         """What the shards take."""
         return sum(mark.bytes for shard in self.manifest.shards for mark in shard.files.values())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.manifest.n, self.manifest.d
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.manifest.dtype)
 
     @property
     def nnz(self) -> int:
@@ -165,7 +172,7 @@ class ShardDir(RowData):
         if not self.manifest.shuffled:
             return None
         ends = [math.floor(size * end / self.shape[0]) for end in self.bounds]
-        return Head(self, [b - a for a, b in zip(ends[:-1], ends[1:], strict=True)])
+        return Head(self, [b - a for a, b in pairwise(ends)])
 
     def _read(self, idx: np.ndarray) -> None:
         count_rows(len(idx))

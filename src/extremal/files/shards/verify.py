@@ -145,9 +145,7 @@ def _check_facts(path: Path, manifest: Manifest, facts: Facts) -> None:
     if said.text:
         found = TargetFacts(facts.least, facts.greatest, facts.whole, said.classes)
     if found != said:
-        raise InputError(
-            f"{path}: `targets` does not agree with the shards, which have {found.least} to {found.greatest}"
-        )
+        raise InputError(f"{path}: `targets` does not agree with the shards, which have {found.least} to {found.greatest}")
     weights = facts.weights()
     if weights != manifest.weights:
         raise InputError(f"{path}: `weights` does not agree with the shards, where it is {weights}")
