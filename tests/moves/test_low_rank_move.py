@@ -11,7 +11,7 @@ import extremal as ex
 from extremal import InputError, NuclearBall
 from extremal.moves.low_rank.factors import Decomposition, FactorProblem, descend_factors
 from extremal.points import FactoredMatrix
-from extremal.sets.spectral.leading import ritz
+from extremal.sets.spectral.lanczos import ritz
 
 
 def completion(loss=None, shape=(30, 40), count=500, rank=2, noise=0.1, seed=0):

@@ -9,7 +9,7 @@ from by_products import TOL, ByProducts, orthonormal, with_values
 
 import extremal as ex
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.sets.spectral import leading
+from extremal.sets.spectral import lanczos
 from extremal.sets.spectral.lanczos import leading_singular, smallest
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.sets.spectral.operators import SpectralProducts
@@ -19,7 +19,7 @@ from extremal.sets.spectral.symmetric import Fantope, Spectrahedron
 @pytest.fixture
 def always(monkeypatch):
     """Lanczos' method for small matrices too."""
-    monkeypatch.setattr(leading, "DENSE_SIDE", 0)
+    monkeypatch.setattr(lanczos, "DENSE_SIDE", 0)
 
 
 def matrices():
@@ -62,14 +62,14 @@ def test_triples_are_those_of_a_dense_decomposition(G):
 @MATRICES
 def test_both_ways_give_one_answer(G, monkeypatch):
     dense = NuclearBall(2.0).lmo(G)
-    monkeypatch.setattr(leading, "DENSE_SIDE", 0)
+    monkeypatch.setattr(lanczos, "DENSE_SIDE", 0)
     assert NuclearBall(2.0, tol=1e-10).lmo(G).dot(G) == pytest.approx(dense.dot(G), rel=1e-10)
 
 
 def test_large_matrices_go_to_lanczos_on_their_own():
     G = np.random.default_rng(0).standard_normal((300, 250))
     found = leading_singular(SpectralProducts(G), None, TOL)
-    assert leading.BASIS < found.steps < 250
+    assert lanczos.BASIS < found.steps < 250
     assert found.sigma * (1 + 1e-12) >= np.linalg.svd(G, compute_uv=False)[0] * (1 - TOL)
 
 
@@ -87,7 +87,7 @@ def test_matrices_in_other_forms(kind):
 @pytest.mark.usefixtures("always")
 def test_entries_that_are_stored_in_parts(monkeypatch):
     """|G|^2 is not the sum of squares of what is stored, and the bound of an answer that is cut short must not lean on that."""
-    monkeypatch.setattr(leading, "BLOCK_STEPS", 2)
+    monkeypatch.setattr(lanczos, "BLOCK_STEPS", 2)
     G = np.random.default_rng(0).standard_normal((50, 60))
     rows, cols = np.repeat(np.indices(G.shape).reshape(2, -1), 10, axis=1)
     parts = sp.coo_array((np.repeat(G.ravel() / 10, 10), (rows, cols)), G.shape)
@@ -182,7 +182,7 @@ def test_no_bound_is_below_the_largest_singular_value(apart, warm):
 @pytest.mark.usefixtures("always")
 def test_bounds_hold_across_restarts(monkeypatch):
     rng = np.random.default_rng(2)
-    monkeypatch.setattr(leading, "BASIS", 10)
+    monkeypatch.setattr(lanczos, "BASIS", 10)
     for _ in range(20):
         values = np.r_[1.0, 1 - 10.0 ** rng.uniform(-6, -2), 0.99 * np.sqrt(rng.random(118))]
         found = leading_singular(SpectralProducts(ByProducts(with_values(rng, values, 120, 120)[0])), None, TOL)
@@ -193,7 +193,7 @@ def test_bounds_hold_across_restarts(monkeypatch):
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("limit", [2, 5, 12])
 def test_answers_that_were_cut_short_have_a_wide_bound(limit, monkeypatch):
-    monkeypatch.setattr(leading, "BLOCK_STEPS", limit)
+    monkeypatch.setattr(lanczos, "BLOCK_STEPS", limit)
     rng = np.random.default_rng(3)
     for _ in range(20):
         G = rng.standard_normal((90, 80))

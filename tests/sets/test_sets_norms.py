@@ -19,8 +19,7 @@ from extremal.points.plain import SparseVertex
 from extremal.sets.base import Projectable
 from extremal.sets.norms.balls import LpBall, NormBall, WeightedL1Ball
 from extremal.sets.norms.groups import GroupBall, LatentGroupBall
-from extremal.sets.norms.sorted import ElasticBall, OwlBall
-from extremal.sets.norms.sparse import KNormBall, KSparseBall, KSupportBall
+from extremal.sets.norms.sorted import ElasticBall, KNormBall, KSparseBall, KSupportBall, OwlBall
 
 D = 6
 entries = st.floats(-2, 2, width=32) | st.sampled_from([0.0, 1.0, -1.0])

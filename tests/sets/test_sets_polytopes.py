@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.sets.base import Faced, Warm
 from extremal.sets.membership import distance, member
+from extremal.sets.polytopes.edges import PathPolytope
 from extremal.sets.polytopes.general import ConvexHull, IntegerHull, Polytope
 from extremal.sets.polytopes.graphs import Matchings, SpanningTrees
-from extremal.sets.polytopes.paths import PathPolytope
 from extremal.sets.polytopes.transport import Birkhoff, TransportPolytope
 
 seeds = st.integers(0, 2**32 - 1)

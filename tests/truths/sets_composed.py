@@ -12,8 +12,7 @@ from set_case import SetCase
 import extremal as ex
 from extremal.points.plain import Coordinate
 from extremal.sets.made.blocks import FacedProduct, FacedRows, Product, Rows
-from extremal.sets.made.by_columns import Columns
-from extremal.sets.made.images import LinearImage, Symmetrised
+from extremal.sets.made.images import Columns, LinearImage, Symmetrised
 from extremal.sets.made.sums import MinkowskiSum, ScaledSet, ShiftedSet
 from extremal.sets.oracle import Oracle
 

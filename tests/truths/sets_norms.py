@@ -12,8 +12,7 @@ from set_case import SetCase
 
 from extremal.sets.norms.balls import L1Ball, L2Ball, LinfBall, LpBall, NormBall, WeightedL1Ball
 from extremal.sets.norms.groups import GroupBall, LatentGroupBall
-from extremal.sets.norms.sorted import ElasticBall, OwlBall
-from extremal.sets.norms.sparse import KNormBall, KSparseBall, KSupportBall
+from extremal.sets.norms.sorted import ElasticBall, KNormBall, KSparseBall, KSupportBall, OwlBall
 
 Number = Callable[[np.ndarray], float]  # of a vector
 

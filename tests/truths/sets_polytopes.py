@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 from set_case import SetCase
 
+from extremal.sets.polytopes.edges import PathPolytope
 from extremal.sets.polytopes.general import ConvexHull, IntegerHull, Polytope
 from extremal.sets.polytopes.graphs import Matchings, SpanningTrees
-from extremal.sets.polytopes.paths import PathPolytope
 from extremal.sets.polytopes.transport import Birkhoff, TransportPolytope
 
 GENERATOR = np.random.default_rng(5)

@@ -75,7 +75,6 @@ def solved(A: MatrixLike, b: np.ndarray, x: np.ndarray, lo: np.ndarray, up: np.n
 
     Examples
     --------
-    >>> import numpy as np
     >>> x = np.array([0.1, 0.2, 0.7])
     >>> y = solved(np.ones((1, 3)), np.ones(1), x, np.zeros(3), np.ones(3))
     >>> (x[2] + x[1]) + x[0] == 1, (y[2] + y[1]) + y[0] == 1
@@ -94,7 +93,7 @@ def _on_grid(rows: WholeEquations, x: np.ndarray, lo: np.ndarray, up: np.ndarray
     low, high = np.ceil(lo / one), np.floor(up / one)
     moved = (U > 0) & (low <= high)  # others are in no equation, or between bounds that are not on the grid
     fixed = np.where(moved, 0.0, x.astype(np.float64))
-    right = -WholeEquations(rows.A, rows.b).off(fixed) / u
+    right = -rows.off(fixed) / u
     scaled = sp.csr_array(sp.diags_array(1 / u) @ rows.A @ sp.diags_array(np.where(moved, U, 0.0)))
     scaled.eliminate_zeros()
     n = np.where(moved, np.clip(np.rint(x.astype(np.float64) / one), low, high), 0.0)
@@ -146,7 +145,6 @@ def change_by(B: np.ndarray, r: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> import numpy as np
     >>> change_by(np.array([[2.0, 3.0]]), np.array([1.0]))
     array([-1.,  1.])
     >>> change_by(np.array([[3.0, 3.0]]), np.array([1.0]))

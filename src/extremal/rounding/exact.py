@@ -1,7 +1,11 @@
-"""Points whose constraints hold exactly, in floating point and without a tolerance: the last step of a fit."""
+"""Points whose constraints hold exactly, in floating point and without a tolerance: the last step of a fit.
+
+Each family of sets has its rules in a module of its own; those of sets made of sets go part by part, and stand here.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,9 +13,13 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.points.factored import FactoredMatrix
 from extremal.points.matrix import Iterate
-from extremal.rounding import composed, norms, rows, totals  # noqa: F401  (their rules)
-from extremal.rounding.base import BROKEN, broken, settled
+from extremal.rounding import norms, rows, totals  # noqa: F401  (their rules)
+from extremal.rounding.base import BROKEN, Pairs, broken, settled
 from extremal.sets.base import ConvexSet
+from extremal.sets.made.blocks import Product, Rows
+from extremal.sets.made.cuts import AffineCut
+from extremal.sets.made.images import Columns
+from extremal.sets.made.sums import ScaledSet, ShiftedSet
 
 
 def settle(C: ConvexSet, x: Iterate) -> Any:
@@ -79,3 +87,59 @@ def _fitting(C: ConvexSet, x: Iterate) -> tuple[ConvexSet, Any]:
         if not np.isfinite(x).all():
             raise InputError("`settle(C, x)` and `violation(C, x)` must be given finite numbers")
     return C.on(x.shape), x
+
+
+@settled.register
+def _(C: Product, x: np.ndarray) -> np.ndarray:
+    return C.join([settled(part, block) for part, block in zip(C.sets, C.split(x), strict=True)])
+
+
+@broken.register
+def _(C: Product, x: np.ndarray) -> Pairs:
+    for part, block in zip(C.sets, C.split(x), strict=True):
+        yield from broken(part, block)
+
+
+@settled.register
+def _(C: Rows, x: np.ndarray) -> np.ndarray:
+    return np.stack([settled(C.C, row) for row in x])
+
+
+@broken.register
+def _(C: Rows, x: np.ndarray) -> Pairs:
+    for row in x:
+        yield from broken(C.C, row)
+
+
+@settled.register
+def _(C: Columns, x: np.ndarray) -> np.ndarray:
+    return np.stack([settled(C.C, np.ascontiguousarray(column)) for column in x.T], axis=1)
+
+
+@broken.register
+def _(C: Columns, x: np.ndarray) -> Pairs:
+    for column in x.T:
+        yield from broken(C.C, np.ascontiguousarray(column))
+
+
+@settled.register
+def _(C: ScaledSet, x: np.ndarray) -> np.ndarray:
+    c = x.dtype.type(C.factor)
+    return settled(C.C, x / c) * c if abs(math.frexp(C.factor)[0]) == 0.5 else x  # other factors round again
+
+
+@broken.register
+def _(C: ScaledSet, x: np.ndarray) -> Pairs:
+    for amount, size in broken(C.C, x / x.dtype.type(C.factor)):
+        yield amount * abs(C.factor), size * abs(C.factor)
+
+
+@broken.register
+def _(C: ShiftedSet, x: np.ndarray) -> Pairs:
+    return broken(C.C, x.astype(np.float64) - C.offset)
+
+
+@broken.register
+def _(C: AffineCut, x: np.ndarray) -> Pairs:
+    yield from broken(C.C, x)
+    yield C.violation(x), C.diameter

@@ -30,6 +30,9 @@ def _(C: L1Ball, x: np.ndarray) -> np.ndarray:
 Ball = NormBall | NuclearBall | SpectralBall
 
 
+@settled.register(NormBall)
+@settled.register(NuclearBall)
+@settled.register(SpectralBall)
 def _shrunk(C: Ball, x: np.ndarray) -> Any:
     """x, or the nearest point on the way to the centre whose norm fits: with some ulps to spare, for other ways to sum up."""
     eps, size = float(np.finfo(x.dtype).eps), math.prod(x.shape)
@@ -41,17 +44,17 @@ def _shrunk(C: Ball, x: np.ndarray) -> Any:
         away = y if centre is None else y.astype(np.float64) - centre
         return [C.norm(away), *(_plain(C, y) if centre is None else ())]
 
+    def scaled(c: float) -> Any:
+        if c == 1:
+            return x
+        if centre is not None:
+            return (c * (x - centre) + centre).astype(x.dtype)
+        return x * (x.dtype.type(c) if isinstance(x, np.ndarray) else c)
+
     first = max(norms(x))
     factor, ulps = 1.0 if first <= most else most / first, 0
     while factor * (1 - ulps * eps) > 1 - 10 * BROKEN:
-        c = factor * (1 - ulps * eps)
-        y = (
-            x
-            if c == 1
-            else x * (x.dtype.type(c) if isinstance(x, np.ndarray) else c)
-            if centre is None
-            else (c * (x - centre) + centre).astype(x.dtype)
-        )
+        y = scaled(factor * (1 - ulps * eps))
         if max(norms(y)) <= most:
             return y
         ulps = 2 * ulps + 1
@@ -67,13 +70,6 @@ def _plain(C: Ball, x: Any) -> Iterator[float]:
         yield float((C.weights.astype(x.dtype) * np.abs(x)).sum())
     elif isinstance(C, (NuclearBall, SpectralBall)) and x.dtype == np.float32 and isinstance(x, np.ndarray):
         yield float(np.linalg.norm(x, "nuc" if isinstance(C, NuclearBall) else 2))
-
-
-@settled.register(NormBall)
-@settled.register(NuclearBall)
-@settled.register(SpectralBall)
-def _(C: Ball, x: np.ndarray) -> Any:
-    return _shrunk(C, x)
 
 
 @broken.register(NormBall)

@@ -22,7 +22,10 @@ def _(C: Polytope, x: np.ndarray) -> np.ndarray:
     """On the bounds, next to the equations, and then inside the inequalities; entries at a bound stay there if they can."""
     lo, up = rounded_inward(C.bounds[:, 0], C.bounds[:, 1], x.dtype)
     y = np.clip(x, lo, up)
-    y = y if _kept(C, y) else _finished(C, _on_equations(C, y, lo, up), lo, up)
+    if C.A_eq is not None:
+        rows = WholeEquations.of(C.A_eq, C.b_eq, x.dtype)
+        if len(rows.b) < len(C.b_eq) or not rows.holds(y):
+            y = _finished(C, _on_equations(C, y, lo, up), lo, up)
     over = _excess(C, y)
     if not (over > 0).any():
         return y
@@ -107,28 +110,14 @@ def _nearer(
     return x, off
 
 
-def _kept(C: Polytope, x: np.ndarray) -> bool:
-    """Whether all equations have whole numbers, and hold."""
-    if C.A_eq is None:
-        return True
-    rows = WholeEquations.of(C.A_eq, C.b_eq, x.dtype)
-    return len(rows.b) == C.A_eq.shape[0] and rows.holds(x)
-
-
 def _finished(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """x with equations that hold exactly, if their coefficients are whole numbers."""
     if C.A_eq is None:
         return x
-    total = _total_of(C)
-    return solved(C.A_eq, C.b_eq, x, lo, up) if total is None else sum_to(x, lo, up, total)
-
-
-def _total_of(C: Polytope) -> float | None:
-    """The total, if the only equation is that all entries sum to one."""
-    if C.A_eq is None or C.A_eq.shape[0] > 1:
-        return None
     row = _row(C.A_eq, 0)[0]
-    return float(C.b_eq[0]) if len(row) == len(C.bounds) and (row == 1).all() else None
+    if len(C.b_eq) == 1 and len(row) == len(C.bounds) and (row == 1).all():  # all entries sum to a total
+        return sum_to(x, lo, up, float(C.b_eq[0]))
+    return solved(C.A_eq, C.b_eq, x, lo, up)
 
 
 def _inner(C: Polytope, lower: np.ndarray, upper: np.ndarray) -> np.ndarray | None:

@@ -1,8 +1,10 @@
-"""What oracles share: gradients scaled so that sums neither overflow nor vanish, and vertices as small as they can be."""
+"""What oracles share: gradients scaled so that sums neither overflow nor vanish, small vertices, and how compiled loops ask."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -16,13 +18,7 @@ def float_of(x: np.ndarray) -> np.dtype:
 
 
 def power(top: float) -> float:
-    """The power of two next above a number, 1 for 0 and 2^1023 at most: dividing by it rounds nothing.
-
-    Examples
-    --------
-    >>> power(3.0), power(0.0)
-    (4.0, 1.0)
-    """
+    """The power of two next above a number, 1 for 0 and 2^1023 at most: dividing by it rounds nothing."""
     return 2.0 ** min(1023, math.frexp(top)[1]) if top > 0 else 1.0
 
 
@@ -81,3 +77,34 @@ def few(indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> Spar
     out = np.zeros(math.prod(shape))
     out[indices] = values
     return DenseVertex(out.reshape(shape))
+
+
+@dataclass(frozen=True)
+class CompiledOracle:
+    """An oracle of `extremal.kernels.oracles`: its kind, a size, and two arrays whose meaning depends on the kind.
+
+    A set whose class has a method ``compiled() -> CompiledOracle | None`` of its own runs in bursts; a class that inherits one
+    does not, as it may have another oracle.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.L1Ball(2.0).compiled()
+    CompiledOracle(kind='peak', size=2.0, lower=0.0, upper=0.0)
+    """
+
+    kind: Literal["peak", "weighted", "least", "unit", "corner", "fill"]
+    size: float = 1.0  # radius or total; the amount to be spent for "fill"
+    lower: float | np.ndarray = 0.0  # weights for "weighted"; an array, or one number for all entries
+    upper: float | np.ndarray = 0.0
+
+    @property
+    def single(self) -> bool:
+        """Whether a vertex has one entry."""
+        return self.kind not in ("corner", "fill")
+
+
+def compiled_oracle(C: object) -> CompiledOracle | None:
+    """The oracle of a set as compiled loops take it; None for sets whose class does not say."""
+    said = vars(type(C)).get("compiled")
+    return None if said is None else said(C)

@@ -11,6 +11,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.sets.base import brief_array
 
 SHAPE_KINDS: dict[str, Callable[[tuple[int, ...]], bool]] = {  # what is wanted: whether a shape is that
     "one number": lambda shape: not shape,
@@ -89,3 +90,41 @@ def _refuse_other(call: str, name: str, a: Any, kind: str, value: object) -> Non
 
 def _shown(a: Any, value: object) -> str:
     return f"shape {a.shape}, {a.dtype}" if a.ndim and 0 not in a.shape else f"{value!r}"
+
+
+def constraints(call: str, A_ub: object, b_ub: object, A_eq: object, b_eq: object, bounds: object) -> dict[str, Any]:
+    """The fields that describe a polytope as `scipy.optimize.linprog` does, checked; bounds as a d x 2 array."""
+    fields: dict[str, Any] = {}
+    for kind, A, b in (("ub", A_ub, b_ub), ("eq", A_eq, b_eq)):
+        if (A is None) != (b is None):
+            raise InputError(f"`{call}(A_{kind}=..., b_{kind}=...)` must be given together")
+        A = None if A is None else matrix_argument(call, f"A_{kind}", A)
+        b = None if A is None else numbers(call, f"b_{kind}", b, "a vector of numbers")
+        if A is not None and b is not None and len(b) != A.shape[0]:
+            raise InputError(f"`{call}(b_{kind}=...)` must have one number for each of the {A.shape[0]} rows, got {len(b)}")
+        fields |= {f"A_{kind}": A, f"b_{kind}": b}
+    widths = {A.shape[1] for A in (fields["A_ub"], fields["A_eq"]) if A is not None}
+    if len(widths) > 1:
+        raise InputError(f"`{call}(A_ub=..., A_eq=...)` must have as many columns as each other, got {widths}")
+    return fields | {"bounds": _pairs(call, bounds, widths.pop() if widths else None)}
+
+
+def _pairs(call: str, value: object, d: int | None) -> np.ndarray:
+    """One pair for all variables or a pair for each; None is no bound."""
+    pairs = np.array((None, None) if value is None else value, dtype=object)
+    if pairs.ndim == 1 and d is not None:
+        pairs = np.tile(pairs, (d, 1))
+    each = "each variable" if d is None else f"each of the {d} variables"
+    wanted = f"`{call}(bounds=...)` must be a pair (lower, upper), or one for {each}"
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or (d or len(pairs)) != len(pairs):
+        raise InputError(f"{wanted}, got {brief_array(value)}")
+    for k, none in enumerate((-np.inf, np.inf)):
+        pairs[:, k] = [none if end is None else end for end in pairs[:, k]]
+    try:
+        a = pairs.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{wanted}, numbers or None, got {brief_array(value)}") from None
+    if not ((a[:, 0] <= a[:, 1]).all() and (a[:, 0] < np.inf).all() and (a[:, 1] > -np.inf).all()):
+        raise InputError(f"`{call}(bounds=...)` must have lower <= upper for each variable, got {brief_array(value)}")
+    a.flags.writeable = False
+    return a

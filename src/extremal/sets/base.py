@@ -13,7 +13,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError, OutsideError
-from extremal.points.matrix import Iterate, Matrix
+from extremal.points.matrix import Matrix
 from extremal.points.vertex import Vertex, dot64, least
 from extremal.support.asked import ASKED
 
@@ -96,7 +96,11 @@ class ConvexSet(ABC):
         else:
             excess = dot64(x, g) - least(s, g)
         if excess < 0:
-            _refuse_outside(x, g, least(s, g), excess)
+            there = least(s, g)
+            if excess < -BELOW * (abs(there + excess) + abs(there)) and -excess > ORTHOGONAL * _size(x) * _size(g):
+                raise OutsideError(
+                    "the iterate has left the set: the gap is negative; a move, a step rule or an oracle is at fault"
+                )
         return max(0.0, excess)
 
     @property
@@ -227,13 +231,6 @@ def _fitting(C: ConvexSet, name: str, argument: str, a: Any) -> Any:
     return a
 
 
-def _refuse_outside(x: Iterate, g: Iterate, there: float, excess: float) -> None:
-    """Refuse a gap that is negative by more than rounding: x is not in the set, or the oracle's answer is not the best."""
-    here = there + excess
-    if excess < -BELOW * (abs(here) + abs(there)) and -excess > ORTHOGONAL * _size(x) * _size(g):
-        raise OutsideError("the iterate has left the set: the gap is negative; a move, a step rule or an oracle is at fault")
-
-
 def _size(a: Any) -> float:
     """|a|, or infinity where its square is; of a matrix by its entries, as they were before equal places cancelled."""
     values: Any = a.stored if isinstance(a, Matrix) else a
@@ -275,3 +272,14 @@ def refuse_non_finite(C: ConvexSet, *extremes: float) -> None:
     """Refuse a gradient, judged by numbers that are finite only if all its entries are."""
     if not all(map(math.isfinite, extremes)):
         raise NonFiniteError(f"{type(C).__name__}.lmo(g): g has a NaN or an infinite entry")
+
+
+class WarmSet(ConvexSet):
+    """A set whose oracle may start from an earlier answer (`Warm`): ``lmo`` is the same without one."""
+
+    @abstractmethod
+    def lmo_from(self, g: Any, near: Vertex | None) -> Vertex:
+        """As ``lmo``, from an earlier answer."""
+
+    def lmo(self, g: Any) -> Vertex:
+        return self.lmo_from(g, None)

@@ -20,15 +20,7 @@ NEAR_ENOUGH = 1e-5  # of the size: so near, a point counts as inside unless it i
 
 @dataclass(frozen=True)
 class Distance:
-    """Bounds on the distance of x from a set, lower <= |x - y| for all y of the set and |x - nearest| = upper.
-
-    Examples
-    --------
-    >>> import numpy as np, extremal as ex
-    >>> found = distance(ex.L1Ball(1.0).lmo, np.array([1.0, 1.0]))
-    >>> bool(found.lower <= np.sqrt(0.5) <= found.upper + 1e-15), found.inside
-    (True, False)
-    """
+    """Bounds on the distance of x from a set, lower <= |x - y| for all y of the set and |x - nearest| = upper."""
 
     nearest: np.ndarray  # a point of the set
     direction: np.ndarray  # <direction, y - x> >= lower |direction| for all y of the set
@@ -73,18 +65,8 @@ def distance(
     curved boundary are decided as fast; on that boundary the bounds converge linearly, at 1e-9 after about 200 answers in ten
     dimensions and 5000 in thirty, so that in more dimensions it takes a larger ``tol`` to find such points inside.
 
-    Parameters
-    ----------
-    lmo : callable
-        The set's oracle: g -> a vertex.
-    x : array
-        A finite point.
-    tol : float
-        Relative to the size; at least 1e-13.
-    start : array, optional
-        A point of the set to begin with; the vertex farthest in the direction of x if left out.
-    limit : int, optional
-        Most answers asked for; 1000 and 100 for each dimension if left out.
+    x is finite, and ``tol``, relative to the size, counts as 1e-13 at least. It begins at ``start``, a point of the set, or at
+    the vertex farthest in the direction of x. Without a ``limit``, that is 1000 answers and 100 for each dimension.
 
     References
     ----------
@@ -122,11 +104,12 @@ def _oracle(C: ConvexSet) -> Callable[[np.ndarray], Vertex]:
     """The oracle of C, each time from its last answer if it can."""
     if not isinstance(C, Warm):
         return C.lmo
-    last: list[Vertex | None] = [None]
+    last: Vertex | None = None
 
     def ask(g: np.ndarray) -> Vertex:
-        last[0] = C.lmo_from(g, last[0])
-        return last[0]
+        nonlocal last
+        last = C.lmo_from(g, last)
+        return last
 
     return ask
 

@@ -68,7 +68,6 @@ class Oracle(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> corners = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     >>> C = Oracle(lambda g: corners[(corners @ g).argmin()], diameter=np.sqrt(5), shape=2)
     >>> C.lmo(np.array([-1.0, -3.0])).to_array()
@@ -97,7 +96,6 @@ class Oracle(ConvexSet):
             raise InputError(f"`Oracle(start=...)` must have the shape {self.shape}, got {functions.start[0]}")
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """What the function answers, copied and checked."""
         refuse_non_finite(self, float(np.abs(g).max()))
         shown = g.view()
         shown.flags.writeable = False
@@ -112,7 +110,6 @@ class Oracle(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """As given."""
         return self.functions.diameter
 
     def start(self) -> np.ndarray:

@@ -18,7 +18,7 @@ from extremal.points.iterates import wide
 from extremal.points.low_rank import RankOne
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices import bounds
-from extremal.sets.spectral.leading import ritz
+from extremal.sets.spectral.lanczos import ritz
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.steps.base import Step
 from extremal.support import linalg

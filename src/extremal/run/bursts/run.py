@@ -27,7 +27,7 @@ from extremal.points.iterates import freeze
 from extremal.run.bursts.estimators import NONE, BurstEstimator, part
 from extremal.run.counted_set import CountedSet
 from extremal.run.counting import CountedObjective
-from extremal.sets.compiled import CompiledOracle, compiled_oracle
+from extremal.sets.answers import CompiledOracle, compiled_oracle
 from extremal.steps.scaled import schedule
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,21 +87,17 @@ class Product(ConvexSet):
         return np.concatenate([np.asarray(block).reshape(-1) for block in blocks])
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """The parts' answers, one after the other."""
         blocks = self.split(g)
         return joined_blocks([C.lmo(block) for C, block in zip(self.sets, blocks, strict=True)], blocks, g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Every block in its set."""
         return all(C.contains(block, tol) for C, block in zip(self.sets, self.split(x), strict=True))
 
     @property
     def diameter(self) -> float:
-        """sqrt(sum_i D_i^2)."""
         return math.hypot(*(C.diameter for C in self.sets))
 
     def start(self) -> np.ndarray:
-        """The parts' starts, one after the other."""
         return self.join([np.asarray(C.start()) for C in self.sets])
 
 
@@ -115,10 +110,8 @@ class FacedProduct(Product):
 
     Parameters
     ----------
-    *parts : ConvexSet
-        Sets with ``away`` and ``max_step``, each with its shape, or one list of them.
-    sets : sequence of ConvexSet, optional
-        The same by name.
+    *parts, sets
+        As for `Product`, of sets with ``away`` and ``max_step``.
 
     Examples
     --------
@@ -185,22 +178,17 @@ class Rows(ConvexSet):
             self._fix(shape=(count, *C.shape))
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """The rows' answers."""
         return row_answers(self.C, g)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Every row in C."""
         return all(self.C.contains(row, tol) for row in x)
 
     @property
     def diameter(self) -> float:
-        """sqrt(rows) times that of C."""
         return math.sqrt(self._known_shape("diameter")[0]) * self.C.diameter
 
     def start(self) -> np.ndarray:
-        """C's start in every row."""
-        rows = self._known_shape("start()")[0]
-        return np.stack([np.asarray(self.C.start())] * rows)
+        return np.stack([np.asarray(self.C.start())] * self._known_shape("start()")[0])
 
 
 class FacedRows(Rows):
@@ -212,12 +200,8 @@ class FacedRows(Rows):
 
     Parameters
     ----------
-    C : ConvexSet
-        A set with ``away`` and ``max_step``, such as `Simplex`.
-    count : int, optional
-        How many rows; any number if left out.
-    shape : tuple of int, optional
-        Shape of the points, (rows, ...).
+    C, count, shape
+        As for `Rows`; C has ``away`` and ``max_step``, such as `Simplex`.
 
     Examples
     --------
@@ -244,31 +228,20 @@ class FacedRows(Rows):
         return _max_step([self.C] * len(x), x, parted(s, shapes), parted(a, shapes))
 
 
-@singledispatch
 def row_answers(C: ConvexSet, g: np.ndarray) -> Vertex:
-    """What C answers to each row of g, as one vertex; sets that can do all rows in one pass register themselves."""
+    """What C answers to each row of g, as one vertex; some sets do all rows in one pass."""
+    match C:
+        case Simplex():
+            refuse_non_finite(C, float(g.min()), float(g.max()))
+            return _one_each(g, np.argmin, C.total)
+        case L1Ball(centre=None):
+            refuse_non_finite(C, float(np.abs(g).max()))
+            v = _one_each(np.abs(g), np.argmax, C.radius)
+            return SparseVertex(v.indices, np.where(g.flat[v.indices] > 0, -C.radius, C.radius), g.shape)
+        case Box():
+            refuse_non_finite(C, float(np.abs(g).max()))
+            return DenseVertex(np.where(g > 0, C.lower, C.upper).astype(np.result_type(g, np.float32), copy=False))  # by rows
     return joined_blocks([C.lmo(row) for row in g], list(g), g.shape)
-
-
-@row_answers.register
-def _(C: Simplex, g: np.ndarray) -> Vertex:
-    refuse_non_finite(C, float(g.min()), float(g.max()))
-    return _one_each(g, np.argmin, C.total)
-
-
-@row_answers.register
-def _(C: L1Ball, g: np.ndarray) -> Vertex:
-    if C.centre is not None:
-        return row_answers.dispatch(ConvexSet)(C, g)
-    refuse_non_finite(C, float(np.abs(g).max()))
-    v = _one_each(np.abs(g), np.argmax, C.radius)
-    return SparseVertex(v.indices, np.where(g.flat[v.indices] > 0, -C.radius, C.radius), g.shape)
-
-
-@row_answers.register
-def _(C: Box, g: np.ndarray) -> Vertex:
-    refuse_non_finite(C, float(np.abs(g).max()))
-    return DenseVertex(np.where(g > 0, C.lower, C.upper).astype(np.result_type(g, np.float32), copy=False))  # by rows
 
 
 def _one_each(g: np.ndarray, pick: Any, value: float) -> SparseVertex:
@@ -283,8 +256,7 @@ def _check_kind(call: str, C: ConvexSet, kind: type) -> None:
 
 
 def _away(sets: Sequence[Any], g: Any, x: Iterable[np.ndarray], shape: tuple[int, ...]) -> Vertex:
-    parts = [C.away(g_i, x_i) for C, g_i, x_i in zip(sets, g, x, strict=True)]
-    return joined_blocks(parts, g, shape)
+    return joined_blocks([C.away(g_i, x_i) for C, g_i, x_i in zip(sets, g, x, strict=True)], g, shape)
 
 
 def _max_step(sets: Sequence[Any], x: Iterable[np.ndarray], s: Sequence[Vertex], a: Sequence[Vertex]) -> float:

@@ -74,7 +74,6 @@ class AffineCut(ConvexSet):
 
     @property
     def relaxed(self) -> ConvexSet:
-        """C, without the bounds."""
         return self.C
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
@@ -91,7 +90,6 @@ class AffineCut(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """That of C, a bound."""
         return self.C.diameter
 
     def start(self) -> np.ndarray:

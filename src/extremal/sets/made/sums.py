@@ -57,20 +57,16 @@ class ScaledSet(ConvexSet):
         self._fix(C=C, shape=C.shape)
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """factor lmo_C(sign(factor) g)."""
         return times(self.factor, self.C.lmo(g if self.factor > 0 else -g))
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """x / factor in C."""
         return self.C.contains(x / self.factor, tol)
 
     @property
     def diameter(self) -> float:
-        """|factor| times that of C."""
         return abs(self.factor) * self.C.diameter
 
     def start(self) -> np.ndarray:
-        """factor times that of C."""
         return self.factor * np.asarray(self.C.start())
 
 
@@ -112,7 +108,6 @@ class ShiftedSet(ConvexSet):
         self._fix(C=C, shape=C.shape)
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """lmo_C(g) + offset."""
         return total([self.C.lmo(g), DenseVertex(np.broadcast_to(self.offset, g.shape))], g)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
@@ -123,11 +118,9 @@ class ShiftedSet(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """That of C."""
         return self.C.diameter
 
     def start(self) -> np.ndarray:
-        """That of C, moved."""
         return np.asarray(self.C.start()) + self.offset
 
 
@@ -172,20 +165,16 @@ class MinkowskiSum(ConvexSet):
         self._fix(sets=tuple(on_shape("MinkowskiSum", C, common) for C in self.sets), shape=common)
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """lmo_1(g) + ... + lmo_k(g)."""
         return total([C.lmo(g) for C in self.sets], g)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Whether no g separates x from the set, up to tol times its size."""
         return member(self.on(x.shape), x, tol)
 
     @property
     def diameter(self) -> float:
-        """The sum of the parts' diameters, a bound."""
         return sum(C.diameter for C in self.sets)
 
     def start(self) -> np.ndarray:
-        """The sum of the parts' starts."""
         return np.sum([np.asarray(C.start()) for C in self.sets], axis=0)
 
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from extremal.points.plain import Coordinate, DenseVertex
-from extremal.sets.answers import float_of, peak, signs, unit
+from extremal.sets.answers import CompiledOracle, float_of, peak, signs, unit
 from extremal.sets.arguments import one_number, positive_numbers
 from extremal.sets.base import Spikes, refuse_non_finite
-from extremal.sets.compiled import CompiledOracle
 from extremal.sets.norms.base import NormBall, ProjectableBall, p_norm
 from extremal.sets.simplices.bounds import shrunk
 
@@ -28,12 +27,8 @@ class L1Ball(ProjectableBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
-    shape : int or tuple of int, optional
-        Shape of the points; any if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out. It gives the shape.
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
 
     References
     ----------
@@ -42,7 +37,6 @@ class L1Ball(ProjectableBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> L1Ball(2.0).lmo(np.array([1.0, -3.0])).to_array()
     array([0., 2.])
     """
@@ -60,7 +54,6 @@ class L1Ball(ProjectableBall):
         return np.copysign(shrunk(np.abs(y).reshape(-1), np.ones(y.size), self.radius).reshape(y.shape), y)
 
     def spikes(self) -> Spikes | None:
-        """-radius e_j and radius e_j, around 0."""
         return Spikes(-self.radius, self.radius, origin=True) if self.centre is None else None
 
     def compiled(self) -> CompiledOracle | None:
@@ -78,12 +71,8 @@ class L2Ball(ProjectableBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
-    shape : int or tuple of int, optional
-        Shape of the points; any if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out. It gives the shape.
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
 
     References
     ----------
@@ -91,7 +80,6 @@ class L2Ball(ProjectableBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> L2Ball(1.0).lmo(np.array([3.0, -4.0])).to_array()
     array([-0.6,  0.8])
     """
@@ -125,12 +113,8 @@ class LinfBall(ProjectableBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
-    shape : int or tuple of int, optional
-        Shape of the points; any if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out. It gives the shape.
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
 
     References
     ----------
@@ -138,7 +122,6 @@ class LinfBall(ProjectableBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> LinfBall(2.0).lmo(np.array([3.0, -4.0])).to_array()
     array([-2.,  2.])
     """
@@ -177,14 +160,10 @@ class LpBall(NormBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
     p : float
         At least 1; ``math.inf`` is one.
-    shape : int or tuple of int, optional
-        Shape of the points; any if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out. It gives the shape.
 
     References
     ----------
@@ -192,7 +171,6 @@ class LpBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> LpBall(1.0, p=1.5).lmo(np.array([0.0, -4.0])).to_array()
     array([0., 1.])
     >>> LpBall(1.0, p=4, shape=16).diameter
@@ -202,7 +180,7 @@ class LpBall(NormBall):
     p: float
 
     def __post_init__(self):
-        self._fix_ball()
+        super().__post_init__()
         self._fix(p=one_number("LpBall", "p", self.p, "a number of at least 1 (math.inf is one)", lambda p: p >= 1))
 
     def _norm(self, a: np.ndarray) -> float:
@@ -236,14 +214,10 @@ class WeightedL1Ball(ProjectableBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
+    radius, shape, centre
+        As for `NormBall`: a positive number; the shape of the weights, and the centre 0, if left out.
     weights : array
         Positive, in the points' shape.
-    shape : int or tuple of int, optional
-        That of the weights.
-    centre : array, optional
-        The ball's centre; 0 if left out.
 
     References
     ----------
@@ -252,7 +226,6 @@ class WeightedL1Ball(ProjectableBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> WeightedL1Ball(2.0, weights=[1.0, 4.0]).lmo(np.array([1.0, -3.0])).to_array()
     array([-2.,  0.])
     """
@@ -260,7 +233,7 @@ class WeightedL1Ball(ProjectableBall):
     weights: Any
 
     def __post_init__(self):
-        self._fix_ball()
+        super().__post_init__()
         self._fix(weights=positive_numbers("WeightedL1Ball", "weights", self.weights))
         self._fit("weights", self.weights.shape)
 
@@ -279,7 +252,6 @@ class WeightedL1Ball(ProjectableBall):
         return np.copysign(shrunk(np.abs(y).reshape(-1), self.weights.reshape(-1), self.radius).reshape(y.shape), y)
 
     def spikes(self) -> Spikes | None:
-        """-radius/weights_j e_j and radius/weights_j e_j, around 0."""
         reach = self.radius / self.weights.reshape(-1)
         return Spikes(-reach, reach, origin=True) if self.centre is None else None
 

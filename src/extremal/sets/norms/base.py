@@ -25,7 +25,7 @@ class NormBall(ConvexSet):
 
         {x : norm(x - centre) <= radius},   lmo(g) = centre + argmin {<g, v> : norm(v) <= radius}
 
-    A new one is a frozen dataclass with `_norm`, `_extreme` and `_reach`, that checks its fields after `_fix_ball`. Diameter
+    A new one is a frozen dataclass with `_norm`, `_extreme` and `_reach`, that checks further fields in `__post_init__`. Diameter
     2 radius max {|x|_2 : norm(x) <= 1}: the ball is symmetric about its centre, so x and y are no farther apart than twice the
     farther of them is from there.
 
@@ -40,7 +40,6 @@ class NormBall(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from extremal import L1Ball
     >>> ball = L1Ball(2.0, centre=[1.0, 0.0])
     >>> isinstance(ball, NormBall), ball.norm(np.array([3.0, -4.0])), ball.lmo(np.array([0.0, 1.0])).to_array()
@@ -64,7 +63,6 @@ class NormBall(ConvexSet):
         """The largest |x|_2 with norm(x) <= 1."""
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """The centre and the extreme point of the ball around 0."""
         v = self._extreme(g)
         return v if self.centre is None else Combination(((1.0, v), (1.0, DenseVertex(self.centre))))
 
@@ -87,18 +85,12 @@ class NormBall(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """2 radius max {|x|_2 : norm(x) <= 1}."""
         return 2 * self.radius * self._reach()
 
     def start(self) -> np.ndarray:
-        """The centre."""
         return np.zeros(self._known_shape("start()")) if self.centre is None else self.centre.copy()
 
     def __post_init__(self):
-        self._fix_ball()
-
-    def _fix_ball(self) -> None:
-        """Store the radius, the shape and the centre, checked."""
         call = type(self).__name__
         self._fix(radius=checks.positive(call, "radius", self.radius))
         if self.centre is not None:
@@ -111,14 +103,6 @@ class NormBall(ConvexSet):
             self._fix(shape=shape)
         elif self.shape != shape:
             raise InputError(f"`{type(self).__name__}({name}=...)` must have the points' shape {self.shape}, got {shape}")
-
-    def _fit_size(self, name: str, size: int) -> None:
-        """Take points to be vectors of this length, or refuse it if the shape has another number of entries."""
-        if self.shape is None:
-            self._fix(shape=(size,))
-        elif math.prod(self.shape) != size:
-            wanted = f"one for each of the {math.prod(self.shape)} entries"
-            raise InputError(f"`{type(self).__name__}({name}=...)` must be {wanted}, got {size}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

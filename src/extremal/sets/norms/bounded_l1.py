@@ -49,7 +49,6 @@ class BoundedL1Ball(ConvexSet):
     --------
     Few effects that are not zero, the first not negative, the second at most 1/2 in size:
 
-    >>> import numpy as np
     >>> C = BoundedL1Ball(2.0, lower=[0.0, -0.5, -np.inf], upper=[np.inf, 0.5, np.inf])
     >>> C.lmo(np.array([5.0, 4.0, -3.0])).to_array()
     array([ 0. , -0.5,  1.5])
@@ -77,7 +76,6 @@ class BoundedL1Ball(ConvexSet):
             raise InputError(f"`{call}(radius=...)` must be {wanted}, got {self.radius}")
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """The knapsack, from the point of least magnitudes."""
         u = scaled_gradient(self, g)[0].reshape(-1)
         C = self.on(g.shape)
         nearest, below, above = C._rooms

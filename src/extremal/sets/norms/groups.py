@@ -22,7 +22,40 @@ from extremal.sets.simplices.bounds import shrunk
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupBall(ProjectableBall):
+class GroupedBall(NormBall):
+    """A ball over groups that hold every entry at least once; an extreme point has the entries of one group."""
+
+    groups: Any
+    weights: Any = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        call = type(self).__name__
+        groups, shape = Groups.of(call, self.groups)
+        weights = positive_numbers(call, "weights", np.ones(len(groups)) if self.weights is None else self.weights)
+        if weights.shape != (len(groups),):
+            wanted = f"one for each of the {len(groups)} groups"
+            raise InputError(f"`{call}(weights=...)` must be {wanted}, got shape {weights.shape}")
+        self._fix(groups=groups, weights=weights)
+        if self.shape is None:
+            self._fix(shape=shape or (int(groups.indices.max()) + 1,))
+        _refuse_missing(call, groups.indices, self._known_shape("groups"))
+
+    def _extreme(self, g: np.ndarray) -> Vertex:
+        u = unit(self, g)
+        norms = self.groups.norms(u)
+        h = int((norms / self.weights).argmax())
+        size, S = self.radius / float(self.weights[h]), self.groups[h]
+        if norms[h] == 0:
+            return Coordinate(int(S[0]), size, g.shape)
+        return few(S, u[S] * (-size / float(norms[h])), g.shape)
+
+    def _reach(self) -> float:
+        return 1 / float(self.weights.min())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupBall(GroupedBall, ProjectableBall):
     """The group ball: a budget on the sum of the groups' Euclidean norms; solutions are zero on whole groups.
 
         {x : sum_g weights_g |x_g|_2 <= radius},
@@ -34,17 +67,13 @@ class GroupBall(ProjectableBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
+    radius, shape, centre
+        As for `NormBall`: a positive number; the shape of the labels or (number of indices,), and the centre 0, if left out.
     groups : list of lists of int, or array of int
         The flat indices of each group, every index once; or one label for each entry, in the points' shape: entries of equal
         label are a group, and the groups are in the order of their labels.
     weights : array, optional
         One for each group, positive; 1 if left out (the square roots of the groups' sizes are another common choice).
-    shape : int or tuple of int, optional
-        Shape of the points; that of the labels or (number of indices,) if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out.
 
     References
     ----------
@@ -53,27 +82,18 @@ class GroupBall(ProjectableBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> GroupBall(1.0, groups=[[0, 1], [2]]).lmo(np.array([3.0, -4.0, 4.5])).to_array()
     array([-0.6,  0.8,  0. ])
     """
 
-    groups: Any
-    weights: Any = None
-
     def __post_init__(self):
-        times = _fix_groups(self)
+        super().__post_init__()
+        times = np.bincount(self.groups.indices)
         if times.max() > 1:
             raise InputError(f"`GroupBall(groups=...)` must not overlap, but index {times.argmax()} does; see LatentGroupBall")
 
     def _norm(self, a: np.ndarray) -> float:
         return self.groups.norms(a) @ self.weights
-
-    def _extreme(self, g: np.ndarray) -> Vertex:
-        return _best_group(self, g)
-
-    def _reach(self) -> float:
-        return 1 / float(self.weights.min())
 
     def _nearest(self, y: np.ndarray) -> np.ndarray:
         scale = power(float(np.abs(y).max()))
@@ -86,7 +106,7 @@ class GroupBall(ProjectableBall):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LatentGroupBall(NormBall):
+class LatentGroupBall(GroupedBall):
     """The ball of the latent group norm, for groups that overlap: solutions are zero outside a union of groups.
 
         conv of all {x : x zero outside group g, weights_g |x|_2 <= radius},
@@ -101,16 +121,10 @@ class LatentGroupBall(NormBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
+    radius, shape, centre, weights
+        As for `GroupBall`, with (largest index + 1,) for the number of indices.
     groups : list of lists of int, or array of int
         The flat indices of each group; or one label for each entry, as for `GroupBall`.
-    weights : array, optional
-        One for each group, positive; 1 if left out.
-    shape : int or tuple of int, optional
-        Shape of the points; that of the labels or (largest index + 1,) if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out.
 
     References
     ----------
@@ -118,26 +132,13 @@ class LatentGroupBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = LatentGroupBall(1.0, groups=[[0, 1], [1, 2]])
     >>> C.lmo(np.array([0.0, 3.0, -4.0])).to_array(), round(C.norm(np.array([0.0, 3.0, -4.0])), 9)
     (array([ 0. , -0.6,  0.8]), 5.0)
     """
 
-    groups: Any
-    weights: Any = None
-
-    def __post_init__(self):
-        _fix_groups(self)
-
     def _norm(self, a: np.ndarray) -> float:
         return latent_norm(a, self.groups.indices, self.groups.owner, self.weights)
-
-    def _extreme(self, g: np.ndarray) -> Vertex:
-        return _best_group(self, g)
-
-    def _reach(self) -> float:
-        return 1 / float(self.weights.min())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,36 +219,11 @@ def _group(call: str, i: int, value: object) -> np.ndarray:
     return group
 
 
-def _fix_groups(C: GroupBall | LatentGroupBall) -> np.ndarray:
-    """Store the checked fields; how many groups each entry is in."""
-    call = type(C).__name__
-    C._fix_ball()
-    groups, shape = Groups.of(call, C.groups)
-    weights = positive_numbers(call, "weights", np.ones(len(groups)) if C.weights is None else C.weights)
-    if weights.shape != (len(groups),):
-        raise InputError(f"`{call}(weights=...)` must be one for each of the {len(groups)} groups, got shape {weights.shape}")
-    C._fix(groups=groups, weights=weights)
-    if C.shape is None:
-        C._fix(shape=shape or (int(groups.indices.max()) + 1,))
-    return _times(call, groups.indices, C._known_shape("groups"))
-
-
-def _times(call: str, indices: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """How often each entry of the shape is among the indices, at least once."""
+def _refuse_missing(call: str, indices: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Refuse indices that are not all entries of the shape, each at least once."""
     entries, top = math.prod(shape), int(indices.max())
     if top >= entries:
         raise InputError(f"`{call}(groups=...)` must hold indices below {entries}, for points of shape {shape}, got {top}")
     times = np.bincount(indices, minlength=entries)
     if not times.all():
         raise InputError(f"`{call}(groups=...)` must hold every index of shape {shape}, but {int(times.argmin())} is in none")
-    return times
-
-
-def _best_group(C: GroupBall | LatentGroupBall, g: np.ndarray) -> Vertex:
-    u = unit(C, g)
-    norms = C.groups.norms(u)
-    h = int((norms / C.weights).argmax())
-    size, S = C.radius / float(C.weights[h]), C.groups[h]
-    if norms[h] == 0:
-        return Coordinate(int(S[0]), size, g.shape)
-    return few(S, u[S] * (-size / float(norms[h])), g.shape)

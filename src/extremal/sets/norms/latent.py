@@ -20,21 +20,7 @@ def latent_norm(a: np.ndarray, indices: np.ndarray, owner: np.ndarray, weights: 
 
     The second problem is solved by a primal-dual interior-point method. Each z gives the decomposition v_g = z_g u_g /
     weights_g^2 with u_j = a_j / H_j, and <u, a> / max_g (|u_g|_2 / weights_g) is a lower bound: it stops when the two agree.
-
-    Parameters
-    ----------
-    a : array
-        Magnitudes, flat.
-    indices, owner : array of int
-        Index ``indices[i]`` is in group ``owner[i]``; each index is in one group at least.
-    weights : array
-        Of the groups, positive.
-
-    Examples
-    --------
-    >>> indices, owner = np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1])
-    >>> round(latent_norm(np.array([0.0, 3.0, 4.0]), indices, owner, np.array([1.0, 1.0])), 9)  # in the second group
-    5.0
+    Index ``indices[i]`` is in group ``owner[i]``, and each index is in one group at least.
     """
     least = np.full(len(a), np.inf)
     np.minimum.at(least, indices, weights[owner])  # of all groups with j

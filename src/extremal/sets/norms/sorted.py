@@ -1,4 +1,4 @@
-"""Balls of norms whose oracles sort: ordered weights, and a mixture of l1 and l2."""
+"""Balls of norms whose oracles select or sort magnitudes: the k largest, ordered weights, a mixture of l1 and l2."""
 
 from __future__ import annotations
 
@@ -8,12 +8,150 @@ from typing import Any
 
 import numpy as np
 
+from extremal import checks
 from extremal.checks import InputError
+from extremal.points.plain import Coordinate, DenseVertex
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import few, largest, peak, unit
+from extremal.sets.answers import few, largest, peak, signs, unit
 from extremal.sets.arguments import numbers, one_number
 from extremal.sets.base import brief_array
 from extremal.sets.norms.base import NormBall
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KBall(NormBall):
+    """The ball of a norm with a number k, from 1 to the dimension."""
+
+    k: int
+
+    def __post_init__(self):
+        super().__post_init__()
+        most = None if self.shape is None else math.prod(self.shape)
+        self._fix(k=checks.whole(type(self).__name__, "k", self.k, 1, most))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KSupportBall(KBall):
+    """The k-support ball: the convex hull of all unit vectors, times the radius, with at most k entries that are not zero.
+
+        conv {x : |x|_0 <= k, |x|_2 <= radius},   lmo(g) = -radius g_S / |g_S|,  S = the k largest |g_j|
+
+    A selection, O(dimension), and a vertex of k numbers. Diameter 2 radius. Ties go to the smallest indices, and g = 0 to
+    radius e_0. The norm is sqrt(sum_{i <= k-r-1} a_i^2 + (sum_{i > k-r-1} a_i)^2 / (r+1)), a being the magnitudes in
+    falling order and r the one of 0, ..., k-1 that fits; the k largest are sorted for it.
+
+    Parameters
+    ----------
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+    k : int
+        At least 1 (the l1 ball), at most the dimension (the l2 ball).
+
+    References
+    ----------
+    Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm, NeurIPS.
+
+    Examples
+    --------
+    >>> KSupportBall(1.0, k=2).lmo(np.array([3.0, 1.0, -4.0])).to_array()
+    array([-0.6,  0. ,  0.8])
+    """
+
+    def _norm(self, a: np.ndarray) -> float:
+        # each r whose mean is at most a_{k-r-1} gives the value of a feasible point of the dual: the one that fits, the largest
+        k = min(self.k, len(a))
+        rest, head = np.split(np.partition(a, len(a) - k), [len(a) - k])
+        head, count = np.sort(head), np.arange(1, k + 1)  # rising, so that those that join the rest are the first r + 1
+        mean = (rest.sum() + np.cumsum(head)) / count
+        squares = np.append(np.cumsum(head[::-1] ** 2)[::-1][1:], 0.0)
+        return math.sqrt((squares + mean**2 * count)[mean <= np.append(head[1:], np.inf)].max())
+
+    def _extreme(self, g: np.ndarray) -> Vertex:
+        u = unit(self, g)
+        S = largest(np.abs(u), self.k)
+        size = math.sqrt(float(u[S] @ u[S]))
+        return Coordinate(0, self.radius, g.shape) if size == 0 else few(S, u[S] * (-self.radius / size), g.shape)
+
+    def _reach(self) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KSparseBall(KBall):
+    """The k-sparse polytope: every entry in [-radius, radius], and magnitudes that sum to k radius at most.
+
+        {x : max_j |x_j| <= radius, sum_j |x_j| <= k radius},   lmo(g) = -radius sign(g_S),  S = the k largest |g_j|
+
+    A selection, O(dimension), and a vertex of k numbers. Diameter 2 radius sqrt(k): |x|_2^2 <= max_j |x_j| sum_j |x_j|. Ties
+    go to the smallest indices; entries of S where g_j = 0 are ``radius``. The norm is max(|x|_inf, |x|_1 / k).
+
+    Parameters
+    ----------
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+    k : int
+        At least 1 (the l1 ball), at most the dimension (the maximum-norm ball).
+
+    References
+    ----------
+    Besançon, Carderera, Pokutta (2022), FrankWolfe.jl, INFORMS Journal on Computing 34, arXiv:2104.06675 (KSparseLMO).
+
+    Examples
+    --------
+    >>> KSparseBall(2.0, k=2).lmo(np.array([3.0, 1.0, -4.0])).to_array()
+    array([-2.,  0.,  2.])
+    """
+
+    def _norm(self, a: np.ndarray) -> float:
+        return max(a.max(), a.sum() / self.k)
+
+    def _extreme(self, g: np.ndarray) -> Vertex:
+        u = unit(self, g)
+        S = largest(np.abs(u), self.k)
+        return few(S, np.where(u[S] > 0, -self.radius, self.radius), g.shape)
+
+    def _reach(self) -> float:
+        return math.sqrt(self.k)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KNormBall(KBall):
+    """The ball of the k-norm: a budget on the sum of the k largest magnitudes.
+
+        {x : |x|_(1) + ... + |x|_(k) <= radius},
+        lmo(g) = -radius sign(g_j) e_j, j = argmax |g_j|, if max_j |g_j| >= |g|_1 / k, else -(radius / k) sign(g)
+
+    A few passes over g; the vertex is two numbers or dense. Diameter 2 radius max(1, sqrt(dimension) / k): the vertices are
+    of these two kinds. Ties go to the smallest j. Membership takes a selection, O(dimension).
+
+    Parameters
+    ----------
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+    k : int
+        At least 1 (the maximum-norm ball), at most the dimension (the l1 ball).
+
+    References
+    ----------
+    Besançon, Carderera, Pokutta (2022), FrankWolfe.jl, INFORMS Journal on Computing 34, arXiv:2104.06675 (KNormBallLMO).
+
+    Examples
+    --------
+    >>> KNormBall(4.0, k=2).lmo(np.array([3.0, 2.0, -2.0])).to_array()
+    array([-2., -2.,  2.])
+    """
+
+    def _norm(self, a: np.ndarray) -> float:
+        return a.sum() if self.k >= len(a) else np.partition(a, len(a) - self.k)[len(a) - self.k :].sum()
+
+    def _extreme(self, g: np.ndarray) -> DenseVertex | Coordinate:
+        a = np.abs(unit(self, g))
+        if self.k >= g.size or (self.k > 1 and a.max() >= a.sum() / self.k):  # for k = 1 no e_j is extreme, for k = d only they
+            return peak(self, g, self.radius)
+        return signs(self, g, self.radius / self.k)
+
+    def _reach(self) -> float:
+        return max(1.0, math.sqrt(math.prod(self._known_shape("diameter"))) / self.k)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,14 +167,10 @@ class OwlBall(NormBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
+    radius, shape, centre
+        As for `NormBall`: a positive number; vectors as long as the weights, and the centre 0, if left out.
     weights : array
         One for each entry, not increasing, not negative, the first one positive.
-    shape : int or tuple of int, optional
-        Shape of the points; (number of weights,) if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out.
 
     References
     ----------
@@ -46,7 +180,6 @@ class OwlBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> OwlBall(3.0, weights=[2.0, 1.0, 1.0]).lmo(np.array([3.0, 1.0, -4.0])).to_array()
     array([-1.,  0.,  1.])
     """
@@ -54,13 +187,15 @@ class OwlBall(NormBall):
     weights: Any
 
     def __post_init__(self):
-        self._fix_ball()
+        super().__post_init__()
         w = numbers("OwlBall", "weights", self.weights, "an array of numbers")
         if w.ndim > 1 or (w < 0).any() or w[0] == 0 or (np.diff(w) > 0).any():
             wanted = "a list of numbers that do not increase, 0 or more, the first above 0"
             raise InputError(f"`OwlBall(weights=...)` must be {wanted}, got {brief_array(self.weights)}")
-        self._fix(weights=w)
-        self._fit_size("weights", len(w))
+        self._fix(weights=w, shape=w.shape if self.shape is None else self.shape)
+        entries = math.prod(self._known_shape("weights"))
+        if len(w) != entries:
+            raise InputError(f"`OwlBall(weights=...)` must be one for each of the {entries} entries, got {len(w)}")
 
     def _norm(self, a: np.ndarray) -> float:
         return np.sort(a)[::-1] @ self.weights
@@ -94,14 +229,10 @@ class ElasticBall(NormBall):
 
     Parameters
     ----------
-    radius : float
-        Positive.
+    radius, shape, centre
+        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
     l1_ratio : float
         From 0 (the l2 ball) to 1 (the l1 ball).
-    shape : int or tuple of int, optional
-        Shape of the points; any if left out.
-    centre : array, optional
-        The ball's centre; 0 if left out. It gives the shape.
 
     References
     ----------
@@ -110,7 +241,6 @@ class ElasticBall(NormBall):
 
     Examples
     --------
-    >>> import numpy as np
     >>> ElasticBall(2.0, l1_ratio=0.5).lmo(np.array([1.0, -5.0])).to_array().round(12)
     array([0., 2.])
     """
@@ -118,7 +248,7 @@ class ElasticBall(NormBall):
     l1_ratio: float
 
     def __post_init__(self):
-        self._fix_ball()
+        super().__post_init__()
         self._fix(l1_ratio=one_number("ElasticBall", "l1_ratio", self.l1_ratio, "a number in [0, 1]", lambda c: 0 <= c <= 1))
 
     def _norm(self, a: np.ndarray) -> float:

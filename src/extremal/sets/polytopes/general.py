@@ -15,11 +15,10 @@ from extremal.checks import InputError
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
 from extremal.sets.answers import scaled_gradient
-from extremal.sets.arguments import numbers
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.arguments import constraints, numbers
+from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite
 from extremal.sets.membership import member
 from extremal.sets.polytopes.programs import Program, vertex
-from extremal.sets.polytopes.rows import constraints
 
 EXACT_DIAMETER = 2000  # up to this many points, the diameter of their hull is the largest of all distances
 
@@ -45,7 +44,6 @@ class ConvexHull(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = ConvexHull([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     >>> C.lmo(np.array([-1.0, -3.0])).to_array(), round(C.diameter**2, 9)
     (array([0., 1.]), 5.0)
@@ -61,21 +59,17 @@ class ConvexHull(ConvexSet):
         self._fix(points=points, shape=points.shape[1:])
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
-        """p_i with the least <g, p_i>."""
         u = scaled_gradient(self, g)[0].reshape(-1)
         return DenseVertex(self.points[int((self._rows @ u).argmin())])
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Whether x is a mixture of points, up to tol times the largest norm of those looked at."""
         return member(self, x, tol)
 
     @property
     def diameter(self) -> float:
-        """max |p_i - p_j|, or 2 max |p_i - mean| for more than 2000 points."""
         return self._diameter
 
     def start(self) -> np.ndarray:
-        """The mean of the points."""
         return self.points.mean(axis=0)
 
     @cached_property
@@ -93,7 +87,29 @@ class ConvexHull(ConvexSet):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Polytope(ConvexSet):
+class Constrained(ConvexSet):
+    """A set of vectors that keep linear constraints, in the notation of `scipy.optimize.linprog`; refused if none do."""
+
+    A_ub: Any = None
+    b_ub: Any = None
+    A_eq: Any = None
+    b_eq: Any = None
+    bounds: Any = None
+    shape: tuple[int, ...] | None = field(init=False, default=None)
+
+    def __post_init__(self):
+        call = type(self).__name__
+        fields = constraints(call, self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+        self._fix(**fields, shape=(len(fields["bounds"]),))
+        self._program.examine(call)
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Polytope(WarmSet, Constrained):
     """The polytope of a linear program, in the notation of `scipy.optimize.linprog`.
 
         {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper},   lmo(g) by the dual simplex method of HiGHS
@@ -128,7 +144,6 @@ class Polytope(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = Polytope(A_ub=[[1.0, 2.0]], b_ub=[2.0], bounds=(0, None))
     >>> C.lmo(np.array([-1.0, -3.0])).to_array()
     array([0., 1.])
@@ -140,24 +155,8 @@ class Polytope(ConvexSet):
     extremal.checks.InputError: `Polytope(...)` must be bounded, but HiGHS calls it: Unbounded (variable 0 has no limit, for one)
     """
 
-    A_ub: Any = None
-    b_ub: Any = None
-    A_eq: Any = None
-    b_eq: Any = None
-    bounds: Any = None
-    shape: tuple[int, ...] | None = field(init=False, default=None)
-
-    def __post_init__(self):
-        fields = constraints("Polytope", self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
-        self._fix(**fields, shape=(len(fields["bounds"]),))
-        self._program.examine("Polytope")
-
-    def lmo(self, g: np.ndarray) -> Vertex:
-        """A vertex with the least <g, x>, whatever was asked before."""
-        return self.lmo_from(g, None)
-
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
-        """The same, from the basis of ``near`` if that is an earlier answer and highspy is installed."""
+        """As ``lmo``, from the basis of ``near`` if that is an earlier answer and highspy is installed."""
         refuse_non_finite(self, float(np.abs(g).max()))
         return self._program.ask(g, near)
 
@@ -167,24 +166,18 @@ class Polytope(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """A bound by a box."""
         return self._diameter
 
     def start(self) -> np.ndarray:
-        """The mean of two opposite vertices."""
         return _middle(self._program.ask, len(self.bounds))
 
     @cached_property
     def _diameter(self) -> float:
         return _in_box(self._program.ask, *self._program.box())
 
-    @cached_property
-    def _program(self) -> Program:
-        return Program(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IntegerHull(ConvexSet):
+class IntegerHull(Constrained):
     """The convex hull of the integer points of a polytope, in the notation of `scipy.optimize.linprog`.
 
         conv {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper, x_j integer where integrality_j = 1}
@@ -197,12 +190,8 @@ class IntegerHull(ConvexSet):
 
     Parameters
     ----------
-    A_ub, A_eq : array or scipy sparse array of shape (m, d), optional
-        Rows of the inequalities and of the equations.
-    b_ub, b_eq : array of shape (m,), optional
-        Their right sides.
-    bounds : pair or sequence of d pairs, optional
-        Lower and upper bounds, None for none; one pair holds for every variable. Without it variables are free.
+    A_ub, b_ub, A_eq, b_eq, bounds
+        As for `Polytope`.
     integrality : int or sequence of d ints
         1 for variables that have to be integers, 0 for others; a number holds for every variable.
 
@@ -212,7 +201,6 @@ class IntegerHull(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = IntegerHull(A_ub=[[2.0, 2.0]], b_ub=[3.0], bounds=(0, None))
     >>> C.lmo(np.array([-1.0, -3.0])).to_array()
     array([0., 1.])
@@ -220,25 +208,17 @@ class IntegerHull(ConvexSet):
     (True, False)
     """
 
-    A_ub: Any = None
-    b_ub: Any = None
-    A_eq: Any = None
-    b_eq: Any = None
-    bounds: Any = None
     integrality: Any = 1
-    shape: tuple[int, ...] | None = field(init=False, default=None)
 
     def __post_init__(self):
-        fields = constraints("IntegerHull", self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
-        d = len(fields["bounds"])
-        self._fix(**fields, integrality=_whole_or_not(self.integrality, d), shape=(d,))
-        self._program.examine("IntegerHull")
+        super().__post_init__()
+        d = len(self.bounds)
+        self._fix(integrality=_whole_or_not(self.integrality, d))
         found = self._program.integer(np.zeros(d), self.integrality)
         if isinstance(found, str):
             raise InputError(f"`IntegerHull(...)` must have an integer point, but HiGHS calls its constraints: {found}")
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """An integer point with the least <g, x>."""
         refuse_non_finite(self, float(np.abs(g).max()))
         found = self._program.integer(g, self.integrality)
         if isinstance(found, str):
@@ -251,11 +231,9 @@ class IntegerHull(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """A bound by a box."""
         return self._diameter
 
     def start(self) -> np.ndarray:
-        """The mean of two opposite integer points."""
         return _middle(self.lmo, len(self.bounds))
 
     @cached_property
@@ -263,10 +241,6 @@ class IntegerHull(ConvexSet):
         whole, (lower, upper) = self.integrality == 1, self._program.box()
         lower, upper = np.where(whole, np.ceil(lower - 1e-6), lower), np.where(whole, np.floor(upper + 1e-6), upper)
         return _in_box(self.lmo, lower, upper)
-
-    @cached_property
-    def _program(self) -> Program:
-        return Program(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
 
 
 def _in_box(lmo: Callable[[np.ndarray], Vertex], lower: np.ndarray, upper: np.ndarray) -> float:
@@ -279,6 +253,7 @@ def _in_box(lmo: Callable[[np.ndarray], Vertex], lower: np.ndarray, upper: np.nd
 
 
 def _middle(lmo: Callable[[np.ndarray], Vertex], d: int) -> np.ndarray:
+    """The mean of two opposite answers."""
     g = np.random.default_rng(0).standard_normal(d)
     return (lmo(g).to_array() + lmo(-g).to_array()) / 2
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from functools import cached_property
-from types import ModuleType
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,15 +13,15 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import SparseVertex
 from extremal.sets.answers import scaled_gradient
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.base import refuse_non_finite
 from extremal.sets.membership import member
-from extremal.sets.polytopes.edges import Graph, listed
+from extremal.sets.polytopes.edges import EdgeSet, Graph, listed
 
 COST_ENTRIES = 1_000_000  # entries of a full matrix of costs, at most
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SpanningTrees(ConvexSet):
+class SpanningTrees(EdgeSet):
     """The spanning tree polytope of a connected graph: the mixtures of its spanning trees.
 
         conv {1_T : T a spanning tree},   lmo(g) = the tree with the least sum of g_e, of any sign
@@ -43,14 +41,10 @@ class SpanningTrees(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = SpanningTrees([(0, 1), (1, 2), (2, 0)])
     >>> C.lmo(np.array([1.0, -3.0, 0.0])).to_array(), round(C.diameter**2, 9)
     (array([0., 1., 1.]), 2.0)
     """
-
-    edges: Any
-    shape: tuple[int, ...] | None = field(init=False, default=None)
 
     def __post_init__(self):
         edges = listed("SpanningTrees", self.edges, loops=False)
@@ -59,7 +53,6 @@ class SpanningTrees(ConvexSet):
             raise InputError("`SpanningTrees(edges=...)` must be the edges of a connected graph")
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
-        """The tree with the least sum of g."""
         from scipy.sparse.csgraph import minimum_spanning_tree
 
         refuse_non_finite(self, float(np.abs(g).max()))
@@ -73,12 +66,10 @@ class SpanningTrees(ConvexSet):
         return SparseVertex(np.sort(tree), np.ones(len(tree)), g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Whether x is a mixture of trees, up to tol times their norm."""
         return member(self, x, tol)
 
     @property
     def diameter(self) -> float:
-        """sqrt(2 min(n - 1, E - n + 1)), a bound."""
         n = self._graph.size
         return math.sqrt(2 * min(n - 1, len(self.edges) - n + 1))
 
@@ -86,13 +77,9 @@ class SpanningTrees(ConvexSet):
         """The tree of the edges of smallest index."""
         return self.lmo(np.zeros(self.shape or 0)).to_array()
 
-    @cached_property
-    def _graph(self) -> Graph:
-        return Graph(self.edges)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Matchings(ConvexSet):
+class Matchings(EdgeSet):
     """The matching polytope of a graph: the mixtures of its matchings, sets of edges that share no node.
 
         conv {1_M : M a matching},   lmo(g) = the matching, or the perfect one, with the least sum of g_e
@@ -106,7 +93,7 @@ class Matchings(ConvexSet):
     Parameters
     ----------
     edges : array of shape (E, 2) or sequence of pairs
-        The two ends of each edge; nodes are integers, or anything that can be hashed. Parallel edges are allowed, loops are not.
+        As for `SpanningTrees`.
     perfect : bool
         Whether every node has to be matched; there has to be such a matching.
 
@@ -116,7 +103,6 @@ class Matchings(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = Matchings([("a", 1), ("a", 2), ("b", 1)])
     >>> C.lmo(np.array([-3.0, -2.0, -2.0])).to_array(), C.lmo(np.array([-3.0, -2.0, 2.0])).to_array()
     (array([0., 1., 1.]), array([1., 0., 0.]))
@@ -124,9 +110,7 @@ class Matchings(ConvexSet):
     array([0., 1., 1.])
     """
 
-    edges: Any
     perfect: bool = False
-    shape: tuple[int, ...] | None = field(init=False, default=None)
 
     def __post_init__(self):
         edges = listed("Matchings", self.edges, loops=False)
@@ -135,7 +119,6 @@ class Matchings(ConvexSet):
             raise InputError("`Matchings(edges=..., perfect=True)` must have a perfect matching, and there is none")
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
-        """The matching with the least sum of g."""
         best = self._best(scaled_gradient(self, g)[0])
         used = np.sort(np.zeros(0, np.int64) if best is None else best)
         return SparseVertex(used, np.ones(len(used)), g.shape)
@@ -157,10 +140,6 @@ class Matchings(ConvexSet):
     def start(self) -> np.ndarray:
         """A matching with the most edges."""
         return self.lmo(-np.ones(len(self.edges))).to_array()
-
-    @cached_property
-    def _graph(self) -> Graph:
-        return Graph(self.edges)
 
     def _best(self, cost: np.ndarray) -> np.ndarray | None:
         """The edges of the cheapest matching, costs being below 2 in magnitude; None if there is no perfect one."""
@@ -221,7 +200,10 @@ def _assigned_densely(
 
 def _blossom(graph: Graph, used: np.ndarray, cost: np.ndarray, perfect: bool) -> np.ndarray | None:
     """The cheapest matching of any graph."""
-    networkx = _networkx()
+    try:
+        import networkx  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
+    except ImportError:
+        raise InputError("`Matchings(edges=...)` of a graph that is not bipartite needs networkx: pip install networkx") from None
     edge = {frozenset(pair): e for *pair, e in zip(graph.tails[used].tolist(), graph.heads[used].tolist(), used, strict=True)}
     G = networkx.Graph()
     G.add_nodes_from(range(graph.size))
@@ -231,11 +213,3 @@ def _blossom(graph: Graph, used: np.ndarray, cost: np.ndarray, perfect: bool) ->
     if perfect and 2 * len(matching) < graph.size:
         return None
     return np.array([edge[frozenset(pair)] for pair in matching], dtype=np.int64)
-
-
-def _networkx() -> ModuleType:
-    try:
-        import networkx  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
-    except ImportError:
-        raise InputError("`Matchings(edges=...)` of a graph that is not bipartite needs networkx: pip install networkx") from None
-    return networkx

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,15 +36,8 @@ class Program:
     meanwhile. Copies and pickles leave the model behind.
     """
 
-    def __init__(
-        self,
-        A_ub: MatrixLike | None,
-        b_ub: np.ndarray | None,
-        A_eq: MatrixLike | None,
-        b_eq: np.ndarray | None,
-        bounds: np.ndarray,
-    ):
-        ub, eq = _rows(A_ub, len(bounds)), _rows(A_eq, len(bounds))
+    def __init__(self, A_ub: MatrixLike | None, b_ub: Any, A_eq: MatrixLike | None, b_eq: Any, bounds: np.ndarray):
+        ub, eq = (sp.csr_array((0, len(bounds))) if rows is None else sp.csr_array(rows) for rows in (A_ub, A_eq))
         A, self.upto = sp.csr_array(sp.vstack([ub, eq])), len(b_ub) if b_ub is not None else 0  # A[:upto] x <= b[:upto]
         b = np.concatenate([v if v is not None else np.zeros(0) for v in (b_ub, b_eq)])
         top = abs(A).max(axis=1).toarray().reshape(-1) if len(b) else np.ones(0)
@@ -53,8 +46,7 @@ class Program:
         self.b = b / top
         self.lower, self.upper = bounds[:, 0], bounds[:, 1]
         ends = np.abs(np.concatenate([self.b, bounds.reshape(-1)]))
-        self.unit = power(float(np.max(ends, where=np.isfinite(ends), initial=0.0)))
-        self.size = self.unit
+        self.size = self.unit = power(float(np.max(ends, where=np.isfinite(ends), initial=0.0)))
         self._renew()
 
     def __getstate__(self) -> dict[str, object]:
@@ -68,9 +60,11 @@ class Program:
         """Refuse constraints that are empty or without end; take the size from the two ends of a random direction."""
         g = np.random.default_rng(0).standard_normal(len(self.lower))
         ends = [self._linprog(g)]
-        if ends[0].status != 0:
-            self._refuse_empty(call)
-        self._refuse_unbounded(call)
+        if ends[0].status != 0 and (found := self._linprog(np.zeros(len(g)))).status != 0:
+            raise InputError(f"`{call}(...)` must have a feasible point, but HiGHS calls its constraints: {_word(found)}")
+        if (ray := self._ray()) is not None:
+            j, word = int(np.abs(ray).argmax()), _word(self._linprog(-ray))
+            raise InputError(f"`{call}(...)` must be bounded, but HiGHS calls it: {word} (variable {j} has no limit, for one)")
         ends.append(self._linprog(-g))
         self.size = self.unit * max(float(np.abs(_answer(found)).max()) for found in ends)
         self.unit = power(self.size)
@@ -81,11 +75,10 @@ class Program:
         with self._lock:
             if self._model is None:
                 self._model = _model(self)
-            model = self._model if isinstance(self._model, _Highs) else None
-            y = None if model is None else self._kept(model, cost, self._basis(near))
+            y = self._kept(self._model, cost, self._basis(near)) if self._model else None
             found = vertex(self._tidy(self._cold(cost) if y is None else y), g.shape)
-            if model is not None and y is not None:
-                self._keep(found, model.basis)
+            if self._model and y is not None:
+                self._keep(found, self._model.basis)
             return found
 
     def _basis(self, near: Vertex | None) -> object:
@@ -135,20 +128,9 @@ class Program:
             ends[k, j] = near.to_array()[j]
         return ends[0], ends[1]
 
-    def _refuse_empty(self, call: str) -> None:
-        found = self._linprog(np.zeros(len(self.lower)))
-        if found.status != 0:
-            raise InputError(f"`{call}(...)` must have a feasible point, but HiGHS calls its constraints: {_word(found)}")
-
-    def _refuse_unbounded(self, call: str) -> None:
-        ray = self._ray()
-        if ray is not None:
-            j, word = int(np.abs(ray).argmax()), _word(self._linprog(-ray))
-            raise InputError(f"`{call}(...)` must be bounded, but HiGHS calls it: {word} (variable {j} has no limit, for one)")
-
     def _renew(self) -> None:
         self._lock = threading.Lock()
-        self._model: _Highs | bool | None = None  # False without highspy
+        self._model: _Highs | Literal[False] | None = None  # False without highspy
         self._bases: dict[int, tuple[Callable[[], object], object]] = {}  # of answers that somebody keeps
 
     def _ray(self) -> np.ndarray | None:
@@ -177,12 +159,11 @@ class Program:
     def _kept(self, model: _Highs, cost: np.ndarray, basis: object) -> np.ndarray | None:
         """The kept model's answer, from a new factorisation if updates of the old one have lost too much."""
         y = model.solve(cost, basis)
-        return y if y is None or self._off(y) <= TOLERANCE else model.refresh()
-
-    def _off(self, y: np.ndarray) -> float:
-        """The largest violation of a row, in HiGHS's units."""
-        over = self.A @ y - self.b / self.unit
-        return float(max(np.max(over[: self.upto], initial=0.0), np.max(np.abs(over[self.upto :]), initial=0.0)))
+        if y is None:
+            return None
+        over = self.A @ y - self.b / self.unit  # violations of rows, in HiGHS's units
+        off = max(np.max(over[: self.upto], initial=0.0), np.max(np.abs(over[self.upto :]), initial=0.0))
+        return y if off <= TOLERANCE else model.refresh()
 
     def _linprog(
         self, cost: np.ndarray, b: np.ndarray | None = None, bounds: np.ndarray | None = None, options: dict[str, Any] = OPTIONS
@@ -245,7 +226,7 @@ class _Highs:
         return np.array(self._highs.getSolution().col_value) if self._highs.getModelStatus() == self._optimal else None
 
 
-def _model(program: Program) -> _Highs | bool:
+def _model(program: Program) -> _Highs | Literal[False]:
     """A model, or False without highspy."""
     try:
         import highspy  # pyright: ignore[reportMissingImports]
@@ -274,10 +255,6 @@ def vertex(x: np.ndarray, shape: tuple[int, ...]) -> SparseVertex | DenseVertex:
 def _cost(g: np.ndarray, most: float) -> np.ndarray:
     """g, flat, with ``most`` for its largest magnitude; zero stays zero."""
     return g.reshape(-1).astype(np.float64) / (float(np.abs(g).max()) or 1.0) * most
-
-
-def _rows(A: MatrixLike | None, d: int) -> sp.csr_array:
-    return sp.csr_array((0, d)) if A is None else sp.csr_array(A)
 
 
 def _answer(found: Any) -> np.ndarray:

@@ -14,16 +14,15 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.plain import SparseVertex
 from extremal.points.vertex import Vertex
-from extremal.quadratic.search import longest_step
 from extremal.sets.answers import scaled_gradient
 from extremal.sets.arguments import numbers
-from extremal.sets.base import ConvexSet
+from extremal.sets.base import ConvexSet, WarmSet
 from extremal.sets.polytopes.programs import Program
 from extremal.sets.simplices import bounds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Birkhoff(ConvexSet):
+class Birkhoff(bounds.ZeroFaced):
     """The Birkhoff polytope: doubly stochastic matrices, the mixtures of permutations.
 
         {X : X >= 0, X 1 = 1, X' 1 = 1},   lmo(G) = the permutation matrix with the least sum of G
@@ -45,7 +44,6 @@ class Birkhoff(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = Birkhoff(2)
     >>> C.lmo(np.array([[1.0, 0.0], [0.0, 3.0]])).to_array()
     array([[0., 1.],
@@ -63,7 +61,6 @@ class Birkhoff(ConvexSet):
         self._fix(n=n, shape=(n, n))
 
     def lmo(self, g: np.ndarray) -> SparseVertex:
-        """The permutation matrix with the least sum of G."""
         return _assignment(self, scaled_gradient(self, g)[0], 1.0)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
@@ -72,24 +69,18 @@ class Birkhoff(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """sqrt(2 n)."""
         return math.sqrt(2 * self.n) if self.n > 1 else 0.0
 
     def start(self) -> np.ndarray:
-        """All entries 1 / n."""
         return np.full((self.n, self.n), 1 / self.n)
 
     def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
         """The permutation with the largest sum of G of those that use entries with X > 0 only."""
         return _assignment(self, np.where(bounds.support(x, 1.0), -scaled_gradient(self, g)[0], np.inf), 1.0)
 
-    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with X + t (S - A) >= 0."""
-        return longest_step(x, s.to_array() - a.to_array())
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransportPolytope(ConvexSet):
+class TransportPolytope(WarmSet, bounds.ZeroFaced):
     """The transport polytope: non-negative matrices with given sums of rows and of columns.
 
         {X : X >= 0, X 1 = a, X' 1 = b},   lmo(G) = the cheapest plan to move a to b at costs G
@@ -113,7 +104,6 @@ class TransportPolytope(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = TransportPolytope([1.0, 2.0], [2.0, 1.0])
     >>> C.lmo(np.array([[0.0, 1.0], [1.0, 3.0]])).to_array()
     array([[0., 1.],
@@ -130,12 +120,8 @@ class TransportPolytope(ConvexSet):
             raise InputError(f"`TransportPolytope(a=..., b=...)` must have equal totals, got {a.sum():g} and {b.sum():g}")
         self._fix(a=a, b=b, shape=(len(a), len(b)))
 
-    def lmo(self, g: np.ndarray) -> Vertex:
-        """The plan with the least sum of G X, whatever was asked before."""
-        return self.lmo_from(g, None)
-
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
-        """The same, from the basis of ``near`` if that is the last answer and highspy is installed."""
+        """As ``lmo``, from the basis of ``near`` if that is the last answer and highspy is installed."""
         g = scaled_gradient(self, g)[0]
         return _assignment(self, g, float(self.a[0])) if self._even else self._program.ask(g, near)
 
@@ -153,7 +139,6 @@ class TransportPolytope(ConvexSet):
         return math.sqrt(2 * min(rows, columns))
 
     def start(self) -> np.ndarray:
-        """a b' / sum(a): every row split alike."""
         return np.multiply.outer(self.a, self.b / self.b.sum())
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
@@ -167,10 +152,6 @@ class TransportPolytope(ConvexSet):
         except (RuntimeError, ValueError):  # infeasible, or no cells at all
             raise bounds.not_in(self) from None
         return SparseVertex(cells[part > 0], part[part > 0], g.shape)
-
-    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with X + t (S - A) >= 0."""
-        return longest_step(x, s.to_array() - a.to_array())
 
     @property
     def _size(self) -> float:

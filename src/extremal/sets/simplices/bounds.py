@@ -10,6 +10,8 @@ import math
 import numpy as np
 
 from extremal.checks import InputError
+from extremal.points.vertex import Vertex
+from extremal.quadratic.search import longest_step
 from extremal.sets.answers import float_of
 from extremal.sets.base import ConvexSet
 from extremal.support.kinds import Numbers
@@ -67,6 +69,14 @@ def pinned(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: np.ndarray
 def _rounding(x: np.ndarray) -> float:
     """1e-12, for float32 8 eps: a step of the greatest length ends at a bound up to this part of the size."""
     return max(ROUNDING, 8 * float(np.finfo(float_of(x)).eps))
+
+
+class ZeroFaced(ConvexSet):
+    """A set {x >= 0 : equations}: the smallest face that holds x is known by where x is zero."""
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with x + t (s - a) >= 0."""
+        return longest_step(x, s.to_array() - a.to_array())
 
 
 def not_in(C: ConvexSet) -> InputError:

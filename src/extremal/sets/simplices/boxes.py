@@ -14,9 +14,9 @@ from extremal.checks import InputError
 from extremal.points.plain import DenseVertex, SparseVertex
 from extremal.points.vertex import Vertex
 from extremal.quadratic.search import longest_step
+from extremal.sets.answers import CompiledOracle
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
-from extremal.sets.compiled import CompiledOracle
 from extremal.sets.simplices import bounds
 
 
@@ -34,7 +34,6 @@ class BudgetSet(ConvexSet):
         """lower, upper (numbers, or arrays of the set's shape) and total."""
 
     def lmo(self, g: np.ndarray) -> SparseVertex | DenseVertex:
-        """upper_j where g_j is smallest, lower_j where it is largest, and one entry between for what is left."""
         refuse_non_finite(self, float(g.min()), float(g.max()))
         lower, upper, total = self.on(g.shape)._limits
         amount = total - bounds.summed(lower, g.size)
@@ -61,7 +60,6 @@ class BudgetSet(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """Exact if upper - lower is one number, else a bound."""
         size = math.prod(self._known_shape("diameter"))
         lower, upper, total = self._limits
         room, amount = upper - lower, total - bounds.summed(lower, size)
@@ -135,7 +133,6 @@ class CappedSimplex(BudgetSet):
     --------
     My weights are non-negative, sum to one, no one above 10 %:
 
-    >>> import numpy as np
     >>> C = CappedSimplex(0.1)
     >>> C.lmo(np.arange(20.0)).values.round(2)
     array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
@@ -159,8 +156,13 @@ class CappedSimplex(BudgetSet):
         self._fix(cap=bounds.as_large(cap, self.shape))
         if not (cap >= 0).all() or not cap.any():
             raise InputError(f"`CappedSimplex(cap=...)` must be positive, or an array without negatives, got {self.cap}")
-        if self.shape is not None:
-            _refuse_low_caps(self.cap, total, math.prod(self.shape))
+        size = math.prod(self.shape or ())
+        most = bounds.summed(np.asarray(np.minimum(self.cap, total)), size)
+        if self.shape is not None and most < total * (1 - bounds.ROUNDING):
+            wanted, got = f"be at least total / dimension = {total / size}", f"{self.cap}"
+            if self.cap.ndim:
+                wanted, got = f"sum to total = {total} or more, {total / size} on average", f"caps that sum to {most}"
+            raise InputError(f"`CappedSimplex(cap=...)` must {wanted} for {size} entries, got {got}")
 
     @property
     def _limits(self) -> tuple[np.ndarray, np.ndarray, float]:
@@ -191,7 +193,6 @@ class Hypersimplex(BudgetSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> Hypersimplex(2).lmo(np.array([3.0, -1.0, 0.0, 2.0])).to_array()
     array([0., 1., 1., 0.])
     """
@@ -239,7 +240,6 @@ class BudgetBox(BudgetSet):
     --------
     Long and short positions that cancel out, none above one half:
 
-    >>> import numpy as np
     >>> BudgetBox(-0.5, 0.5, 0.0).lmo(np.array([3.0, -1.0, 0.0])).to_array()
     array([-0.5,  0.5,  0. ])
     """
@@ -258,35 +258,18 @@ class BudgetBox(BudgetSet):
         self._fix(shape=shape, lower=bounds.as_large(lower, shape), upper=bounds.as_large(upper, shape))
         if not (lower <= upper).all():
             raise InputError("`BudgetBox(lower=..., upper=...)` must have lower <= upper everywhere")
-        if shape is not None:
-            _refuse_total(*self._limits, math.prod(shape))
+        if shape is None:
+            return
+        size = math.prod(shape)
+        least, most = bounds.summed(self.lower, size), bounds.summed(self.upper, size)
+        slack = bounds.ROUNDING * max(abs(self.total), abs(least), abs(most))
+        if not least - slack <= self.total <= most + slack:
+            wanted = f"from sum(lower) = {least} to sum(upper) = {most} for {size} entries"
+            raise InputError(f"`BudgetBox(total=...)` must be {wanted}, got {self.total}")
 
     @property
     def _limits(self) -> tuple[np.ndarray, np.ndarray, float]:
         return self.lower, self.upper, self.total
-
-
-def _refuse_low_caps(cap: np.ndarray, total: float, size: int) -> None:
-    most = bounds.summed(np.asarray(np.minimum(cap, total)), size)
-    if most >= total * (1 - bounds.ROUNDING):
-        return
-    if cap.ndim == 0:
-        raise InputError(
-            f"`CappedSimplex(cap=...)` must be at least total / dimension = {total / size} for {size} entries, got {cap}"
-        )
-    raise InputError(
-        f"`CappedSimplex(cap=...)` must sum to total = {total} or more, {total / size} on average for {size} entries, "
-        f"got caps that sum to {most}"
-    )
-
-
-def _refuse_total(lower: np.ndarray, upper: np.ndarray, total: float, size: int) -> None:
-    least, most = bounds.summed(lower, size), bounds.summed(upper, size)
-    slack = bounds.ROUNDING * max(abs(total), abs(least), abs(most))
-    if not least - slack <= total <= most + slack:
-        raise InputError(
-            f"`BudgetBox(total=...)` must be from sum(lower) = {least} to sum(upper) = {most} for {size} entries, got {total}"
-        )
 
 
 def _mass(lower: np.ndarray, upper: np.ndarray, total: float, size: int) -> float:

@@ -44,7 +44,6 @@ class Monotone(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> Monotone(0.0, 1.0).lmo(np.array([1.0, -2.0, 0.5, -1.0])).to_array()
     array([0., 1., 1., 1.])
     """
@@ -62,7 +61,6 @@ class Monotone(ConvexSet):
             raise InputError(f"`Monotone(lower=..., upper=...)` must have lower <= upper, got {lower} and {upper}")
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
-        """lower before an index, upper from it on."""
         return self._vertex(int(self._tails(g).argmin()), g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
@@ -71,7 +69,6 @@ class Monotone(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """(upper - lower) sqrt(dimension)."""
         return (self.upper - self.lower) * math.sqrt(math.prod(self._known_shape("diameter")))
 
     def start(self) -> np.ndarray:

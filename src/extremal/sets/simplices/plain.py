@@ -13,15 +13,14 @@ from extremal.checks import InputError
 from extremal.points.plain import Coordinate, DenseVertex
 from extremal.points.vertex import Vertex
 from extremal.quadratic.search import longest_step
-from extremal.sets.answers import float_of
+from extremal.sets.answers import CompiledOracle, float_of
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, Spikes, refuse_non_finite
-from extremal.sets.compiled import CompiledOracle
 from extremal.sets.simplices import bounds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Simplex(ConvexSet):
+class Simplex(bounds.ZeroFaced):
     """The simplex: non-negative weights that sum to ``total``.
 
         {x : x >= 0, sum_j x_j = total},   lmo(g) = total e_j,  j = argmin g_j
@@ -41,7 +40,6 @@ class Simplex(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> Simplex().lmo(np.array([1.0, -3.0])).to_array()
     array([0., 1.])
     """
@@ -53,7 +51,6 @@ class Simplex(ConvexSet):
         self._fix(total=checks.positive("Simplex", "total", self.total))
 
     def lmo(self, g: np.ndarray) -> Coordinate:
-        """total e_j at the smallest g_j."""
         j = int(g.argmin())  # a NaN counts as smallest, an infinity as smallest or largest
         refuse_non_finite(self, float(g.flat[j]), float(g.max()))
         return Coordinate(j, self.total, g.shape)
@@ -65,11 +62,9 @@ class Simplex(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """sqrt(2) total."""
         return 0.0 if self.shape is not None and math.prod(self.shape) == 1 else math.sqrt(2) * self.total
 
     def start(self) -> np.ndarray:
-        """The barycentre: all weights equal."""
         shape = self._known_shape("start()")
         return np.full(shape, self.total / math.prod(shape))
 
@@ -82,16 +77,11 @@ class Simplex(ConvexSet):
         used = bounds.support(x, self.total)
         return Coordinate(int(np.where(used, g, -np.inf).argmax()), self.total, x.shape)
 
-    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with x + t (s - a) >= 0."""
-        return longest_step(x, s.to_array() - a.to_array())
-
     def compiled(self) -> CompiledOracle:
         """The oracle of compiled loops."""
         return CompiledOracle("least", self.total)
 
     def spikes(self) -> Spikes:
-        """total e_j."""
         return Spikes(0.0, self.total, origin=False)
 
 
@@ -118,7 +108,6 @@ class UnitSimplex(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = UnitSimplex(2.0)
     >>> C.lmo(np.array([1.0, -3.0])).to_array(), C.lmo(np.array([1.0, 3.0])).to_array()
     (array([0., 2.]), array([0., 0.]))
@@ -131,7 +120,6 @@ class UnitSimplex(ConvexSet):
         self._fix(total=checks.positive("UnitSimplex", "total", self.total))
 
     def lmo(self, g: np.ndarray) -> Coordinate:
-        """total e_j at the smallest g_j if that is negative, else 0."""
         j = int(g.argmin())  # a NaN counts as smallest, an infinity as smallest or largest
         least = float(g.flat[j])
         refuse_non_finite(self, least, float(g.max()))
@@ -143,11 +131,9 @@ class UnitSimplex(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """sqrt(2) total."""
         return self.total if self.shape is not None and math.prod(self.shape) == 1 else math.sqrt(2) * self.total
 
     def start(self) -> np.ndarray:
-        """The vertex 0."""
         return np.zeros(self._known_shape("start()"))
 
     def project(self, x: np.ndarray) -> np.ndarray:
@@ -172,7 +158,6 @@ class UnitSimplex(ConvexSet):
         return CompiledOracle("unit", self.total)
 
     def spikes(self) -> Spikes:
-        """total e_j and 0."""
         return Spikes(0.0, self.total, origin=True)
 
     def _with_slack(self, x: np.ndarray) -> np.ndarray:
@@ -197,7 +182,6 @@ class Box(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> Box(0.0, [1.0, 2.0]).lmo(np.array([3.0, -4.0])).to_array()
     array([0., 2.])
     """
@@ -214,7 +198,6 @@ class Box(ConvexSet):
             raise InputError("`Box(lower=..., upper=...)` must have lower <= upper everywhere")
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
-        """The corner with lower_j where g_j > 0 and upper_j elsewhere."""
         refuse_non_finite(self, float(np.abs(g).max()))
         return self._corner(g <= 0, g)
 
@@ -225,11 +208,9 @@ class Box(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """|upper - lower|."""
         return float(np.linalg.norm(np.broadcast_to(self.upper - self.lower, self._known_shape("diameter")).reshape(-1)))
 
     def start(self) -> np.ndarray:
-        """The centre."""
         return np.broadcast_to(self.lower + (self.upper - self.lower) / 2, self._known_shape("start()")).copy()
 
     def project(self, x: np.ndarray) -> np.ndarray:

@@ -52,7 +52,6 @@ class LoewnerInterval(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = LoewnerInterval(np.eye(2), 3 * np.eye(2))
     >>> C.lmo(np.diag([1.0, -1.0])).to_array().round(12)
     array([[1., 0.],
@@ -77,7 +76,6 @@ class LoewnerInterval(ConvexSet):
         self._fix(lower=lower, upper=upper, shape=lower.shape)
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
-        """lower + P W P, W the projector on the negative eigenspace of P sym(G) P."""
         u, _ = scaled_gradient(self, g)
         return DenseVertex(self._at(_projector(_symmetric(u), self._root)))
 
@@ -103,7 +101,6 @@ class LoewnerInterval(ConvexSet):
 
         Examples
         --------
-        >>> import numpy as np
         >>> C = LoewnerInterval(np.eye(2), 4 * np.eye(2))
         >>> z = C.lmo_at(np.diag([1.0, -1.0]), 2 * np.eye(2))     # log_X(Z) = 2 log(Z / 2)
         >>> z.to_array().round(9), round(z.low, 6)        # low = -log 2
@@ -132,7 +129,6 @@ class LoewnerInterval(ConvexSet):
         return float(np.linalg.norm(self.upper - self.lower))
 
     def start(self) -> np.ndarray:
-        """The midpoint."""
         return self.lower + (self.upper - self.lower) / 2
 
     @cached_property

@@ -12,8 +12,8 @@ from extremal.checks import InputError
 from extremal.points.low_rank import LowRank
 from extremal.points.vertex import Vertex
 from extremal.sets.answers import scaled_gradient
-from extremal.sets.base import ConvexSet
-from extremal.sets.spectral.nuclear import matrices_only
+from extremal.sets.base import WarmSet
+from extremal.sets.spectral.nuclear import MatrixBall
 from extremal.support import linalg
 
 MOST_SIDES = 2000  # rows and columns together
@@ -23,7 +23,7 @@ LOOK = 20  # updates between two looks at the bound, which takes a decomposition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MaxNormBall(ConvexSet):
+class MaxNormBall(WarmSet, MatrixBall):
     """The max-norm ball: matrices with factors whose rows are short; a convex bound on entries that favours low rank.
 
         {X : X = U V', every row of U and of V of length sqrt(radius) at most}
@@ -57,7 +57,6 @@ class MaxNormBall(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = MaxNormBall(2.0)
     >>> C.lmo(np.array([[1.0, -1.0], [1.0, 1.0]])).to_array().round(4)      # rows of U at a right angle
     array([[-1.4142,  1.4142],
@@ -66,20 +65,13 @@ class MaxNormBall(ConvexSet):
     (1.0, True, False)
     """
 
-    radius: float
-    shape: tuple[int, ...] | None = field(default=None, kw_only=True)
     tol: float = field(default=1e-6, kw_only=True)
 
     def __post_init__(self):
-        radius = checks.positive("MaxNormBall", "radius", self.radius)
-        self._fix(radius=radius, tol=checks.within("MaxNormBall", "tol", self.tol, 0, 0.1))
-        matrices_only(self)
+        super().__post_init__()
+        self._fix(tol=checks.within("MaxNormBall", "tol", self.tol, 0, 0.1))
         if self.shape is not None:
             _refuse_large(self.shape)
-
-    def lmo(self, g: np.ndarray) -> LowRank:
-        """-radius U V', from random rows."""
-        return self.lmo_from(g, None)
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> LowRank:
         """-radius U V', from the rows of an earlier answer, and from random ones if these lead nowhere."""
@@ -118,10 +110,6 @@ class MaxNormBall(ConvexSet):
     def diameter(self) -> float:
         """2 radius sqrt(m n): the ends are the constant matrices of entries radius and -radius."""
         return 2 * self.radius * math.sqrt(math.prod(self._known_shape("diameter")))
-
-    def start(self) -> np.ndarray:
-        """The centre, 0."""
-        return np.zeros(self._known_shape("start()"))
 
 
 def _refuse_large(shape: tuple[int, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from extremal.points.matrix import Iterate
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
 from extremal.sets.answers import scaled_gradient
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite
 from extremal.sets.simplices import bounds
 from extremal.sets.spectral.lanczos import leading_singular
 from extremal.sets.spectral.operators import SpectralProducts, singular_values
@@ -24,7 +25,29 @@ from extremal.support import linalg
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NuclearBall(ConvexSet):
+class MatrixBall(ConvexSet):
+    """The ball of a norm of matrices, around 0."""
+
+    radius: float
+    shape: tuple[int, ...] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self):
+        self._fix(radius=checks.positive(type(self).__name__, "radius", self.radius))
+        matrices_only(self)
+
+    @abstractmethod
+    def norm(self, x: Any) -> float:
+        """The norm of x, in the ball or not."""
+
+    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
+        return self.norm(x) <= self.radius * (1 + tol)
+
+    def start(self) -> Any:
+        return np.zeros(self._known_shape("start()"))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NuclearBall(WarmSet, MatrixBall):
     """The nuclear norm ball: a budget on the sum of the singular values; its solutions have low rank.
 
         {X : sum_i sigma_i(X) <= radius},   lmo(G) = -radius u v',  u and v the leading singular vectors of G
@@ -59,7 +82,6 @@ class NuclearBall(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = NuclearBall(2.0)
     >>> (C.lmo(np.array([[3.0, 0.0], [0.0, -4.0]])).to_array() + 0.0).round(9)
     array([[0., 0.],
@@ -71,20 +93,11 @@ class NuclearBall(ConvexSet):
     matrix_free: ClassVar[bool] = True
     by_factors: ClassVar[bool] = True
 
-    radius: float
-    shape: tuple[int, ...] | None = field(default=None, kw_only=True)
     tol: float = field(default=1e-8, kw_only=True)
 
     def __post_init__(self):
-        self._fix(
-            radius=checks.positive("NuclearBall", "radius", self.radius),
-            tol=checks.within("NuclearBall", "tol", self.tol, 0, 0.1),
-        )
-        matrices_only(self)
-
-    def lmo(self, g: Any) -> RankOne:
-        """-radius u v' for the leading singular vectors."""
-        return self.lmo_from(g, None)
+        super().__post_init__()
+        self._fix(tol=checks.within("NuclearBall", "tol", self.tol, 0, 0.1))
 
     def lmo_from(self, g: Iterate, near: Vertex | None) -> RankOne:
         """As ``lmo``; of directions that are as good as equal, the answer takes one near an earlier one. Saves no products."""
@@ -97,17 +110,11 @@ class NuclearBall(ConvexSet):
         """The sum of the singular values: O(m n min(m, n)) for an array, O((m + n) r^2) for factors of r columns."""
         return _total(singular_values(x))
 
-    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """norm(x) <= radius (1 + tol)."""
-        return self.norm(x) <= self.radius * (1 + tol)
-
     @property
     def diameter(self) -> float:
-        """2 radius."""
         return 2 * self.radius
 
     def start(self) -> Any:
-        """The centre, 0, in factors without columns."""
         m, n = self._known_shape("start()")
         return FactoredMatrix.zeros((m, n))
 
@@ -121,7 +128,7 @@ class NuclearBall(ConvexSet):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SpectralBall(ConvexSet):
+class SpectralBall(MatrixBall):
     """The ball of the operator norm: no singular value beyond ``radius``.
 
         {X : sigma_1(X) <= radius},   lmo(G) = -radius U V',  G = U diag(sigma) V'
@@ -142,21 +149,12 @@ class SpectralBall(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> (SpectralBall(2.0).lmo(np.array([[3.0, 0.0], [0.0, -4.0]])).to_array() + 0.0).round(9)
     array([[-2.,  0.],
            [ 0.,  2.]])
     """
 
-    radius: float
-    shape: tuple[int, ...] | None = field(default=None, kw_only=True)
-
-    def __post_init__(self):
-        self._fix(radius=checks.positive("SpectralBall", "radius", self.radius))
-        matrices_only(self)
-
     def lmo(self, g: np.ndarray) -> DenseVertex:
-        """-radius U V'."""
         u, _, vt = linalg.svd(scaled_gradient(self, g)[0], full_matrices=False)
         return DenseVertex(-self.radius * (u @ vt))
 
@@ -164,18 +162,9 @@ class SpectralBall(ConvexSet):
         """The largest singular value: O(m n min(m, n)) for an array, O((m + n) r^2) for factors of r columns."""
         return float(singular_values(x).max(initial=0.0))
 
-    def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """norm(x) <= radius (1 + tol)."""
-        return self.norm(x) <= self.radius * (1 + tol)
-
     @property
     def diameter(self) -> float:
-        """2 radius sqrt(min(m, n))."""
         return 2 * self.radius * math.sqrt(min(self._known_shape("diameter")))
-
-    def start(self) -> np.ndarray:
-        """The centre, 0."""
-        return np.zeros(self._known_shape("start()"))
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """U diag(min(sigma, radius)) V': a singular value decomposition."""

@@ -23,7 +23,6 @@ class SpectralProducts:
 
     Examples
     --------
-    >>> import numpy as np
     >>> A = SpectralProducts(np.array([[3e300, 0.0], [0.0, 1e300]]))
     >>> A.size, A.right(np.eye(2)).round(3)
     (3e+300, array([[0.56 , 0.   ],
@@ -102,9 +101,9 @@ class Factored(Protocol):
     """A matrix left right', kept in factors of m x r and n x r."""
 
     @property
-    def left(self) -> np.ndarray: ...  # noqa: D102
+    def left(self) -> np.ndarray: ...
     @property
-    def right(self) -> np.ndarray: ...  # noqa: D102
+    def right(self) -> np.ndarray: ...
 
 
 def singular_values(x: Iterate) -> np.ndarray:
@@ -112,7 +111,6 @@ def singular_values(x: Iterate) -> np.ndarray:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from extremal.points import LowRank
     >>> singular_values(LowRank(np.array([[3.0], [4.0]]), np.ones((4, 1)))).round(12)
     array([10.])
@@ -132,7 +130,6 @@ def compressed(x: Iterate) -> np.ndarray:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from extremal.points import LowRank
     >>> compressed(LowRank(np.eye(9, 1), 2 * np.eye(9, 1))).shape
     (2, 2)

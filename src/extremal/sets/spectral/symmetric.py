@@ -14,7 +14,7 @@ from extremal.points.factored import FactoredMatrix
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import Iterate
 from extremal.points.vertex import Vertex
-from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite
 from extremal.sets.simplices import bounds
 from extremal.sets.spectral.lanczos import Smallest, smallest
 from extremal.sets.spectral.nuclear import matrices_only
@@ -22,7 +22,7 @@ from extremal.sets.spectral.operators import SpectralProducts, compressed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Spectrahedron(ConvexSet):
+class Spectrahedron(WarmSet):
     """The spectrahedron: symmetric matrices without negative eigenvalues, of a given trace.
 
         {X : X = X', X >= 0, tr X = trace},   lmo(G) = trace v v',  v an eigenvector of the smallest eigenvalue of sym(G)
@@ -51,7 +51,6 @@ class Spectrahedron(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = Spectrahedron(2.0)
     >>> C.lmo(np.array([[3.0, 0.0], [0.0, -4.0]])).to_array().round(9)
     array([[0., 0.],
@@ -70,10 +69,6 @@ class Spectrahedron(ConvexSet):
         self._fix(trace=checks.positive("Spectrahedron", "trace", self.trace), tol=_tol(self))
         matrices_only(self, square=True)
 
-    def lmo(self, g: Any) -> RankOne:
-        """Trace times v v' for an eigenvector v of the smallest eigenvalue."""
-        return self.lmo_from(g, None)
-
     def lmo_from(self, g: Iterate, near: Vertex | None) -> RankOne:
         """As ``lmo``; of directions that are as good as equal, the answer takes one near an earlier one. Saves no products."""
         found = _found(self, g, 1, near, self.tol)
@@ -86,7 +81,6 @@ class Spectrahedron(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """sqrt(2) trace."""
         return 0.0 if self.shape == (1, 1) else math.sqrt(2) * self.trace
 
     def start(self) -> Any:
@@ -100,7 +94,7 @@ class Spectrahedron(ConvexSet):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fantope(ConvexSet):
+class Fantope(WarmSet):
     """The Fantope: the convex hull of the projectors on k-dimensional subspaces.
 
         {X : X = X', 0 <= X <= I, tr X = k},   lmo(G) = V V',  V eigenvectors of the k smallest eigenvalues of sym(G)
@@ -117,10 +111,8 @@ class Fantope(ConvexSet):
     ----------
     k : int
         Dimension of the subspaces, at most d.
-    shape : tuple of int, optional
-        (d, d); any if left out.
-    tol : float
-        Accuracy of the eigenvalues, relative to the largest magnitude of one.
+    shape, tol
+        As for `Spectrahedron`.
 
     References
     ----------
@@ -129,7 +121,6 @@ class Fantope(ConvexSet):
 
     Examples
     --------
-    >>> import numpy as np
     >>> C = Fantope(2)
     >>> C.lmo(np.diag([3.0, -4.0, 1.0])).to_array().round(9) + 0.0
     array([[0., 0., 0.],
@@ -151,10 +142,6 @@ class Fantope(ConvexSet):
         if self.shape is not None and self.k > self.shape[0]:
             raise InputError(f"`Fantope(k=...)` must be at most d for points of shape (d, d) = {self.shape}, got {self.k}")
 
-    def lmo(self, g: Any) -> LowRank:
-        """V V' for eigenvectors of the k smallest eigenvalues."""
-        return self.lmo_from(g, None)
-
     def lmo_from(self, g: Iterate, near: Vertex | None) -> LowRank:
         """As ``lmo``; of directions that are as good as equal, the answer takes some near earlier ones. Saves no products."""
         found = _found(self, g, self.k, near, self.tol)
@@ -167,7 +154,6 @@ class Fantope(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """sqrt(2 min(k, d - k))."""
         return math.sqrt(2 * min(self.k, self._known_shape("diameter")[0] - self.k))
 
     def start(self) -> Any:

@@ -103,24 +103,12 @@ def nearest_word(name: str) -> str:
 
 
 def without_hyphens(text: str) -> str:
-    """A word in one piece: non-negative, non_negative and Non negative are the same.
-
-    Examples
-    --------
-    >>> without_hyphens("Non-negative")
-    'nonnegative'
-    """
+    """A word in one piece: non-negative, non_negative and Non negative are the same."""
     return re.sub(r"[-_\s]", "", text.lower())
 
 
 def name_in(text: str) -> str:
-    """The name with which a word begins.
-
-    Examples
-    --------
-    >>> name_in("Groups:5;0-3;4-9")
-    'groups'
-    """
+    """The name with which a word begins."""
     return re.split(r"[:;]", text.lower())[0].strip()
 
 

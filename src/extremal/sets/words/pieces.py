@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, singledispatch
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -110,7 +110,7 @@ class Piece:
     make: Callable[[float], ConvexSet] | None = None  # the set for a radius, if that is all there is
     radius: float | None = None
     fraction: float | None = None  # of the unconstrained solution's norm, in place of the radius
-    loose: bool = field(default=False)  # whether other pieces can be joined to it
+    loose: bool = False  # whether other pieces can be joined to it
 
     @property
     def alone(self) -> bool:
@@ -137,61 +137,39 @@ def linear(text: str, A: MatrixLike, below: np.ndarray, above: np.ndarray, featu
     return Piece(text, rows=(sp.csr_array(sp.kron(A, sp.eye_array(k))), np.repeat(below, k), np.repeat(above, k)))
 
 
-@singledispatch
 def _parts(C: ConvexSet) -> Piece | None:
+    """What a set is made of, without its text; None of a set that is all it says."""
+
+    def flat(bound: ArrayLike) -> np.ndarray:
+        return np.broadcast_to(bound, C.shape or ()).reshape(-1).astype(np.float64)
+
+    match C:
+        case Box():
+            return Piece("", flat(C.lower), flat(C.upper))
+        case Simplex():
+            return Piece("", lower=flat(0.0), total=C.total)
+        case UnitSimplex():
+            return Piece("", lower=flat(0.0), l1=True, radius=C.total)
+        case BudgetSet():
+            lower, upper, total = C._limits
+            return Piece("", flat(lower), flat(upper), total)
+        case L1Ball(centre=None):
+            return Piece("", l1=True, radius=C.radius)
+        case LinfBall(centre=None):
+            return Piece("", flat(-C.radius), flat(C.radius))
+        case BoundedL1Ball():
+            return Piece("", flat(C.lower), flat(C.upper), l1=True, radius=C.radius)
+        case Monotone():
+            return Piece("", flat(C.lower), flat(C.upper), chain=1 if C.increasing else -1)
+        case Polytope():
+            return Piece("", C.bounds[:, 0], C.bounds[:, 1], rows=_rows(C))
     return None
 
 
-def _flat(bound: ArrayLike, C: ConvexSet) -> np.ndarray:
-    return np.broadcast_to(bound, C.shape or ()).reshape(-1).astype(np.float64)
-
-
-@_parts.register
-def _(C: Box) -> Piece:
-    return Piece("", _flat(C.lower, C), _flat(C.upper, C))
-
-
-@_parts.register
-def _(C: Simplex) -> Piece:
-    return Piece("", lower=_flat(0.0, C), total=C.total)
-
-
-@_parts.register
-def _(C: UnitSimplex) -> Piece:
-    return Piece("", lower=_flat(0.0, C), l1=True, radius=C.total)
-
-
-@_parts.register
-def _(C: BudgetSet) -> Piece:
-    lower, upper, total = C._limits
-    return Piece("", _flat(lower, C), _flat(upper, C), total)
-
-
-@_parts.register
-def _(C: L1Ball) -> Piece | None:
-    return Piece("", l1=True, radius=C.radius) if C.centre is None else None
-
-
-@_parts.register
-def _(C: LinfBall) -> Piece | None:
-    return Piece("", _flat(-C.radius, C), _flat(C.radius, C)) if C.centre is None else None
-
-
-@_parts.register
-def _(C: BoundedL1Ball) -> Piece:
-    return Piece("", _flat(C.lower, C), _flat(C.upper, C), l1=True, radius=C.radius)
-
-
-@_parts.register
-def _(C: Monotone) -> Piece:
-    return Piece("", _flat(C.lower, C), _flat(C.upper, C), chain=1 if C.increasing else -1)
-
-
-@_parts.register
-def _(C: Polytope) -> Piece:
+def _rows(C: Polytope) -> tuple[Any, np.ndarray, np.ndarray] | None:
     rows = [(A, below, b) for A, below, b in ((C.A_ub, -np.inf, C.b_ub), (C.A_eq, C.b_eq, C.b_eq)) if A is not None]
     if not rows:
-        return Piece("", C.bounds[:, 0], C.bounds[:, 1])
+        return None
     A = sp.csr_array(sp.vstack([sp.csr_array(A) for A, _, _ in rows]))
     below, above = (np.concatenate([np.broadcast_to(part[k], len(part[2])) for part in rows]) for k in (1, 2))
-    return Piece("", C.bounds[:, 0], C.bounds[:, 1], rows=(A, below, above))
+    return A, below, above

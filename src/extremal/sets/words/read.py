@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from extremal.checks import InputError, is_sparse
 from extremal.sets.base import ConvexSet, Normed
-from extremal.sets.words.linear import by_feature
-from extremal.sets.words.matrices import KEYS, by_bounds, by_matrices, by_scipy
+from extremal.sets.words.linear import KEYS, by_bounds, by_feature, by_matrices, by_scipy
 from extremal.sets.words.pieces import Features, Piece, of_set, refused
 from extremal.sets.words.regions import Region, joined_regions
 from extremal.sets.words.words import in_words, number_or_share, split_words, takes_radius
@@ -161,8 +160,7 @@ class Reading:
             return piece.make(piece.radius or 1.0)  # type: ignore[misc]
         if reach is None and not self.bounded:
             raise InputError(f"`constraint={self}` does not bound all coefficients: a reach is needed")
-        lower, upper, _ = self._limits(reach)
-        return self._region.built(lower, upper)
+        return self._region.built(*(self._region.limits if self.bounded else self._limits(reach)[0]))
 
     def norm(self, x: np.ndarray) -> float:
         """The norm of x of whose ball the constraint speaks."""
@@ -186,9 +184,8 @@ class Reading:
         """Whether x touches a bound that is there for ``reach`` only."""
         if self.bounded:
             return False
-        lower, upper, added = self._limits(reach)
+        (lower, upper), (low, high) = self._limits(reach)
         flat = np.asarray(x, np.float64).reshape(-1)
-        low, high = added
         near_low = flat <= lower + TOUCH * np.abs(lower)
         near_high = flat >= upper - TOUCH * np.abs(upper)
         return bool((low & near_low).any() or (high & near_high).any())
@@ -206,11 +203,9 @@ class Reading:
     def _region(self) -> Region:
         return joined_regions([piece for piece in self.pieces if not _is_free(piece)], self.features, str(self))
 
-    def _limits(self, reach: ArrayLike | None) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """All bounds, and which of them are there for the reach only."""
+    def _limits(self, reach: ArrayLike | None) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """All bounds of what is not bounded by itself, and which of them are there for the reach only."""
         lower, upper = self._region.limits
-        if self.bounded:
-            return lower, upper, (np.zeros(lower.shape, bool), np.zeros(upper.shape, bool))
         far = np.asarray(reach, np.float64)
         far = far.reshape(-1) if far.size == self.features.size else self.features.spread(far)
         far = np.maximum(far, 2 * self._region.least)
@@ -218,7 +213,7 @@ class Reading:
             far = np.full_like(far, far.max())
         low, high = np.isinf(lower), np.isinf(upper)
         wide = np.where(low, np.minimum(0.0, upper) - far, lower), np.where(high, np.maximum(0.0, lower) + far, upper)
-        return *wide, (low, high)
+        return wide, (low, high)
 
 
 def _is_free(piece: Piece) -> bool:

@@ -20,7 +20,6 @@ from extremal.sets.simplices.boxes import BudgetBox, CappedSimplex
 from extremal.sets.simplices.chains import Monotone
 from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 from extremal.sets.words.pieces import Features, Piece, refused
-from extremal.support.kinds import MatrixLike
 
 JOINED = "What can be joined: bounds, signs, linear inequalities, monotone, simplex and l1; other balls stand alone"
 
@@ -36,14 +35,14 @@ class Region:
     total: float | None
     radius: float | None
     chain: int
-    A: Any  # sparse, or None
+    A: Any  # sparse, perhaps without rows
     below: np.ndarray
     above: np.ndarray
 
     def built(self, lower: np.ndarray, upper: np.ndarray) -> ConvexSet:
         """The set, with bounds that may be narrower than its own."""
         shape = self.features.shape
-        if self.A is not None or not self._plain(lower, upper):
+        if self.A.shape[0] or not self._plain(lower, upper):
             return self._polytope(lower, upper)
         if self.chain:
             return Monotone(float(lower[0]), float(upper[0]), self.chain > 0, shape)
@@ -78,7 +77,7 @@ class Region:
     @cached_property
     def bounded(self) -> bool:
         """Whether the constraint bounds all coefficients by itself; if no coefficients keep it, that is refused here."""
-        if self.A is None and self._plain(*self.limits):
+        if not self.A.shape[0] and self._plain(*self.limits):
             return bool(np.isfinite(self.limits).all())
         try:
             self._polytope(*self.limits)
@@ -94,17 +93,15 @@ class Region:
         from scipy.optimize import linprog
 
         size = self.features.size
-        if self.A is None and self.total is None:
+        if not self.A.shape[0] and self.total is None:
             return 0.0
-        upto, b, eq, c = self._inequalities()
-        wide = [sp.eye_array(size), -sp.eye_array(size)] if upto is None else [upto, sp.eye_array(size), -sp.eye_array(size)]
-        last = np.concatenate([np.zeros(0 if upto is None else len(b)), -np.ones(2 * size)]).reshape(-1, 1)
+        (upto, b, eq, c), eye = self._inequalities(), sp.eye_array(size)
         found = linprog(
             np.append(np.zeros(size), 1.0),
-            sp.hstack([sp.vstack(wide), last]),
-            np.concatenate([[] if upto is None else b, np.zeros(2 * size)]),
-            None if eq is None else sp.hstack([eq, np.zeros((len(c), 1))]),
-            c if eq is not None else None,
+            sp.hstack([sp.vstack([upto, eye, -eye]), np.append(np.zeros(len(b)), -np.ones(2 * size)).reshape(-1, 1)]),
+            np.append(b, np.zeros(2 * size)),
+            sp.hstack([eq, np.zeros((len(c), 1))]),
+            c,
             [*zip(*self.ends, strict=True), (0, None)],
             method="highs",
         )
@@ -118,23 +115,17 @@ class Region:
         return self.total is None or self.radius is None
 
     def _inequalities(self) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-        """A_ub, b_ub, A_eq, b_eq; None for none. The l1 norm is left out."""
-        size = self.features.size
-        rows, below, above = [], [], []
-        if self.A is not None:
-            rows, below, above = [self.A], [self.below], [self.above]
+        """A_ub, b_ub, A_eq, b_eq, perhaps without rows. The l1 norm is left out."""
+        size, rows, below, above = self.features.size, [self.A], [self.below], [self.above]
         if self.total is not None:
             rows, below, above = [*rows, sp.csr_array(np.ones((1, size)))], [*below, [self.total]], [*above, [self.total]]
         if self.chain and size > 1:
             steps = sp.eye_array(size - 1, size, k=1) - sp.eye_array(size - 1, size)
             rows, below, above = [*rows, self.chain * steps], [*below, np.zeros(size - 1)], [*above, np.full(size - 1, np.inf)]
-        if not rows:
-            return None, np.zeros(0), None, np.zeros(0)
         A, low, high = sp.csr_array(sp.vstack(rows)), np.concatenate(below), np.concatenate(above)
         equal = low == high
         up, down = ~equal & np.isfinite(high), ~equal & np.isfinite(low)
-        upto = sp.csr_array(sp.vstack([A[up], -A[down]])) if up.any() or down.any() else None
-        return upto, np.concatenate([high[up], -low[down]]), A[equal] if equal.any() else None, high[equal]
+        return sp.csr_array(sp.vstack([A[up], -A[down]])), np.append(high[up], -low[down]), A[equal], high[equal]
 
     def _polytope(self, lower: np.ndarray, upper: np.ndarray) -> ConvexSet:
         if len(self.features.shape) > 1:
@@ -143,31 +134,23 @@ class Region:
             )
             raise refused(self.text, reason, JOINED)
         A, b, equations, c = self._inequalities()
-        if self.radius is not None and ((lower >= 0).all() or (upper <= 0).all()):
-            row = np.full((1, len(lower)), 1.0 if (lower >= 0).all() else -1.0)
-            A, b = _under(A, b, row, self.radius)
-        if self.radius is None or (lower >= 0).all() or (upper <= 0).all():
+        if self.radius is None:
             return _program(A, b, equations, c, lower, upper)
-        A, b = _under(_both(A), b, np.ones((1, 2 * len(lower))), self.radius)  # w = p - q, sum of p + q <= radius
+        b = np.append(b, self.radius)
+        if (lower >= 0).all() or (upper <= 0).all():
+            row = np.full((1, len(lower)), 1.0 if (lower >= 0).all() else -1.0)
+            return _program(sp.vstack([A, row]), b, equations, c, lower, upper)
+        A = sp.vstack([sp.hstack([A, -A]), np.ones((1, 2 * len(lower)))])  # w = p - q, sum of p + q <= radius
         low = np.concatenate([np.maximum(lower, 0.0), np.maximum(-upper, 0.0)])
         high = np.concatenate([np.maximum(upper, 0.0), np.maximum(-lower, 0.0)])
         eye = sp.eye_array(len(lower))
-        return LinearImage(sp.csc_array(sp.hstack([eye, -eye])), _program(A, b, _both(equations), c, low, high))
+        return LinearImage(sp.csc_array(sp.hstack([eye, -eye])), _program(A, b, sp.hstack([equations, -equations]), c, low, high))
 
 
-def _program(
-    A: MatrixLike | None, b: np.ndarray, equations: MatrixLike | None, c: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> Polytope:
-    ends = np.column_stack([lower, upper])
-    return Polytope(A, None if A is None else b, equations, None if equations is None else c, ends)
-
-
-def _both(A: Any) -> Any:
-    return None if A is None else sp.hstack([A, -A])
-
-
-def _under(A: MatrixLike | None, b: np.ndarray, row: np.ndarray, limit: float) -> tuple[Any, np.ndarray]:
-    return (sp.csr_array(row) if A is None else sp.vstack([A, row])), np.append(b, limit)
+def _program(A: Any, b: np.ndarray, equations: Any, c: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Polytope:
+    rows = {} if not len(b) else {"A_ub": A, "b_ub": b}
+    rows |= {} if not len(c) else {"A_eq": equations, "b_eq": c}
+    return Polytope(**rows, bounds=np.column_stack([lower, upper]))
 
 
 def _others(bound: np.ndarray, end: float) -> np.ndarray:
@@ -210,9 +193,9 @@ def joined_regions(pieces: list[Piece], features: Features, text: str) -> Region
     if len(chains) > 1:
         raise refused(text, "coefficients that neither fall nor rise are all equal", "Give one order")
     radii = [p.radius for p in pieces if p.l1 and p.radius is not None]
-    rows = [p.rows for p in pieces if p.rows is not None]
-    A = sp.csr_array(sp.vstack([part[0] for part in rows])) if rows else None
-    below, above = (np.concatenate([part[k] for part in rows]) if rows else np.zeros(0) for k in (1, 2))
+    rows = [(sp.csr_array((0, features.size)), [], []), *(p.rows for p in pieces if p.rows is not None)]
+    A = sp.csr_array(sp.vstack([part[0] for part in rows]))
+    below, above = (np.concatenate([part[k] for part in rows]) for k in (1, 2))
     region = Region(
         text, features, lower, upper, totals.pop() if totals else None, min(radii, default=None),
         chains.pop() if chains else 0, A, below, above,
@@ -227,8 +210,6 @@ def joined_regions(pieces: list[Piece], features: Features, text: str) -> Region
 
 def _simpler(r: Region) -> Region:
     """Rows of one coefficient as bounds, and rows of all alike as totals and budgets."""
-    if r.A is None:
-        return r
     r.A.eliminate_zeros()
     lower, upper, total, radius = r.lower.copy(), r.upper.copy(), r.total, r.radius
     count, kept = np.diff(r.A.indptr), np.ones(r.A.shape[0], bool)
@@ -249,8 +230,8 @@ def _simpler(r: Region) -> Region:
                 total, kept[i] = float(low), False
             elif (lower >= 0).all() and low <= 0 and 0 < high < math.inf:
                 radius, kept[i] = min(high, radius or math.inf), False
-    A = r.A[kept] if kept.any() else None
-    return replace(r, lower=lower, upper=upper, total=total, radius=radius, A=A, below=r.below[kept], above=r.above[kept])
+    rows = {"A": r.A[kept], "below": r.below[kept], "above": r.above[kept]}
+    return replace(r, lower=lower, upper=upper, total=total, radius=radius, **rows)
 
 
 def _refuse_crossed(r: Region, pieces: list[Piece]) -> None:

@@ -13,28 +13,11 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.sets.base import ConvexSet
-from extremal.sets.made.by_columns import Columns
+from extremal.sets.made.images import Columns
 from extremal.sets.norms.groups import GroupBall
-from extremal.sets.words.linear import interval_of, is_relation, relation
-from extremal.sets.words.matrices import by_bounds
-from extremal.sets.words.names import (
-    CHAINS,
-    FRACTIONS,
-    KNOWN,
-    NORMS,
-    RADIUS,
-    SAID,
-    SET_FORMS,
-    SETS,
-    SIMPLICES,
-    name_in,
-    named,
-    nearest_word,
-    numbers_in,
-    parse,
-    parsed_numbers,
-    without_hyphens,
-)
+from extremal.sets.words import names
+from extremal.sets.words.linear import by_bounds, interval_of, is_relation, relation
+from extremal.sets.words.names import CHAINS, NORMS, SET_FORMS, SETS, SIMPLICES, name_in, without_hyphens
 from extremal.sets.words.pieces import Features, Piece, of_set, refused
 
 MATRICES = ("nuclear", "spectral")
@@ -72,9 +55,9 @@ def check_words(text: str) -> None:
         name = name_in(part)
         if name in SETS and name not in CHAINS:
             if "%" not in part:
-                parse(part)
+                names.parse(part)
         elif not (interval_of(part) or without_hyphens(name) in CHAINS or name == "groups" or is_relation(part)):
-            named(name)  # refuses it
+            names.named(name)  # refuses it
 
 
 def in_words(text: str, radius: object, features: Features) -> Piece:
@@ -95,7 +78,7 @@ def in_words(text: str, radius: object, features: Features) -> Piece:
         return _ball(text, name, radius, features)
     if is_relation(text):
         return relation(text, features)
-    raise refused(text, f"there is no constraint of that name{nearest_word(name)}", KNOWN)
+    raise refused(text, f"there is no constraint of that name{names.nearest_word(name)}", names.KNOWN)
 
 
 def number_or_share(value: object, given: object) -> tuple[float | None, float | None]:
@@ -117,7 +100,7 @@ def number_or_share(value: object, given: object) -> tuple[float | None, float |
 def _ball(text: str, name: str, radius: object, features: Features) -> Piece:
     """A set of the table, with its radius from the text or from its own argument."""
     given = text if radius is None or ":" in text else f"{text}:"
-    parts = numbers_in(given)
+    parts = names.numbers_in(given)
     if radius is not None:
         parts.insert(0, str(radius))
     if radius is not None or (parts and ":" not in text):
@@ -131,8 +114,8 @@ def _ball(text: str, name: str, radius: object, features: Features) -> Piece:
         size, share = number_or_share(parts[0], text)
         return _shaped(text, name, partial(_made, name, parts[1:], text), size, share, features)
     if any(part.endswith("%") for part in parts):
-        names = ", ".join(FRACTIONS)
-        raise refused(text, f"{name} is no ball of a norm, of which a fraction could be meant", f"These are {names}")
+        balls = ", ".join(names.FRACTIONS)
+        raise refused(text, f"{name} is no ball of a norm, of which a fraction could be meant", f"These are {balls}")
     if name in SIMPLICES:
         total = number_or_share(parts[0], text)[0] if parts else 1.0
         return _shaped(text, name, partial(_made, name, [], text), total, None, features)
@@ -140,9 +123,9 @@ def _ball(text: str, name: str, radius: object, features: Features) -> Piece:
 
 
 def _made(name: str, more: list[str], text: str, radius: float | None = None) -> ConvexSet:
-    kind: Callable[..., ConvexSet] = named(name)
+    kind: Callable[..., ConvexSet] = names.named(name)
     try:
-        return kind(*(() if radius is None else (radius,)), *parsed_numbers(more))
+        return kind(*(() if radius is None else (radius,)), *names.parsed_numbers(more))
     except ValueError as error:
         raise refused(text, f"{error}", f"Write {SET_FORMS[name]}") from None
 
@@ -154,7 +137,7 @@ def _shaped(text: str, name: str, make: Any, size: Any, share: object, features:
     columns = len(features.shape) > 1 and name in ("simplex", "capped-simplex", "budget-box", "hypersimplex", "unit-simplex")
 
     def fitted(radius: float) -> ConvexSet:
-        C = make(radius=radius) if isinstance(make, partial) else make(radius)
+        C = make(radius)
         try:
             return (Columns(C) if columns else C).on(features.shape)
         except InputError as error:
@@ -173,7 +156,7 @@ def _chain(text: str, name: str, features: Features) -> Piece:
     try:
         lower, upper = map(float, rest) if rest else (-math.inf, math.inf)
     except ValueError:
-        word = SAID[CHAINS[name]]
+        word = names.SAID[CHAINS[name]]
         raise refused(text, f"write {word} or {word}:LOWER,UPPER") from None
     if not lower <= upper:
         raise refused(text, f"the bounds must be in order, got {lower:g} and {upper:g}")
@@ -186,7 +169,7 @@ def _groups(text: str, radius: object, features: Features) -> Piece:
     given = head.partition(":")[2].strip()
     if given and radius is not None:
         raise InputError(f"`radius` must be left out, as constraint={text!r} has one, got {radius!r}")
-    radius = RADIUS if not given and radius is None else radius
+    radius = names.RADIUS if not given and radius is None else radius
     size, share = number_or_share(given or radius, text)
     groups = _members([part.strip() for part in parts if part.strip()], text, features)
     k = features.size // features.count
