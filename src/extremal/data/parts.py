@@ -138,8 +138,8 @@ class Parts(ABC):
         many, answers = self.answers(work)
         return tree_sum(answers, 0, many)
 
-    def close(self) -> None:
-        """Give back what the engine holds elsewhere."""
+    def close(self) -> None:  # noqa: B027
+        """Give back what the engine holds elsewhere: nothing, in most."""
 
     def numbers(self, *shape: int) -> PerRow:
         """Room for one number for every row, or for an array of them, which works fill."""

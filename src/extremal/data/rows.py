@@ -80,7 +80,7 @@ class RowData(ABC):
         """A[idx]' c; sums are in float64."""
         n, d = self.shape
         if idx is not None:
-            self._read(idx)
+            self._read(idx, again=True)
             (total,) = self.parts.reduced(PickedAdjoint.of(idx, c, d * math.prod(c.shape[1:])))
             return np.zeros((d, *c.shape[1:]), np.result_type(self.dtype, c.dtype)) if total is None else total
         if len(c) != n:
@@ -100,8 +100,8 @@ class RowData(ABC):
                 out[places] = found
         return out
 
-    def _read(self, idx: np.ndarray) -> None:
-        """Count what a batch costs: a read of all rows, unless a kind can do better."""
+    def _read(self, idx: np.ndarray, again: bool = False) -> None:
+        """Count what a batch costs: a read of all rows, unless a kind can do better; ``again``: for its gradient."""
         count_rows(self.shape[0])
 
     def row_norms2(self) -> np.ndarray:
@@ -265,8 +265,8 @@ class Head(RowData):
     def nnz(self) -> int:
         return round(self.inner.nnz * self.shape[0] / self.inner.shape[0])
 
-    def _read(self, idx: np.ndarray) -> None:
-        self.inner._read(idx)
+    def _read(self, idx: np.ndarray, again: bool = False) -> None:
+        self.inner._read(idx, again)
 
 
 class InMemory(RowData):
