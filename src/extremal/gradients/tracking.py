@@ -10,18 +10,7 @@ from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import (
-    Counting,
-    Estimate,
-    Facts,
-    InEpochs,
-    Phase,
-    SomeGradient,
-    Steps,
-    Wrapper,
-    check_gradient,
-    phase_of,
-)
+from extremal.gradients.base import Counting, Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
 from extremal.objectives.base import Objective, RowIndex
 from extremal.objectives.sampling import Sampler
 
@@ -138,23 +127,18 @@ class _Shard(Counting):
         self.calls = f.calls if isinstance(f, Counting) else None  # wrappers of the estimator may count as well
 
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """c of some of the shard's rows, or of all."""
         return self.whole.derivs(x, self._rows(idx))
 
     def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """The mean gradient that c stands for."""
         return self.whole.combine(c, self._rows(idx))
 
     def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """Values of some of the shard's rows, or of all."""
         return self.whole.values(x, self._rows(idx))
 
     def value(self, x: np.ndarray) -> float:
-        """f_i(x)."""
         return float(self.values(x).mean(dtype=np.float64))
 
     def grad(self, x: np.ndarray) -> np.ndarray:
-        """grad f_i(x)."""
         return self.combine(self.derivs(x))
 
     def _rows(self, idx: RowIndex) -> np.ndarray:
@@ -210,7 +194,7 @@ class Tracking(Wrapper):
     mixing: Any
 
     def __post_init__(self):
-        check_gradient("Tracking", self.gradient, "Storm(batch=5)")
+        super().__post_init__()
         checks.fix(self, mixing=check_mixing("Tracking", self.mixing))
 
     def __repr__(self) -> str:
@@ -234,7 +218,6 @@ class Tracking(Wrapper):
         )
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TrackingEstimate:
-        """s_i = y_i."""
         m, parts, points = len(self.mixing), self._parts(f), self._points(f, x)
         samplers = tuple(Sampler(part.n, sampler.seed, sampler.shard * m + i) for i, part in enumerate(parts))
         own = tuple(self.gradient.init(parts[i], points[i], samplers[i]) for i in range(m))
@@ -244,7 +227,6 @@ class Tracking(Wrapper):
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: TrackingEstimate, sampler: Sampler
     ) -> TrackingEstimate:
-        """The agents' own updates, then an exchange."""
         old, new, parts = self._points(f, x_prev), self._points(f, x), self._parts(f)
         own = tuple(
             self.gradient.update(parts[i], k, old[i], new[i], (), state.own[i], state.samplers[i]) for i in range(len(parts))

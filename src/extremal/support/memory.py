@@ -10,13 +10,7 @@ SYSTEM, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 def free_memory() -> int | None:
-    """Bytes that can be allocated without swapping, or None where the system does not say.
-
-    Examples
-    --------
-    >>> free_memory() is None or free_memory() > 0
-    True
-    """
+    """Bytes that can be allocated without swapping, or None where the system does not say."""
     return min((free for free in (_of_machine(), _of_container()) if free is not None), default=None)
 
 
