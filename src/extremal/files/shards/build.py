@@ -121,7 +121,7 @@ def _looked_at(intake: Intake, chunks: Iterator[Any], progress: ShardProgress | 
 def _shuffled(
     folder: Path, batches: Iterator[Batch], intake: Intake, seed: int, shard_bytes: int, max_memory: int
 ) -> ShardWriter:
-    with Shuffler(folder, seed, max(1, max_memory // 4)) as rows:
+    with Shuffler(folder, seed, max(1, max_memory // 8)) as rows:
         for batch in batches:
             rows.add(batch)
         many = -(-rows.bytes // shard_bytes)

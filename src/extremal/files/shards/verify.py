@@ -84,7 +84,7 @@ def _fault(name: str, first: int, block: np.ndarray, arrays: dict[str, np.ndarra
     if name == "starts":
         return _of_starts(first, block, arrays)
     if name == "columns":
-        return _of_columns(first, block, arrays["starts"], manifest.d)
+        return _of_columns(first, block, arrays, manifest.d)
     bad = None if all_finite(block) else ~np.isfinite(block)
     if name == "weights" and bad is None and (block < 0).any():
         bad = block < 0
@@ -106,12 +106,14 @@ def _of_starts(first: int, block: np.ndarray, arrays: dict[str, np.ndarray]) -> 
     return None
 
 
-def _of_columns(first: int, block: np.ndarray, starts: np.ndarray, d: int) -> str | None:
+def _of_columns(first: int, block: np.ndarray, arrays: dict[str, np.ndarray], d: int) -> str | None:
+    starts, columns = arrays["starts"], arrays["columns"]
     outside = (block < 0) | (block >= d)
     if outside.any():
         e = int(outside.argmax())
         return f"row {_row(starts, first + e)}: expected columns from 0 to {d - 1}, got {block[e]}"
     falls = np.zeros(len(block) + 1, bool)
+    falls[0] = first > 0 and block[0] <= columns[first - 1]  # of the block before
     falls[1:-1] = block[1:] <= block[:-1]
     begins = starts[np.searchsorted(starts, first) : np.searchsorted(starts, first + len(block), side="right")] - first
     falls[begins] = False
@@ -145,9 +147,7 @@ def _check_facts(path: Path, manifest: Manifest, facts: Facts) -> None:
     if said.text:
         found = TargetFacts(facts.least, facts.greatest, facts.whole, said.classes)
     if found != said:
-        raise InputError(
-            f"{path}: `targets` does not agree with the shards, which have {found.least} to {found.greatest}"
-        )
+        raise InputError(f"{path}: `targets` does not agree with the shards, which have {found.least} to {found.greatest}")
     weights = facts.weights()
     if weights != manifest.weights:
         raise InputError(f"{path}: `weights` does not agree with the shards, where it is {weights}")
