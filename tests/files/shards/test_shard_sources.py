@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from shard_rows import built, rows
 
 import extremal as ex
-from extremal.files.shards import arrow, chunks, sources
+from extremal.files.shards import arrow, chunks, intake, sources
 from extremal.files.shards.build import build
 from extremal.support import lazy
 
@@ -117,6 +117,23 @@ def test_sparse_npz(tmp_path, make):
     same(built(tmp_path / "t.npz", tmp_path / "s"))
     np.save(tmp_path / "y.npy", Y)
     same(built(tmp_path / "a.npz", tmp_path / "u", target=str(tmp_path / "y.npy")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"indptr": np.arange(201)[::-1]}, {"indptr": np.arange(100)}, {"indptr": np.full(201, 10**9)},
+        {"indptr": np.arange(201) * 0.5}, {"indices": np.zeros(3, int)},
+        {"shape": np.array([10**15, 7])}, {"shape": np.array([200, -1])}, {"shape": np.array(3)},
+        {"format": np.array([], "S3")}, {"format": np.array(7)}, {"format": np.array(b"xyz")}, {"y": np.array(3.0)}, {"y": Y[1:]},
+    ],
+)  # fmt: skip
+def test_sparse_npz_that_is_none(tmp_path, change):
+    sp.save_npz(tmp_path / "a.npz", sp.csr_array(A))
+    np.savez(tmp_path / "t.npz", **{"y": Y, **dict(np.load(tmp_path / "a.npz"))} | change)
+    with pytest.raises(ex.InputError, match=r"t.npz"):
+        build(tmp_path / "t.npz", tmp_path / "s")
+    assert not (tmp_path / "s").exists()
 
 
 def test_npy(tmp_path):
@@ -347,6 +364,14 @@ def test_mistakes_in_text(tmp_path, name):
     with pytest.raises(ex.InputError, match=words) as caught:
         build(tmp_path / name, tmp_path / "s")
     assert name in str(caught.value) or name == "labels.svm"
+
+
+def test_labels_without_end(tmp_path, monkeypatch):
+    """Names of persons, say: they would all be held in memory."""
+    monkeypatch.setattr(intake, "MOST_LABELS", 100)
+    build((A, [f"person {i % 100}" for i in range(200)]), tmp_path / "s")
+    with pytest.raises(ex.InputError, match="row 100: more than 100 different labels"):
+        build((A, [f"person {i}" for i in range(200)]), tmp_path / "t")
 
 
 def test_columns_that_are_not_there(tmp_path):

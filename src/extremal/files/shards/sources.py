@@ -12,7 +12,7 @@ from extremal.files.libsvm import BYTES_AT_ONCE, read_blocks
 from extremal.files.reading import OPENERS, opened_file
 from extremal.files.shards.arrays import array_chunks, pair_chunks, table_columns
 from extremal.files.shards.arrow import parquet_chunks, stream_chunks
-from extremal.files.shards.chunks import Chunk, SparseRows
+from extremal.files.shards.chunks import Chunk, SparseChunk
 from extremal.files.shards.npz import npy_chunks, npz_chunks
 from extremal.files.tables import Chosen, csv_blocks, file_kind
 
@@ -111,7 +111,7 @@ def _libsvm_chunks(path: Path, max_bytes: int | None) -> Iterator[Chunk]:
         empty = True
         for rows in read_blocks(path, file, TEXT_AT_ONCE):
             empty = empty and not len(rows.where)
-            sparse = SparseRows(rows.starts, rows.columns, rows.values, canonical=True)
+            sparse = SparseChunk(rows.starts, rows.columns, rows.values, canonical=True)
             yield Chunk(sparse, rows.targets, None, lambda i, where=rows.where: f"{path}:{where[i]}", rows.size)
         if empty:
             raise InputError(f"{path}: the file holds no rows")
