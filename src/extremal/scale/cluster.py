@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from distributed import Client
-from distributed.protocol import to_serialize
+from distributed.protocol.serialize import to_serialize
 
 from extremal.checks import InputError
 from extremal.scale.host import Host, Order
@@ -52,17 +52,20 @@ class Workers:
         self.client, self.timeout = client, timeout
         self.avoid: set[str] = set()  # where hosts have been lost
         self._beats: dict[str, tuple[float, float]] = {}  # the last sign of each worker, and when it was noticed here
+        self._paused: set[str] = set()  # workers that take no tasks now
         self._direct: bool | None = None  # whether workers can be reached without the scheduler
 
     def ages(self) -> dict[str, float]:
         """The workers that there are, and for how many seconds each has been silent."""
         try:
             held = self._sync(self._identity)["workers"]
-        except (OSError, asyncio.TimeoutError, asyncio.CancelledError, RuntimeError, AttributeError) as error:
+        except (OSError, CancelledError, asyncio.CancelledError, RuntimeError, AttributeError) as error:
             raise ClusterError(f"the Dask scheduler {self._scheduler} does not answer ({_told(error)})") from None
         now, newest = time.monotonic(), max((item["last_seen"] for item in held.values()), default=0.0)
-        beats = {address: self._beats.get(address, (None, now)) for address in held}
-        self._beats = {a: (b if b[0] == held[a]["last_seen"] else (held[a]["last_seen"], now)) for a, b in beats.items()}
+        self._paused = {address for address, item in held.items() if item.get("status", "running") != "running"}
+        seen = {address: float(item["last_seen"]) for address, item in held.items()}
+        old = {address: self._beats.get(address, (beat, now)) for address, beat in seen.items()}
+        self._beats = {a: old[a] if old[a][0] == beat else (beat, now) for a, beat in seen.items()}
         return {a: max(now - noticed, newest - beat) for a, (beat, noticed) in self._beats.items()}
 
     async def _identity(self) -> dict[str, Any]:
@@ -74,16 +77,19 @@ class Workers:
     @property
     def _scheduler(self) -> str:
         scheduler = self.client.scheduler
-        return "of a client that is closed" if scheduler is None else scheduler.address
+        return "of a client that is closed" if scheduler is None else str(scheduler.address)
 
     def alive(self) -> list[str]:
-        """Workers that answer, without those where hosts were lost if there are others; some are waited for."""
+        """Workers that answer and take tasks; those where a host was lost only if no other turns up in time."""
         end = time.monotonic() + self.timeout
         while True:
-            found = [address for address, age in self.ages().items() if age < self.timeout]
-            if found:
-                return [address for address in found if address not in self.avoid] or found
-            if time.monotonic() > end:
+            ages, late = self.ages(), time.monotonic() > end
+            found = [address for address, age in ages.items() if age < self.timeout and address not in self._paused]
+            if new := [address for address in found if address not in self.avoid]:
+                return new
+            if late and found:
+                return found
+            if late:
                 raise ClusterError(f"the Dask scheduler {self._scheduler} has no worker that answers")
             time.sleep(POLL)
 
@@ -94,16 +100,16 @@ class Workers:
 
     def made(self, link: Link) -> None:
         """Wait until a host is there."""
-        end = time.monotonic() + 2 * self.timeout
         while True:
             try:
                 link.held.result(timeout=POLL)
                 return
-            except (asyncio.TimeoutError, TimeoutError):
-                if self.is_lost(link) or time.monotonic() > end:
-                    raise Lost(f"no host could be made on {link}") from None
-            except (OSError, asyncio.CancelledError) as error:
-                raise Lost(f"{link}: {_told(error)}") from None
+            except TimeoutError:
+                if self.is_lost(link) or link.address in self._paused:
+                    raise Lost(f"no host could be made on the Dask worker {link}") from None
+                clock.check()
+            except (OSError, CancelledError, asyncio.CancelledError) as error:
+                raise Lost(f"the Dask worker {link} is lost: {_told(error)}") from None
             except Exception as error:
                 raise ClusterError(f"the Dask worker {link} cannot make a host of shards ({_told(error)})") from None
 
@@ -133,7 +139,7 @@ class Workers:
                 fine, found = unpack(*call.result(timeout=POLL))
                 break
             except TimeoutError as error:
-                if call.done() and call.exception() is error or not call.done() and self.is_lost(link):
+                if call.exception() is error if call.done() else self.is_lost(link):
                     call.cancel()
                     raise Lost(f"the Dask worker {link} is silent") from None
                 clock.check()
@@ -152,7 +158,7 @@ class Workers:
             self._direct = await self._reached(link.address)
         what = {"function": function, "actor": link.key, "args": [to_serialize(item) for item in given], "kwargs": {}}
         if self._direct:
-            found = await self.client.rpc(link.address).actor_execute(**what)
+            found: Any = await self.client.rpc(link.address).actor_execute(**what)
         else:
             found = await self.client.scheduler.proxy(worker=link.address, msg={"op": "actor_execute", **what})  # type: ignore
         if found["status"] != "OK":
@@ -162,7 +168,7 @@ class Workers:
     async def _reached(self, address: str) -> bool:
         try:
             await asyncio.wait_for(self.client.rpc(address).identity(), self.timeout / 2)
-        except (OSError, asyncio.TimeoutError):
+        except OSError:  # also if it takes too long
             return False
         return True
 

@@ -62,8 +62,8 @@ class _Call:
 class DaskShards(Parts):
     """The shards of a directory, which the workers of a client read; they must see it under the same path.
 
-    Without a client a cluster of this machine is started, and closed again by `close`. ``timeout`` is for how many seconds a worker
-    may give no sign of life before others take over its shards; a worker that is busy gives one.
+    Without a client a cluster of this machine is started, and closed again by `close`. ``timeout`` is for how many seconds a
+    worker may give no sign of life before others take over its shards; a worker that is busy gives one.
     """
 
     away = True
@@ -99,7 +99,7 @@ class DaskShards(Parts):
         """Summed by branches where the parts are; the rest of the tree here."""
         found: dict[Branch, Sums] = {}
         for seat, sums in self._pass(work, SUMS):
-            found.update({branch: (None,) for branch in seat.branches} if sums is None else sums)
+            found.update(dict.fromkeys(seat.branches, (None,)) if sums is None else sums)
         return tree_sum(iter(()), 0, len(self.manifest.shards), found)
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:

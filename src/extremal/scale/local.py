@@ -19,7 +19,8 @@ def local_client(most: int) -> tuple[Client, LocalCluster]:
     Mapped files would count against such a limit, though their pages are given back after each work.
     """
     cluster = LocalCluster(
-        n_workers=max(1, min(CPU_COUNT, most)), threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
+        n_workers=max(1, min(CPU_COUNT, most)), threads_per_worker=1, processes=True, memory_limit=0,
+        dashboard_address=None,  # type: ignore[arg-type]
         silence_logs=logging.CRITICAL,
     )  # fmt: skip
     return Client(cluster, direct_to_workers=True, set_as_default=False), cluster

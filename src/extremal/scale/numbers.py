@@ -104,5 +104,6 @@ class HostNumbers(KeptNumbers):
     fresh: bool
 
     def of(self, part: Part) -> np.ndarray:
+        """Those of a part."""
         found = self.store.of(self.name, self.shape, part)
         return found if self.fresh else locked(found)

@@ -37,7 +37,7 @@ class Packed:
 
 class _Pickler(cloudpickle.Pickler):
     def __init__(self, file: io.BytesIO, buffers: list[pickle.PickleBuffer]):
-        super().__init__(file, protocol=5, buffer_callback=buffers.append)
+        super().__init__(file, protocol=5, buffer_callback=buffers.append)  # type: ignore[call-arg]
         self.handles: dict[str, RemoteNumbers] = {}
 
     def persistent_id(self, item: object) -> Handle | None:
