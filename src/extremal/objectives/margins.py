@@ -18,7 +18,7 @@ from extremal.data.accept import as_data
 from extremal.data.contract import Data
 from extremal.data.kept import Uniform
 from extremal.data.parts import KeptNumbers, PerRow, Sums
-from extremal.data.rows import InMemory, RowData
+from extremal.data.rows import InMemory, RowData, rows_elsewhere
 from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss, check_targets
 from extremal.losses.margin import compiled
@@ -27,7 +27,7 @@ from extremal.losses.over_rows import curvature_of, derivs_of, mean_second_of, t
 from extremal.losses.weighted import unweighted, weights_of, with_held_weights, with_weights
 from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock
-from extremal.objectives.on_atoms import OnMargins, Restriction
+from extremal.objectives.on_atoms import OnMargins, OnPoints, Restriction
 from extremal.objectives.on_columns_multi import OutputSlice
 from extremal.objectives.slices import Slice
 from extremal.objectives.works import Along, Filled, Summed, TargetCheck
@@ -181,7 +181,9 @@ class MarginModel(ABC):
         return z
 
     def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> PerRow:
-        """<a_i, s> for i in idx: one entry a row if s is a coordinate."""
+        """<a_i, s> for i in idx: one entry a row if s is a coordinate and rows are here."""
+        if idx is None and rows_elsewhere(self.data):
+            return self.margins(s.to_array())
         return self.data.dot_vertex(s, idx)
 
     def lifted(self, z: PerRow) -> PerRow:
@@ -237,7 +239,7 @@ class MarginModel(ABC):
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
         """f on the segment to s, from the margins of its ends: a probe costs O(n) and no product."""
         z, chord = self.margins(x), Chord.to(s)
-        if isinstance(z, KeptNumbers):  # one more read: what is not here cannot be put together here
+        if rows_elsewhere(self.data):  # one more read: what is not here cannot be put together here
             return self.between(z, self.margins(chord.image(x, lambda v: v.to_array())))
         return self.between(z, chord.image(z, self.data.dot_vertex))
 
@@ -251,7 +253,7 @@ class MarginModel(ABC):
 
     def on_atoms(self, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
         """f on the hull of the atoms, given what an earlier restriction has kept of them."""
-        return OnMargins.of(self, atoms, images)
+        return OnPoints(self, atoms) if rows_elsewhere(self.data) else OnMargins.of(self, atoms, images)
 
     def ready(self) -> None:
         """Compile the products with some rows."""
