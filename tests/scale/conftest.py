@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import signal
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import extremal as ex
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
+from clusters import cluster_of_two
 
 
 @pytest.fixture(scope="module")
 def client():
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
+    with cluster_of_two() as client:
         yield client
-        for pid in pids(client).values():  # some may have been stopped for good
-            os.kill(pid, signal.SIGCONT)
-
-
-def pids(client):
-    """Processes of workers that answer, by address."""
-    return client.run(os.getpid, on_error="ignore")
 
 
 def problem(n=30_000, d=100, seed=0):
