@@ -101,9 +101,7 @@ def one_of(what: str, given: object, accepted: Iterable[str]) -> str:
 class Finite(Protocol):
     """A matrix that is no array, see extremal.points.matrix."""
 
-    def all_finite(self) -> bool:
-        """Whether every entry is finite."""
-        ...
+    def all_finite(self) -> bool: ...  # whether every entry is finite
 
 
 def all_finite(a: np.ndarray | Finite) -> bool:

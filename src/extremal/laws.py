@@ -24,7 +24,6 @@ class PowerLaw:
     power: float = 1.0
 
     def __call__(self, k: int) -> float:
-        """The number at k."""
         return self.scale * (k + self.shift) ** self.power
 
 
@@ -41,7 +40,6 @@ class Telescoping:
     scale: float
 
     def __call__(self, k: int) -> float:
-        """The number at k."""
         return self.scale / ((k + 1) * (k + 2))
 
 
@@ -61,10 +59,9 @@ class Doubling:
     first: int | None = 1
 
     def __call__(self, t: int) -> int:
-        """The length of epoch t."""
-        return (
-            self.first if t == 0 and self.first is not None else max(1, math.ceil(self.scale * self.base**t - 1e-9) - self.minus)
-        )
+        if t == 0 and self.first is not None:
+            return self.first
+        return max(1, math.ceil(self.scale * self.base**t - 1e-9) - self.minus)
 
 
 @dataclass(frozen=True)
@@ -93,5 +90,4 @@ class EpochTolerance:
     scale: float
 
     def __call__(self, phase: Any) -> float:
-        """The tolerance at a phase."""
         return self.scale * 2.0**-phase.epoch / (phase.length * (phase.k + 1))

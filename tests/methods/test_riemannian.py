@@ -12,7 +12,7 @@ import scipy.linalg
 from cases import model
 
 import extremal as ex
-from extremal.moves.geodesic import GeodesicDirection
+from extremal.moves.vertex import GeodesicDirection
 from extremal.points.manifolds import frame
 from extremal.run.counting import CountedObjective
 from extremal.run.result import Calls

@@ -26,7 +26,7 @@ from extremal.sklearn import (
     plot_convergence,
     plot_path,
 )
-from extremal.sklearn.plots import drawing
+from extremal.sklearn.plots import convergence, displays, drawing
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -82,10 +82,10 @@ def test_bounds_are_those_of_the_set():
         (ex.Simplex(), 0, [0, 0], [1, 1]),
         (ex.Box(np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]), 9.0), 1, [1, 4], [9, 9]),
     ):
-        low, high = drawing.bounds_of(C.on((2,) if row == 0 else (2, 3)), (1, 2) if row == 0 else (3, 2), row)
+        low, high = displays.bounds_of(C.on((2,) if row == 0 else (2, 3)), (1, 2) if row == 0 else (3, 2), row)
         np.testing.assert_array_equal(low, lower)
         np.testing.assert_array_equal(high, upper)
-    assert drawing.bounds_of(ex.L1Ball(1.0), (1, 2), 0) == (None, None)
+    assert displays.bounds_of(ex.L1Ball(1.0), (1, 2), 0) == (None, None)
     X, y = data()
     assert set(bound_marks(plot_coefficients(ConstrainedLogisticRegression("box:-0.2,0.5").fit(X, y)))) == {-0.2, 0.5}
 
@@ -155,8 +155,8 @@ def test_convergence_of_several_runs_by_name():
 def test_a_trace_for_each_class():
     trace = runs()[1].trace_
     many = SimpleNamespace(classes_=["a", "b", "c"])
-    assert list(drawing.traces_of("run", many, [trace] * 3)) == ["run, a", "run, b", "run, c"]
-    assert list(drawing.traces_of("run", many, [trace])) == ["run"]
+    assert list(convergence.traces_of("run", many, [trace] * 3)) == ["run, a", "run, b", "run, c"]
+    assert list(convergence.traces_of("run", many, [trace])) == ["run"]
 
 
 # paths

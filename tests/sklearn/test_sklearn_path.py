@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import extremal as ex
 from extremal.sklearn import SparseLogisticPath, SparseLogisticPathCV
-from extremal.sklearn.paths import balls, folds
+from extremal.sklearn.paths import balls, estimators
 
 RADII = [0.3, 1.0, 3.0]
 BOTH = [SparseLogisticPath, SparseLogisticPathCV]
@@ -249,15 +249,15 @@ def test_scores_are_those_of_the_folds():
 
 def test_the_radius_is_the_best_or_the_smallest_that_is_as_good():
     scores = np.array([[0.1, 0.5, 0.8, 0.8], [0.3, 0.7, 0.8, 0.8], [0.2, 0.78, 0.7, 0.7]])
-    assert folds.chosen(scores, "best") == 2
+    assert estimators.chosen(scores, "best") == 2
     mean, error = scores.mean(axis=0), scores[:, 2].std(ddof=1) / np.sqrt(3)
     assert mean[1] < mean[2] - error
-    assert folds.chosen(scores, "one-std") == 2
+    assert estimators.chosen(scores, "one-std") == 2
     scores[0, 1] = 0.75
-    assert folds.chosen(scores, "one-std") == 1
-    assert folds.chosen(scores[:1], "one-std") == 2
+    assert estimators.chosen(scores, "one-std") == 1
+    assert estimators.chosen(scores[:1], "one-std") == 2
     with pytest.raises(ex.InputError, match="finite scores"):
-        folds.chosen(np.array([[0.0, np.nan]]), "best")
+        estimators.chosen(np.array([[0.0, np.nan]]), "best")
 
 
 def test_one_std_is_sparser():

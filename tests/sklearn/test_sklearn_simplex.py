@@ -25,8 +25,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import extremal as ex
 from extremal.sklearn import SimplexRegression, StackingWeights
-from extremal.sklearn.simplex import rows as rows_module
-from extremal.sklearn.simplex.mixture_loss import LEAST_PROBABILITY, MixtureLogLoss
+from extremal.sklearn.simplex import solving
+from extremal.sklearn.simplex.mixtures import LEAST_PROBABILITY, MixtureLogLoss
 
 SOLVERS = ("active_set", "newton")
 MODELS = [("ridge", Ridge()), ("linear", LinearRegression())]
@@ -150,7 +150,7 @@ def test_products_of_columns_do_as_well_as_a_factorisation(monkeypatch, level, d
     X, Y = problem(2000, 30, targets=3, level=level)
     X, s = X.astype(dtype), np.arange(2000) % 3 if weighted else None
     exact = SimplexRegression(sum=kind, fit_intercept=True, tol=1e-5).fit(X.astype(np.float64), Y, s)
-    monkeypatch.setattr(rows_module, "SMALL_QR", 0)
+    monkeypatch.setattr(solving, "SMALL_QR", 0)
     model = SimplexRegression(sum=kind, fit_intercept=True, solver="active_set", tol=1e-5).fit(X, Y, s)
     np.testing.assert_allclose(model.objectives_, exact.objectives_, rtol=2e-5)
     assert model.status_ == "tol"
@@ -170,8 +170,8 @@ def test_X_is_neither_changed_nor_copied(monkeypatch):
     X = np.ascontiguousarray(X, np.float32)
     X.flags.writeable = False
     seen = []
-    old = rows_module.SimplexRows.model
-    monkeypatch.setattr(rows_module.SimplexRows, "model", lambda self, t: seen.append(self.X) or old(self, t))
+    old = solving.SimplexRows.model
+    monkeypatch.setattr(solving.SimplexRows, "model", lambda self, t: seen.append(self.X) or old(self, t))
     SimplexRegression(solver="newton").fit(X, y.astype(np.float32))
     assert np.shares_memory(seen[0].array, X)
     assert np.shares_memory(ex.LinearModel(ex.Squared(), seen[0], y).data.array, X)

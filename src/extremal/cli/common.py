@@ -35,7 +35,7 @@ def _as_options(text: str) -> str:
     """An argument of the library is an option here."""
     text = re.sub(r"`constraint=(.*?)`(?=:| )", r"--set \1", text)
     return re.sub(
-        r"`\w+\((tol|atol|seed|passes|batch|max_iter|max_seconds)=\.\.\.\)`", lambda m: "--" + m[1].replace("_", "-"), text
+        r"`[\w.]+\((tol|atol|seed|passes|batch|max_iter|max_seconds)=\.\.\.\)`", lambda m: "--" + m[1].replace("_", "-"), text
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +11,8 @@ import typer
 
 from extremal import checks
 from extremal.cli.common import AsJson, one_line
+from extremal.cli.progress import bar
 from extremal.files import datasets
-from extremal.files.downloads import Progress
 from extremal.files.outputs import printable, terminal, to_json
 
 data_app = typer.Typer(help="Data sets by name: list them, fetch them, the paper's Table 2 from them.", no_args_is_help=True)
@@ -71,8 +70,12 @@ def print_table2(rows: Sequence[datasets.Table2Row]) -> None:
 
 def fetch_shown(name: str, mirror: str = datasets.PUBLIC) -> Path:
     """Download a data set, with a bar on a terminal."""
-    with _bar(name) as progress:
-        return datasets.fetch(name, progress=progress, base_url=mirror)
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with bar(name, None, *columns) as move:
+        shown = None if move is None else lambda done, total: move(completed=done, total=total)
+        return datasets.fetch(name, progress=shown, base_url=mirror)
 
 
 def table2_cells(row: datasets.Table2Row) -> list[str]:
@@ -91,18 +94,3 @@ def _table(names: Sequence[str], rows: list[list[str]]) -> None:
     for i, line in enumerate([names, *rows]):
         cells = [text.ljust(w) if name in TEXTS else text.rjust(w) for name, text, w in zip(names, line, widths, strict=True)]
         console.print(Text(printable("  ".join(cells).rstrip()), style="bold" if i == 0 else ""), soft_wrap=True)
-
-
-@contextmanager
-def _bar(name: str) -> Iterator[Progress | None]:
-    """How far a download is, on stderr, if that is a terminal."""
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    console = terminal(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(name, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

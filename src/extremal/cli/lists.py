@@ -1,17 +1,26 @@
-"""Lists of what there is."""
+"""Lists of what there is. Methods are a table and cards, from the metadata that each carries: the paper's Table 1, corrected."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import dataclasses
+import inspect
+from typing import Annotated, Any
 
 import typer
 
 from extremal import checks
-from extremal.cli.common import AsJson, listing, one_line
+from extremal.cli.common import AsJson, lines, listing, one_line
 from extremal.files.outputs import terminal, to_json
 from extremal.losses.named import LOSS_FORMS
+from extremal.methods.base import Card
 from extremal.methods.names import METHODS
 from extremal.sets.words.names import MORE, SETS, named
+
+TABLE_COLUMNS = (
+    "method", "convex SFO", "convex LMO", "non-convex SFO", "non-convex LMO", "full gradients", "big batches", "needs",
+    "memory", "source",
+)  # fmt: skip
+WRITTEN = ("name", "written", "summary")
 
 
 @one_line()
@@ -20,30 +29,78 @@ def methods(
     as_json: AsJson = False,
 ) -> None:
     """List the methods: the paper's Table 1, or the card of one."""
-    from extremal.cli import table
-
     if as_json:
-        rows = [table.row(known) for known in METHODS] if name is None else table.row(name)
-        typer.echo(to_json(rows))
+        typer.echo(to_json([_row(known) for known in METHODS] if name is None else _row(name)))
     elif name is None:
-        table.show_table(terminal())
+        _show_table()
     else:
-        table.show_card(terminal(), checks.one_of("method", name, METHODS))
+        _show_card(name)
 
 
 def sets(as_json: AsJson = False) -> None:
     """List the sets and how they are written."""
     rows = [(name, form, _first_line(named(name))) for name, (_, form, _) in SETS.items()]
-    rows += [(name, *said) for name, said in MORE.items()]
-    listing(("name", "written", "summary"), rows, as_json)
+    listing(WRITTEN, rows + [(name, *said) for name, said in MORE.items()], as_json)
 
 
 def losses(as_json: AsJson = False) -> None:
     """List the losses and the targets they take."""
-    listing(
-        ("name", "written", "summary"), [(name, form, _first_line(kind)) for name, (form, _, kind) in LOSS_FORMS.items()], as_json
-    )
+    listing(WRITTEN, [(name, form, _first_line(kind)) for name, (form, _, kind) in LOSS_FORMS.items()], as_json)
 
 
 def _first_line(documented: type) -> str:
     return (documented.__doc__ or "").partition("\n")[0]
+
+
+def _row(name: str) -> dict[str, Any]:
+    """What is known of a method, under the names of the table's columns, for machines."""
+    make = METHODS[checks.one_of("method", name, METHODS)]
+    return _of_card(make.card) | {"class": make.__name__}
+
+
+def _of_card(card: Card) -> dict[str, Any]:
+    convex, other = card.convex or (None, None), card.nonconvex or (("no rate",) * 2 if card.no_rate else (None, None))
+    known = (card.name, *convex, *other, card.full_gradients, card.big_batches, list(card.needs), card.memory, card.source)
+    more = {"summary": card.summary, "note": card.note, "correction": card.correction}
+    smallest = {} if card.smallest is None else {"b = 1": _of_card(card.smallest)}
+    return dict(zip(TABLE_COLUMNS, known, strict=True)) | more | smallest
+
+
+def _show_table() -> None:
+    """Table 1 at its full width, whatever the terminal's; a star marks what we correct or remark, with the reason below."""
+    from rich.table import Table
+
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in TABLE_COLUMNS:
+        shown.add_column(column, no_wrap=True)
+    rows = [line for known in map(_row, METHODS) for line in (known, known.get("b = 1")) if line is not None]
+    for known in rows:
+        star = " *" if known["correction"] else ""
+        shown.add_row(*(_cell(known[column]) + (star if column == "method" else "") for column in TABLE_COLUMNS))
+    console = terminal()
+    wide = terminal(file=console.file, width=max(console.width, 200), force_terminal=console.is_terminal)
+    head = "O(...) to accuracy eps. SFO: component gradients, LMO: linear minimisations, ~: up to logarithms, -: no guarantee."
+    wide.print(head, "", shown, "", "Our corrections of the paper's table, and remarks:", sep="\n")
+    for known in rows:
+        if known["correction"]:
+            wide.print(f"* {known['method']}: {known['correction']}")
+
+
+def _show_card(name: str) -> None:
+    """All that is known of one method: its docstring, its row of the table, its parameters."""
+    known, make, console = _row(name), METHODS[name], terminal()
+    text = inspect.cleandoc(make.__doc__ or "").split("\nExamples\n")[0].rstrip()
+    console.print(f"{name}: {make.__name__}", style="bold", soft_wrap=True)
+    console.print(text, soft_wrap=True)
+    console.print()
+    defaults = ", ".join(f"{field.name}={field.default!r}" for field in dataclasses.fields(make))
+    cells = [(column, _cell(known[column])) for column in TABLE_COLUMNS[1:] if known[column] != []]
+    lines([*cells, ("call", f"ex.{make.__name__}({defaults})")])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(value) or "-"
+    return "-" if value is None else str(value)

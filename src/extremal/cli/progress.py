@@ -1,28 +1,38 @@
-"""How far a run is: a bar on stderr if that is a terminal, elsewhere nothing."""
+"""How far a run or a download is: a bar on stderr if that is a terminal, elsewhere nothing."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any
 
 from extremal.files.outputs import terminal
 from extremal.run.loop import State
 
 
 @contextmanager
-def progress(passes: float, quiet: bool) -> Iterator[Callable[[State], None] | None]:
-    """A callback that shows it."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+def bar(name: str, total: float | None, *columns: Any) -> Iterator[Callable[..., None] | None]:
+    """What moves a bar of rich's columns; None if stderr is no terminal."""
+    from rich.progress import Progress
 
     console = terminal(stderr=True)
-    if quiet or not console.is_terminal:
+    if not console.is_terminal:
         yield None
         return
+    with Progress(*columns, console=console, transient=True) as shown:
+        yield partial(shown.update, shown.add_task(name, total=total))
+
+
+@contextmanager
+def progress(passes: float, quiet: bool) -> Iterator[Callable[[State], None] | None]:
+    """A callback that shows how far a run is."""
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+
     text = TextColumn("{task.completed:.1f} of {task.total:g} passes{task.description}", markup=False)
-    with Progress(BarColumn(), text, TimeElapsedColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("", total=passes)
-        yield _Watch(0.1, lambda k, text: bar.update(task, completed=min(k, passes), description=text))
+    with nullcontext() if quiet else bar("", passes, BarColumn(), text, TimeElapsedColumn()) as move:
+        yield None if move is None else _Watch(0.1, lambda k, text: move(completed=min(k, passes), description=text))
 
 
 class _Watch:

@@ -33,20 +33,9 @@ FORMATS: dict[str, tuple[Any, tuple[str, ...]]] = {  # how scipy saves a sparse 
 
 
 def read_npy(path: Path) -> np.ndarray:
-    """The array of a .npy file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.save(Path(folder, "a.npy"), np.eye(2))
-    ...     read_npy(Path(folder, "a.npy"))
-    array([[1., 0.],
-           [0., 1.]])
-    """
+    """The array of a .npy file."""
     with opened_file(path) as file:
-        size = path.stat().st_size if path.is_file() else math.inf
-        return _array(path, file, size)
+        return _array(path, file, path.stat().st_size if path.is_file() else math.inf)
 
 
 def mapped_npy(path: Path) -> np.ndarray:
@@ -184,17 +173,7 @@ def npz_arrays(path: Path, max_bytes: int | None = None) -> Iterator[Arrays]:
 
 
 class Arrays:
-    """The arrays of an archive by name.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.savez(Path(folder, "a.npz"), y=np.arange(3))
-    ...     with npz_arrays(Path(folder, "a.npz")) as arrays:
-    ...         print("y" in arrays, arrays["y"], arrays.get("z"))
-    True [0 1 2] None
-    """
+    """The arrays of an archive by name."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile, most: int):
         self.path, self._archive, self._most = path, archive, most

@@ -96,15 +96,9 @@ NAMES = tuple(CATALOGUE)
 def load(name: str, *, download: bool = True) -> tuple[sp.csr_array, np.ndarray]:
     """The data set: A as CSR in float64 with all d columns, y as -1 and +1 (the larger label of the file is +1).
 
-    A file that is not what the catalogue says (rows, columns, labels, positives, non-zeros, sum) is refused, wherever it
-    comes from. Costs one reading of the file: half a second for the largest.
-
-    Parameters
-    ----------
-    name : str
-        A name of the `CATALOGUE`.
-    download : bool
-        Whether to fetch a data set that is not here; otherwise that is an `InputError`.
+    A file that is not what the `CATALOGUE` says (rows, columns, labels, positives, non-zeros, sum) is refused, wherever it
+    comes from. A data set that is not here is fetched, or an `InputError` without ``download``. Costs one reading of the file:
+    half a second for the largest.
 
     Examples
     --------
@@ -135,34 +129,20 @@ def find(name: str) -> Path | None:
     w8a.xz
     """
     _entry(name)
-    for folder in _folders():
-        for suffix in SUFFIXES:
-            if (path := folder / (name + suffix)).is_file():
-                return path
-    return None
+    places = (folder / (name + suffix) for folder in _folders() for suffix in SUFFIXES)
+    return next((path for path in places if path.is_file()), None)
 
 
 def fetch(name: str, *, progress: Progress | None = None, base_url: str = PUBLIC, timeout: tuple[float, float] = TIMEOUT) -> Path:
     """The file of a data set, downloaded into the user's data directory if it is nowhere.
 
     Three attempts are made, and the file gets its name only after its SHA-256 (or, where that is not known, its content) has
-    been checked; see `extremal.files.downloads.download`.
+    been checked; see `extremal.files.downloads.download`. If it cannot be, a `DownloadError` names the address, the reason, and
+    how to do it by hand.
 
-    Parameters
-    ----------
-    name : str
-        A name of the `CATALOGUE`.
-    progress : callable, optional
-        Called with the bytes that are there and with those there will be, or None if that is not known.
-    base_url : str
-        The directory that holds the files: LIBSVM's, or that of a mirror.
-    timeout : (float, float)
-        Seconds to wait for a connection, and for the next bytes.
-
-    Raises
-    ------
-    DownloadError
-        An `OSError` that names the address, the reason, and how to do it by hand.
+    ``progress`` is called with the bytes that are there and with those there will be, or None if that is not known. ``base_url``
+    is the directory that holds the files, LIBSVM's or that of a mirror. ``timeout`` has the seconds to wait for a connection, and
+    for the next bytes.
 
     Examples
     --------

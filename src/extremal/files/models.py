@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -57,31 +57,18 @@ def save_model(path: str | Path, model: Model, result: Result) -> None:
     It holds x, intercept, value, gap, status, converged, n_iter, grads, lmos, loss, set and method, and where there are any,
     features, classes and target; np.load reads it.
     """
-    held: dict[str, Any] = {
-        "value": result.value,
-        "gap": result.gap,
-        "converged": result.converged,
-        "n_iter": result.n_iter,
-    }
-    held |= {"status": result.status.value, "grads": result.calls.grads, "lmos": result.calls.lmos}
-    known = {"features": model.features, "classes": model.classes, "target": model.target}
-    held |= {name: np.asarray(value) for name, value in known.items() if value is not None}
+    run = {name: getattr(result, name) for name in ("value", "gap", "converged", "n_iter")}
+    run |= {"status": result.status.value, "grads": result.calls.grads, "lmos": result.calls.lmos}
+    known = {field.name: getattr(model, field.name) for field in fields(model)}
+    held: Any = {name: np.asarray(value) for name, value in (known | run).items() if value is not None}
     archive = io.BytesIO()  # a disk that is full in the middle of an archive would confuse its writer
-    np.savez(archive, x=model.x, intercept=model.intercept, loss=model.loss, set=model.set, method=model.method, **held)
+    np.savez(archive, **held)
     with whole_file(path) as temporary:
         temporary.write_bytes(archive.getbuffer())
 
 
 def load_model(path: str | Path, max_bytes: int | None = None) -> Model:
-    """Read a model that `save_model` wrote.
-
-    Examples
-    --------
-    >>> load_model("gone.npz")
-    Traceback (most recent call last):
-        ...
-    extremal.checks.InputError: gone.npz: cannot be read (No such file or directory)
-    """
+    """Read a model that `save_model` wrote."""
     path = Path(path)
     with npz_arrays(path, max_bytes) as held:
         if "x" not in held or "loss" not in held:

@@ -39,12 +39,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """A path to write to, beside ``path``, which becomes ``path`` at the end; after an error, what was there before stays.
 
     The temporary file is made anew (O_EXCL) under a name that nobody can guess. One that a killed process has left is removed by
-    the next that writes to the same ``path``.
-
-    Raises
-    ------
-    WriteError
-        If the disk is full, or whatever else the system says; it names ``path``.
+    the next that writes to the same ``path``. A `WriteError` names ``path`` and what the system says, of a full disk for one.
 
     Examples
     --------
@@ -97,19 +92,7 @@ def _remove(leftover: Path) -> None:
 
 
 def lock_file(path: Path) -> int | None:
-    """Open a file and hold its lock, which ends with the handle; None, at once, if another holds it or there are no locks here.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "part").touch()
-    ...     handle = lock_file(Path(folder, "part"))
-    ...     again = lock_file(Path(folder, "part"))
-    ...     os.close(handle)
-    >>> again is None
-    True
-    """
+    """Open a file and hold its lock, which ends with the handle; None, at once, if another holds it or there are no locks."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -56,20 +56,7 @@ def _reason(error: BaseException) -> str:
 
 @contextmanager
 def opened_file(path: Path, max_bytes: int | None = None) -> Iterator[BinaryIO]:
-    """The bytes of a file, decompressed if its suffix says so; not more than the limit of what is compressed or has no end.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "zeros.gz")
-    ...     _ = path.write_bytes(gzip.compress(bytes(10**6)))
-    ...     with opened_file(path, max_bytes=1000) as file:
-    ...         _ = file.read()
-    Traceback (most recent call last):
-        ...
-    extremal.checks.InputError: ...zeros.gz: it holds more than 1000 bytes; to read it all the same, raise the limit by ...
-    """
+    """The bytes of a file, decompressed if its suffix says so; not more than the limit of what is compressed or has no end."""
     with reading(path):
         try:
             opener = OPENERS.get(path.suffix.lower())

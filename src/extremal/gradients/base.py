@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -53,20 +53,21 @@ class InEpochs:
     phase: Any  # the `Phase` of the coming iteration; None of a wrapper around an estimator without epochs
 
 
-class Looked:
-    """What estimates are made from that come with the value of f at x, or of a sample of its components."""
-
-    value: float  # the mean of the sample at x
-    z: np.ndarray  # its margins
-    model: Any  # the sample as an objective
-
-
 @dataclass(frozen=True)
 class PlainEstimate:
     """An estimate of an estimator that keeps nothing else."""
 
     g: np.ndarray  # estimate of grad f(x)
     exact: bool  # whether it was computed as the full gradient
+
+
+@dataclass(frozen=True)
+class Looked(PlainEstimate):
+    """An estimate that comes with the value of f at x, or of a sample of its components."""
+
+    value: float  # the mean of the sample at x
+    z: np.ndarray  # its margins
+    model: Any  # the sample as an objective
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,6 @@ def value_of(estimate: Estimate) -> float | None:
     return estimate.value if isinstance(estimate, Looked) else None
 
 
-def margins_of(estimate: Estimate) -> np.ndarray | None:
-    """The margins at x, of the sample or of all rows; None of an estimator that does not keep them."""
-    return estimate.z if isinstance(estimate, Looked) else None
-
-
 def sample_of(estimate: Estimate) -> Objective | None:
     """The sample whose gradient g is, as an objective; None of an estimator that has none."""
     return estimate.model if isinstance(estimate, Looked) else None
@@ -146,17 +142,38 @@ def check_gradient(call: str, gradient: object, like: str = "Full()") -> None:
     checks.contract(call, "gradient", gradient, "gradient", like, ("facts", "init", "update"))
 
 
-class Batched:
+class OnePoint(Gradient[Any]):
+    """What estimators are made from that look at f where they are: estimate 0 is the start, estimate k + 1 comes after step k."""
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> Any:
+        return self._at(f, 0, x, None, sampler)
+
+    def update(self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: Any, sampler: Sampler) -> Any:
+        return self._at(f, k + 1, x, state, sampler)
+
+    def _at(self, f: Objective, j: int, x: np.ndarray, state: Any, sampler: Sampler) -> Any:
+        """Estimate j, at x; ``state`` is the one before, None at the start."""
+        raise NotImplementedError
+
+
+class Batched(Gradient[Any]):
     """What estimators are made from that draw batches."""
 
     batch: Any  # rows of a batch, or a law
     replace: bool  # whether a row may be drawn twice
 
+    def __post_init__(self):
+        checks.fix(self, batch=checks.whole(type(self).__name__, "batch", self.batch, 1))
 
-class Wrapper:
+
+class Wrapper(Gradient[Any]):
     """What estimators are made from that run another one."""
 
     gradient: SomeGradient
+    like: ClassVar[str] = "Storm(batch=5)"  # what a message names as one to run
+
+    def __post_init__(self):
+        check_gradient(type(self).__name__, self.gradient, self.like)
 
 
 def draws_batches(gradient: SomeGradient) -> bool:

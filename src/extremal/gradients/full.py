@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extremal.gradients.base import Facts, PlainEstimate, Steps
+from extremal.gradients.base import Facts, OnePoint, PlainEstimate
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)
-class Full:
+class Full(OnePoint):
     """g = grad f(x): n component gradients a step, no memory; every gap is a certificate.
 
     Examples
@@ -23,15 +23,7 @@ class Full:
     """
 
     def facts(self, n: int) -> Facts:
-        """n component gradients a step, no error."""
         return Facts(start=n, per_step=n, d=1.0, one_point=True)
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
-        """grad f(x0)."""
-        return PlainEstimate(f.grad(x), exact=True)
-
-    def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PlainEstimate, sampler: Sampler
-    ) -> PlainEstimate:
-        """grad f(x)."""
+    def _at(self, f: Objective, j: int, x: np.ndarray, state: PlainEstimate | None, sampler: Sampler) -> PlainEstimate:
         return PlainEstimate(f.grad(x), exact=True)

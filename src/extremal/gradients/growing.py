@@ -8,25 +8,20 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Facts, Looked, Steps
+from extremal.gradients.base import Facts, Gradient, Looked, Steps
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)
 class GrowingEstimate(Looked):
-    """The gradient, value and margins of a sample; of all components in the end."""
+    """The gradient, value and margins of a sample; of all components in the end, and then it is exact."""
 
-    g: np.ndarray  # the gradient of the sample's mean at x
-    exact: bool  # whether the sample is all
-    value: float  # the sample's mean at x
-    z: np.ndarray  # its margins
-    model: Any  # the sample as an objective
     stage: int = 0  # how often it has grown
 
 
 @dataclass(frozen=True)
-class Growing:
+class Growing(Gradient[GrowingEstimate]):
     """g = grad f_S(x), f_S the mean over a random sample S of the rows, which grows from n / ``parts`` by ``factor`` to all.
 
     The first steps need no more accuracy than a small sample gives. The sample grows when a step has gained less than what
@@ -46,8 +41,7 @@ class Growing:
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Growing()
+    >>> Growing()
     Growing(parts=16, factor=4)
     """
 
@@ -59,17 +53,14 @@ class Growing:
         checks.whole("Growing", "factor", self.factor, 2)
 
     def facts(self, n: int) -> Facts:
-        """n component gradients a step, in the long run."""
         return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("value_grad_margins", "sampled"), columns=True)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> GrowingEstimate:
-        """On the first sample."""
         return self._at(f, x, 0, sampler, None)
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: GrowingEstimate, sampler: Sampler
     ) -> GrowingEstimate:
-        """On the same sample, or on a larger one."""
         new = self._at(f, x, state.stage, sampler, state.model)
         used = np.count_nonzero(x)
         if not new.exact and (state.value - new.value <= used / new.model.n or 100 * used > new.model.n):

@@ -9,7 +9,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients import batches
-from extremal.gradients.base import Batched, Facts, PlainEstimate, Steps
+from extremal.gradients.base import Batched, Facts, OnePoint, PlainEstimate, Steps
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
@@ -30,7 +30,7 @@ def weight(rho: PowerLaw, j: int) -> float:
 
 
 @dataclass(frozen=True)
-class Momentum(Batched):
+class Momentum(OnePoint, Batched):
     """g_j = (1 - rho_j) g_{j-1} + rho_j (1/b) sum_{i in S_j} grad f_i(x_j), g_{-1} = 0: the whole vector decays.
 
     b component gradients a step, memory O(d).
@@ -50,8 +50,7 @@ class Momentum(Batched):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Momentum(batch=10).rho
+    >>> Momentum(batch=10).rho
     PowerLaw(scale=4.0, shift=9.0, power=-0.6666666666666666)
     """
 
@@ -60,25 +59,17 @@ class Momentum(Batched):
     replace: bool = False
 
     def __post_init__(self):
-        checks.fix(self, batch=checks.whole("Momentum", "batch", self.batch, 1))
+        super().__post_init__()
         check_rho("Momentum", self.rho)
 
     def facts(self, n: int) -> Facts:
-        """b component gradients a step."""
         b = checks.whole("Momentum", "batch", self.batch, 1, n)
         return Facts(start=b, per_step=b)
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
-        """rho_0 times the first batch's gradient."""
-        return PlainEstimate(weight(self.rho, 0) * batches.mean(f, x, sampler.rows(0, self.batch, self.replace)), exact=False)
-
-    def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PlainEstimate, sampler: Sampler
-    ) -> PlainEstimate:
-        """(1 - rho) g + rho grad f_S(x)."""
-        rho = weight(self.rho, k + 1)
-        new = batches.mean(f, x, sampler.rows(k + 1, self.batch, self.replace))
-        return PlainEstimate((1 - rho) * state.g + rho * new, exact=False)
+    def _at(self, f: Objective, j: int, x: np.ndarray, state: PlainEstimate | None, sampler: Sampler) -> PlainEstimate:
+        rho = weight(self.rho, j)
+        new = rho * batches.mean(f, x, sampler.rows(j, self.batch, self.replace))
+        return PlainEstimate(new if state is None else (1 - rho) * state.g + new, exact=False)
 
 
 @dataclass(frozen=True)
@@ -105,8 +96,7 @@ class Storm(Batched):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Storm(batch=1).rho(0)
+    >>> Storm(batch=1).rho(0)
     1.0
     """
 
@@ -115,22 +105,19 @@ class Storm(Batched):
     replace: bool = False
 
     def __post_init__(self):
-        checks.fix(self, batch=checks.whole("Storm", "batch", self.batch, 1))
+        super().__post_init__()
         check_rho("Storm", self.rho)
 
     def facts(self, n: int) -> Facts:
-        """2b component gradients a step."""
         b = checks.whole("Storm", "batch", self.batch, 1, n)
         return Facts(start=b, per_step=2 * b)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
-        """The first batch's gradient."""
         return PlainEstimate(batches.mean(f, x, sampler.rows(0, self.batch, self.replace)), exact=False)
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PlainEstimate, sampler: Sampler
     ) -> PlainEstimate:
-        """grad f_S(x) + (1 - rho) (g - grad f_S(x_prev))."""
         keep = 1 - weight(self.rho, k + 1)
         idx = sampler.rows(k + 1, self.batch, self.replace)
         change = f.derivs(x, idx) - keep * f.derivs(x_prev, idx)

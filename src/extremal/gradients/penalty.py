@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, check_gradient, phase_of
+from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
 from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
 from extremal.objectives.sampling import Sampler
@@ -74,7 +74,7 @@ class Penalised(Wrapper):
     mu: float | PowerLaw = 1.0
 
     def __post_init__(self):
-        check_gradient("Penalised", self.gradient, "Storm(batch=5)")
+        super().__post_init__()
         checks.fix(self, **check_affine("Penalised", self.G, self.lower, self.upper), mu=smoothing("Penalised", self.mu))
 
     def __repr__(self) -> str:
@@ -93,14 +93,12 @@ class Penalised(Wrapper):
         return replace(self.gradient.facts(n), penalty=True, one_point=False, manifold=None)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PenalisedEstimate:
-        """The estimator's start, and the pull at mu_0."""
         self.check_fits(f)
         return self._estimate(0, x, self.gradient.init(f, x, sampler))
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PenalisedEstimate, sampler: Sampler
     ) -> PenalisedEstimate:
-        """The estimator's update, and the pull at the new point."""
         return self._estimate(k + 1, x, self.gradient.update(f, k, x_prev, x, steps, state.own, sampler))
 
     def check_fits(self, f: Objective) -> None:

@@ -45,7 +45,8 @@ class Sarah(Batched):
     replace: bool = False
 
     def __post_init__(self):
-        checks.fix(self, batch=checks.whole("Sarah", "batch", self.batch, 1), p=checks.within("Sarah", "p", self.p, 0, 1))
+        super().__post_init__()
+        checks.fix(self, p=checks.within("Sarah", "p", self.p, 0, 1))
 
     def facts(self, n: int) -> Facts:
         """p n + 2b (1 - p) component gradients a step; d = 2/p; c = (p b / (1 - p))^(1/4), at most 1."""
@@ -54,13 +55,11 @@ class Sarah(Batched):
         return Facts(start=n, per_step=p * n + 2 * b * (1 - p), d=2 / p, c=c)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PlainEstimate:
-        """g^0 = grad f(x^0)."""
         return PlainEstimate(f.grad(x), exact=True)
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: PlainEstimate, sampler: Sampler
     ) -> PlainEstimate:
-        """g^{k+1} from g^k."""
         if sampler.coin(k) < self.p:
             return PlainEstimate(f.grad(x), exact=True)  # g^{k+1} = grad f(x^{k+1})
         idx = sampler.rows(k, self.batch, self.replace)  # S_k

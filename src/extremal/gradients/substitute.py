@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.gradients.base import Batched, Facts, Steps
+from extremal.gradients.base import Batched, Facts, PlainEstimate, Steps
 from extremal.gradients.table import DerivativeTable
 from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)
-class SubstituteEstimate:
-    """The substitute gradient and what it is made of."""
+class SubstituteEstimate(PlainEstimate):
+    """The substitute gradient and what it is made of; exact at the start only."""
 
-    g: np.ndarray  # (1/n) sum_i phi'(sigma_i) a_i
-    exact: bool  # true at the start only
     sigma: np.ndarray  # stand-ins for the margins, changed in place by the next update
     table: DerivativeTable  # phi'(sigma_i), changed in place by the next update
 
@@ -47,8 +45,7 @@ class Substitute(Batched):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.gradients.Substitute(batch=10)
+    >>> Substitute(batch=10)
     Substitute(batch=10, replace=False, scale=1.0)
     """
 
@@ -57,11 +54,10 @@ class Substitute(Batched):
     scale: float = 1.0
 
     def __post_init__(self):
-        batch = checks.whole("Substitute", "batch", self.batch, 1)
-        checks.fix(self, batch=batch, scale=checks.positive("Substitute", "scale", self.scale))
+        super().__post_init__()
+        checks.fix(self, scale=checks.positive("Substitute", "scale", self.scale))
 
     def facts(self, n: int) -> Facts:
-        """b component gradients a step."""
         b = checks.whole("Substitute", "batch", self.batch, 1, n)
         return Facts(start=n, per_step=b, m=n / b, needs=("margins", "vertex_margins", "derivs_at"), one_vertex=True)
 
@@ -74,7 +70,6 @@ class Substitute(Batched):
     def update(
         self, f: Any, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: SubstituteEstimate, sampler: Sampler
     ) -> SubstituteEstimate:
-        """sigma of a batch moves towards the vertex."""
         m = f.n / self.batch
         theta = min(1.0, self.scale * 2 * m / (2 * m + k + 1))
         idx = sampler.rows(k, self.batch, self.replace)

@@ -1,13 +1,20 @@
-"""A table of one derivative per component, with the mean of the gradients it stands for."""
+"""A table of one derivative per component, and the estimators that keep one: SAG, SAGA, and SARAH with a SAGA table."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from extremal import checks
+from extremal.gradients.base import Batched, Facts, OnePoint, PlainEstimate, Steps
+from extremal.gradients.momentum import check_rho, weight
+from extremal.laws import PowerLaw
 from extremal.objectives.base import Objective
+from extremal.objectives.sampling import SECOND, Sampler
 from extremal.support.memory import free_memory
 
 _GIB = 2**30
@@ -55,12 +62,16 @@ class DerivativeTable:
 
 
 @dataclass(frozen=True)
-class TableEstimate:
-    """An estimate and its table."""
+class TableEstimate(PlainEstimate):
+    """An estimate and its table; exact at a full start only."""
 
-    g: np.ndarray  # estimate of grad f(x)
-    exact: bool  # true at a full start only
     table: DerivativeTable  # y_i, changed in place by the next update
+
+    @classmethod
+    def full(cls, f: Objective, x: np.ndarray) -> TableEstimate:
+        """The start by all gradients at x."""
+        table = DerivativeTable.at(f, x)
+        return cls(table.mean, True, table)
 
 
 def check_memory(f: Objective) -> None:
@@ -72,3 +83,174 @@ def check_memory(f: Objective) -> None:
         raise MemoryError(f"{what} does not fit in the {free / _GIB:.1f} GiB of free memory; SarahFW needs no table")
     if need > _GIB:
         warnings.warn(f"allocating {what}; SarahFW needs no table", LargeTableWarning, stacklevel=2)
+
+
+@dataclass(frozen=True)
+class Sag(OnePoint, Batched):
+    """The mean of the table, after the batch's entries have been refreshed at x: biased on purpose, with little variance.
+
+        y_i <- grad f_i(x)  for i in S,   g = (1/n) sum_j y_j,   y = 0 at first
+
+    b component gradients a step. The table holds n numbers for a linear model, n gradients otherwise.
+
+    Parameters
+    ----------
+    batch : int
+        b, from 1 to n.
+    rho : PowerLaw, optional
+        Refresh only in part: y_i <- (1 - rho_j) y_i + rho_j grad f_i(x) at estimate j = 0, 1, ...
+    replace : bool
+        Draw the rows of a batch with replacement.
+
+    References
+    ----------
+    Schmidt, Le Roux, Bach (2017), Minimizing finite sums with the stochastic average gradient, arXiv:1309.2388; Negiar et
+    al. (2020), Stochastic Frank-Wolfe for constrained finite-sum minimization, arXiv:2002.11860.
+
+    Examples
+    --------
+    >>> Sag(batch=10)
+    Sag(batch=10, rho=None, replace=False)
+    """
+
+    batch: int
+    rho: PowerLaw | None = None
+    replace: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.rho is not None:
+            check_rho("Sag", self.rho)
+
+    def facts(self, n: int) -> Facts:
+        b = checks.whole("Sag", "batch", self.batch, 1, n)
+        return Facts(start=b, per_step=b)
+
+    def _at(self, f: Objective, j: int, x: np.ndarray, state: TableEstimate | None, sampler: Sampler) -> TableEstimate:
+        table = DerivativeTable.zero(f) if state is None else state.table
+        idx = sampler.rows(j, self.batch, self.replace)
+        c = f.derivs(x, idx)
+        if self.rho is not None:
+            rho = weight(self.rho, j)
+            c = (1 - rho) * table.c[idx] + rho * c
+        table.put(f, idx, c, distinct=not self.replace)
+        return TableEstimate(table.mean, False, table)
+
+
+@dataclass(frozen=True)
+class Saga(Batched):
+    """Unbiased, with a variance that vanishes as the table becomes true.
+
+        g = (1/b) sum_{i in I} [grad f_i(x) - y_i] + (1/n) sum_j y_j;   then y_j <- grad f_j(x) for j in J
+
+    n component gradients at the start, then b a step (2b with two batches). The table holds n numbers for a linear model,
+    n gradients otherwise.
+
+    Parameters
+    ----------
+    batch : int
+        b, from 1 to n.
+    two_batches : bool
+        Draw J apart from I, as in the proof of Reddi et al.; else J = I.
+    replace : bool
+        Draw the rows of a batch with replacement.
+
+    References
+    ----------
+    Defazio, Bach, Lacoste-Julien (2014), SAGA, arXiv:1407.0202; Reddi et al. (2016), arXiv:1607.08254, Algorithm 4.
+
+    Examples
+    --------
+    >>> Saga(batch=10)
+    Saga(batch=10, two_batches=False, replace=False)
+    """
+
+    batch: int
+    two_batches: bool = False
+    replace: bool = False
+
+    def facts(self, n: int) -> Facts:
+        b = checks.whole("Saga", "batch", self.batch, 1, n)
+        return Facts(start=n, per_step=2 * b if self.two_batches else b, d=4 * n / b)
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TableEstimate:
+        return TableEstimate.full(f, x)
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: TableEstimate, sampler: Sampler
+    ) -> TableEstimate:
+        table = state.table
+        idx = sampler.rows(k, self.batch, self.replace)  # I
+        c = f.derivs(x, idx)
+        g = f.combine(c - table.c[idx], idx) + table.mean
+        if self.two_batches:
+            idx = sampler.rows(k, self.batch, self.replace, SECOND)  # J
+            c = f.derivs(x, idx)
+        table.put(f, idx, c, distinct=not self.replace)
+        return TableEstimate(g, False, table)
+
+
+@dataclass(frozen=True)
+class SagaSarah(Batched):
+    """Algorithm 2 of *Sarah Frank-Wolfe*: a recursive estimate that leans on a table, not on full gradients (ZeroSARAH).
+
+        g   = (1/b) sum_S [grad f_i(x) - grad f_i(x_prev)] + (1 - lam) g_prev
+              + lam ( (1/b) sum_S [grad f_i(x_prev) - y_i] + (1/n) sum_j y_j )
+        y_i = grad f_i(x)   for i in S
+
+    2b component gradients a step. The table holds n numbers for a linear model, n gradients otherwise.
+
+    Parameters
+    ----------
+    batch : int
+        b, from 1 to n.
+    lam : float
+        lambda, in (0, 1].
+    start : "full" or "cold"
+        "full": g^0 = grad f(x^0), y_i = grad f_i(x^0), for n component gradients. "cold": g^0 = grad f_i(x^0) for one
+        random i, y = 0, for one component gradient.
+    replace : bool
+        Draw the rows of a batch with replacement.
+
+    References
+    ----------
+    Li, Hanzely, Richtarik (2021), ZeroSARAH, arXiv:2103.01447; Beznosikov, Dobre, Gidel (2024), arXiv:2304.11737.
+
+    Examples
+    --------
+    >>> SagaSarah(batch=10, lam=0.05)
+    SagaSarah(batch=10, lam=0.05, start='full', replace=False)
+    """
+
+    batch: int
+    lam: float
+    start: Literal["full", "cold"] = "full"
+    replace: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.fix(self, lam=checks.within("SagaSarah", "lam", self.lam, 0, 1))
+        checks.one_of("start", self.start, ("full", "cold"))
+
+    def facts(self, n: int) -> Facts:
+        """2b component gradients a step; d = 4n/b; c = min(1, b / sqrt n)^(1/2)."""
+        b = checks.whole("SagaSarah", "batch", self.batch, 1, n)
+        start = n if self.start == "full" else 1
+        return Facts(start, per_step=2 * b, d=4 * n / b, c=min(1.0, b / math.sqrt(n)) ** 0.5)
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TableEstimate:
+        if self.start == "full":
+            return TableEstimate.full(f, x)
+        i = sampler.start()
+        return TableEstimate(f.combine(f.derivs(x, i), i), False, DerivativeTable.zero(f))
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: TableEstimate, sampler: Sampler
+    ) -> TableEstimate:
+        lam, table = self.lam, state.table
+        idx = sampler.rows(k, self.batch, self.replace)  # S_k
+        c, c_prev = f.derivs(x, idx), f.derivs(x_prev, idx)
+        # the two sums over S_k in one: grad f_i(x) - grad f_i(x_prev) + lam (grad f_i(x_prev) - y_i)
+        g = f.combine(c - c_prev + lam * (c_prev - table.c[idx]), idx) + (1 - lam) * state.g + lam * table.mean
+        table.put(f, idx, c, distinct=not self.replace)
+        return TableEstimate(g, False, table)

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import (
-    Counting,
-    Estimate,
-    Facts,
-    InEpochs,
-    Phase,
-    SomeGradient,
-    Steps,
-    Wrapper,
-    check_gradient,
-    phase_of,
-)
+from extremal.gradients.base import Counting, Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
 from extremal.objectives.base import Objective, RowIndex
 from extremal.objectives.sampling import Sampler
 
@@ -138,27 +127,28 @@ class _Shard(Counting):
         self.calls = f.calls if isinstance(f, Counting) else None  # wrappers of the estimator may count as well
 
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """c of some of the shard's rows, or of all."""
         return self.whole.derivs(x, self._rows(idx))
 
     def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """The mean gradient that c stands for."""
         return self.whole.combine(c, self._rows(idx))
 
     def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """Values of some of the shard's rows, or of all."""
         return self.whole.values(x, self._rows(idx))
 
     def value(self, x: np.ndarray) -> float:
-        """f_i(x)."""
         return float(self.values(x).mean(dtype=np.float64))
 
     def grad(self, x: np.ndarray) -> np.ndarray:
-        """grad f_i(x)."""
         return self.combine(self.derivs(x))
 
     def _rows(self, idx: RowIndex) -> np.ndarray:
         return np.arange(self.first, self.first + self.n) if idx is None else idx + self.first
+
+
+def agent_share(f: Objective, m: int, i: int) -> tuple[Objective, float]:
+    """The mean over the rows of agent i of m, and its weight m n_i / n, so that the mean over agents is f."""
+    part = _Shard(f, *bounds(f.n, m)[i])
+    return cast(Any, part), m * part.n / f.n
 
 
 @dataclass(frozen=True)
@@ -210,7 +200,7 @@ class Tracking(Wrapper):
     mixing: Any
 
     def __post_init__(self):
-        check_gradient("Tracking", self.gradient, "Storm(batch=5)")
+        super().__post_init__()
         checks.fix(self, mixing=check_mixing("Tracking", self.mixing))
 
     def __repr__(self) -> str:
@@ -234,7 +224,6 @@ class Tracking(Wrapper):
         )
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TrackingEstimate:
-        """s_i = y_i."""
         m, parts, points = len(self.mixing), self._parts(f), self._points(f, x)
         samplers = tuple(Sampler(part.n, sampler.seed, sampler.shard * m + i) for i, part in enumerate(parts))
         own = tuple(self.gradient.init(parts[i], points[i], samplers[i]) for i in range(m))
@@ -244,7 +233,6 @@ class Tracking(Wrapper):
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: TrackingEstimate, sampler: Sampler
     ) -> TrackingEstimate:
-        """The agents' own updates, then an exchange."""
         old, new, parts = self._points(f, x_prev), self._points(f, x), self._parts(f)
         own = tuple(
             self.gradient.update(parts[i], k, old[i], new[i], (), state.own[i], state.samplers[i]) for i in range(len(parts))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Counting, Facts, SomeGradient, Steps, Wrapper, check_gradient
+from extremal.gradients.base import Counting, Facts, SomeGradient, Steps, Wrapper
 from extremal.objectives.base import Objective, RowIndex
 from extremal.objectives.sampling import Sampler
 
@@ -30,11 +30,9 @@ class FiniteDifferences:
 
     @property
     def smoothness(self) -> float:
-        """The objective's own."""
         return self.inner.smoothness
 
     def value(self, x: np.ndarray) -> float:
-        """f(x)."""
         return self.inner.value(x)
 
     def grad(self, x: np.ndarray) -> np.ndarray:
@@ -43,16 +41,13 @@ class FiniteDifferences:
         return self._differences(x, lambda u: np.array(self.inner.value(u)))
 
     def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Both."""
         return self.value(x), self.grad(x)
 
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """One estimated gradient a row."""
         self._count(self.n if idx is None else len(idx))
         return self._differences(x, lambda u: self.inner.values(u, idx))
 
     def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """The mean of the rows."""
         return c.mean(axis=0)
 
     def _differences(self, x: np.ndarray, values: Any) -> np.ndarray:
@@ -99,25 +94,24 @@ class ZerothOrder(Wrapper):
     gradient: SomeGradient
     mu: float
 
+    like: ClassVar[str] = "Full()"
+
     def __post_init__(self):
-        check_gradient("ZerothOrder", self.gradient)
+        super().__post_init__()
         checks.fix(self, mu=checks.positive("ZerothOrder", "mu", self.mu))
 
     def facts(self, n: int) -> Facts:
-        """Those of the estimator that is fed."""
         facts = self.gradient.facts(n)
         if facts.needs:
             raise InputError(f"ZerothOrder cannot feed {type(self.gradient).__name__}, which needs {', '.join(facts.needs)}")
         return replace(facts, manifold=None)  # differences are those of flat space
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> Any:
-        """As the estimator, on differences."""
         return replace(self.gradient.init(self._on(f), x, sampler), exact=False)
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: object, sampler: Sampler
     ) -> Any:
-        """As the estimator, on differences."""
         return replace(self.gradient.update(self._on(f), k, x_prev, x, steps, state, sampler), exact=False)
 
     def _on(self, f: Objective) -> Any:

@@ -4,14 +4,12 @@
     over lower <= w <= upper, and sum w = 1 if the variables are ``tied``
 
 One text has two forms: compiled, for arrays; and as plain Python, for Hessians that are known by their products, where conjugate
-gradients take the place of a factor.
-
-q is written from x on, so that what is won near x is not lost in rounding. A variable belongs to one coordinate: an l1 ball (two
-signs a coordinate, and 0) needs no larger matrix than its coordinates.
+gradients take the place of a factor. extremal.quadratic.solver says why q is written so.
 """
 
 from __future__ import annotations
 
+from operator import matmul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -270,10 +268,5 @@ def descend(p, factor, w, tol, rounds):
     return w, left <= tol
 
 
-def product(H, d):
-    """H d."""
-    return H @ d
-
-
-*_, descended_by_products = as_python([look_at, value_at, cut_step, descend], factored=conjugate, combined=product)
+*_, descended_by_products = as_python([look_at, value_at, cut_step, descend], factored=conjugate, combined=matmul)
 [plain_factor] = as_python([new_factor])  # faster than a compiled call from Python

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from extremal.kernels.jit import vectors
@@ -11,6 +13,8 @@ LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # 
 ROUND = 6755399441055744.0  # 1.5 2^52: a number that is added to it is rounded to an integer, which its last bits then hold
 LAST = 708.0  # exp(-708) is the smallest that is not subnormal
 ROOT = 0.41421356237309503  # sqrt 2 - 1
+TAYLOR = tuple(1.0 / math.factorial(k) for k in range(12, -1, -1))  # of exp, after 1/13!; loops over a tuple are unrolled
+ATANH = tuple(1.0 / k for k in range(21, 1, -2))  # after 1/23
 
 
 @vectors
@@ -26,19 +30,10 @@ def exp_negative(a, out, bits):
         kept[i] = shifted
         k = shifted - ROUND
         r = (t - k * LOG2_HIGH) - k * LOG2_LOW
-        p = r / 6227020800.0 + 1.0 / 479001600.0
-        p = p * r + 1.0 / 39916800.0
-        p = p * r + 1.0 / 3628800.0
-        p = p * r + 1.0 / 362880.0
-        p = p * r + 1.0 / 40320.0
-        p = p * r + 1.0 / 5040.0
-        p = p * r + 1.0 / 720.0
-        p = p * r + 1.0 / 120.0
-        p = p * r + 1.0 / 24.0
-        p = p * r + 1.0 / 6.0
-        p = p * r + 0.5
-        p = p * r + 1.0
-        out[i] = p * r + 1.0
+        p = r / 6227020800.0 + TAYLOR[0]
+        for c in TAYLOR[1:]:
+            p = p * r + c
+        out[i] = p
     for i in range(a.size):
         bits[i] = (bits[i] + 1023) << 52  # the number 2^k
     for i in range(a.size):
@@ -56,14 +51,7 @@ def log1p_unit(e, out):
         large = v > ROOT
         s = (v - 1.0 if large else v) / (v + 3.0 if large else v + 2.0)
         q = s * s
-        p = q / 23.0 + 1.0 / 21.0
-        p = p * q + 1.0 / 19.0
-        p = p * q + 1.0 / 17.0
-        p = p * q + 1.0 / 15.0
-        p = p * q + 1.0 / 13.0
-        p = p * q + 1.0 / 11.0
-        p = p * q + 1.0 / 9.0
-        p = p * q + 1.0 / 7.0
-        p = p * q + 1.0 / 5.0
-        p = p * q + 1.0 / 3.0
+        p = q / 23.0 + ATANH[0]
+        for c in ATANH[1:]:
+            p = p * q + c
         out[i] = (2.0 * s + 2.0 * s * q * p) + (0.6931471805599453 if large else 0.0)

@@ -19,14 +19,13 @@ from extremal.support.lazy import imported
 
 numba = imported("numba")  # Ctrl-C waits for it
 
+Kernel: TypeAlias = Callable[..., Any]
+
 KEPT = "extremal: compiling kernels for this machine, once; it takes from some seconds to a minute"
 NOT_KEPT = (
     "extremal: compiling kernels, as in every process: neither the package's folder nor a cache in the home folder can be "
     "written, and NUMBA_CACHE_DIR names no folder to keep them in"
 )
-
-
-Kernel: TypeAlias = Callable[..., Any]
 
 
 def jit(function: Kernel, **options: Any) -> Kernel:

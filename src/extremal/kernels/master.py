@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.kernels.active_set import QuadraticProblem, descend
+from extremal.kernels.active_set import QuadraticProblem, descend, least_ratio, scattered
 from extremal.kernels.factors import eliminate, new_factor
 from extremal.kernels.jit import vectors
 from extremal.kernels.newton import gram
@@ -67,11 +67,7 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
         if not slope < 0.0:
             break
         dot_range(indptr, indices, data, d, 0, dz)
-        most = np.inf
-        for a in range(w.size):
-            if new[a] < w[a]:
-                most = min(most, w[a] / (w[a] - new[a]))
-        t = 1.0
+        most, t = least_ratio(w, new - w, nothing, most_of_all), 1.0
         now = line(loss, parameter, z, dz, t, y) / n
         values += 1
         if -slope <= UNSEEN * abs(value):
@@ -99,10 +95,9 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
         for a in range(w.size):
             w[a] = max(w[a] + t * (new[a] - w[a]), 0.0)
             total += w[a]
-        x[:] = 0.0
         for a in range(w.size):
             w[a] /= total
-            x[place[a]] += w[a] * scale[a]
+        x[:] = scattered(place, scale, w, k)
         steps += 1
     return steps, grads, values
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extremal.kernels.jit import bare
+from extremal.kernels.jit import bare, inlined
 
 
 @bare
@@ -14,12 +14,19 @@ def compact(indptr, indices, data, place, starts, columns, values):
     used = 0
     for i in range(indptr.size - 1):
         starts[i] = used
-        for e in range(indptr[i], indptr[i + 1]):
-            p = place[indices[e]]
-            columns[used] = p
-            values[used] = data[e]
-            used += p >= 0
+        used = keep_columns(indices, data, indptr[i], indptr[i + 1], place, columns, values, used)
     starts[indptr.size - 1] = used
+    return used
+
+
+@inlined
+def keep_columns(indices, data, first, last, place, columns, values, used):
+    """The same for one row, behind the first ``used`` entries."""
+    for e in range(first, last):
+        p = place[indices[e]]
+        columns[used] = p
+        values[used] = data[e]
+        used += p >= 0
     return used
 
 
@@ -36,13 +43,18 @@ def moments(indptr, indices, data, w, out):
 def gram(indptr, indices, data, h, out):
     """out += sum over all rows of h_i a_i a_i', its lower triangle (columns of a row increase)."""
     for i in range(indptr.size - 1):
-        if h[i] == 0.0:
-            continue
-        for e in range(indptr[i], indptr[i + 1]):
-            w = h[i] * data[e]
-            row = indices[e]
-            for other in range(indptr[i], e + 1):
-                out[row, indices[other]] += w * data[other]
+        if h[i] != 0.0:
+            add_square(indices, data, indptr[i], indptr[i + 1], h[i], out)
+
+
+@inlined
+def add_square(columns, values, first, last, c, out):
+    """out += c a a', its lower triangle."""
+    for e in range(first, last):
+        w = c * values[e]
+        row = columns[e]
+        for other in range(first, e + 1):
+            out[row, columns[other]] += w * values[other]
 
 
 @bare
@@ -52,16 +64,6 @@ def gram_of_columns(indptr, indices, data, place, h, columns, values, out):
     ``columns`` and ``values`` have room for the entries of one row in these columns, and one entry more.
     """
     for i in range(indptr.size - 1):
-        if h[i] == 0.0:
-            continue
-        used = 0
-        for e in range(indptr[i], indptr[i + 1]):
-            p = place[indices[e]]
-            columns[used] = p
-            values[used] = data[e]
-            used += p >= 0
-        for a in range(used):
-            w = h[i] * values[a]
-            row = columns[a]
-            for b in range(a + 1):
-                out[row, columns[b]] += w * values[b]
+        if h[i] != 0.0:
+            used = keep_columns(indices, data, indptr[i], indptr[i + 1], place, columns, values, 0)
+            add_square(columns, values, 0, used, h[i], out)

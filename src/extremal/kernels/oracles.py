@@ -74,24 +74,6 @@ def bound(oracle, g, j):
 
 
 @bare
-def rebuild_index(oracle, g):
-    """All bounds of the index anew."""
-    for B in range(oracle.blocks.size):
-        oracle.blocks[B] = block_bound(oracle, g, B)
-    for Q in range(oracle.groups.size):
-        oracle.groups[Q] = group_bound(oracle.blocks, Q)
-
-
-@bare
-def block_bound(oracle, g, B):
-    """The largest bound in block B."""
-    top = -1.0e308
-    for j in range(B << SHIFT, min((B + 1) << SHIFT, g.G.shape[0])):
-        top = max(top, bound(oracle, g, j))
-    return top
-
-
-@bare
 def group_bound(blocks, Q):
     """The largest bound in group Q of blocks."""
     top = -1.0e308
@@ -108,6 +90,17 @@ def lift(oracle, g, j):
         oracle.blocks[j >> SHIFT] = top
         if top > oracle.groups[j >> (2 * SHIFT)]:
             oracle.groups[j >> (2 * SHIFT)] = top
+
+
+@bare
+def rebuild_index(oracle, g):
+    """All bounds of the index anew."""
+    for B in range(oracle.blocks.size):
+        oracle.blocks[B] = -1.0e308
+    for Q in range(oracle.groups.size):
+        oracle.groups[Q] = -1.0e308
+    for j in range(g.G.shape[0]):
+        lift(oracle, g, j)
 
 
 @bare

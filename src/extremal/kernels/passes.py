@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from extremal.kernels.burst_parts import SPARSE
 from extremal.kernels.jit import inlined
-from extremal.kernels.losses import deriv
-from extremal.kernels.prefetch import prefetch
-from extremal.kernels.rows import FAR, U, add, add_two, dot_and_entry, look_ahead, row_dot, row_entry, two_dots
+from extremal.kernels.rows import FAR, U, add, add_two, dot_and_entry, look_ahead, prefetch, row_dot, row_entry, two_dots
+from extremal.kernels.terms import deriv
 
 NEXT = 2  # so many rows ahead what a row touches is announced
 LONG = 8192  # vectors of more entries do not stay in the fastest caches
@@ -21,8 +20,7 @@ def recurse(model, state, batch, xi, sigma, toward, alpha):
     """sigma V += (1/b) sum (c_i - alpha c_i') a_i."""
     total, scale = 0.0, 1.0 / (batch.b * sigma)
     for r in range(batch.q, batch.q + batch.b):
-        i = U(batch.flat[r])
-        announce_batch(model.rows, model.y, state, batch, r)
+        i = drawn(model.rows, model.y, state, batch, r)
         z_prev, z = two_margins(model, state, i, xi, toward)
         change = (deriv_of(model, i, z) - alpha * deriv_of(model, i, z_prev)) * scale
         add(model.rows, i, change, state.G)
@@ -35,8 +33,7 @@ def average(model, state, batch, xi, sigma, beta):
     """sigma V += (beta/b) sum c_i a_i."""
     total, scale = 0.0, beta / (batch.b * sigma)
     for r in range(batch.q, batch.q + batch.b):
-        i = U(batch.flat[r])
-        announce_batch(model.rows, model.y, state, batch, r)
+        i = drawn(model.rows, model.y, state, batch, r)
         change = deriv_of(model, i, xi * row_dot(model.rows, i, state.v)) * scale
         add(model.rows, i, change, state.G)
         total += change
@@ -49,8 +46,7 @@ def refresh(model, state, batch, xi, beta):
     remember(state.table, batch, state.old)
     total, scale = 0.0, 1.0 / model.y.size
     for r in range(batch.q, batch.q + batch.b):
-        i = U(batch.flat[r])
-        announce_batch(model.rows, model.y, state, batch, r)
+        i = drawn(model.rows, model.y, state, batch, r)
         c = deriv_of(model, i, xi * row_dot(model.rows, i, state.v))
         new = (1.0 - beta) * state.old[r - batch.q] + beta * c
         change = (new - state.table[i]) * scale
@@ -66,8 +62,7 @@ def follow(model, state, batch, toward, beta):
     remember(state.margins, batch, state.old)
     total, scale = 0.0, 1.0 / model.y.size
     for r in range(batch.q, batch.q + batch.b):
-        i = U(batch.flat[r])
-        announce_batch(model.rows, model.y, state, batch, r)
+        i = drawn(model.rows, model.y, state, batch, r)
         step = toward.length * row_entry(model.rows, i, toward.j) if toward.single else row_dot(model.rows, i, state.s)
         state.margins[i] = state.old[r - batch.q] + beta * (step - state.old[r - batch.q])
         c = deriv_of(model, i, state.margins[i])
@@ -84,8 +79,7 @@ def correct(model, state, batch, xi, put):
     remember(state.table, batch, state.old)
     total, scale, share = 0.0, 1.0 / batch.b, 1.0 / model.y.size
     for r in range(batch.q, batch.q + batch.b):
-        i = U(batch.flat[r])
-        announce_batch(model.rows, model.y, state, batch, r)
+        i = drawn(model.rows, model.y, state, batch, r)
         c = deriv_of(model, i, xi * row_dot(model.rows, i, state.v))
         change, mean = (c - state.old[r - batch.q]) * scale, 0.0
         if put:
@@ -101,8 +95,7 @@ def renew(model, state, batch, xi):
     """M += (1/n) sum (c_i - y_i) a_i, and g stays."""
     total, share = 0.0, 1.0 / model.y.size
     for r in range(batch.q, batch.q + batch.b):
-        i = U(batch.flat[r])
-        announce_batch(model.rows, model.y, state, batch, r)
+        i = drawn(model.rows, model.y, state, batch, r)
         c = deriv_of(model, i, xi * row_dot(model.rows, i, state.v))
         mean = (c - state.table[i]) * share
         state.table[i] = c
@@ -117,8 +110,7 @@ def both(model, state, batch, xi, sigma, toward, beta):
     remember(state.table, batch, state.old)
     total, scale, share, rest = 0.0, 1.0 / batch.b, 1.0 / model.y.size, 1.0 / sigma
     for r in range(batch.q, batch.q + batch.b):
-        i = U(batch.flat[r])
-        announce_batch(model.rows, model.y, state, batch, r)
+        i = drawn(model.rows, model.y, state, batch, r)
         z_prev, z = two_margins(model, state, i, xi, toward)
         c_prev, c = deriv_of(model, i, z_prev), deriv_of(model, i, z)
         mean = (c - state.table[i]) * share
@@ -134,8 +126,7 @@ def snapshot(model, state, batch, xi):
     """V += (1/b) sum (c_i - phi'(<a_i, w>)) a_i."""
     total, scale = 0.0, 1.0 / batch.b
     for r in range(batch.q, batch.q + batch.b):
-        i = U(batch.flat[r])
-        announce_batch(model.rows, model.y, state, batch, r)
+        i = drawn(model.rows, model.y, state, batch, r)
         z, there = two_dots(model.rows, i, state.v, state.w)
         change = (deriv_of(model, i, xi * z) - deriv_of(model, i, there)) * scale
         add(model.rows, i, change, state.G)
@@ -168,8 +159,8 @@ def remember(table, batch, old):
 
 
 @inlined
-def announce_batch(rows, y, state, batch, r):
-    """Announce what later draws will need: where their rows start, then the rows, then what these touch of long vectors."""
+def drawn(rows, y, state, batch, r):
+    """The row of draw r; what later draws need is announced: where rows start, the rows, and what these touch of long vectors."""
     flat = batch.flat
     if len(rows) == SPARSE and r + FAR < flat.size:
         look_ahead(rows.indptr, rows.indices, rows.data, flat, r)
@@ -179,3 +170,4 @@ def announce_batch(rows, y, state, batch, r):
             for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
                 prefetch(state.v, U(rows.indices[e]))
                 prefetch(state.G, U(2) * U(rows.indices[e]))
+    return U(flat[r])

@@ -1,17 +1,39 @@
-"""The losses over arrays of margins: sums of values, derivatives and second derivatives at once, in vector loops.
+"""The losses: derivatives one margin at a time, for loops that draw rows; and over arrays of margins, in vector loops.
 
-Derivatives one margin at a time, for loops that draw rows, are in extremal.kernels.losses.
+What they are is said in extremal.losses. A loss enters as a small integer and one number: see `extremal.losses.margin.compiled`.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from extremal.kernels.codes import HUBER, LOGISTIC, NONLINEAR
 from extremal.kernels.elementary import exp_negative, log1p_unit
-from extremal.kernels.jit import summing, vectors
+from extremal.kernels.jit import inlined, summing, vectors
 
 SIZE = 1024  # margins at a time: what is kept of them stays in the nearest cache
+
+
+@inlined
+def expit(u):
+    """1 / (1 + exp(-u)), without overflow, and without a branch: signs of margins cannot be foreseen."""
+    return 1.0 / (1.0 + math.exp(min(-u, 700.0)))
+
+
+@inlined
+def deriv(loss, parameter, z, y):
+    """phi'(z, y)."""
+    if loss == LOGISTIC:
+        return -y * expit(-z if y > 0.0 else z)  # |y| is the weight of the row
+    if loss == NONLINEAR:
+        q = expit(-z)
+        return 2.0 * (y - q) * q * expit(z)
+    r = z - y
+    if loss == HUBER:
+        return min(max(r, -parameter), parameter)
+    return r
 
 
 @vectors

@@ -91,7 +91,6 @@ class MostFW(WithCard):
         return f"MostFW(batch={self.batch}, G={G}, mu={self.mu}, step={self.step})"
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """gamma_t = eta_t = 2 / (t + 1), with the penalty if there is a G."""
         b = root_batch("MostFW", self.batch, f.n, 0)
         gradient = Storm(b, PowerLaw(2, 2, -1))  # gamma_t = 2 / (t + 1) at estimate j = t - 1
         if isinstance(C, AffineCut) and self.G is not None:

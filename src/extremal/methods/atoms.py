@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from extremal import checks
-from extremal.checks import InputError
 from extremal.gradients.full import Full
 from extremal.methods.base import Budget, Method
 from extremal.methods.shared import WithCard
@@ -18,19 +17,14 @@ from extremal.moves.in_face import InFaceBlended, InFacePairwise
 from extremal.objectives.base import Objective
 from extremal.objectives.margins import MarginModel
 from extremal.sets.base import ConvexSet
-from extremal.steps.adaptive import LineSearch, ShortStep
+from extremal.steps.adaptive import LineSearch, short_step
 from extremal.steps.base import Step
 from extremal.steps.schedules import FullStep
 
 
 def _step(f: Objective, step: Step | None) -> Step:
     """A line search where it costs no gradients, short steps where L is known, a line search otherwise."""
-    if step is not None or isinstance(f, MarginModel):
-        return step or LineSearch()
-    try:
-        return ShortStep(f.smoothness)
-    except InputError:
-        return LineSearch()
+    return step or (LineSearch() if isinstance(f, MarginModel) else short_step(f, LineSearch()))
 
 
 @dataclass(frozen=True)
@@ -42,12 +36,7 @@ class _OverAtoms(WithCard):
 
     _move: ClassVar[Callable[[bool], SomeMove]]
 
-    def __post_init__(self):
-        super().__post_init__()
-        checks.flag(type(self).__name__, "lazy", self.lazy)
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """Step by what the objective offers, if it is open."""
         return Method(Full(), _step(f, self.step), self._move(self.lazy)).prepare(f, C, budget)
 
 
@@ -95,10 +84,8 @@ class PairwiseFW(_OverAtoms):
 
     Parameters
     ----------
-    step : Step, optional
-        `LineSearch` if left out, for `LinearModel`; for other objectives `ShortStep` if they know their L.
-    lazy : bool
-        Search the known atoms first, and ask the oracle only when they promise less than half of the last known gap.
+    step, lazy
+        As for `AwayFW`.
 
     References
     ----------
@@ -126,10 +113,8 @@ class BlendedPairwiseFW(_OverAtoms):
 
     Parameters
     ----------
-    step : Step, optional
-        `LineSearch` if left out, for `LinearModel`; for other objectives `ShortStep` if they know their L.
-    lazy : bool
-        Search the known atoms first, and ask the oracle only when they promise less than half of the last known gap.
+    step, lazy
+        As for `AwayFW`.
 
     References
     ----------
@@ -178,7 +163,6 @@ class FullyCorrectiveFW(WithCard):
         checks.fix(self, accuracy=checks.within("FullyCorrectiveFW", "accuracy", self.accuracy, 0, 1))
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """The move has no use for a step."""
         return Method(Full(), FullStep(), FullyCorrective(self.accuracy)).prepare(f, C, budget)
 
 
@@ -213,11 +197,6 @@ class InFaceFW(WithCard):
     step: Step | None = None
     blended: bool = False
 
-    def __post_init__(self):
-        super().__post_init__()
-        checks.flag("InFaceFW", "blended", self.blended)
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """Step by what the objective offers, if it is open."""
         move = InFaceBlended() if self.blended else InFacePairwise()
         return Method(Full(), _step(f, self.step), move).prepare(f, C, budget)

@@ -98,7 +98,7 @@ def _special(f: Objective, C: ConvexSet) -> Choice | None:
     manifold = manifold_of(f)
     if manifold not in (None, Euclidean()):
         from extremal.gradients.full import Full
-        from extremal.moves.geodesic import GeodesicMove
+        from extremal.moves.vertex import GeodesicMove
         from extremal.steps.schedules import OpenLoop
 
         return Choice(Method(Full(), OpenLoop(), GeodesicMove(manifold)), f"gradients are tangent vectors of {manifold}")
@@ -151,7 +151,7 @@ def _linear(f: Objective, C: ConvexSet) -> Choice | None:
     size = f"{f.n} rows, x of shape {f.shape}"
     if f.is_finite_sum and isinstance(C, Projectable) and (f.deriv_shape or not has_slices(f)):
         return Choice(VRSliding(), f"{size}, and a set with a projection: proximal steps along variance-reduced gradients")
-    if not fits(f):
+    if 100 * f.n * math.prod(f.deriv_shape) > MARGINS:
         from extremal.methods.atoms import PairwiseFW
 
         return Choice(
@@ -169,8 +169,3 @@ def _other(f: Objective, C: ConvexSet) -> Choice | None:
     if f.n >= SUM and not C.matrix_free:
         return Choice(VRSliding(), f"{what}: proximal steps along variance-reduced gradients")
     return Choice(FullyCorrectiveFW(), f"{what}: full gradients, and the best weights of all vertices")
-
-
-def fits(f: MarginModel) -> bool:
-    """Whether the margins of a hundred vertices are few enough to be kept."""
-    return 100 * f.n * math.prod(f.deriv_shape) <= MARGINS

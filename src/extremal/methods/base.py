@@ -82,7 +82,9 @@ class Card:
 class Recipe(Protocol):
     """Anything that can be made into a method for a problem and a budget."""
 
-    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method: ...
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        """The method for a problem and a budget: what was left open has the values that its theory suggests."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from extremal.checks import InputError
+from extremal.gradients.batches import Pool
 from extremal.gradients.full import Full
-from extremal.gradients.minibatch import Pool
 from extremal.methods.base import Budget, Method, root_batch
 from extremal.methods.shared import BatchAndStep, WithCard
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
-from extremal.steps.adaptive import ShortStep
+from extremal.steps.adaptive import short_step
 from extremal.steps.base import Step
 from extremal.steps.schedules import Decay, InverseSqrt, OpenLoop
 
@@ -48,8 +47,7 @@ class FrankWolfe(WithCard):
     step: Step | None = None
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """Step by convexity, if it is open."""
-        step = self.step or (OpenLoop() if f.convex else _short_step(f))
+        step = self.step or (OpenLoop() if f.convex else short_step(f, InverseSqrt()))
         return Method(Full(), step).prepare(f, C, budget)
 
 
@@ -82,13 +80,5 @@ class OnlineFW(BatchAndStep):
     """
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """One component a round, step t^(-1/2)."""
         b = root_batch("OnlineFW", self.batch, f.n, 0)
         return Method(Pool(b), self.step or Decay(1, 1, 0.5)).prepare(f, C, budget)
-
-
-def _short_step(f: Objective) -> Step:
-    try:
-        return ShortStep(f.smoothness)
-    except InputError:
-        return InverseSqrt()

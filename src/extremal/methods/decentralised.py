@@ -73,7 +73,6 @@ class DMFW(WithCard):
         return f"DMFW(batch={self.batch}, mixing={None if self.mixing is None else in_brief(self.mixing)}, step={self.step})"
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """gamma_k = 2 / (k + 1), eta_k = 2 / (k + 2)."""
         mixing = ring(min(4, f.n)) if self.mixing is None else self.mixing
         if len(mixing) > f.n:
             raise InputError(f"`DMFW(mixing=...)` must have at most one agent per component, got {len(mixing)} for {f.n}")

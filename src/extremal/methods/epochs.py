@@ -6,16 +6,13 @@ import math
 from dataclasses import dataclass
 
 from extremal import checks
-from extremal.gradients.spider import Spider
-from extremal.gradients.svrg import Svrg
+from extremal.gradients.epochs import Spider, Svrg
 from extremal.laws import Doubling, EpochLength, PowerLaw
 from extremal.methods.base import Budget, Method, root_batch
-from extremal.methods.shared import BatchAndStep, WithCard
+from extremal.methods.shared import BatchAndStep, EpochAndStep
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
-from extremal.steps.base import Step
-from extremal.steps.estimators import EpochHarmonic, EpochOpenLoop
-from extremal.steps.schedules import InverseSqrt, OpenLoop
+from extremal.steps.schedules import EpochHarmonic, EpochOpenLoop, InverseSqrt, OpenLoop
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,6 @@ class SVRF(BatchAndStep):
     """
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """m_k = 96 (k + 1), k = 1, 2, ..."""
         law = PowerLaw(96, 2, 1)
         if self.batch is not None:
             law = PowerLaw(1, checks.whole("SVRF", "batch", self.batch, 1, f.n) + 1, 1)  # b + k, k from 1
@@ -56,7 +52,7 @@ class SVRF(BatchAndStep):
 
 
 @dataclass(frozen=True)
-class SpiderFW(WithCard):
+class SpiderFW(EpochAndStep):
     """Frank-Wolfe with the SPIDER estimator: a recursive estimate that a full gradient renews at each epoch.
 
         g = grad f(x) at the start of an epoch, else g + (1/b) sum_{i in S} [grad f_i(x) - grad f_i(x_prev)]
@@ -67,10 +63,8 @@ class SpiderFW(WithCard):
 
     Parameters
     ----------
-    batch : int, optional
-        b; left out, as above.
-    epoch : int, optional
-        Iterations of an epoch; left out, as above.
+    batch, epoch : int, optional
+        b, and the iterations of an epoch; left out, as above.
     step : Step, optional
         Left out, as above; `OpenLoop` for convex f if the epochs are of a given length.
 
@@ -85,12 +79,7 @@ class SpiderFW(WithCard):
     SpiderFW(batch=None, epoch=None, step=None)
     """
 
-    batch: int | None = None
-    epoch: int | None = None
-    step: Step | None = None
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """Doubling for convex f, sqrt n for others."""
         if f.convex:
             batch, epoch, step = EpochLength(), Doubling(), EpochHarmonic() if self.epoch is None else OpenLoop()
         else:

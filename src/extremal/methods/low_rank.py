@@ -66,7 +66,6 @@ class LowRankFW(WithCard):
         )
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """The move has no use for a step."""
         if not isinstance(C, NuclearBall):
             raise InputError(f"LowRankFW() is for nuclear balls, such as NuclearBall(10.0); got the set {C}")
         return Method(Full(), FullStep(), FactorCorrective(self.width, self.accuracy, self.limit)).prepare(f, C, budget)

@@ -62,7 +62,6 @@ class NewtonFW(WithCard):
         checks.whole("NewtonFW", "parts", self.parts, 1)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """The move by the set."""
         return self.made(f, budget, has_slices(f), newton_move(C)[0]).prepare(f, C, budget)
 
     def made(self, f: Any, budget: Budget, curved: bool, move: SomeMove) -> Method:

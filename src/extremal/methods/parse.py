@@ -62,7 +62,8 @@ def recipe(text: str, batch: int | None = None) -> Recipe:
 def _setting(text: str, setting: str, fields: dict[str, Any]) -> tuple[str, Any]:
     key, equals, value = setting.partition("=")
     if not equals or key not in fields:
-        raise InputError(f"cannot read {setting!r} in the method {text!r}: write name:parameter=value; it has {_join(fields)}")
+        has = ", ".join(sorted(fields)) or "no parameters"
+        raise InputError(f"cannot read {setting!r} in the method {text!r}: write name:parameter=value; it has {has}")
     if key == "step":
         return key, STEPS[checks.one_of("step", value, STEPS)]()
     if isinstance(fields[key], bool):
@@ -73,10 +74,6 @@ def _setting(text: str, setting: str, fields: dict[str, Any]) -> tuple[str, Any]
         except ValueError:
             continue
     return key, value
-
-
-def _join(fields: dict[str, object]) -> str:
-    return ", ".join(sorted(fields)) or "no parameters"
 
 
 @dataclass(frozen=True)

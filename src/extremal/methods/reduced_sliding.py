@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import SomeGradient
-from extremal.gradients.saga import Saga
-from extremal.gradients.saga_sarah import SagaSarah
+from extremal.gradients.epochs import Svrg
 from extremal.gradients.sarah import Sarah
-from extremal.gradients.svrg import Svrg
+from extremal.gradients.table import Saga, SagaSarah
 from extremal.methods.base import Budget, Method
 from extremal.methods.shared import WithCard
 from extremal.moves.sliding.prox import Probe, smoothness_shares
@@ -91,7 +90,6 @@ class VRSliding(WithCard):
             checks.flag("VRSliding", "accelerated", self.accelerated)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """Batch, estimator, beta and the way to solve sub-problems."""
         b = math.ceil(math.sqrt(f.n)) if self.batch is None else checks.whole("VRSliding", "batch", self.batch, 1, f.n)
         known = Smoothness.of(f, b) if isinstance(f, MarginModel) and self.L is None else None
         calm = known is not None and known.noise <= known.L / 2

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from extremal import checks
-from extremal.gradients.saga_sarah import SagaSarah
 from extremal.gradients.sarah import Sarah
+from extremal.gradients.table import SagaSarah
 from extremal.methods.base import Budget, Method, root_batch, theory_step
 from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective
@@ -65,7 +65,6 @@ class SarahFW(WithCard):
             checks.within("SarahFW", "p", self.p, 0, 1)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """b, p and the step of the theory, where they are open."""
         b = root_batch("SarahFW", self.batch, f.n)
         p = 2 * b / (f.n + 2 * b) if self.p is None else self.p
         return Method(Sarah(b, p, self.replace), self.step or theory_step(f)).prepare(f, C, budget)
@@ -96,8 +95,7 @@ class SagaSarahFW(WithCard):
         assume. "cold" starts from one random component and y = 0; after K iterations the error that brings is damped
         by exp(-b K / 8n).
     replace : bool
-        Draw the rows of a batch with replacement. Distinct rows have the smaller variance, refresh the table faster,
-        and are the default.
+        Draw the rows of a batch with replacement; distinct rows, the default, also refresh the table faster.
 
     References
     ----------
@@ -127,7 +125,6 @@ class SagaSarahFW(WithCard):
         checks.one_of("start", self.start, ("full", "cold"))
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """b, lambda and the step of the theory, where they are open."""
         b = root_batch("SagaSarahFW", self.batch, f.n)
         lam = b / (2 * f.n) if self.lam is None else self.lam
         return Method(SagaSarah(b, lam, self.start, self.replace), self.step or theory_step(f)).prepare(f, C, budget)

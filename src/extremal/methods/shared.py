@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from extremal import checks
-from extremal.methods.base import Card
+from extremal.methods.base import Card, Recipe
 from extremal.methods.cards import CARDS
 from extremal.steps.base import Step, check_step
 
 
-class WithCard:
+class WithCard(Recipe):
     """A named method: its card is the row under its name, and its docstring says what the row guarantees."""
 
     card: ClassVar[Card]
@@ -30,7 +30,7 @@ class WithCard:
             cls.__doc__ = f"{text[:place].rstrip()}\n\n{said}\n{text[place:]}"
 
     def __post_init__(self):
-        """Refuse what is no step rule, no batch size or no smoothness constant, of methods that have these."""
+        """Refuse what is no step rule, no batch size, no smoothness constant or no flag, of methods that have these."""
         call, given = type(self).__name__, {name: item for name, item in vars(self).items() if item is not None}
         if "L" in given:
             checks.positive(call, "L", given["L"])
@@ -38,6 +38,8 @@ class WithCard:
             check_step(call, given["step"])
         if "batch" in given:
             checks.whole(call, "batch", given["batch"], 1)
+        for name in vars(self).keys() & {"blended", "lazy"}:
+            checks.flag(call, name, vars(self)[name])
 
 
 @dataclass(frozen=True)
@@ -46,3 +48,21 @@ class BatchAndStep(WithCard):
 
     batch: int | None = None
     step: Step | None = None
+
+
+@dataclass(frozen=True)
+class EpochAndStep(WithCard):
+    """A method with these three parameters first."""
+
+    batch: int | None = None
+    epoch: int | None = None
+    step: Step | None = None
+
+
+@dataclass(frozen=True)
+class SlidingInEpochs(WithCard):
+    """A sliding method with these three parameters first."""
+
+    L: float | None = None
+    batch: int | None = None
+    epoch: int | None = None

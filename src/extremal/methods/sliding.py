@@ -9,9 +9,9 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.gradients.batches import MiniBatch
+from extremal.gradients.epochs import Svrg
 from extremal.gradients.full import Full
-from extremal.gradients.minibatch import MiniBatch
-from extremal.gradients.svrg import Svrg
 from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
 from extremal.methods.base import Budget, Method
 from extremal.methods.shared import WithCard
@@ -56,7 +56,6 @@ class CGS(WithCard):
     step: Step | None = None
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """gamma_k, beta_k, tol_k."""
         L = smoothness(f, self.L)
         move = AcceleratedSliding(beta=PowerLaw(3 * L, 2, -1), tol=square_tolerance(L, C))
         return Method(Full(), self.step or Decay(3, 3), move).prepare(f, C, budget)
@@ -100,7 +99,6 @@ class SCGS(WithCard):
     step: Step | None = None
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """gamma_k, beta_k, tol_k and B_k."""
         L, spent = smoothness(f, self.L), 0
         if self.batch is None:
             spent = 0 if self.sigma is not None else f.n
@@ -148,7 +146,6 @@ class STORC(WithCard):
     step: Step | None = None
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """N_t, gamma_k, beta_k, tol_{t,k}."""
         L, epochs = smoothness(f, self.L), Doubling(4, math.sqrt(2))
         batch = EpochLength(900) if self.batch is None else PowerLaw(checks.whole("STORC", "batch", self.batch, 1, f.n), 1, 1)
         tol = EpochTolerance(2 * L * diameter(C) ** 2)

@@ -6,7 +6,6 @@ from .base import Move as Move
 from .base import Point as Point
 from .consensus import Consensus as Consensus
 from .corrective import FullyCorrective as FullyCorrective
-from .geodesic import GeodesicMove as GeodesicMove
 from .in_face import InFaceBlended as InFaceBlended
 from .in_face import InFacePairwise as InFacePairwise
 from .low_rank.move import FactorCorrective as FactorCorrective
@@ -18,4 +17,5 @@ from .sliding.plain import DoubleSliding as DoubleSliding
 from .sliding.plain import Sliding as Sliding
 from .sliding.warm import AnchoredSliding as AnchoredSliding
 from .sliding.warm import WarmSliding as WarmSliding
+from .vertex import GeodesicMove as GeodesicMove
 from .vertex import VertexMove as VertexMove

@@ -187,7 +187,6 @@ class Away(Lazy):
     """
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
-        """Toward, or away."""
         atoms, g = point.atoms, estimate.g
         view = View.of(atoms, g)
         s, patience = self._vertex(C, point, estimate, view, max(view.here - float(view.dots[view.best]), view.behind))
@@ -223,7 +222,6 @@ class Pairwise(Lazy):
     """
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
-        """From the worst atom to the best vertex."""
         atoms, g = point.atoms, estimate.g
         view = View.of(atoms, g)
         s, patience = self._vertex(C, point, estimate, view, view.spread)
@@ -264,7 +262,6 @@ class BlendedPairwise(Lazy):
     """
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
-        """Between atoms, or toward a vertex."""
         atoms, g = point.atoms, estimate.g
         view = View.of(atoms, g)
         s, patience = self._vertex(C, point, estimate, view, view.spread)

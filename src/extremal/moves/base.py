@@ -113,7 +113,7 @@ class Flat:
         return False
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse gradients that are tangent vectors of a manifold."""
+        """Refuse an estimator, an objective or a set that it cannot go with: always gradients that are tangent vectors."""
         check_manifold(Euclidean(), f)
 
     def gap(self, C: Certifier, x: np.ndarray, g: np.ndarray) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, InEpochs, Phase, SomeGradient, phase_of
+from extremal.gradients.base import Estimate, SomeGradient, phase_of
+from extremal.gradients.epochs import EpochEstimate
 from extremal.gradients.tracking import check_mixing, in_brief, mix
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.objectives.base import Objective
@@ -29,15 +30,6 @@ class AgentsPoint(Point):
         """The root of the mean over agents of |x_i - x|^2."""
         away = (self.agents - self.x).astype(np.float64).reshape(len(self.agents), -1)
         return float(np.sqrt((away**2).sum(axis=1).mean()))
-
-
-@dataclass(frozen=True)
-class _Own(InEpochs):
-    """An agent's estimate, as a step rule sees it."""
-
-    g: np.ndarray
-    phase: Phase | None
-    exact: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,26 +68,25 @@ class Consensus(FlatMove):
         return f"Consensus(mixing={in_brief(self.mixing)})"
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse an estimator without an estimate for each agent."""
         super().check(gradient, f, C)
         if gradient.facts(f.n).agents != len(self.mixing):
             raise InputError(f"{self} wants an estimate for each agent: use Tracking with the same mixing matrix")
 
     def start(self, x0: np.ndarray) -> AgentsPoint:
-        """All agents at x^0."""
         x0 = freeze(np.asarray(x0))  # agents are rows of one array
         agents = freeze(np.repeat(x0[None], len(self.mixing), axis=0))
         return AgentsPoint(x0, agents, agents=agents)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AgentsPoint, estimate: Estimate, step: Step) -> AgentsPoint:
         """A step of every agent, then the averages of the next."""
-        p, xh, phase = estimate.g, point.query, phase_of(estimate)
+        p, xh = estimate.g, point.query
+        phase: Any = phase_of(estimate)
         if p.shape != xh.shape:
             raise InputError(f"Consensus has {len(xh)} agents and wants an estimate for each: use Tracking with the same matrix")
         stack = []
         for i in range(len(xh)):
             theta = C.lmo(p[i])  # theta_i = argmin <p_i, theta>
-            eta = take(step, k, Direction(f, xh[i], _Own(p[i], phase), theta))
+            eta = take(step, k, Direction(f, xh[i], EpochEstimate(p[i], False, phase), theta))
             stack.append(toward(xh[i], theta, eta))  # x_i = xh_i + eta (theta_i - xh_i)
         agents = freeze(np.stack(stack))
         x = agents.mean(axis=0, dtype=np.float64).astype(agents.dtype)  # the mean: mixing leaves it as it is

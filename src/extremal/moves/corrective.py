@@ -75,7 +75,6 @@ class FullyCorrective(AtomMove):
         checks.fix(self, tol=tol, limit=checks.whole("FullyCorrective", "limit", self.limit, 1))
 
     def advance(self, k: int, f: Any, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> CorrectivePoint:
-        """A vertex, then all weights."""
         view = View.of(point.atoms, estimate.g)
         s = C.lmo(estimate.g)
         atoms = point.atoms.with_atom(s)

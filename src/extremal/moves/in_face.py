@@ -21,7 +21,6 @@ class _InFace(FlatMove):
     """What both share: they need a set that knows its faces."""
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse a set that does not know its faces."""
         super().check(gradient, f, C)
         if not isinstance(C, Faced):
             raise InputError(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.factored import FactoredMatrix, factors
+from extremal.points.factored import FactoredMatrix, factors, joined
 from extremal.points.iterates import freeze
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.plain import DenseVertex
@@ -129,7 +129,9 @@ class ActiveSet:
 
     def with_atom(self, v: Vertex) -> ActiveSet:
         """The same point, with one atom more, of weight zero."""
-        return self if self.find(v) is not None else self._added(v)
+        if self.find(v) is not None:
+            return self
+        return self._make(self._stack.add(v), np.append(self.weights, 0.0), self._places | {v.key: len(self)})
 
     def dropping(self, nothing: float) -> ActiveSet:
         """Without the atoms whose weight is at most ``nothing``."""
@@ -144,9 +146,6 @@ class ActiveSet:
             weights[new._places[v.key]] += change
         return self._make(new._stack, weights, new._places)
 
-    def _added(self, v: Vertex) -> ActiveSet:
-        return self._make(self._stack.add(v), np.append(self.weights, 0.0), self._places | {v.key: len(self)})
-
     def only(self, kept: np.ndarray) -> ActiveSet:
         """Some of the atoms, by a mask, with their weights divided by their sum."""
         if kept.all():
@@ -158,32 +157,22 @@ def _normal(weights: np.ndarray) -> np.ndarray:
     return freeze(weights / weights.sum())
 
 
-@singledispatch
-def as_atom(x: np.ndarray) -> Vertex:
+def as_atom(x: Any) -> Vertex:
     """A point of the set as an atom."""
-    return DenseVertex(x)
-
-
-@as_atom.register
-def _(x: FactoredMatrix) -> Vertex:
+    if not isinstance(x, FactoredMatrix):
+        return DenseVertex(x)
     if x.rank > 1:
         return LowRank(*x.factors())
     left, right = x.factors() if x.rank else (np.zeros((side, 1), x.dtype) for side in x.shape)
     return RankOne(left[:, 0], right[:, 0])
 
 
-@singledispatch
-def rebuilt(x: np.ndarray, atoms: ActiveSet) -> Any:
+def rebuilt(x: Any, atoms: ActiveSet) -> Any:
     """The iterate anew from its atoms, in the form that x has: what steps have lost by rounding is back."""
-    return freeze(atoms.x.astype(x.dtype, copy=False))
-
-
-@rebuilt.register
-def _(x: FactoredMatrix, atoms: ActiveSet) -> FactoredMatrix:
-    return _in_factors(atoms).astype(x.dtype)
+    new = _in_factors(atoms) if isinstance(x, FactoredMatrix) else atoms.x
+    return freeze(new.astype(x.dtype, copy=False))
 
 
 def _in_factors(atoms: ActiveSet) -> FactoredMatrix:
-    parts = zip(atoms.weights, map(factors, atoms.vertices), strict=True)
-    lefts, rights = zip(*((w * left, right) for w, (left, right) in parts), strict=True)
-    return FactoredMatrix(np.hstack(lefts), np.hstack(rights))
+    terms = [(w, factors(v)) for w, v in zip(atoms.weights, atoms.vertices, strict=True)]
+    return FactoredMatrix(*joined(np.dtype(np.float64), terms))

@@ -84,10 +84,10 @@ def parted(v: Vertex, shapes: Sequence[tuple[int, ...]]) -> tuple[Vertex, ...]:
         return v.parts
     if not isinstance(v, SparseVertex):
         return tuple(DenseVertex(block) for block in blocks_of(v.to_array(), shapes))
-    ends = np.cumsum([math.prod(shape) for shape in shapes])
-    cuts = np.searchsorted(v.indices, ends)
-    starts = zip(np.concatenate([[0], cuts[:-1]]), cuts, np.concatenate([[0], ends[:-1]]), shapes, strict=True)
-    return tuple(_sparse(v.indices[i:j] - start, v.values[i:j], shape) for i, j, start, shape in starts)
+    starts = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
+    cuts = np.searchsorted(v.indices, starts)
+    places = zip(cuts, cuts[1:], starts, shapes, strict=False)
+    return tuple(_sparse(v.indices[i:j] - start, v.values[i:j], shape) for i, j, start, shape in places)
 
 
 def _one_sparse(parts: Sequence[Coordinate | SparseVertex], shape: tuple[int, ...], low: float | None) -> SparseVertex:

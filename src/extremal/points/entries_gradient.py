@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import operator
 from functools import cached_property, reduce
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
 from extremal import checks
+from extremal.points.factor_buffers import kernels
 from extremal.points.factored import FactoredMatrix
-from extremal.points.matrix import Iterate, Matrix, check_positions
+from extremal.points.matrix import Iterate, Matrix, Scaling, check_positions
 from extremal.support.kinds import Products
 
 
@@ -97,17 +98,14 @@ class Observed(Matrix):
 
     @property
     def stored(self) -> np.ndarray:
-        """The values, of repeated positions each."""
         return self.values
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(m, n)."""
         return self.positions.shape
 
     @property
     def dtype(self) -> np.dtype:
-        """float32 or float64."""
         return self.values.dtype
 
     @property
@@ -135,21 +133,12 @@ class Observed(Matrix):
     def __matmul__(self, v: np.ndarray) -> np.ndarray:
         return self.sparse @ v
 
-    def __mul__(self, c: float) -> Observed:
-        return Observed(self.positions, self.values * c, self.at) if np.ndim(c) == 0 else NotImplemented
+    def _scaled_by(self, operation: Scaling, c: float) -> Observed:
+        return Observed(self.positions, operation(self.values, c), self.at)
 
-    def __truediv__(self, c: float) -> Observed:
-        return Observed(self.positions, self.values / c, self.at) if np.ndim(c) == 0 else NotImplemented
-
-    def __add__(self, other: Iterate) -> Iterate:
-        if isinstance(other, np.ndarray):
-            return np.asarray(self) + other
-        if isinstance(other, Observed) and other.positions is self.positions:
-            return self._with(other)
-        return MatrixSum((self, other)) if isinstance(other, Matrix) else NotImplemented
-
-    def _with(self, other: Observed) -> Observed:
-        """The sum of two with the same positions."""
+    def _plus_matrix(self, other: Matrix) -> Matrix:
+        if not (isinstance(other, Observed) and other.positions is self.positions):
+            return MatrixSum((self, other))
         if self.at is None and other.at is None:
             return Observed(self.positions, self.values + other.values)
         if self.at is not None and other.at is not None and 4 * (len(self.at) + len(other.at)) < len(self.positions):
@@ -178,19 +167,15 @@ class Observed(Matrix):
         return out
 
     def all_finite(self) -> bool:
-        """Whether there is no NaN and no infinity in it."""
         return checks.all_finite(self.values)
 
     def sum(self) -> float:
-        """The sum of all values."""
         return float(self.values.sum())
 
     def to_array(self) -> np.ndarray:
-        """A dense copy, whatever its size."""
         return self.sparse.toarray()
 
     def astype(self, dtype: DTypeLike, copy: bool = True) -> Observed:
-        """G in another float type."""
         return self if self.dtype == dtype else Observed(self.positions, self.values.astype(dtype), self.at)
 
     def __getstate__(self) -> dict[str, object]:
@@ -200,12 +185,11 @@ class Observed(Matrix):
 class MatrixSum(Matrix):
     """A sum of matrices, each known by its products: a gradient and the pull of a proximal term, say."""
 
-    def __init__(self, terms: tuple[Matrix, ...]):
-        self.terms = terms
+    def __init__(self, terms: tuple[Any, ...]):
+        self.terms = terms  # a `Matrix` each; in a transpose also scipy sparse arrays
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(m, n)."""
         return self.terms[0].shape
 
     @property
@@ -214,9 +198,8 @@ class MatrixSum(Matrix):
         return np.result_type(*(a.dtype for a in self.terms))
 
     @property
-    def T(self) -> _Transposed:
-        """The transpose, known by products."""
-        return _Transposed(self)
+    def T(self) -> MatrixSum:
+        return MatrixSum(tuple(a.T for a in self.terms))
 
     def __repr__(self) -> str:
         return f"MatrixSum{self.terms}"
@@ -224,51 +207,29 @@ class MatrixSum(Matrix):
     def __matmul__(self, v: np.ndarray) -> np.ndarray:
         return reduce(operator.add, (a @ v for a in self.terms))
 
-    def __mul__(self, c: float) -> MatrixSum:
-        return MatrixSum(tuple(c * a for a in self.terms)) if np.ndim(c) == 0 else NotImplemented
+    def _scaled_by(self, operation: Scaling, c: float) -> MatrixSum:
+        return MatrixSum(tuple(operation(a, c) for a in self.terms))
 
-    def __truediv__(self, c: float) -> MatrixSum:
-        return MatrixSum(tuple(a / c for a in self.terms)) if np.ndim(c) == 0 else NotImplemented
-
-    def __add__(self, other: Iterate) -> Iterate:
-        if isinstance(other, np.ndarray):
-            return np.asarray(self) + other
-        return MatrixSum((*self.terms, other)) if isinstance(other, Matrix) else NotImplemented
+    def _plus_matrix(self, other: Matrix) -> MatrixSum:
+        return MatrixSum((*self.terms, other))
 
     def inner(self, other: Iterate) -> float:
-        """The sum of the terms' own."""
         return sum(a.inner(other) for a in self.terms)
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
-        """The sum of the terms' own."""
         return reduce(operator.add, (a.entries(rows, cols) for a in self.terms))
 
     def all_finite(self) -> bool:
-        """Whether there is none in any term."""
         return all(a.all_finite() for a in self.terms)
 
     def sum(self) -> float:
-        """The sum of all entries."""
         return sum(a.sum() for a in self.terms)
 
     def to_array(self) -> np.ndarray:
-        """A dense copy, whatever its size."""
         return reduce(operator.add, (a.to_array() for a in self.terms))
 
     def astype(self, dtype: DTypeLike, copy: bool = True) -> MatrixSum:
-        """The sum in another float type."""
-        return MatrixSum(tuple(a.astype(dtype) for a in self.terms))  # type: ignore[attr-defined]
-
-
-class _Transposed:
-    """Products with the transpose of a sum."""
-
-    def __init__(self, matrix: MatrixSum):
-        self.T = matrix
-        self.shape, self.dtype = matrix.shape[::-1], matrix.dtype
-
-    def __matmul__(self, u: np.ndarray) -> np.ndarray:
-        return reduce(operator.add, (a.T @ u for a in self.T.terms))
+        return MatrixSum(tuple(a.astype(dtype) for a in self.terms))
 
 
 def read_entries(x: Iterate, positions: Positions, at: np.ndarray | None = None) -> np.ndarray:
@@ -277,10 +238,3 @@ def read_entries(x: Iterate, positions: Positions, at: np.ndarray | None = None)
     if isinstance(x, FactoredMatrix):
         return x.image(positions, rows, cols) if at is None else x.gather(rows, cols)
     return x.entries(rows, cols) if isinstance(x, Matrix) else x[rows, cols]
-
-
-def kernels() -> ModuleType:
-    """The compiled loops over positions."""
-    from extremal.kernels import positions  # numba: imported when they are first needed
-
-    return positions

@@ -9,6 +9,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from extremal.support.lazy import imported
+
 
 class FactorBuffer:
     """Two factors with the same number of columns. A version of a matrix is left[:, :rank] right[:, :rank]', times a number.
@@ -18,23 +20,13 @@ class FactorBuffer:
     """
 
     def __init__(self, left: np.ndarray, right: np.ndarray, limit: int | None = None):
-        self.buffers = left, right  # m x capacity and n x capacity; only ever exchanged for larger ones with the same columns
+        self.left, self.right = left, right  # m and n x capacity; only ever exchanged for larger ones with the same columns
         self.used = left.shape[1]
         fit = 2 * self.used + min(64, len(left), len(right))
         self.limit = fit if limit is None else limit  # with more columns than that, a look at the rank is due
         self.images: WeakKeyDictionary[object, tuple[int, np.ndarray]] = WeakKeyDictionary()  # so many columns, their entries
         self.norms = 0, 0.0  # so many columns, their |left right'|^2
         self.lock = threading.Lock()
-
-    @property
-    def left(self) -> np.ndarray:
-        """m x capacity."""
-        return self.buffers[0]
-
-    @property
-    def right(self) -> np.ndarray:
-        """n x capacity."""
-        return self.buffers[1]
 
     def append(self, rank: int, left: np.ndarray, right: np.ndarray) -> tuple[FactorBuffer, int]:
         """These columns behind the first ``rank``, here or in a copy if another version has taken the place; and their number."""
@@ -50,9 +42,9 @@ class FactorBuffer:
 
     def _grow(self, wanted: int) -> None:
         if wanted > self.left.shape[1]:
-            left, right = (np.empty((len(a), max(8, wanted, 2 * self.used)), a.dtype) for a in self.buffers)
-            left[:, : self.used], right[:, : self.used] = (a[:, : self.used] for a in self.buffers)
-            self.buffers = left, right
+            left, right = (np.empty((len(a), max(8, wanted, 2 * self.used)), a.dtype) for a in (self.left, self.right))
+            left[:, : self.used], right[:, : self.used] = self.left[:, : self.used], self.right[:, : self.used]
+            self.left, self.right = left, right
 
     def gather(self, rank: int, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Entries of left right' at some positions."""
@@ -76,9 +68,9 @@ class FactorBuffer:
     def _add(self, first: int, last: int, rows: np.ndarray, cols: np.ndarray, out: np.ndarray) -> None:
         """Add entries of these columns; of a single one (a step to a vertex) after a copy, which the nearest cache holds."""
         if last == first + 1:
-            _kernels().add_at(self.left[:, first].copy(), self.right[:, first].copy(), rows, cols, out)
+            kernels().add_at(self.left[:, first].copy(), self.right[:, first].copy(), rows, cols, out)
         elif last > first:
-            _kernels().entries(*(np.ascontiguousarray(a[:, first:last]) for a in self.buffers), rows, cols, out)
+            kernels().entries(*(np.ascontiguousarray(a[:, first:last]) for a in (self.left, self.right)), rows, cols, out)
 
     def norm2(self, rank: int) -> float:
         """|left right'|^2, from that of the columns before."""
@@ -96,7 +88,6 @@ def _products(a: np.ndarray, j: int) -> np.ndarray:
     return a[:, : j + 1].T.astype(np.float64, copy=False) @ a[:, j].astype(np.float64, copy=False)
 
 
-def _kernels() -> ModuleType:
-    from extremal.kernels import positions  # numba: imported when entries are first asked for
-
-    return positions
+def kernels() -> ModuleType:
+    """The compiled loops over positions."""
+    return imported("extremal.kernels.positions")  # numba: imported when entries are first asked for

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from functools import singledispatch
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -14,7 +12,7 @@ from extremal.checks import InputError, NonFiniteError
 from extremal.points.composed import Combination
 from extremal.points.factor_buffers import FactorBuffer
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.matrix import Iterate, Matrix, check_positions
+from extremal.points.matrix import Iterate, Matrix, Scaling, check_positions
 from extremal.points.plain import DenseVertex
 from extremal.points.vertex import Vertex
 from extremal.support import linalg
@@ -58,15 +56,13 @@ class FactoredMatrix(Matrix):
             sizes = f"{left.shape[1]} and {right.shape[1]}"
             raise InputError(f"`FactoredMatrix(left=..., right=...)` must have the same number of columns, got {sizes}")
         dtype = np.result_type(left, right)
-        self._set(FactorBuffer(left.astype(dtype), right.astype(dtype)), left.shape[1], 1.0)
-
-    def _set(self, columns: FactorBuffer, rank: int, scale: float) -> None:
-        self._columns, self.rank, self._scale = columns, rank, scale  # X = scale left[:, :rank] right[:, :rank]'
+        self._columns, self.rank = FactorBuffer(left.astype(dtype), right.astype(dtype)), left.shape[1]
+        self._scale = 1.0  # X = scale left[:, :rank] right[:, :rank]'
 
     @classmethod
-    def _of(cls, columns: FactorBuffer, rank: int, scale: float) -> FactoredMatrix:
+    def _of(cls, columns: FactorBuffer, rank: int, scale: float = 1.0) -> FactoredMatrix:
         new = cls.__new__(cls)
-        new._set(columns, rank, scale)
+        new._columns, new.rank, new._scale = columns, rank, scale
         return new
 
     @classmethod
@@ -89,12 +85,10 @@ class FactoredMatrix(Matrix):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(m, n)."""
         return len(self._columns.left), len(self._columns.right)
 
     @property
     def dtype(self) -> np.dtype:
-        """float32 or float64."""
         return self._columns.left.dtype
 
     @property
@@ -111,39 +105,31 @@ class FactoredMatrix(Matrix):
     def __matmul__(self, v: np.ndarray) -> np.ndarray:
         return self._scale * (self._columns.left[:, : self.rank] @ (self.right.T @ v))
 
-    def __mul__(self, c: float) -> FactoredMatrix:
-        return self._of(self._columns, self.rank, self._scale * float(c)) if np.ndim(c) == 0 else NotImplemented
+    def _scaled_by(self, operation: Scaling, c: float) -> FactoredMatrix:
+        return self._of(self._columns, self.rank, operation(self._scale, float(c)))
 
-    def __truediv__(self, c: float) -> FactoredMatrix:
-        return self._of(self._columns, self.rank, self._scale / float(c)) if np.ndim(c) == 0 else NotImplemented
-
-    def __add__(self, other: Iterate) -> Any:
-        if isinstance(other, np.ndarray):
-            return np.asarray(self) + other
+    def _plus_matrix(self, other: Matrix) -> FactoredMatrix:
         if not isinstance(other, FactoredMatrix):
             return NotImplemented
         if other._columns is self._columns:
             return self._with_version(other)
-        pair = _joined(self.dtype, [(1.0, self.factors()), (1.0, other.factors())])
-        return self._of(FactorBuffer(*pair, self._columns.limit), self.rank + other.rank, 1.0)
+        return self._renewed([(1.0, self.factors()), (1.0, other.factors())])
 
     def _with_version(self, other: FactoredMatrix) -> FactoredMatrix:
         """The sum with another version of the same matrix: as many columns as the longer one."""
         long, short = (self, other) if self.rank >= other.rank else (other, self)
         left = long.left
         left[:, : short.rank] += short.left
-        return self._of(FactorBuffer(left, long.right, self._columns.limit), long.rank, 1.0)
+        return self._of(FactorBuffer(left, long.right, self._columns.limit), long.rank)
 
     def factors(self) -> FactorPair:
         """Left and right."""
         return self.left, self.right
 
     def to_array(self) -> np.ndarray:
-        """A dense copy, whatever its size."""
         return self.left @ self.right.T
 
     def astype(self, dtype: DTypeLike, copy: bool = True) -> FactoredMatrix:
-        """X in another float type."""
         return self if self.dtype == dtype else FactoredMatrix(self.left.astype(dtype), self.right.astype(dtype))
 
     def all_finite(self) -> bool:
@@ -151,7 +137,6 @@ class FactoredMatrix(Matrix):
         return all(checks.all_finite(a) for a in self.factors())
 
     def sum(self) -> float:
-        """The sum of all entries."""
         return float(self.left.sum(axis=0, dtype=np.float64) @ self.right.sum(axis=0, dtype=np.float64))
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
@@ -186,7 +171,7 @@ class FactoredMatrix(Matrix):
         if not terms:
             return self * own
         if self.rank == 0 or abs(scale) < SMALLEST:
-            return self._renewed([(own, self.factors()), *terms] if scale else terms)
+            return self._renewed([(own, self.factors()), *terms] if scale else terms).bounded()
         columns, rank = self._columns, self.rank
         for c, (left, right) in terms:
             columns, rank = columns.append(rank, left * (c / scale), right)
@@ -217,8 +202,8 @@ class FactoredMatrix(Matrix):
 
     def _renewed(self, terms: list[tuple[float, FactorPair]]) -> FactoredMatrix:
         """sum_j c_j left_j right_j', with columns of its own."""
-        columns = FactorBuffer(*_joined(self.dtype, terms), self._columns.limit)
-        return self._of(columns, columns.used, 1.0).bounded()
+        columns = FactorBuffer(*joined(self.dtype, terms), self._columns.limit)
+        return self._of(columns, columns.used)
 
     def _decomposed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Q1, Q2, s, U, V' with X = Q1 U diag(s) V' Q2'."""
@@ -230,34 +215,21 @@ class FactoredMatrix(Matrix):
         return q1, q2, s, u, vt
 
 
-@singledispatch
 def factors(v: Vertex) -> FactorPair:
     """Factors of a vertex: its own, or those of a dense copy, one of which is a unit matrix."""
+    if isinstance(v, RankOne):
+        return v.left[:, None], v.right[:, None]
+    if isinstance(v, LowRank):
+        return v.left, v.right
+    if isinstance(v, Combination):
+        return joined(np.dtype(np.float64), [(c, factors(u)) for c, u in v.terms])
+    if isinstance(v, DenseVertex) and isinstance(v.values, FactoredMatrix):
+        return v.values.factors()
     a = v.to_array()
     return (np.eye(len(a)), a.T) if a.shape[0] <= a.shape[1] else (a, np.eye(a.shape[1]))
 
 
-@factors.register
-def _(v: RankOne) -> FactorPair:
-    return v.left[:, None], v.right[:, None]
-
-
-@factors.register
-def _(v: LowRank) -> FactorPair:
-    return v.left, v.right
-
-
-@factors.register
-def _(v: DenseVertex) -> FactorPair:
-    return v.values.factors() if isinstance(v.values, FactoredMatrix) else factors.dispatch(object)(v)
-
-
-@factors.register
-def _(v: Combination) -> FactorPair:
-    return _joined(np.dtype(np.float64), [(c, factors(u)) for c, u in v.terms])
-
-
-def _joined(dtype: np.dtype, terms: list[tuple[float, FactorPair]]) -> FactorPair:
+def joined(dtype: np.dtype, terms: list[tuple[float, FactorPair]]) -> FactorPair:
     """Factors of sum_j c_j left_j right_j', in arrays of their own."""
     left, right = np.hstack([c * left for c, (left, _) in terms]), np.hstack([right for _, (_, right) in terms])
     return left.astype(dtype, copy=False), right.astype(dtype, copy=False)

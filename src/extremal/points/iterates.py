@@ -7,7 +7,6 @@ arrays, and matrices in factors for objectives and sets that never need the whol
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,49 +51,45 @@ def farthest(holds: Callable[[float], bool], precision: float) -> float:
     return low
 
 
-@singledispatch
-def wide(x: np.ndarray) -> Any:
+def wide(x: Any) -> Any:
     """The iterate in float64."""
     return x.astype(np.float64, copy=False)
 
 
-@singledispatch
-def answer(x: np.ndarray) -> Any:
-    """The iterate as the caller gets it: an array of their own."""
-    return np.array(x)
+def answer(x: Any) -> Any:
+    """The iterate as the caller gets it: an array of their own, or a matrix that nobody can change."""
+    return np.array(x) if isinstance(x, np.ndarray) else x
 
 
-@singledispatch
-def toward(x: np.ndarray, v: Vertex, eta: float) -> Any:
+def toward(x: Any, v: Vertex, eta: float) -> Any:
     """Step to a vertex: (1 - eta) x + eta v, a convex combination also in rounding."""
+    if isinstance(x, FactoredMatrix):
+        return x.plus(1.0 - eta, ((eta, factors(v)),))
     new = (1.0 - eta) * x
     v.add_to(new, eta)
     return freeze(new)
 
 
-@singledispatch
-def along(x: np.ndarray, d: Chord, t: float) -> Any:
+def along(x: Any, d: Chord, t: float) -> Any:
     """x + t d."""
+    if isinstance(x, FactoredMatrix):
+        return x.plus(1.0 + t * d.own, ((t * c, factors(v)) for c, v in d.terms))
     new = (1.0 + t * d.own) * x
     for c, v in d.terms:
         v.add_to(new, t * c)
     return freeze(new)
 
 
-@singledispatch
-def blend(x: np.ndarray, u: np.ndarray, eta: float) -> Any:
+def blend(x: Any, u: Any, eta: float) -> Any:
     """(1 - eta) x + eta u, between two points."""
-    return freeze((1.0 - eta) * x + eta * u)
+    new = (1.0 - eta) * x + eta * u
+    return new.bounded() if isinstance(new, FactoredMatrix) else freeze(new)
 
 
-@singledispatch
-def inner(x: np.ndarray, g: np.ndarray) -> float:
-    """<g, x>, summed in float64."""
-    return dot64(x, g)
+inner = dot64  # <g, x> of an iterate, summed in float64
 
 
-@singledispatch
-def length2(x: np.ndarray, d: Chord) -> float:
+def length2(x: Any, d: Chord) -> float:
     """|d|^2 without forming d."""
     rest = d.norm2()
     if d.own == 0:
@@ -102,31 +97,6 @@ def length2(x: np.ndarray, d: Chord) -> float:
     return max(0.0, d.own * d.own * dot64(x, x) + 2.0 * d.own * sum(c * v.dot(x) for c, v in d.terms) + rest)
 
 
-def distance2(x: np.ndarray, v: Vertex) -> float:
+def distance2(x: Any, v: Vertex) -> float:
     """|v - x|^2 without forming v."""
     return length2(x, Chord.to(v))
-
-
-@wide.register
-def _(x: FactoredMatrix) -> FactoredMatrix:
-    return x.astype(np.float64)
-
-
-@answer.register
-def _(x: FactoredMatrix) -> FactoredMatrix:
-    return x  # nobody can change it
-
-
-@toward.register
-def _(x: FactoredMatrix, v: Vertex, eta: float) -> FactoredMatrix:
-    return x.plus(1.0 - eta, ((eta, factors(v)),))
-
-
-@along.register
-def _(x: FactoredMatrix, d: Chord, t: float) -> FactoredMatrix:
-    return x.plus(1.0 + t * d.own, ((t * c, factors(v)) for c, v in d.terms))
-
-
-@blend.register
-def _(x: FactoredMatrix, u: FactoredMatrix, eta: float) -> FactoredMatrix:
-    return (x * (1.0 - eta) + u * eta).bounded()

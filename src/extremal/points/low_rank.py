@@ -11,7 +11,24 @@ from extremal.points.vertex import dot64
 
 
 @dataclass(frozen=True)
-class RankOne:
+class _InFactors:
+    """What they share: v = left right', of shape (m, n)."""
+
+    left: np.ndarray  # m x r, or of length m; carries the scale
+    right: np.ndarray  # n x r, or of length n
+    low: float | None = None  # <g, s> >= low for all s of the set, if the oracle that answered is not exact
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(m, n)."""
+        return len(self.left), len(self.right)
+
+    def dot(self, g: np.ndarray) -> float:
+        """<g, v> = <left, g right>: r products with g."""
+        return dot64(self.left, g @ self.right)
+
+
+class RankOne(_InFactors):
     """A matrix of rank one, v = left right': m + n numbers in the place of m n.
 
     Examples
@@ -23,15 +40,6 @@ class RankOne:
            [0. , 0. ]]), 4.0)
     """
 
-    left: np.ndarray  # of length m; carries the scale
-    right: np.ndarray  # of length n
-    low: float | None = None  # <g, s> >= low for all s of the set, if the oracle that answered is not exact
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(m, n)."""
-        return len(self.left), len(self.right)
-
     @property
     def norm2(self) -> float:
         """|v|^2 = |left|^2 |right|^2."""
@@ -42,10 +50,6 @@ class RankOne:
         """The bytes of the two factors."""
         return (self.left + 0.0).tobytes(), (self.right + 0.0).tobytes()
 
-    def dot(self, g: np.ndarray) -> float:
-        """<g, v> = left' (g right): one product with g."""
-        return dot64(self.left, g @ self.right)
-
     def add_to(self, x: np.ndarray, w: float) -> None:
         """x += w v in place."""
         x += np.multiply.outer(w * self.left, self.right)
@@ -55,8 +59,7 @@ class RankOne:
         return np.multiply.outer(self.left, self.right)
 
 
-@dataclass(frozen=True)
-class LowRank:
+class LowRank(_InFactors):
     """A matrix of rank r at most, v = left right', from m x r and n x r factors.
 
     Examples
@@ -67,15 +70,6 @@ class LowRank:
     2.0
     """
 
-    left: np.ndarray  # m x r
-    right: np.ndarray  # n x r
-    low: float | None = None  # <g, s> >= low for all s of the set, if the oracle that answered is not exact
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(m, n)."""
-        return len(self.left), len(self.right)
-
     @property
     def norm2(self) -> float:
         """|v|^2 = <left'left, right'right>."""
@@ -85,10 +79,6 @@ class LowRank:
     def key(self) -> Hashable:
         """The bytes of the matrix: factors are not unique."""
         return (self.to_array() + 0.0).tobytes()
-
-    def dot(self, g: np.ndarray) -> float:
-        """<g, v> = <left, g right>: r products with g."""
-        return dot64(self.left, g @ self.right)
 
     def add_to(self, x: np.ndarray, w: float) -> None:
         """x += w v in place."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +16,7 @@ from extremal.checks import InputError
 from extremal.support.kinds import Numbers, Products
 
 LARGEST_COPY = 4 * 2**30  # bytes of a dense copy
+Scaling = Callable[[Any, float], Any]  # a product with a number, or a quotient
 
 
 class Matrix(ABC):
@@ -45,13 +48,11 @@ class Matrix(ABC):
     def __matmul__(self, v: np.ndarray) -> np.ndarray: ...
 
     @abstractmethod
-    def __mul__(self, c: float) -> Matrix: ...
+    def _scaled_by(self, operation: Scaling, c: float) -> Self:
+        """The operation of all entries with a number."""
 
     @abstractmethod
-    def __truediv__(self, c: float) -> Matrix: ...
-
-    @abstractmethod
-    def __add__(self, other: Iterate) -> Iterate: ...
+    def _plus_matrix(self, other: Matrix) -> Matrix: ...
 
     @abstractmethod
     def inner(self, other: Iterate) -> float:
@@ -72,6 +73,10 @@ class Matrix(ABC):
     @abstractmethod
     def to_array(self) -> np.ndarray:
         """A dense copy, whatever its size."""
+
+    @abstractmethod
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> Self:
+        """The matrix in another float type; itself, if it has that one."""
 
     @property
     def stored(self) -> Iterate:
@@ -107,7 +112,18 @@ class Matrix(ABC):
     def __rmatmul__(self, u: Any) -> np.ndarray:
         return (self.T @ np.asarray(u).T).T
 
-    def __rmul__(self, c: float) -> Matrix:
+    def __mul__(self, c: float) -> Any:
+        return self._scaled_by(operator.mul, c) if np.ndim(c) == 0 else NotImplemented
+
+    def __truediv__(self, c: float) -> Any:
+        return self._scaled_by(operator.truediv, c) if np.ndim(c) == 0 else NotImplemented
+
+    def __add__(self, other: Iterate) -> Any:
+        if isinstance(other, np.ndarray):
+            return np.asarray(self) + other
+        return self._plus_matrix(other) if isinstance(other, Matrix) else NotImplemented
+
+    def __rmul__(self, c: float) -> Self:
         return self * c
 
     def __radd__(self, other: Iterate) -> Iterate:
@@ -119,7 +135,7 @@ class Matrix(ABC):
     def __rsub__(self, other: Iterate) -> Iterate:
         return -self + other
 
-    def __neg__(self) -> Matrix:
+    def __neg__(self) -> Self:
         return self * -1.0
 
 

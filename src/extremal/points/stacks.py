@@ -20,10 +20,11 @@ from extremal.points.vertex import Vertex
 LOCK = threading.Lock()  # versions of a stack may be in the hands of several threads
 
 
+@dataclass(frozen=True)
 class Stack(ABC):
     """Some vertices of one shape, at least one."""
 
-    vertices: tuple[Vertex, ...]
+    vertices: tuple[Any, ...]
 
     @abstractmethod
     def dots(self, g: np.ndarray) -> np.ndarray:
@@ -33,9 +34,9 @@ class Stack(ABC):
     def sum(self, weights: np.ndarray) -> np.ndarray:
         """sum_i w_i v_i as an array, in float64."""
 
-    @abstractmethod
     def add(self, v: Vertex) -> Stack:
         """The stack with one more at the end."""
+        return stack((*self.vertices, v))
 
     def keep(self, kept: np.ndarray) -> Stack:
         """Only those at the given places."""
@@ -46,11 +47,14 @@ def stack(vertices: tuple[Any, ...]) -> Stack:
     """The stack that suits the vertices' kinds."""
     kinds = {type(v) for v in vertices}
     if kinds <= {Coordinate, SparseVertex}:
-        return FewVertices.of(vertices)
+        parts = [_entries(v) for v in vertices]
+        sizes = np.array([len(i) for i, _ in parts])
+        indices, values = (np.concatenate(list(column)) for column in zip(*parts, strict=True))
+        return FewVertices(vertices, indices, values, np.cumsum(sizes) - sizes)
     if kinds == {DenseVertex}:
-        return RowStack(vertices, _Buffer.of([v.values.reshape(-1) for v in vertices]))
+        return RowStack(vertices, _Buffer(np.array([v.values.reshape(-1) for v in vertices])))
     if kinds == {RankOne}:
-        return Factors(vertices, _Buffer.of([v.left for v in vertices]), _Buffer.of([v.right for v in vertices]))
+        return Factors(vertices, _Buffer(np.array([v.left for v in vertices])), _Buffer(np.array([v.right for v in vertices])))
     return Mixed(vertices)
 
 
@@ -58,18 +62,9 @@ def stack(vertices: tuple[Any, ...]) -> Stack:
 class FewVertices(Stack):
     """Vertices with few non-zeros, as one list of places and values."""
 
-    vertices: tuple[Vertex, ...]
     indices: np.ndarray  # flat indices of all, one vertex after the other
     values: np.ndarray  # the entries there
     starts: np.ndarray  # where each vertex begins
-
-    @classmethod
-    def of(cls, vertices: tuple[Any, ...]) -> FewVertices:
-        """From vertices that are all `Coordinate` or `SparseVertex`."""
-        parts = [_entries(v) for v in vertices]
-        sizes = np.array([len(i) for i, _ in parts])
-        indices, values = (np.concatenate(list(column)) for column in zip(*parts, strict=True))
-        return cls(vertices, indices, values, np.cumsum(sizes) - sizes)
 
     def dots(self, g: np.ndarray) -> np.ndarray:
         return np.add.reduceat(g.flat[self.indices] * self.values, self.starts)
@@ -80,12 +75,11 @@ class FewVertices(Stack):
         return np.bincount(self.indices, np.repeat(weights, counts) * self.values, int(np.prod(shape))).reshape(shape)
 
     def add(self, v: Vertex) -> Stack:
-        vertices = (*self.vertices, v)
         if not isinstance(v, (Coordinate, SparseVertex)):
-            return stack(vertices)
+            return super().add(v)
         i, x = _entries(v)
         starts = np.append(self.starts, len(self.indices))
-        return FewVertices(vertices, np.append(self.indices, i), np.append(self.values, x), starts)
+        return FewVertices((*self.vertices, v), np.append(self.indices, i), np.append(self.values, x), starts)
 
 
 def _entries(v: Coordinate | SparseVertex) -> tuple[np.ndarray, np.ndarray]:
@@ -98,33 +92,24 @@ def _entries(v: Coordinate | SparseVertex) -> tuple[np.ndarray, np.ndarray]:
 class _Buffer:
     """Rows with room for more, shared by versions: the one that holds all rows in use may append in place."""
 
-    def __init__(self, rows: np.ndarray, used: int):
-        self.rows, self.used = rows, used
-
-    @classmethod
-    def of(cls, rows: list[np.ndarray]) -> _Buffer:
-        return cls(np.array(rows), len(rows))
+    def __init__(self, rows: np.ndarray):
+        self.rows, self.used = rows, len(rows)
 
     def put(self, count: int, row: np.ndarray) -> _Buffer:
         """A buffer whose first count rows are these, and whose next is the new one."""
         with LOCK:
-            fits = count == self.used < len(self.rows) and np.result_type(self.rows, row) == self.rows.dtype
-            home = self if fits else self._copy(count, np.result_type(self.rows, row))
-            home.rows[count] = row
-            home.used = count + 1
+            home, dtype = self, np.result_type(self.rows, row)
+            if not (count == self.used < len(self.rows) and dtype == self.rows.dtype):
+                home = _Buffer(np.empty((2 * count + 2, self.rows.shape[1]), dtype))
+                home.rows[:count] = self.rows[:count]
+            home.rows[count], home.used = row, count + 1
             return home
-
-    def _copy(self, count: int, dtype: np.dtype) -> _Buffer:
-        rows = np.empty((2 * count + 2, self.rows.shape[1]), dtype)
-        rows[:count] = self.rows[:count]
-        return _Buffer(rows, count)
 
 
 @dataclass(frozen=True)
 class RowStack(Stack):
     """Dense vertices, as rows of a matrix."""
 
-    vertices: tuple[Vertex, ...]
     buffer: _Buffer = field(repr=False)
 
     @property
@@ -138,17 +123,15 @@ class RowStack(Stack):
         return (weights @ self.rows).reshape(self.vertices[0].shape)
 
     def add(self, v: Vertex) -> Stack:
-        vertices = (*self.vertices, v)
         if type(v) is not DenseVertex:
-            return stack(vertices)
-        return RowStack(vertices, self.buffer.put(len(self.vertices), v.values.reshape(-1)))
+            return super().add(v)
+        return RowStack((*self.vertices, v), self.buffer.put(len(self.vertices), v.values.reshape(-1)))
 
 
 @dataclass(frozen=True)
 class Factors(Stack):
     """Rank-one vertices, as two stacks of factors."""
 
-    vertices: tuple[Vertex, ...]
     left: _Buffer = field(repr=False)
     right: _Buffer = field(repr=False)
 
@@ -167,17 +150,14 @@ class Factors(Stack):
         return (weights[:, None] * left).T @ right
 
     def add(self, v: Vertex) -> Stack:
-        vertices, k = (*self.vertices, v), len(self.vertices)
         if not isinstance(v, RankOne):
-            return stack(vertices)
-        return Factors(vertices, self.left.put(k, v.left), self.right.put(k, v.right))
+            return super().add(v)
+        k = len(self.vertices)
+        return Factors((*self.vertices, v), self.left.put(k, v.left), self.right.put(k, v.right))
 
 
-@dataclass(frozen=True)
 class Mixed(Stack):
     """Vertices of several kinds, one by one."""
-
-    vertices: tuple[Vertex, ...]
 
     def dots(self, g: np.ndarray) -> np.ndarray:
         return np.array([v.dot(g) for v in self.vertices])
@@ -187,6 +167,3 @@ class Mixed(Stack):
         for w, v in zip(weights, self.vertices, strict=True):
             v.add_to(total, float(w))
         return total
-
-    def add(self, v: Vertex) -> Stack:
-        return Mixed((*self.vertices, v))

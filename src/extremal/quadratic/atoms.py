@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -80,14 +79,10 @@ def settle_atoms(hull: Hull, first: np.ndarray, beta: float, tol: float, weights
     return weights, first + q.H @ (weights - hull.atoms.weights)
 
 
-@singledispatch
-def displacement(x: np.ndarray, atoms: ActiveSet, change: np.ndarray) -> Any:
+def displacement(x: Any, atoms: ActiveSet, change: np.ndarray) -> Any:
     """sum_i change_i v_i, in the form that x has."""
-    return atoms.sum(change)
-
-
-@displacement.register
-def _(x: FactoredMatrix, atoms: ActiveSet, change: np.ndarray) -> FactoredMatrix:
+    if not isinstance(x, FactoredMatrix):
+        return atoms.sum(change)
     parts = [(c, factors(v)) for c, v in zip(change, atoms.vertices, strict=True) if c]
     return FactoredMatrix.zeros(x.shape, x.dtype).plus(0.0, parts)
 

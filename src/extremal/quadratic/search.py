@@ -18,13 +18,8 @@ Found = TypeVar("Found")
 class OnLine(Protocol):
     """A function on a line, t = 0 being where it starts."""
 
-    def value(self, t: float) -> float:
-        """Its value at t."""
-        ...
-
-    def slope(self, t: float) -> float:
-        """Its derivative at t."""
-        ...
+    def value(self, t: float) -> float: ...  # at t
+    def slope(self, t: float) -> float: ...  # its derivative at t
 
 
 def longest_step(x: np.ndarray, d: np.ndarray, lower: Any = 0.0, upper: Any = math.inf, most: float = 1.0) -> float:

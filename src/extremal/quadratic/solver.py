@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from extremal.checks import NonFiniteError
 from extremal.kernels.views import locked
+from extremal.quadratic.updates import workable
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
+from extremal.support.lazy import imported
 
 ROUNDS = 50  # of the active-set method, at most
 LONGEST = 100  # iterations of conjugate gradients in a round, at most
@@ -86,7 +87,7 @@ class Quadratic:
         """
         kernels, size = _kernels(), len(self.x)
         w = np.where(w > kernels.NOTHING, w, 0.0) if self.tied else np.clip(w, self.lower, self.upper)
-        if self._by_products:
+        if self.root is None and not isinstance(self.H, np.ndarray):
             return kernels.descended_by_products(self._problem(ByProducts(self.H, self.longest)), None, w, tol, rounds)[0]
         problem = self._problem(np.empty((0, 0)) if self.root is not None else _numbers(self.H))
         factor = kernels.plain_factor(len(w), 0 if self.root is None else max(1, self.root.shape[1]))
@@ -97,16 +98,12 @@ class Quadratic:
             rounds -= some
         return w
 
-    @property
-    def _by_products(self) -> bool:
-        return self.root is None and not isinstance(self.H, np.ndarray)
-
     def _problem(self, H: Any) -> Any:
         """For the solver: arrays that it does not change."""
         root = np.empty((0, 0)) if self.root is None else _numbers(self.root)
         root = np.zeros((len(root), 1)) if self.root is not None and root.size == 0 else root
         diagonal = H.diagonal() if self.root is None else np.einsum("ij,ij->i", root, root)
-        _finite(diagonal)
+        workable(diagonal)
         g, x, lower, upper = (_numbers(a) for a in (self.g, self.x, self.lower, self.upper))
         place, scale = np.ascontiguousarray(self.place, np.int64), np.ascontiguousarray(self.scale, np.float64)
         return _kernels().QuadraticProblem(H, root, g, x, locked(place), locked(scale), lower, upper, self.tied)
@@ -128,35 +125,25 @@ class GrowingQuadratic:
 
     def __init__(self, root: np.ndarray, g: np.ndarray):
         rows, rank = root.shape
-        self._root, self._g, self._count = np.zeros((0, max(rank, 1))), np.zeros(0), 0
-        self._grow(2 * rows + 30)
-        self._root[:rows, :rank], self._g[:rows], self._count = _finite(root), _finite(g), rows
-
-    def _grow(self, room: int) -> None:
-        known = len(self._g)
-        old = self._factor if known else None
-        root, g = np.zeros((room, self._root.shape[1])), np.zeros(room)
-        root[:known], g[:known] = self._root, self._g
-        self._root, self._g, self._nothing, self._ones = root, g, np.zeros(room), np.ones(room)
-        self._places, self._most = np.arange(room), np.full(room, np.inf)
-        self._factor = _kernels().plain_factor(room, root.shape[1])
-        if old is not None:
-            for new, small in zip(self._factor, old, strict=True):
-                new[tuple(slice(0, size) for size in small.shape)] = small
+        self._root, self._g, self._factor = _room(2 * rows + 30, max(rank, 1))
+        self._root[:rows, :rank], self._g[:rows], self._count = workable(root), workable(g), rows
 
     def add(self, row: np.ndarray, slope: float) -> None:
         """One variable more, the last."""
         if self._count == len(self._g):
-            self._grow(2 * self._count)
-        self._root[self._count, : len(row)], self._g[self._count] = _finite(row), _finite(slope)
+            root, g, factor = _room(2 * self._count, self._root.shape[1])
+            for new, old in ((root, self._root), (g, self._g), *zip(factor, self._factor, strict=True)):
+                new[tuple(slice(0, size) for size in old.shape)] = old
+            self._root, self._g, self._factor = root, g, factor
+        self._root[self._count, : len(row)], self._g[self._count] = workable(row), workable(slope)
         self._count += 1
 
     def minimise(self, w: np.ndarray, tol: float, rounds: int = ROUNDS) -> np.ndarray:
         """Weights by which no more than ``tol`` can be won by moving a unit of weight, as `Quadratic.minimise` finds them."""
         clock.check()
         kernels, k = _kernels(), self._count
-        zero, places, ones = self._nothing[:k], locked(self._places[:k]), locked(self._ones[:k])
-        numbers = self._root[:k], self._g[:k], zero, places, ones, zero, self._most[:k]
+        places, ones, zeros, infinities = _usual(k)
+        numbers = self._root[:k], self._g[:k], zeros, places, ones, zeros, infinities
         problem = kernels.QuadraticProblem(np.empty((0, 0)), *numbers, True)
         factor = self._factor._replace(position=self._factor.position[:k])
         return kernels.descend(problem, factor, np.where(w > kernels.NOTHING, w, 0.0), float(tol), rounds)[0]
@@ -176,10 +163,9 @@ class ByProducts:
         return self._last[1]
 
 
-def _finite(a: Any) -> Any:
-    if not np.isfinite(a).all():
-        raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
-    return a
+def _room(rows: int, rank: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    """A root, slopes and a factor for so many variables."""
+    return np.zeros((rows, rank)), np.zeros(rows), _kernels().plain_factor(rows, rank)
 
 
 @lru_cache(maxsize=32)
@@ -195,8 +181,5 @@ def _numbers(a: Any) -> np.ndarray:
     return np.require(a, np.float64, ["C", "W"])
 
 
-@cache
 def _kernels() -> ModuleType:
-    from extremal.kernels import active_set  # numba: imported when first needed
-
-    return active_set
+    return imported("extremal.kernels.active_set")  # numba: imported when first needed

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from extremal.checks import NonFiniteError
 
 LEARN = 1e-10  # share of the curvature that was thought to be there, below which a change of the gradient is rounding
 ROOT_RIDGE = 1e-13  # beside columns of length 1, so that there is one solution
+
+
+def workable(a: Any) -> Any:
+    """The same numbers, refused if one is not finite."""
+    if not np.isfinite(a).all():
+        raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
+    return a
 
 
 def bfgs(H: np.ndarray, s: np.ndarray, y: np.ndarray, least: float = 1e-3) -> np.ndarray:
@@ -70,9 +79,7 @@ def least_point(B: np.ndarray, g: np.ndarray) -> np.ndarray:
     >>> least_point(np.diag([1.0, 2.0]), np.array([-1.0, 4.0])).round(12)
     array([ 1., -1.])
     """
-    squares = np.einsum("ij,ij->j", B, B)
-    if not np.isfinite(squares).all():
-        raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
+    squares = workable(np.einsum("ij,ij->j", B, B))
     unit = 1.0 / np.sqrt(np.where(squares > 1e-250, squares, 1.0))
     R = np.asarray(np.linalg.qr(np.vstack([B * unit, ROOT_RIDGE * np.eye(len(g))]), mode="r"))
     return -unit * np.linalg.solve(R, np.linalg.solve(R.T, unit * g))

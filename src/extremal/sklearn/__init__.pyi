@@ -2,14 +2,14 @@ from .completion.estimator import LowRankCompletion as LowRankCompletion
 from .linear import ConstrainedGLM as ConstrainedGLM
 from .linear import ConstrainedLinearRegression as ConstrainedLinearRegression
 from .logistic import ConstrainedLogisticRegression as ConstrainedLogisticRegression
-from .multinomial import ConstrainedMultinomialRegression as ConstrainedMultinomialRegression
+from .logistic import ConstrainedMultinomialRegression as ConstrainedMultinomialRegression
 from .paths.estimators import SparseLogisticPath as SparseLogisticPath
 from .paths.estimators import SparseLogisticPathCV as SparseLogisticPathCV
 from .plots.convergence import ConvergenceDisplay as ConvergenceDisplay
 from .plots.convergence import plot_convergence as plot_convergence
 from .plots.displays import CoefficientsDisplay as CoefficientsDisplay
+from .plots.displays import PathDisplay as PathDisplay
 from .plots.displays import plot_coefficients as plot_coefficients
-from .plots.path import PathDisplay as PathDisplay
-from .plots.path import plot_path as plot_path
+from .plots.displays import plot_path as plot_path
 from .simplex.estimator import SimplexRegression as SimplexRegression
 from .simplex.stacking import StackingWeights as StackingWeights

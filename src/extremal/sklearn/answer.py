@@ -119,22 +119,9 @@ def answer_at(
     gap = gap_bound(C, exact, g, value, f.loss)
     found = (Status.GAP, 0, 0, "", None) if run is None else (run.status, run.n_iter, run.calls.total_grads, run.why, run.trace)
     status, n_iter, grads, why, trace = found
-    return Answer(
-        x=x,
-        value=value,
-        gap=gap,
-        C=C,
-        violation=violation(C, x),
-        status=ended(gap, value, tol, atol, status),
-        n_iter=n_iter,
-        n_grads=grads + f.n,
-        n=f.n,
-        method=(method or why).partition(":")[0],
-        trace=trace,
-        intercept=f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()],
-        g=g,
-        convex=f.convex,
-    )
+    cost = n_iter, grads + f.n, f.n, (method or why).partition(":")[0], trace
+    level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
+    return Answer(x, value, gap, C, violation(C, x), ended(gap, value, tol, atol, status), *cost, level, g, f.convex)
 
 
 def gap_bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:
@@ -182,38 +169,28 @@ def together(answers: Sequence[Answer]) -> Answer:
 
 
 class CertifiedEstimator(BaseEstimator):
-    """An estimator whose fit ends with an answer: what `store` reads, and what it leaves."""
+    """An estimator whose fit ends with an answer."""
 
     tol: float
     verbose: int
-    objective_: float
-    dual_gap_: float
-    constraint_: ConvexSet
-    constraint_violation_: float
-    status_: str
-    n_iter_: int
-    n_grads_: int
-    certificate_: FitCertificate
-    trace_: Trace
 
+    def _store(self, answer: Answer, words: str = "") -> None:
+        """Keep the answer in the attributes; ``fit`` calls this itself, so that a warning shows its caller.
 
-def store(model: CertifiedEstimator, answer: Answer, words: str = "") -> None:
-    """Keep the answer in the attributes of a fitted estimator; ``fit`` calls this itself, so that a warning shows its caller.
-
-    It warns if the tolerance was not met (``words`` may say what gap there is), and writes a line if the estimator is verbose.
-    """
-    model.objective_, model.dual_gap_ = answer.value, answer.gap
-    model.constraint_, model.constraint_violation_ = answer.C, answer.violation
-    model.status_, model.n_iter_, model.n_grads_ = answer.status, max(1, answer.n_iter), answer.n_grads
-    model.certificate_ = answer.certificate
-    if answer.trace is not None:
-        model.trace_ = answer.trace
-    name = type(model).__name__
-    if model.verbose:
-        sys.stdout.write(f"{name}: {model.certificate_!r}\n")
-    if answer.status == "tol":
-        return
-    gap = words or f"a certified gap of {answer.gap:.2g} at an objective of {answer.value:.3g}"
-    missed = ":" if answer.status == "unbounded" else f" with {gap}, more than tol={model.tol:g} allows;"
-    hint = HINTS.get(answer.status, "accept a larger tol")
-    warnings.warn(f"{name} ended ({answer.status}){missed} {hint}", ConvergenceWarning, stacklevel=3)
+        It warns if the tolerance was not met (``words`` may say what gap there is), and writes a line if it is to be verbose.
+        """
+        self.objective_, self.dual_gap_ = answer.value, answer.gap
+        self.constraint_, self.constraint_violation_ = answer.C, answer.violation
+        self.status_, self.n_iter_, self.n_grads_ = answer.status, max(1, answer.n_iter), answer.n_grads
+        self.certificate_ = answer.certificate
+        if answer.trace is not None:
+            self.trace_ = answer.trace
+        name = type(self).__name__
+        if self.verbose:
+            sys.stdout.write(f"{name}: {self.certificate_!r}\n")
+        if answer.status == "tol":
+            return
+        gap = words or f"a certified gap of {answer.gap:.2g} at an objective of {answer.value:.3g}"
+        missed = ":" if answer.status == "unbounded" else f" with {gap}, more than tol={self.tol:g} allows;"
+        hint = HINTS.get(answer.status, "accept a larger tol")
+        warnings.warn(f"{name} ended ({answer.status}){missed} {hint}", ConvergenceWarning, stacklevel=3)

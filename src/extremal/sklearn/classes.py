@@ -108,16 +108,7 @@ class ConstrainedClassifier(LinearClassifier, ConstrainedModel):
     ) -> Self:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for ``fit``.
-        classes : array, optional
-            All classes that will come; needed with the first batch.
-
-        Returns
-        -------
-        self
+        ``classes`` are all classes that will come; they are needed with the first batch.
         """
         self._go_on(X, y, sample_weight, classes)
         return self
@@ -127,11 +118,6 @@ class ConstrainedClassifier(LinearClassifier, ConstrainedModel):
         return codes, self._weights(codes, weights)
 
     def _read_batch(self, y: np.ndarray, weights: np.ndarray | None, classes: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        codes = self._known_classes(classes, y)
-        return codes, self._weights(codes, weights)
-
-    def _known_classes(self, classes: Any, y: np.ndarray) -> np.ndarray:
-        """The classes of a stream, given with its first batch."""
         name = type(self).__name__
         if not is_fitted(self, "classes_"):
             if classes is None:
@@ -143,4 +129,4 @@ class ConstrainedClassifier(LinearClassifier, ConstrainedModel):
         strange = (codes == len(self.classes_)) | (self.classes_[np.minimum(codes, len(self.classes_) - 1)] != y)
         if strange.any():
             raise InputError(f"`{name}.partial_fit(y=...)` has {y[strange][0]!r}, which is none of {self.classes_}")
-        return codes
+        return codes, self._weights(codes, weights)

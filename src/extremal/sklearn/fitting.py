@@ -118,13 +118,9 @@ def _certified(f: MarginModel, C: ConvexSet, options: Options, atol: float, star
     """The run, its answer made exact, and the certificate of that."""
     C = C.on(f.shape)
     x0 = None if start is None else moved_inside(C, np.asarray(start, f.dtype))
-    r = _run(f, C, options, atol, x0)
-    return answer_at(f, C, np.asarray(r.x), options.tol, atol, r, "" if r.why else _named(options))
-
-
-def _named(options: Options) -> str:
-    solver = options.solver
-    return solver if isinstance(solver, str) else type(solver).__name__
+    r, asked = _run(f, C, options, atol, x0), options.solver
+    method = "" if r.why else asked if isinstance(asked, str) else type(asked).__name__
+    return answer_at(f, C, np.asarray(r.x), options.tol, atol, r, method)
 
 
 def _run(f: MarginModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> Result:

@@ -18,7 +18,7 @@ from extremal.losses.glm import Quantile
 from extremal.losses.margin import Huber, Squared
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import named_loss, standard_deviation
-from extremal.sklearn.hints import Constraint, NamedLoss, Radius, RandomState, SolverHint
+from extremal.sklearn.options import Constraint, NamedLoss, SolverHint
 from extremal.sklearn.shared import ConstrainedModel, streams
 from extremal.support.kinds import MatrixLike, Numbers
 
@@ -34,12 +34,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
 
     @available_if(streams)
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
-
-        Returns
-        -------
-        self
-        """
+        """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits."""
         self._go_on(X, y, sample_weight)
         return self
 
@@ -52,12 +47,9 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
     def _keep(self, coefs: Sequence[np.ndarray], intercepts: Sequence[Numbers]) -> None:
         self.coef_, self.intercept_ = coefs[0], float(intercepts[0])
 
-    def _margins(self, X: MatrixLike) -> np.ndarray:
-        return np.asarray(self._rows(X).dot(self.coef_)) + self.coef_.dtype.type(self.intercept_)
-
     def predict(self, X: MatrixLike) -> np.ndarray:
         """<x, w> + b for every row x."""
-        return self._margins(X)
+        return np.asarray(self._rows(X).dot(self.coef_)) + self.coef_.dtype.type(self.intercept_)
 
 
 @dataclass(eq=False, repr=False)
@@ -144,18 +136,11 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
 
     constraint: Constraint = "nonneg"
     _: KW_ONLY
-    radius: Radius = None
     loss: Literal["squared", "huber", "quantile"] = "squared"
     delta: float = 1.35
     quantile: float = 0.5
     width: float = 1e-2
-    fit_intercept: bool = True
     solver: SolverHint = "auto"
-    tol: float = 1e-6
-    max_iter: int = 1000
-    warm_start: bool = False
-    random_state: RandomState = None
-    verbose: int = 0
 
     def _loss(self, y: np.ndarray, weights: np.ndarray | None) -> Loss:
         kind = checks.one_of("`ConstrainedLinearRegression(loss=...)`", self.loss, REGRESSION_LOSSES)
@@ -204,14 +189,6 @@ class ConstrainedGLM(ConstrainedRegressor):
     loss: NamedLoss = "squared"
     constraint: Constraint = "nonneg"
     solver: SolverHint = "auto"
-    _: KW_ONLY
-    radius: Radius = None
-    fit_intercept: bool = True
-    tol: float = 1e-6
-    max_iter: int = 1000
-    warm_start: bool = False
-    random_state: RandomState = None
-    verbose: int = 0
 
     def _loss(self, y: np.ndarray, weights: np.ndarray | None = None) -> Loss:
         if isinstance(self.loss, str):
@@ -230,4 +207,4 @@ class ConstrainedGLM(ConstrainedRegressor):
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """The mean of y for every row."""
-        return mean_target(self._loss(np.ones(1)), self._margins(X))
+        return mean_target(self._loss(np.ones(1)), super().predict(X))

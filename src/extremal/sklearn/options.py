@@ -1,11 +1,17 @@
-"""What estimators are told, read and checked: options of the run, weights of rows, names of features, earlier fits."""
+"""What estimators are told: parameters as types, and how they are read and checked.
 
-from __future__ import annotations
+Annotations are evaluated here, so that the constructors of other modules' dataclasses have types, and not texts.
+"""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
+import numpy.random as random
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.optimize import Bounds, LinearConstraint
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -13,8 +19,58 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sklearn.hints import RandomState, SolverHint
+from extremal.losses.base import Loss
+from extremal.methods.base import Recipe
+from extremal.sets.base import ConvexSet
 from extremal.support.kinds import MatrixLike
+
+Pair = tuple[float | None, float | None]
+Bound = str | float | Pair | None  # of a coefficient: ">=0", 1.5, (0, None)
+ByFeature = Mapping[str, Bound] | Mapping[int, Bound] | Mapping[str | int, Bound]
+SparseMatrix = sp.sparray | sp.spmatrix
+ProgramHint = Mapping[str, ArrayLike | SparseMatrix | Pair | Sequence[Pair]]  # A_ub, b_ub, A_eq, b_eq, bounds
+OneConstraint = (
+    ConvexSet | str | ByFeature | tuple[ArrayLike | SparseMatrix, ArrayLike] | ProgramHint | Bounds | LinearConstraint | None
+)
+Constraint = OneConstraint | Sequence[OneConstraint]
+
+Radius = float | str | None  # "30%" is a share of the norm without a constraint
+SolverHint = str | Recipe
+NamedLoss = Literal["squared", "poisson", "logistic", "huber", "quantile"] | Loss
+ClassWeight = Literal["balanced"] | Mapping[str, float] | Mapping[int, float] | None
+RandomState = int | random.RandomState | None
+Models = Sequence[BaseEstimator] | Sequence[tuple[str, BaseEstimator]]
+Scoring = str | Callable[..., float] | None
+
+
+class Splitter(Protocol):
+    """What makes folds: scikit-learn's KFold and its kind."""
+
+    def split(
+        self, X: MatrixLike, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        """The rows to fit on and those to predict for, of each fold."""
+        ...
+
+    def get_n_splits(self, X: "MatrixLike | None" = None, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> int:
+        """How many folds."""
+        ...
+
+
+Folds = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]] | None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FitParameters:
+    """How a constrained model is fitted."""
+
+    radius: Radius = None
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_iter: int = 1000
+    warm_start: bool = False
+    random_state: RandomState = None
+    verbose: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,3 +137,8 @@ def fitted_names(model: object) -> list[str] | None:
     """The names of the columns that it was fitted to, if these had any."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else list(names)
+
+
+def numbered(names: Sequence[str], mark: str) -> list[str]:
+    """The names, with a mark and a number where they repeat."""
+    return [name if names.count(name) == 1 else f"{name}{mark}{names[: i + 1].count(name)}" for i, name in enumerate(names)]

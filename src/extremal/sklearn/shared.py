@@ -17,10 +17,9 @@ from extremal.data.accept import as_rows
 from extremal.data.rows import RowData
 from extremal.losses.base import Loss
 from extremal.sets.words.read import Reading, read_constraint
-from extremal.sklearn.answer import Answer, CertifiedEstimator, store, together
+from extremal.sklearn.answer import Answer, CertifiedEstimator, together
 from extremal.sklearn.fitting import solve_fit
-from extremal.sklearn.hints import SolverHint
-from extremal.sklearn.options import fitted_names, is_fitted, read_options, read_weights
+from extremal.sklearn.options import FitParameters, SolverHint, fitted_names, is_fitted, read_options, read_weights
 from extremal.sklearn.streams import Stream
 from extremal.support.kinds import MatrixLike, Numbers
 
@@ -70,47 +69,30 @@ def streams(model: ConstrainedModel) -> bool:
     return plan.bounded and plan.fraction is None
 
 
-class ConstrainedModel(RowsEstimator, ABC):
+class ConstrainedModel(RowsEstimator, FitParameters, ABC):
     """A linear model under a constraint: one problem, or several that are solved apart.
 
     Which they are is said by ``_read``, ``_loss`` and ``_targets``; how their coefficients are kept, by ``_parts`` and ``_keep``.
     """
 
     constraint: Any
-    radius: Any
-    fit_intercept: bool
     solver: SolverHint
-    max_iter: int
-    warm_start: bool
-    random_state: Any
     class_weight: Any = None
     n_features_in_: int
     _loss: Callable[..., Loss]  # of the targets and their weights
     _streams: tuple[Stream, ...] = ()  # one for each problem, since the last fit
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
+        """Fit the model to targets, or to classes of any kind; a row of weight 2 is a row twice.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or `extremal.data.RowData` of shape (n_samples, n_features)
-            float32 stays float32; C-ordered arrays are not copied.
-        y : array of shape (n_samples,)
-            Targets, or classes of any kind.
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the rows: a row of weight 2 is a row twice.
-
-        Returns
-        -------
-        self
+        X is an array, a sparse matrix or an `extremal.data.RowData`. float32 stays float32; C-ordered arrays are not copied.
         """
-        store(self, self._solve(X, y, sample_weight))
+        self._store(self._solve(X, y, sample_weight))
         return self
 
     @abstractmethod
     def _read(self, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Targets as numbers, and the weights of their rows."""
-        ...
 
     def _read_batch(self, y: np.ndarray, weights: np.ndarray | None, classes: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """The same for one batch of many."""
@@ -127,12 +109,10 @@ class ConstrainedModel(RowsEstimator, ABC):
     @abstractmethod
     def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
         """Coefficients and intercept of each problem, as they were fitted."""
-        ...
 
     @abstractmethod
     def _keep(self, coefs: Sequence[np.ndarray], intercepts: Sequence[Numbers]) -> None:
         """Make them the attributes that predict."""
-        ...
 
     def _plan(self, shape: tuple[int, ...]) -> Reading:
         """The constraint, read for coefficients of a shape."""

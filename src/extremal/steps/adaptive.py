@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from extremal import checks
-from extremal.checks import NonFiniteError
-from extremal.objectives.base import Segment
-from extremal.steps.base import Direction, Plan
+from extremal.checks import InputError, NonFiniteError
+from extremal.objectives.base import Objective, Segment
+from extremal.steps.base import Direction, Plan, Step
 from extremal.support.lazy import imported
 
 
+class Adaptive(Step):
+    """What both share: nothing is open."""
+
+    def bind(self, plan: Plan) -> Self:
+        return self
+
+
 @dataclass(frozen=True)
-class ShortStep:
+class ShortStep(Adaptive):
     """The minimiser of the quadratic upper bound: eta = min(1, <g, x - s> / (L |s - x|^2)).
 
     With full gradients f never increases; the step of Lacoste-Julien's non-convex analysis.
@@ -42,18 +49,13 @@ class ShortStep:
         if self.L is not None:
             checks.fix(self, L=checks.positive("ShortStep", "L", self.L))
 
-    def bind(self, plan: Plan) -> Self:
-        """Nothing is open: the objective knows L."""
-        return self
-
     def eta(self, k: int, direction: Direction) -> float:
-        """min(1, gap / (L |s - x|^2)), never negative."""
         curve = (direction.f.smoothness if self.L is None else self.L) * direction.norm2
         return 0.0 if direction.gap <= 0 else min(1.0, direction.gap / curve) if curve > 0 else 1.0
 
 
 @dataclass(frozen=True)
-class LineSearch:
+class LineSearch(Adaptive):
     """The best step on the segment: eta = argmin over t in [0, 1] of f(x + t (s - x)).
 
     For a linear model a probe costs O(n) on the margins and no product with A (it counts as n values); for `Separable`
@@ -76,10 +78,6 @@ class LineSearch:
     def __post_init__(self):
         checks.fix(self, tol=checks.positive("LineSearch", "tol", self.tol))
 
-    def bind(self, plan: Plan) -> Self:
-        """Nothing is open."""
-        return self
-
     def eta(self, k: int, direction: Direction) -> float:
         """Root of the slope in [0, 1], or the end that the slopes point to."""
         line = direction.segment()
@@ -94,6 +92,14 @@ class LineSearch:
             return 0.0  # a noisy g may point uphill
         t = 1.0 if slope(1.0) <= 0 else _root(slope, self.tol)
         return t if direction.f.convex else _decrease(line, t)
+
+
+def short_step(f: Objective, otherwise: Step) -> Step:
+    """The short step of an f that knows its L; another one for others."""
+    try:
+        return ShortStep(f.smoothness)
+    except InputError:
+        return otherwise
 
 
 def _root(slope: Callable[[float], float], tol: float) -> float:

@@ -117,11 +117,6 @@ def once_bound(rule: Step, value: T | None) -> T:
     return value
 
 
-def constant(call: str, d: float | None, name: str = "d") -> float | None:
-    """An open constant, or one that is at least 1."""
-    return None if d is None else checks.at_least(call, name, d, 1)
-
-
 def wanted(rule: Step, name: str, own: float | None, plans: float | None, who: str = "Sarah, SagaSarah and Saga") -> float:
     """A rule's own constant, or the plan's, or a word on who states it."""
     found = first(own, plans)

@@ -15,7 +15,7 @@ from extremal.support.kinds import Numbers
 
 
 @dataclass(frozen=True)
-class Scaled:
+class Scaled(Step):
     """Another rule times a constant: eta_k = min(1, factor * rule_k).
 
     Theory fixes the shape of a step; the constant before it is what people tune.
@@ -42,11 +42,9 @@ class Scaled:
         checks.fix(self, factor=checks.positive("Scaled", "factor", self.factor))
 
     def bind(self, plan: Plan) -> Self:
-        """The rule bound."""
         return replace(self, step=self.step.bind(plan))
 
     def eta(self, k: int, direction: Direction) -> float:
-        """factor * rule, at most 1."""
         return min(1.0, self.factor * self.step.eta(k, direction))
 
 

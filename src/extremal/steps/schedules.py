@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from extremal import checks
+from extremal.checks import InputError
 from extremal.gradients.base import Phase
-from extremal.steps.base import Plan, Scheduled, constant, first, once_bound, wanted
+from extremal.steps.base import Plan, Scheduled, first, once_bound, wanted
 from extremal.support.kinds import Numbers
 
 
@@ -31,7 +32,6 @@ class OpenLoop(Scheduled):
     """
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
-        """2 / (k + 2)."""
         return 2.0 / (k + 2.0)
 
 
@@ -61,7 +61,6 @@ class Decay(Scheduled):
         checks.fix(self, **{name: checks.positive("Decay", name, value) for name, value in given.items()})
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
-        """scale / (k + shift)^power."""
         return np.minimum(1.0, self.scale / (k + self.shift) ** self.power)
 
 
@@ -76,12 +75,22 @@ class FullStep(Scheduled):
     """
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
-        """1."""
         return 1.0
 
 
+class Open(Scheduled):
+    """What rules share that may leave constants open: a d or m that is given is at least 1, a horizon a whole number."""
+
+    def __post_init__(self):
+        call, given = type(self).__name__, {name: item for name, item in vars(self).items() if item is not None}
+        for name in given.keys() & {"d", "m"}:
+            checks.fix(self, **{name: checks.at_least(call, name, given[name], 1)})
+        if "horizon" in given:
+            checks.fix(self, horizon=checks.whole(call, "horizon", given["horizon"], 0))
+
+
 @dataclass(frozen=True)
-class TwoPhase(Scheduled):
+class TwoPhase(Open):
     """The step of Theorems 1 and 3 of the Sarah Frank-Wolfe paper: constant first, then falling like 2/k.
 
         eta_k = 1/d                           if K <= d or k < k0 = ceil(K/2)
@@ -110,23 +119,18 @@ class TwoPhase(Scheduled):
     d: float | None = None
     horizon: int | None = None
 
-    def __post_init__(self):
-        checks.fix(self, d=constant("TwoPhase", self.d), horizon=_horizon("TwoPhase", self.horizon))
-
     def bind(self, plan: Plan) -> TwoPhase | Anytime:
-        """d and K from the plan."""
         d, horizon = wanted(self, "d", self.d, plan.d), first(self.horizon, plan.horizon)
         return Anytime(d) if horizon is None else replace(self, d=d, horizon=horizon)
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
-        """1/d, then 2 / (2d + k - k0)."""
         d, K = once_bound(self, self.d), once_bound(self, self.horizon)
         short = K <= d * (1 + 1e-12)  # K = d exactly may differ by the rounding of d
         return 2.0 / (2.0 * d + (0 if short else np.maximum(0, k - math.ceil(K / 2))))
 
 
 @dataclass(frozen=True)
-class Anytime(Scheduled):
+class Anytime(Open):
     """The same order as `TwoPhase` without a horizon: eta_k = 2 / (2d + k).
 
     From r_{k+1} <= (1 - eta_k) r_k + c eta_k^2 follows r_K = O(d^2 r_0 / K^2 + c / K), by the usual induction.
@@ -144,20 +148,15 @@ class Anytime(Scheduled):
 
     d: float | None = None
 
-    def __post_init__(self):
-        checks.fix(self, d=constant("Anytime", self.d))
-
     def bind(self, plan: Plan) -> Self:
-        """d from the plan."""
         return replace(self, d=wanted(self, "d", self.d, plan.d))
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
-        """2 / (2d + k)."""
         return 2.0 / (2.0 * once_bound(self, self.d) + k)
 
 
 @dataclass(frozen=True)
-class InverseSqrt(Scheduled):
+class InverseSqrt(Open):
     """The step of Theorems 2 and 4, for non-convex f: eta = c / K^power, c = 1, power = 1/2.
 
     Constant over the K iterations that the budget allows; without a horizon, eta_k = c / (k + 1)^power.
@@ -184,19 +183,18 @@ class InverseSqrt(Scheduled):
     def __post_init__(self):
         c = checks.within("InverseSqrt", "c", self.c, 0, 1)
         power = checks.within("InverseSqrt", "power", self.power, 0, 1)
-        checks.fix(self, c=c, horizon=_horizon("InverseSqrt", self.horizon), power=power)
+        checks.fix(self, c=c, power=power)
+        super().__post_init__()
 
     def bind(self, plan: Plan) -> Self:
-        """K from the plan."""
         return replace(self, horizon=first(self.horizon, plan.horizon))
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
-        """c / K^power."""
         return self.c / (k + 1.0 if self.horizon is None else max(1, self.horizon)) ** self.power
 
 
 @dataclass(frozen=True)
-class SmallBatch(Scheduled):
+class SmallBatch(Open):
     """A shorter non-convex step for batches below sqrt n: eta = c / sqrt(K), with c from the estimator.
 
         c = min(1, (p b / (1 - p))^(1/4))   for Sarah
@@ -218,17 +216,85 @@ class SmallBatch(Scheduled):
 
     horizon: int | None = None
 
-    def __post_init__(self):
-        checks.fix(self, horizon=_horizon("SmallBatch", self.horizon))
-
     def bind(self, plan: Plan) -> InverseSqrt:
-        """c and K from the plan."""
         return InverseSqrt(plan.c, first(self.horizon, plan.horizon))
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
-        """Known once bound."""
         return once_bound(self, None)
 
 
-def _horizon(call: str, horizon: int | None) -> int | None:
-    return None if horizon is None else checks.whole(call, "horizon", horizon, 0)
+class ByEpochs(Scheduled):
+    """A rule that begins anew at each epoch."""
+
+    def bind(self, plan: Plan) -> Self:
+        """Refuse an estimator without epochs."""
+        if not plan.epochs:
+            raise InputError(f"{self} goes by epochs, and the gradient estimator has none; Svrg and Spider have")
+        return self
+
+
+@dataclass(frozen=True)
+class EpochOpenLoop(ByEpochs):
+    """The open loop, begun anew at each epoch: eta = 2 / (k + 2) at position k of the epoch.
+
+    References
+    ----------
+    Hazan, Luo (2016), Variance-reduced and projection-free stochastic optimization, arXiv:1602.02101.
+
+    Examples
+    --------
+    >>> EpochOpenLoop()
+    EpochOpenLoop()
+    """
+
+    def at(self, k: Numbers, phase: Any = None) -> Numbers:
+        return 2.0 / (phase.k + 2.0)
+
+
+@dataclass(frozen=True)
+class EpochHarmonic(ByEpochs):
+    """The step of SPIDER Frank-Wolfe for convex f: eta = 2 / (K_t + k + 1) at position k of an epoch of length K_t.
+
+    With lengths 1, 2, 4, ... it goes on like 2 / (iterations made so far + 2).
+
+    References
+    ----------
+    Yurtsever, Sra, Cevher (2019), Conditional gradient methods via stochastic path-integrated differential estimator.
+
+    Examples
+    --------
+    >>> EpochHarmonic()
+    EpochHarmonic()
+    """
+
+    def at(self, k: Numbers, phase: Any = None) -> Numbers:
+        return 2.0 / (phase.length + phase.k + 1.0)
+
+
+@dataclass(frozen=True)
+class LuFreundStep(Open):
+    """The step that goes with the substitute gradient: eta_k = 2 (2m + k) / ((k + 1) (4m + k)), m = n/b.
+
+    Parameters
+    ----------
+    m : float, optional
+        Taken from the estimator if left out.
+
+    References
+    ----------
+    Lu, Freund (2021), arXiv:1807.07680, with m for their n at batches of b.
+
+    Examples
+    --------
+    >>> LuFreundStep(m=10).eta(0, None)
+    1.0
+    """
+
+    m: float | None = None
+
+    def bind(self, plan: Plan) -> Self:
+        return replace(self, m=wanted(self, "m", self.m, plan.m, "Substitute"))
+
+    def at(self, k: Numbers, phase: Any = None) -> Numbers:
+        m = once_bound(self, self.m)
+        return 2.0 * (2.0 * m + k) / ((k + 1.0) * (4.0 * m + k))

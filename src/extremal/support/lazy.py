@@ -18,13 +18,7 @@ import lazy_loader
 
 
 def imported(module: str) -> ModuleType:
-    """A module, imported if it is not yet. Ctrl-C waits until then: packages that are half imported may be broken for good.
-
-    Examples
-    --------
-    >>> imported("extremal.support.lazy").__name__
-    'extremal.support.lazy'
-    """
+    """A module, imported if it is not yet. Ctrl-C waits until then: packages that are half imported may be broken for good."""
     found = sys.modules.get(module)
     if found is not None and not getattr(getattr(found, "__spec__", None), "_initializing", False):
         return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.files.shards.chunks import Chunk, SparseRows, pieces
+from extremal.files.shards.chunks import Chunk, SparseChunk, pieces
 from extremal.files.tables import column_number
 
 
@@ -104,10 +104,10 @@ def _sizes(X: Any, place: str) -> tuple[int, float, int]:
     return n, d * float(getattr(getattr(X, "dtype", None), "itemsize", 8)), step
 
 
-def _sparse_rows(A: Any, lo: int, hi: int) -> SparseRows:
+def _sparse_rows(A: Any, lo: int, hi: int) -> SparseChunk:
     """Rows of a CSR matrix, by its arrays."""
     starts = np.asarray(A.indptr[lo : hi + 1], np.int64)
     first, last = int(starts[0]), int(starts[-1])
     if not 0 <= first <= last <= len(A.indices):
         raise InputError(f"row {lo}: these are no sparse rows (their starts are not within the entries)")
-    return SparseRows(starts - first, np.asarray(A.indices[first:last]), np.asarray(A.data[first:last]), A.shape[1])
+    return SparseChunk(starts - first, np.asarray(A.indices[first:last]), np.asarray(A.data[first:last]), A.shape[1])

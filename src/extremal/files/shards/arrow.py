@@ -13,7 +13,7 @@ from extremal.checks import InputError
 from extremal.files.libsvm import short
 from extremal.files.reading import decoding, opened_file
 from extremal.files.shards.arrays import table_columns
-from extremal.files.shards.chunks import CHUNK_BYTES, Chunk, SparseRows
+from extremal.files.shards.chunks import CHUNK_BYTES, Chunk, SparseChunk
 from extremal.support.lazy import imported
 
 SPARSE_COLUMNS = "indices", "values"  # two columns of lists: the entries of each row
@@ -27,7 +27,17 @@ def _pyarrow(module: str, what: str) -> ModuleType:
 
 
 def parquet_chunks(path: Path, target: str | int | None, weights: str | int | None) -> Iterator[Chunk]:
-    """The rows of a Parquet file."""
+    """The rows of a Parquet file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow, pyarrow.parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pyarrow.parquet.write_table(pyarrow.table({"a": [1, 2], "y": [3, 4]}), Path(folder, "t.parquet"))
+    ...     [chunk.targets.tolist() for chunk in parquet_chunks(Path(folder, "t.parquet"), "y", None)]
+    [[3, 4]]
+    """
     parquet = _pyarrow("pyarrow.parquet", str(path))
     with opened_file(path):  # a missing or empty file has the words that all files have
         pass
@@ -49,7 +59,15 @@ def _decoded(path: Path, batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def stream_chunks(source: Any, place: str, target: str | int | None, weights: str | int | None) -> Iterator[Chunk]:
-    """The rows of anything that is a stream of Arrow: tables and frames, too."""
+    """The rows of anything that is a stream of Arrow: tables and frames, too.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> table = pyarrow.table({"indices": [[0, 2], []], "values": [[1.5, 2.5], []], "y": [3, 4]})
+    >>> [chunk.rows.values for chunk in stream_chunks(table, "row", "y", None)]
+    [array([1.5, 2.5])]
+    """
     reader = _pyarrow("pyarrow", "a stream of Arrow").RecordBatchReader.from_stream(source)
     yield from _chunks(iter(reader), place, target, weights)
 
@@ -70,7 +88,7 @@ def _chunk(batch: Any, where: Any, place: str, target: Any, weights: Any) -> Chu
     sparse = [names.index(name) for name in SPARSE_COLUMNS if names.count(name) == 1 and _is_list(batch.column(name).type)]
     if len(sparse) < 2:
         columns, y, w = table_columns(place, target, weights, len(names), names)
-        rows: np.ndarray | SparseRows = _matrix(batch, columns, names, where)
+        rows: np.ndarray | SparseChunk = _matrix(batch, columns, names, where)
         known = tuple(names[j] for j in columns)
     else:
         left = [j for j in range(len(names)) if j not in sparse]
@@ -135,7 +153,7 @@ def _labels(column: Any, name: str, where: Any) -> np.ndarray:
     return _numbers(column, name, where)
 
 
-def _sparse(batch: Any, where: Any) -> SparseRows:
+def _sparse(batch: Any, where: Any) -> SparseChunk:
     lists = [_whole(batch.column(name), name, where) for name in SPARSE_COLUMNS]
     offsets = [column.offsets.to_numpy().astype(np.int64) for column in lists]
     starts, others = (a - a[0] for a in offsets)
@@ -146,4 +164,4 @@ def _sparse(batch: Any, where: Any) -> SparseRows:
         _numbers(column.flatten(), name, lambda e: where(int(np.searchsorted(starts, e, side="right")) - 1))
         for column, name in zip(lists, SPARSE_COLUMNS, strict=True)
     )
-    return SparseRows(starts, columns, values)
+    return SparseChunk(starts, columns, values)

@@ -8,12 +8,12 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Batch:
+class RowBatch:
     """Rows as shards keep them: arrays by name, ``starts`` from 0 on, those of entries and those with one item per row.
 
     Examples
     --------
-    >>> batch = Batch({"rows": np.eye(3), "targets": np.arange(3.0)})
+    >>> batch = RowBatch({"rows": np.eye(3), "targets": np.arange(3.0)})
     >>> batch.n, batch.part(1, 3).arrays["targets"], batch.bytes
     (3, array([1., 2.]), 96)
     """
@@ -40,16 +40,16 @@ class Batch:
         entry = arrays["columns"].itemsize + arrays["values"].itemsize
         return (one + 4) * np.arange(1, self.n + 1) + entry * arrays["starts"][1:].astype(np.int64)
 
-    def part(self, first: int, last: int) -> Batch:
+    def part(self, first: int, last: int) -> RowBatch:
         """Some consecutive rows; entries are not copied."""
         cut = {name: a[first:last] for name, a in self.arrays.items() if name not in ("starts", "columns", "values")}
         if "starts" in self.arrays:
             starts = self.arrays["starts"][first : last + 1]
             lo, hi = int(starts[0]), int(starts[-1])
             cut |= {"starts": starts - lo, "columns": self.arrays["columns"][lo:hi], "values": self.arrays["values"][lo:hi]}
-        return Batch(cut)
+        return RowBatch(cut)
 
-    def take(self, order: np.ndarray) -> Batch:
+    def take(self, order: np.ndarray) -> RowBatch:
         """The rows in another order, copied."""
         taken = {name: a[order] for name, a in self.arrays.items() if name not in ("starts", "columns", "values")}
         if "starts" in self.arrays:
@@ -58,24 +58,24 @@ class Batch:
 
             entries = tuple(locked(self.arrays[name]) for name in ("starts", "columns", "values"))
             taken |= dict(zip(("starts", "columns", "values"), rows_in_order(entries, order), strict=True))
-        return Batch(taken)
+        return RowBatch(taken)
 
 
-def joined_batches(batches: list[Batch]) -> Batch:
+def joined_batches(batches: list[RowBatch]) -> RowBatch:
     """All rows of some batches, copied.
 
     Examples
     --------
-    >>> joined_batches([Batch({"targets": np.ones(2)}), Batch({"targets": np.zeros(1)})]).arrays["targets"]
+    >>> joined_batches([RowBatch({"targets": np.ones(2)}), RowBatch({"targets": np.zeros(1)})]).arrays["targets"]
     array([1., 1., 0.])
     """
     if len(batches) == 1:
         return batches[0]
     arrays = {name: np.concatenate([b.arrays[name] for b in batches]) for name in batches[0].arrays if name != "starts"}
-    return Batch(arrays | ({"starts": joined_starts(batches)} if "starts" in batches[0].arrays else {}))
+    return RowBatch(arrays | ({"starts": joined_starts(batches)} if "starts" in batches[0].arrays else {}))
 
 
-def joined_starts(batches: list[Batch]) -> np.ndarray:
+def joined_starts(batches: list[RowBatch]) -> np.ndarray:
     """Where the rows of some batches start if their entries are put together."""
     lengths = [np.diff(batch.arrays["starts"]) for batch in batches]
     starts = np.zeros(1 + sum(map(len, lengths)), np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.files.shards.batches import Batch
+from extremal.files.shards.batches import RowBatch
 from extremal.files.shards.folder import publish, work_folder
 from extremal.files.shards.intake import Intake
 from extremal.files.shards.manifest import DTYPES, Manifest, Shard
@@ -66,7 +66,7 @@ def build(
     d : int, optional
         The number of columns of sparse rows; left out, it is the greatest that turns up, plus one.
     shard_bytes : int
-        About how large a shard is.
+        About how large a shard is; it is held in memory until it is written.
     max_memory : int
         About how many bytes to hold.
     max_bytes : int, optional
@@ -105,7 +105,7 @@ def build(
     return manifest
 
 
-def _looked_at(intake: Intake, chunks: Iterator[Any], progress: ShardProgress | None) -> Iterator[Batch]:
+def _looked_at(intake: Intake, chunks: Iterator[Any], progress: ShardProgress | None) -> Iterator[RowBatch]:
     """The rows as shards keep them; there must be some, with columns."""
     size = 0
     for chunk in chunks:
@@ -119,9 +119,9 @@ def _looked_at(intake: Intake, chunks: Iterator[Any], progress: ShardProgress | 
 
 
 def _shuffled(
-    folder: Path, batches: Iterator[Batch], intake: Intake, seed: int, shard_bytes: int, max_memory: int
+    folder: Path, batches: Iterator[RowBatch], intake: Intake, seed: int, shard_bytes: int, max_memory: int
 ) -> ShardWriter:
-    with Shuffler(folder, seed, max(1, max_memory // 4)) as rows:
+    with Shuffler(folder, seed, max(1, max_memory // 8)) as rows:
         for batch in batches:
             rows.add(batch)
         many = -(-rows.bytes // shard_bytes)
@@ -132,7 +132,7 @@ def _shuffled(
     return writer
 
 
-def _in_order(folder: Path, batches: Iterator[Batch], intake: Intake, shard_bytes: int) -> ShardWriter:
+def _in_order(folder: Path, batches: Iterator[RowBatch], intake: Intake, shard_bytes: int) -> ShardWriter:
     writer = ShardWriter(folder, shard_bytes)
     for batch in batches:
         writer.add(batch)
@@ -142,9 +142,9 @@ def _in_order(folder: Path, batches: Iterator[Batch], intake: Intake, shard_byte
     return writer
 
 
-def _relabelled(batch: Batch, order: np.ndarray) -> Batch:
+def _relabelled(batch: RowBatch, order: np.ndarray) -> RowBatch:
     """With the final numbers of labels that are text."""
-    return Batch(batch.arrays | {"targets": order[batch.arrays["targets"].astype(np.intp)]})
+    return RowBatch(batch.arrays | {"targets": order[batch.arrays["targets"].astype(np.intp)]})
 
 
 def _renumbered(folder: Path, shard: Shard, order: np.ndarray) -> Shard:

@@ -11,7 +11,7 @@ CHUNK_BYTES = 2**22  # of a chunk that a source cuts from something large
 
 
 @dataclass(frozen=True)
-class SparseRows:
+class SparseChunk:
     """Row i has the entries from starts[i] to starts[i + 1] - 1; d is None if nobody knows it before the end."""
 
     starts: np.ndarray
@@ -25,7 +25,7 @@ class SparseRows:
 class Chunk:
     """Some rows of a source with their targets, and how to name row i of them."""
 
-    rows: np.ndarray | SparseRows
+    rows: np.ndarray | SparseChunk
     targets: np.ndarray
     weights: np.ndarray | None
     place: Callable[[int], str]

@@ -9,9 +9,11 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.files.libsvm import first_infinite, short
-from extremal.files.shards.batches import Batch
-from extremal.files.shards.chunks import Chunk, SparseRows
+from extremal.files.shards.batches import RowBatch
+from extremal.files.shards.chunks import Chunk, SparseChunk
 from extremal.files.shards.manifest import MOST_IN_SHARD
+
+MOST_LABELS = 2**20  # that are text: all of them are held in memory, and in the manifest
 
 
 class Intake:
@@ -46,7 +48,7 @@ class Intake:
         places = {label: i for i, label in enumerate(sorted(self._labels))}
         return np.array([float(places[label]) for label in self._labels]) if self._text else None
 
-    def batch(self, chunk: Chunk) -> Batch:
+    def batch(self, chunk: Chunk) -> RowBatch:
         """The rows as shards keep them."""
         self._begin(chunk)
         arrays = self._dense(chunk, chunk.rows) if isinstance(chunk.rows, np.ndarray) else self._sparse(chunk, chunk.rows)
@@ -55,7 +57,7 @@ class Intake:
         if self.weighted:
             arrays["weights"] = _weights(chunk, m)
         self.n += m
-        return Batch(arrays)
+        return RowBatch(arrays)
 
     def _begin(self, chunk: Chunk) -> None:
         """What the first chunk is, all are."""
@@ -87,7 +89,7 @@ class Intake:
         self.nnz += values.size
         return {"rows": values}
 
-    def _sparse(self, chunk: Chunk, rows: SparseRows) -> dict[str, np.ndarray]:
+    def _sparse(self, chunk: Chunk, rows: SparseChunk) -> dict[str, np.ndarray]:
         if rows.d is not None:
             self._width(chunk, rows.d)
         rows = rows if rows.canonical else _canonical(chunk, rows)
@@ -136,7 +138,12 @@ class Intake:
             if not isinstance(label, str) or not label:
                 raise InputError(f"{chunk.place(i)}: expected a text as the label, got {short(str(label))}")
         known = self._labels
-        return np.array([known.setdefault(label, len(known)) for label in labels], np.float64)
+        numbers = np.array([known.setdefault(label, len(known)) for label in labels], np.float64)
+        if len(known) > MOST_LABELS:
+            i = int(np.argmax(numbers >= MOST_LABELS))
+            words = f"more than {MOST_LABELS} different labels that are text, got {short(labels[i])} (are these classes?)"
+            raise InputError(f"{chunk.place(i)}: {words}")
+        return numbers
 
 
 def floating_type(place: str, dtype: np.dtype) -> np.dtype:
@@ -169,7 +176,7 @@ def _weights(chunk: Chunk, m: int) -> np.ndarray:
     return weights
 
 
-def _canonical(chunk: Chunk, rows: SparseRows) -> SparseRows:
+def _canonical(chunk: Chunk, rows: SparseChunk) -> SparseChunk:
     """Columns in range that increase in each row; entries of one place are summed."""
     starts, columns, values = rows.starts, rows.columns, rows.values
     lengths = np.diff(starts)
@@ -187,7 +194,7 @@ def _canonical(chunk: Chunk, rows: SparseRows) -> SparseRows:
     row, columns, values = row[order], columns[order], values[order]
     first = np.flatnonzero(np.concatenate([[True], (np.diff(columns) != 0) | (np.diff(row) != 0)]))
     counts = np.bincount(row[first], minlength=len(lengths))
-    return SparseRows(np.concatenate([[0], np.cumsum(counts)]), columns[first], np.add.reduceat(values, first), rows.d)
+    return SparseChunk(np.concatenate([[0], np.cumsum(counts)]), columns[first], np.add.reduceat(values, first), rows.d)
 
 
 def increasing_in_rows(starts: np.ndarray, columns: np.ndarray) -> bool:

@@ -12,7 +12,7 @@ from extremal.checks import InputError
 from extremal.files.array_files import MOST_COLUMNS, Arrays, NpyStream, mapped_npy, npz_arrays, read_npy, read_npz
 from extremal.files.reading import damaged
 from extremal.files.shards.arrays import array_chunks, pair_chunks, table_columns
-from extremal.files.shards.chunks import Chunk, SparseRows, pieces
+from extremal.files.shards.chunks import Chunk, SparseChunk, pieces
 
 
 def npy_chunks(path: Path, target: str | int | None, weights: str | int | None) -> Iterator[Chunk]:
@@ -56,7 +56,9 @@ def npz_chunks(path: Path, target: str | int | None, weights: str | int | None, 
             raise InputError(f"{path}: holds no array y; expected an array y in the file, or target=FILE.npy")
         y = held["y"] if target is None else read_npy(Path(str(target)))
         w = None if weights is None else held[str(weights)]
-        if "format" in held and held["format"].reshape(-1)[:1].astype(str) == "csr":
+        if y.ndim == 0:
+            raise InputError(f"{path}: expected one target for each row, got targets of shape ()")
+        if "format" in held and held["format"].reshape(-1)[:1].tolist() in ([b"csr"], ["csr"]):
             yield from _csr_chunks(path, held, y, w)
             return
         names = [name for name in ("A", "X") if name in held]
@@ -96,12 +98,12 @@ def _csr_chunks(path: Path, held: Arrays, y: np.ndarray, w: np.ndarray | None) -
             if (at, int(ends[-1])) != (max(0, at), min(max(at, int(ends[-1])), nnz)):
                 raise damaged(path, "the starts of its rows do not increase to the number of its values")
             count = int(ends[-1]) - at
-            rows = SparseRows(np.append(0, ends - at), columns.numbers(count), values.numbers(count), d)
+            rows = SparseChunk(np.append(0, ends - at), columns.numbers(count), values.numbers(count), d)
             at = int(ends[-1])
             yield _chunk(path, rows, lo, hi, y, w, int((hi - lo) * size))
 
 
-def _chunk(path: Path, rows: np.ndarray | SparseRows, lo: int, hi: int, y: np.ndarray, w: np.ndarray | None, size: int) -> Chunk:
+def _chunk(path: Path, rows: np.ndarray | SparseChunk, lo: int, hi: int, y: np.ndarray, w: np.ndarray | None, size: int) -> Chunk:
     return Chunk(rows, y[lo:hi], None if w is None else w[lo:hi], lambda i: f"{path}: row {lo + i}", size)
 
 

@@ -15,10 +15,10 @@ from typing import BinaryIO
 
 import numpy as np
 
-from extremal.files.shards.batches import Batch, joined_batches
+from extremal.files.shards.batches import RowBatch, joined_batches
 from extremal.files.shards.writing import as_bytes, written
 
-GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_GOLDEN, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 RANGES = 2**16  # of keys, at most
 
 
@@ -32,14 +32,14 @@ def shuffle_keys(seed: int, first: int, last: int) -> np.ndarray:
     >>> bool((shuffle_keys(0, 0, 9)[5:7] == shuffle_keys(0, 5, 7)).all())
     True
     """
-    offset, mask = _mixed(np.array([2 * seed, 2 * seed + 1], np.uint64) * GOLDEN + SECOND)
-    return _mixed(_mixed(np.arange(first, last, dtype=np.uint64) * GOLDEN + offset) ^ mask)
+    offset, mask = _mixed(np.array([2 * seed, 2 * seed + 1], np.uint64) * _GOLDEN + _SECOND)
+    return _mixed(_mixed(np.arange(first, last, dtype=np.uint64) * _GOLDEN + offset) ^ mask)
 
 
 def _mixed(z: np.ndarray) -> np.ndarray:
     """The finalizer of splitmix64."""
-    z = (z ^ (z >> np.uint64(30))) * FIRST
-    z = (z ^ (z >> np.uint64(27))) * SECOND
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
     return z ^ (z >> np.uint64(31))
 
 
@@ -61,7 +61,7 @@ class Shuffler:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Shuffler(Path(folder), seed=0, room=100) as rows:
     ...     for i in range(3):
-    ...         rows.add(Batch({"rows": np.eye(3), "targets": np.arange(3 * i, 3 * i + 3.0)}))
+    ...         rows.add(RowBatch({"rows": np.eye(3), "targets": np.arange(3 * i, 3 * i + 3.0)}))
     ...     batches = list(rows.batches())
     >>> joined_batches(batches).arrays["targets"].astype(int)
     array([6, 2, 8, 1, 3, 5, 0, 4, 7])
@@ -72,7 +72,7 @@ class Shuffler:
     def __init__(self, folder: Path, seed: int, room: int):
         self.folder, self.seed, self.room = folder, seed, room
         self.n, self.bytes = 0, 0
-        self._held: list[Batch] = []
+        self._held: list[RowBatch] = []
         self._held_bytes, self._runs = 0, list[_Run]()
         self._files: dict[str, BinaryIO] = {}
         self._shapes: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
@@ -84,10 +84,10 @@ class Shuffler:
         for file in self._files.values():
             file.close()
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RowBatch) -> None:
         """Take rows in."""
         size = batch.bytes
-        self._held.append(Batch(batch.arrays | {"keys": shuffle_keys(self.seed, self.n, self.n + batch.n)}))
+        self._held.append(RowBatch(batch.arrays | {"keys": shuffle_keys(self.seed, self.n, self.n + batch.n)}))
         self.n, self.bytes = self.n + batch.n, self.bytes + size
         self._held_bytes += size + 8 * batch.n
         if self._held_bytes >= self.room:
@@ -121,7 +121,7 @@ class Shuffler:
         dtype, shape = self._shapes[name]
         return self._files[name].tell() // (dtype.itemsize * int(np.prod(shape)))
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RowBatch]:
         """All rows in the order of their keys; called once."""
         if not self._runs:
             if self._held:
@@ -137,7 +137,7 @@ class Shuffler:
             if some := [batch for batch in found if batch is not None]:
                 yield _by_key(some)
 
-    def _read(self, run: _Run, bound: np.uint64, share: float, rest: bool) -> Batch | None:
+    def _read(self, run: _Run, bound: np.uint64, share: float, rest: bool) -> RowBatch | None:
         """The next rows of a run, up to a bound of the keys."""
         first, left = run.row + run.done, run.n - run.done
         keys = self._get("keys", first, left if rest else min(left, int(share * left + 4 * (share * left) ** 0.5) + 8))
@@ -155,7 +155,7 @@ class Shuffler:
             entry = int(starts[0])
             arrays |= {name: self._get(name, entry, stop - entry) for name in ("columns", "values")}
             arrays["starts"] = np.append(starts, stop) - entry
-        return Batch(arrays)
+        return RowBatch(arrays)
 
     def _get(self, name: str, first: int, count: int) -> np.ndarray:
         """Some items of a file."""
@@ -171,9 +171,9 @@ class Shuffler:
         return out
 
 
-def _by_key(batches: list[Batch]) -> Batch:
+def _by_key(batches: list[RowBatch]) -> RowBatch:
     """Rows in the order of their keys, without these."""
     batch = joined_batches(batches)
     keys = batch.arrays.pop("keys") if len(batches) > 1 else batch.arrays["keys"]
-    batch = Batch({name: a for name, a in batch.arrays.items() if name != "keys"})
+    batch = RowBatch({name: a for name, a in batch.arrays.items() if name != "keys"})
     return batch.take(keys.argsort())

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from extremal.checks import InputError
-from extremal.files.libsvm import read_blocks
+from extremal.files.libsvm import BYTES_AT_ONCE, read_blocks
 from extremal.files.reading import OPENERS, opened_file
 from extremal.files.shards.arrays import array_chunks, pair_chunks, table_columns
 from extremal.files.shards.arrow import parquet_chunks, stream_chunks
-from extremal.files.shards.chunks import Chunk, SparseRows
+from extremal.files.shards.chunks import Chunk, SparseChunk
 from extremal.files.shards.npz import npy_chunks, npz_chunks
 from extremal.files.tables import Chosen, csv_blocks, file_kind
 
-FIELDS_AT_ONCE = 2**17  # of a CSV file
+TEXT_AT_ONCE, FIELDS_AT_ONCE = BYTES_AT_ONCE, 2**17  # bytes of LIBSVM text, fields of a CSV file
 SHARD_SOURCES = (
     "files of LIBSVM text, CSV, .npz, .npy or Parquet (a path, a pattern, a list of paths), a pair (X, y), an iterator of pairs, "
     "an array with target=, or anything with __arrow_c_stream__"
@@ -109,9 +109,9 @@ def _file_chunks(path: Path, target: Any, weights: Any, max_bytes: int | None) -
 def _libsvm_chunks(path: Path, max_bytes: int | None) -> Iterator[Chunk]:
     with opened_file(path, max_bytes) as file:
         empty = True
-        for rows in read_blocks(path, file):
+        for rows in read_blocks(path, file, TEXT_AT_ONCE):
             empty = empty and not len(rows.where)
-            sparse = SparseRows(rows.starts, rows.columns, rows.values, canonical=True)
+            sparse = SparseChunk(rows.starts, rows.columns, rows.values, canonical=True)
             yield Chunk(sparse, rows.targets, None, lambda i, where=rows.where: f"{path}:{where[i]}", rows.size)
         if empty:
             raise InputError(f"{path}: the file holds no rows")

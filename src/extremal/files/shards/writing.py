@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from extremal.files.outputs import WriteError
-from extremal.files.shards.batches import Batch, joined_starts
+from extremal.files.shards.batches import RowBatch, joined_starts
 from extremal.files.shards.manifest import INT, MOST_IN_SHARD, FileMark, Shard, TargetFacts, WeightFacts
 
 MOST_CLASSES = 1000  # distinct whole numbers that are told as classes
@@ -30,12 +30,12 @@ def written(path: Path) -> Iterator[None]:
         raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
 
 
-class Facts:
+class FactsSoFar:
     """What the manifest says of all targets and weights; they are told shard by shard.
 
     Examples
     --------
-    >>> facts = Facts()
+    >>> facts = FactsSoFar()
     >>> facts.add(np.array([1.0, 0.0]))
     >>> facts.targets(None, None)
     TargetFacts(least=0.0, greatest=1.0, whole=True, classes=(0.0, 1.0), outputs=None)
@@ -84,18 +84,18 @@ class ShardWriter:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     writer = ShardWriter(Path(folder), limit=64)
-    ...     writer.add(Batch({"rows": np.eye(5), "targets": np.arange(5.0)}))
+    ...     writer.add(RowBatch({"rows": np.eye(5), "targets": np.arange(5.0)}))
     ...     [shard.n for shard in writer.finish()]
     [2, 2, 1]
     """
 
     def __init__(self, folder: Path, limit: int):
-        self.folder, self.limit, self.facts = folder, limit, Facts()
+        self.folder, self.limit, self.facts = folder, limit, FactsSoFar()
         self.shards: list[Shard] = []
-        self._held: list[Batch] = []
+        self._held: list[RowBatch] = []
         self._bytes = self._rows = 0
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RowBatch) -> None:
         """Take rows in, and write the shards that are full."""
         first, ends, before = 0, batch.ends, 0
         while self._bytes + int(ends[-1]) - before >= self.limit or self._rows + batch.n - first > MOST_IN_SHARD:

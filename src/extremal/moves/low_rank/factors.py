@@ -65,10 +65,6 @@ class Decomposition:
         total = float(self.values.sum())
         return self if total <= radius else Decomposition(self.left, self.values * (radius / total), self.right)
 
-    def matrix(self, like: np.ndarray) -> Any:
-        """X in factors, or an array, as ``like`` is."""
-        return product_like(self.left * self.values, self.right, like)
-
 
 def product_like(left: np.ndarray, right: np.ndarray, like: Iterate) -> Any:
     """left right' in factors, or an array, as ``like`` is."""

@@ -12,7 +12,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import FlatMove, MoveOracle, Point
-from extremal.moves.low_rank.factors import EPS, Decomposition, FactorPoint, FactorProblem, descend_factors
+from extremal.moves.low_rank.factors import EPS, Decomposition, FactorPoint, FactorProblem, descend_factors, product_like
 from extremal.objectives.base import Objective
 from extremal.points.iterates import wide
 from extremal.points.low_rank import RankOne
@@ -107,13 +107,11 @@ class FactorCorrective(FlatMove):
         )
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse other sets."""
         super().check(gradient, f, C)
         if not isinstance(C, NuclearBall):
             raise InputError(f"FactorCorrective needs a NuclearBall, whose points have factors, got {C}")
 
     def start(self, x0: np.ndarray) -> LowRankPoint:
-        """x^0."""
         return LowRankPoint(x0, x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: LowRankPoint, estimate: Estimate, step: Step) -> LowRankPoint:
@@ -132,7 +130,7 @@ class FactorCorrective(FlatMove):
         place, ended = descend_factors(problem, place, 1.0 / (curvature * top + frame.sigma), self.tol, limit)
         patience = min(PATIENCE, 2 * point.patience) if ended else max(1, point.patience // 2)
         x = Decomposition.of_pair(*problem.split(place.pair)).within(radius)
-        new = x.matrix(point.x)
+        new = product_like(x.left * x.values, x.right, point.x)
         return LowRankPoint(new, new, parts=x, value=place.value, curvature=curvature, patience=patience)
 
 

@@ -89,7 +89,6 @@ class AtomNewton(AtomMove):
         checks.fix(self, tol=tol, limit=checks.whole("AtomNewton", "limit", self.limit, 1))
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse matrices in factors."""
         super().check(gradient, f, C)
         check_dense("AtomNewton", f, C)
 
@@ -98,7 +97,6 @@ class AtomNewton(AtomMove):
         return C.start()
 
     def advance(self, k: int, f: Any, C: Any, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
-        """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
         memory, shape = self._model(at, point.memory), point.x.shape
         known, begin = point.atoms, np.zeros(0)  # one model begins where the last one ended

@@ -55,7 +55,6 @@ class BoxNewton(FlatMove):
     """
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse matrices in factors, and a set that is no box."""
         super().check(gradient, f, C)
         check_dense("BoxNewton", f, C)
         if not isinstance(C, Bounded):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from extremal.gradients.base import margins_of, sample_of, value_of
-from extremal.moves.newton.descent import Descent, LookedLine
+from extremal.gradients.base import Looked, sample_of, value_of
+from extremal.objectives.base import Segment
 from extremal.objectives.secants import Secants
 from extremal.objectives.slices import Slice
 from extremal.points.iterates import freeze, toward
@@ -30,6 +31,7 @@ HARDLY = 1e-8  # share of the largest f that a step to a vertex has to promise, 
 BETTER = 0.1  # share of the decrease so far by which a model has to be better for another one to be tried
 SHORT_SHARE = 1e-3  # share of a step that a width must be to matter
 SEEN_AHEAD = 1e-7  # share of f that a gap must be for margins at two points to tell how they change
+Solve = Callable[[Any], tuple[np.ndarray, Any, float]]  # of a Hessian: its step d, what belongs to it, how many times d may go
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,47 @@ def hessian_of(part: Slice, at: NewtonState, far: bool, width: float, rooted: bo
     """The Hessian on the coordinates of ``part``."""
     B = part.root(at.z, far, width) if rooted else None
     return part.hessian(at.z, far, width) if B is None else Root(B)
+
+
+class LookedLine:
+    """f on the way from x to x + d, at which it may have been looked: ``there`` is its value and its margins then."""
+
+    def __init__(self, at: Any, part: Slice, d: np.ndarray, there: tuple[float, np.ndarray] | None):
+        self.at, self.part, self.d, self.there = at, part, d, there
+
+    @cached_property
+    def dz(self) -> np.ndarray:
+        """The change of the margins."""
+        return self.part.dot(self.d) if self.there is None else self.at.f.change(self.at.z, self.there[1])
+
+    @cached_property
+    def line(self) -> Segment:
+        """f by margins between both ends."""
+        return self.at.f.between(self.at.z, self.dz)
+
+    @property
+    def size(self) -> float:
+        """The root mean square of the change of the margins."""
+        return self.at.f.length(self.dz)
+
+    def value(self, t: float) -> float:
+        return self.line.value(t) if self.there is None or t != 1.0 else self.there[0]
+
+    def slope(self, t: float) -> float:
+        return self.line.slope(t)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """A step that was found."""
+
+    t: float  # the share of it to be taken; 0 if f does not fall there
+    kept: Any  # what the solution of its model is kept as
+    value: float  # f there
+    line: LookedLine  # the way
+    width: float = 0.0  # of the model for the next step
+    H: Any = None  # what was learnt on the way
+    x: np.ndarray | None = None  # the point at t = 1, if f has been looked at there
 
 
 @dataclass(frozen=True)
@@ -67,8 +110,7 @@ class Memory:
     def of(cls, part: Slice, H: Any, at: NewtonState, old: Memory | None, first: bool = True, width: float = 0.0) -> Memory:
         """A model at a point, after the one of the last step."""
         scale = abs(at.value) if old is None else max(abs(at.value), old.scale)
-        whole = old is None or old.whole
-        return cls(part, H, at.gap, at.x[part.W], at.g[part.W], at.value, first, width, scale, whole)
+        return cls(part, H, at.gap, at.x[part.W], at.g[part.W], at.value, first, width, scale, old is None or old.whole)
 
     @classmethod
     def new(cls, part: Slice, at: NewtonState, old: Memory | None = None, rooted: bool = False) -> Memory:
@@ -118,8 +160,7 @@ class NewtonState:
     def of(cls, f: Any, C: Any, x: np.ndarray, estimate: Any) -> NewtonState:
         """From the estimate, and what it does not know from f; one LMO."""
         f = (sample_of(estimate) or f) if f.columns else Secants(f)
-        z, value = margins_of(estimate), value_of(estimate)
-        z = f.margins(x) if z is None else z
+        z, value = estimate.z if isinstance(estimate, Looked) else f.margins(x), value_of(estimate)
         value = f.between(z, z).value(0.0) if value is None else value
         flat, g = (a.reshape(-1).astype(np.float64, copy=False) for a in (x, estimate.g))
         s = C.lmo(estimate.g)
@@ -143,17 +184,15 @@ class NewtonState:
         return self.gap > self.value
 
     def outward(self, spikes: Spikes) -> float:
-        """How many times farther out x may go for f to fall, as it does without end on separable data; 1 if it does not.
-
-        Margins grow with x: no product with the data is needed.
-        """
+        """How many times farther out x may go for f to fall, as it does without end on separable data; 1 if it does not."""
         if not spikes.origin or not self.here < -OUTWARD * self.value:
             return 1.0
         scale = np.where(self.x > 0, spikes.high, spikes.low)
         size = float((self.x[self.x != 0] / np.broadcast_to(scale, self.x.shape)[self.x != 0]).sum())
         if not 0 < size < 0.9:
             return 1.0
-        line, t, best = self.f.between(self.z, self.z), 1.0 / size - 1.0, (self.value, 0.0)
+        line = self.f.between(self.z, self.z)  # margins grow with x: no product with the data is needed
+        t, best = 1.0 / size - 1.0, (self.value, 0.0)
         for _ in range(12):
             now = line.value(t)
             if now > best[0] and best[1] > 0:
@@ -174,39 +213,30 @@ class NewtonState:
         return H - np.outer(0.9 / E * self.g[W], self.g[W]) if 0 < E <= TAIL * self.value else H
 
     def moved(self, old: np.ndarray, new: np.ndarray, memory: Memory | None) -> np.ndarray:
-        """The new point as an iterate; the step to the best vertex if the model led nowhere; the old one if that does not, too.
-
-        A point that stays the very same object tells that there is nothing more to be won.
-        """
+        """The new point as an iterate; the step to the best vertex if the model led nowhere; the old one if that does, too."""
         if new.shape != old.shape or new.dtype != old.dtype or new.flags.writeable:  # a point that was looked at stays itself
             new = freeze(new.reshape(old.shape).astype(old.dtype, copy=False))
         if not np.array_equal(new, old):
             return new
         eta = 0.0 if memory is None else self.ahead(memory)
-        return toward(old, self.s, eta) if eta > 0 else old
+        return toward(old, self.s, eta) if eta > 0 else old  # the very same object: there is nothing more to be won
 
     def ahead(self, memory: Memory) -> float:
         """How far to go to the best vertex, by a search for where the slope vanishes; 0 if f does not fall there, or hardly."""
         if not self.gap > HARDLY * memory.scale:
             return 0.0
         line = self.f.between(self.z, self.f.change(self.z, self.f.vertex_margins(self.s)))
-        low, high = 0.0, 1.0
-        if line.slope(1.0) > 0:
-            for _ in range(SLOPE_HALVINGS):
-                middle = 0.5 * (low + high) if low > 0 else 0.1 * high
-                low, high = (middle, high) if line.slope(middle) < 0 else (low, middle)
-        else:
-            low = 1.0
+        low, high = (0.0 if line.slope(1.0) > 0 else 1.0), 1.0
+        for _ in range(SLOPE_HALVINGS if low < high else 0):
+            middle = 0.5 * (low + high) if low > 0 else 0.1 * high
+            low, high = (middle, high) if line.slope(middle) < 0 else (low, middle)
         return low if low > 0 and line.value(low) < self.value else 0.0
 
-    def descend(
-        self, memory: Memory, H: Any, solve: Callable[[Any], tuple[np.ndarray, Any, float]], place: Callable[[Any], np.ndarray]
-    ) -> Descent:
+    def descend(self, memory: Memory, H: Any, solve: Solve, place: Callable[[Any], np.ndarray]) -> Descent:
         """How far to go, and by which solution of a quadratic model: that of H, or a better one where H is no good there.
 
-        ``solve`` answers for a Hessian the step d on the coordinates of the model, whatever else belongs to it, and how many
-        times d may be taken; ``place`` makes of this the point where d ends. If the last step went so far, f is looked at there
-        first. This tells how margins change, and is the next step's look if d is taken as it is.
+        ``place`` makes of what belongs to d the point where d ends. If the last step went so far, f is looked at there first.
+        This tells how margins change, and is the next step's look if d is taken as it is.
 
         Where f falls on a small part of a step only, second derivatives at x say little of f on the way:
         a loss of lines has none but at its corners. Their mean within a width of the margins makes another model, whose steps
@@ -230,7 +260,7 @@ class NewtonState:
             best, width = found, 8 * width
         return best
 
-    def _learn(self, memory: Memory, best: Descent, solve: Callable[[object], tuple[np.ndarray, object, float]]) -> Descent:
+    def _learn(self, memory: Memory, best: Descent, solve: Solve) -> Descent:
         """The same for a Hessian that is learnt: from the gradient where the step ends."""
         H = memory.H
         for _ in range(MODELS):
@@ -244,13 +274,7 @@ class NewtonState:
             best = found
         return best
 
-    def _attempt(
-        self,
-        memory: Memory,
-        H: Any,
-        solve: Callable[[object], tuple[np.ndarray, Any, float]],
-        place: Callable[[Any], np.ndarray] | None = None,
-    ) -> Descent:
+    def _attempt(self, memory: Memory, H: Any, solve: Solve, place: Callable[[Any], np.ndarray] | None = None) -> Descent:
         """The step of one model."""
         d, kept, most = solve(H)
         x, there = None, None

@@ -24,10 +24,8 @@ WIDE_START = 400  # entries of a starting point that are not zero, beyond which 
 EARLY = 10  # rounds that the quadratic problem may take while the gap is larger than f
 FAR_ROUNDS, FAR_LONGEST = 4, 15  # the same of problems that are solved by products with the Hessian, and iterations of a round
 INNER = 0.01  # share of the gap that the quadratic problem may leave
-NEWCOMERS, SAMPLED = (
-    (2, 50),
-    (1, 20),
-)  # coordinates that may come in at once: times those in use, or so many; while g is a sample's
+NEWCOMERS = 2, 50  # coordinates that may come in at once: times those in use, or so many
+SAMPLED = 1, 20  # the same while g is a sample's
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,6 @@ class SpikeNewton(FlatMove):
     """
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse matrices in factors, and a set with other vertices."""
         super().check(gradient, f, C)
         check_dense("SpikeNewton", f, C)
         if spikes_of(C) is None:

@@ -82,8 +82,7 @@ class Sliding(FlatMove):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.moves.Sliding(beta=3.0, tol=0.01)
+    >>> Sliding(beta=3.0, tol=0.01)
     Sliding(beta=3.0, tol=0.01, limit=2000)
     """
 
@@ -144,7 +143,6 @@ class AcceleratedSliding(FlatMove):
         checks.flag("AcceleratedSliding", "from_vertex", self.from_vertex)
 
     def start(self, x0: np.ndarray) -> ProxPoint:
-        """x_0 = y_0 = z_1."""
         return ProxPoint(x0, x0, prox=x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
@@ -184,8 +182,7 @@ class DoubleSliding(FlatMove):
 
     Examples
     --------
-    >>> import extremal as ex
-    >>> ex.moves.DoubleSliding(beta=4.0, beta_y=2.0, tol=0.1).beta_y
+    >>> DoubleSliding(beta=4.0, beta_y=2.0, tol=0.1).beta_y
     2.0
     """
 
@@ -198,7 +195,6 @@ class DoubleSliding(FlatMove):
         _check("DoubleSliding", self)
 
     def start(self, x0: np.ndarray) -> ProxPoint:
-        """x_0 = y_0 = z_1."""
         return ProxPoint(x0, x0, prox=x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:

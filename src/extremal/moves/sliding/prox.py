@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.checks import InputError, NonFiniteError, UnsolvedError
+from extremal.checks import NonFiniteError, UnsolvedError
 from extremal.moves.base import MoveOracle
-from extremal.objectives.base import Objective, is_factored
+from extremal.objectives.base import Objective
 from extremal.points.active import ActiveSet, rebuilt
 from extremal.points.iterates import freeze, inner, toward
 from extremal.points.matrix import Iterate
 from extremal.points.vertex import Vertex
 from extremal.quadratic.atoms import Hull, displacement, settle_atoms
-from extremal.sets.base import ConvexSet, Projectable
+from extremal.sets.base import ConvexSet
 
 PRODUCT_ROUNDING = 4  # gaps below so many units in the last place of the largest product are rounding
 IDLE_ATOMS = 200  # without weight in a sub-problem, and as many as have some: when there are more, they are forgotten
-BETA_DOUBLINGS = 100  # of an estimate of beta, in one step
 TEST_ROWS = 10  # of a test of the curvature, at least
 
 
@@ -93,31 +92,15 @@ class Probe:
     test to test L may fall, by half in a pass. A test costs two gradients of each of max(b, 10) rows. The first L is found
     on the way to the first vertex.
 
-    Parameters
-    ----------
-    batch : int
-        b, the rows of the estimator's batches.
-    every : int
-        Iterations from test to test; the first three are all tested.
-    least : float
-        L is never below.
-    factor : float
-        What the estimator needs beyond it.
-
     References
     ----------
     Schmidt, Le Roux, Bach (2017), Minimizing finite sums with the stochastic average gradient, arXiv:1309.2388, section 4.6.
-
-    Examples
-    --------
-    >>> Probe(batch=10, every=25)
-    Probe(batch=10, every=25, least=0.0, factor=1.0)
     """
 
-    batch: int
-    every: int
-    least: float = 0.0
-    factor: float = 1.0
+    batch: int  # b, the rows of the estimator's batches
+    every: int  # iterations from test to test; the first three are all tested
+    least: float = 0.0  # L is never below
+    factor: float = 1.0  # what the estimator needs beyond it
 
     def due(self, k: int) -> bool:
         """Whether step k is tested."""
@@ -157,27 +140,6 @@ def first_hull(C: MoveOracle, g: Any, x: Iterate) -> Hull:
     s = C.lmo(g)
     hull = Hull.at(x, s)
     return hull if hull.atoms.find(s) is not None else hull.with_atom(s)
-
-
-def solver(call: str, accuracy: float, onto: object, limit: int) -> Solver:
-    """The checked solver of a move."""
-    if onto is not None and not (isinstance(onto, ConvexSet) and isinstance(onto, Projectable)):
-        raise InputError(f"`{call}(onto=...)` must be a set with a projection such as L1Ball(20.0), or None, got {onto!r}")
-    return Solver(checks.within(call, "accuracy", accuracy, 0, 1), onto, checks.whole(call, "limit", limit, 1))
-
-
-def check_weight(call: str, beta: object) -> None:
-    """Refuse what is neither a positive number nor a `Probe`."""
-    if not isinstance(beta, Probe):
-        checks.positive(call, "beta", beta)
-
-
-def check_projection(call: str, onto: ConvexSet | None, f: Objective, C: ConvexSet) -> None:
-    """Refuse a projection onto another set, or of matrices that are never formed."""
-    if onto is not None and onto.on(f.shape) != C:
-        raise InputError(f"`{call}(onto=...)` must be the set of the run, {C}, got {onto}")
-    if onto is not None and C.matrix_free and is_factored(f):
-        raise InputError(f"`{call}(onto=...)`: matrices in factors are not projected; leave it out for steps by the oracle alone")
 
 
 def hull_of(hull: Hull | None, active: ActiveSet | None) -> Hull | None:

@@ -10,16 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from extremal import checks
+from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient, phase_of
-from extremal.moves.base import Flat, MoveOracle, Point
-from extremal.moves.sliding.prox import BETA_DOUBLINGS, Probe, Solver, check_projection, check_weight, first_hull, hull_of, solver
-from extremal.objectives.base import Objective
+from extremal.moves.base import FlatMove, MoveOracle, Point
+from extremal.moves.sliding.prox import Probe, Solver, first_hull, hull_of
+from extremal.objectives.base import Objective, is_factored
 from extremal.points.iterates import blend, inner
 from extremal.points.matrix import Iterate
 from extremal.points.plain import DenseVertex
 from extremal.quadratic.atoms import Hull
-from extremal.sets.base import ConvexSet
+from extremal.sets.base import ConvexSet, Projectable
 from extremal.steps.base import Direction, Step, take
+
+BETA_DOUBLINGS = 100  # of an estimate of beta, in one step
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class AnchoredPoint(WarmPoint):
     k: int = 0  # position in the epoch
 
 
-class _Proximal(Flat):
+class _Proximal(FlatMove):
     """What the two moves share."""
 
     beta: float | Probe
@@ -51,26 +54,27 @@ class _Proximal(Flat):
     least: float = 0.0
 
     def __post_init__(self):
-        check_weight(type(self).__name__, self.beta)
-        solver(type(self).__name__, self.accuracy, self.onto, self.limit)
+        call, onto = type(self).__name__, self.onto
+        if not isinstance(self.beta, Probe):
+            checks.positive(call, "beta", self.beta)
+        if onto is not None and not (isinstance(onto, ConvexSet) and isinstance(onto, Projectable)):
+            raise InputError(f"`{call}(onto=...)` must be a set with a projection such as L1Ball(20.0), or None, got {onto!r}")
+        checks.within(call, "accuracy", self.accuracy, 0, 1)
+        checks.whole(call, "limit", self.limit, 1)
 
     @property
     def projects(self) -> bool:
-        """Whether sub-problems are solved by the set's projection."""
         return self.onto is not None
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse gradients on a manifold, and a projection that is not the set's."""
         super().check(gradient, f, C)
-        check_projection(type(self).__name__, self.onto, f, C)
-
-    def first(self, C: MoveOracle) -> Any:
-        """The set's own starting point."""
-        return C.start()
-
-    def promise(self, point: object) -> float | None:
-        """The oracle is asked in every step, if there are no projections."""
-        return None
+        if self.onto is None:
+            return
+        given = f"`{type(self).__name__}(onto=...)`"
+        if self.onto.on(f.shape) != C:
+            raise InputError(f"{given} must be the set of the run, {C}, got {self.onto}")
+        if C.matrix_free and is_factored(f):
+            raise InputError(f"{given}: matrices in factors are not projected; leave it out for steps by the oracle alone")
 
     def _step(
         self,
@@ -145,7 +149,6 @@ class WarmSliding(_Proximal):
     limit: int = 1000
 
     def start(self, x0: np.ndarray) -> WarmPoint:
-        """x^0, without atoms until the first step."""
         return WarmPoint(x0, x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: WarmPoint, estimate: Estimate, step: Step) -> WarmPoint:
@@ -216,7 +219,6 @@ class AnchoredSliding(_Proximal):
         checks.at_least("AnchoredSliding", "least", self.least, 0)
 
     def start(self, x0: np.ndarray) -> AnchoredPoint:
-        """x^0, three times."""
         return AnchoredPoint(x0, x0, prox=x0, anchor=x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AnchoredPoint, estimate: Estimate, step: Step) -> AnchoredPoint:

@@ -15,6 +15,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from extremal import checks
 from extremal.checks import InputError
 from extremal.losses.margin import Huber, Squared
 from extremal.objectives.completion import Centre, MatrixCompletion
@@ -22,16 +23,23 @@ from extremal.points.factored import FactoredMatrix
 from extremal.points.iterates import inner, wide
 from extremal.run.front import minimize
 from extremal.sets.spectral.nuclear import NuclearBall
-from extremal.sklearn.answer import GAP_ROUNDING, Answer, CertifiedEstimator, answer_at, store
-from extremal.sklearn.completion.filling import Filling, mean_square, rounded_factors
+from extremal.sklearn.answer import GAP_ROUNDING, Answer, CertifiedEstimator, answer_at
+from extremal.sklearn.completion.filling import Filling, chosen_radius, mean_square, rounded_factors
 from extremal.sklearn.completion.pairs import EntryArrays, kind_of, known_entries, labels_of, places_of, sides_of, with_gaps
-from extremal.sklearn.completion.parameters import check_parameters, chosen_radius, on_pairs
-from extremal.sklearn.hints import RandomState
-from extremal.sklearn.options import Options, is_fitted, read_options
+from extremal.sklearn.options import Options, RandomState, is_fitted, read_options
 from extremal.support.kinds import MatrixLike
 
 FLOATS = (np.float64, np.float32)
 LARGEST_FILL = 4 * 2**30  # bytes of a filled matrix
+
+
+def _on_pairs(self: LowRankCompletion) -> bool:
+    """Whether there are pairs to predict at; not after a fit on a matrix."""
+    if (self.input_ if is_fitted(self, "input_") else self.input) == "matrix":
+        raise AttributeError(
+            "predict and score take (row, col) pairs, and are there after a fit on pairs; use reconstruct(rows, cols)"
+        )
+    return True
 
 
 @dataclass(eq=False, repr=False)
@@ -70,10 +78,8 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         anything else, or is categorical in a data frame.
     rank : int, optional
         Z is cut to this rank after the fit. The gap is then that of the cut matrix, and no tolerance is asked for.
-    loss : "squared" or "huber"
-        phi; "huber" bounds the pull of outliers.
-    delta : float
-        Where "huber" turns from a parabola to a line.
+    loss, delta : "squared" or "huber", and float
+        phi; "huber" bounds the pull of outliers, and turns from a parabola to a line at delta.
     offsets : "rows+cols", "mean" or None
         What is taken off first: the mean of the known entries; and an offset of every column, then of every row, which is the
         mean of what is left there together with five zeros.
@@ -82,10 +88,8 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
     clip : bool
         Whether predictions and fillings beyond the range of the known entries become its nearest end: right for ratings from 1
         to 5, wrong for measurements whose extremes may be missing. The fit and its certificate are the same.
-    tol : float
-        Relative accuracy: the fit ends when the certified gap is at most tol f.
-    max_iter : int
-        Iterations at most.
+    tol, max_iter : float and int
+        The fit ends when the certified gap is at most tol f, or after so many iterations.
     warm_start : bool
         Whether to begin at the last Z, if its sides are right and it is within the radius.
     random_state : int, RandomState or None
@@ -112,8 +116,6 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
     objective_, n_iter_, n_grads_, status_, constraint_, certificate_, trace_
         f, iterations, gradients of single entries, "tol" or what ended the run before that, the set, all of this to be read,
         and how the run went.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
 
     References
     ----------
@@ -166,16 +168,11 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         return tags
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> LowRankCompletion:
-        """Complete the matrix.
+        """Complete the matrix X, an array with NaN or a sparse matrix, at whose y nobody looks.
 
-        Parameters
-        ----------
-        X : array with NaN, or sparse matrix, of shape (rows, columns); or array or data frame of shape (n, 2)
-            The matrix, or positions or labels (row, col) of values; see ``input``.
-        y : array of shape (n,), optional
-            Values at the positions; not looked at if X is a matrix.
+        Or complete the matrix with values y at X, an array or a data frame of positions or labels (row, col); see ``input``.
         """
-        check_parameters(self)
+        self._check_parameters()
         options = read_options(self)
         kind = kind_of(X, y) if self.input == "auto" else self.input
         self.row_labels_ = self.col_labels_ = None
@@ -189,16 +186,13 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         radius = float(self.radius) if self.radius is not None else chosen_radius(problem, values, less)
         self.input_, self.range_ = kind, (float(values.min()), float(values.max()))
         dtype = np.dtype(np.float32 if values.dtype == np.float32 else np.float64)
-        store(self, self._complete(problem, NuclearBall(radius).on(shape), dtype, options))
+        self._store(self._complete(problem, NuclearBall(radius).on(shape), dtype, options))
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """The matrix with its missing entries filled, row by row; known entries stay. Dense, also if X is sparse.
 
-        Parameters
-        ----------
-        X : array with NaN, or sparse matrix, of shape (rows, columns)
-            Its columns are those of the fit; its rows may be others.
+        Its columns are those of the fit; its rows may be others.
         """
         check_is_fitted(self)
         if self.input_ == "pairs":
@@ -210,14 +204,14 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
             )
         return self._filling().fill(with_gaps(X) if sp.issparse(X) else np.array(X))
 
-    @available_if(on_pairs)
+    @available_if(_on_pairs)
     def predict(self, X: Any) -> np.ndarray:
         """Values at pairs: X[t] = (row, col); rows and columns that the fit has not seen get what offsets say."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=None)
         return self._filling().at(*self._places("LowRankCompletion.predict", X))
 
-    @available_if(on_pairs)
+    @available_if(_on_pairs)
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of ``predict(X)``."""
         return r2_score(y, self.predict(X), sample_weight=sample_weight)
@@ -237,6 +231,19 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         check_is_fitted(self)
         rows = places_of("reconstruct", "rows", rows, self.row_labels_)
         return self._filling().at(*np.broadcast_arrays(rows, places_of("reconstruct", "cols", cols, self.col_labels_)))
+
+    def _check_parameters(self) -> None:
+        name = type(self).__name__
+        checks.one_of(f"{name}(input=...)", self.input, ("auto", "matrix", "pairs"))
+        checks.one_of(f"{name}(loss=...)", self.loss, ("squared", "huber"))
+        if self.offsets not in ("rows+cols", "mean", None):
+            raise InputError(f"`{name}(offsets=...)` must be 'rows+cols', 'mean' or None, got {self.offsets!r}")
+        checks.positive(name, "delta", self.delta)
+        checks.flag(name, "clip", self.clip)
+        if self.radius is not None:
+            checks.positive(name, "radius", self.radius)
+        if self.rank is not None:
+            checks.whole(name, "rank", self.rank, 1)
 
     def _places(self, call: str, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The positions that the columns of pairs stand for."""

@@ -1,7 +1,9 @@
-"""Predictions of a matrix in factors with offsets: single entries, and rows filled from their known entries."""
+"""Parts of a completion: a radius chosen by entries that are held back, factors in the ball, and predictions from factors."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,12 +13,18 @@ import numpy as np
 from extremal.objectives.completion import DAMPING, MatrixCompletion
 from extremal.points.factored import FactoredMatrix
 from extremal.rounding.exact import settle, violation
+from extremal.run.front import minimize
 from extremal.sets.simplices.plain import UnitSimplex
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.support import linalg
 
 RIDGE_ROUNDS = 100  # reweighted ridge regressions for a robust loss, at most
 GATHERED = 2**22  # numbers of factors that are gathered at once
+FIRST_SHARE, FACTOR, WORSE = 1 / 256, 1.5, 2  # radii to try: from this share of the largest, times this, until so often worse
+HELD_BACK, FEWEST = 0.1, 20  # share of the entries that choose a radius, and how many entries there have to be for that
+ROUGH_TOL, RADIUS_TRIES = 1e-2, 30  # relative accuracy of these, and iterations
+MET = 1e-6  # share of the mean square of the values, below which f has met them
+DEFAULT = 0.25  # share of the largest radius where there are fewer entries
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,35 @@ def ridge(V: np.ndarray, y: np.ndarray, weights: np.ndarray, penalty: float) -> 
 def mean_square(problem: MatrixCompletion) -> float:
     """Of the centred values."""
     return float(np.square(problem.objective.y.astype(np.float64)).mean())
+
+
+def chosen_radius(problem: MatrixCompletion, values: np.ndarray, less: Callable[..., MatrixCompletion]) -> float:
+    """The one with the smallest error on entries that are held back; ``less`` is the problem with a share of them held back."""
+    largest = problem.largest_radius
+    if not largest > 1e-12 * float(np.linalg.norm(values.astype(np.float64))):
+        return 1.0  # the offsets say all there is
+    if len(values) < FEWEST:
+        return DEFAULT * largest
+    part = less(validation=HELD_BACK)
+    radius, x, tried, worse = FIRST_SHARE * largest, None, {}, 0
+    while radius <= largest and worse < WORSE:
+        x, error = _held_back_error(part, radius, x)
+        if tried and error is None:
+            break
+        worse = worse + 1 if tried and (error or 0.0) >= min(tried.values()) else 0
+        tried[radius], radius = error or 0.0, FACTOR * radius
+    best = min(tried, key=tried.__getitem__)
+    for near in (best / math.sqrt(FACTOR), best * math.sqrt(FACTOR)):
+        error = _held_back_error(part, near, None)[1]
+        tried |= {} if error is None else {near: error}
+    return min(tried, key=tried.__getitem__)
+
+
+def _held_back_error(part: MatrixCompletion, radius: float, start: np.ndarray | None) -> tuple[np.ndarray, float | None]:
+    """A rough fit, and its error on what is held back; None if it meets all entries, which many matrices may do."""
+    scale = mean_square(part)
+    r = minimize(part.objective, NuclearBall(radius), x0=start, tol=ROUGH_TOL, atol=MET * scale, max_iter=RADIUS_TRIES)
+    return r.x, part.rmse(r.x) if r.value > MET * scale else None
 
 
 def rounded_factors(

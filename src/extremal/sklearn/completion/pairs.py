@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,21 +26,12 @@ def kind_of(X: Any, y: Any) -> str:
     """
     if y is None or sp.issparse(X):
         return "matrix"
-    X = check_array(
-        X,
-        dtype=cast(Any, None),
-        ensure_2d=False,
-        allow_nd=True,
-        ensure_all_finite=False,
-        ensure_min_samples=0,
-        ensure_min_features=0,
-    )
-    return "pairs" if X.ndim == 2 and X.shape[1] == 2 and _may_be_pairs(X) else "matrix"
-
-
-def _may_be_pairs(X: np.ndarray) -> bool:
+    anything: Any = {"dtype": None, "ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
+    X = check_array(X, **anything, ensure_min_samples=0, ensure_min_features=0)
+    if X.ndim != 2 or X.shape[1] != 2:
+        return "matrix"
     numbers = _numbers(X)
-    return numbers is None or numbers.dtype.kind != "f" or bool((numbers == np.floor(numbers)).all())
+    return "pairs" if numbers is None or numbers.dtype.kind != "f" or (numbers == np.floor(numbers)).all() else "matrix"
 
 
 def _numbers(column: np.ndarray) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""Logistic regression over a family of l1 balls: the problems of all classes, their radii, their certified solutions."""
+"""Logistic regression over a family of l1 balls: their radii, and certified solutions for the problems of all classes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from extremal import checks
-from extremal.checks import InputError
-from extremal.losses.margin import Logistic
 from extremal.objectives.margins import MarginModel
 from extremal.points.iterates import wide
 from extremal.run.front import minimize, path
 from extremal.sets.norms.balls import L1Ball
 from extremal.sklearn.answer import Answer, answer_at, worst_status
-from extremal.sklearn.classes import positives
-from extremal.sklearn.fitting import model_of
 from extremal.sklearn.options import Options
-from extremal.support.kinds import MatrixLike
 
 RADIUS_DOUBLINGS = 40  # of the radius, at most, in the search for the largest one
 SPAN = 200.0  # the largest radius of a grid, over the smallest
@@ -63,17 +57,11 @@ class BallPath:
             n_grads=sum(a.n_grads for a in every),
         )
 
-
-def problems(X: MatrixLike, codes: np.ndarray, classes: int, weights: np.ndarray | None, fit_intercept: bool) -> list[Problem]:
-    """The problem of two classes, or one for each class against the rest; rows of weight 0 are left out by the caller."""
-    total = len(codes) if weights is None else float(weights.sum())
-    return [_problem(X, np.where(codes == k, 1.0, -1.0), weights, fit_intercept, total) for k in positives(classes)]
-
-
-def _problem(X: MatrixLike, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool, total: float) -> Problem:
-    """Rows of one kind, as there may be in a fold, have half a row of the other kind assumed beside them."""
-    alone = fit_intercept and abs(y.sum()) == len(y)
-    return Problem(model_of(Logistic(), X, y, weights, fit_intercept), y[0] * math.log(2 * total + 1) if alone else None)
+    def worst_gap(self, radii: np.ndarray) -> str:
+        """The largest one, in words."""
+        gaps = (self.gaps / np.maximum(self.objectives, 1e-300)).max(axis=1)
+        i = int(gaps.argmax())
+        return f"a certified gap of {gaps[i]:.2g} of the objective at radius {radii[i]:.4g}"
 
 
 def largest_radius(f: MarginModel, eps: float, tol: float) -> float:
@@ -124,14 +112,6 @@ def grid(ps: Sequence[Problem], n_radii: int, eps: float, tol: float) -> np.ndar
 def allowed(f: MarginModel, tol: float) -> float:
     """The relative gap that can be asked for."""
     return max(tol, SINGLE) if f.data.dtype == np.float32 else tol
-
-
-def read_radii(call: str, radii: object) -> np.ndarray:
-    """Given radii in increasing order, each once."""
-    found = np.unique(checks.finite(call, "radii", checks.array(call, "radii", radii).astype(float).reshape(-1)))
-    if not found.size or found[0] <= 0:
-        raise InputError(f"`{call}(radii=...)` must hold positive numbers, got {radii!r}")
-    return found
 
 
 def solve_ball(ps: Sequence[Problem], radii: np.ndarray, options: Options) -> BallPath:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
 from extremal import checks
-from extremal.sklearn.answer import store
-from extremal.sklearn.hints import ClassWeight, Folds, RandomState, Scoring
-from extremal.sklearn.paths import balls
-from extremal.sklearn.paths.base import PathClassifier, choose, keep_path, radii_for, read_path_options, read_rows, worst_gap
-from extremal.sklearn.paths.folds import chosen, one_fold, routed, router
+from extremal.checks import InputError
+from extremal.sklearn.options import Folds, Options, Scoring
+from extremal.sklearn.paths.balls import BallPath, averaged, solve_ball
+from extremal.sklearn.paths.base import PathClassifier, PathRows
+from extremal.sklearn.plots.drawing import standard_error
 from extremal.support.kinds import MatrixLike
 
+TIE = 1e-10  # scores that differ by less, relative to the best one, are the same
 
-@dataclass(eq=False, repr=False)
+
 class SparseLogisticPath(PathClassifier):
     """Logistic regression over l1 balls of many radii: the whole path, every solution certified.
 
@@ -39,10 +45,8 @@ class SparseLogisticPath(PathClassifier):
 
     Parameters
     ----------
-    radii : array of float, optional
-        The radii; a grid if left out.
-    n_radii : int
-        How many radii the grid has.
+    radii, n_radii : array of float, optional, and int
+        The radii; a grid of ``n_radii`` if left out.
     eps : float
         What the largest radius of the grid is worth, in (0, 1): see above. Smaller for a longer grid.
     fit_intercept : bool
@@ -71,7 +75,7 @@ class SparseLogisticPath(PathClassifier):
         Those of the largest radius, ``radius_``.
     objective_, dual_gap_, constraint_, constraint_violation_, certificate_
         How good these are: sums over the classes, the ball, 0, and all of it to read.
-    classes_, n_features_in_, feature_names_in_, n_iter_, n_grads_, status_
+    classes_, n_iter_, n_grads_, status_
         As of every estimator here; iterations and component gradients are totals.
 
     References
@@ -93,44 +97,19 @@ class SparseLogisticPath(PathClassifier):
     array([1, 1, 0])
     """
 
-    radii: ArrayLike | None = None
-    _: KW_ONLY
-    n_radii: int = 30
-    eps: float = 1e-3
-    fit_intercept: bool = True
-    class_weight: ClassWeight = None
-    tol: float = 1e-6
-    max_iter: int = 1000
-    random_state: RandomState = None
-
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
-        """Solve for every radius.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            One row per example.
-        y : array of shape (n,)
-            Labels of two classes or more.
-        sample_weight : array of shape (n,), optional
-            Non-negative weights; a row of weight 2 is a row twice.
-
-        Returns
-        -------
-        SparseLogisticPath
-            The estimator itself.
-        """
-        options = read_path_options(self)
-        rows = read_rows(self, X, y, sample_weight).used()
-        ps = balls.problems(rows.X, rows.codes, len(rows.classes), rows.weights, options.intercept)
-        radii = radii_for(self, ps)
-        found = balls.solve_ball(ps, radii, options)
-        keep_path(self, rows.classes, radii, found)
-        store(self, choose(self, len(radii) - 1, found, len(rows.codes)), worst_gap(found, radii))
+        """Solve for every radius; X is an array or a sparse matrix, and a row of weight 2 is a row twice."""
+        options = self._options()
+        rows = self._read_rows(X, y, sample_weight).used()
+        ps = rows.problems(options.intercept)
+        radii = self._grid(ps)
+        found = solve_ball(ps, radii, options)
+        self._keep(rows.classes, radii, found)
+        self._store(self._choose(len(radii) - 1, found, len(rows.codes)), found.worst_gap(radii))
         return self
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseLogisticPathCV(PathClassifier):
     """Logistic regression in an l1 ball whose radius is chosen by cross-validation, with warm starts in every fold.
 
@@ -185,57 +164,106 @@ class SparseLogisticPathCV(PathClassifier):
     True
     """
 
-    radii: ArrayLike | None = None
-    _: KW_ONLY
-    n_radii: int = 30
-    eps: float = 1e-3
     cv: Folds = None
     scoring: Scoring = None
     rule: Literal["best", "one-std"] = "best"
     refit: bool = True
-    fit_intercept: bool = True
-    class_weight: ClassWeight = None
-    tol: float = 1e-6
-    max_iter: int = 1000
     n_jobs: int | None = None
-    random_state: RandomState = None
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> SparseLogisticPathCV:
-        """Choose the radius, and solve for it.
+        """Choose the radius, and solve for it; weights count in the fits and in the scores.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `SparseLogisticPath`; the weights count in the fits and in the scores.
-        **params
-            For the splitter (``groups``) and the scorer, with scikit-learn's metadata routing switched on.
-
-        Returns
-        -------
-        SparseLogisticPathCV
-            The estimator itself.
+        ``params`` are for the splitter (``groups``) and the scorer, with scikit-learn's metadata routing switched on.
         """
-        options = read_path_options(self)
+        options = self._options()
         checks.one_of("`SparseLogisticPathCV(rule=...)`", self.rule, ("best", "one-std"))
         checks.flag("SparseLogisticPathCV", "refit", self.refit)
-        rows = read_rows(self, X, y, sample_weight)
+        rows = self._read_rows(X, y, sample_weight)
         for_split, for_score = routed(self, sample_weight, params)
         splitter: Any = check_cv(cast(Any, self.cv), rows.y, classifier=True)
         folds = list(splitter.split(rows.X, rows.y, **for_split))
         used = rows.used()
-        ps = balls.problems(used.X, used.codes, len(rows.classes), used.weights, options.intercept)
-        radii = radii_for(self, ps)
+        ps = used.problems(options.intercept)
+        radii = self._grid(ps)
         runs: Any = Parallel(n_jobs=self.n_jobs)(
             delayed(one_fold)(SparseLogisticPath(), rows, fold, radii, options, self.scoring, for_score) for fold in folds
         )
-        self.scores_ = np.array([run.scores for run in runs])
+        paths, self.scores_ = [path for path, _ in runs], np.array([scores for _, scores in runs])
         index = chosen(self.scores_, self.rule)
-        paths = [run.path for run in runs]
-        found = balls.solve_ball(ps, radii, options) if self.refit else balls.averaged(ps, radii, paths)
-        keep_path(self, rows.classes, radii, found)
-        store(self, choose(self, index, found, len(used.codes), paths), worst_gap(found, radii))
+        found = solve_ball(ps, radii, options) if self.refit else averaged(ps, radii, paths)
+        self._keep(rows.classes, radii, found)
+        self._store(self._choose(index, found, len(used.codes), paths), found.worst_gap(radii))
         return self
 
     def get_metadata_routing(self) -> Any:
         """Who asks for what is given to `fit`: the splitter and the scorer."""
         return router(self)
+
+
+def one_fold(
+    model: Any,
+    rows: PathRows,
+    fold: tuple[object, object],
+    radii: np.ndarray,
+    options: Options,
+    scoring: object,
+    for_score: Mapping[str, object],
+) -> tuple[BallPath, np.ndarray]:
+    """The path for the first rows of the fold, and its scores on the second; ``model`` is what scorers get to see."""
+    fit, test = rows.take(rows.weighted(fold[0])), rows.weighted(fold[1])
+    if not len(fit.codes) or not len(test):
+        raise InputError("`SparseLogisticPathCV(cv=...)` must leave rows with a weight in every fold, and outside of it")
+    path = solve_ball(fit.problems(options.intercept), radii, options)
+    params = {name: _some(value, test, len(rows.codes)) for name, value in for_score.items()}
+    held, scorer, scores = rows.take(test), None if scoring is None else get_scorer(scoring), np.empty(len(radii))
+    model._keep(held.classes, radii, path)
+    model.n_features_in_ = held.X.shape[1]
+    for i, radius in enumerate(radii):
+        model.coef_, model.intercept_ = model._at(radius)
+        scores[i] = minus_log_loss(model, held) if scorer is None else scorer(model, held.X, held.y, **params)
+    return path, scores
+
+
+def _some(value: Any, rows: np.ndarray, n: int) -> Any:
+    """The rows' share of something that has an entry for each row."""
+    return np.asarray(value)[rows] if isinstance(value, Sized) and len(value) == n else value
+
+
+def minus_log_loss(model: PathClassifier, rows: PathRows) -> float:
+    """The weighted mean of the logarithms of the probabilities of the rows' classes."""
+    logs = model.predict_log_proba(rows.X)[np.arange(len(rows.codes)), rows.codes]
+    return float(np.average(logs, weights=rows.given))
+
+
+def chosen(scores: np.ndarray, rule: str) -> int:
+    """Which radius: of the best mean score, or the smallest within a standard error of it; the smallest among equals."""
+    mean = scores.mean(axis=0)
+    if not np.isfinite(mean).all():
+        raise InputError("`SparseLogisticPathCV(scoring=...)` must give finite scores, got a NaN or an infinity")
+    best = int(np.argmax(mean >= mean.max() - TIE * abs(mean.max())))
+    return best if rule == "best" else int(np.argmax(mean >= mean[best] - standard_error(scores)[best]))
+
+
+def router(model: Any) -> MetadataRouter:
+    """Metadata for the splitter and, where one is named, the scorer."""
+    found = MetadataRouter(owner=model).add_self_request(model)
+    found.add(splitter=model.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+    if model.scoring is not None:
+        found.add(scorer=get_scorer(model.scoring), method_mapping=MethodMapping().add(caller="fit", callee="score"))
+    return found
+
+
+def routed(
+    model: BaseEstimator, sample_weight: ArrayLike | None, params: dict[str, object]
+) -> tuple[dict[str, object], dict[str, object]]:
+    """What the splitter gets, and what the scorer gets."""
+    if get_config()["enable_metadata_routing"]:
+        found: Any = process_routing(model, "fit", sample_weight=sample_weight, **params)
+        return dict(found.splitter.split), dict(found.scorer.score) if "scorer" in found else {}
+    if params:
+        names = ", ".join(params)
+        raise InputError(
+            f"`{type(model).__name__}.fit({names}=...)` is for the splitter or the scorer: switch metadata routing on first, by "
+            "sklearn.set_config(enable_metadata_routing=True)"
+        )
+    return {}, {} if sample_weight is None else {"sample_weight": sample_weight}

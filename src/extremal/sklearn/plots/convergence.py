@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,8 @@ from sklearn.base import BaseEstimator
 from extremal import checks
 from extremal.checks import InputError
 from extremal.run.result import Trace
-from extremal.sklearn.plots.drawing import (  # fmt: skip
-    COLOURS,
-    GREY,
-    Canvas,
-    axes_for,
-    common_tolerance,
-    fitted_model,
-    positive_curve,
-    run_names,
-    traces_of,
-)
+from extremal.sklearn.options import is_fitted, numbered
+from extremal.sklearn.plots.drawing import COLOURS, GREY, Canvas, axes_for, fitted_model, labels_of_rows
 
 ACROSS = {"passes": "passes over the data", "seconds": "seconds", "iter": "iterations"}
 
@@ -32,21 +23,13 @@ class ConvergenceDisplay:
         gap(x_k) >= f(x_k) - f*,   f(x_k) - best,   best = the smallest value of all the runs that are drawn
 
     On a logarithmic axis, gaps as full lines and values, if they are asked for, as broken ones. Values of several runs are
-    comparable if the runs minimise the same function; the gap always is. A pass is n component gradients.
-
-    Parameters
-    ----------
-    traces : mapping of str to Trace
-        The runs by name.
-    tol : float, optional
-        The gap that was asked for, drawn as a line.
+    comparable if the runs minimise the same function; the gap always is. A pass is n component gradients. The constructor takes
+    runs by name, and the gap ``tol`` that was asked for, which is drawn as a line.
 
     Attributes
     ----------
-    ax_, figure_ : Axes and Figure of matplotlib
-        Where it was drawn.
-    lines_ : list of Line2D
-        The curves, run by run: the gap, then the value.
+    ax_, figure_, lines_ : Axes and Figure of matplotlib, and list of Line2D
+        Where it was drawn, and the curves, run by run: the gap, then the value.
 
     Examples
     --------
@@ -72,7 +55,7 @@ class ConvergenceDisplay:
         if isinstance(estimators, Mapping):
             estimators, names = list(estimators.values()), list(estimators)
         estimators = list(estimators)
-        names = run_names(estimators) if names is None else [str(name) for name in names]
+        names = numbered([type(model).__name__ for model in estimators], " ") if names is None else [str(name) for name in names]
         if len(names) != len(estimators) or len(set(names)) < len(names):
             raise InputError(f"`ConvergenceDisplay(names=...)` must have a different name for each estimator, got {names}")
         traces = {}
@@ -118,3 +101,29 @@ def plot_convergence(*estimators: object, **options: object) -> ConvergenceDispl
     """
     named = len(estimators) == 1 and isinstance(estimators[0], Mapping)
     return ConvergenceDisplay.from_estimators(estimators[0] if named else estimators, **options)
+
+
+def traces_of(name: str, estimator: object, trace: Trace | Sequence[Trace]) -> dict[str, Trace]:
+    """The runs of one estimator by name: one, or one for each class or target."""
+    if isinstance(trace, Trace):
+        return {name: trace}
+    labels = labels_of_rows(estimator, len(trace))
+    return {name if len(trace) == 1 else f"{name}, {label}": one for label, one in zip(labels, trace, strict=True)}
+
+
+def common_tolerance(estimators: Sequence[BaseEstimator]) -> float | None:
+    """The gap tol |f(x)| that was asked for, if it is one and the same for all."""
+    gaps = [_tolerance(estimator) for estimator in estimators]
+    return gaps[0] if gaps and 0 < max(gaps) <= 1.05 * min(gaps) else None
+
+
+def _tolerance(estimator: Any) -> float:
+    """tol |f(x)|, or 0 for an estimator that does not say it, or has several values."""
+    known = is_fitted(estimator, "objective_") and np.ndim(estimator.objective_) == 0
+    return estimator.get_params().get("tol", 0.0) * abs(float(estimator.objective_)) if known else 0.0
+
+
+def positive_curve(ax: Any, x: np.ndarray, y: np.ndarray, **look: Any) -> Any:
+    """A curve through the points that a logarithmic axis can show."""
+    seen = np.isfinite(y) & (y > 0)
+    return ax.plot(x[seen], y[seen], **look)[0]

@@ -1,4 +1,4 @@
-"""Pictures of fitted estimators, in scikit-learn's Display style: paths, convergence, coefficients.
+"""Pictures of coefficients in scikit-learn's Display style: of one fit, and along a path.
 
 A display holds the numbers that it draws. ``from_estimator`` takes them from a fitted estimator and draws; ``plot`` draws again,
 into other axes say. Matplotlib is imported when something is drawn.
@@ -14,17 +14,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from extremal import checks
+from extremal.sets.norms.balls import LinfBall
+from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 from extremal.sklearn.options import fitted_names, is_fitted
-from extremal.sklearn.plots.drawing import (  # fmt: skip
-    COLOURS,
-    GREY,
-    Canvas,
-    axes_for,
-    bounds_of,
-    fitted_model,
-    name_features,
-    row_of,
-)
+from extremal.sklearn.plots.drawing import COLOURS, GREY, Canvas, axes_for, fitted_model, name_features, row_of, standard_error
 
 
 class CoefficientsDisplay:
@@ -32,28 +25,16 @@ class CoefficientsDisplay:
 
         bars of x_j for the largest |x_j|, the largest on top;   | at lower_j and upper_j where lower_j <= x_j <= upper_j
 
-    `from_estimator` draws a fitted model; the constructor takes numbers of your own. Bounds come from a `Box`, a `LinfBall` or
-    a simplex, and are drawn where they lie within twice the largest coefficient.
-
-    Parameters
-    ----------
-    coef : array of shape (d,)
-        The coefficients.
-    feature_names : sequence of str, optional
-        x0, x1, ... if left out.
-    lower, upper : float or array of shape (d,), optional
-        Bounds; infinite where there are none.
-    title : str
-        Written above.
+    `from_estimator` draws a fitted model; the constructor takes numbers of your own. Features without names are x0, x1, ...
+    Bounds come from a `Box`, a `LinfBall` or a simplex, and are drawn where they lie within twice the largest coefficient; they
+    are numbers or arrays of shape (d,), infinite where there are none.
 
     Attributes
     ----------
     ax_, figure_ : Axes and Figure of matplotlib
         Where it was drawn.
-    lines_ : list of artists
-        The bars, or the dots, from the largest to the smallest.
-    shown_ : array of int
-        The features that are drawn, in the same order.
+    lines_, shown_ : list of artists and array of int
+        The bars, or the dots, from the largest to the smallest; and their features.
 
     Examples
     --------
@@ -79,23 +60,15 @@ class CoefficientsDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        max_features: int = 20,
-        kind: str = "bar",
-        target: object = None,
-        feature_names: Sequence[str] | None = None,
-        ax: Canvas = None,
+        cls, estimator: Any, *, target: object = None, feature_names: Sequence[str] | None = None, **options: Any
     ) -> CoefficientsDisplay:
-        """Draw the coefficients of a fitted linear model; of the class ``target``, if there are several."""
+        """Draw the coefficients of a fitted linear model, of class ``target`` if there are several; options as for `plot`."""
         call = "CoefficientsDisplay.from_estimator"
         coef = np.atleast_2d(fitted_model(call, estimator, "coef_"))
         row, title = row_of(call, estimator, len(coef), target)
         lower, upper = bounds_of(estimator.constraint_ if is_fitted(estimator, "constraint_") else None, coef.shape, row)
         names = fitted_names(estimator) if feature_names is None else feature_names
-        made = cls(coef[row], names, lower=lower, upper=upper, title=title)
-        return made.plot(ax, max_features=max_features, kind=kind)
+        return cls(coef[row], names, lower=lower, upper=upper, title=title).plot(**options)
 
     def plot(self, ax: Canvas = None, *, max_features: int = 20, kind: str = "bar", **style: object) -> CoefficientsDisplay:
         """Draw; ``kind`` is "bar" or "dot", further keywords go to matplotlib's ``barh`` or ``plot``."""
@@ -148,3 +121,131 @@ def plot_coefficients(estimator: BaseEstimator, **options: Any) -> CoefficientsD
     3
     """
     return CoefficientsDisplay.from_estimator(estimator, **options)
+
+
+def bounds_of(C: object, shape: tuple[int, ...], row: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The bounds that a set puts on each entry of a row of coefficients, None for none; the set may hold (d,) or (d, k)."""
+    if isinstance(C, Box):
+        lower, upper = C.lower, C.upper
+    elif isinstance(C, LinfBall):
+        lower, upper = -C.radius, C.radius
+    elif isinstance(C, (Simplex, UnitSimplex)):
+        lower, upper = 0.0, C.total
+    else:
+        return None, None
+    k, d = shape
+    matrix = C.shape is not None and len(C.shape) == 2 and C.shape == (d, k)
+    pair = [np.broadcast_to(b, (d, k))[:, row] if matrix else np.broadcast_to(np.ravel(b), (d,)) for b in (lower, upper)]
+    return pair[0], pair[1]
+
+
+class PathDisplay:
+    """The coefficients of a path against the radius, with the cross-validated score below if there is one.
+
+        x_r = argmin of f(x) subject to |x|_1 <= r,   one curve for each feature that is ever used
+
+    The radius that was chosen is marked by a vertical line; the band around the score is one standard error of its mean.
+    `from_estimator` draws a fitted model; the constructor takes increasing radii, coefficients of shape (n_radii, d), and scores
+    of shape (n_folds, n_radii). Features without names are x0, x1, ...
+
+    Attributes
+    ----------
+    ax_, figure_, score_ax_ : Axes, Figure and Axes of matplotlib
+        Where the coefficients were drawn, and where the score was; None if it was not.
+    lines_, shown_ : list of Line2D and array of int
+        The curves, and their features: those that are not 0 everywhere, the largest first.
+
+    Examples
+    --------
+    >>> display = PathDisplay([1.0, 2.0], [[1.0, 0.0, 0.0], [1.5, -0.5, 0.0]], ["age", "debt", "noise"], radius=2.0).plot()
+    >>> [line.get_label() for line in display.lines_]
+    ['age', 'debt']
+    """
+
+    def __init__(
+        self,
+        radii: ArrayLike,
+        coefs: ArrayLike,
+        feature_names: Sequence[str] | None = None,
+        *,
+        radius: float | None = None,
+        scores: ArrayLike | None = None,
+        score_name: str = "score",
+        title: str = "",
+    ):
+        self.radii, self.coefs = np.asarray(radii, dtype=float), np.asarray(coefs, dtype=float)
+        self.feature_names, self.radius = name_features(feature_names, self.coefs.shape[1]), radius
+        self.scores = None if scores is None else np.asarray(scores, dtype=float)
+        self.score_name, self.title = score_name, title
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, target: object = None, feature_names: Sequence[str] | None = None, **options: Any
+    ) -> PathDisplay:
+        """Draw the path of a fitted `SparseLogisticPath` or `SparseLogisticPathCV`, of class ``target`` if there are several.
+
+        Options as for `plot`.
+        """
+        call = "PathDisplay.from_estimator"
+        coefs = np.asarray(fitted_model(call, estimator, "coefs_"))
+        coefs = coefs[:, None] if coefs.ndim == 2 else coefs
+        row, title = row_of(call, estimator, coefs.shape[1], target)
+        choice: dict[str, Any] = {}
+        if is_fitted(estimator, "scores_"):
+            scoring = estimator.scoring or "minus log loss"
+            choice = {"radius": estimator.radius_, "scores": estimator.scores_, "score_name": str(scoring)}
+        names = fitted_names(estimator) if feature_names is None else feature_names
+        return cls(estimator.radii_, coefs[:, row], names, title=title, **choice).plot(**options)
+
+    def plot(self, ax: Canvas = None, *, max_labels: int = 10, **style: object) -> PathDisplay:
+        """Draw into ``ax``: one for the coefficients, or two, the second for the score; ``max_labels`` features are named."""
+        checks.whole("PathDisplay.plot", "max_labels", max_labels, 0)
+        axes = axes_for("PathDisplay.plot", ax, heights=(1,) if self.scores is None else (2, 1))
+        self.ax_, self.figure_ = axes[0], axes[0].figure
+        self.score_ax_ = axes[1] if len(axes) > 1 and self.scores is not None else None
+        size = np.abs(self.coefs).max(axis=0)
+        self.shown_ = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
+        self.lines_ = [self._curve(place, j, max_labels, style) for place, j in enumerate(self.shown_)]
+        self.ax_.axhline(0, color=GREY, linewidth=0.8, zorder=0)
+        self.ax_.set(ylabel="coefficient", title=self.title)
+        if self.score_ax_ is not None:
+            self._draw_scores(self.score_ax_, np.asarray(self.scores))
+        for axes_ in filter(None, (self.ax_, self.score_ax_)):
+            axes_.set_xscale("log")
+            if self.radius is not None:
+                axes_.axvline(self.radius, color="#000000", linestyle="--", linewidth=1, label=f"radius {self.radius:.3g}")
+        (self.score_ax_ or self.ax_).set_xlabel("radius of the l1 ball")
+        self.ax_.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+        return self
+
+    def _curve(self, place: int, j: int, max_labels: int, style: dict[str, object]) -> Any:
+        """One feature: the first have a colour and a name, the rest are thin and grey."""
+        named = place < max_labels
+        dash = ("-", "--", ":")[place // len(COLOURS) % 3]
+        look = {"color": COLOURS[place % len(COLOURS)], "linestyle": dash, "linewidth": 1.6} if named else {}
+        rest = {} if named else {"color": GREY, "linewidth": 0.5, "alpha": 0.6, "zorder": 1}
+        label = str(self.feature_names[j]) if named else "_" + str(self.feature_names[j])
+        x = self.coefs[:, j]
+        near = x != 0
+        near[1:], near[:-1] = near[1:] | (x[:-1] != 0), near[:-1] | (x[1:] != 0)  # flat stretches at 0 would cover one another
+        return self.ax_.plot(self.radii, np.where(near, x, np.nan), **{"label": label} | look | rest | style)[0]
+
+    def _draw_scores(self, axes: Any, scores: np.ndarray) -> None:
+        mean, error = scores.mean(axis=0), standard_error(scores)
+        axes.plot(self.radii, mean, color=COLOURS[0], marker=".", linewidth=1.6)
+        axes.fill_between(self.radii, mean - error, mean + error, color=COLOURS[0], alpha=0.2, linewidth=0)
+        axes.set_ylabel(self.score_name)
+
+
+def plot_path(estimator: BaseEstimator, **options: Any) -> PathDisplay:
+    """Draw the path of a fitted estimator: `PathDisplay.from_estimator`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from extremal.sklearn import SparseLogisticPath
+    >>> X, y = make_classification(random_state=0)
+    >>> plot_path(SparseLogisticPath(n_radii=5).fit(X, y)).radii.shape
+    (5,)
+    """
+    return PathDisplay.from_estimator(estimator, **options)

@@ -1,4 +1,4 @@
-"""What the displays share: axes, names, bounds, and clear words for what cannot be drawn."""
+"""What the displays share: axes, names, and clear words for what cannot be drawn."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from extremal.checks import InputError
-from extremal.run.result import Trace
-from extremal.sets.norms.balls import LinfBall
-from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 from extremal.sklearn.options import is_fitted
 
 if TYPE_CHECKING:
@@ -66,54 +62,6 @@ def row_of(call: str, estimator: object, rows: int, target: Any) -> tuple[int, s
         raise InputError(f"`{call}(target=...)` must be one of {', '.join(map(str, classes))}, got {target!r}")
     row = 0 if target is None else classes.index(target)
     return row, f"class {classes[row]}" if rows > 1 else ""
-
-
-def bounds_of(C: object, shape: tuple[int, ...], row: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """The bounds that a set puts on each entry of a row of coefficients, None for none; the set may hold (d,) or (d, k)."""
-    if isinstance(C, Box):
-        lower, upper = C.lower, C.upper
-    elif isinstance(C, LinfBall):
-        lower, upper = -C.radius, C.radius
-    elif isinstance(C, (Simplex, UnitSimplex)):
-        lower, upper = 0.0, C.total
-    else:
-        return None, None
-    k, d = shape
-    matrix = C.shape is not None and len(C.shape) == 2 and C.shape == (d, k)
-    pair = [np.broadcast_to(b, (d, k))[:, row] if matrix else np.broadcast_to(np.ravel(b), (d,)) for b in (lower, upper)]
-    return pair[0], pair[1]
-
-
-def run_names(estimators: Sequence[object]) -> list[str]:
-    """The estimators' kinds, numbered where they repeat."""
-    kinds = [type(estimator).__name__ for estimator in estimators]
-    return [kind if kinds.count(kind) == 1 else f"{kind} {kinds[: i + 1].count(kind)}" for i, kind in enumerate(kinds)]
-
-
-def traces_of(name: str, estimator: object, trace: Trace | Sequence[Trace]) -> dict[str, Trace]:
-    """The runs of one estimator by name: one, or one for each class or target."""
-    if isinstance(trace, Trace):
-        return {name: trace}
-    labels = labels_of_rows(estimator, len(trace))
-    return {name if len(trace) == 1 else f"{name}, {label}": one for label, one in zip(labels, trace, strict=True)}
-
-
-def common_tolerance(estimators: Sequence[BaseEstimator]) -> float | None:
-    """The gap tol |f(x)| that was asked for, if it is one and the same for all."""
-    gaps = [_tolerance(estimator) for estimator in estimators]
-    return gaps[0] if gaps and 0 < max(gaps) <= 1.05 * min(gaps) else None
-
-
-def _tolerance(estimator: Any) -> float:
-    """tol |f(x)|, or 0 for an estimator that does not say it, or has several values."""
-    known = is_fitted(estimator, "objective_") and np.ndim(estimator.objective_) == 0
-    return estimator.get_params().get("tol", 0.0) * abs(float(estimator.objective_)) if known else 0.0
-
-
-def positive_curve(ax: Any, x: np.ndarray, y: np.ndarray, **look: Any) -> Any:
-    """A curve through the points that a logarithmic axis can show."""
-    seen = np.isfinite(y) & (y > 0)
-    return ax.plot(x[seen], y[seen], **look)[0]
 
 
 def standard_error(scores: np.ndarray) -> np.ndarray:

@@ -15,12 +15,10 @@ from extremal import checks
 from extremal.data.accept import as_rows
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices.plain import Simplex, UnitSimplex
-from extremal.sklearn.answer import Answer, store, together
-from extremal.sklearn.hints import RandomState
-from extremal.sklearn.options import is_fitted, read_options, read_weights
+from extremal.sklearn.answer import Answer, together
+from extremal.sklearn.options import RandomState, is_fitted, read_options, read_weights
 from extremal.sklearn.shared import RowsEstimator
-from extremal.sklearn.simplex.rows import SimplexRows
-from extremal.sklearn.simplex.solving import solve_simplex
+from extremal.sklearn.simplex.solving import SimplexRows, solve_simplex
 
 SUMS = {"equal": Simplex, "at_most": UnitSimplex}
 SOLVERS = ("auto", "active_set", "newton")
@@ -54,10 +52,8 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
     solver : "auto", "active_set" or "newton"
         "auto" takes the active-set method for small problems and for up to 1000 columns for each target (2000 at most; fewer
         if X is sparse), and "newton" otherwise, and where the former does not reach ``tol``.
-    tol : float
-        Relative accuracy: the fit ends when the certified gap is at most tol f.
-    max_iter : int
-        Iterations of "newton" for a target.
+    tol, max_iter : float and int
+        The fit ends when the certified gap is at most tol f, "newton" also after so many iterations for a target.
     warm_start : bool
         Whether "newton" begins at the weights of the last fit.
     random_state : int, RandomState or None
@@ -77,20 +73,12 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
         The gap and f of each target.
     objective_ : float
         f, the mean of the targets' if there are several.
-    constraint_violation_ : float
-        How far the weights are from the constraint: 0.0.
-    constraint_ : Simplex or UnitSimplex
-        The set.
     n_iter_, n_grads_ : int
         Iterations, the most of any target; gradients of single rows, certificates included, all targets together.
-    status_ : str
-        "tol", or what ended the run before that.
-    certificate_ : Certificate
-        All of this, to be read.
     trace_ : Trace
         How the run went; of several targets, that of the largest gap.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+    constraint_, constraint_violation_, status_, certificate_
+        As for `ConstrainedLinearRegression`.
 
     References
     ----------
@@ -130,16 +118,10 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SimplexRegression:
-        """Find the weights.
+        """Find the weights for targets y of shape (n_samples,) or (n_samples, n_targets).
 
-        Parameters
-        ----------
-        X : array, sparse matrix or `extremal.data.RowData` of shape (n_samples, n_features)
-            float32 and float64 are kept.
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array of shape (n_samples,), optional
-            A row of weight 2 counts as two rows, one of weight 0 as none.
+        X is an array, a sparse matrix or an `extremal.data.RowData`; float32 and float64 are kept. A row of weight 2 counts as
+        two rows, one of weight 0 as none.
         """
         C, options = self._check_parameters(), read_options(self)
         X, y = self._validated(X, y, multi_output=True)
@@ -150,7 +132,7 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
         answers = solve_simplex(rows, C.on(rows.columns), options, self._starts(rows))
         self._keep(answers, one=y.ndim == 1)
         worst, mean = max(answers, key=lambda answer: answer.gap), float(self.objectives_.mean())
-        store(self, replace(together(answers), value=mean, gap=worst.gap, trace=worst.trace, method=worst.method))
+        self._store(replace(together(answers), value=mean, gap=worst.gap, trace=worst.trace, method=worst.method))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -28,13 +28,10 @@ from extremal.data.dense import Dense
 from extremal.objectives.linear import LinearModel
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import Simplex
-from extremal.sklearn.answer import Answer, CertifiedEstimator, answer_at, store
-from extremal.sklearn.hints import Folds, Models
-from extremal.sklearn.options import Options, is_fitted, read_options, read_weights
-from extremal.sklearn.simplex.members import aligned, fitted_copy, with_weights_of
-from extremal.sklearn.simplex.mixture_loss import MixtureLogLoss
-from extremal.sklearn.simplex.rows import SimplexRows
-from extremal.sklearn.simplex.solving import solve_simplex
+from extremal.sklearn.answer import Answer, CertifiedEstimator, answer_at
+from extremal.sklearn.options import Folds, Models, Options, is_fitted, numbered, read_options, read_weights
+from extremal.sklearn.simplex.mixtures import MixtureLogLoss, aligned, with_weights_of
+from extremal.sklearn.simplex.solving import SimplexRows, solve_simplex
 from extremal.support.kinds import MatrixLike
 
 FOLDS = 5
@@ -129,16 +126,9 @@ class StackingWeights(CertifiedEstimator):
         return tags
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StackingWeights:
-        """Find the weights, and fit the models anew unless cv="prefit".
+        """Find the weights, and fit the models anew unless cv="prefit": X are rows that the models have not seen then.
 
-        Parameters
-        ----------
-        X : what the models take, of shape (n_samples, n_features)
-            Rows; with cv="prefit", those that the models have not seen.
-        y : array of shape (n_samples,), or (n_samples, n_outputs) for regressors
-            Targets.
-        sample_weight : array of shape (n_samples,), optional
-            Of the weights' problem, and of the fits of models that take them.
+        y may have several columns for regressors. ``sample_weight`` is for the weights' problem, and for models that take it.
         """
         (named, loss), options = self._check_parameters(), read_options(self)
         prefit = self._prefit(named)
@@ -155,12 +145,13 @@ class StackingWeights(CertifiedEstimator):
                 raise InputError(f"`StackingWeights.fit(y=...)` {what}, got {'one class' if len(used) else 'none'}")
         labels = y if loss == "squared" else self.classes_[y]
         table = self._table(X, y, labels, named, prefit, weights)
-        self.estimators_ = [model if prefit else fitted_copy(model, X, labels, weights) for _, model in named]
+        models: Any = [model if prefit else clone(model) for _, model in named]
+        self.estimators_ = models if prefit else [model.fit(X, labels, **with_weights_of(model, weights)) for model in models]
         self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
         answer = (weigh_squared if loss == "squared" else weigh_log)(table, y, weights, options)
         self.coef_ = answer.x
         self.weights_ = {name: float(w) for (name, _), w in zip(named, self.coef_, strict=True)}
-        store(self, answer)
+        self._store(answer)
         return self
 
     def predict(self, X: MatrixLike) -> np.ndarray:
@@ -199,11 +190,8 @@ class StackingWeights(CertifiedEstimator):
             raise InputError(f"`StackingWeights(estimators=...)` must be {what}, got {given!r}")
         if all(isinstance(item, tuple) and len(item) == 2 for item in given):
             return [(str(name), model) for name, model in given]
-        names = [type(model).__name__.lower() for model in given]
-        return [
-            (name if names.count(name) == 1 else f"{name}-{names[:k].count(name) + 1}", model)
-            for k, (name, model) in enumerate(zip(names, given, strict=True))
-        ]
+        names = numbered([type(model).__name__.lower() for model in given], "-")
+        return list(zip(names, given, strict=True))
 
     def _takes_several(self) -> bool:
         """Whether all models take several outputs."""

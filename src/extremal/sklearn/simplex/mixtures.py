@@ -1,12 +1,31 @@
-"""The log loss of a mixture of probabilities."""
+"""Mixtures of models: what is asked of their members, and the log loss of mixed probabilities."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
+
+from extremal.support.kinds import MatrixLike
 
 LEAST_PROBABILITY = 1e-12  # probability below which -log goes on as a parabola
+
+
+def with_weights_of(model: object, weights: np.ndarray | None) -> dict[str, np.ndarray]:
+    """Sample weights, for models that take them."""
+    return {"sample_weight": weights} if weights is not None and has_fit_parameter(model, "sample_weight") else {}
+
+
+def aligned(model: Any, X: MatrixLike, classes: np.ndarray) -> np.ndarray:
+    """Probabilities with a column for each class; 0 for classes that the model does not know."""
+    p = np.asarray(model.predict_proba(X), np.float64)
+    if np.array_equal(model.classes_, classes):
+        return p
+    out = np.zeros((len(p), len(classes)))
+    out[:, np.searchsorted(classes, model.classes_)] = p
+    return out
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,24 @@
-"""Sliding for non-convex sums."""
+"""Non-convex sums: sliding, by gradients or by function values alone."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from extremal.gradients.base import Gradient
-from extremal.gradients.minibatch import MiniBatch
-from extremal.gradients.spider import Spider
-from extremal.gradients.svrg import Svrg
+from extremal import checks
+from extremal.gradients.base import SomeGradient
+from extremal.gradients.batches import MiniBatch
+from extremal.gradients.epochs import Spider, Svrg
+from extremal.gradients.zeroth import ZerothOrder
 from extremal.laws import PowerLaw
 from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
-from extremal.methods.shared import WithCard
+from extremal.methods.shared import EpochAndStep, SlidingInEpochs, WithCard
 from extremal.methods.sliding import smoothness
 from extremal.moves.sliding.plain import DoubleSliding, Sliding
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
-from extremal.steps.schedules import Decay, FullStep
+from extremal.steps.schedules import Decay, FullStep, InverseSqrt
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,6 @@ class NCGS(WithCard):
     step: Step | None = None
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """alpha_k, lambda_k, m, 1/K."""
         L = smoothness(f, self.L)
         gradient = MiniBatch(long_batch("NCGS", self.batch, f.n, budget))
         move = DoubleSliding(beta=PowerLaw(4 * L, 1, -1), beta_y=2 * L, tol=sliding_tolerance(budget, gradient, f.n))
@@ -68,7 +69,7 @@ class NCGS(WithCard):
 
 
 @dataclass(frozen=True)
-class NCGSVR(WithCard):
+class NCGSVR(SlidingInEpochs):
     """Non-convex sliding with the SVRG estimator: x <- prox of weight 3L from x along g, to a gap of 1/K.
 
     n component gradients at the start of an epoch, 2b at its other iterations; epochs of n^(1/3), b = n^(2/3). A sub-problem
@@ -78,10 +79,8 @@ class NCGSVR(WithCard):
     ----------
     L : float, optional
         Smoothness; the objective's own if left out.
-    batch : int, optional
-        b; left out, ceil(n^(2/3)).
-    epoch : int, optional
-        Left out, ceil(n^(1/3)).
+    batch, epoch : int, optional
+        b, and the iterations of an epoch; left out, ceil(n^(2/3)) and ceil(n^(1/3)).
 
     References
     ----------
@@ -94,18 +93,13 @@ class NCGSVR(WithCard):
     NCGSVR(L=None, batch=None, epoch=None)
     """
 
-    L: float | None = None
-    batch: int | None = None
-    epoch: int | None = None
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """Weight 3L, gap 1/K."""
         gradient = Svrg(root_batch("NCGSVR", self.batch, f.n, 2 / 3), root_epoch("NCGSVR", self.epoch, f.n, 1 / 3))
         return plain_sliding(gradient, f, self.L, budget).prepare(f, C, budget)
 
 
 @dataclass(frozen=True)
-class FCGS(WithCard):
+class FCGS(SlidingInEpochs):
     """Non-convex sliding with the SPIDER estimator: x <- prox of weight 3L from x along g, to a gap of 1/K.
 
     n component gradients at the start of an epoch, 2b at its other iterations; epochs of sqrt n, b = sqrt n. A sub-problem takes
@@ -116,10 +110,8 @@ class FCGS(WithCard):
     ----------
     L : float, optional
         Smoothness; the objective's own if left out.
-    batch : int, optional
-        b; left out, ceil(sqrt n).
-    epoch : int, optional
-        Left out, ceil(sqrt n).
+    batch, epoch : int, optional
+        b, and the iterations of an epoch; left out, ceil(sqrt n) both.
 
     References
     ----------
@@ -132,22 +124,97 @@ class FCGS(WithCard):
     FCGS(L=None, batch=None, epoch=None)
     """
 
-    L: float | None = None
-    batch: int | None = None
-    epoch: int | None = None
-
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """Weight 3L, gap 1/K."""
         gradient = Spider(root_batch("FCGS", self.batch, f.n), root_epoch("FCGS", self.epoch, f.n))
         return plain_sliding(gradient, f, self.L, budget).prepare(f, C, budget)
 
 
-def plain_sliding(gradient: Gradient, f: Objective, L: float | None, budget: Budget) -> Method:
+def plain_sliding(gradient: SomeGradient, f: Objective, L: float | None, budget: Budget) -> Method:
     """A proximal step of weight 3L to a gap of 1/K, without extrapolation."""
     return Method(gradient, FullStep(), Sliding(beta=3 * smoothness(f, L), tol=sliding_tolerance(budget, gradient, f.n)))
 
 
-def sliding_tolerance(budget: Budget, gradient: Gradient, n: int) -> float | PowerLaw:
+def sliding_tolerance(budget: Budget, gradient: SomeGradient, n: int) -> float | PowerLaw:
     """1/K, or 1/(k + 1) if there is no horizon."""
     K = budget.horizon(gradient.facts(n))
     return PowerLaw(1, 1, -1) if K is None else 1 / max(1, K)
+
+
+@dataclass(frozen=True)
+class FZFW(EpochAndStep):
+    """Faster zeroth-order Frank-Wolfe: the SPIDER estimator fed by differences of function values.
+
+        g as in `SpiderFW` for non-convex f, epochs of sqrt n, b = sqrt n, each component gradient from 2d values
+        x <- x + eta (lmo(g) - x),   eta = 1/sqrt K,   mu = 1/sqrt(d K)
+
+    2d values for each component gradient that `SpiderFW` would take; one LMO an iteration; memory O(d).
+
+    Parameters
+    ----------
+    batch, epoch : int, optional
+        b, and the iterations of an epoch; left out, ceil(sqrt n) both.
+    step : Step, optional
+        Left out, 1/sqrt K.
+    mu : float, optional
+        Half the width of the differences. Left out, 1/sqrt(d K), or 1e-3 if the budget sets no horizon.
+
+    References
+    ----------
+    Gao, Huang (2020), Can stochastic zeroth-order Frank-Wolfe method converge faster for non-convex problems?, ICML,
+    Algorithm 1.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.FZFW()
+    FZFW(batch=None, epoch=None, step=None, mu=None)
+    """
+
+    mu: float | None = None
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        spider = Spider(root_batch("FZFW", self.batch, f.n), root_epoch("FZFW", self.epoch, f.n))
+        return Method(_zeroth("FZFW", spider, f, budget, self.mu), self.step or InverseSqrt()).prepare(f, C, budget)
+
+
+@dataclass(frozen=True)
+class FZCGS(SlidingInEpochs):
+    """Faster zeroth-order conditional gradient sliding: `FCGS` fed by differences of function values.
+
+        x <- argmin over C of <g, u> + (3L/2) |u - x|^2, to a gap of 1/K;   g as in `FZFW`
+
+    2d values for each component gradient that `FCGS` would take (n at the start of an epoch, 2b else); as many LMOs as the
+    sub-problems need, at most 1 + 18 L D^2 K each; memory d.
+
+    Parameters
+    ----------
+    L : float, optional
+        Smoothness; the objective's own if left out.
+    batch, epoch : int, optional
+        b, and the iterations of an epoch; left out, ceil(sqrt n) both.
+    mu : float, optional
+        Half the width of the differences. Left out, 1/sqrt(d K), or 1e-3 if the budget sets no horizon.
+
+    References
+    ----------
+    Gao, Huang (2020), Can stochastic zeroth-order Frank-Wolfe method converge faster for non-convex problems?, ICML,
+    Algorithm 2.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.FZCGS()
+    FZCGS(L=None, batch=None, epoch=None, mu=None)
+    """
+
+    mu: float | None = None
+
+    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
+        spider = Spider(root_batch("FZCGS", self.batch, f.n), root_epoch("FZCGS", self.epoch, f.n))
+        return plain_sliding(_zeroth("FZCGS", spider, f, budget, self.mu), f, self.L, budget).prepare(f, C, budget)
+
+
+def _zeroth(call: str, gradient: SomeGradient, f: Objective, budget: Budget, mu: float | None) -> ZerothOrder:
+    K = budget.horizon(gradient.facts(f.n))
+    width = 1e-3 if K is None else 1 / math.sqrt(math.prod(f.shape) * max(1, K))
+    return ZerothOrder(gradient, width if mu is None else checks.positive(call, "mu", mu))

@@ -1,0 +1,152 @@
+"""Estimators in epochs, each begun by a full gradient or by a large batch: SVRG, and SPIDER, which is SARAH in epochs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from extremal import checks
+from extremal.gradients import batches
+from extremal.gradients.base import Batched, Facts, InEpochs, Phase, PlainEstimate, Steps
+from extremal.gradients.batches import Batch, Epoch
+from extremal.objectives.base import Objective
+from extremal.objectives.sampling import Sampler
+from extremal.points.manifolds import Euclidean, Manifold
+
+
+@dataclass(frozen=True)
+class EpochEstimate(PlainEstimate, InEpochs):
+    """The estimate; exact where a full gradient has begun an epoch."""
+
+    phase: Phase  # where in the epoch the coming iteration is
+    w: Any = None  # the snapshot, of an estimator that takes some
+    gw: Any = None  # grad f(w)
+
+
+class Epochal(Batched):
+    """What both share: epochs that begin with all rows, or many, and go on with grad f_S(x) + T_{w -> x}[gw - grad f_S(w)]."""
+
+    epoch: Epoch
+    manifold: Manifold
+    restart: int | None = None  # rows that begin an epoch; None for all
+    snapshots: ClassVar[bool]  # whether w is the start of the epoch and gw the gradient there, or the last point and its estimate
+
+    def __post_init__(self):
+        call = type(self).__name__
+        checks.fix(self, batch=batches.check_batch(call, self.batch), epoch=batches.check_epoch(call, self.epoch))
+
+    def facts(self, n: int) -> Facts:
+        batches.check_fits(type(self).__name__, self.batch, n)
+        start = n if self.restart is None else checks.whole(type(self).__name__, "restart", self.restart, 1, n)
+
+        def cost(phase: Phase) -> float:
+            return start if phase.k == 0 else 2 * batches.size(self.batch, n, 0, phase)
+
+        return Facts(start=start, per_step=batches.epoch_costs(self.epoch, cost), epochs=True, manifold=self.manifold)
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> EpochEstimate:
+        return self._begin(f, 0, x, Phase(0, 0, batches.length(self.epoch)(0)), sampler)
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: EpochEstimate, sampler: Sampler
+    ) -> EpochEstimate:
+        phase = state.phase.next(batches.length(self.epoch))
+        if phase.k == 0:
+            return self._begin(f, k + 1, x, phase, sampler)
+        b = batches.size(self.batch, f.n, k, phase)
+        idx = batches.draw(sampler, k if self.snapshots else k + 1, self.batch, b, self.replace)
+        w, gw = (state.w, state.gw) if self.snapshots else (x_prev, state.g)
+        back = gw - batches.mean(f, w, idx)
+        g = batches.mean(f, x, idx) + self.manifold.transport(w, x, back)
+        return EpochEstimate(g, False, phase, *((w, gw) if self.snapshots else ()))
+
+    def _begin(self, f: Objective, j: int, x: np.ndarray, phase: Phase, sampler: Sampler) -> EpochEstimate:
+        if self.restart is None or self.restart == f.n:
+            g = f.grad(x)
+            return EpochEstimate(g, True, phase, *((x, g) if self.snapshots else ()))
+        return EpochEstimate(batches.mean(f, x, sampler.fresh(j, self.restart, self.replace)), False, phase)
+
+
+@dataclass(frozen=True)
+class Svrg(Epochal):
+    """Unbiased, with a variance that vanishes as x and the snapshot w meet.
+
+        g = (1/b) sum_{i in S} [grad f_i(x) - grad f_i(w)] + grad f(w),   w = x at the start of each epoch
+
+    n component gradients at the start of an epoch (g is exact there), 2b at its other iterations; memory O(d).
+
+    Parameters
+    ----------
+    batch : int, PowerLaw or EpochLength
+        b, or a law of the position in the epoch, or of the epoch's length; laws are capped at n.
+    epoch : int or Doubling
+        Iterations of an epoch.
+    replace : bool
+        Draw the rows of a batch with replacement.
+    manifold : Manifold
+        Transports tangent vectors from w to x; flat by default.
+
+    References
+    ----------
+    Johnson, Zhang (2013), Accelerating stochastic gradient descent using predictive variance reduction.
+
+    Examples
+    --------
+    >>> Svrg(batch=10, epoch=5)
+    Svrg(batch=10, epoch=5, replace=False, manifold=Euclidean())
+    """
+
+    batch: Batch
+    epoch: Epoch
+    replace: bool = False
+    manifold: Manifold = field(default_factory=Euclidean)
+
+    snapshots: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Spider(Epochal):
+    """A recursive estimate, begun anew at each epoch.
+
+        g = grad f(x)                                                      at the start of an epoch
+        g = g_prev + (1/b) sum_{i in S} [grad f_i(x) - grad f_i(x_prev)]   else
+
+    n component gradients (or those of the ``restart`` batch) at the start of an epoch, 2b at its other iterations.
+
+    Parameters
+    ----------
+    batch : int, PowerLaw or EpochLength
+        b, or a law of the position in the epoch, or of the epoch's length; laws are capped at n.
+    epoch : int or Doubling
+        Iterations of an epoch.
+    restart : int, optional
+        Begin an epoch by the mean over this many components instead of all n.
+    replace : bool
+        Draw the rows of a batch with replacement.
+    manifold : Manifold
+        Transports tangent vectors from x_prev to x; flat by default.
+
+    References
+    ----------
+    Fang, Li, Lin, Zhang (2018), SPIDER, arXiv:1807.01695; Nguyen et al. (2017), SARAH, arXiv:1703.00102.
+
+    Examples
+    --------
+    >>> Spider(batch=10, epoch=10)
+    Spider(batch=10, epoch=10, restart=None, replace=False, manifold=Euclidean())
+    """
+
+    batch: Batch
+    epoch: Epoch
+    restart: int | None = None
+    replace: bool = False
+    manifold: Manifold = field(default_factory=Euclidean)
+
+    snapshots: ClassVar[bool] = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.restart is not None:
+            checks.fix(self, restart=checks.whole("Spider", "restart", self.restart, 1))
