@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError, NonFiniteError
+from extremal.data.kept import Uniform
 from extremal.data.parts import ChangedParts, HeadParts, KeptNumbers, Parts, PerRow, Threads, Work, count_rows
 from extremal.data.vertices import vertex_product
 from extremal.data.works import (
     Adjoint,
     Gram,
+    GramProduct,
     GramRoot,
     Moments,
     Norms,
@@ -178,12 +180,14 @@ class RowData(ABC):
 
     def lambda_max(self, weights: np.ndarray | None = None) -> float:
         """The largest eigenvalue of A' diag(weights) A, to a relative 1e-6 and never below it by more: some dozen reads."""
-        if not self.row_norms2().any():
+        (n, d), away = self.shape, rows_elsewhere(self)
+        if not (self.moments(Uniform((n,), 1.0))[1] if away else self.row_norms2()).any():  # type: ignore[arg-type]
             return 0.0
-        d, w = self.shape[1], 1.0 if weights is None else weights.astype(self.dtype, copy=False)
+        w = 1.0 if weights is None or away else weights.astype(self.dtype, copy=False)
 
         def gram(v: np.ndarray) -> np.ndarray:
-            found = self.tdot(w * self.dot(v.reshape(-1).astype(self.dtype))).astype(np.float64)
+            v = v.reshape(-1).astype(self.dtype)
+            found = self.parts.total(GramProduct(v, weights, d))[0] if away else self.tdot(w * self.dot(v)).astype(np.float64)
             if not np.isfinite(found).all():
                 raise NonFiniteError("the squares of the rows' entries are too large to work with")
             return found

@@ -294,7 +294,8 @@ class MarginModel(ABC):
     def row_smoothness(self) -> np.ndarray:
         """L_i = curvature * |a_i|^2; the paper's Lt is the root of the mean of their squares."""
         rows = unweighted(self.loss).curvature * self.data.row_norms2().astype(np.float64)
-        return rows if self.weights is None else rows * self.weights
+        w = self.weights
+        return rows if w is None else rows * (cast(RowData, self.data).numbers_of(w) if isinstance(w, KeptNumbers) else w)
 
 
 def has_slices(f: object) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from distributed import Client
+from distributed import Client, KilledWorker
 from distributed.protocol.serialize import to_serialize
 
 from extremal.checks import InputError
@@ -108,7 +108,7 @@ class Workers:
                 if self.is_lost(link) or link.address in self._paused:
                     raise Lost(f"no host could be made on the Dask worker {link}") from None
                 clock.check()
-            except (OSError, CancelledError, asyncio.CancelledError) as error:
+            except (OSError, RuntimeError, KilledWorker, CancelledError, asyncio.CancelledError) as error:
                 raise Lost(f"the Dask worker {link} is lost: {_told(error)}") from None
             except Exception as error:
                 raise ClusterError(f"the Dask worker {link} cannot make a host of shards ({_told(error)})") from None

@@ -24,7 +24,7 @@ from extremal.data.works import Picked, WholePart
 from extremal.files.shards.manifest import Manifest
 from extremal.scale.branches import Branch, shares
 from extremal.scale.cluster import ClusterError, Link, Lost, Workers
-from extremal.scale.host import ANSWERS, NOTHING, SUMS, Order, digest_of
+from extremal.scale.host import BY_BRANCH, BY_PART, NO_ANSWER, Order, digest_of
 from extremal.scale.local import closed, local_client
 from extremal.scale.numbers import Made, RemoteNumbers, history
 from extremal.scale.wire import Packed, pack
@@ -98,7 +98,7 @@ class DaskShards(Parts):
     def reduced(self, work: Work) -> Sums:
         """Summed by branches where the parts are; the rest of the tree here."""
         found: dict[Branch, Sums] = {}
-        for seat, sums in self._pass(work, SUMS):
+        for seat, sums in self._pass(work, BY_BRANCH):
             found.update(dict.fromkeys(seat.branches, (None,)) if sums is None else sums)
         return tree_sum(iter(()), 0, len(self.manifest.shards), found)
 
@@ -108,7 +108,7 @@ class DaskShards(Parts):
             parts = range(len(self.manifest.shards))
             return len(parts), (self._one(work, i) for i in parts)
         found: dict[int, Sums] = {}
-        for seat, own in self._pass(work, ANSWERS):
+        for seat, own in self._pass(work, BY_PART):
             found.update({} if own is None else zip(seat.parts, own, strict=True))
         return len(found), (found[i] for i in sorted(found))
 
@@ -122,7 +122,7 @@ class DaskShards(Parts):
         with self._turn:
             seat = next(seat for seat in self._seated() if i in seat.parts)
             message = pack(work)
-            order = Order(next(self._calls), ANSWERS, only=i)
+            order = Order(next(self._calls), BY_PART, only=i)
             return self._answered([self._called(seat, order, message)], order)[0]
 
     def _pass(self, work: Work, wanted: str) -> list[tuple[Seat, Any]]:
@@ -233,7 +233,7 @@ class DaskShards(Parts):
         live = dict(self._live)
         works = history(handle.made for handle in live.values())
         for work in works:
-            order = Order(next(self._calls), NOTHING, work.fresh)
+            order = Order(next(self._calls), NO_ANSWER, work.fresh)
             self.workers.answer(link, self.workers.call(link, order, work.request))
         seat.gone = [name for name in chain(*(work.fresh for work in works)) if name not in live]
 

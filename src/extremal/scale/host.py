@@ -17,7 +17,7 @@ from extremal.scale.numbers import HostNumbers, Store
 from extremal.scale.wire import pack, sent, unpack
 from extremal.support import clock
 
-SUMS, ANSWERS, NOTHING = "sums", "answers", "nothing"  # what is wanted of a work
+BY_BRANCH, BY_PART, NO_ANSWER = "branches", "parts", "nothing"  # what is wanted of a work
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class Host:
         if order.only is not None:
             return store.local.answer(work, self.own.index(order.only))
         _, answers = store.local.answers(work)
-        if order.wanted == SUMS:
+        if order.wanted == BY_BRANCH:
             return {branch: tree_sum(answers, *branch) for branch in self.branches}
         found = list(answers)
-        return None if order.wanted == NOTHING else found
+        return None if order.wanted == NO_ANSWER else found
 
     def _opened(self) -> Store:
         from distributed import get_worker  # here only: whoever reads this module for its names needs none of it

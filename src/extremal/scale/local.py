@@ -20,7 +20,7 @@ def local_client(most: int) -> tuple[Client, LocalCluster]:
     """
     cluster = LocalCluster(
         n_workers=max(1, min(CPU_COUNT, most)), threads_per_worker=1, processes=True, memory_limit=0,
-        dashboard_address=None,  # type: ignore[arg-type]
+        dashboard_address=":0", scheduler_kwargs={"dashboard": False},
         silence_logs=logging.CRITICAL,
     )  # fmt: skip
     return Client(cluster, direct_to_workers=True, set_as_default=False), cluster
