@@ -4,8 +4,7 @@
 
 Where parts begin depends on the data and on the size of the answers alone. So neither the number of threads nor the place
 where rows are read changes a bit of a sum. Small data are one part, and no thread is started for it. Threads live for one
-pass; they are Python's, so that forks, pools and threads of the user's own do no harm. There are as many as numba was told
-(NUMBA_NUM_THREADS), or as there are processors.
+pass, as many as numba was told (NUMBA_NUM_THREADS); they are Python's, so that forks and threads of the user's own do no harm.
 """
 
 from __future__ import annotations
@@ -114,6 +113,7 @@ class Parts(ABC):
     """An engine: it brings the parts of some rows to works. `Threads` is the one for rows in memory."""
 
     n: int  # rows of all parts
+    away: bool = False  # whether works are done elsewhere, where they cannot write the arrays of this process
 
     @abstractmethod
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
@@ -150,12 +150,14 @@ class Parts(ABC):
         return np.empty((n, *shape))
 
 
-def tree_sum(answers: Iterator[Sums], lo: int, hi: int) -> Sums:
-    """The sum of the next hi - lo answers; arrays are added to the first of them."""
+def tree_sum(answers: Iterator[Sums], lo: int, hi: int, known: Mapping[tuple[int, int], Sums] | None = None) -> Sums:
+    """The sum of the next hi - lo answers, or of branches that are known; arrays are added to the first of them."""
+    if known and (lo, hi) in known:
+        return known[lo, hi]
     if hi - lo == 1:
         return next(answers)
     mid = (lo + hi) // 2
-    left, right = tree_sum(answers, lo, mid), tree_sum(answers, mid, hi)
+    left, right = tree_sum(answers, lo, mid, known), tree_sum(answers, mid, hi, known)
     return tuple(_added(a, b) for a, b in zip(left, right, strict=True))
 
 
@@ -217,7 +219,7 @@ class ChangedParts(OtherParts):
     """The parts of another engine, each changed before a work looks at its rows."""
 
     def __init__(self, inner: Parts, change: Callable[[Any], Any]):
-        self.inner, self.change, self.n = inner, change, inner.n
+        self.inner, self.change, self.n, self.away = inner, change, inner.n, inner.away
 
     def seen(self, work: Work) -> Work:
         return _Changing(work, self.change, work.alone, work.sums) if work.reads else work
@@ -228,7 +230,7 @@ class HeadParts(OtherParts):
 
     def __init__(self, inner: Parts, counts: Sequence[int]):
         self.inner, self.ends = inner, tuple(np.cumsum([0, *counts]).tolist())
-        self.n = self.ends[-1]
+        self.n, self.away = self.ends[-1], inner.away
 
     def seen(self, work: Work) -> Work:
         return _OfHead(work, self.ends, work.reads, work.alone, work.sums)
@@ -272,9 +274,9 @@ def parts_count(entries: int, sums: int) -> int:
     return max(1, min(MOST_PARTS, entries // PART, entries // (16 * sums), max(2, 2**23 // sums)))
 
 
-def each_part(answer: Callable[..., T], places: Sequence[tuple[Any, ...]], alone: bool = False) -> Iterator[T]:
+def each_part(answer: Callable[..., T], places: Sequence[tuple[Any, ...]], alone: bool = False, most: int = 0) -> Iterator[T]:
     """answer(*place) for every place, in order; ``alone``: on this thread. Few more than are asked for are made ahead."""
-    threads = 1 if alone or len(places) <= 1 else min(len(places), _threads())
+    threads = 1 if alone or len(places) <= 1 else min(len(places), most or _threads())
     if threads == 1:
         yield from starmap(answer, places)
         return

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError, NonFiniteError
-from extremal.data.parts import ChangedParts, HeadParts, KeptNumbers, Parts, PerRow, Threads, count_rows
+from extremal.data.parts import ChangedParts, HeadParts, KeptNumbers, Parts, PerRow, Threads, Work, count_rows
 from extremal.data.vertices import vertex_product
 from extremal.data.works import (
     Adjoint,
@@ -25,6 +25,7 @@ from extremal.data.works import (
     PickedNumbers,
     PickedProducts,
     RowProducts,
+    WholeNumbers,
     WholePart,
 )
 from extremal.points.vertex import Vertex
@@ -73,8 +74,7 @@ class RowData(ABC):
             kind = np.result_type(self.dtype, x.dtype)
             return self._gathered(PickedProducts.of(idx, np.ascontiguousarray(x)), np.empty((len(idx), *x.shape[1:]), kind))
         out = np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
-        self.parts.total(RowProducts(np.ascontiguousarray(x), out))
-        return out
+        return self._filled(RowProducts(np.ascontiguousarray(x), None if self.parts.away else out), out)
 
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx]' c; sums are in float64."""
@@ -87,10 +87,15 @@ class RowData(ABC):
             raise InputError(f"c must have one entry per row of A, {n}, got {len(c)}")
         return self.parts.total(Adjoint(c, d * math.prod(c.shape[1:])))[0].astype(np.result_type(self.dtype, c.dtype), copy=False)
 
-    def numbers_of(self, numbers: PerRow, idx: np.ndarray) -> np.ndarray:
-        """Some of the numbers that are kept for each row, brought here."""
+    def numbers_of(self, numbers: PerRow, idx: np.ndarray | None = None) -> np.ndarray:
+        """Some of the numbers that are kept for each row, or all of them, brought here."""
         if not isinstance(numbers, KeptNumbers):
-            return numbers[idx]
+            return numbers if idx is None else numbers[idx]
+        if idx is None:
+            out = np.empty(numbers.shape)
+            for at, found in self.parts.answers(WholeNumbers(numbers))[1]:
+                out[at] = found
+            return out
         return self._gathered(PickedNumbers.of(idx, numbers), np.empty((len(idx), *numbers.shape[1:])))
 
     def _gathered(self, work: Picked, out: np.ndarray) -> np.ndarray:
@@ -107,7 +112,16 @@ class RowData(ABC):
     def row_norms2(self) -> np.ndarray:
         """|a_i|^2 for every row."""
         out = np.empty(self.shape[0])
-        self.parts.total(Norms(out))
+        return self._filled(Norms(None if self.parts.away else out), out)
+
+    def _filled(self, work: Work, out: np.ndarray) -> np.ndarray:
+        """What a work finds for each row: it has filled an array of this process, or answers part by part."""
+        if not self.parts.away:
+            self.parts.total(work)
+            return out
+        count_rows(self.shape[0] if work.reads else 0)
+        for at, found in self.parts.answers(work)[1]:
+            out[at] = found
         return out
 
     def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
@@ -332,3 +346,8 @@ class InMemory(RowData):
     def column(self, j: int, idx: np.ndarray | None = None) -> np.ndarray:
         count_rows(self.shape[0] if idx is None else len(idx))
         return self.block.column(j, idx)
+
+
+def rows_elsewhere(data: object) -> bool:
+    """Whether rows are read anew for each question, and numbers of rows are where these are."""
+    return isinstance(data, RowData) and not isinstance(data, InMemory)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,14 @@ from extremal.data.parts import Part, PerRow, RowWork, Sums
 
 @dataclass(frozen=True)
 class RowProducts(RowWork):
-    """z_i = <a_i, x>, or the row a_i' x."""
+    """z_i = <a_i, x>, or the row a_i' x; without z, answers are (where, these), and not to be summed."""
 
     x: np.ndarray
-    z: PerRow  # to be filled
+    z: PerRow | None = None  # to be filled
 
     def __call__(self, part: Part) -> Sums:
+        if self.z is None:
+            return part.at, part.rows.dot(self.x)
         part.rows.dot(self.x, part.of(self.z))
         return ()
 
@@ -35,13 +38,14 @@ class Adjoint(RowWork):
 
 @dataclass(frozen=True)
 class Norms(RowWork):
-    """|a_i|^2."""
+    """|a_i|^2; without room for them, answers are (where, these), and not to be summed."""
 
-    out: PerRow  # to be filled
+    out: PerRow | None = None  # to be filled
 
     def __call__(self, part: Part) -> Sums:
-        part.rows.norms2(part.of(self.out))
-        return ()
+        out = np.empty(part.n) if self.out is None else part.of(self.out)
+        part.rows.norms2(out)
+        return (part.at, out) if self.out is None else ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,17 @@ class WholePart(RowWork):
 
 
 @dataclass(frozen=True)
+class WholeNumbers:
+    """Where a part is, and numbers that are kept for its rows; answers are not to be summed."""
+
+    numbers: PerRow
+    reads, alone, sums = False, False, 0
+
+    def __call__(self, part: Part) -> Sums:
+        return part.at, part.of(self.numbers)
+
+
+@dataclass(frozen=True)
 class Picked(RowWork):
     """What is done with some rows in any order, of which each part has those between two places of the sorted order.
 
@@ -98,6 +113,15 @@ class Picked(RowWork):
         """For rows in any order."""
         places = np.argsort(idx, kind="stable")
         return cls(idx[places], places, *rest)
+
+    def among(self, spans: Sequence[slice]) -> Self | None:
+        """The same for those rows alone that are in some ranges, which increase; None if there are none."""
+        places = np.searchsorted(self.order, [(span.start, span.stop) for span in spans])
+        at = np.concatenate([np.arange(lo, hi) for lo, hi in places])
+        return self._only(at) if len(at) else None
+
+    def _only(self, at: np.ndarray) -> Self:
+        return replace(self, order=self.order[at], places=self.places[at])
 
     def within(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
         """The places of the rows of a part, and these rows as it counts them."""
@@ -126,6 +150,9 @@ class PickedAdjoint(Picked):
 
     c: np.ndarray
     sums: int  # its entries
+
+    def _only(self, at: np.ndarray) -> Self:
+        return replace(self, order=self.order[at], places=np.arange(len(at)), c=self.c[self.places[at]])
 
     def __call__(self, part: Part) -> Sums:
         places, rows = self.within(part)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from extremal.data.parts import PerRow
-from extremal.data.rows import InMemory, RowData
+from extremal.data.rows import RowData, rows_elsewhere
 from extremal.kernels.views import locked
 from extremal.losses.margin import compiled
 from extremal.objectives.slices import HessianProducts, Less, Slice, plus
@@ -66,7 +66,7 @@ class ColumnBlock(Slice):
     @property
     def _elsewhere(self) -> bool:
         """Whether rows are read anew for each question."""
-        return isinstance(self.f.data, RowData) and not isinstance(self.f.data, InMemory)
+        return rows_elsewhere(self.f.data)
 
     def solve(
         self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: PerRow, tol: float

@@ -8,6 +8,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.data.parts import PerRow
+from extremal.data.rows import RowData
 from extremal.objectives.base import RowIndex
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.works import Look
@@ -84,7 +85,7 @@ class LinearModel(MarginModel):
             return self.loss.deriv(self.data.dot(x, idx), self._targets(idx))
         c = self.data.parts.numbers(*self.deriv_shape)
         self.data.parts.total(Look(self.loss, self.y, x, valued=False, graded=False, c=c))
-        return c
+        return self.data.numbers_of(c) if isinstance(self.data, RowData) else c
 
     def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """(1/b) sum over idx of c_i a_i, or of a_i c_i'."""

@@ -18,7 +18,7 @@ from extremal.data.accept import as_data
 from extremal.data.contract import Data
 from extremal.data.kept import Uniform
 from extremal.data.parts import KeptNumbers, PerRow, Sums
-from extremal.data.rows import InMemory, RowData
+from extremal.data.rows import InMemory, RowData, rows_elsewhere
 from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss, check_targets
 from extremal.losses.margin import compiled
@@ -181,7 +181,9 @@ class MarginModel(ABC):
         return z
 
     def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> PerRow:
-        """<a_i, s> for i in idx: one entry a row if s is a coordinate."""
+        """<a_i, s> for i in idx: one entry a row if s is a coordinate and rows are here."""
+        if idx is None and rows_elsewhere(self.data):
+            return self.margins(s.to_array())
         return self.data.dot_vertex(s, idx)
 
     def lifted(self, z: PerRow) -> PerRow:
@@ -237,7 +239,7 @@ class MarginModel(ABC):
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
         """f on the segment to s, from the margins of its ends: a probe costs O(n) and no product."""
         z, chord = self.margins(x), Chord.to(s)
-        if isinstance(z, KeptNumbers):  # one more read: what is not here cannot be put together here
+        if rows_elsewhere(self.data):  # one more read: what is not here cannot be put together here
             return self.between(z, self.margins(chord.image(x, lambda v: v.to_array())))
         return self.between(z, chord.image(z, self.data.dot_vertex))
 

@@ -27,9 +27,11 @@ class LocalShards(Parts):
 
     ``keep``: their arrays are copied to memory. Otherwise they are mapped, and the system takes back the pages of a shard after
     each work. Numbers of rows are then mapped as well, from files without a name, if they would take much of the memory.
+    ``threads``: how many there are, at most; 0 is as many as there are processors.
     """
 
-    def __init__(self, directory: Path, manifest: Manifest, keep: bool):
+    def __init__(self, directory: Path, manifest: Manifest, keep: bool, threads: int = 0):
+        self.threads = threads
         self.directory, self.manifest, self.keep, self.n = directory, manifest, keep, manifest.n
         self._arrays: dict[int, Mapping[str, np.ndarray]] = {}
         self._scratch: WeakKeyDictionary[mmap.mmap, int] = WeakKeyDictionary()  # bytes of a row
@@ -44,7 +46,7 @@ class LocalShards(Parts):
                 self._forget(i)
 
         places = [(i,) for i in range(len(self.manifest.shards))]
-        return len(places), each_part(answer, places, work.alone)
+        return len(places), each_part(answer, places, work.alone, self.threads)
 
     def part(self, i: int) -> Part:
         """Shard i, which is opened once."""
