@@ -7,16 +7,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from operator import methodcaller
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from extremal.checks import InputError, NonFiniteError
+from extremal.data.kept import Uniform
 from extremal.data.parts import ChangedParts, HeadParts, KeptNumbers, Parts, PerRow, Threads, Work, count_rows
 from extremal.data.vertices import vertex_product
 from extremal.data.works import (
     Adjoint,
     Gram,
+    GramProduct,
     GramRoot,
     Moments,
     Norms,
@@ -176,14 +178,19 @@ class RowData(ABC):
                 some = slice(start, min(start + size, block.shape[0]))
                 yield slice(at.start + some.start, at.start + some.stop), block.part(some).array()
 
-    def lambda_max(self, weights: np.ndarray | None = None) -> float:
+    def gram_product(self, v: np.ndarray, h: PerRow | None = None) -> np.ndarray:
+        """A' diag(h) A v, in the wider float type."""
+        kind = np.result_type(self.dtype, v.dtype)
+        return self.parts.total(GramProduct(np.ascontiguousarray(v), h, self.shape[1]))[0].astype(kind, copy=False)
+
+    def lambda_max(self, weights: PerRow | None = None) -> float:
         """The largest eigenvalue of A' diag(weights) A, to a relative 1e-6 and never below it by more: some dozen reads."""
-        if not self.row_norms2().any():
+        d = self.shape[1]
+        if not self.moments(cast(Any, Uniform(self.shape[:1], 1.0)))[1].any():
             return 0.0
-        d, w = self.shape[1], 1.0 if weights is None else weights.astype(self.dtype, copy=False)
 
         def gram(v: np.ndarray) -> np.ndarray:
-            found = self.tdot(w * self.dot(v.reshape(-1).astype(self.dtype))).astype(np.float64)
+            found = self.gram_product(v.reshape(-1).astype(self.dtype), weights).astype(np.float64)
             if not np.isfinite(found).all():
                 raise NonFiniteError("the squares of the rows' entries are too large to work with")
             return found

@@ -37,6 +37,19 @@ class Adjoint(RowWork):
 
 
 @dataclass(frozen=True)
+class GramProduct(RowWork):
+    """A' diag(w) A v, of rows that are read once; without w, A' A v."""
+
+    v: np.ndarray
+    w: PerRow | None
+    sums: int  # its entries
+
+    def __call__(self, part: Part) -> Sums:
+        z = part.rows.dot(self.v)
+        return (part.rows.tdot(z if self.w is None else part.of(self.w).astype(z.dtype, copy=False) * z),)
+
+
+@dataclass(frozen=True)
 class Norms(RowWork):
     """|a_i|^2; without room for them, answers are (where, these), and not to be summed."""
 
