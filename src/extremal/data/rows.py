@@ -17,6 +17,7 @@ from extremal.data.parts import ChangedParts, HeadParts, KeptNumbers, Parts, Per
 from extremal.data.vertices import vertex_product
 from extremal.data.works import (
     Adjoint,
+    Extent,
     Gram,
     GramProduct,
     GramRoot,
@@ -140,6 +141,12 @@ class RowData(ABC):
         R = np.vstack([R for (R,) in self.parts.answers(GramRoot(None, h, mean, d**2))[1]])
         return np.asarray(np.linalg.qr(R, mode="r")) if len(R) > d else R
 
+    def extent(self, x: np.ndarray) -> tuple[float, float]:
+        """The largest |<a_i, x>| and the largest |a_i|^2."""
+        count_rows(self.shape[0])
+        products, norms = zip(*self.parts.answers(Extent(np.ascontiguousarray(x)))[1], strict=True)
+        return max(products), max(norms)
+
     def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sums of all columns and of their squares, in float64, row i times weights_i."""
         sums, squares = self.parts.total(Moments(weights, 2 * self.shape[1]))
@@ -262,6 +269,17 @@ class Changed(RowData):
     @property
     def parts(self) -> Parts:
         return ChangedParts(self.inner.parts, self.change)
+
+    @property
+    def bounds(self) -> Sequence[int] | None:
+        return self.inner.bounds
+
+    def head(self, size: int) -> RowData | None:
+        head = self.inner.head(size)
+        return None if head is None else Changed(head, self.change, self.d)
+
+    def _read(self, idx: np.ndarray, again: bool = False) -> None:
+        self.inner._read(idx, again)
 
 
 class Head(RowData):

@@ -93,6 +93,18 @@ class Moments(RowWork):
         return part.rows.moments(part.of(self.w))
 
 
+@dataclass(frozen=True)
+class Extent(RowWork):
+    """The largest |<a_i, x>| and the largest |a_i|^2; answers are not to be summed."""
+
+    x: np.ndarray
+
+    def __call__(self, part: Part) -> Sums:
+        norms = np.empty(part.n)
+        part.rows.norms2(norms)
+        return float(np.abs(part.rows.dot(self.x)).max()), float(norms.max())
+
+
 class WholePart(RowWork):
     """Where a part is, and the part itself; answers are not to be summed."""
 
