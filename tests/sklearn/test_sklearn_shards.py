@@ -120,7 +120,7 @@ def check_predictions(model, data, text):
 @pytest.mark.parametrize("kind", ["two", "text"])
 def test_a_path(kind, intercept, tmp_path):
     build(tmp_path, kind, weights=True)
-    near = SparseLogisticPath(n_radii=4, fit_intercept=intercept, class_weight="balanced").fit(A, TARGETS[kind], WEIGHTS)
+    near = SparseLogisticPath(n_radii=3, fit_intercept=intercept, class_weight="balanced").fit(A, TARGETS[kind], WEIGHTS)
     found = []
     for data in both(tmp_path):
         model = SparseLogisticPath(near.radii_, fit_intercept=intercept, class_weight="balanced").fit(data)
@@ -130,7 +130,7 @@ def test_a_path(kind, intercept, tmp_path):
         assert model.score(data) == pytest.approx(near.score(A, TARGETS[kind], WEIGHTS), abs=0.01)
         found.append(model.coefs_.tobytes())
     assert found[0] == found[1]
-    left = SparseLogisticPath(n_radii=4, fit_intercept=intercept, class_weight="balanced").fit(data)
+    left = SparseLogisticPath(n_radii=3, fit_intercept=intercept, class_weight="balanced").fit(data)
     np.testing.assert_allclose(left.radii_, near.radii_, rtol=1e-3)
 
 
@@ -179,7 +179,7 @@ def test_methods_that_draw_take_batches_of_the_shards(tmp_path):
     for data in both(tmp_path):
         for intercept in (False, True):
             model = ConstrainedLogisticRegression(
-                "l1:3", solver=ex.SarahFW(batch=30), tol=0.05, fit_intercept=intercept, random_state=1
+                "l1:3", solver=ex.SarahFW(batch=30), tol=0.3, fit_intercept=intercept, random_state=1
             )
             found.append(model.fit(data).coef_.tobytes())
     assert found[:2] == found[2:]

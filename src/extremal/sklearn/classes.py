@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from extremal.checks import InputError
 from extremal.data.rows import RowData
 from extremal.losses.base import Loss
-from extremal.sklearn.held import HeldClasses, OwnScore
+from extremal.objectives.held_targets import HeldClasses
+from extremal.sklearn.held import OwnScore
 from extremal.sklearn.options import is_fitted
 from extremal.sklearn.shared import ConstrainedModel, RowsEstimator, streams
 from extremal.support.kinds import MatrixLike

@@ -1,25 +1,22 @@
 """Rows that bring their targets and weights, a directory of shards above all, as estimators read them.
 
-Targets are mapped where the rows are, part by part; what is predicted is put together from the parts.
+What is predicted is put together from the parts; how targets are mapped is in objectives/held_targets.py.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _check_n_features
 
 from extremal.checks import InputError
-from extremal.data.kept import Derived
-from extremal.data.parts import KeptNumbers, Part, PerRow, Sums, count_rows
+from extremal.data.parts import count_rows
 from extremal.data.rows import RowData
 from extremal.data.works import RowProducts
-from extremal.objectives.works import Summed
+from extremal.objectives.held_targets import check_no_text, has_text, rows_called
 from extremal.support.lazy import imported
 
 
@@ -69,13 +66,8 @@ def check_columns(model: Any, data: RowData, reset: bool) -> None:
             model.feature_names_in_ = np.array(names, object)
     elif names is not None and known is not None and list(names) != list(known):
         i = next(i for i, pair in enumerate(zip(names, known, strict=True)) if pair[0] != pair[1])
-        name = type(model).__name__
-        raise InputError(f"{name} was fitted to other columns: column {i} was {known[i]!r}, and {_said(data)} has {names[i]!r}")
-
-
-def _said(data: RowData) -> str:
-    """What to call some rows in a message."""
-    return str(getattr(data, "directory", "the data"))
+        name, where = type(model).__name__, rows_called(data)
+        raise InputError(f"{name} was fitted to other columns: column {i} was {known[i]!r}, and {where} has {names[i]!r}")
 
 
 def each_row(data: RowData, x: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -105,28 +97,9 @@ class OwnScore:
         if brings_targets(X) and y is None:
             check_alone(f"{type(self).__name__}.score", sample_weight=sample_weight)
             y = X.numbers_of(X.targets)
-            y = X.classes[y.astype(np.intp)] if _is_text(X) else y
+            y = X.classes[y.astype(np.intp)] if has_text(X) else y
             sample_weight = None if X.weights is None else X.numbers_of(X.weights)
         return super().score(X, y, sample_weight)  # type: ignore[misc]
-
-
-# ---- regression
-
-
-def check_numbers(call: str, data: RowData) -> None:
-    """Refuse targets that are no numbers, or several of them a row."""
-    _check_no_text(call, data)
-    _check_single(call, data)
-
-
-def _check_no_text(call: str, data: RowData) -> None:
-    if _is_text(data):
-        raise InputError(f"`{call}` takes targets that are numbers, and those of {_said(data)} are labels of text")
-
-
-def _check_single(call: str, data: RowData) -> None:
-    if data.targets.shape[1:]:  # type: ignore[union-attr]
-        raise InputError(f"`{call}` takes one target a row, and the rows of {_said(data)} have {data.targets.shape[1]}")  # type: ignore[union-attr]
 
 
 def copied_targets(call: str, data: Any, y: object, sample_weight: object) -> tuple[np.ndarray, np.ndarray | None]:
@@ -134,125 +107,5 @@ def copied_targets(call: str, data: Any, y: object, sample_weight: object) -> tu
     check_alone(call, y=y, sample_weight=sample_weight)
     if data.parts.away:
         raise InputError(f"`{call}(X=...)` needs rows of this machine: open them with engine='disk' or engine='memory'")
-    _check_no_text(call, data)
+    check_no_text(call, data)
     return data.numbers_of(data.targets), None if data.weights is None else data.numbers_of(data.weights)
-
-
-def _is_text(data: RowData) -> bool:
-    classes = getattr(data, "classes", None)
-    return classes is not None and classes.dtype.kind == "U"
-
-
-def two_alike(data: Any) -> np.ndarray:
-    """Two numbers with the mean and the deviation of the targets: all that losses want to know which are scaled by these."""
-    total, mean, square = data.parts.total(Summed(_target_sums, _with_weights(data)))
-    mean, square = mean / total, square / total
-    spread = math.sqrt(max(0.0, square - mean * mean))
-    return np.array([mean - spread, mean + spread])
-
-
-def _with_weights(data: Any) -> tuple[Any, ...]:
-    return (data.targets,) if data.weights is None else (data.targets, data.weights)
-
-
-def _target_sums(y: np.ndarray, w: np.ndarray | None = None) -> tuple[float, float, float]:
-    w = np.ones(len(y)) if w is None else w
-    return float(w.sum()), float(w @ y), float(w @ np.square(y))
-
-
-def signs_of(y: np.ndarray) -> np.ndarray:
-    """-1 for 0; all else is left to those who check labels."""
-    return np.where(y == 0, -1.0, y)
-
-
-# ---- classes
-
-
-@dataclass(frozen=True)
-class ClassTotals:
-    """The weight of the rows of each class, and the largest of a row; answers are not to be summed."""
-
-    y: PerRow
-    w: PerRow | None
-    known: np.ndarray  # the numbers that stand for the classes, increasing
-    reads, alone, sums = False, False, 0
-
-    def __call__(self, part: Part) -> Sums:
-        """Both, of a part; a target that is no class is refused, and the part is named."""
-        y = part.of(self.y)
-        codes = codes_of(y, self.known).astype(np.intp)
-        strange = self.known[codes] != y
-        if strange.any():
-            raise InputError(f"{part.name}: expected one of the classes of the manifest as target, got {y[strange][0]:g}")
-        w, heaviest = np.ones(part.n) if self.w is None else part.of(self.w), np.zeros(len(self.known))
-        np.maximum.at(heaviest, codes, w)
-        return np.bincount(codes, w, len(self.known)), heaviest
-
-
-@dataclass(frozen=True)
-class HeavyNumbers(Derived):
-    """Weights that know the largest of them."""
-
-    heaviest: float = 1.0
-
-
-@dataclass(frozen=True)
-class HeldClasses:
-    """The classes of rows with a weight: their labels, their numbers, and what the rows of each weigh together and at most."""
-
-    labels: np.ndarray
-    numbers: np.ndarray
-    totals: np.ndarray
-    heaviest: np.ndarray
-
-    @classmethod
-    def of(cls, call: str, data: Any) -> HeldClasses:
-        """From one look at the targets."""
-        _check_single(call, data)
-        labels = getattr(data, "classes", None)
-        if labels is None:
-            raise InputError(f"`{call}` takes classes, and the targets of {_said(data)} are no labels: the manifest lists none")
-        numbers = np.arange(len(labels), dtype=np.float64) if _is_text(data) else labels
-        totals, heaviest = np.zeros(len(labels)), np.zeros(len(labels))
-        for total, most in data.parts.answers(ClassTotals(data.targets, data.weights, numbers))[1]:
-            totals, heaviest = totals + total, np.maximum(heaviest, most)
-        kept = totals > 0
-        return cls(labels[kept], numbers[kept], totals[kept], heaviest[kept])
-
-    def codes(self, data: Any) -> Derived:
-        """The number of its class for each row, from 0 on."""
-        return Derived(codes_of, (data.targets,), data.shape[:1], (self.numbers,))
-
-    def weights(self, data: Any, each: np.ndarray | None) -> KeptNumbers | None:
-        """Those of the rows times those of their classes, of mean 1."""
-        if each is None:
-            return data.weights
-        mean = float(each @ self.totals) / data.shape[0]
-        rows = (self.codes(data), *_with_weights(data)[1:])
-        return HeavyNumbers(_by_class, rows, data.shape[:1], (each / mean,), float((each * self.heaviest).max()) / mean)
-
-
-def codes_of(y: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Which of the known numbers each target is; what is none of them has no weight, and any number will do."""
-    return np.minimum(np.searchsorted(known, y), len(known) - 1).astype(np.float64)
-
-
-def _by_class(codes: np.ndarray, *more: np.ndarray) -> np.ndarray:
-    *weights, each = more
-    found = each[codes.astype(np.intp)]
-    return found * weights[0] if weights else found
-
-
-def against_rest(codes: Any, k: int) -> Any:
-    """1 for the rows of class k, -1 for all others.
-
-    Examples
-    --------
-    >>> against_rest(np.array([0, 2, 1]), 2)
-    array([-1.,  1., -1.])
-    """
-    return Derived(_against, (codes,), codes.shape, (k,)) if isinstance(codes, KeptNumbers) else _against(codes, k)
-
-
-def _against(codes: np.ndarray, k: int) -> np.ndarray:
-    return np.where(codes == k, 1.0, -1.0)

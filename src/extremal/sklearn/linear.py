@@ -21,8 +21,9 @@ from extremal.losses.glm import Quantile
 from extremal.losses.margin import Huber, Squared
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import named_loss, standard_deviation
+from extremal.objectives.held_targets import check_numbers, signs_of, two_alike
 from extremal.objectives.works import TargetCheck
-from extremal.sklearn.held import OwnScore, check_numbers, signs_of, two_alike
+from extremal.sklearn.held import OwnScore
 from extremal.sklearn.options import Constraint, NamedLoss, SolverHint
 from extremal.sklearn.shared import ConstrainedModel, streams
 from extremal.support.kinds import MatrixLike, Numbers

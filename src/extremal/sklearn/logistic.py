@@ -10,8 +10,8 @@ import numpy as np
 from extremal.losses.base import Loss
 from extremal.losses.margin import Logistic
 from extremal.losses.multi import Multinomial
+from extremal.objectives.held_targets import against_rest
 from extremal.sklearn.classes import ConstrainedClassifier, positives
-from extremal.sklearn.held import against_rest
 from extremal.sklearn.options import ClassWeight, Constraint, SolverHint
 from extremal.support.kinds import Numbers
 

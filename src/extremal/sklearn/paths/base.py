@@ -15,12 +15,13 @@ from sklearn.utils.validation import validate_data
 from extremal import checks
 from extremal.checks import InputError
 from extremal.losses.margin import Logistic
+from extremal.objectives.held_targets import against_rest
 from extremal.rounding.exact import violation
 from extremal.sets.norms.balls import L1Ball
 from extremal.sklearn.answer import Answer
 from extremal.sklearn.classes import LinearClassifier, positives
 from extremal.sklearn.fitting import model_of
-from extremal.sklearn.held import against_rest, brings_targets, check_alone, check_columns
+from extremal.sklearn.held import brings_targets, check_alone, check_columns
 from extremal.sklearn.options import ClassWeight, Options, RandomState, read_options, read_weights
 from extremal.sklearn.paths.balls import BallPath, Problem, grid
 from extremal.support.kinds import MatrixLike
