@@ -37,7 +37,7 @@ from extremal.support.memory import free_memory
 
 UNBOUNDED = "the loss goes on falling as coefficients grow, so that there is no best point: give a bound, --set l1:10 say"
 VECTORS = 6  # of the size of x that a run holds at least
-Run = Callable[[Any, Any], Result]  # of a set and a start
+Run = Callable[[ConvexSet, np.ndarray], Result]  # of a set and a start
 
 
 @one_line()
@@ -149,7 +149,7 @@ def _two_classes(y: np.ndarray, label: str, loss: Loss) -> tuple[np.ndarray, np.
     return np.where(hit, high, low), np.array([str(others[0]) if len(others) == 1 else f"not {label}", label])
 
 
-def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[Any, Result, bool]:
+def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[ConvexSet, Result, bool]:
     """The set, the run over it, and whether there is a minimum."""
     if plan.fraction is not None:
         free = read_constraint(None, None, f.shape)
@@ -169,6 +169,7 @@ def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]
         start = np.asarray(result.x)
         if result.status == Status.INTERRUPTED or not plan.at_reach(start, reach):
             return C, result, True
+    assert C is not None
     assert result is not None
     return C, result, False
 
