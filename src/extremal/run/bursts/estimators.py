@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from extremal.gradients.table import TableEstimate
 
 NONE = np.zeros(0)
-E = TypeVar("E", bound=PlainEstimate)
-TE = TypeVar("TE", "TableEstimate", "SubstituteEstimate")
+Plain = TypeVar("Plain", bound=PlainEstimate)
+Tabular = TypeVar("Tabular", "TableEstimate", "SubstituteEstimate")
 
 
-class BurstEstimator(Generic[E]):
+class BurstEstimator(Generic[Plain]):
     """What a burst needs to know of an estimator, and of the estimate that it starts from.
 
     g = M + sigma V in the burst: ``mean`` is M, and None if V is all of g.
@@ -39,7 +39,7 @@ class BurstEstimator(Generic[E]):
     def __init__(self, gradient: Any):
         self.gradient = gradient
 
-    def most(self, k: int, sampler: Sampler, estimate: E, wanted: int) -> int:
+    def most(self, k: int, sampler: Sampler, estimate: Plain, wanted: int) -> int:
         """How many of the iterations wanted from k on can be made before a full gradient is due."""
         return wanted
 
@@ -47,23 +47,23 @@ class BurstEstimator(Generic[E]):
         """alpha and beta of the iterations k."""
         return self.alpha, self.beta
 
-    def mean(self, estimate: E) -> np.ndarray | None:
+    def mean(self, estimate: Plain) -> np.ndarray | None:
         """M."""
         return None
 
-    def arrays(self, estimate: E) -> tuple[np.ndarray, np.ndarray]:
+    def arrays(self, estimate: Plain) -> tuple[np.ndarray, np.ndarray]:
         """The table and the margins, which a burst changes in place."""
         return NONE, NONE
 
-    def snapshot(self, estimate: E) -> np.ndarray:
+    def snapshot(self, estimate: Plain) -> np.ndarray:
         """w."""
         return NONE
 
-    def phase(self, estimate: E, made: Numbers) -> Phase | None:
+    def phase(self, estimate: Plain, made: Numbers) -> Phase | None:
         """Where in the epoch the estimator stands after so many iterations."""
         return None
 
-    def after(self, estimate: E, g: np.ndarray, mean: np.ndarray | None, made: int) -> E:
+    def after(self, estimate: Plain, g: np.ndarray, mean: np.ndarray | None, made: int) -> Plain:
         """The estimate after so many iterations."""
         return replace(estimate, g=g, exact=False)
 
@@ -96,22 +96,22 @@ class _Momentum(BurstEstimator[PlainEstimate]):
         return 1.0 - rho, rho
 
 
-class _Tabled(BurstEstimator[TE]):
-    def arrays(self, estimate: TE) -> tuple[np.ndarray, np.ndarray]:
+class _Tabled(BurstEstimator[Tabular]):
+    def arrays(self, estimate: Tabular) -> tuple[np.ndarray, np.ndarray]:
         return estimate.table.c, NONE
 
-    def mean(self, estimate: TE) -> np.ndarray | None:
+    def mean(self, estimate: Tabular) -> np.ndarray | None:
         return estimate.table.mean
 
-    def after(self, estimate: TE, g: np.ndarray, mean: np.ndarray | None, made: int) -> TE:
+    def after(self, estimate: Tabular, g: np.ndarray, mean: np.ndarray | None, made: int) -> Tabular:
         estimate.table.mean = g if mean is None else mean
         return super().after(estimate, g, mean, made)
 
 
-class _Sag(_Tabled[TE]):
+class _Sag(_Tabled[Tabular]):
     kind, late = REFRESH, 1
 
-    def mean(self, estimate: TE) -> np.ndarray | None:
+    def mean(self, estimate: Tabular) -> np.ndarray | None:
         return None  # it is g
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
