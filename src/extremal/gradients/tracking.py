@@ -165,7 +165,7 @@ class TrackingEstimate(InEpochs):
 
 
 @dataclass(frozen=True, eq=False)
-class Tracking(Wrapper):
+class Tracking(Wrapper[TrackingEstimate]):
     """Any estimator, run by m agents on their own shards of the rows, and gradient tracking between them.
 
         y_i an estimate of grad f_i(x_i) by agent i,   mean over i of f_i = f

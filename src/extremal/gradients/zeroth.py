@@ -68,7 +68,7 @@ class FiniteDifferences:
 
 
 @dataclass(frozen=True)
-class ZerothOrder(Wrapper):
+class ZerothOrder(Wrapper[Estimate]):
     """Any estimator on values alone: each component gradient is replaced by central differences.
 
     2d component values for each component gradient; no gradient is computed, and none is exact. In the counts an
