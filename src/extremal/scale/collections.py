@@ -34,6 +34,7 @@ from extremal.files.shards.writing import FactsSoFar, ShardWriter, write_array, 
 from extremal.scale.local import closed, local_client
 
 KEYS = 2**64  # how many keys of a shuffle there are
+STOP = "stop"  # the file that tells workers that a conversion has failed
 
 
 @dataclass(frozen=True)
@@ -157,11 +158,18 @@ def _delayed(item: Any) -> list[Any]:
     return list(np.asarray(item.to_delayed(), object).reshape(-1))
 
 
-def _gathered(client: Client, name: str, function: Any, given: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """function(*one) for all that is given, by the workers, under a name that dashboards show."""
+def _gathered(client: Client, name: str, function: Any, given: Sequence[tuple[Any, ...]], stop: Path | None = None) -> list[Any]:
+    """function(*one) for all that is given, by the workers, under a name for dashboards; ``stop`` tells them of a mistake."""
     tag, made = uuid4().hex[:8], delayed(function, pure=False)
     calls = [made(*one, dask_key_name=(f"extremal-{name}-{tag}", i)) for i, one in enumerate(given)]
-    return client.gather(client.compute(calls))  # type: ignore[return-value]
+    futures: Any = client.compute(calls)
+    try:
+        return client.gather(futures)  # type: ignore[return-value]
+    except BaseException:
+        if stop is not None:
+            stop.touch()
+        client.gather(futures, errors="skip")  # nobody may write any more when the folder is cleared
+        raise
 
 
 def _length(block: Any) -> int:
@@ -170,7 +178,8 @@ def _length(block: Any) -> int:
 
 def _written(client: Client, told: Conversion, blocks: list[Any], counts: list[int], shard_bytes: int) -> Manifest:
     firsts = [0, *accumulate(counts)]
-    seen = _gathered(client, "sort-rows", write_partition, [(i, told, firsts[i], *block) for i, block in enumerate(blocks)])
+    given = [(i, told, firsts[i], *block) for i, block in enumerate(blocks)]
+    seen = _gathered(client, "sort-rows", write_partition, given, Path(told.folder, STOP))
     full = [i for i, one in enumerate(seen) if one.n]
     if not full:
         raise InputError("`ShardDir.build(source=...)` holds no rows")
@@ -182,7 +191,8 @@ def _written(client: Client, told: Conversion, blocks: list[Any], counts: list[i
     places = {i: _places(seen[i].labels, classes) for i in full}
     n, size = sum(one.n for one in seen), sum(one.bytes for one in seen)
     many = max(1, -(-size // shard_bytes))
-    found = _gathered(client, "write-shard", write_range, [(told, places, n, j, many) for j in range(many)])
+    ranges = [(told, places, n, j, many) for j in range(many)]
+    found = _gathered(client, "write-shard", write_range, ranges, Path(told.folder, STOP))
     facts, shards = FactsSoFar(), list[Shard]()
     for own, some in found:
         shards += some
@@ -204,6 +214,8 @@ def write_partition(i: int, told: Conversion, first: int, *blocks: Any) -> Seen:
     folder = Path(told.folder)
     if not folder.is_dir():
         raise InputError(f"the Dask worker {get_worker().address} does not see the directory {folder.parent}")
+    if Path(folder, STOP).exists():
+        return Seen(0, 0, 0)
     intake = Intake(None, None if told.dtype is None else DTYPES[told.dtype])
     blocks = tuple(block.reset_index(drop=True) if hasattr(block, "reset_index") else block for block in blocks)
     source = blocks[0] if len(blocks) == 1 else blocks
