@@ -56,9 +56,9 @@ class Derived(KeptNumbers):
     """
 
     function: Callable[..., np.ndarray]
-    numbers: tuple[KeptNumbers, ...]
+    numbers: tuple[Any, ...]  # `KeptNumbers`, or arrays of this process
     shape: tuple[int, ...]
     rest: tuple[Any, ...] = ()  # what else it takes
 
     def of(self, part: Part) -> np.ndarray:
-        return self.function(*(numbers.of(part) for numbers in self.numbers), *self.rest)
+        return self.function(*map(part.of, self.numbers), *self.rest)

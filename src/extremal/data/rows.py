@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from operator import methodcaller
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from extremal.data.parts import ChangedParts, HeadParts, KeptNumbers, Parts, Per
 from extremal.data.vertices import vertex_product
 from extremal.data.works import (
     Adjoint,
+    Extent,
     Gram,
     GramProduct,
     GramRoot,
@@ -140,6 +141,12 @@ class RowData(ABC):
         R = np.vstack([R for (R,) in self.parts.answers(GramRoot(None, h, mean, d**2))[1]])
         return np.asarray(np.linalg.qr(R, mode="r")) if len(R) > d else R
 
+    def extent(self, x: np.ndarray) -> tuple[float, float]:
+        """The largest |<a_i, x>| and the largest |a_i|^2."""
+        count_rows(self.shape[0])
+        products, norms = zip(*self.parts.answers(Extent(np.ascontiguousarray(x)))[1], strict=True)
+        return max(products), max(norms)
+
     def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sums of all columns and of their squares, in float64, row i times weights_i."""
         sums, squares = self.parts.total(Moments(weights, 2 * self.shape[1]))
@@ -178,16 +185,19 @@ class RowData(ABC):
                 some = slice(start, min(start + size, block.shape[0]))
                 yield slice(at.start + some.start, at.start + some.stop), block.part(some).array()
 
-    def lambda_max(self, weights: np.ndarray | None = None) -> float:
+    def gram_product(self, v: np.ndarray, h: PerRow | None = None) -> np.ndarray:
+        """A' diag(h) A v, in the wider float type."""
+        kind = np.result_type(self.dtype, v.dtype)
+        return self.parts.total(GramProduct(np.ascontiguousarray(v), h, self.shape[1]))[0].astype(kind, copy=False)
+
+    def lambda_max(self, weights: PerRow | None = None) -> float:
         """The largest eigenvalue of A' diag(weights) A, to a relative 1e-6 and never below it by more: some dozen reads."""
-        (n, d), away = self.shape, rows_elsewhere(self)
-        if not (self.moments(Uniform((n,), 1.0))[1] if away else self.row_norms2()).any():  # type: ignore[arg-type]
+        d = self.shape[1]
+        if not self.moments(cast(Any, Uniform(self.shape[:1], 1.0)))[1].any():
             return 0.0
-        w = 1.0 if weights is None or away else weights.astype(self.dtype, copy=False)
 
         def gram(v: np.ndarray) -> np.ndarray:
-            v = v.reshape(-1).astype(self.dtype)
-            found = self.parts.total(GramProduct(v, weights, d))[0] if away else self.tdot(w * self.dot(v)).astype(np.float64)
+            found = self.gram_product(v.reshape(-1).astype(self.dtype), weights).astype(np.float64)
             if not np.isfinite(found).all():
                 raise NonFiniteError("the squares of the rows' entries are too large to work with")
             return found
@@ -259,6 +269,17 @@ class Changed(RowData):
     @property
     def parts(self) -> Parts:
         return ChangedParts(self.inner.parts, self.change)
+
+    @property
+    def bounds(self) -> Sequence[int] | None:
+        return self.inner.bounds
+
+    def head(self, size: int) -> RowData | None:
+        head = self.inner.head(size)
+        return None if head is None else Changed(head, self.change, self.d)
+
+    def _read(self, idx: np.ndarray, again: bool = False) -> None:
+        self.inner._read(idx, again)
 
 
 class Head(RowData):

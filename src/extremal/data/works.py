@@ -38,7 +38,7 @@ class Adjoint(RowWork):
 
 @dataclass(frozen=True)
 class GramProduct(RowWork):
-    """A' diag(w) A v, rows read once; without w, A' A v."""
+    """A' diag(w) A v, of rows that are read once; without w, A' A v."""
 
     v: np.ndarray
     w: PerRow | None
@@ -91,6 +91,18 @@ class Moments(RowWork):
 
     def __call__(self, part: Part) -> Sums:
         return part.rows.moments(part.of(self.w))
+
+
+@dataclass(frozen=True)
+class Extent(RowWork):
+    """The largest |<a_i, x>| and the largest |a_i|^2; answers are not to be summed."""
+
+    x: np.ndarray
+
+    def __call__(self, part: Part) -> Sums:
+        norms = np.empty(part.n)
+        part.rows.norms2(norms)
+        return float(np.abs(part.rows.dot(self.x)).max()), float(norms.max())
 
 
 class WholePart(RowWork):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
 from extremal.data.contract import Data
-from extremal.data.parts import Part, PerRow
+from extremal.data.parts import PerRow
 from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss
 from extremal.losses.multi import Multinomial, MultiTask
@@ -90,8 +90,7 @@ class InterceptModel(MarginModel):
     def _level(self, z: PerRow, near: Numbers) -> Numbers:
         """The best intercept, found from ``near``: a start that is a function of z alone, so that equal calls answer alike."""
         if self.deriv_shape:
-            here = Part(None, slice(0, self.n))
-            return levels_of(self.loss, here.of(z), here.of(self.y), near)
+            return levels_of(self.loss, self.here(z), self.here(self.y), near)
         return level_of(lambda b: self.summed(bend_sums, z, self.y, rest=(self.loss, b)), float(near))
 
     @cached_property

@@ -17,7 +17,7 @@ from extremal.checks import InputError
 from extremal.data.accept import as_data
 from extremal.data.contract import Data
 from extremal.data.kept import Uniform
-from extremal.data.parts import KeptNumbers, PerRow, Sums
+from extremal.data.parts import KeptNumbers, Part, PerRow, Sums
 from extremal.data.rows import InMemory, RowData, rows_elsewhere
 from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss, check_targets
@@ -200,6 +200,10 @@ class MarginModel(ABC):
         self.data.parts.total(Filled(function, numbers, rest, alone=compiled(self.loss) is None, out=out))
         return out
 
+    def here(self, numbers: PerRow) -> np.ndarray:
+        """Numbers of all rows as an array of this process: for models of several outputs, and laws of single rows."""
+        return self.data.numbers_of(numbers) if isinstance(self.data, RowData) else Part(None, slice(0, self.n)).of(numbers)
+
     def value_at(self, z: PerRow) -> float:
         """The value at given margins, which need not be those of any x."""
         return self.mean_at(self.lifted(z))
@@ -218,10 +222,10 @@ class MarginModel(ABC):
 
     def curvature_rows_at(self, z: PerRow, width: float = 0.0) -> CurvatureRows:
         """`CurvatureRows` of the loss at the margins z; means within a width, if outputs do not mix."""
-        z, loss = self.lifted(z), cast(Any, self.loss)
-        found = CurvatureRows(*loss.curvature_rows(z, self.y))
+        z, y, loss = self.here(self.lifted(z)), self.here(self.y), cast(Any, self.loss)
+        found = CurvatureRows(*loss.curvature_rows(z, y))
         if width > 0 and found.P is None:
-            return CurvatureRows(mean_second_of(loss, z, width, self.y, found.D), None)
+            return CurvatureRows(mean_second_of(loss, z, width, y, found.D), None)
         return found
 
     def tail_ratio(self, z: PerRow) -> float:
@@ -294,8 +298,7 @@ class MarginModel(ABC):
     def row_smoothness(self) -> np.ndarray:
         """L_i = curvature * |a_i|^2; the paper's Lt is the root of the mean of their squares."""
         rows = unweighted(self.loss).curvature * self.data.row_norms2().astype(np.float64)
-        w = self.weights
-        return rows if w is None else rows * (cast(RowData, self.data).numbers_of(w) if isinstance(w, KeptNumbers) else w)
+        return rows if self.weights is None else rows * self.here(self.weights)
 
 
 def has_slices(f: object) -> bool:
