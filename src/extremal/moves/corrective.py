@@ -81,7 +81,7 @@ class FullyCorrective(AtomMove):
         super().check(gradient, f, C)
         if isinstance(f, MarginModel) and f.data.parts.away:
             raise InputError(
-                "FullyCorrective keeps the margins of its atoms, and these rows are elsewhere: take Pairwise instead"
+                "FullyCorrective keeps the margins of atoms here, and these rows are elsewhere: take Pairwise instead"
             )
 
     def advance(self, k: int, f: Any, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> CorrectivePoint:

@@ -94,10 +94,6 @@ def test_other_sets_and_losses(loss, C, tmp_path):
 
 def test_sets_whose_vertices_have_margins_of_their_own(tmp_path):
     """Fully corrective steps would keep an array for each vertex; where rows are elsewhere, the default makes others."""
-
-    class Flat(ex.Huber):
-        second = None  # type: ignore[assignment]
-
     data = ex.ShardDir(build(tmp_path, (A, A[:, 0])), engine="disk")
     wide = np.random.default_rng(0).standard_normal((60, 1200))
     many = ex.ShardDir.build((wide, wide[:, 0]), tmp_path / "wide", shard_bytes=2**16)
@@ -305,7 +301,7 @@ def test_a_damaged_shard_is_named(tmp_path):
         with pytest.raises(ex.InputError, match=r"00001.values.npy: the file is truncated or damaged \(it has"):
             ex.minimize(ex.LinearModel(ex.Logistic(), data), ex.L1Ball(1.0))
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(ex.InputError, match="00001.values.npy: the file is truncated or damaged .its checksum"):
+    with pytest.raises(ex.InputError, match=r"00001.values.npy: the file is truncated or damaged .its checksum"):
         ex.ShardDir(tmp_path).verify()
 
 
@@ -327,7 +323,7 @@ def test_a_shard_of_another_directory_is_named(tmp_path):
     build(tmp_path / "a")
     build(tmp_path / "b", (A[:37], Y[:37]), shuffle=False)
     (tmp_path / "a" / "00000.targets.npy").write_bytes((tmp_path / "b" / "00000.targets.npy").read_bytes())
-    with pytest.raises(ex.InputError, match="a/00000.targets.npy"):
+    with pytest.raises(ex.InputError, match=r"a/00000.targets.npy"):
         ex.LinearModel(ex.Logistic(), ex.ShardDir(tmp_path / "a"))
 
 
