@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -143,6 +143,12 @@ class _Shard(Counting):
 
     def _rows(self, idx: RowIndex) -> np.ndarray:
         return np.arange(self.first, self.first + self.n) if idx is None else idx + self.first
+
+
+def agent_share(f: Objective, m: int, i: int) -> tuple[Objective, float]:
+    """The mean over the rows of agent i of m, and its weight m n_i / n, so that the mean over agents is f."""
+    part = _Shard(f, *bounds(f.n, m)[i])
+    return cast(Any, part), m * part.n / f.n
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,14 @@ from typing import Any
 import numpy as np
 
 from extremal import checks
-from extremal.checks import InputError, NonFiniteError
-from extremal.gradients.base import Estimate, SomeGradient
+from extremal.checks import NonFiniteError
+from extremal.gradients.base import Estimate
 from extremal.moves.atoms import AtomMove, AtomsPoint, View
 from extremal.moves.base import MoveOracle
-from extremal.objectives.base import Objective
-from extremal.objectives.margins import MarginModel
 from extremal.objectives.on_atoms import Restriction
 from extremal.points.active import rebuilt
 from extremal.quadratic.search import first_decrease
 from extremal.quadratic.solver import Quadratic
-from extremal.sets.base import ConvexSet
 from extremal.sets.simplices.bounds import shrunk
 from extremal.steps.base import Step
 
@@ -76,13 +73,6 @@ class FullyCorrective(AtomMove):
     def __post_init__(self):
         tol = checks.within("FullyCorrective", "tol", self.tol, 0, 1)
         checks.fix(self, tol=tol, limit=checks.whole("FullyCorrective", "limit", self.limit, 1))
-
-    def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        super().check(gradient, f, C)
-        if isinstance(f, MarginModel) and f.data.parts.away:
-            raise InputError(
-                "FullyCorrective keeps the margins of atoms here, and these rows are elsewhere: take Pairwise instead"
-            )
 
     def advance(self, k: int, f: Any, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> CorrectivePoint:
         view = View.of(point.atoms, estimate.g)

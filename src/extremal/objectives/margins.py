@@ -27,7 +27,7 @@ from extremal.losses.over_rows import curvature_of, derivs_of, mean_second_of, t
 from extremal.losses.weighted import unweighted, weights_of, with_held_weights, with_weights
 from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock
-from extremal.objectives.on_atoms import OnMargins, Restriction
+from extremal.objectives.on_atoms import OnMargins, OnPoints, Restriction
 from extremal.objectives.on_columns_multi import OutputSlice
 from extremal.objectives.slices import Slice
 from extremal.objectives.works import Along, Filled, Summed, TargetCheck
@@ -257,7 +257,7 @@ class MarginModel(ABC):
 
     def on_atoms(self, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
         """f on the hull of the atoms, given what an earlier restriction has kept of them."""
-        return OnMargins.of(self, atoms, images)
+        return OnPoints(self, atoms) if rows_elsewhere(self.data) else OnMargins.of(self, atoms, images)
 
     def ready(self) -> None:
         """Compile the products with some rows."""

@@ -103,6 +103,8 @@ class ShardDir(RowData):
     @classmethod
     def build(cls, source: Any, directory: str | Path, **how: Any) -> ShardDir:
         """Convert rows and targets from elsewhere to a directory, once, in bounded memory: see `extremal.files.build_shards`."""
+        if any(hasattr(item, "__dask_graph__") for item in (source if isinstance(source, tuple) else (source,))):
+            return imported("extremal.scale.collections").build_collection(source, directory, **how)
         imported("extremal.files.shards.build").build(source, directory, **how)
         return cls(directory)
 

@@ -15,6 +15,7 @@ from extremal.data.csr import CsrBlock
 from extremal.data.dense import DenseBlock
 from extremal.data.parts import Part, Parts, PerRow, Sums, Work, each_part
 from extremal.files.shards.manifest import Manifest, open_shard
+from extremal.support.blas import on_one_thread
 from extremal.support.memory import free_memory
 
 SCRATCH = 2**24  # bytes of numbers of all rows from which on they may be mapped
@@ -38,15 +39,16 @@ class LocalShards(Parts):
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
         """One for each shard; on all cores, and few ahead of those that are asked for."""
+        places = [(work, i) for i in range(len(self.manifest.shards))]
+        found = each_part(self.answer, places, work.alone, self.threads)
+        return len(places), found if self.manifest.kind == "csr" else on_one_thread(found)
 
-        def answer(i: int) -> Sums:
-            try:
-                return work(self.part(i))
-            finally:
-                self._forget(i)
-
-        places = [(i,) for i in range(len(self.manifest.shards))]
-        return len(places), each_part(answer, places, work.alone, self.threads)
+    def answer(self, work: Work, i: int) -> Sums:
+        """That of shard i."""
+        try:
+            return work(self.part(i))
+        finally:
+            self._forget(i)
 
     def part(self, i: int) -> Part:
         """Shard i, which is opened once."""

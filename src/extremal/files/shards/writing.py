@@ -57,6 +57,14 @@ class FactsSoFar:
             if len(self._known) > MOST_CLASSES:
                 self._known = None
 
+    def merge(self, other: FactsSoFar) -> None:
+        """The targets and weights of shards that were written elsewhere."""
+        self.least, self.greatest = min(self.least, other.least), max(self.greatest, other.greatest)
+        self.whole = self.whole and other.whole
+        known = None if self._known is None or other._known is None else np.union1d(self._known, other._known)
+        self._known = None if known is None or len(known) > MOST_CLASSES else known
+        self._weights += other._weights
+
     def weigh(self, weights: np.ndarray) -> None:
         """The weights of some rows."""
         self._weights.append((float(weights.min()), float(weights.max()), float(weights.sum())))
@@ -89,8 +97,9 @@ class ShardWriter:
     [2, 2, 1]
     """
 
-    def __init__(self, folder: Path, limit: int):
+    def __init__(self, folder: Path, limit: int, first: int = 0):
         self.folder, self.limit, self.facts = folder, limit, FactsSoFar()
+        self.first = first  # the number of the first shard
         self.shards: list[Shard] = []
         self._held: list[RowBatch] = []
         self._bytes = self._rows = 0
@@ -116,7 +125,7 @@ class ShardWriter:
         return self.shards
 
     def _write(self) -> None:
-        name, held, files = f"{len(self.shards):05d}", self._held, {}
+        name, held, files = f"{self.first + len(self.shards):05d}", self._held, {}
         n, nnz = sum(batch.n for batch in held), 0
         for array in held[0].arrays:
             parts = [batch.arrays[array] for batch in held]
