@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from extremal.data.rows import rows_elsewhere
 from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.shared import WithCard
 from extremal.objectives.base import Objective, has_batches, is_factored, manifold_of
@@ -152,7 +151,7 @@ def _linear(f: Objective, C: ConvexSet) -> Choice | None:
     size = f"{f.n} rows, x of shape {f.shape}"
     if f.is_finite_sum and isinstance(C, Projectable) and (f.deriv_shape or not has_slices(f)):
         return Choice(VRSliding(), f"{size}, and a set with a projection: proximal steps along variance-reduced gradients")
-    if rows_elsewhere(f.data) or 100 * f.n * math.prod(f.deriv_shape) > MARGINS:
+    if f.elsewhere or 100 * f.n * math.prod(f.deriv_shape) > MARGINS:
         from extremal.methods.atoms import PairwiseFW
 
         return Choice(
