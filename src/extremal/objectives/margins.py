@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from functools import cached_property
@@ -16,21 +15,19 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data.accept import as_data
 from extremal.data.contract import Data
-from extremal.data.kept import Uniform
-from extremal.data.parts import KeptNumbers, Part, PerRow, Sums
+from extremal.data.parts import KeptNumbers, PerRow
 from extremal.data.rows import InMemory, RowData, rows_elsewhere
 from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss, check_targets
 from extremal.losses.margin import compiled
-from extremal.losses.multi import CurvatureRows
-from extremal.losses.over_rows import curvature_of, derivs_of, mean_second_of, tail_sum, value_sum
-from extremal.losses.weighted import unweighted, weights_of, with_held_weights, with_weights
+from extremal.losses.weighted import unweighted, with_held_weights, with_weights
+from extremal.objectives.at_margins import AtMargins
 from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock
 from extremal.objectives.on_atoms import OnMargins, OnPoints, Restriction
 from extremal.objectives.on_columns_multi import OutputSlice
 from extremal.objectives.slices import Slice
-from extremal.objectives.works import Along, Filled, Summed, TargetCheck
+from extremal.objectives.works import TargetCheck
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
@@ -38,7 +35,7 @@ from extremal.points.vertex import Vertex
 M = TypeVar("M", bound="MarginModel")
 
 
-class MarginModel(ABC):
+class MarginModel(AtMargins, ABC):
     """f(x) = the mean of a loss at the margins <a_i, x>, shifted by `lifted` if there is an intercept.
 
     Whatever it knows of its rows it asks by a work on their parts (`extremal.data.parts`). Arrays of one number per row
@@ -84,19 +81,9 @@ class MarginModel(ABC):
         return new
 
     @property
-    def n(self) -> int:
-        """Number of components (rows)."""
-        return self.data.shape[0]
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of x."""
         return *self.data.shape[1:], *self.deriv_shape
-
-    @property
-    def convex(self) -> bool:
-        """Whether the loss is."""
-        return self.loss.convex
 
     @property
     def factored(self) -> bool:
@@ -107,6 +94,11 @@ class MarginModel(ABC):
     def by_rows(self) -> bool:
         """Whether some of its rows can be taken for all: not entries of a matrix, nor rows elsewhere in an order of their own."""
         return isinstance(self.data, RowData) and (self.data.bounds is None or self.data.head(self.n) is not None)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether rows are read anew for each question, and numbers of rows are where these are."""
+        return rows_elsewhere(self.data)
 
     def dense(self: M) -> M:
         """The same model with gradients that are arrays."""
@@ -167,11 +159,6 @@ class MarginModel(ABC):
     def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
         """f(x) and grad f(x), as asked for; keeps the margins A x."""
 
-    @property
-    def zero(self) -> PerRow:
-        """The margins of x = 0."""
-        return cast(Any, Uniform((self.n, *self.deriv_shape)))
-
     def margins(self, x: np.ndarray, idx: RowIndex = None) -> PerRow:
         """<a_i, x> for i in idx, or the rows a_i' x."""
         if idx is not None or not isinstance(self.data, RowData):
@@ -182,74 +169,16 @@ class MarginModel(ABC):
 
     def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> PerRow:
         """<a_i, s> for i in idx: one entry a row if s is a coordinate and rows are here."""
-        if idx is None and rows_elsewhere(self.data):
+        if idx is None and self.elsewhere:
             return self.margins(s.to_array())
         return self.data.dot_vertex(s, idx)
-
-    def lifted(self, z: PerRow) -> PerRow:
-        """The margins with their intercept, if there is one."""
-        return z
-
-    def summed(self, function: Callable[..., Sums], *numbers: PerRow, rest: tuple[Any, ...] = ()) -> Sums:
-        """The sums over all rows of a function of numbers that are kept for each."""
-        return self.data.parts.total(Summed(function, numbers, rest, alone=compiled(self.loss) is None))
-
-    def filled(self, function: Callable[..., np.ndarray], *numbers: PerRow, rest: tuple[Any, ...] = ()) -> PerRow:
-        """A function of numbers that are kept for each row, of the shape of the first of them, to be kept."""
-        out = self.data.parts.numbers(*numbers[0].shape[1:])
-        self.data.parts.total(Filled(function, numbers, rest, alone=compiled(self.loss) is None, out=out))
-        return out
-
-    def here(self, numbers: PerRow) -> np.ndarray:
-        """Numbers of all rows as an array of this process: for models of several outputs, and laws of single rows."""
-        return self.data.numbers_of(numbers) if isinstance(self.data, RowData) else Part(None, slice(0, self.n)).of(numbers)
-
-    def value_at(self, z: PerRow) -> float:
-        """The value at given margins, which need not be those of any x."""
-        return self.mean_at(self.lifted(z))
-
-    def mean_at(self, z: PerRow) -> float:
-        """The mean of phi(z_i, y_i), without an intercept."""
-        return self.summed(value_sum, z, self.y, rest=(self.loss,))[0] / self.n
-
-    def derivs_at(self, z: PerRow) -> PerRow:
-        """phi'(z_i, y_i): derivatives at given margins."""
-        return self.filled(derivs_of, self.lifted(z), self.y, rest=(self.loss,))
-
-    def second_at(self, z: PerRow, width: float = 0.0, far: bool = False) -> PerRow:
-        """phi''(z_i, y_i), of losses that know it: its mean within a width, with more curvature in rows that are far out."""
-        return self.filled(curvature_of, self.lifted(z), self.y, rest=(self.loss, width, far))
-
-    def curvature_rows_at(self, z: PerRow, width: float = 0.0) -> CurvatureRows:
-        """`CurvatureRows` of the loss at the margins z; means within a width, if outputs do not mix."""
-        z, y, loss = self.here(self.lifted(z)), self.here(self.y), cast(Any, self.loss)
-        found = CurvatureRows(*loss.curvature_rows(z, y))
-        if width > 0 and found.P is None:
-            return CurvatureRows(mean_second_of(loss, z, width, y, found.D), None)
-        return found
-
-    def tail_ratio(self, z: PerRow) -> float:
-        """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""
-        return self.summed(tail_sum, self.lifted(z), self.y, rest=(self.loss,))[0] / self.n
-
-    def change(self, z: PerRow, new: PerRow) -> PerRow:
-        """new - z: how margins change between two looks."""
-        return self.filled(np.subtract, new, z)
-
-    def length(self, dz: PerRow) -> float:
-        """The root mean square of a change of the margins; rows count by their weight."""
-        return math.sqrt(self.summed(_square_sum, dz, self.y, rest=(self.loss,))[0] / self.n)
 
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
         """f on the segment to s, from the margins of its ends: a probe costs O(n) and no product."""
         z, chord = self.margins(x), Chord.to(s)
-        if rows_elsewhere(self.data):  # one more read: what is not here cannot be put together here
+        if self.elsewhere:  # one more read: what is not here cannot be put together here
             return self.between(z, self.margins(chord.image(x, lambda v: v.to_array())))
         return self.between(z, chord.image(z, self.data.dot_vertex))
-
-    def between(self, z: PerRow, dz: PerRow) -> Along:
-        """f along a line of margins, t -> mean of phi(z + t dz)."""
-        return Along(self.data.parts, self.loss, self.y, z, dz)
 
     def on_columns(self, W: np.ndarray) -> Slice:
         """f on the coordinates W, with its second derivatives; for losses that know them."""
@@ -257,7 +186,7 @@ class MarginModel(ABC):
 
     def on_atoms(self, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
         """f on the hull of the atoms, given what an earlier restriction has kept of them."""
-        return OnPoints(self, atoms) if rows_elsewhere(self.data) else OnMargins.of(self, atoms, images)
+        return OnPoints(self, atoms) if self.elsewhere else OnMargins.of(self, atoms, images)
 
     def ready(self) -> None:
         """Compile the products with some rows."""
@@ -285,11 +214,6 @@ class MarginModel(ABC):
         """L = curvature * lambda_max(A' diag(w) A) / n for any number of outputs, by an eigenvalue or Lanczos; computed once."""
         return unweighted(self.loss).curvature * self._lambda_max / self.n
 
-    @property
-    def weights(self) -> PerRow | None:
-        """The weights of the rows, of mean 1; None if there are none."""
-        return weights_of(self.loss, self.y)
-
     @cached_property
     def _lambda_max(self) -> float:
         return self.data.lambda_max(self.weights)
@@ -313,11 +237,6 @@ def has_slices(f: object) -> bool:
     if not isinstance(f, MarginModel) or f.factored:
         return False
     return hasattr(f.loss, "curvature_rows" if f.deriv_shape else "second")  # isinstance of a protocol does not ask a property
-
-
-def _square_sum(dz: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[float]:
-    squares, w = np.square(dz).reshape(len(dz), -1).mean(axis=1), weights_of(loss, y)
-    return (float(squares.sum() if w is None else w @ squares),)
 
 
 def _outputs(loss: Loss, data: Data) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from extremal.checks import InputError
 ROWS, COINS, START, SECOND, FRESH, ORDER = range(6)  # streams
 _COIN_BLOCK = 1024
 _BITS = 2**25  # up to so many rows, those that are taken are marked by a bit each
+_OF_PARTS = 2**18  # numbers that are drawn at once for the parts of batches
 _STEPS, _ROWS = 16384, 65536  # batches are drawn for that many steps at once, or for that many rows
 
 
@@ -118,7 +119,8 @@ class Sampler:
         if self.blocks and len(self.bounds) == 2:  # around the end, so that every row is in as many blocks
             return (rng.integers(0, self.n, size=(steps, 1)) + np.arange(batch)) % self.n
         if self.blocks:
-            return np.stack([self._of_parts(rng, batch) for _ in range(steps)])
+            some = max(1, _OF_PARTS // len(self.bounds))
+            return np.concatenate([self._of_parts(rng, min(some, steps - k), batch) for k in range(0, steps, some)])
         if replace or batch == 1:
             return rng.integers(0, self.n, size=(steps, batch))
         from extremal.kernels import draw  # numba: imported by the first batch of several rows
@@ -131,21 +133,24 @@ class Sampler:
             draw.by_bits(u, self.n, self._taken, rows)
         return rows
 
-    def _of_parts(self, rng: np.random.Generator, batch: int) -> np.ndarray:
+    def _of_parts(self, rng: np.random.Generator, steps: int, batch: int) -> np.ndarray:
         """Consecutive rows of each part, around its end; the parts share a batch by their sizes and one uniform number."""
         sizes = np.diff(self.bounds)
-        counts = shared_counts(self.bounds, batch, rng.random())
-        starts = (rng.random(len(sizes)) * sizes).astype(np.int64)
-        part = np.repeat(np.arange(len(sizes)), counts)
-        step = np.arange(batch) - np.repeat(np.cumsum(counts) - counts, counts)
-        return self.bounds[part] + (starts[part] + step) % sizes[part]
+        u = rng.random((steps, 1 + len(sizes)))
+        counts = shared_counts(self.bounds, batch, u[:, :1]).reshape(-1)
+        starts = (u[:, 1:] * sizes).astype(np.int64).reshape(-1)
+        each = np.repeat(np.arange(len(counts)), counts)  # a step and a part of it
+        part, place = each % len(sizes), np.arange(len(each)) - (np.cumsum(counts) - counts)[each]
+        return (self.bounds[part] + (starts[each] + place) % sizes[part]).reshape(steps, batch)
 
     def _rng(self, stream: int, block: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, self.shard, stream, block))
 
 
-def shared_counts(bounds: np.ndarray, batch: int, u: float) -> np.ndarray:
+def shared_counts(bounds: np.ndarray, batch: int, u: float | np.ndarray) -> np.ndarray:
     """How many rows of a batch each part has, in whole numbers: those between ``bounds`` b_0 = 0 < b_1 < ... < n.
+
+    A column of numbers u has a row of counts for each.
 
     Examples
     --------

@@ -221,13 +221,13 @@ def prepare(
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
     counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
     point = _first_point(call, f, oracle, prepared.move, x0)
-    sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=bounds_of(f))
+    sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=shared_bounds(f))
     burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts and prepared.move.one_vertex else None
     _make_ready(f, prepared, sampler, burst)
     return Setup(counting, prepared, oracle, C, point, sampler, burst)
 
 
-def bounds_of(f: object) -> Sequence[int] | None:
+def shared_bounds(f: object) -> Sequence[int] | None:
     """Where the parts of the rows begin that share every batch, if they do."""
     return f.data.bounds if isinstance(f, MarginModel) and isinstance(f.data, RowData) else None
 

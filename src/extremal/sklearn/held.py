@@ -50,7 +50,7 @@ def check_alone(call: str, **given: object) -> None:
             raise InputError(f"`{call}({name}=...)` must be left out: the targets and weights of these rows come with them")
 
 
-def check_batches(call: str, X: object) -> None:
+def check_in_memory(call: str, X: object) -> None:
     """Refuse rows that are elsewhere where batches are to come one by one."""
     if brings_targets(X) or is_distributed(X):
         raise InputError(f"`{call}(X=...)` takes a batch of rows in memory, and no {type(X).__name__}: use fit for all of them")

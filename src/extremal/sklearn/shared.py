@@ -19,7 +19,7 @@ from extremal.losses.base import Loss
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sklearn.answer import Answer, CertifiedEstimator, together
 from extremal.sklearn.fitting import solve_fit
-from extremal.sklearn.held import brings_targets, check_alone, check_batches, check_columns, each_row, rows_near
+from extremal.sklearn.held import brings_targets, check_alone, check_columns, check_in_memory, each_row, rows_near
 from extremal.sklearn.options import FitParameters, SolverHint, fitted_names, is_fitted, read_options, read_weights
 from extremal.sklearn.streams import Stream
 from extremal.support.kinds import MatrixLike, Numbers
@@ -170,7 +170,7 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
 
     def _go_on(self, X: MatrixLike, y: Any, sample_weight: ArrayLike | None, classes: Any = None) -> None:
         """Fit to one batch of many, in steps from where the last one or a fit has ended."""
-        check_batches(f"{type(self).__name__}.partial_fit", X)
+        check_in_memory(f"{type(self).__name__}.partial_fit", X)
         options, first, fitted = read_options(self), not self._streams, is_fitted(self, "coef_")
         X, y = self._validated(X, y, reset=first and not fitted)
         data, y, weights = self._used(X, y, sample_weight)
