@@ -129,9 +129,11 @@ def test_a_worker_that_is_stopped_changes_no_bit(client, sparse, want):
 def test_a_worker_that_is_busy_is_waited_for(client, sparse):
     settled(client)
     data = ex.ShardDir(sparse, client=client)
-    data.parts.workers.timeout = 2.0
+    data.parts.timeout = 2.0
     f = ex.LinearModel(_Slow(), data)
+    start = time.monotonic()
     assert np.isfinite(f.value(np.ones(100)))
+    assert time.monotonic() - start > data.parts.timeout
     assert not data.parts.workers.avoid
 
 

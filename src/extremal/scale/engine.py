@@ -69,7 +69,7 @@ class DaskShards(Parts):
     away = True
 
     def __init__(self, directory: Path, manifest: Manifest, client: Client | None = None, timeout: float = 5.0):
-        self.directory, self.manifest, self.n, self.timeout = Path(directory).absolute(), manifest, manifest.n, timeout
+        self.directory, self.manifest, self.n = Path(directory).absolute(), manifest, manifest.n
         many = len(manifest.shards)
         self._closing = None
         if client is None:
@@ -87,6 +87,15 @@ class DaskShards(Parts):
         """Where rows are read, in words."""
         many = len({seat.link.address for seat in self._seats if seat.link is not None})
         return f"on {many or 'the'} Dask {'worker' if many == 1 else 'workers'}"
+
+    @property
+    def timeout(self) -> float:
+        """For how many seconds a worker may be silent."""
+        return self.workers.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self.workers.timeout = seconds
 
     def room(self, n: int, *shape: int) -> PerRow:
         """A handle; hosts make room when they first write there, and drop it some time after the handle is gone."""

@@ -93,7 +93,8 @@ def main(folder: str, engine: str, kind: str, radius: str, cold: str, private: s
     if float(private):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_DATA, (int(float(private) * 2**30),) * 2)
+        most = int(float(private) * 2**30)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     data = ex.ShardDir(folder, engine=engine)
     data.dot(np.zeros(data.shape[1]), np.arange(1))  # rows in memory are there before
     if int(cold):

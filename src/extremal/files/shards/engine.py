@@ -14,12 +14,14 @@ import numpy as np
 from extremal.data.csr import CsrBlock
 from extremal.data.dense import DenseBlock
 from extremal.data.parts import Part, Parts, PerRow, Sums, Work, each_part
+from extremal.data.works import Picked
 from extremal.files.shards.manifest import Manifest, open_shard
 from extremal.support.blas import on_one_thread
 from extremal.support.memory import free_memory
 
 SCRATCH = 2**24  # bytes of numbers of all rows from which on they may be mapped
 SCRATCH_SHARE = 32  # what part of the free memory may be numbers of one kind before they are
+PICKS = 16  # batches after which the pages of a shard are given back
 PAGE = mmap.PAGESIZE
 
 
@@ -35,6 +37,7 @@ class LocalShards(Parts):
         self.threads = threads
         self.directory, self.manifest, self.keep, self.n = directory, manifest, keep, manifest.n
         self._arrays: dict[int, Mapping[str, np.ndarray]] = {}
+        self._picks: dict[int, int] = {}  # batches since the pages of a shard were given back
         self._scratch: WeakKeyDictionary[mmap.mmap, int] = WeakKeyDictionary()  # bytes of a row
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
@@ -48,7 +51,10 @@ class LocalShards(Parts):
         try:
             return work(self.part(i))
         finally:
-            self._forget(i)
+            self._picks[i] = self._picks.get(i, 0) + 1 if isinstance(work, Picked) else PICKS  # a batch reads little
+            if self._picks[i] >= PICKS:
+                self._picks[i] = 0
+                self._forget(i)
 
     def part(self, i: int) -> Part:
         """Shard i, which is opened once."""
