@@ -27,6 +27,8 @@ SELECTION = [  # a name after :: that is no longer there fails in tests/test_fas
     "tests/cli/test_predicting.py::test_columns_go_by_name_whatever_their_order",
     "tests/cli/test_progress.py::test_measuring_for_progress_is_rare",
     "tests/data/test_row_data.py::test_other_columns_and_rows",
+    "tests/files/shards/test_shard_sources.py::test_streams",
+    "tests/files/shards/test_shards_command.py::test_build_info_verify",
     "tests/files/test_datasets.py::test_list",
     "tests/lab/test_cli_experiments.py::test_mistakes_are_one_line_and_leave_nothing",
     "tests/lab/test_demo.py::test_without_scikit_learn_one_line_says_what_to_install",

@@ -24,7 +24,7 @@ LONG_TESTS: set[str] = set()
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each room may import those before it only
     "support", "checks", "laws", "kernels", "points", "quadratic", "sets", "rounding", "data", "losses", "objectives",
-    "gradients", "steps", "moves", "methods", "run", "files", "sklearn", "cli",
+    "gradients", "steps", "moves", "methods", "run", "files", "scale", "sklearn", "cli",
 ]  # fmt: skip
 SAME = {  # one meaning, and a number or a formula twice, since compiled code has its own
     "EARLY", "EPS", "FAR", "INNER", "NEAR", "OUTWARD", "ROUNDS", "SUFFICIENT", "T",

@@ -239,6 +239,7 @@ def test_the_card_of_a_method(name):
     assert shown.startswith(f"{name}: {kind.__name__}\n{inspect.cleandoc(kind.__doc__).splitlines()[0]}")
     assert kind.card.guarantee in " ".join(shown.split())
     assert all(text in shown for text in (kind.card.memory, kind.card.source, f"ex.{kind.__name__}("))
+    assert " object at 0x" not in shown
 
 
 def test_the_card_of_no_method():

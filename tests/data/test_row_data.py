@@ -23,16 +23,16 @@ class InTurn(Parts):
         self.data, self.n = data, data.shape[0]
 
     def answers(self, work):
-        bounds = self.data.bounds
-        parts = (Part(block_of(self.data.make(a, b)), slice(a, b)) for a, b in pairwise(bounds))
-        return len(bounds) - 1, (work(part) for part in parts)
+        cuts = self.data.cuts
+        parts = (Part(block_of(self.data.make(a, b)), slice(a, b)) for a, b in pairwise(cuts))
+        return len(cuts) - 1, (work(part) for part in parts)
 
 
 class Made(RowData):
     """Rows that are known by a function from here to there, in parts of unequal lengths."""
 
     shape, dtype = (N, D), np.dtype(np.float64)  # type: ignore[assignment]
-    bounds = (0, 100, 101, 350, N)
+    cuts = (0, 100, 101, 350, N)
 
     def __init__(self, make):
         self.make = make

@@ -183,6 +183,9 @@ def calls(path: Path):
 
 
 WRITERS = {"write_text", "write_bytes", "savefig", "savez", "savez_compressed", "tofile", "to_csv"}
+IN_WORK_FOLDER = {  # of a build of shards: what is there counts only after it was moved and the manifest, a whole file, names it
+    ("files/shards/shuffle.py", "_append"), ("files/shards/writing.py", "write_array"),
+}  # fmt: skip
 
 
 def writes(call: ast.Call) -> bool:
@@ -197,7 +200,7 @@ def test_all_files_are_written_by_one_function_and_all_text_shown_by_one_console
     inside = str(path.relative_to(SOURCE))
     for function, call in calls(path):
         text, place = ast.unparse(function), f"{inside}:{call.lineno}"
-        if writes(call):
+        if writes(call) and (inside, function.name) not in IN_WORK_FOLDER:
             assert "whole_file(" in text or "BytesIO()" in text, f"{place} writes without `outputs.whole_file`"
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
         assert name != "Console", f"{place} makes a console in which names are markup: use `outputs.terminal`"

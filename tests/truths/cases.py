@@ -6,8 +6,11 @@ set also gets its formula in `truth`, or in `minimum`, `project` and `corners`: 
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import math
+import shutil
+import tempfile
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +38,15 @@ DATA = (
     ex.data.Dense(MATRIX.astype(np.float32)),
     ex.data.CSR(sp.csr_array(MATRIX.astype(np.float32))),
 )
-SPECIAL_DATA = (ex.Entries([0, 1], [1, 0], (2, 3)),)  # x is a matrix, see test_entries.py
+
+
+def _shards() -> ex.ShardDir:
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return ex.ShardDir.build((MATRIX, np.ones(N)), folder)
+
+
+SPECIAL_DATA = (ex.Entries([0, 1], [1, 0], (2, 3)), _shards())  # see test_entries.py and test_directory.py
 LOSSES = (ex.Logistic(), ex.NonlinearLeastSquares(), ex.Squared(), ex.Huber(), ex.Huber(0.3))
 SPECIAL_LOSSES = (ex.Quantile(0.8, 0.5), ex.Quantile(0.5, 2.0), ex.Poisson(3.0))
 MULTI_LOSSES = (ex.Multinomial(3), ex.MultiTask(ex.Squared(), 2))  # of several margins a row, see test_outputs.py

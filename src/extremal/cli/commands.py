@@ -13,6 +13,7 @@ from extremal.checks import InputError
 from extremal.cli import data, lists
 from extremal.cli.common import one_line
 from extremal.cli.predicting import predict
+from extremal.cli.shards import shards_app
 from extremal.cli.solving import solve
 
 EXIT_CODES = (
@@ -68,6 +69,7 @@ app.command(epilog="Exit codes: 0 done; 2 a mistake in the input, or a file that
 for command in (lists.methods, lists.sets, lists.losses):
     app.command()(command)
 app.add_typer(data.data_app, name="data")
+app.add_typer(shards_app, name="shards")
 others = {point.name: point for point in entry_points(group="extremal.commands")}
 for name in sorted({*others, *LABORATORY}):
     _add(name, others.get(name))

@@ -34,9 +34,8 @@ def one_line() -> Iterator[None]:
 def _as_options(text: str) -> str:
     """An argument of the library is an option here."""
     text = re.sub(r"`constraint=(.*?)`(?=:| )", r"--set \1", text)
-    return re.sub(
-        r"`\w+\((tol|atol|seed|passes|batch|max_iter|max_seconds)=\.\.\.\)`", lambda m: "--" + m[1].replace("_", "-"), text
-    )
+    names = "tol|atol|seed|passes|batch|max_iter|max_seconds|engine"
+    return re.sub(rf"`[\w.]+\(({names})=\.\.\.\)`", lambda m: "--" + m[1].replace("_", "-"), text)
 
 
 def lines(pairs: list[tuple[str, str]]) -> None:

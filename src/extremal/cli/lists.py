@@ -93,14 +93,20 @@ def _show_card(name: str) -> None:
     console.print(f"{name}: {make.__name__}", style="bold", soft_wrap=True)
     console.print(text, soft_wrap=True)
     console.print()
-    defaults = ", ".join(f"{field.name}={field.default!r}" for field in dataclasses.fields(make))
+    defaults = ", ".join(_written(field) for field in dataclasses.fields(make))
     cells = [(column, _cell(known[column])) for column in TABLE_COLUMNS[1:] if known[column] != []]
     lines([*cells, ("call", f"ex.{make.__name__}({defaults})")])
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(value) or "-"
     return "-" if value is None else str(value)
+
+
+def _written(field: dataclasses.Field[Any]) -> str:
+    """A parameter with its default, as one writes it."""
+    made = field.default_factory
+    return f"{field.name}={(field.default if made is dataclasses.MISSING else made())!r}"

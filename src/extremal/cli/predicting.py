@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from extremal.cli.common import AsJson, one_line
+from extremal.cli.shard_rows import opened_shards, shard_model
 from extremal.files.models import load_model
 from extremal.files.outputs import cells, check_out, to_json, whole_file
 from extremal.files.tables import read_features
@@ -19,7 +20,10 @@ from extremal.files.tables import read_features
 @one_line()
 def predict(
     model: Annotated[Path, typer.Argument(help="What `extremal solve --out` has saved.", metavar="MODEL.npz")],
-    file: Annotated[Path, typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz or .npy.", metavar="FILE")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz, .npy, or a directory of shards.", metavar="FILE"),
+    ],
     target: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="A column that is no feature, by name or 0-based number."),
@@ -34,7 +38,11 @@ def predict(
     if out is not None:
         check_out(out)
     fitted = load_model(model)
-    said = fitted.predict(read_features(file, len(fitted.x), fitted.features, target).A)
+    shards = opened_shards(file, None, target)
+    if shards is None:
+        said = fitted.predict(read_features(file, len(fitted.x), fitted.features, target).A)
+    else:
+        said = shard_model(shards, fitted).predict(shards)
     columns = {name: column.tolist() for name, column in said.items()}
     text = to_json(columns) + "\n" if as_json else _csv(columns)
     if out is None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,12 +14,15 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.cli.common import AsJson, lines, one_line
 from extremal.cli.progress import progress
+from extremal.cli.shard_rows import check_room, opened_shards, shard_objective
 from extremal.files.models import Model, save_model
 from extremal.files.outputs import check_out, printable, terminal, to_json
+from extremal.files.shards.directory import ShardDir
 from extremal.files.tables import Table, read_table
 from extremal.losses.base import Loss
 from extremal.losses.multi import Multinomial
 from extremal.losses.named import named_loss
+from extremal.losses.weighted import unweighted
 from extremal.methods.base import Recipe
 from extremal.methods.parse import recipe
 from extremal.objectives.intercept import InterceptModel
@@ -33,16 +34,16 @@ from extremal.run.result import Result, Status
 from extremal.sets.base import ConvexSet
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sets.words.words import check_words
-from extremal.support.memory import free_memory
 
 UNBOUNDED = "the loss goes on falling as coefficients grow, so that there is no best point: give a bound, --set l1:10 say"
-VECTORS = 6  # of the size of x that a run holds at least
-Run = Callable[[Any, Any], Result]  # of a set and a start
 
 
 @one_line()
 def solve(
-    file: Annotated[Path, typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz or .npy.", metavar="FILE")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz, .npy, or a directory of shards.", metavar="FILE"),
+    ],
     set_: Annotated[
         str, typer.Option("--set", metavar="SET", help="l1:20, simplex, nonneg, 'l1:3 & age >= 0'; see: extremal sets.")
     ],
@@ -64,27 +65,34 @@ def solve(
     positive: Annotated[
         str | None, typer.Option(metavar="LABEL", help="Make this label the positive class, all others the negative one.")
     ] = None,
+    engine: Annotated[
+        str | None, typer.Option(metavar="ENGINE", help="Where shards are read: memory, disk or dask; by size if left out.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="MODEL.npz", help="Save the model, for `extremal predict`.")] = None,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> None:
-    """Minimise a loss over a set on the data of FILE, and print the certified answer."""
+    """Minimise a loss over a set on the data of FILE, and print the certified answer.
+
+    FILE may be a directory of shards, see: extremal shards build. Its targets and weights are taken, and nothing is copied.
+    """
     check_words(set_)
     named_loss(loss)
     chosen = _recipe(method, batch)
     checks.within("solve", "passes", passes, 0, 1e9)
     if out is not None:
         check_out(out)
-    table = _read(file, target, quiet)
-    f, classes = _objective(file, table, loss, positive, intercept)
-    plan = read_constraint(set_, None, f.shape, table.names)
-    budget = {"seed": seed, "tol": tol, "atol": atol, "max_grads": max(1, round(passes * f.n)), "max_iter": max_iter}
-    with progress(passes, quiet) as callback:
-        kept = budget | {"max_seconds": max_seconds, "callback": callback, "bursts": True}
-        C, result, bounded = _minimum(f, plan, chosen, kept)
-    x = np.asarray(result.x)
-    level = f.intercept(x) if isinstance(f, InterceptModel) else 0.0
-    model = Model(x, level, loss, set_, method, table.names, classes, table.target)
+    shards = opened_shards(file, engine, target)
+    with nullcontext() if shards is None else closing(shards):
+        names, column, (f, classes) = _asked(file, shards, target, loss, positive, intercept, quiet)
+        plan = read_constraint(set_, None, f.shape, names)
+        budget = {"seed": seed, "tol": tol, "atol": atol, "max_grads": max(1, round(passes * f.n)), "max_iter": max_iter}
+        with progress(passes, quiet) as callback:
+            kept = budget | {"max_seconds": max_seconds, "callback": callback, "bursts": True}
+            C, result, bounded = _minimum(f, plan, chosen, kept)
+        x = np.asarray(result.x)
+        level = f.intercept(x) if isinstance(f, InterceptModel) else 0.0
+    model = Model(x, level, loss, set_, method, names, classes, column)
     try:
         if out is not None:
             save_model(out, model, result)
@@ -100,14 +108,24 @@ def _recipe(text: str, batch: int | None) -> Recipe:
     return made
 
 
+def _asked(
+    file: Path, shards: ShardDir | None, target: str | None, loss: str, positive: str | None, intercept: bool, quiet: bool
+) -> tuple[tuple[str, ...] | None, str | None, tuple[MarginModel, np.ndarray | None]]:
+    """The names of the features and of the target, the objective and the labels of its classes."""
+    if shards is not None:
+        check_room(file, shards.shape[1])
+        return shards.names, None, shard_objective(shards, loss, positive, intercept)
+    table = _read(file, target, quiet)
+    return table.names, table.target, _objective(file, table, loss, positive, intercept)
+
+
 def _read(file: Path, target: str | None, quiet: bool) -> Table:
     from rich.text import Text
 
     said = Text(printable(f"reading {file}"))
     with nullcontext() if quiet else terminal(stderr=True).status(said):  # shows on terminals only
         table = read_table(file, target)
-    if VECTORS * 8 * table.A.shape[1] > (free_memory() or math.inf):
-        raise InputError(f"{file}: {table.A.shape[1]} features are more than the memory can hold coefficients for")
+    check_room(file, table.A.shape[1])
     return table
 
 
@@ -149,7 +167,7 @@ def _two_classes(y: np.ndarray, label: str, loss: Loss) -> tuple[np.ndarray, np.
     return np.where(hit, high, low), np.array([str(others[0]) if len(others) == 1 else f"not {label}", label])
 
 
-def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[Any, Result, bool]:
+def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[ConvexSet, Result, bool]:
     """The set, the run over it, and whether there is a minimum."""
     if plan.fraction is not None:
         free = read_constraint(None, None, f.shape)
@@ -169,6 +187,7 @@ def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]
         start = np.asarray(result.x)
         if result.status == Status.INTERRUPTED or not plan.at_reach(start, reach):
             return C, result, True
+    assert C is not None
     assert result is not None
     return C, result, False
 
@@ -183,9 +202,11 @@ def _summary(f: MarginModel, C: ConvexSet, model: Model, result: Result, bounded
         "convex": f.convex, "converged": result.converged and bounded,
         "status": result.status.value if bounded else "unbounded", "sentence": sentence,
         "n_iter": result.n_iter, "grads": calls.grads, "certificate_grads": calls.certificate, "passes": calls.grads / f.n,
+        "rows": calls.rows,
         "lmos": calls.lmos, "seconds": result.seconds, "nonzeros": int(np.count_nonzero(x)),
         "n": f.n, "dim": int(x.size), "parameters": str(result.method), "why": result.why,
-        "loss": model.loss, "set": model.set, "method": model.method, "fitted_loss": str(f.loss), "fitted_set": str(C),
+        "loss": model.loss, "set": model.set, "method": model.method,
+        "fitted_loss": str(unweighted(f.loss)), "fitted_set": str(C),
         "x": x.tolist(), "intercept": level, "features": None if model.features is None else list(model.features),
         "classes": None if model.classes is None else model.classes.tolist(), "target": model.target,
     }  # fmt: skip
@@ -210,6 +231,7 @@ def _show(s: dict[str, Any], as_json: bool) -> None:
         ("status", s["sentence"]),
         ("iterations", f"{s['n_iter']}"),
         ("component gradients", f"{s['grads']}  ({s['passes']:.1f} passes; {s['certificate_grads']} more for certificates)"),
+        ("rows read", f"{s['rows']}  ({s['rows'] / s['n']:.1f} times all)"),
         ("LMOs", f"{s['lmos']}"),
         ("seconds", f"{s['seconds']:.3g}"),
         ("non-zeros of x", f"{s['nonzeros']} of {s['dim']}"),

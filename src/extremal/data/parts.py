@@ -4,17 +4,18 @@
 
 Where parts begin depends on the data and on the size of the answers alone. So neither the number of threads nor the place
 where rows are read changes a bit of a sum. Small data are one part, and no thread is started for it. Threads live for one
-pass; they are Python's, so that forks, pools and threads of the user's own do no harm. There are as many as numba was told
-(NUMBA_NUM_THREADS), or as there are processors.
+pass, as many as numba was told (NUMBA_NUM_THREADS); they are Python's, so that forks and threads of the user's own do no harm.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, starmap
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -56,16 +57,38 @@ def count_rows(number: int) -> None:
         reader.rows += number
 
 
+class KeptNumbers(ABC):
+    """One number, or one line of numbers, for every row, which no array here holds: they are with the parts."""
+
+    shape: tuple[int, ...]
+    dtype = np.dtype(np.float64)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def of(self, part: Part) -> np.ndarray:
+        """Those of a part, where its rows are."""
+
+
 @dataclass(frozen=True)
 class Part:
     """Consecutive rows, and where they are among all of them."""
 
     rows: Any  # a `RowBlock`: `Dense` and `CSR` data come in these
     at: slice
+    index: int = 0  # which of the parts it is
+    kept: Mapping[str, np.ndarray] = field(default_factory=dict)  # numbers of its rows that are kept where these are
+    name: str = ""  # how messages call it
+
+    @property
+    def n(self) -> int:
+        """How many rows it has."""
+        return self.at.stop - self.at.start
 
     def of(self, numbers: PerRow) -> np.ndarray:
         """The numbers of these rows; not copied, so that a work may write them, too."""
-        return numbers[self.at]
+        return numbers.of(self) if isinstance(numbers, KeptNumbers) else numbers[self.at]
 
 
 class Work(Protocol):
@@ -90,6 +113,7 @@ class Parts(ABC):
     """An engine: it brings the parts of some rows to works. `Threads` is the one for rows in memory."""
 
     n: int  # rows of all parts
+    away: bool = False  # whether works are done elsewhere, where they cannot write the arrays of this process
 
     @abstractmethod
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
@@ -107,24 +131,43 @@ class Parts(ABC):
         """
         if work.reads:
             count_rows(self.n)
+        return self.reduced(work)
+
+    def reduced(self, work: Work) -> Sums:
+        """The same, without counting: an engine elsewhere sums branches of the tree where the parts are."""
         many, answers = self.answers(work)
         return tree_sum(answers, 0, many)
 
+    def close(self) -> None:  # noqa: B027
+        """Give back what the engine holds elsewhere: nothing, in most."""
 
-def tree_sum(answers: Iterator[Sums], lo: int, hi: int) -> Sums:
-    """The sum of the next hi - lo answers; arrays are added to the first of them."""
+    def numbers(self, *shape: int) -> PerRow:
+        """Room for one number for every row, or for an array of them, which works fill."""
+        return self.room(self.n, *shape)
+
+    def room(self, n: int, *shape: int) -> PerRow:
+        """The same for the first rows of each part, n in all."""
+        return np.empty((n, *shape))
+
+
+def tree_sum(answers: Iterator[Sums], lo: int, hi: int, known: Mapping[tuple[int, int], Sums] | None = None) -> Sums:
+    """The sum of the next hi - lo answers, or of branches that are known; arrays are added to the first of them."""
+    if known and (lo, hi) in known:
+        return known[lo, hi]
     if hi - lo == 1:
         return next(answers)
     mid = (lo + hi) // 2
-    left, right = tree_sum(answers, lo, mid), tree_sum(answers, mid, hi)
+    left, right = tree_sum(answers, lo, mid, known), tree_sum(answers, mid, hi, known)
     return tuple(_added(a, b) for a, b in zip(left, right, strict=True))
 
 
 def _added(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
     if isinstance(a, np.ndarray):
         a += b
         return a
-    return None if a is None else a + b
+    return a + b
 
 
 class OnePart(Parts):
@@ -150,17 +193,47 @@ class Threads(OnePart):
             return work(Part(self.rows.part(at), at))
 
         bounds = self.rows.bounds(many)
-        return len(bounds) - 1, each_part(answer, bounds, work.alone)
+        return len(bounds) - 1, each_part(answer, list(pairwise(bounds)), work.alone)
 
 
-class ChangedParts(Parts):
+class OtherParts(Parts):
+    """The parts of another engine, each of which a work sees in another form."""
+
+    inner: Parts
+
+    @abstractmethod
+    def seen(self, work: Work) -> Work:
+        """What the other engine is to do for a work."""
+
+    def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
+        return self.inner.answers(self.seen(work))
+
+    def reduced(self, work: Work) -> Sums:
+        return self.inner.reduced(self.seen(work))
+
+    def room(self, n: int, *shape: int) -> PerRow:
+        return self.inner.room(n, *shape)
+
+
+class ChangedParts(OtherParts):
     """The parts of another engine, each changed before a work looks at its rows."""
 
     def __init__(self, inner: Parts, change: Callable[[Any], Any]):
-        self.inner, self.change, self.n = inner, change, inner.n
+        self.inner, self.change, self.n, self.away = inner, change, inner.n, inner.away
 
-    def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
-        return self.inner.answers(_Changing(work, self.change, work.alone, work.sums) if work.reads else work)
+    def seen(self, work: Work) -> Work:
+        return _Changing(work, self.change, work.alone, work.sums) if work.reads else work
+
+
+class HeadParts(OtherParts):
+    """The first rows of each part of another engine, which makes the same parts for every work."""
+
+    def __init__(self, inner: Parts, counts: Sequence[int]):
+        self.inner, self.ends = inner, tuple(np.cumsum([0, *counts]).tolist())
+        self.n, self.away = self.ends[-1], inner.away
+
+    def seen(self, work: Work) -> Work:
+        return _OfHead(work, self.ends, work.reads, work.alone, work.sums)
 
 
 @dataclass(frozen=True)
@@ -173,7 +246,23 @@ class _Changing(RowWork):
     sums: int
 
     def __call__(self, part: Part) -> Sums:
-        return self.work(Part(self.change(part.rows), part.at))
+        return self.work(replace(part, rows=self.change(part.rows)))
+
+
+@dataclass(frozen=True)
+class _OfHead:
+    """A work on the first rows of each part."""
+
+    work: Work
+    ends: tuple[int, ...]
+    reads: bool
+    alone: bool
+    sums: int
+
+    def __call__(self, part: Part) -> Sums:
+        at = slice(self.ends[part.index], self.ends[part.index + 1])
+        rows = part.rows.part(slice(0, at.stop - at.start)) if self.reads else None
+        return self.work(replace(part, rows=rows, at=at))
 
 
 def parts_count(entries: int, sums: int) -> int:
@@ -185,15 +274,24 @@ def parts_count(entries: int, sums: int) -> int:
     return max(1, min(MOST_PARTS, entries // PART, entries // (16 * sums), max(2, 2**23 // sums)))
 
 
-def each_part(answer: Callable[[int, int], T], bounds: Sequence[int], alone: bool = False) -> Iterator[T]:
-    """answer(first, last) for the rows between neighbours in ``bounds``, in order; ``alone``: on this thread."""
-    threads = 1 if alone or len(bounds) <= 2 else min(len(bounds) - 1, _threads())
+def each_part(answer: Callable[..., T], places: Sequence[tuple[Any, ...]], alone: bool = False, most: int = 0) -> Iterator[T]:
+    """answer(*place) for every place, in order; ``alone``: on this thread. Few more than are asked for are made ahead."""
+    threads = 1 if alone or len(places) <= 1 else min(len(places), most or _threads())
     if threads == 1:
-        yield from map(answer, bounds[:-1], bounds[1:])
+        yield from starmap(answer, places)
         return
-    here = copy_context()  # so that a part notices if the time of the run is over
+    here, ahead = copy_context(), deque[Future[T]]()  # the context, so that a part notices if the time of the run is over
     with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(lambda *at: here.copy().run(answer, *at), bounds[:-1], bounds[1:])
+        try:
+            for place in places:
+                ahead.append(pool.submit(here.copy().run, answer, *place))
+                if len(ahead) > threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for one in ahead:
+                one.cancel()
 
 
 def _threads() -> int:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import copy
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
-from extremal.checks import InputError, NonFiniteError
-from extremal.data.parts import ChangedParts, Parts, Threads, count_rows, counting_rows
-from extremal.data.vertices import vertex_product
-from extremal.data.works import Adjoint, Gram, GramRoot, Moments, Norms, RowProducts, TakenRows, WholePart
-from extremal.points.vertex import Vertex
+from extremal.data.algebra import RowAlgebra
+from extremal.data.parts import ChangedParts, HeadParts, Parts, PerRow, Threads, count_rows
+from extremal.data.works import Picked
 
 
-class RowData(ABC):
+class RowData(RowAlgebra):
     """Rows of numbers, wherever they are: all that models ask, from a pass over their parts.
 
     A kind of data of your own says ``shape``, ``dtype`` and ``parts``, an engine that brings its parts to works; each part
@@ -26,23 +22,6 @@ class RowData(ABC):
     example. Every method below costs one read of the rows, but for those that say otherwise. Batches (``idx``) copy their
     rows first, which takes a read: a kind that can do better overrides ``rows``.
     """
-
-    few: int = 0  # how many columns cost less, one by one, than a product with all of A
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Rows, columns."""
-
-    @property
-    @abstractmethod
-    def dtype(self) -> np.dtype:
-        """float32 or float64."""
-
-    @property
-    @abstractmethod
-    def parts(self) -> Parts:
-        """The engine that brings parts of the rows to works."""
 
     @property
     def nnz(self) -> int:
@@ -53,52 +32,6 @@ class RowData(ABC):
     def fill(self) -> float:
         """The share of all entries that is stored."""
         return self.nnz / (self.shape[0] * self.shape[1])
-
-    def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
-        """A[idx] x."""
-        if idx is not None:
-            rows = self.rows(idx)  # making the copy is what counts
-            with counting_rows(None):
-                return rows.dot(x)
-        out = np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
-        self.parts.total(RowProducts(np.ascontiguousarray(x), out))
-        return out
-
-    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
-        """A[idx]' c; sums are in float64."""
-        if idx is not None:
-            rows = self.rows(idx)
-            with counting_rows(None):
-                return rows.tdot(c)
-        n, d = self.shape
-        if len(c) != n:
-            raise InputError(f"c must have one entry per row of A, {n}, got {len(c)}")
-        return self.parts.total(Adjoint(c, d * math.prod(c.shape[1:])))[0].astype(np.result_type(self.dtype, c.dtype), copy=False)
-
-    def row_norms2(self) -> np.ndarray:
-        """|a_i|^2 for every row."""
-        out = np.empty(self.shape[0])
-        self.parts.total(Norms(out))
-        return out
-
-    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-        """A_W' diag(h) A_W for h >= 0; W = None is all columns.
-
-        With the ``mean`` of these columns by the weights h, A_W'h / sum h, it is that of the columns less their mean.
-        """
-        return self.parts.total(Gram(W, h, mean, (self.shape[1] if W is None else len(W)) ** 2))[0]
-
-    def root(self, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-        """R with R'R = A' diag(h) A, for h >= 0, which keeps digits that this matrix does not have."""
-        count_rows(self.shape[0])
-        d = self.shape[1]
-        R = np.vstack([R for (R,) in self.parts.answers(GramRoot(None, h, mean, d**2))[1]])
-        return np.asarray(np.linalg.qr(R, mode="r")) if len(R) > d else R
-
-    def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sums of all columns and of their squares, in float64, row i times weights_i."""
-        sums, squares = self.parts.total(Moments(weights, 2 * self.shape[1]))
-        return sums, squares
 
     def columns(self, W: np.ndarray) -> RowData:
         """The columns W, which increase, as data. Nothing is read before it is asked for."""
@@ -114,43 +47,36 @@ class RowData(ABC):
 
     def rows(self, order: np.ndarray) -> RowData:
         """A copy in memory of the rows ``order``, in that order; repeats are allowed."""
-        count_rows(self.shape[0])
-        _, found = self.parts.answers(TakenRows(order))
-        places, blocks = zip(*((place, block) for place, block in found if len(place)), strict=True)
+        self._read(order)
+        _, found = self.parts.answers(Picked.of(order))
+        places, blocks = zip(*((place, block) for place, block in found if block is not None), strict=True)
         at = np.empty(len(order), np.intp)
         at[np.concatenate(places)] = np.arange(len(order))
         return InMemory(blocks[0].joined(blocks).take(at))
 
-    def arrays(self, size: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """All rows, so many at a time, as dense arrays."""
-        count_rows(self.shape[0])
-        for at, block in self.parts.answers(WholePart())[1]:
-            for start in range(0, block.shape[0], size):
-                some = slice(start, min(start + size, block.shape[0]))
-                yield slice(at.start + some.start, at.start + some.stop), block.part(some).array()
+    def head(self, size: int) -> RowData | None:
+        """About so many rows, the first of each part, without a copy: of rows in random order a sample. None unless they are."""
+        return None
 
-    def lambda_max(self, weights: np.ndarray | None = None) -> float:
-        """The largest eigenvalue of A' diag(weights) A, to a relative 1e-6 and never below it by more: some dozen reads."""
-        if not self.row_norms2().any():
-            return 0.0
-        d, w = self.shape[1], 1.0 if weights is None else weights.astype(self.dtype, copy=False)
+    @property
+    def targets(self) -> PerRow | None:
+        """The targets of the rows, if they come with them."""
+        return None
 
-        def gram(v: np.ndarray) -> np.ndarray:
-            found = self.tdot(w * self.dot(v.reshape(-1).astype(self.dtype))).astype(np.float64)
-            if not np.isfinite(found).all():
-                raise NonFiniteError("the squares of the rows' entries are too large to work with")
-            return found
+    @property
+    def weights(self) -> PerRow | None:
+        """The weights of the rows, if they come with them: of mean 1."""
+        return None
 
-        if d <= 64:
-            columns = np.array([gram(e) for e in np.eye(d, dtype=self.dtype)])
-            return max(0.0, float(np.linalg.eigvalsh(columns)[-1]))
+    @property
+    def bounds(self) -> Sequence[int] | None:
+        """Where the parts begin that share every batch, and n: of rows that batches should take consecutively."""
+        return None
 
-        from scipy.sparse.linalg import LinearOperator, eigsh  # imported when first needed: it takes long
-
-        operator = LinearOperator((d, d), matvec=gram, dtype=np.float64)  # pyright: ignore
-        v0 = np.random.default_rng(0).standard_normal(d)
-        top = eigsh(operator, k=1, tol=1e-7, v0=v0, return_eigenvectors=False)  # pyright: ignore
-        return max(0.0, float(top[0])) * (1.0 + 1e-6)
+    @property
+    def where(self) -> str:
+        """Where the rows are, in words."""
+        return "in memory"
 
     def listed(self) -> tuple[np.ndarray, ...] | None:
         """Where rows start, the columns of their entries and the entries, for compiled loops; None if rows are not at hand."""
@@ -159,16 +85,6 @@ class RowData(ABC):
     def ready(self, *outputs: int) -> None:
         """Compile what products need, or load it from a cache."""
         return
-
-    def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
-        """A[idx] v: a column of A for each row of v that is not zero, (A left) right' for matrices of low rank."""
-        return vertex_product(self, v, idx)
-
-    def column(self, j: int, idx: np.ndarray | None = None) -> np.ndarray:
-        """Column j of A[idx]."""
-        one = np.zeros(self.shape[1], self.dtype)
-        one[j] = 1.0
-        return self.dot(one, idx)
 
 
 class Changed(RowData):
@@ -188,6 +104,43 @@ class Changed(RowData):
     @property
     def parts(self) -> Parts:
         return ChangedParts(self.inner.parts, self.change)
+
+    @property
+    def bounds(self) -> Sequence[int] | None:
+        return self.inner.bounds
+
+    def head(self, size: int) -> RowData | None:
+        head = self.inner.head(size)
+        return None if head is None else Changed(head, self.change, self.d)
+
+    def _read(self, idx: np.ndarray, again: bool = False) -> None:
+        self.inner._read(idx, again)
+
+
+class Head(RowData):
+    """The first rows of each part of other rows: a sample of rows that are in random order."""
+
+    def __init__(self, inner: RowData, counts: Sequence[int]):
+        self.inner, self.counts = inner, counts
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return sum(self.counts), self.inner.shape[1]
+
+    @property
+    def parts(self) -> Parts:
+        return HeadParts(self.inner.parts, self.counts)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.inner.dtype
+
+    @property
+    def nnz(self) -> int:
+        return round(self.inner.nnz * self.shape[0] / self.inner.shape[0])
+
+    def _read(self, idx: np.ndarray, again: bool = False) -> None:
+        self.inner._read(idx, again)
 
 
 class InMemory(RowData):
@@ -253,3 +206,8 @@ class InMemory(RowData):
     def column(self, j: int, idx: np.ndarray | None = None) -> np.ndarray:
         count_rows(self.shape[0] if idx is None else len(idx))
         return self.block.column(j, idx)
+
+
+def rows_elsewhere(data: object) -> bool:
+    """Whether rows are read anew for each question, and numbers of rows are where these are."""
+    return isinstance(data, RowData) and not isinstance(data, InMemory)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,12 +13,14 @@ from extremal.data.parts import Part, PerRow, RowWork, Sums
 
 @dataclass(frozen=True)
 class RowProducts(RowWork):
-    """z_i = <a_i, x>, or the row a_i' x."""
+    """z_i = <a_i, x>, or the row a_i' x; without z, answers are (where, these), and not to be summed."""
 
     x: np.ndarray
-    z: PerRow  # to be filled
+    z: PerRow | None = None  # to be filled
 
     def __call__(self, part: Part) -> Sums:
+        if self.z is None:
+            return part.at, part.rows.dot(self.x)
         part.rows.dot(self.x, part.of(self.z))
         return ()
 
@@ -33,14 +37,28 @@ class Adjoint(RowWork):
 
 
 @dataclass(frozen=True)
-class Norms(RowWork):
-    """|a_i|^2."""
+class GramProduct(RowWork):
+    """A' diag(w) A v, of rows that are read once; without w, A' A v."""
 
-    out: PerRow  # to be filled
+    v: np.ndarray
+    w: PerRow | None
+    sums: int  # its entries
 
     def __call__(self, part: Part) -> Sums:
-        part.rows.norms2(part.of(self.out))
-        return ()
+        z = part.rows.dot(self.v)
+        return (part.rows.tdot(z if self.w is None else part.of(self.w).astype(z.dtype, copy=False) * z),)
+
+
+@dataclass(frozen=True)
+class Norms(RowWork):
+    """|a_i|^2; without room for them, answers are (where, these), and not to be summed."""
+
+    out: PerRow | None = None  # to be filled
+
+    def __call__(self, part: Part) -> Sums:
+        out = np.empty(part.n) if self.out is None else part.of(self.out)
+        part.rows.norms2(out)
+        return (part.at, out) if self.out is None else ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +93,18 @@ class Moments(RowWork):
         return part.rows.moments(part.of(self.w))
 
 
+@dataclass(frozen=True)
+class Extent(RowWork):
+    """The largest |<a_i, x>| and the largest |a_i|^2; answers are not to be summed."""
+
+    x: np.ndarray
+
+    def __call__(self, part: Part) -> Sums:
+        norms = np.empty(part.n)
+        part.rows.norms2(norms)
+        return float(np.abs(part.rows.dot(self.x)).max()), float(norms.max())
+
+
 class WholePart(RowWork):
     """Where a part is, and the part itself; answers are not to be summed."""
 
@@ -83,11 +113,84 @@ class WholePart(RowWork):
 
 
 @dataclass(frozen=True)
-class TakenRows(RowWork):
-    """Those of the rows ``order`` that are in a part: their places in it, and a copy; answers are not to be summed."""
+class WholeNumbers:
+    """Where a part is, and numbers that are kept for its rows; answers are not to be summed."""
 
-    order: np.ndarray
+    numbers: PerRow
+    reads, alone, sums = False, False, 0
 
     def __call__(self, part: Part) -> Sums:
-        there = np.flatnonzero((self.order >= part.at.start) & (self.order < part.at.stop))
-        return there, part.rows.take(self.order[there] - part.at.start)
+        return part.at, part.of(self.numbers)
+
+
+@dataclass(frozen=True)
+class Picked(RowWork):
+    """What is done with some rows in any order, of which each part has those between two places of the sorted order.
+
+    Answers are (places in the order, what was found), and not to be summed. What is found here is a copy of the rows.
+    """
+
+    order: np.ndarray  # increasing
+    places: np.ndarray  # where each of these was asked for
+
+    @classmethod
+    def of(cls, idx: np.ndarray, *rest: Any) -> Self:
+        """For rows in any order."""
+        places = np.argsort(idx, kind="stable")
+        return cls(idx[places], places, *rest)
+
+    def among(self, spans: Sequence[slice]) -> Self | None:
+        """The same for those rows alone that are in some ranges, which increase; None if there are none."""
+        places = np.searchsorted(self.order, [(span.start, span.stop) for span in spans])
+        at = np.concatenate([np.arange(lo, hi) for lo, hi in places])
+        return self._only(at) if len(at) else None
+
+    def _only(self, at: np.ndarray) -> Self:
+        return replace(self, order=self.order[at], places=self.places[at])
+
+    def within(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the rows of a part, and these rows as it counts them."""
+        lo, hi = np.searchsorted(self.order, (part.at.start, part.at.stop))
+        return self.places[lo:hi], self.order[lo:hi] - part.at.start
+
+    def __call__(self, part: Part) -> Sums:
+        places, rows = self.within(part)
+        return places, part.rows.take(rows) if len(rows) else None
+
+
+@dataclass(frozen=True)
+class PickedProducts(Picked):
+    """<a_i, x> of these rows."""
+
+    x: np.ndarray
+
+    def __call__(self, part: Part) -> Sums:
+        places, rows = self.within(part)
+        return places, part.rows.dot_rows(self.x, rows) if len(rows) else None
+
+
+@dataclass(frozen=True)
+class PickedAdjoint(Picked):
+    """The sum of c_i a_i over these rows; answers are to be summed."""
+
+    c: np.ndarray
+    sums: int  # its entries
+
+    def _only(self, at: np.ndarray) -> Self:
+        return replace(self, order=self.order[at], places=np.arange(len(at)), c=self.c[self.places[at]])
+
+    def __call__(self, part: Part) -> Sums:
+        places, rows = self.within(part)
+        return (part.rows.tdot_rows(self.c[places], rows) if len(rows) else None,)
+
+
+@dataclass(frozen=True)
+class PickedNumbers(Picked):
+    """Numbers that are kept for these rows."""
+
+    numbers: PerRow
+    reads = False
+
+    def __call__(self, part: Part) -> Sums:
+        places, rows = self.within(part)
+        return places, part.of(self.numbers)[rows] if len(rows) else None

@@ -6,3 +6,4 @@ from .outputs import printable as printable
 from .outputs import terminal as terminal
 from .outputs import to_json as to_json
 from .outputs import whole_file as whole_file
+from .shards.directory import ShardDir as ShardDir

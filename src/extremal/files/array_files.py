@@ -38,29 +38,81 @@ def read_npy(path: Path) -> np.ndarray:
         return _array(path, file, path.stat().st_size if path.is_file() else math.inf)
 
 
+def mapped_npy(path: Path) -> np.ndarray:
+    """The array of a .npy file, mapped and not read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "a.npy"), np.eye(2))
+    ...     mapped_npy(Path(folder, "a.npy")).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    with opened_file(path) as file:
+        if not path.is_file():
+            raise InputError(f"{path}: cannot be read (it is no file)")
+        stream = NpyStream(path, file, path.stat().st_size)
+    if not math.prod(stream.shape):
+        return np.empty(stream.shape, stream.dtype)
+    order = "F" if stream.fortran else "C"
+    return np.asarray(np.memmap(path, stream.dtype, "r", stream.start, stream.shape, order))
+
+
 def _array(path: Path, file: BinaryIO, size: float, name: str = "") -> np.ndarray:
     """The array that begins here, in a file or part of a file of so many bytes."""
-    which = f"{name}: " if name else ""
-    dtype, fortran, shape, start = _header(path, file, which)
-    count = math.prod(shape)
-    if count * dtype.itemsize > size - start:
-        words = f"{which}its header speaks of {count} numbers of {dtype.itemsize} bytes, and {size - start} bytes follow"
-        raise damaged(path, words)
-    if len(shape) > 3 or max(shape, default=0) > LARGEST_SIDE:
-        raise InputError(f"{path}: {which}expected a matrix of real numbers, got shape {shape} of dtype {dtype}")
-    flat = np.empty(count, dtype)
-    left: Any = memoryview(flat.view(np.uint8))  # type: ignore[arg-type]
-    while len(left):
-        with decoding(path):
-            done = file.readinto(left)  # type: ignore[attr-defined]
-        if not done:
-            raise damaged(path, f"{which}{len(left)} bytes are missing")
-        left = left[done:]
-    _check_entries(path, flat, which)
-    return flat.reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="), copy=False)
+    stream = NpyStream(path, file, size, name)
+    flat = stream.numbers(math.prod(stream.shape))
+    return flat.reshape(stream.shape, order="F" if stream.fortran else "C")
 
 
-def _header(path: Path, file: BinaryIO, which: str) -> tuple[np.dtype, bool, tuple[int, ...], int]:
+class NpyStream:
+    """The array that begins here, in a file or part of a file of so many bytes, read from its first number on.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.arange(6.0).reshape(3, 2))
+    >>> file.seek(0)
+    0
+    >>> stream = NpyStream(Path("a.npy"), file, 200)
+    >>> stream.shape, stream.rows(1), stream.rows(1)
+    ((3, 2), array([[0., 1.]]), array([[2., 3.]]))
+    """
+
+    def __init__(self, path: Path, file: BinaryIO, size: float, name: str = ""):
+        self.path, self.file, self.which = path, file, f"{name}: " if name else ""
+        self.dtype, self.fortran, self.shape, self.start = npy_header(path, file, self.which)
+        count = math.prod(self.shape)
+        if count * self.dtype.itemsize > size - self.start:
+            left = size - self.start
+            words = f"its header speaks of {count} numbers of {self.dtype.itemsize} bytes, and {left} bytes follow"
+            raise damaged(path, self.which + words)
+        if len(self.shape) > 3 or max(self.shape, default=0) > LARGEST_SIDE:
+            words = f"expected a matrix of real numbers, got shape {self.shape} of dtype {self.dtype}"
+            raise InputError(f"{path}: {self.which}{words}")
+
+    def rows(self, count: int) -> np.ndarray:
+        """The next rows of an array that is not in Fortran's order."""
+        shape = count, *self.shape[1:]
+        return self.numbers(math.prod(shape)).reshape(shape)
+
+    def numbers(self, count: int) -> np.ndarray:
+        """The next numbers."""
+        flat = np.empty(count, self.dtype)
+        left: Any = memoryview(flat.view(np.uint8))  # type: ignore[arg-type]
+        while len(left):
+            with decoding(self.path):
+                done = self.file.readinto(left)  # type: ignore[attr-defined]
+            if not done:
+                raise damaged(self.path, f"{self.which}{len(left)} bytes are missing")
+            left = left[done:]
+        _check_entries(self.path, flat, self.which)
+        return flat.astype(self.dtype.newbyteorder("="), copy=False)
+
+
+def npy_header(path: Path, file: BinaryIO, which: str = "") -> tuple[np.dtype, bool, tuple[int, ...], int]:
     """Dtype, order, shape, and the bytes of the header itself."""
     with decoding(path):
         start = file.read(8)
@@ -146,12 +198,28 @@ class Arrays:
         return found
 
     def _read(self, info: zipfile.ZipInfo) -> np.ndarray:
+        with self._opened(info) as member:
+            return _array(self.path, member, info.file_size, info.filename)
+
+    @contextmanager
+    def stream(self, name: str) -> Iterator[NpyStream]:
+        """An array that is read row by row."""
+        if name not in self:
+            raise InputError(f"{self.path}: cannot be read (expected an array {name}, got {self.names})")
+        info = self._members[name]
+        with self._opened(info) as member:
+            yield NpyStream(self.path, member, info.file_size, info.filename)
+
+    @contextmanager
+    def _opened(self, info: zipfile.ZipInfo) -> Iterator[Any]:
         if info.compress_type != zipfile.ZIP_STORED and info.file_size > self._most:
             raise too_large(self.path, self._most)
-        with decoding(self.path), self._archive.open(info) as member:
-            array = _array(self.path, member, info.file_size, info.filename)  # type: ignore[arg-type]
-            member.read(1)  # at its end the checksum is compared
-        return array
+        with decoding(self.path):
+            member = self._archive.open(info)
+        with member:
+            yield member
+            with decoding(self.path):
+                member.read(1)  # at its end the checksum is compared
 
 
 def read_npz(path: Path, rows: int | None = None, max_bytes: int | None = None) -> tuple[Any, np.ndarray | None]:

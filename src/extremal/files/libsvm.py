@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,15 +23,34 @@ BYTES_AT_ONCE = 2**21  # bytes read at once
 SMALL_FILE = 2**16  # bytes that Python reads in some ms, while importing numba takes hundreds
 
 
+class TextRows(NamedTuple):
+    """What some lines hold: row i stands in line where[i], and has the columns (from 0) and values from starts[i] on."""
+
+    size: int  # bytes
+    lines: int
+    where: np.ndarray
+    targets: np.ndarray
+    starts: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+
+
 @dataclass(frozen=True)
 class _Rows:
-    """What has been read: row i stands in line where[i], and has the columns (from 1) and values from starts[i] on."""
+    """What has been read, in arrays that grow."""
 
     where: array[int] = field(default_factory=lambda: array("q"))
     targets: array[float] = field(default_factory=lambda: array("d"))
     starts: array[int] = field(default_factory=lambda: array("q", [0]))
     columns: array[int] = field(default_factory=lambda: array("i"))
     values: array[float] = field(default_factory=lambda: array("d"))
+
+    def add(self, rows: TextRows) -> None:
+        self.where.frombytes(rows.where.tobytes())
+        self.targets.frombytes(rows.targets.tobytes())
+        self.starts.frombytes((rows.starts[1:] + len(self.columns)).tobytes())
+        self.columns.frombytes(rows.columns.tobytes())
+        self.values.frombytes(rows.values.tobytes())
 
 
 def read(path: Path, file: BinaryIO, block: int = BYTES_AT_ONCE) -> tuple[Any, np.ndarray]:
@@ -43,10 +62,26 @@ def read(path: Path, file: BinaryIO, block: int = BYTES_AT_ONCE) -> tuple[Any, n
     >>> A.shape, A.nnz, y
     ((2, 3), 3, array([ 1., -1.]))
     """
-    rows, line = _Rows(), 1
-    for text in _blocks(file, block):
-        line = _fast(rows, text, line) or _plain(path, rows, text, line)
+    rows = _Rows()
+    for found in read_blocks(path, file, block):
+        rows.add(found)
     return _matrix(path, rows)
+
+
+def read_blocks(path: Path, file: BinaryIO, block: int = BYTES_AT_ONCE) -> Iterator[TextRows]:
+    r"""Read an open file in blocks of lines, of about so many bytes each; the first wrong line of all is refused.
+
+    Examples
+    --------
+    >>> [rows.targets.tolist() for rows in read_blocks(Path("tiny"), io.BytesIO(b"+1 1:0.5\n-1 2:1\n"), block=9)]
+    [[1.0], [-1.0]]
+    """
+    line = 1
+    for text in _blocks(file, block):
+        rows = _fast(text, line) or _plain(path, text, line)
+        _check_rows(path, rows)
+        line += rows.lines
+        yield rows
 
 
 def _blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
@@ -62,37 +97,49 @@ def _blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
         yield rest
 
 
-def _fast(rows: _Rows, text: bytes, line: int) -> int:
-    """Read a block that starts with the given line, by the kernel; return the line after it, or 0 if nothing was read."""
+def _fast(text: bytes, line: int) -> TextRows | None:
+    """Read a block that starts with the given line, by the kernel; None if that does not understand it."""
     if len(text) < SMALL_FILE and "numba" not in sys.modules:
-        return 0
+        return None
     from extremal.kernels import libsvm as kernel  # numba: imported by the first large block
 
     found = kernel.read_lines(text) if kernel.COMPILED else None
     if found is None:
-        return 0
+        return None
     lines, where, labels, stops, columns, values = found
-    rows.where.frombytes((where + line).tobytes())
-    rows.targets.frombytes(labels.tobytes())
-    rows.starts.frombytes((stops + len(rows.columns)).tobytes())
-    rows.columns.frombytes(columns.tobytes())
-    rows.values.frombytes(values.tobytes())
-    return line + lines
+    columns -= 1
+    return TextRows(len(text), lines, where + line, labels, np.concatenate([[0], stops]), columns, values)
 
 
-def _plain(path: Path, rows: _Rows, text: bytes, line: int) -> int:
-    """Read a block that starts with the given line, or explain what is wrong with it; return the line after it."""
-    encoding = "utf-8-sig" if line == 1 else "utf-8"
+def _plain(path: Path, text: bytes, line: int) -> TextRows:
+    """Read a block that starts with the given line, or explain what is wrong with it."""
+    encoding, rows, first = "utf-8-sig" if line == 1 else "utf-8", _Rows(), line
     for content in io.TextIOWrapper(io.BytesIO(text), encoding, errors="backslashreplace", newline=""):
         if fields := content.partition("#")[0].split():
             try:
                 _row(fields, rows.targets, rows.columns, rows.values)
             except (ValueError, OverflowError):
+                _check_rows(path, _as_text_rows(rows, len(text), line - first))  # of two mistakes the first is told
                 _explain(f"{path}:{line}", fields)
             rows.where.append(line)
             rows.starts.append(len(rows.columns))
         line += 1
-    return line
+    return _as_text_rows(rows, len(text), line - first)
+
+
+def _as_text_rows(rows: _Rows, size: int, lines: int) -> TextRows:
+    """Whole rows only, without what a wrong line has left."""
+    n, nnz = len(rows.where), rows.starts[-1]
+    where, targets, starts, columns, values = map(np.asarray, (rows.where, rows.targets, rows.starts, rows.columns, rows.values))
+    return TextRows(size, lines, where, targets[:n], starts, columns[:nnz] - np.int32(1), values[:nnz])
+
+
+def _check_rows(path: Path, rows: TextRows) -> None:
+    """Refuse NaN and infinity, in the first line that has one."""
+    found = [first_infinite(rows.targets, None), first_infinite(rows.values, rows.starts)]
+    if wrong := [place for place in found if place is not None]:
+        row, value = min(wrong, key=lambda place: place[0])
+        raise InputError(f"{path}:{rows.where[row]}: expected finite numbers, got {value}")
 
 
 def _row(fields: list[str], targets: array[float], columns: array[int], values: array[float]) -> None:
@@ -132,19 +179,30 @@ def _matrix(path: Path, rows: _Rows) -> tuple[Any, np.ndarray]:
         raise InputError(f"{path}: the file holds {'labels, but no features' if rows.where else 'no rows'}")
     y, values, indptr = np.frombuffer(rows.targets), np.frombuffer(rows.values), np.frombuffer(rows.starts, np.int64)
     indices = np.frombuffer(rows.columns, np.int32)
-    indices -= 1
-    refuse_infinite(path, rows.where, y, np.arange(len(y) + 1))
-    refuse_infinite(path, rows.where, values, indptr)
     starts = indptr.astype(np.int32) if len(values) < 2**31 else indptr  # scipy widens the indices to the wider of the two
     return sp.csr_array((values, indices, starts), shape=(len(y), int(indices.max()) + 1)), y
 
 
-def refuse_infinite(path: Path, where: array[int], values: np.ndarray, starts: np.ndarray) -> None:
-    """Refuse NaN and infinity; row i has values[starts[i]:starts[i + 1]] and stands in line where[i]."""
-    if not all_finite(values):
-        first = int(np.argmin(np.isfinite(values)))
-        line = where[int(np.searchsorted(starts, first, side="right")) - 1]
-        raise InputError(f"{path}:{line}: expected finite numbers, got {values[first]}")
+def refuse_infinite(path: Path, where: array[int], values: np.ndarray, starts: np.ndarray | None) -> None:
+    """Refuse NaN and infinity; row i has values[starts[i]:starts[i + 1]] (or values[i]) and stands in line where[i]."""
+    found = first_infinite(values, starts)
+    if found is not None:
+        raise InputError(f"{path}:{where[found[0]]}: expected finite numbers, got {found[1]}")
+
+
+def first_infinite(values: np.ndarray, starts: np.ndarray | None) -> tuple[int, float] | None:
+    """The first row that holds NaN or infinity, and which; row i has values[starts[i]:starts[i + 1]], or values[i].
+
+    Examples
+    --------
+    >>> first_infinite(np.array([1.0, 2.0, np.inf]), np.array([0, 1, 3]))
+    (1, inf)
+    """
+    if all_finite(values):
+        return None
+    first = int(np.argmin(np.isfinite(values)))
+    row = first if starts is None else int(np.searchsorted(starts, first, side="right")) - 1
+    return row, float(values[first])
 
 
 def parse_number(text: str) -> float:

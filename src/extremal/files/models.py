@@ -40,8 +40,8 @@ class Model:
     target: str | None = None  # the column that it predicts
 
     def predict(self, A: Any) -> dict[str, np.ndarray]:
-        """Columns for the rows of A: a value, a mean for counts, or a class and the probabilities of all."""
-        z = np.asarray(A @ self.x) + self.intercept
+        """Columns for the rows of A, whatever knows products with x: a value, a mean for counts, or a class and probabilities."""
+        z = np.asarray(A.dot(self.x)) + self.intercept
         loss = named_loss(self.loss)
         mean = mean_target(loss, z)
         if self.classes is None:

@@ -6,10 +6,11 @@ import csv
 import io
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from extremal.files.libsvm import is_number, parse_number, refuse_infinite, shor
 from extremal.files.reading import OPENERS, opened_file
 
 Chosen = tuple[Sequence[int], int | None]  # the numbers of the columns that are features, and of the target's
+Choose = Callable[[int, list[str]], Chosen]  # of a table's width and its header
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,11 @@ def read_table(path: str | Path, target: str | int | Path | None = None, max_byt
     (('age',), 'price')
     """
     path = Path(path)
-    kind = _kind(path)
+    kind = file_kind(path)
     if kind in (".npz", ".npy"):
         table = _arrays(path, kind, target, max_bytes)
     elif kind == ".csv":
-        table = _csv(path, max_bytes, lambda width, header: _all_but(_column(path, target, width, header), width))
+        table = _csv(path, max_bytes, lambda width, header: _all_but(column_number(path, target, width, header), width))
     else:
         if target is not None:
             raise InputError(f"{path}: LIBSVM text has its targets at the start of each line; leave out target={target!r}")
@@ -97,7 +99,8 @@ def read_table(path: str | Path, target: str | int | Path | None = None, max_byt
     return table
 
 
-def _kind(path: Path) -> str:
+def file_kind(path: Path) -> str:
+    """The suffix that says how a file is read, compressed or not."""
     packed = path.suffix.lower() in OPENERS
     kind = (path.with_suffix("") if packed else path).suffix.lower()
     if packed and kind in (".npz", ".npy"):
@@ -128,7 +131,7 @@ def read_features(
            [4., 3.]])
     """
     path = Path(path)
-    kind = _kind(path)
+    kind = file_kind(path)
     if kind == ".csv":
         table = _csv(path, max_bytes, lambda count, header: (_places(path, width, names, drop, count, header), None))
     elif kind == ".npy":
@@ -155,7 +158,7 @@ def _places(path: Path, width: int, names: Sequence[str] | None, drop: object, c
             more = f" ({len(lost) - 1} more of the model's features are not there)" if len(lost) > 1 else ""
             raise InputError(f"{path}: {what} {lost[0]!r}{more}; its columns are {short(', '.join(header), 200)}")
         return [header.index(name) for name in names]
-    left = [j for j in range(count) if drop is None or j != _column(path, drop, count, header)]
+    left = [j for j in range(count) if drop is None or j != column_number(path, drop, count, header)]
     if len(left) != width:
         hint = "; name the column that is no feature by target" if len(left) == width + 1 and drop is None else ""
         raise InputError(f"{path}: expected {width} columns, one for each feature of the model, got {len(left)}{hint}")
@@ -171,17 +174,35 @@ def _all_but(column: int, width: int) -> Chosen:
     return [j for j in range(width) if j != column], column
 
 
-def _csv(path: Path, max_bytes: int | None, choose: Callable[[int, list[str]], Chosen]) -> Table:
+def _csv(path: Path, max_bytes: int | None, choose: Choose) -> Table:
     with opened_file(path, max_bytes) as file:
-        lines = io.TextIOWrapper(file, encoding="utf-8-sig", errors="backslashreplace", newline="")
-        reader = csv.reader(lines, skipinitialspace=True)
-        try:
-            return _parsed(path, ((reader.line_num, row) for row in reader if any(field.strip() for field in row)), choose)
-        except csv.Error as error:
-            raise InputError(f"{path}:{reader.line_num}: {error}") from None
+        [(table, _)] = csv_blocks(path, file, choose)
+        return table
 
 
-def _parsed(path: Path, rows: Iterator[tuple[int, list[str]]], choose: Callable[[int, list[str]], Chosen]) -> Table:
+def csv_blocks(path: Path, file: BinaryIO, choose: Choose, most: int | None = None) -> Iterator[tuple[Table, array[int]]]:
+    r"""Read an open CSV file in blocks of about ``most`` fields, or at once, with the lines in which their rows stand.
+
+    Examples
+    --------
+    >>> file = io.BytesIO(b"a,b\n1,2\n3,4\n")
+    >>> [table.y for table, where in csv_blocks(Path("t.csv"), file, lambda width, header: ([0], 1), most=2)]
+    [array([2.]), array([4.])]
+    """
+    lines = io.TextIOWrapper(file, encoding="utf-8-sig", errors="backslashreplace", newline="")
+    reader = csv.reader(lines, skipinitialspace=True)
+    try:
+        yield from _parsed(path, ((reader.line_num, row) for row in reader if any(field.strip() for field in row)), choose, most)
+    except csv.Error as error:
+        raise InputError(f"{path}:{reader.line_num}: {error}") from None
+    finally:
+        with suppress(ValueError):  # of a file that is closed
+            lines.detach()  # whoever opened the file closes it
+
+
+def _parsed(
+    path: Path, rows: Iterator[tuple[int, list[str]]], choose: Choose, most: int | None
+) -> Iterator[tuple[Table, array[int]]]:
     number, first = next(rows, (0, []))
     if not first:
         raise InputError(f"{path}: the file holds no rows")
@@ -189,13 +210,19 @@ def _parsed(path: Path, rows: Iterator[tuple[int, list[str]]], choose: Callable[
     if "" in header:
         raise InputError(f"{path}:{number}: column {header.index('')} has no name (a row index? write the file without it)")
     columns, target = choose(len(first), header)
-    A, y = _numbers(path, rows if header else chain([(number, first)], rows), len(first), columns, target)
-    if not header:
-        return Table(A, y)
-    return Table(A, y, tuple(header[j] for j in columns), None if target is None else header[target])
+    rows = rows if header else chain([(number, first)], rows)
+    some = next(rows, None)
+    if some is None:
+        raise InputError(f"{path}: the file holds no rows below its header")
+    names = (tuple(header[j] for j in columns), None if target is None else header[target]) if header else (None, None)
+    while some is not None:
+        block = islice(chain([some], rows), None if most is None else max(1, most // len(first)))
+        A, y, where = _numbers(path, block, len(first), columns, target)
+        yield Table(A, y, *names), where
+        some = next(rows, None)
 
 
-def _column(path: Path, target: Any, width: int, header: list[str]) -> int:
+def column_number(path: Path | str, target: Any, width: int, header: list[str], what: str = "target") -> int:
     """The number of the target's column: given by name or by number, or the last one."""
     if width < 2:
         raise InputError(f"{path}: expected at least two columns, features and a target, got {width}")
@@ -203,17 +230,17 @@ def _column(path: Path, target: Any, width: int, header: list[str]) -> int:
         return width - 1
     if isinstance(target, str) and target in header:
         if header.count(target) > 1:
-            raise InputError(f"{path}: {header.count(target)} columns are named {target!r}; give the target's number instead")
+            raise InputError(f"{path}: {header.count(target)} columns are named {target!r}; give the {what}'s number instead")
         return header.index(target)
     if str(target).isdecimal() and len(str(target)) < 10 and int(target) < width:
         return int(target)
     names = f" or a name of the header ({short(', '.join(header), 200)})" if header else ""
-    raise InputError(f"{path}: no column {short(str(target))} for the target; expected a number from 0 to {width - 1}{names}")
+    raise InputError(f"{path}: no column {short(str(target))} for the {what}; expected a number from 0 to {width - 1}{names}")
 
 
 def _numbers(
     path: Path, rows: Iterable[tuple[int, list[str]]], width: int, columns: Sequence[int], target: int | None
-) -> tuple[np.ndarray, np.ndarray | None]:
+) -> tuple[np.ndarray, np.ndarray | None, array[int]]:
     where, values, labels = array("q"), array("d"), []
     for number, row in rows:
         if len(row) != width:
@@ -226,11 +253,9 @@ def _numbers(
         except ValueError:
             _no_number(path, number, next(field for field in fields if not is_number(field)))
         where.append(number)
-    if not where:
-        raise InputError(f"{path}: the file holds no rows below its header")
     A = np.frombuffer(values).reshape(len(where), len(columns))
     refuse_infinite(path, where, A.reshape(-1), np.arange(len(where) + 1) * len(columns))
-    return A, None if target is None else _targets(path, where, labels)
+    return A, None if target is None else _targets(path, where, labels), where
 
 
 def _targets(path: Path, where: array[int], labels: list[str]) -> np.ndarray:
@@ -242,7 +267,7 @@ def _targets(path: Path, where: array[int], labels: list[str]) -> np.ndarray:
         i = wrong[0] if len(wrong) < len(labels) else labels.index("")
         _no_number(path, where[i], labels[i])
     y = np.array(labels, dtype=np.float64)
-    refuse_infinite(path, where, y, np.arange(len(y) + 1))
+    refuse_infinite(path, where, y, None)
     return y
 
 
@@ -265,5 +290,5 @@ def _arrays(path: Path, kind: str, target: Any, max_bytes: int | None) -> Table:
         return Table(A, y)
     if A.ndim != 2:
         raise InputError(f"{path}: expected a matrix, features and a target in its columns, got shape {A.shape}")
-    column = _column(path, target, A.shape[1], [])
+    column = column_number(path, target, A.shape[1], [])
     return Table(np.delete(A, column, axis=1), A[:, column])

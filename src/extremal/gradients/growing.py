@@ -53,7 +53,7 @@ class Growing(Gradient[GrowingEstimate]):
         checks.whole("Growing", "factor", self.factor, 2)
 
     def facts(self, n: int) -> Facts:
-        return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("value_grad_margins", "sample"), columns=True)
+        return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("value_grad_margins", "sampled"), columns=True)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> GrowingEstimate:
         return self._at(f, x, 0, sampler, None)
@@ -70,7 +70,7 @@ class Growing(Gradient[GrowingEstimate]):
     def _at(self, f: Any, x: np.ndarray, stage: int, sampler: Sampler, model: Any) -> GrowingEstimate:
         size = self._size(f.n, stage)
         if model is None:
-            model = f if size == f.n else f.sample(np.sort(sampler.fresh(stage, size)))
+            model = f if size == f.n else f.sampled(size, lambda: np.sort(sampler.fresh(stage, size)))
         value, g, z = model.value_grad_margins(x)
         return GrowingEstimate(g, size == f.n, value, z, model, stage)
 

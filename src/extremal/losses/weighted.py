@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.data.kept import Derived
+from extremal.data.parts import KeptNumbers
 from extremal.losses.base import Curved, Loss, MultiLoss
 from extremal.losses.margin import Logistic, SignedLogistic
 
@@ -108,11 +111,26 @@ def with_weights(loss: Loss, y: np.ndarray, weights: ArrayLike | None, call: str
         raise InputError(f"`{call}(weights=...)` must be non-negative and not all zero, got a least of {w.min():g}")
     w = w / w.max()
     w /= w.mean()
-    heaviest = float(w.max())
+    return weighted_loss(loss, float(w.max())), carrying(y, w, loss)
+
+
+def with_held_weights(loss: Loss, y: Any, w: Any) -> tuple[Loss, Derived]:
+    """The same for numbers that are with the parts of the rows: weights of mean 1 that know the heaviest."""
+    shape = y.shape if type(loss) is Logistic else (len(y), math.prod(y.shape[1:]) + 1)
+    return weighted_loss(loss, w.heaviest), Derived(carrying, (y, w), shape, (loss,))
+
+
+def weighted_loss(loss: Loss, heaviest: float) -> Loss:
+    """The loss of targets that carry weights."""
     if type(loss) is Logistic:
-        return SignedLogistic(heaviest), (y * w).astype(y.dtype)
+        return SignedLogistic(heaviest)
     kind = WeightedMulti if isinstance(loss, MultiLoss) else WeightedCurved if isinstance(loss, Curved) else Weighted
-    return kind(loss, heaviest), np.column_stack([y, w.astype(y.dtype)])
+    return kind(loss, heaviest)
+
+
+def carrying(y: np.ndarray, w: np.ndarray, loss: Loss) -> np.ndarray:
+    """The targets with their weights."""
+    return (y * w).astype(y.dtype) if type(loss) is Logistic else np.column_stack([y, w.astype(y.dtype)])
 
 
 def unweighted(loss: Loss) -> Any:
@@ -122,9 +140,17 @@ def unweighted(loss: Loss) -> Any:
 
 def weights_of(loss: Loss, y: np.ndarray) -> np.ndarray | None:
     """The weights that targets carry; None if they carry none."""
-    return np.abs(y) if type(loss) is SignedLogistic else y[:, -1] if isinstance(loss, Weighted) else None
+    if not isinstance(loss, (SignedLogistic, Weighted)):
+        return None
+    if isinstance(y, KeptNumbers):
+        return Derived(_carried, (y,), y.shape[:1], (loss,))  # pyright: ignore[reportReturnType]
+    return _carried(y, loss)
 
 
-def targets_of(loss: Any, y: np.ndarray) -> np.ndarray:
+def _carried(y: np.ndarray, loss: Loss) -> np.ndarray:
+    return np.abs(y) if type(loss) is SignedLogistic else y[:, -1]
+
+
+def targets_of(loss: Loss, y: np.ndarray) -> np.ndarray:
     """The targets, without the weights that they carry."""
     return np.sign(y) if type(loss) is SignedLogistic else loss._target(y) if isinstance(loss, Weighted) else y

@@ -51,7 +51,7 @@ class Auto(WithCard):
     - `VRSliding` for linear models of several outputs that this leaves, over sets with a projection, and for sums of many
       coordinates that are not linear;
     - `FullyCorrectiveFW` for the rest: few oracle calls, and full gradients; `PairwiseFW` if its vertices' margins do not fit in
-      memory;
+      memory, or if rows are in shards;
     - `MostFW` for an `AffineCut`, and full gradients along geodesics on a manifold.
 
     The choice and its reasons are in ``result.why``, and in the log (logger ``extremal``, level INFO).
@@ -115,7 +115,8 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     recipe, (move, why) = NewtonFW(), newton_move(C)
     if move.atomic and d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
         return None
-    rows = f"{' x '.join(map(str, f.data.shape))} rows in memory with second derivatives"
+    where = f.data.where if f.by_rows else "in memory"
+    rows = f"{' x '.join(map(str, f.data.shape))} rows {where} with second derivatives"
     return Choice(recipe, f"{rows}, and {why}", lambda budget: recipe.made(f, budget, True, move))
 
 
@@ -150,7 +151,7 @@ def _linear(f: Objective, C: ConvexSet) -> Choice | None:
     size = f"{f.n} rows, x of shape {f.shape}"
     if f.is_finite_sum and isinstance(C, Projectable) and (f.deriv_shape or not has_slices(f)):
         return Choice(VRSliding(), f"{size}, and a set with a projection: proximal steps along variance-reduced gradients")
-    if 100 * f.n * math.prod(f.deriv_shape) > MARGINS:
+    if f.elsewhere or 100 * f.n * math.prod(f.deriv_shape) > MARGINS:
         from extremal.methods.atoms import PairwiseFW
 
         return Choice(

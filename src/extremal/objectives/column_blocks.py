@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from extremal.data.parts import PerRow
-from extremal.data.rows import RowData
+from extremal.data.rows import RowData, rows_elsewhere
 from extremal.kernels.views import locked
 from extremal.losses.margin import compiled
 from extremal.objectives.slices import HessianProducts, Less, Slice, plus
@@ -51,11 +51,22 @@ class ColumnBlock(Slice):
         k, data = len(self.W), self.f.data
         if k <= FORMED_COLUMNS or (isinstance(data, RowData) and k <= LONG_COLUMNS and k**3 <= LONG_SHARE * data.nnz):
             return True
+        if self._elsewhere:
+            return k <= LONG_COLUMNS  # each product would be a read
         return k <= WIDE and self.columns.fill >= FULL
 
     def dot(self, d: np.ndarray) -> PerRow:
-        """A_W d: costs the entries of these columns."""
-        return self.columns.dot(d)
+        """A_W d: costs the entries of these columns; a read, if rows are not in memory."""
+        if not self._elsewhere:
+            return self.columns.dot(d)
+        x = np.zeros(self.f.data.shape[1])
+        x[self.W] = d
+        return self.f.margins(x)
+
+    @property
+    def _elsewhere(self) -> bool:
+        """Whether rows are read anew for each question."""
+        return rows_elsewhere(self.f.data)
 
     def solve(
         self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: PerRow, tol: float
@@ -113,7 +124,8 @@ class ColumnBlock(Slice):
     def _large(self) -> RowData | None:
         """The data, if these are so large that their columns are not copied for the one Hessian that is asked of most of them."""
         data = self.f.data
-        return data if isinstance(data, RowData) and data.nnz > COPIED_ENTRIES and "columns" not in vars(self) else None
+        large = isinstance(data, RowData) and data.nnz > COPIED_ENTRIES and "columns" not in vars(self)
+        return data if large or self._elsewhere else None  # type: ignore[return-value]
 
     def _mean(self, h: PerRow) -> tuple[np.ndarray | None, float]:
         """What the columns lose where an intercept follows x, their mean by the weights h; and the sum of h."""

@@ -15,7 +15,7 @@ from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss
 from extremal.losses.multi import Multinomial, MultiTask
 from extremal.losses.over_rows import bend_sums, second_of, value_and_derivs
-from extremal.losses.weighted import unweighted
+from extremal.losses.weighted import unweighted, weights_of
 from extremal.objectives.levels import level_of, levels_of
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.works import Along
@@ -59,7 +59,7 @@ class InterceptModel(MarginModel):
     is_finite_sum = False
     _last: tuple[np.ndarray | None, Any] | None = None  # margins, and their intercept: it is asked for several times in a step
 
-    def __init__(self, loss: Loss, A: Any, y: Any, weights: ArrayLike | None = None):
+    def __init__(self, loss: Loss, A: Any, y: Any = None, weights: ArrayLike | None = None):
         super().__init__(loss, A, y, weights)
         if not self.loss.convex:
             raise InputError(f"`InterceptModel(loss=...)` must be convex, got {loss!r}; append a column of ones to A instead")
@@ -69,17 +69,17 @@ class InterceptModel(MarginModel):
 
     def intercept(self, x: np.ndarray) -> Any:
         """b(x), the best intercept for x: a float, or one for each output."""
-        return self.level(self.data.dot(x))
+        return self.level(self.margins(x))
 
     def level(self, z: PerRow) -> Numbers:
         """The best intercept for given margins."""
         last = self._last
         if last is not None and last[0] is z:
             return last[1]
-        w = self.weights
-        total = self.summed(_margin_sum, z, *(() if w is None else (w,)))[0]  # weights have the mean 1
+        total = self.summed(_margin_sum, z, self.y, rest=(self.loss,))[0]  # weights have the mean 1
         b = self._level(z, self._constant - total / self.n)
-        self._last = (z if not z.flags.writeable else None), b  # margins that may yet change are no key
+        fixed = not (isinstance(z, np.ndarray) and z.flags.writeable)  # margins that may yet change are no key
+        self._last = (z if fixed else None), b
         return b
 
     def _alone(self, z: PerRow) -> PerRow:
@@ -90,13 +90,13 @@ class InterceptModel(MarginModel):
     def _level(self, z: PerRow, near: Numbers) -> Numbers:
         """The best intercept, found from ``near``: a start that is a function of z alone, so that equal calls answer alike."""
         if self.deriv_shape:
-            return levels_of(self.loss, z, self.y, near)
+            return levels_of(self.loss, self.here(z), self.here(self.y), near)
         return level_of(lambda b: self.summed(bend_sums, z, self.y, rest=(self.loss, b)), float(near))
 
     @cached_property
     def _constant(self) -> Numbers:
         """The best constant prediction."""
-        return self._level(np.zeros((self.n, *self.deriv_shape)), 0.0)
+        return self._level(self.zero, 0.0)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: item for name, item in self.__dict__.items() if name != "_last"}
@@ -113,12 +113,12 @@ class InterceptModel(MarginModel):
 
     def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
         """One pass for the margins, whose intercept the derivatives depend on, and one for the gradient."""
-        z = np.empty((self.n, *self.deriv_shape)) if z is None else z
+        z = self.data.parts.numbers(*self.deriv_shape) if z is None else z
         self.data.parts.total(RowProducts(x, z))
         at = self.lifted(freeze(z))
         if not graded:
             return self.mean_at(at), None
-        c = np.empty_like(at)
+        c = self.data.parts.numbers(*self.deriv_shape)
         total = self.summed(value_and_derivs, at, self.y, c, rest=(self.loss,))[0]
         return total / self.n, self.data.tdot(c) / self.n
 
@@ -137,7 +137,8 @@ class InterceptModel(MarginModel):
         return -moved / total if total > 0 else 0.0
 
 
-def _margin_sum(z: np.ndarray, w: np.ndarray | None = None) -> tuple[np.ndarray | float]:
+def _margin_sum(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[np.ndarray | float]:
+    w = weights_of(loss, y)
     return (z.sum(axis=0, dtype=np.float64) if w is None else w @ z,)
 
 

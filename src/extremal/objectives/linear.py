@@ -8,6 +8,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.data.parts import PerRow
+from extremal.data.rows import RowData
 from extremal.objectives.base import RowIndex
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.works import Look
@@ -70,7 +71,7 @@ class LinearModel(MarginModel):
         (array([2, 0, 1]), array([3., 1., 2.]), True)
         """
         order = np.random.default_rng(checks.whole("shuffled", "seed", seed, 0)).permutation(self.n)
-        new = self._with(self._ordered("shuffled").rows(order), self.y[order])
+        new = self._with(self._ordered("shuffled").rows(order), self._targets(order))
         new.blocks, new.order = True, order if self.order is None else self.order[order]
         return new
 
@@ -81,10 +82,10 @@ class LinearModel(MarginModel):
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """c_i = phi'(<a_i, x>, y_i) for i in idx."""
         if idx is not None:
-            return self.loss.deriv(self.data.dot(x, idx), self.y[idx])
-        c = np.empty((self.n, *self.deriv_shape))
+            return self.loss.deriv(self.data.dot(x, idx), self._targets(idx))
+        c = self.data.parts.numbers(*self.deriv_shape)
         self.data.parts.total(Look(self.loss, self.y, x, valued=False, graded=False, c=c))
-        return c
+        return self.data.numbers_of(c) if isinstance(self.data, RowData) else c
 
     def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """(1/b) sum over idx of c_i a_i, or of a_i c_i'."""
@@ -92,8 +93,8 @@ class LinearModel(MarginModel):
 
     def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """f_i(x) for i in idx."""
-        return self.loss.value(self.data.dot(x, idx), self.y if idx is None else self.y[idx])
+        return self.loss.value(self.data.dot(x, idx), self._targets(np.arange(self.n) if idx is None else idx))
 
     def derivs_at(self, z: PerRow, idx: RowIndex = None) -> PerRow:
         """phi'(z_i, y_i) for i in idx: derivatives at given margins, which need not be those of any x."""
-        return super().derivs_at(z) if idx is None else self.loss.deriv(z, self.y[idx])
+        return super().derivs_at(z) if idx is None else self.loss.deriv(z, self._targets(idx))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from functools import cached_property
@@ -16,19 +15,19 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data.accept import as_data
 from extremal.data.contract import Data
-from extremal.data.parts import PerRow, Sums
-from extremal.data.rows import InMemory, RowData
+from extremal.data.parts import KeptNumbers, PerRow
+from extremal.data.rows import InMemory, RowData, rows_elsewhere
+from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss, check_targets
 from extremal.losses.margin import compiled
-from extremal.losses.multi import CurvatureRows
-from extremal.losses.over_rows import curvature_of, derivs_of, mean_second_of, tail_sum, value_sum
-from extremal.losses.weighted import unweighted, weights_of, with_weights
+from extremal.losses.weighted import unweighted, with_held_weights, with_weights
+from extremal.objectives.at_margins import AtMargins
 from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock
-from extremal.objectives.on_atoms import OnMargins, Restriction
+from extremal.objectives.on_atoms import OnMargins, OnPoints, Restriction
 from extremal.objectives.on_columns_multi import OutputSlice
 from extremal.objectives.slices import Slice
-from extremal.objectives.works import Along, Filled, Summed
+from extremal.objectives.works import TargetCheck
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
@@ -36,7 +35,7 @@ from extremal.points.vertex import Vertex
 M = TypeVar("M", bound="MarginModel")
 
 
-class MarginModel(ABC):
+class MarginModel(AtMargins, ABC):
     """f(x) = the mean of a loss at the margins <a_i, x>, shifted by `lifted` if there is an intercept.
 
     Whatever it knows of its rows it asks by a work on their parts (`extremal.data.parts`). Arrays of one number per row
@@ -47,15 +46,33 @@ class MarginModel(ABC):
     dtype = np.dtype(np.float64)  # of x, also for float32 rows, which are read as they are
     blocks: bool = False  # batches may be blocks of consecutive rows, see `LinearModel.shuffled`
 
-    def __init__(self, loss: Loss, A: Any, y: Any, weights: ArrayLike | None = None):
+    def __init__(self, loss: Loss, A: Any, y: Any = None, weights: ArrayLike | None = None):
         if checks.lacks(loss, "deriv"):
             raise InputError(f"`LinearModel(loss=...)` must be a loss such as Logistic(), got {loss!r}")
         self.loss: Loss = loss
         self.data: Data = as_data(A)
         self.deriv_shape: tuple[int, ...] = _outputs(loss, self.data)
-        self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0])
+        self.y: PerRow
+        if y is None:
+            self.loss, self.y = self._held(loss, weights)
+        elif isinstance(y, KeptNumbers):
+            self.loss, self.y = cast(Any, (loss, y) if weights is None else with_held_weights(loss, y, weights))
+        else:
+            self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0])
+            if weights is not None:
+                self.loss, self.y = with_weights(loss, self.y, weights)
+
+    def _held(self, loss: Loss, weights: object) -> tuple[Loss, Any]:
+        """The loss and the targets that come with the rows, checked part by part; with their weights, if there are some."""
+        y, w = getattr(self.data, "targets", None), getattr(self.data, "weights", None)
+        if y is None:
+            raise InputError("`LinearModel(y=...)` must be given: no targets come with these rows")
         if weights is not None:
-            self.loss, self.y = with_weights(loss, self.y, weights)
+            raise InputError(
+                "`LinearModel(weights=...)` needs y, too: the weights of rows that bring their targets come with them"
+            )
+        self.data.parts.total(TargetCheck(loss, y))
+        return (loss, y) if w is None else with_held_weights(loss, y, w)
 
     def on_rows(self, rows: Data, kind: type[M]) -> M:
         """A model of other rows, of the kind, with this loss and these targets and weights: they need no second check."""
@@ -64,19 +81,9 @@ class MarginModel(ABC):
         return new
 
     @property
-    def n(self) -> int:
-        """Number of components (rows)."""
-        return self.data.shape[0]
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of x."""
         return *self.data.shape[1:], *self.deriv_shape
-
-    @property
-    def convex(self) -> bool:
-        """Whether the loss is."""
-        return self.loss.convex
 
     @property
     def factored(self) -> bool:
@@ -85,8 +92,13 @@ class MarginModel(ABC):
 
     @property
     def by_rows(self) -> bool:
-        """Whether some of its rows can be taken alone; entries of a matrix cannot."""
-        return isinstance(self.data, RowData)
+        """Whether some of its rows can be taken for all: not entries of a matrix, nor rows elsewhere in an order of their own."""
+        return isinstance(self.data, RowData) and (self.data.bounds is None or self.data.head(self.n) is not None)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether rows are read anew for each question, and numbers of rows are where these are."""
+        return rows_elsewhere(self.data)
 
     def dense(self: M) -> M:
         """The same model with gradients that are arrays."""
@@ -94,7 +106,20 @@ class MarginModel(ABC):
 
     def sample(self: M, rows: np.ndarray) -> M:
         """The mean over some of the components alone: a copy of these rows."""
-        new = self._with(self._ordered("sample").rows(rows), self.y[rows])
+        return self._some(self._ordered("sample").rows(rows), self._targets(rows))
+
+    def sampled(self: M, size: int, draw: Callable[[], np.ndarray]) -> M:
+        """The mean over about so many components: the first of each part if rows are in random order, else those drawn."""
+        head = self._ordered("sample").head(size)
+        return self.sample(draw()) if head is None else self._some(head, self.y)
+
+    def _targets(self, idx: np.ndarray) -> np.ndarray:
+        """The targets of some rows."""
+        return cast(RowData, self.data).numbers_of(self.y, idx) if isinstance(self.y, KeptNumbers) else self.y[idx]
+
+    def _some(self: M, data: Data, y: PerRow) -> M:
+        """A model of some of the rows."""
+        new = self._with(data, y)
         for name in ("_lambda_max", "blocks", "order"):  # of all rows, or of their order
             vars(new).pop(name, None)
         return new
@@ -114,7 +139,7 @@ class MarginModel(ABC):
     def value(self, x: np.ndarray) -> float:
         """f(x), one pass; none at x = 0, where the targets tell it."""
         if isinstance(x, np.ndarray) and not x.any():
-            return self.value_at(np.zeros((self.n, *self.deriv_shape)))
+            return self.value_at(self.zero)
         return self._look(x, valued=True)[0]
 
     def grad(self, x: np.ndarray) -> np.ndarray:
@@ -127,7 +152,7 @@ class MarginModel(ABC):
 
     def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, PerRow]:
         """f(x), its gradient and the margins A x, in one pass."""
-        z = np.empty((self.n, *self.deriv_shape))
+        z = self.data.parts.numbers(*self.deriv_shape)
         return *self._look(x, valued=True, graded=True, z=z), z
 
     @abstractmethod
@@ -136,70 +161,24 @@ class MarginModel(ABC):
 
     def margins(self, x: np.ndarray, idx: RowIndex = None) -> PerRow:
         """<a_i, x> for i in idx, or the rows a_i' x."""
-        return self.data.dot(x, idx)
-
-    def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> PerRow:
-        """<a_i, s> for i in idx: one entry a row if s is a coordinate."""
-        return self.data.dot_vertex(s, idx)
-
-    def lifted(self, z: PerRow) -> PerRow:
-        """The margins with their intercept, if there is one."""
+        if idx is not None or not isinstance(self.data, RowData):
+            return self.data.dot(x, idx)
+        z = self.data.parts.numbers(*self.deriv_shape)
+        self.data.parts.total(RowProducts(np.ascontiguousarray(x), z))
         return z
 
-    def summed(self, function: Callable[..., Sums], *numbers: PerRow, rest: tuple[Any, ...] = ()) -> Sums:
-        """The sums over all rows of a function of numbers that are kept for each."""
-        return self.data.parts.total(Summed(function, numbers, rest, alone=compiled(self.loss) is None))
-
-    def filled(self, function: Callable[..., np.ndarray], *numbers: PerRow, rest: tuple[Any, ...] = ()) -> PerRow:
-        """A function of numbers that are kept for each row, of the shape of the first of them, to be kept."""
-        out = np.empty(numbers[0].shape)
-        self.data.parts.total(Filled(function, numbers, rest, alone=compiled(self.loss) is None, out=out))
-        return out
-
-    def value_at(self, z: PerRow) -> float:
-        """The value at given margins, which need not be those of any x."""
-        return self.mean_at(self.lifted(z))
-
-    def mean_at(self, z: PerRow) -> float:
-        """The mean of phi(z_i, y_i), without an intercept."""
-        return self.summed(value_sum, z, self.y, rest=(self.loss,))[0] / self.n
-
-    def derivs_at(self, z: PerRow) -> PerRow:
-        """phi'(z_i, y_i): derivatives at given margins."""
-        return self.filled(derivs_of, self.lifted(z), self.y, rest=(self.loss,))
-
-    def second_at(self, z: PerRow, width: float = 0.0, far: bool = False) -> PerRow:
-        """phi''(z_i, y_i), of losses that know it: its mean within a width, with more curvature in rows that are far out."""
-        return self.filled(curvature_of, self.lifted(z), self.y, rest=(self.loss, width, far))
-
-    def curvature_rows_at(self, z: PerRow, width: float = 0.0) -> CurvatureRows:
-        """`CurvatureRows` of the loss at the margins z; means within a width, if outputs do not mix."""
-        z, loss = self.lifted(z), cast(Any, self.loss)
-        found = CurvatureRows(*loss.curvature_rows(z, self.y))
-        if width > 0 and found.P is None:
-            return CurvatureRows(mean_second_of(loss, z, width, self.y, found.D), None)
-        return found
-
-    def tail_ratio(self, z: PerRow) -> float:
-        """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""
-        return self.summed(tail_sum, self.lifted(z), self.y, rest=(self.loss,))[0] / self.n
-
-    def change(self, z: PerRow, new: PerRow) -> PerRow:
-        """new - z: how margins change between two looks."""
-        return self.filled(np.subtract, new, z)
-
-    def length(self, dz: PerRow) -> float:
-        """The root mean square of a change of the margins; rows count by their weight."""
-        return math.sqrt(self.summed(_square_sum, dz, *(() if self.weights is None else (self.weights,)))[0] / self.n)
+    def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> PerRow:
+        """<a_i, s> for i in idx: one entry a row if s is a coordinate and rows are here."""
+        if idx is None and self.elsewhere:
+            return self.margins(s.to_array())
+        return self.data.dot_vertex(s, idx)
 
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
         """f on the segment to s, from the margins of its ends: a probe costs O(n) and no product."""
-        z = self.data.dot(x)
-        return self.between(z, Chord.to(s).image(z, self.data.dot_vertex))
-
-    def between(self, z: PerRow, dz: PerRow) -> Along:
-        """f along a line of margins, t -> mean of phi(z + t dz)."""
-        return Along(self.data.parts, self.loss, self.y, z, dz)
+        z, chord = self.margins(x), Chord.to(s)
+        if self.elsewhere:  # one more read: what is not here cannot be put together here
+            return self.between(z, self.margins(chord.image(x, lambda v: v.to_array())))
+        return self.between(z, chord.image(z, self.data.dot_vertex))
 
     def on_columns(self, W: np.ndarray) -> Slice:
         """f on the coordinates W, with its second derivatives; for losses that know them."""
@@ -207,7 +186,7 @@ class MarginModel(ABC):
 
     def on_atoms(self, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
         """f on the hull of the atoms, given what an earlier restriction has kept of them."""
-        return OnMargins.of(self, atoms, images)
+        return OnPoints(self, atoms) if self.elsewhere else OnMargins.of(self, atoms, images)
 
     def ready(self) -> None:
         """Compile the products with some rows."""
@@ -215,7 +194,9 @@ class MarginModel(ABC):
 
     def ready_columns(self) -> None:
         """Compile what second derivatives on columns need, by one look at one row of those in memory."""
-        if self.deriv_shape or not isinstance(self.data, InMemory) or compiled(self.loss) is None:
+        data = self.data
+        at_hand = isinstance(data, InMemory) or (isinstance(data, RowData) and data.bounds is not None)
+        if self.deriv_shape or not at_hand or compiled(self.loss) is None:
             return
         row = self.sample(np.zeros(1, np.intp))
         part = ColumnBlock(row, np.zeros(1, np.intp))
@@ -233,11 +214,6 @@ class MarginModel(ABC):
         """L = curvature * lambda_max(A' diag(w) A) / n for any number of outputs, by an eigenvalue or Lanczos; computed once."""
         return unweighted(self.loss).curvature * self._lambda_max / self.n
 
-    @property
-    def weights(self) -> PerRow | None:
-        """The weights of the rows, of mean 1; None if there are none."""
-        return weights_of(self.loss, self.y)
-
     @cached_property
     def _lambda_max(self) -> float:
         return self.data.lambda_max(self.weights)
@@ -246,7 +222,7 @@ class MarginModel(ABC):
     def row_smoothness(self) -> np.ndarray:
         """L_i = curvature * |a_i|^2; the paper's Lt is the root of the mean of their squares."""
         rows = unweighted(self.loss).curvature * self.data.row_norms2().astype(np.float64)
-        return rows if self.weights is None else rows * self.weights
+        return rows if self.weights is None else rows * self.here(self.weights)
 
 
 def has_slices(f: object) -> bool:
@@ -261,11 +237,6 @@ def has_slices(f: object) -> bool:
     if not isinstance(f, MarginModel) or f.factored:
         return False
     return hasattr(f.loss, "curvature_rows" if f.deriv_shape else "second")  # isinstance of a protocol does not ask a property
-
-
-def _square_sum(dz: np.ndarray, w: np.ndarray | None = None) -> tuple[float]:
-    squares = np.square(dz).reshape(len(dz), -1).mean(axis=1)
-    return (float(squares.sum() if w is None else w @ squares),)
 
 
 def _outputs(loss: Loss, data: Data) -> tuple[int, ...]:

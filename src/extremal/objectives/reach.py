@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from extremal.data.kept import Derived, Uniform
+from extremal.data.rows import RowData
+from extremal.losses.base import Loss
 from extremal.losses.meaning import ends_at_zero, margin_size
-from extremal.losses.weighted import targets_of
+from extremal.losses.weighted import targets_of, weights_of
 from extremal.objectives.margins import MarginModel
+from extremal.objectives.works import Summed
 
 FIRST_REACH = 100.0  # where a constraint has no bound of its own: so many times the size that a coefficient is likely to have
 REACH_GROWTH = 30.0  # by which that is multiplied while the solution touches it
@@ -40,9 +44,9 @@ def told_apart(f: MarginModel, value: float, atol: float) -> bool:
 
 def sizes(f: MarginModel) -> np.ndarray:
     """How large coefficients are likely to be: the spread of the targets, as margins have it, over that of each feature."""
-    data: Any = f.data  # rows in memory
-    w = np.ones(f.n) if f.weights is None else f.weights.astype(np.float64)
-    means, squares = data.moments(w / f.n)
+    data, w = cast(RowData, f.data), f.weights
+    shares: Any = Uniform((f.n,), 1.0 / f.n) if w is None else Derived(np.divide, (w,), (f.n,), (f.n,))
+    means, squares = data.moments(shares)
     spread = np.sqrt(np.maximum(squares - np.square(means), 1e-12 * squares) if not f.is_finite_sum else squares)
     each = _spread(f) / np.where(spread > 0, spread, 1.0)
     return each if len(f.shape) == 1 else np.broadcast_to(each[:, None], f.shape).copy()
@@ -50,10 +54,28 @@ def sizes(f: MarginModel) -> np.ndarray:
 
 def _spread(f: MarginModel) -> float:
     """How far margins are likely to go: of a log-odds some units, of a log-mean its own, of a mean that of the targets."""
-    w, y = f.weights, targets_of(f.loss, f.y).reshape(f.n, -1).astype(np.float64)
-    said = margin_size(f.loss, y)
+    said = margin_size(f.loss, _extremes(f))
     if said is not None:
         return said
-    whole = float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max()))
-    y = y if f.is_finite_sum else y - np.average(y, axis=0, weights=w)
-    return max(float(np.sqrt(np.average(np.square(y), axis=0, weights=w).max())), CONSTANT * whole) or 1.0
+    total, sums, squares = f.summed(_moments, f.y, rest=(f.loss, 0.0))
+    whole = float(np.sqrt((squares / total).max()))
+    spread = squares if f.is_finite_sum else f.summed(_moments, f.y, rest=(f.loss, sums / total))[2]
+    return max(float(np.sqrt((spread / total).max())), CONSTANT * whole) or 1.0
+
+
+def _extremes(f: MarginModel) -> np.ndarray:
+    """The least and the greatest target of each part."""
+    return np.concatenate([found for (found,) in f.data.parts.answers(Summed(_ends, (f.y,), (f.loss,)))[1]])
+
+
+def _ends(y: np.ndarray, loss: Loss) -> tuple[np.ndarray]:
+    y = targets_of(loss, y)
+    return (np.array([y.min(), y.max()], np.float64),)
+
+
+def _moments(y: np.ndarray, loss: Loss, about: Any) -> tuple[float, np.ndarray, np.ndarray]:
+    """The sum of the weights, and of the targets and their squares with these, less something."""
+    w, y = weights_of(loss, y), targets_of(loss, y).reshape(len(y), -1).astype(np.float64) - about
+    if w is None:
+        return float(len(y)), y.sum(axis=0), np.square(y).sum(axis=0)
+    return float(w.sum(dtype=np.float64)), w @ y, w @ np.square(y)

@@ -7,6 +7,8 @@ small batch), O(b) for each. Coins have a stream of their own: rows do not depen
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from extremal.checks import InputError
@@ -14,6 +16,7 @@ from extremal.checks import InputError
 ROWS, COINS, START, SECOND, FRESH, ORDER = range(6)  # streams
 _COIN_BLOCK = 1024
 _BITS = 2**25  # up to so many rows, those that are taken are marked by a bit each
+_OF_PARTS = 2**18  # numbers that are drawn at once for the parts of batches
 _STEPS, _ROWS = 16384, 65536  # batches are drawn for that many steps at once, or for that many rows
 
 
@@ -31,6 +34,10 @@ class Sampler:
     blocks : bool
         Batches are consecutive rows from a random one on, around the end: for rows that are in random order already (see
         `LinearModel.shuffled`), which are read faster so.
+    bounds : sequence of int, optional
+        Where parts of the rows begin, and n. A batch of b is then m_s consecutive rows of each part s, around its end, with
+        m_s = floor(u + b N_s / n) - floor(u + b N_(s-1) / n) for one uniform u, N_s the rows up to part s. These sum to b, and
+        every row is in a batch with the same probability.
 
     Examples
     --------
@@ -40,8 +47,9 @@ class Sampler:
     True
     """
 
-    def __init__(self, n: int, seed: int, shard: int = 0, blocks: bool = False):
-        self.n, self.seed, self.shard, self.blocks = n, seed, shard, blocks
+    def __init__(self, n: int, seed: int, shard: int = 0, blocks: bool = False, bounds: Sequence[int] | None = None):
+        self.n, self.seed, self.shard, self.blocks = n, seed, shard, blocks or bounds is not None
+        self.bounds = np.array((0, n) if bounds is None else bounds, np.int64)
         self._drawn: dict[int, tuple[tuple[int, int, bool], np.ndarray]] = {}  # stream: what was drawn, and the rows
         self._coins_of, self._coins = -1, np.empty(0)
         self._taken = np.zeros(0, np.uint64)  # a bit for every row, for drawing distinct ones
@@ -108,8 +116,11 @@ class Sampler:
     def _draw(self, rng: np.random.Generator, steps: int, batch: int, replace: bool) -> np.ndarray:
         if batch == self.n and not replace:
             return np.tile(np.arange(self.n), (steps, 1))
-        if self.blocks:  # around the end, so that every row is in as many blocks
+        if self.blocks and len(self.bounds) == 2:  # around the end, so that every row is in as many blocks
             return (rng.integers(0, self.n, size=(steps, 1)) + np.arange(batch)) % self.n
+        if self.blocks:
+            some = max(1, _OF_PARTS // len(self.bounds))
+            return np.concatenate([self._of_parts(rng, min(some, steps - k), batch) for k in range(0, steps, some)])
         if replace or batch == 1:
             return rng.integers(0, self.n, size=(steps, batch))
         from extremal.kernels import draw  # numba: imported by the first batch of several rows
@@ -122,5 +133,33 @@ class Sampler:
             draw.by_bits(u, self.n, self._taken, rows)
         return rows
 
+    def _of_parts(self, rng: np.random.Generator, steps: int, batch: int) -> np.ndarray:
+        """Consecutive rows of each part, around its end; the parts share a batch by their sizes and one uniform number."""
+        sizes = np.diff(self.bounds)
+        u = rng.random((steps, 1 + len(sizes)))
+        counts = shared_counts(self.bounds, batch, u[:, :1]).reshape(-1)
+        starts = (u[:, 1:] * sizes).astype(np.int64).reshape(-1)
+        each = np.repeat(np.arange(len(counts)), counts)  # a step and a part of it
+        part, place = each % len(sizes), np.arange(len(each)) - (np.cumsum(counts) - counts)[each]
+        return (self.bounds[part] + (starts[each] + place) % sizes[part]).reshape(steps, batch)
+
     def _rng(self, stream: int, block: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, self.shard, stream, block))
+
+
+def shared_counts(bounds: np.ndarray, batch: int, u: float | np.ndarray) -> np.ndarray:
+    """How many rows of a batch each part has, in whole numbers: those between ``bounds`` b_0 = 0 < b_1 < ... < n.
+
+    A column of numbers u has a row of counts for each.
+
+    Examples
+    --------
+    >>> shared_counts(np.array([0, 2, 6]), 3, 0.5), shared_counts(np.array([0, 2, 6]), 3, 0.1)
+    (array([1, 2]), array([1, 2]))
+    >>> shared_counts(np.array([0, 3, 6]), 1, 0.7), shared_counts(np.array([0, 3, 6]), 1, 0.2)
+    (array([1, 0]), array([0, 1]))
+    """
+    n = int(bounds[-1])
+    whole, rest = np.divmod(batch * bounds.astype(object), n) if batch * n > 2**62 else np.divmod(batch * bounds, n)
+    ends = whole.astype(np.int64) + (rest.astype(np.float64) / n + u >= 1.0)  # floor(u + b N_s / n) without losing digits
+    return np.diff(ends)

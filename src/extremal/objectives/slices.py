@@ -42,13 +42,13 @@ class Slice(ABC):
 
 @dataclass(frozen=True)
 class HessianProducts:
-    """A Hessian of some columns by its products: these read the columns twice."""
+    """A Hessian of some columns by its products: each reads the columns once."""
 
     columns: Any
     h: PerRow
 
     def __matmul__(self, u: np.ndarray) -> np.ndarray:
-        return self.columns.tdot(self.h * self.columns.dot(u)) / len(self.h)
+        return self.columns.gram_product(u, self.h) / len(self.h)
 
     def diagonal(self) -> np.ndarray:
         return self.columns.moments(self.h)[1] / len(self.h)

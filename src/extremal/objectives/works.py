@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from extremal.checks import InputError
 from extremal.data.parts import Part, Parts, PerRow, Sums
-from extremal.losses.base import Loss
+from extremal.losses.base import Loss, check_targets
 from extremal.losses.margin import compiled
 from extremal.losses.over_rows import line_sum, slope_sum
 
@@ -60,6 +61,22 @@ class Look:
                 if self.graded:
                     g = piece.tdot(derivs) if g is None else g + piece.tdot(derivs)
         return total, g
+
+
+@dataclass(frozen=True)
+class TargetCheck:
+    """Refuses targets that the loss does not take; it names the part that has them."""
+
+    loss: Loss
+    y: PerRow
+    reads, alone, sums = False, False, 0
+
+    def __call__(self, part: Part) -> Sums:
+        try:
+            check_targets(self.loss, part.of(self.y), part.n)
+        except InputError as error:
+            raise InputError(f"{part.name}: {error}") from None
+        return ()
 
 
 @dataclass(frozen=True)

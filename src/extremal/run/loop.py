@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.parts import counting_rows
+from extremal.data.rows import RowData
 from extremal.gradients.base import Batched, Estimate, Gradient, Wrapper, phase_of, value_of
 from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.names import as_recipe
@@ -197,7 +198,7 @@ def prepare(
     f: Smooth,
     C: ConvexSet,
     method: Recipe | str | None,
-    x0: Any,
+    x0: object,
     seed: int,
     budget: Budget,
     in_bursts: bool = False,
@@ -220,10 +221,15 @@ def prepare(
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
     counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
     point = _first_point(call, f, oracle, prepared.move, x0)
-    sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks)
+    sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=shared_bounds(f))
     burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts and prepared.move.one_vertex else None
     _make_ready(f, prepared, sampler, burst)
     return Setup(counting, prepared, oracle, C, point, sampler, burst)
+
+
+def shared_bounds(f: object) -> Sequence[int] | None:
+    """Where the parts of the rows begin that share every batch, if they do."""
+    return f.data.bounds if isinstance(f, MarginModel) and isinstance(f.data, RowData) else None
 
 
 def _make_ready(f: Smooth, method: Method, sampler: Sampler, burst: Burst | None) -> None:
@@ -245,7 +251,7 @@ def _draws_sets(gradient: Gradient[Estimate]) -> bool:
     return isinstance(gradient, Batched) and gradient.batch != 1 and not gradient.replace
 
 
-def _first_point(call: str, f: Smooth, oracle: CountedSet, move: SomeMove, x0: Any) -> Point:
+def _first_point(call: str, f: Smooth, oracle: CountedSet, move: SomeMove, x0: object) -> Point:
     C, given = oracle.inner, move.first(oracle) if x0 is None else x0
     atoms = given if isinstance(given, ActiveSet) else None
     factored = C.matrix_free and is_factored(f)  # neither needs the whole matrix

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
@@ -126,7 +127,7 @@ def least_squares_many(
         with np.errstate(over="ignore", invalid="ignore"):  # without a compiler numpy would warn of what is refused below
             solve_all(locked(matrices), locked(targets), kind, total, tol, atol, *out)
 
-    list(parts.each_part(solve, _bounds(p, A)))
+    list(parts.each_part(solve, list(pairwise(_bounds(p, A)))))
     if n_iter.size and n_iter.min() < 0:
         _refuse(A, B, int(n_iter.argmin()))
     return ManyResult(x, value, gap, rounding, converged, n_iter)

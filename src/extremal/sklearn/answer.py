@@ -115,13 +115,20 @@ def answer_at(
     """
     x = settle(C, np.ascontiguousarray(x, f.data.dtype)) if isinstance(x, np.ndarray) else x
     exact = wide(x)
-    value, g = f.value_and_grad(exact)
+    value, g, level = _looked(f, exact)
     gap = gap_bound(C, exact, g, value, f.loss)
     found = (Status.GAP, 0, 0, "", None) if run is None else (run.status, run.n_iter, run.calls.total_grads, run.why, run.trace)
     status, n_iter, grads, why, trace = found
     cost = n_iter, grads + f.n, f.n, (method or why).partition(":")[0], trace
-    level = f.intercept(x) if isinstance(f, InterceptModel) else np.zeros(f.deriv_shape)[()]
     return Answer(x, value, gap, C, violation(C, x), ended(gap, value, tol, atol, status), *cost, level, g, f.convex)
+
+
+def _looked(f: MarginModel, x: Any) -> tuple[float, Any, Numbers]:
+    """f, its gradient and the intercept: with one, rows are read twice."""
+    if not isinstance(f, InterceptModel):
+        return *f.value_and_grad(x), np.zeros(f.deriv_shape)[()]
+    value, g, z = f.value_grad_margins(x)
+    return value, g, f.level(z)
 
 
 def gap_bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from extremal.checks import InputError
+from extremal.data.rows import RowData
+from extremal.losses.base import Loss
+from extremal.objectives.held_targets import HeldClasses
+from extremal.sklearn.held import OwnScore
 from extremal.sklearn.options import is_fitted
 from extremal.sklearn.shared import ConstrainedModel, RowsEstimator, streams
 from extremal.support.kinds import MatrixLike
@@ -25,7 +29,7 @@ def positives(classes: int) -> Sequence[int]:
     return (1,) if classes == 2 else range(classes)
 
 
-class LinearClassifier(ClassifierMixin, RowsEstimator):
+class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
     """Classes, their weights, and decisions."""
 
     class_weight: Any
@@ -39,33 +43,59 @@ class LinearClassifier(ClassifierMixin, RowsEstimator):
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2 or y.ndim > 1:
             check_classification_targets(y)  # it takes longer than a pass, and two values are classes in any case
+        self._check_classes()
+        return (y == self.classes_[1]).astype(np.intp) if len(self.classes_) == 2 else np.searchsorted(self.classes_, y)
+
+    def _check_classes(self) -> None:
+        """Refuse rows of one kind."""
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs rows of at least two classes (with a positive weight), the data has one class: "
                 f"{self.classes_[0]!r}"
             )
-        return (y == self.classes_[1]).astype(np.intp) if len(self.classes_) == 2 else np.searchsorted(self.classes_, y)
+
+    def _held_classes(self, data: RowData) -> tuple[Any, Any]:
+        """The same, with the weights, for rows that bring their targets."""
+        found = HeldClasses.of(f"{type(self).__name__}.fit", data)
+        self.classes_ = found.labels
+        self._check_classes()
+        return found.codes(data), found.weights(data, self._each(lambda: found.totals))
 
     def _weights(self, codes: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray | None:
         """Weights of rows with those of their classes; rows of no weight count for nothing."""
+        each = self._each(lambda: np.bincount(codes, sample_weight, len(self.classes_)))  # a row of weight 2 is a row twice
+        return sample_weight if each is None else each[codes] * (1.0 if sample_weight is None else sample_weight)
+
+    def _each(self, totals: Callable[[], np.ndarray]) -> np.ndarray | None:
+        """The weight of each class, given what its rows weigh; None if there are none."""
         if self.class_weight is None:
-            return sample_weight
+            return None
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            total = np.bincount(codes, sample_weight, len(self.classes_))  # as if rows of weight 2 were there twice
+            total = totals()
             each = total.sum() / (len(total) * np.where(total > 0, total, 1.0))
         else:
             each = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
         if not (np.isfinite(each) & (each > 0)).all():
             name = type(self).__name__
             raise InputError(f"`{name}(class_weight=...)` must be positive; to leave a class out, leave its rows out; got {each}")
-        return each[codes] * (1.0 if sample_weight is None else sample_weight)
+        return each
 
-    def _scores(self, X: MatrixLike, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """<x, w> + b: (n,) for two classes, positive for the second; (n, classes) otherwise."""
-        scores = np.asarray(self._rows(X).dot(coef.T)) + intercept
-        if len(self.classes_) > 2:
-            return scores
-        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+    def _told(self, X: MatrixLike, function: Callable[[np.ndarray], np.ndarray] | None = None, radius: Any = None) -> np.ndarray:
+        """A function of the scores <x, w> + b: (n,) for two classes, positive for the second; (n, classes) otherwise."""
+        check_is_fitted(self)
+        coef, intercept = self._at(radius)
+
+        def told(z: np.ndarray) -> np.ndarray:
+            scores = z + intercept
+            if len(self.classes_) == 2:
+                scores = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+            return scores if function is None else function(scores)
+
+        return self._of_rows(X, coef.T, told)
+
+    def _at(self, radius: float | None) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients and intercepts; of one of many radii, in classifiers that have these."""
+        return self.coef_, self.intercept_
 
     def _class_of(self, scores: np.ndarray) -> np.ndarray:
         """The class of the largest score of each row."""
@@ -81,22 +111,25 @@ class LinearClassifier(ClassifierMixin, RowsEstimator):
             return np.column_stack([log_expit(-scores), log_expit(scores)])
         return log_softmax(scores if self._joint else log_expit(scores), axis=1)
 
+    def _shares(self, scores: np.ndarray) -> np.ndarray:
+        """The probabilities themselves."""
+        return np.exp(self._logs(scores))
+
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Margins <x, w> + b: (n,) for two classes, positive for the second; (n, classes) otherwise."""
-        check_is_fitted(self)
-        return self._scores(X, self.coef_, self.intercept_)
+        return self._told(X)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """The class of the largest margin."""
-        return self._class_of(self.decision_function(X))
+        return self._told(X, self._class_of)
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
         """Logarithms of the probabilities of the classes, a row each; their order is that of ``classes_``."""
-        return self._logs(self.decision_function(X))
+        return self._told(X, self._logs)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Probabilities of the classes, a row each; their order is that of ``classes_``."""
-        return np.exp(self.predict_log_proba(X))
+        return self._told(X, self._shares)
 
 
 class ConstrainedClassifier(LinearClassifier, ConstrainedModel):
@@ -104,7 +137,11 @@ class ConstrainedClassifier(LinearClassifier, ConstrainedModel):
 
     @available_if(streams)
     def partial_fit(
-        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
 
@@ -116,6 +153,10 @@ class ConstrainedClassifier(LinearClassifier, ConstrainedModel):
     def _read(self, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         codes = self._labels(y)
         return codes, self._weights(codes, weights)
+
+    def _held(self, data: RowData) -> tuple[Loss, list[Any], Any]:
+        codes, weights = self._held_classes(data)
+        return self._loss(codes, weights), self._targets(codes), weights
 
     def _read_batch(self, y: np.ndarray, weights: np.ndarray | None, classes: Any) -> tuple[np.ndarray, np.ndarray | None]:
         name = type(self).__name__

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
-from extremal.data.rows import RowData
+from extremal.data.rows import InMemory, RowData
 from extremal.gradients.full import Full
 from extremal.gradients.growing import Growing
 from extremal.losses.base import Loss
@@ -59,7 +59,7 @@ def solve_fit(
     ``plan`` is what `read_constraint` answers, ``start`` the coefficients of an earlier fit.
     """
     f, offset = centred(model_of(loss, X, y, weights, options.intercept))
-    zero, size, spent = np.zeros((f.n, *f.deriv_shape)), f.data.dtype.itemsize, 0
+    zero, size, spent = f.zero, f.data.dtype.itemsize, 0
     null = max(abs(f.value_at(zero)), CONSTANT**2 * abs(f.mean_at(zero)))
     if plan.fraction is not None:
         free = _free(f, plan, options, FAR_GAP[size] * null)
@@ -77,7 +77,7 @@ def centred(f: MarginModel) -> tuple[MarginModel, np.ndarray | None]:
 
     An intercept makes up for the shift. Products with columns like 10^6 + noise would lose the digits that count.
     """
-    if f.is_finite_sum or not isinstance(f.data, RowData) or f.data.fill < 1:
+    if f.is_finite_sum or not isinstance(f.data, InMemory) or f.data.fill < 1:
         return f, None
     some = next(f.data.arrays(SEEN))[1].astype(np.float64)
     offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(f.data.dtype)
@@ -164,11 +164,11 @@ def _reads_all(method: Recipe, f: Any, C: ConvexSet) -> bool:
 
 def _joint(f: MarginModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
     """The problem with the intercept as one more coefficient, in units of a bound that holds for the best one."""
-    z = f.data.dot(C.start().astype(f.dtype))
-    far = float(np.abs(z).max()) + C.diameter * math.sqrt(float(f.data.row_norms2().max()))
+    rows: Any = f.data
+    most, norm2 = rows.extent(C.start().astype(f.dtype))
+    far = most + C.diameter * math.sqrt(norm2)
     level = float(f.intercept(np.zeros(f.shape, f.dtype)))  # type: ignore[attr-defined]
     unit = 1.0 + abs(level) + min(far, 10.0 * (1.0 + abs(level)))
-    rows: Any = f.data
     return f.on_rows(rows.with_column(unit), LinearModel), Product(C, Box(-1.0, 1.0, shape=(1,)))
 
 

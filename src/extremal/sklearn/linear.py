@@ -10,14 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.data.kept import Derived
+from extremal.data.rows import RowData
 from extremal.losses.base import Loss, MultiLoss
 from extremal.losses.glm import Quantile
 from extremal.losses.margin import Huber, Squared
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import named_loss, standard_deviation
+from extremal.objectives.held_targets import check_numbers, signs_of, two_alike
+from extremal.objectives.works import TargetCheck
+from extremal.sklearn.held import OwnScore
 from extremal.sklearn.options import Constraint, NamedLoss, SolverHint
 from extremal.sklearn.shared import ConstrainedModel, streams
 from extremal.support.kinds import MatrixLike, Numbers
@@ -26,20 +32,31 @@ REGRESSION_LOSSES = ("squared", "huber", "quantile")
 GLM = (*REGRESSION_LOSSES, "poisson", "logistic")
 
 
-class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
+class ConstrainedRegressor(OwnScore, RegressorMixin, ConstrainedModel):
     """What regressors share."""
 
     coef_: np.ndarray
     intercept_: float
 
     @available_if(streams)
-    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits."""
         self._go_on(X, y, sample_weight)
         return self
 
     def _read(self, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         return y.astype(np.float64, copy=False), weights
+
+    def _held(self, data: RowData) -> tuple[Loss, list[Any], Any]:
+        check_numbers(f"{type(self).__name__}.fit", data)
+        loss = self._loss(two_alike(data), None)
+        y = self._held_targets(data, loss)
+        data.parts.total(TargetCheck(loss, y))
+        return loss, [y], data.weights
+
+    def _held_targets(self, data: RowData, loss: Loss) -> Any:
+        """The targets of rows that bring them."""
+        return data.targets
 
     def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
         return [(self.coef_, self.intercept_)]
@@ -49,7 +66,12 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedModel):
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """<x, w> + b for every row x."""
-        return np.asarray(self._rows(X).dot(self.coef_)) + self.coef_.dtype.type(self.intercept_)
+        check_is_fitted(self)
+        return self._of_rows(X, self.coef_, self._mean)
+
+    def _mean(self, z: np.ndarray) -> np.ndarray:
+        """What is predicted for products with rows."""
+        return z + self.coef_.dtype.type(self.intercept_)
 
 
 @dataclass(eq=False, repr=False)
@@ -205,6 +227,13 @@ class ConstrainedGLM(ConstrainedRegressor):
             y = np.where(y > 0, 1.0, -1.0)
         return X, y
 
+    def _held_targets(self, data: Any, loss: Loss) -> Any:
+        two = loss.labels == (-1.0, 1.0) and data.classes is not None and set(data.classes) <= {0.0, 1.0}
+        return Derived(signs_of, (data.targets,), data.shape[:1]) if two else data.targets
+
     def predict(self, X: MatrixLike) -> np.ndarray:
         """The mean of y for every row."""
-        return mean_target(self._loss(np.ones(1)), super().predict(X))
+        return super().predict(X)
+
+    def _mean(self, z: np.ndarray) -> np.ndarray:
+        return mean_target(self._loss(np.ones(1)), super()._mean(z))

@@ -10,6 +10,7 @@ import numpy as np
 from extremal.losses.base import Loss
 from extremal.losses.margin import Logistic
 from extremal.losses.multi import Multinomial
+from extremal.objectives.held_targets import against_rest
 from extremal.sklearn.classes import ConstrainedClassifier, positives
 from extremal.sklearn.options import ClassWeight, Constraint, SolverHint
 from extremal.support.kinds import Numbers
@@ -79,7 +80,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
 
     def _targets(self, y: np.ndarray) -> list[np.ndarray]:
         """1 for the second of two classes, or for each class in turn; -1 for the others."""
-        return [np.where(y == i, 1.0, -1.0) for i in positives(len(self.classes_))]
+        return [against_rest(y, i) for i in positives(len(self.classes_))]
 
     def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
         return list(zip(self.coef_, self.intercept_, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_n_features, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from extremal.checks import InputError
 from extremal.data.accept import as_rows
@@ -19,6 +19,7 @@ from extremal.losses.base import Loss
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sklearn.answer import Answer, CertifiedEstimator, together
 from extremal.sklearn.fitting import solve_fit
+from extremal.sklearn.held import brings_targets, check_alone, check_columns, check_in_memory, each_row, rows_near
 from extremal.sklearn.options import FitParameters, SolverHint, fitted_names, is_fitted, read_options, read_weights
 from extremal.sklearn.streams import Stream
 from extremal.support.kinds import MatrixLike, Numbers
@@ -41,7 +42,7 @@ class RowsEstimator(CertifiedEstimator):
     def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
         """Rows and targets to fit to."""
         if isinstance(X, RowData):
-            _check_n_features(self, X, reset=reset)
+            check_columns(self, X, reset)
             y = validate_data(self, y=y, y_numeric=is_regressor(self), **how)
             check_consistent_length(X, y)
             return X, y  # type: ignore[return-value]
@@ -52,8 +53,13 @@ class RowsEstimator(CertifiedEstimator):
         check_is_fitted(self)
         if not isinstance(X, RowData):
             return validate_data(self, X, reset=False, **TAKEN_ROWS)
-        _check_n_features(self, X, reset=False)
+        check_columns(self, X, reset=False)
         return X
+
+    def _of_rows(self, X: Any, coef: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """A function of the products with all rows; of rows elsewhere it is made part by part."""
+        X = self._rows(X)
+        return each_row(X, coef, function) if isinstance(X, RowData) else function(np.asarray(X.dot(coef)))
 
 
 def streams(model: ConstrainedModel) -> bool:
@@ -82,17 +88,24 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
     _loss: Callable[..., Loss]  # of the targets and their weights
     _streams: tuple[Stream, ...] = ()  # one for each problem, since the last fit
 
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model to targets, or to classes of any kind; a row of weight 2 is a row twice.
 
         X is an array, a sparse matrix or an `extremal.data.RowData`. float32 stays float32; C-ordered arrays are not copied.
+        A `ShardDir` brings its own targets and weights, and is given alone; X and y may be collections of Dask.
         """
-        self._store(self._solve(X, y, sample_weight))
+        with rows_near(X, y, sample_weight) as given:
+            answer = self._solve(*given)
+        self._store(answer)
         return self
 
     @abstractmethod
     def _read(self, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Targets as numbers, and the weights of their rows."""
+
+    @abstractmethod
+    def _held(self, data: RowData) -> tuple[Loss, list[Any], Any]:
+        """The loss, the targets of each problem and the weights, of rows that bring them."""
 
     def _read_batch(self, y: np.ndarray, weights: np.ndarray | None, classes: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """The same for one batch of many."""
@@ -131,13 +144,22 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
         last = [coef for coef, _ in self._parts()] if self.warm_start and is_fitted(self, "coef_") else []
         return last if len(last) == problems and last[0].shape == shape else [None] * problems
 
-    def _solve(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Answer:
-        """Fit to all rows. Batches that come after it go on from its coefficients."""
-        options = read_options(self)
+    def _problems(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[RowData, Loss, list[Any], Any]:
+        """The rows, the loss, the targets of each problem and the weights."""
+        if brings_targets(X):
+            check_alone(f"{type(self).__name__}.fit", y=y, sample_weight=sample_weight)
+            check_columns(self, X, reset=True)
+            return X, *self._held(X)
         X, y = self._validated(X, y)
         data, y, weights = self._used(X, y, sample_weight)
         y, weights = self._read(y, weights)
-        loss, targets, shape = self._loss(y, weights), self._targets(y), self._shape(data.shape[1])
+        return data, self._loss(y, weights), self._targets(y), weights
+
+    def _solve(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Answer:
+        """Fit to all rows. Batches that come after it go on from its coefficients."""
+        options = read_options(self)
+        data, loss, targets, weights = self._problems(X, y, sample_weight)
+        shape = self._shape(data.shape[1])
         plan, starts = self._plan(shape), self._starts(shape, len(targets))
         answers = [
             solve_fit(loss, data, part, plan, options, weights, start) for part, start in zip(targets, starts, strict=True)
@@ -146,8 +168,9 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
         self._keep([answer.x for answer in answers], [answer.intercept for answer in answers])
         return together(answers)
 
-    def _go_on(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, classes: Any = None) -> None:
+    def _go_on(self, X: MatrixLike, y: Any, sample_weight: ArrayLike | None, classes: Any = None) -> None:
         """Fit to one batch of many, in steps from where the last one or a fit has ended."""
+        check_in_memory(f"{type(self).__name__}.partial_fit", X)
         options, first, fitted = read_options(self), not self._streams, is_fitted(self, "coef_")
         X, y = self._validated(X, y, reset=first and not fitted)
         data, y, weights = self._used(X, y, sample_weight)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 __all__ = ["free_memory"]
 
-SYSTEM, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+SYSTEM, CONTAINER, PROCESS = Path("/proc/meminfo"), Path("/sys/fs/cgroup"), Path("/proc/self/status")
 
 
 def free_memory() -> int | None:
     """Bytes that can be allocated without swapping, or None where the system does not say."""
-    return min((free for free in (_of_machine(), _of_container()) if free is not None), default=None)
+    return min((free for free in (_of_machine(), _of_container(), _of_process()) if free is not None), default=None)
 
 
 def _of_machine() -> int | None:
@@ -29,3 +29,15 @@ def _of_container() -> int | None:
         return max(0, limit - used + int(stat.get("inactive_file", 0)))  # the page cache can be dropped
     except (OSError, ValueError):  # no control group, or one without a limit ("max")
         return None
+
+
+def _of_process() -> int | None:
+    """What a limit of private memory (ulimit -d) leaves."""
+    try:
+        import resource  # not everywhere
+
+        limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+        used = next(int(line.split()[1]) for line in PROCESS.read_text().splitlines() if line.startswith("VmData:"))
+    except (ImportError, OSError, StopIteration):
+        return None
+    return None if limit == resource.RLIM_INFINITY else max(0, limit - 1024 * used)

@@ -93,18 +93,18 @@ class AtomNewton(AtomMove):
         super().check(gradient, f, C)
         check_dense("AtomNewton", f, C)
 
-    def first(self, C: MoveOracle) -> Any:
+    def first(self, C: MoveOracle) -> np.ndarray:
         """The set's own starting point: far out, where vertices are, losses may be flat."""
         return C.start()
 
-    def advance(self, k: int, f: Any, C: Any, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         at = NewtonState.of(f, C, point.x, estimate)
         memory, shape = self._model(at, point.memory), point.x.shape
         known, begin = point.atoms, np.zeros(0)  # one model begins where the last one ended
         wait, useless = (point.wait, point.useless) if isinstance(point, NewtonPoint) else (0, 0)
         work = point.work
 
-        def solve(H: Any) -> tuple[np.ndarray, Any, float]:
+        def solve(H: np.ndarray | Root) -> tuple[np.ndarray, Any, float]:
             nonlocal known, begin, wait, useless, work
             B = H.B if isinstance(H, Root) else root_of(H)
             work += 0 if isinstance(H, Root) else FACTORED * float(len(H)) ** 3

@@ -10,16 +10,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.losses.margin import Logistic
+from extremal.objectives.held_targets import against_rest
 from extremal.rounding.exact import violation
 from extremal.sets.norms.balls import L1Ball
 from extremal.sklearn.answer import Answer
 from extremal.sklearn.classes import LinearClassifier, positives
 from extremal.sklearn.fitting import model_of
+from extremal.sklearn.held import brings_targets, check_alone, check_columns
 from extremal.sklearn.options import ClassWeight, Options, RandomState, read_options, read_weights
 from extremal.sklearn.paths.balls import BallPath, Problem, grid
 from extremal.support.kinds import MatrixLike
@@ -57,7 +59,7 @@ class PathRows:
         """
         total, found = len(self.codes) if self.weights is None else float(self.weights.sum()), []
         for k in positives(len(self.classes)):
-            y = np.where(self.codes == k, 1.0, -1.0)
+            y = against_rest(self.codes, k)
             alone = intercept and abs(y.sum()) == len(y)
             f = model_of(Logistic(), self.X, y, self.weights, intercept)
             found.append(Problem(f, y[0] * math.log(2 * total + 1) if alone else None))
@@ -82,17 +84,17 @@ class PathClassifier(LinearClassifier):
 
     def decision_function(self, X: MatrixLike, radius: float | None = None) -> np.ndarray:
         """<a, x> + b for each row a and the given radius, one of ``radii_``; (n,) for two classes, (n, K) for more."""
-        return self._scores(X, *self._at(radius))
+        return self._told(X, radius=radius)
 
     def predict(self, X: MatrixLike, radius: float | None = None) -> np.ndarray:
-        return self._class_of(self.decision_function(X, radius))
+        return self._told(X, self._class_of, radius)
 
     def predict_log_proba(self, X: MatrixLike, radius: float | None = None) -> np.ndarray:
-        return self._logs(self.decision_function(X, radius))
+        return self._told(X, self._logs, radius)
 
     def predict_proba(self, X: MatrixLike, radius: float | None = None) -> np.ndarray:
         """Probabilities of the classes, of shape (n, K); of more than two, one against the rest, made to sum to 1."""
-        return np.exp(self.predict_log_proba(X, radius))
+        return self._told(X, self._shares, radius)
 
     def _options(self) -> Options:
         """Those of a fit; parameters that make no sense are refused."""
@@ -101,6 +103,17 @@ class PathClassifier(LinearClassifier):
         if not 0 < checks.positive(name, "eps", self.eps) < 1:
             raise InputError(f"`{name}(eps=...)` must be a number in (0, 1), got {self.eps!r}")
         return read_options(self)
+
+    def _problems(self, X: Any, y: Any, sample_weight: ArrayLike | None, intercept: bool) -> tuple[list[Problem], int]:
+        """The problems of what `fit` was given, and how many rows they have."""
+        if not brings_targets(X):
+            rows = self._read_rows(X, y, sample_weight).used()
+            return rows.problems(intercept), len(rows.codes)
+        check_alone(f"{type(self).__name__}.fit", y=y, sample_weight=sample_weight)
+        check_columns(self, X, reset=True)
+        codes, weights = self._held_classes(X)
+        each = (against_rest(codes, k) for k in positives(len(self.classes_)))
+        return [Problem(model_of(Logistic(), X, targets, weights, intercept), None) for targets in each], X.shape[0]
 
     def _read_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> PathRows:
         """Check what `fit` was given, and set the classes."""
@@ -147,7 +160,6 @@ class PathClassifier(LinearClassifier):
 
     def _at(self, radius: float | None) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of shape (K, d) and intercepts of shape (K,) of one radius; those that predict if it is left out."""
-        check_is_fitted(self)
         if radius is None:
             return self.coef_, self.intercept_
         same = np.flatnonzero(np.isclose(self.radii_, radius, rtol=1e-6, atol=0))

@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.sklearn.held import brings_targets, is_distributed, rows_near
 from extremal.sklearn.options import Folds, Options, Scoring
 from extremal.sklearn.paths.balls import BallPath, averaged, solve_ball
 from extremal.sklearn.paths.base import PathClassifier, PathRows
@@ -97,15 +98,18 @@ class SparseLogisticPath(PathClassifier):
     array([1, 1, 0])
     """
 
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
-        """Solve for every radius; X is an array or a sparse matrix, and a row of weight 2 is a row twice."""
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
+        """Solve for every radius; X is an array or a sparse matrix, and a row of weight 2 is a row twice.
+
+        A `ShardDir` brings its own targets and weights, and is given alone.
+        """
         options = self._options()
-        rows = self._read_rows(X, y, sample_weight).used()
-        ps = rows.problems(options.intercept)
-        radii = self._grid(ps)
-        found = solve_ball(ps, radii, options)
-        self._keep(rows.classes, radii, found)
-        self._store(self._choose(len(radii) - 1, found, len(rows.codes)), found.worst_gap(radii))
+        with rows_near(X, y, sample_weight) as given:
+            ps, n = self._problems(*given, options.intercept)
+            radii = self._grid(ps)
+            found = solve_ball(ps, radii, options)
+        self._keep(self.classes_, radii, found)
+        self._store(self._choose(len(radii) - 1, found, n), found.worst_gap(radii))
         return self
 
 
@@ -170,7 +174,9 @@ class SparseLogisticPathCV(PathClassifier):
     refit: bool = True
     n_jobs: int | None = None
 
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> SparseLogisticPathCV:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, **params: Any
+    ) -> SparseLogisticPathCV:
         """Choose the radius, and solve for it; weights count in the fits and in the scores.
 
         ``params`` are for the splitter (``groups``) and the scorer, with scikit-learn's metadata routing switched on.
@@ -178,6 +184,7 @@ class SparseLogisticPathCV(PathClassifier):
         options = self._options()
         checks.one_of("`SparseLogisticPathCV(rule=...)`", self.rule, ("best", "one-std"))
         checks.flag("SparseLogisticPathCV", "refit", self.refit)
+        check_foldable(X)
         rows = self._read_rows(X, y, sample_weight)
         for_split, for_score = routed(self, sample_weight, params)
         splitter: Any = check_cv(cast(Any, self.cv), rows.y, classifier=True)
@@ -198,6 +205,15 @@ class SparseLogisticPathCV(PathClassifier):
     def get_metadata_routing(self) -> Any:
         """Who asks for what is given to `fit`: the splitter and the scorer."""
         return router(self)
+
+
+def check_foldable(X: object) -> None:
+    """Refuse rows that are elsewhere."""
+    if brings_targets(X) or is_distributed(X):
+        raise InputError(
+            "`SparseLogisticPathCV.fit(X=...)` makes folds of rows in memory: fit SparseLogisticPath to a directory of shards, "
+            "and choose its radius by `score` on another"
+        )
 
 
 def one_fold(

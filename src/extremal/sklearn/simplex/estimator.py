@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from extremal import checks
 from extremal.data.accept import as_rows
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices.plain import Simplex, UnitSimplex
 from extremal.sklearn.answer import Answer, together
+from extremal.sklearn.held import OwnScore, brings_targets, copied_targets
 from extremal.sklearn.options import RandomState, is_fitted, read_options, read_weights
 from extremal.sklearn.shared import RowsEstimator
 from extremal.sklearn.simplex.solving import SimplexRows, solve_simplex
@@ -25,7 +27,7 @@ SOLVERS = ("auto", "active_set", "newton")
 
 
 @dataclass(eq=False, repr=False)
-class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
+class SimplexRegression(OwnScore, MultiOutputMixin, RegressorMixin, RowsEstimator):
     """Least squares with weights that are non-negative and sum to ``total``.
 
         min over w >= 0, sum_j w_j = total, and b, of  f(w, b) = 1/2 sum_i s_i (<x_i, w> + b - y_i)^2 / sum_i s_i
@@ -117,13 +119,16 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
             tags.regressor_tags.poor_score = True  # weights that sum to one do not fit every target
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SimplexRegression:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> SimplexRegression:
         """Find the weights for targets y of shape (n_samples,) or (n_samples, n_targets).
 
         X is an array, a sparse matrix or an `extremal.data.RowData`; float32 and float64 are kept. A row of weight 2 counts as
-        two rows, one of weight 0 as none.
+        two rows, one of weight 0 as none. A `ShardDir` brings its own targets and weights, and is given alone: these are
+        copied to memory, its rows are not.
         """
         C, options = self._check_parameters(), read_options(self)
+        if brings_targets(X):
+            y, sample_weight = copied_targets(f"{type(self).__name__}.fit", X, y, sample_weight)
         X, y = self._validated(X, y, multi_output=True)
         if sp.issparse(y):
             y = y.toarray()
@@ -137,7 +142,8 @@ class SimplexRegression(MultiOutputMixin, RegressorMixin, RowsEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """X coef_' + intercept_, of shape (n_samples,) or (n_samples, n_targets)."""
-        return self._rows(X).dot(self.coef_.T) + self.intercept_
+        check_is_fitted(self)
+        return self._of_rows(X, self.coef_.T, lambda z: z + self.intercept_)
 
     def _check_parameters(self) -> ConvexSet:
         """The set; parameters that make no sense are refused."""

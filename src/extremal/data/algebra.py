@@ -1,0 +1,181 @@
+"""Products with rows and sums over them, from works on their parts: all that needs no row here."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+
+from extremal.checks import InputError, NonFiniteError
+from extremal.data.kept import Uniform
+from extremal.data.parts import KeptNumbers, Parts, PerRow, Work, count_rows
+from extremal.data.vertices import vertex_product
+from extremal.data.works import (
+    Adjoint,
+    Extent,
+    Gram,
+    GramProduct,
+    GramRoot,
+    Moments,
+    Norms,
+    Picked,
+    PickedAdjoint,
+    PickedNumbers,
+    PickedProducts,
+    RowProducts,
+    WholeNumbers,
+    WholePart,
+)
+from extremal.points.vertex import Vertex
+
+
+class RowAlgebra(ABC):
+    """Rows of a shape and a float type with an engine, and what works tell of them; each method reads them once, or less."""
+
+    few: int = 0  # how many columns cost less, one by one, than a product with all of A
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows, columns."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Parts:
+        """The engine that brings parts of the rows to works."""
+
+    def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx] x."""
+        if idx is not None:
+            self._read(idx)
+            kind = np.result_type(self.dtype, x.dtype)
+            return self._gathered(PickedProducts.of(idx, np.ascontiguousarray(x)), np.empty((len(idx), *x.shape[1:]), kind))
+        out = np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
+        return self._filled(RowProducts(np.ascontiguousarray(x), None if self.parts.away else out), out)
+
+    def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx]' c; sums are in float64."""
+        n, d = self.shape
+        if idx is not None:
+            self._read(idx, again=True)
+            (total,) = self.parts.reduced(PickedAdjoint.of(idx, c, d * math.prod(c.shape[1:])))
+            return np.zeros((d, *c.shape[1:]), np.result_type(self.dtype, c.dtype)) if total is None else total
+        if len(c) != n:
+            raise InputError(f"c must have one entry per row of A, {n}, got {len(c)}")
+        return self.parts.total(Adjoint(c, d * math.prod(c.shape[1:])))[0].astype(np.result_type(self.dtype, c.dtype), copy=False)
+
+    def numbers_of(self, numbers: PerRow, idx: np.ndarray | None = None) -> np.ndarray:
+        """Some of the numbers that are kept for each row, or all of them, brought here."""
+        if not isinstance(numbers, KeptNumbers):
+            return numbers if idx is None else numbers[idx]
+        if idx is None:
+            out = np.empty(numbers.shape)
+            for at, found in self.parts.answers(WholeNumbers(numbers))[1]:
+                out[at] = found
+            return out
+        return self._gathered(PickedNumbers.of(idx, numbers), np.empty((len(idx), *numbers.shape[1:])))
+
+    def _gathered(self, work: Picked, out: np.ndarray) -> np.ndarray:
+        """What a work finds of some rows, in the order that was asked for."""
+        for places, found in self.parts.answers(work)[1]:
+            if found is not None:
+                out[places] = found
+        return out
+
+    def _read(self, idx: np.ndarray, again: bool = False) -> None:
+        """Count what a batch costs: a read of all rows, unless a kind can do better; ``again``: for its gradient."""
+        count_rows(self.shape[0])
+
+    def row_norms2(self) -> np.ndarray:
+        """|a_i|^2 for every row."""
+        out = np.empty(self.shape[0])
+        return self._filled(Norms(None if self.parts.away else out), out)
+
+    def _filled(self, work: Work, out: np.ndarray) -> np.ndarray:
+        """What a work finds for each row: it has filled an array of this process, or answers part by part."""
+        if not self.parts.away:
+            self.parts.total(work)
+            return out
+        count_rows(self.shape[0] if work.reads else 0)
+        for at, found in self.parts.answers(work)[1]:
+            out[at] = found
+        return out
+
+    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+        """A_W' diag(h) A_W for h >= 0; W = None is all columns.
+
+        With the ``mean`` of these columns by the weights h, A_W'h / sum h, it is that of the columns less their mean.
+        """
+        return self.parts.total(Gram(W, h, mean, (self.shape[1] if W is None else len(W)) ** 2))[0]
+
+    def root(self, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+        """R with R'R = A' diag(h) A, for h >= 0, which keeps digits that this matrix does not have."""
+        count_rows(self.shape[0])
+        d = self.shape[1]
+        R = np.vstack([R for (R,) in self.parts.answers(GramRoot(None, h, mean, d**2))[1]])
+        return np.asarray(np.linalg.qr(R, mode="r")) if len(R) > d else R
+
+    def extent(self, x: np.ndarray) -> tuple[float, float]:
+        """The largest |<a_i, x>| and the largest |a_i|^2."""
+        count_rows(self.shape[0])
+        products, norms = zip(*self.parts.answers(Extent(np.ascontiguousarray(x)))[1], strict=True)
+        return max(products), max(norms)
+
+    def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of all columns and of their squares, in float64, row i times weights_i."""
+        sums, squares = self.parts.total(Moments(weights, 2 * self.shape[1]))
+        return sums, squares
+
+    def arrays(self, size: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """All rows, so many at a time, as dense arrays."""
+        count_rows(self.shape[0])
+        for at, block in self.parts.answers(WholePart())[1]:
+            for start in range(0, block.shape[0], size):
+                some = slice(start, min(start + size, block.shape[0]))
+                yield slice(at.start + some.start, at.start + some.stop), block.part(some).array()
+
+    def gram_product(self, v: np.ndarray, h: PerRow | None = None) -> np.ndarray:
+        """A' diag(h) A v, in the wider float type."""
+        kind = np.result_type(self.dtype, v.dtype)
+        return self.parts.total(GramProduct(np.ascontiguousarray(v), h, self.shape[1]))[0].astype(kind, copy=False)
+
+    def lambda_max(self, weights: PerRow | None = None) -> float:
+        """The largest eigenvalue of A' diag(weights) A, to a relative 1e-6 and never below it by more: some dozen reads."""
+        d = self.shape[1]
+        if not self.moments(cast(Any, Uniform(self.shape[:1], 1.0)))[1].any():
+            return 0.0
+
+        def gram(v: np.ndarray) -> np.ndarray:
+            found = self.gram_product(v.reshape(-1).astype(self.dtype), weights).astype(np.float64)
+            if not np.isfinite(found).all():
+                raise NonFiniteError("the squares of the rows' entries are too large to work with")
+            return found
+
+        if d <= 64:
+            columns = np.array([gram(e) for e in np.eye(d, dtype=self.dtype)])
+            return max(0.0, float(np.linalg.eigvalsh(columns)[-1]))
+
+        from scipy.sparse.linalg import LinearOperator, eigsh  # imported when first needed: it takes long
+
+        operator = LinearOperator((d, d), matvec=gram, dtype=np.float64)  # pyright: ignore
+        v0 = np.random.default_rng(0).standard_normal(d)
+        top = eigsh(operator, k=1, tol=1e-7, v0=v0, return_eigenvectors=False)  # pyright: ignore
+        return max(0.0, float(top[0])) * (1.0 + 1e-6)
+
+    def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
+        """A[idx] v: a column of A for each row of v that is not zero, (A left) right' for matrices of low rank."""
+        return vertex_product(self, v, idx)
+
+    def column(self, j: int, idx: np.ndarray | None = None) -> np.ndarray:
+        """Column j of A[idx]."""
+        one = np.zeros(self.shape[1], self.dtype)
+        one[j] = 1.0
+        return self.dot(one, idx)

@@ -1,0 +1,64 @@
+"""Numbers of rows that are no array: the same for all, held with the parts, or made of such where they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extremal.data.parts import KeptNumbers, Part
+
+
+@dataclass(frozen=True)
+class Uniform(KeptNumbers):
+    """The same number for all rows.
+
+    Examples
+    --------
+    >>> Uniform((5,), 2.0).of(Part(None, slice(3, 5)))
+    array([2., 2.])
+    """
+
+    shape: tuple[int, ...]
+    value: float = 0.0
+
+    def of(self, part: Part) -> np.ndarray:
+        return np.full((part.n, *self.shape[1:]), self.value)
+
+
+@dataclass(frozen=True)
+class Held(KeptNumbers):
+    """Numbers that are with the parts under a name; of the first rows only, if a part is a head of its own.
+
+    Examples
+    --------
+    >>> Held("targets", (5,)).of(Part(None, slice(3, 5), kept={"targets": np.arange(9.0)}))
+    array([0., 1.])
+    """
+
+    name: str
+    shape: tuple[int, ...]
+
+    def of(self, part: Part) -> np.ndarray:
+        return part.kept[self.name][: part.n]
+
+
+@dataclass(frozen=True)
+class Derived(KeptNumbers):
+    """A function of other numbers, row by row, made whenever it is looked at: plain data, so that it can be sent.
+
+    Examples
+    --------
+    >>> Derived(np.multiply, (Uniform((5,), 2.0), Uniform((5,), 3.0)), (5,)).of(Part(None, slice(3, 5)))
+    array([6., 6.])
+    """
+
+    function: Callable[..., np.ndarray]
+    numbers: tuple[Any, ...]  # `KeptNumbers`, or arrays of this process
+    shape: tuple[int, ...]
+    rest: tuple[Any, ...] = ()  # what else it takes
+
+    def of(self, part: Part) -> np.ndarray:
+        return self.function(*map(part.of, self.numbers), *self.rest)

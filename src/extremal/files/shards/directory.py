@@ -1,0 +1,192 @@
+"""A directory of shards as data of a model."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.data.kept import Held
+from extremal.data.parts import KeptNumbers, Part, Parts, count_rows
+from extremal.data.rows import Head, RowData
+from extremal.files.shards.engine import LocalShards
+from extremal.files.shards.manifest import Manifest, WeightFacts, read_manifest
+from extremal.support.lazy import imported
+from extremal.support.memory import free_memory
+
+ENGINES = ("memory", "disk", "dask")
+MEMORY_SHARE = 2  # what part of the free memory a directory may be to be read into it
+
+
+@dataclass(frozen=True)
+class MeanOneWeights(KeptNumbers):
+    """The weights of a directory, divided by their mean."""
+
+    facts: WeightFacts
+    shape: tuple[int, ...]
+
+    @property
+    def heaviest(self) -> float:
+        """The largest of them."""
+        return self.facts.greatest / self.mean
+
+    @property
+    def mean(self) -> float:
+        """What they are divided by."""
+        return self.facts.total / self.shape[0]
+
+    def of(self, part: Part) -> np.ndarray:
+        return part.kept["weights"][: part.n] / self.mean
+
+
+class ShardDir(RowData):
+    """Rows in a directory of shards, with their targets and weights: more of them than fit in memory, or on one machine.
+
+        data = ShardDir("train/");   f = LinearModel(Logistic(), data);   minimize(f, L1Ball(20.0))
+
+    Every shard is one part of a pass, whatever the engine. So a run has the same bits in memory, on disk and on Dask, for any
+    number of threads and workers. Each pass costs one read of the shards. Numbers of rows (margins, derivatives) are with
+    the shards, or mapped from scratch files; memory here is O(d + k^2) for k columns in use, and two shards for each thread.
+
+    Parameters
+    ----------
+    directory : path
+        Made by `ShardDir.build`.
+    engine : "memory", "disk" or "dask", optional
+        Where rows are read: once into memory; from mapped files, in each pass; on the workers of a Dask cluster. Left out, "dask"
+        if a client is given, otherwise "memory" if the shards take less than half of the free memory, otherwise "disk".
+    client : distributed.Client, optional
+        For "dask". Left out, a cluster of this machine is started, and closed with the data.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, extremal as ex
+    >>> A = np.random.default_rng(0).standard_normal((500, 4))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = ex.ShardDir.build((A, np.sign(A[:, 0])), folder, seed=0)
+    ...     r = ex.minimize(ex.LinearModel(ex.Logistic(), data), ex.L1Ball(3.0))
+    >>> r.converged, r.x.round(2)
+    (True, array([3., 0., 0., 0.]))
+    """
+
+    def __init__(self, directory: str | Path, engine: str | None = None, client: Any = None):
+        self.directory = Path(directory)
+        self.manifest: Manifest = read_manifest(self.directory)
+        self.engine = self._chosen(engine, client)
+        self._parts = self._made(client)
+        if not self.manifest.shuffled:
+            logging.getLogger("extremal").warning(
+                "%s: its rows were not shuffled, so that batches of consecutive rows may not be like the whole", self.directory
+            )
+
+    def _chosen(self, engine: str | None, client: object) -> str:
+        if engine is not None and engine not in ENGINES:
+            raise InputError(f"`ShardDir(engine=...)` must be one of {', '.join(map(repr, ENGINES))}, got {engine!r}")
+        if client is not None and engine not in (None, "dask"):
+            raise InputError(f"`ShardDir(client=...)` goes with engine='dask', got engine={engine!r}")
+        if engine is not None:
+            return engine
+        free = free_memory()
+        return "dask" if client is not None else "memory" if free is None or MEMORY_SHARE * self.bytes <= free else "disk"
+
+    def _made(self, client: object) -> Parts:
+        if self.engine == "dask":
+            return imported("extremal.scale.engine").DaskShards(self.directory, self.manifest, client)
+        return LocalShards(self.directory, self.manifest, keep=self.engine == "memory")
+
+    @classmethod
+    def build(cls, source: Any, directory: str | Path, **how: Any) -> ShardDir:
+        """Convert rows and targets from elsewhere to a directory, once, in bounded memory: see `extremal.files.build_shards`."""
+        if any(hasattr(item, "__dask_graph__") for item in (source if isinstance(source, tuple) else (source,))):
+            return imported("extremal.scale.collections").build_collection(source, directory, **how)
+        imported("extremal.files.shards.build").build(source, directory, **how)
+        return cls(directory)
+
+    def verify(self, progress: Any = None) -> None:
+        """Read every byte once: checksums, order of columns, finite numbers, labels. What is wrong is named."""
+        imported("extremal.files.shards.verify").verify(self.directory, progress)
+
+    @property
+    def bytes(self) -> int:
+        """What the shards take."""
+        return sum(mark.bytes for shard in self.manifest.shards for mark in shard.files.values())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.manifest.n, self.manifest.d
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.manifest.dtype)
+
+    @property
+    def nnz(self) -> int:
+        return self.manifest.nnz
+
+    @property
+    def parts(self) -> Parts:
+        return self._parts
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the columns, if they have some."""
+        return self.manifest.names
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """What the targets stand for, if they are labels: in increasing order."""
+        classes = self.manifest.targets.classes
+        return None if classes is None else np.array(classes)
+
+    @property
+    def targets(self) -> Any:
+        """The targets, which stay with the shards."""
+        k = self.manifest.targets.outputs
+        return Held("targets", (self.shape[0],) if k is None else (self.shape[0], k))
+
+    @property
+    def weights(self) -> Any:
+        """The weights, of mean 1, which stay with the shards; None if there are none."""
+        return None if self.manifest.weights is None else MeanOneWeights(self.manifest.weights, self.shape[:1])
+
+    @property
+    def where(self) -> str:
+        many = len(self.manifest.shards)
+        return f"in {many} {'shard' if many == 1 else 'shards'} {self._parts_where}"
+
+    @property
+    def _parts_where(self) -> str:
+        return {"memory": "in memory", "disk": "on disk"}.get(self.engine) or getattr(self._parts, "where", "on Dask workers")
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """Where shards begin, and n: batches are consecutive rows of each."""
+        return self.manifest.first_rows
+
+    def head(self, size: int) -> RowData | None:
+        """The first rows of each shard, in proportion to its rows: a sample, as rows are in random order."""
+        if not self.manifest.shuffled:
+            return None
+        ends = [math.floor(size * end / self.shape[0]) for end in self.bounds]
+        return Head(self, [b - a for a, b in pairwise(ends)])
+
+    def _read(self, idx: np.ndarray, again: bool = False) -> None:
+        count_rows(0 if again else len(idx))
+
+    def ready(self, *outputs: int) -> None:
+        """Compile what products need, by an empty block."""
+        part = LocalShards(self.directory, self.manifest, keep=False).part(0)
+        part.rows.part(slice(0, 0)).ready(*outputs)
+
+    def close(self) -> None:
+        """Close what was opened for it: a cluster that it has started."""
+        self._parts.close()
+
+    def __repr__(self) -> str:
+        return f"ShardDir({str(self.directory)!r}, engine={self.engine!r})"

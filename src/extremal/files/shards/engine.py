@@ -1,0 +1,107 @@
+"""Shards as parts: each is one part for every work, so that neither threads nor where the rows are change a bit of a sum."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from extremal.data.csr import CsrBlock
+from extremal.data.dense import DenseBlock
+from extremal.data.parts import Part, Parts, PerRow, Sums, Work, each_part
+from extremal.data.works import Picked
+from extremal.files.shards.manifest import Manifest, open_shard
+from extremal.support.blas import on_one_thread
+from extremal.support.memory import free_memory
+
+SCRATCH = 2**24  # bytes of numbers of all rows from which on they may be mapped
+SCRATCH_SHARE = 32  # what part of the free memory may be numbers of one kind before they are
+PICKS = 16  # batches after which the pages of a shard are given back
+PAGE = mmap.PAGESIZE
+
+
+class LocalShards(Parts):
+    """The shards of a directory, read by threads of this process.
+
+    ``keep``: their arrays are copied to memory. Otherwise they are mapped, and the system takes back the pages of a shard after
+    each work. Numbers of rows are then mapped as well, from files without a name, if they would take much of the memory.
+    ``threads``: how many there are, at most; 0 is as many as there are processors.
+    """
+
+    def __init__(self, directory: Path, manifest: Manifest, keep: bool, threads: int = 0):
+        self.threads = threads
+        self.directory, self.manifest, self.keep, self.n = directory, manifest, keep, manifest.n
+        self._arrays: dict[int, Mapping[str, np.ndarray]] = {}
+        self._picks: dict[int, int] = {}  # batches since the pages of a shard were given back
+        self._scratch: WeakKeyDictionary[mmap.mmap, int] = WeakKeyDictionary()  # bytes of a row
+
+    def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
+        """One for each shard; on all cores, and few ahead of those that are asked for."""
+        places = [(work, i) for i in range(len(self.manifest.shards))]
+        found = each_part(self.answer, places, work.alone, self.threads)
+        return len(places), found if self.manifest.kind == "csr" else on_one_thread(found)
+
+    def answer(self, work: Work, i: int) -> Sums:
+        """That of shard i."""
+        try:
+            return work(self.part(i))
+        finally:
+            self._picks[i] = self._picks.get(i, 0) + 1 if isinstance(work, Picked) else PICKS  # a batch reads little
+            if self._picks[i] >= PICKS:
+                self._picks[i] = 0
+                self._forget(i)
+
+    def part(self, i: int) -> Part:
+        """Shard i, which is opened once."""
+        if i not in self._arrays:
+            arrays = open_shard(self.directory, self.manifest, i)
+            self._arrays[i] = {name: a.copy() for name, a in arrays.items()} if self.keep else arrays
+        return part_of(self.directory, self.manifest, i, self._arrays[i])
+
+    def _forget(self, i: int) -> None:
+        """Give back the pages of a shard, and of the numbers of its rows; files keep what is in them."""
+        if self.keep:
+            return
+        for a in self._arrays.get(i, {}).values():
+            mapping = _mapping(a)
+            if mapping is not None:
+                mapping.madvise(mmap.MADV_DONTNEED)
+        first, last = self.manifest.first_rows[i : i + 2]
+        for mapping, size in list(self._scratch.items()):
+            start, stop = first * size // PAGE * PAGE, min(last * size, len(mapping))
+            if start < stop:
+                mapping.madvise(mmap.MADV_DONTNEED, start, stop - start)
+
+    def room(self, n: int, *shape: int) -> PerRow:
+        """In memory, or mapped from a file without a name where that would be much of it."""
+        size, free = 8 * n * math.prod(shape), free_memory()
+        if self.keep or size < SCRATCH or (free is not None and SCRATCH_SHARE * size < free):
+            return np.empty((n, *shape))
+        with tempfile.TemporaryFile() as file:
+            file.truncate(size)
+            mapping = mmap.mmap(file.fileno(), size)
+        self._scratch[mapping] = size // n
+        return np.frombuffer(mapping, np.float64).reshape(n, *shape)
+
+
+def part_of(directory: Path, manifest: Manifest, i: int, arrays: Mapping[str, np.ndarray]) -> Part:
+    """Shard i as a part, with its targets and weights."""
+    if manifest.kind == "csr":
+        rows = CsrBlock(arrays["starts"], arrays["columns"], arrays["values"], manifest.d)
+    else:
+        rows = DenseBlock(arrays["rows"])
+    at, kept = slice(*manifest.first_rows[i : i + 2]), {name: arrays[name] for name in ("targets", "weights") if name in arrays}
+    return Part(rows, at, i, kept, f"{directory}, shard {manifest.shards[i].name}")
+
+
+def _mapping(a: np.ndarray) -> mmap.mmap | None:
+    """What an array is mapped by."""
+    base: object = a
+    while isinstance(base, (np.ndarray, memoryview)):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    return base if isinstance(base, mmap.mmap) else None

@@ -1,0 +1,159 @@
+"""The directory of a build: nothing is lost, nothing foreign is touched, and what an interrupted build has left is cleared away.
+
+A build works in a folder of its own inside the directory, next to a marker that it keeps locked. At the end the files are moved
+into the directory and the manifest is written, last of all. A marker without a lock is that of a build that was killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from extremal.checks import InputError
+from extremal.files.outputs import lock_file
+from extremal.files.shards.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from extremal.files.shards.writing import written
+
+MARKER = ".extremal-building"
+WORK_FOLDER = re.compile(r"\.extremal-work-[0-9a-f]{16}")
+SHARD_FILE = re.compile(r"[0-9]{5,18}\.(starts|columns|values|rows|targets|weights)\.npy")
+HALF_MANIFEST = re.compile(r"\.extremal-[0-9a-f]{16}-[0-9a-f]{16}\.tmp")  # of `whole_file`, killed
+
+
+@contextmanager
+def work_folder(directory: Path, overwrite: bool) -> Iterator[Path]:
+    """A new folder inside the directory, which is made if it is not there; both are gone at the end if nothing was published.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with work_folder(Path(folder, "train"), overwrite=False) as inside:
+    ...         print(len(os.listdir(inside.parent)))
+    ...     os.listdir(folder)
+    2
+    []
+    """
+    made = _make(directory)
+    try:
+        _refuse_foreign(directory)
+        with _claimed(directory) as left:
+            try:
+                if left and _clear(directory):
+                    logging.getLogger("extremal").info("%s: what an interrupted build has left was discarded", directory)
+                _refuse_finished(directory, overwrite)
+                folder = directory / f".extremal-work-{secrets.token_hex(8)}"
+                with written(folder):
+                    folder.mkdir()
+                yield folder
+            finally:
+                _clear(directory)
+    finally:
+        if made:
+            with suppress(OSError):
+                directory.rmdir()  # if it is empty
+
+
+def publish(directory: Path, folder: Path, manifest: Manifest) -> None:
+    """Move the shards of a build to their place, instead of those of an earlier one, and write the manifest."""
+    with written(directory / MANIFEST):
+        (directory / MANIFEST).unlink(missing_ok=True)
+    _clear_shards(directory)
+    for shard in manifest.shards:
+        for array in shard.files:
+            path = shard.path(directory, array)
+            with written(path):
+                os.replace(shard.path(folder, array), path)
+    write_manifest(directory, manifest)
+
+
+def _make(directory: Path) -> bool:
+    """Make the directory; return whether it was not there."""
+    if directory.is_dir():
+        return False
+    if directory.exists() or not directory.parent.is_dir():
+        what = "it is a file" if directory.exists() else f"there is no directory {directory.parent}"
+        raise InputError(f"{directory}: cannot be written, {what}")
+    with written(directory):
+        directory.mkdir()
+    return True
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """Refuse a directory that holds what no build has written."""
+    with written(directory):
+        names = sorted(os.listdir(directory))
+    built = MANIFEST in names or MARKER in names
+    for name in names:
+        path = directory / name
+        if WORK_FOLDER.fullmatch(name):
+            known = path.is_dir() and not path.is_symlink()
+        else:
+            file = name in (MANIFEST, MARKER) or HALF_MANIFEST.fullmatch(name) or (built and SHARD_FILE.fullmatch(name))
+            known = bool(file) and path.is_file() and not (name == MARKER and path.is_symlink())
+        if not known:
+            raise InputError(f"{directory}: holds something else ({name!r}); give a directory that is empty or new")
+
+
+def _refuse_finished(directory: Path, overwrite: bool) -> None:
+    if not (directory / MANIFEST).exists():
+        return
+    held = read_manifest(directory)
+    if not overwrite:
+        words = f"holds shards of {held.n} rows already; give another directory, or overwrite=True (--overwrite)"
+        raise InputError(f"{directory}: {words}")
+
+
+@contextmanager
+def _claimed(directory: Path) -> Iterator[bool]:
+    """Hold the marker's lock; yield whether there was a marker, of a build that is no more."""
+    marker, handle, left = directory / MARKER, None, False
+    with written(marker):
+        while handle is None:
+            left = _made_marker(marker)
+            with suppress(FileNotFoundError):  # the one who held it has removed it
+                handle = lock_file(marker)
+                if handle is None:
+                    break
+    if handle is None and find_spec("fcntl") is not None:
+        raise InputError(f"{directory}: another build is at work there")
+    try:
+        yield left
+    finally:
+        with suppress(OSError):
+            marker.unlink()
+        if handle is not None:
+            os.close(handle)
+
+
+def _made_marker(marker: Path) -> bool:
+    """Make the marker; return whether it was there."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+    except FileExistsError:
+        return True
+    return False
+
+
+def _clear(directory: Path) -> int:
+    """Remove work folders, and shards that no manifest speaks of; return how many there were."""
+    names = [name for name in os.listdir(directory) if WORK_FOLDER.fullmatch(name)]
+    for name in names:
+        with suppress(OSError):
+            shutil.rmtree(directory / name)
+    return len(names) + (0 if (directory / MANIFEST).exists() else _clear_shards(directory))
+
+
+def _clear_shards(directory: Path) -> int:
+    names = [name for name in os.listdir(directory) if SHARD_FILE.fullmatch(name)]
+    for name in names:
+        with written(directory / name):
+            (directory / name).unlink()
+    return len(names)

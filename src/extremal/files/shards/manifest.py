@@ -1,0 +1,293 @@
+"""The format of a directory of shards: what its manifest.json says, and the arrays of a shard, mapped and not read.
+
+A shard NAME is the files NAME.starts.npy (int32, n + 1 numbers from 0 on), NAME.columns.npy (int32, increasing in each row) and
+NAME.values.npy, or NAME.rows.npy (n x d), and NAME.targets.npy (float64) and, if there are weights, NAME.weights.npy (float64).
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.files.array_files import npy_header
+from extremal.files.outputs import to_json, whole_file
+from extremal.files.reading import damaged, reading
+from extremal.files.shards.fields import Fields, parsed
+
+MANIFEST = "manifest.json"
+SHARD_FORMAT, SHARD_VERSION = "extremal-shards", 1
+MOST_IN_SHARD = 2**31 - 1  # rows, and non-zeros
+MOST_IN_ALL = 2**48
+MANIFEST_BYTES = 2**28
+INT, FLOAT = np.dtype("<i4"), np.dtype("<f8")
+DTYPES = {"float32": np.dtype("<f4"), "float64": FLOAT}
+Layout = dict[str, tuple[np.dtype, tuple[int, ...]]]  # arrays by name: dtype and shape
+HEADER_BYTES = 64, 2**16  # of a .npy file: a multiple of the first
+
+
+@dataclass(frozen=True)
+class FileMark:
+    """What a file must be: its size, and zlib.crc32 of all its bytes."""
+
+    bytes: int
+    crc32: int
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some consecutive rows: their number, that of their entries, and the files of their arrays."""
+
+    name: str
+    n: int
+    nnz: int
+    files: Mapping[str, FileMark]
+
+    def path(self, directory: Path, array: str) -> Path:
+        """The file of an array."""
+        return directory / f"{self.name}.{array}.npy"
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """All targets: their range, whether all are whole numbers, the classes if there are some, k if a row has k of them.
+
+    ``classes`` are the labels that the numbers 0, 1, ... stand for if they are text; otherwise the distinct numbers themselves.
+    """
+
+    least: float
+    greatest: float
+    whole: bool
+    classes: tuple[str, ...] | tuple[float, ...] | None = None
+    outputs: int | None = None
+
+    @property
+    def text(self) -> bool:
+        """Whether the labels were text."""
+        return bool(self.classes) and isinstance(self.classes[0], str)
+
+
+@dataclass(frozen=True)
+class WeightFacts:
+    """All weights: their range and their sum."""
+
+    least: float
+    greatest: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a directory holds: n rows of d columns with nnz entries (n d of them if the rows are dense), in shards.
+
+    Examples
+    --------
+    >>> facts = TargetFacts(0.0, 1.0, True, (0.0, 1.0))
+    >>> Manifest("dense", 0, 3, 0, "float32", facts, None, None, True, 0, ()).layout(2, 6)["rows"]
+    (dtype('float32'), (2, 3))
+    """
+
+    kind: str
+    n: int
+    d: int
+    nnz: int
+    dtype: str
+    targets: TargetFacts
+    weights: WeightFacts | None
+    names: tuple[str, ...] | None
+    shuffled: bool
+    seed: int
+    shards: tuple[Shard, ...]
+
+    @cached_property
+    def first_rows(self) -> tuple[int, ...]:
+        """Where each shard begins, and n."""
+        return tuple(np.cumsum([0, *(shard.n for shard in self.shards)], dtype=np.int64).tolist())
+
+    def layout(self, n: int, nnz: int) -> Layout:
+        """The dtype and the shape of each array of a shard of n rows with nnz entries."""
+        values, arrays = DTYPES[self.dtype], Layout()
+        if self.kind == "csr":
+            arrays |= {"starts": (INT, (n + 1,)), "columns": (INT, (nnz,)), "values": (values, (nnz,))}
+        else:
+            arrays |= {"rows": (values, (n, self.d))}
+        k = self.targets.outputs
+        arrays["targets"] = FLOAT, (n,) if k is None else (n, k)
+        return arrays if self.weights is None else arrays | {"weights": (FLOAT, (n,))}
+
+
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Write it, whole or not at all: the last file of a build."""
+    item = {"format": SHARD_FORMAT, "version": SHARD_VERSION} | asdict(manifest)
+    with whole_file(directory / MANIFEST) as temporary:
+        temporary.write_text(to_json(item, ensure_ascii=True) + "\n", encoding="ascii")
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Read what a directory holds; nothing in it is believed that does not agree with the rest.
+
+    Raises
+    ------
+    InputError
+        Naming the file and what is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> facts = TargetFacts(0.0, 1.0, True, (0.0, 1.0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shard = Shard("00000", 2, 6, {"rows": FileMark(176, 1), "targets": FileMark(144, 2)})
+    ...     write_manifest(Path(folder), Manifest("dense", 2, 3, 6, "float64", facts, None, None, True, 0, (shard,)))
+    ...     print(read_manifest(Path(folder)).shards[0].files["rows"])
+    FileMark(bytes=176, crc32=1)
+    """
+    path = Path(directory) / MANIFEST
+    if not path.is_file():
+        what = "there is no such directory" if not Path(directory).is_dir() else f"it holds no file {MANIFEST}"
+        raise InputError(f"{directory}: not a directory of shards ({what})")
+    with reading(path), open(path, "rb") as file:
+        text = file.read(MANIFEST_BYTES + 1)
+    if len(text) > MANIFEST_BYTES:
+        raise InputError(f"{path}: a manifest has at most {MANIFEST_BYTES} bytes")
+    return _checked(Fields(path, "", parsed(path, text)))
+
+
+def _checked(top: Fields) -> Manifest:
+    if top.text("format") != SHARD_FORMAT:
+        raise top.wrong("format", f"must be {SHARD_FORMAT!r}")
+    if top.whole("version", 1, MOST_IN_ALL) > SHARD_VERSION:
+        raise top.wrong("version", f"is newer than {SHARD_VERSION}, which is what this library reads")
+    d = top.whole("d", 1, MOST_IN_SHARD)
+    manifest = Manifest(
+        top.one_of("kind", ("csr", "dense")), top.whole("n", 1, MOST_IN_ALL), d, top.whole("nnz", 0, MOST_IN_ALL),
+        top.one_of("dtype", DTYPES), _targets(top.inner("targets")), _weights(top), _names(top, d), top.flag("shuffled"),
+        top.whole("seed", 0, 2**128), (),
+    )  # fmt: skip
+    shards = tuple(_shard(top.within("shards", i, item), manifest) for i, item in enumerate(top.items("shards")))
+    if len({shard.name for shard in shards}) < len(shards):
+        raise top.wrong("shards", "has two of one name")
+    for name in ("n", "nnz"):
+        held = sum(getattr(shard, name) for shard in shards)
+        if held != getattr(manifest, name):
+            raise top.wrong(name, f"must be the sum over the shards, {held}")
+    return replace(manifest, shards=shards)
+
+
+def _shard(held: Fields, manifest: Manifest) -> Shard:
+    name, n = held.text("name"), held.whole("n", 1, MOST_IN_SHARD)
+    if not (5 <= len(name) <= 18 and name.isascii() and name.isdecimal()):
+        raise held.wrong("name", "must be five digits or more")
+    nnz = held.whole("nnz", 0, MOST_IN_SHARD if manifest.kind == "csr" else MOST_IN_ALL)
+    if nnz > n * manifest.d or (manifest.kind == "dense" and nnz != n * manifest.d):
+        raise held.wrong("nnz", f"does not agree with {n} rows of {manifest.d} columns")
+    files, layout = held.inner("files"), manifest.layout(n, nnz)
+    if set(files.item) != set(layout):
+        raise held.wrong("files", f"must be those of {', '.join(layout)}")
+    return Shard(name, n, nnz, {array: _mark(files.inner(array), *layout[array]) for array in layout})
+
+
+def _mark(held: Fields, dtype: np.dtype, shape: tuple[int, ...]) -> FileMark:
+    size, (step, most) = held.whole("bytes", 0, 2**60), HEADER_BYTES
+    header = size - dtype.itemsize * math.prod(shape)
+    if not step <= header <= most or header % step:
+        raise held.wrong("bytes", f"does not agree with shape {shape} of dtype {dtype}")
+    return FileMark(size, held.whole("crc32", 0, 2**32 - 1))
+
+
+def _targets(held: Fields) -> TargetFacts:
+    given = held.item.get("classes")
+    classes = None if given is None else held.labels("classes")
+    k = None if held.item.get("outputs") is None else held.whole("outputs", 1, MOST_IN_SHARD)
+    least, greatest, whole = held.number("least"), held.number("greatest"), held.flag("whole")
+    if least > greatest:
+        raise held.wrong("least", f"is greater than the greatest, {greatest}")
+    facts = TargetFacts(least, greatest, whole, classes, k)
+    if classes is not None and not (whole and _within_classes(facts)):
+        raise held.wrong("classes", f"does not agree with targets from {least} to {greatest}")
+    return facts
+
+
+def _within_classes(facts: TargetFacts) -> bool:
+    """Whether the range of the targets is that of the classes."""
+    assert facts.classes
+    numbers = range(len(facts.classes)) if facts.text else facts.classes
+    return (facts.least, facts.greatest) == (min(numbers), max(numbers))  # type: ignore[type-var]
+
+
+def _weights(top: Fields) -> WeightFacts | None:
+    if top.item.get("weights") is None:
+        return None
+    held = top.inner("weights")
+    facts = WeightFacts(held.number("least"), held.number("greatest"), held.number("total"))
+    if not 0 <= facts.least <= facts.greatest <= facts.total:
+        raise top.wrong("weights", "must be non-negative, and their sum not below the greatest")
+    return facts
+
+
+def _names(top: Fields, d: int) -> tuple[str, ...] | None:
+    if top.item.get("names") is None:
+        return None
+    names = top.items("names")
+    if len(names) != d or not all(isinstance(name, str) for name in names):
+        raise top.wrong("names", f"must be {d} names, one for each column")
+    return tuple(names)
+
+
+def open_shard(directory: Path, manifest: Manifest, i: int) -> dict[str, np.ndarray]:
+    """The arrays of shard i by name, mapped and read-only; sizes and headers are checked, the contents are not read.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, truncated, or not the one that the manifest speaks of; it is named.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> facts = TargetFacts(0.0, 1.0, True, (0.0, 1.0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "00000.rows.npy"), np.eye(2))
+    ...     np.save(Path(folder, "00000.targets.npy"), np.arange(2.0))
+    ...     shard = Shard("00000", 2, 4, {"rows": FileMark(160, 1), "targets": FileMark(144, 2)})
+    ...     manifest = Manifest("dense", 2, 2, 4, "float64", facts, None, None, True, 0, (shard,))
+    ...     open_shard(Path(folder), manifest, 0)["rows"]
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    shard = manifest.shards[i]
+    layout = manifest.layout(shard.n, shard.nnz)
+    return {array: _mapped(shard.path(Path(directory), array), shard.files[array], *layout[array]) for array in layout}
+
+
+def _mapped(path: Path, mark: FileMark, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """The array of a file of that size, dtype and shape, without reading it."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: cannot be read (it is no file)")  # opening a pipe would wait
+    with reading(path), open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size != mark.bytes:
+            raise damaged(path, f"it has {size} bytes, and the manifest says {mark.bytes}")
+        start = _start(path, file, dtype, shape)
+        if size != start + dtype.itemsize * math.prod(shape):
+            raise damaged(path, f"its header has {start} bytes, and the manifest leaves another number for it")
+        mapping = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    return np.frombuffer(mapping, dtype, math.prod(shape), start if math.prod(shape) else 0).reshape(shape)
+
+
+def _start(path: Path, file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> int:
+    """Where the numbers begin, of an array in C order."""
+    found, fortran, sides, start = npy_header(path, file)
+    if (found, sides) != (dtype, shape) or (fortran and len(shape) > 1):
+        order = " in Fortran's order" if fortran else ""
+        raise InputError(
+            f"{path}: expected shape {shape} of dtype {dtype}, as the manifest says, got shape {sides} of dtype {found}{order}"
+        )
+    return start

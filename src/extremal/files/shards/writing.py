@@ -1,0 +1,172 @@
+"""Shards as they are written: rows come in batches, files are cut by size and get their checksums."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from extremal.files.outputs import WriteError
+from extremal.files.shards.batches import RowBatch, joined_starts
+from extremal.files.shards.manifest import INT, MOST_IN_SHARD, FileMark, Shard, TargetFacts, WeightFacts
+
+MOST_CLASSES = 1000  # distinct whole numbers that are told as classes
+
+
+@contextmanager
+def written(path: Path) -> Iterator[None]:
+    """Whatever the system says against writing, for want of room say, names the file."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, WriteError):
+            raise
+        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+class FactsSoFar:
+    """What the manifest says of all targets and weights; they are told shard by shard.
+
+    Examples
+    --------
+    >>> facts = FactsSoFar()
+    >>> facts.add(np.array([1.0, 0.0]))
+    >>> facts.targets(None, None)
+    TargetFacts(least=0.0, greatest=1.0, whole=True, classes=(0.0, 1.0), outputs=None)
+    """
+
+    def __init__(self) -> None:
+        self.least, self.greatest, self.whole = math.inf, -math.inf, True
+        self._known: np.ndarray | None = np.empty(0)
+        self._weights: list[tuple[float, float, float]] = []
+
+    def add(self, targets: np.ndarray) -> None:
+        """The targets of some rows."""
+        self.least, self.greatest = min(self.least, float(targets.min())), max(self.greatest, float(targets.max()))
+        self.whole = self.whole and bool((targets == np.rint(targets)).all())
+        if not self.whole:
+            self._known = None
+        if self._known is not None and not (len(self._known) <= 16 and np.isin(targets, self._known).all()):
+            self._known = np.union1d(self._known, targets)
+            if len(self._known) > MOST_CLASSES:
+                self._known = None
+
+    def merge(self, other: FactsSoFar) -> None:
+        """The targets and weights of shards that were written elsewhere."""
+        self.least, self.greatest = min(self.least, other.least), max(self.greatest, other.greatest)
+        self.whole = self.whole and other.whole
+        known = None if self._known is None or other._known is None else np.union1d(self._known, other._known)
+        self._known = None if known is None or len(known) > MOST_CLASSES else known
+        self._weights += other._weights
+
+    def weigh(self, weights: np.ndarray) -> None:
+        """The weights of some rows."""
+        self._weights.append((float(weights.min()), float(weights.max()), float(weights.sum())))
+
+    def targets(self, outputs: int | None, classes: tuple[str, ...] | None) -> TargetFacts:
+        """Of all targets; classes are given if the labels are text."""
+        if classes is not None:
+            return TargetFacts(0.0, len(classes) - 1.0, True, classes)
+        found = None if self._known is None or outputs is not None else tuple(self._known.tolist())
+        return TargetFacts(self.least, self.greatest, self.whole, found, outputs)
+
+    def weights(self) -> WeightFacts | None:
+        """Of all weights, if there are some."""
+        if not self._weights:
+            return None
+        least, greatest, total = zip(*self._weights, strict=True)
+        return WeightFacts(min(least), max(greatest), math.fsum(total))
+
+
+class ShardWriter:
+    """Writes rows as shards: one is cut after the row with which it reaches the limit, however the rows come.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     writer = ShardWriter(Path(folder), limit=64)
+    ...     writer.add(RowBatch({"rows": np.eye(5), "targets": np.arange(5.0)}))
+    ...     [shard.n for shard in writer.finish()]
+    [2, 2, 1]
+    """
+
+    def __init__(self, folder: Path, limit: int, first: int = 0):
+        self.folder, self.limit, self.facts = folder, limit, FactsSoFar()
+        self.first = first  # the number of the first shard
+        self.shards: list[Shard] = []
+        self._held: list[RowBatch] = []
+        self._bytes = self._rows = 0
+
+    def add(self, batch: RowBatch) -> None:
+        """Take rows in, and write the shards that are full."""
+        first, ends, before = 0, batch.ends, 0
+        while self._bytes + int(ends[-1]) - before >= self.limit or self._rows + batch.n - first > MOST_IN_SHARD:
+            last = 1 + int(np.searchsorted(ends, before + self.limit - self._bytes))
+            last = min(last, first + MOST_IN_SHARD - self._rows)
+            self._held.append(batch.part(first, last))
+            self._write()
+            first, before = last, int(ends[last - 1])
+            if first == batch.n:
+                return
+        self._held.append(batch.part(first, batch.n) if first else batch)
+        self._bytes, self._rows = self._bytes + int(ends[-1]) - before, self._rows + batch.n - first
+
+    def finish(self) -> list[Shard]:
+        """Write what is left."""
+        if self._held:
+            self._write()
+        return self.shards
+
+    def _write(self) -> None:
+        name, held, files = f"{self.first + len(self.shards):05d}", self._held, {}
+        n, nnz = sum(batch.n for batch in held), 0
+        for array in held[0].arrays:
+            parts = [batch.arrays[array] for batch in held]
+            if array == "starts":
+                parts = [joined_starts(held).astype(INT)]
+            elif array in ("targets", "weights"):
+                parts = [np.concatenate(parts)]
+            files[array] = write_array(self.folder / f"{name}.{array}.npy", parts)
+            if array in ("rows", "values"):
+                nnz = sum(part.size for part in parts)
+            if array == "targets":
+                self.facts.add(parts[0])
+            if array == "weights":
+                self.facts.weigh(parts[0])
+        self.shards.append(Shard(name, n, nnz, files))
+        self._held, self._bytes, self._rows = [], 0, 0
+
+
+def write_array(path: Path, parts: list[np.ndarray]) -> FileMark:
+    """Write a .npy file of some arrays one below the other, to the disk itself; return its size and checksum.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_array(Path(folder, "a.npy"), [np.zeros(2), np.ones(1)]).bytes, np.load(Path(folder, "a.npy"))
+    (152, array([0., 0., 1.]))
+    """
+    shape, head = (sum(map(len, parts)), *parts[0].shape[1:]), io.BytesIO()
+    dtype = parts[0].dtype.newbyteorder("<")
+    np.lib.format.write_array_header_1_0(head, {"descr": dtype.str, "fortran_order": False, "shape": shape})
+    size, crc = 0, 0
+    with written(path), open(path, "wb", buffering=0) as file:
+        for left in (memoryview(head.getvalue()), *(as_bytes(part, dtype) for part in parts)):
+            size, crc = size + len(left), zlib.crc32(left, crc)
+            while len(left):
+                left = left[file.write(left) :]
+        os.fsync(file.fileno())
+    return FileMark(size, crc)
+
+
+def as_bytes(a: np.ndarray, dtype: np.dtype) -> memoryview:
+    """The bytes of an array, which is copied if it has another type or gaps."""
+    return np.ascontiguousarray(a, dtype).reshape(-1).view(np.uint8).data

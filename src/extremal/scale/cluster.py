@@ -1,0 +1,178 @@
+"""The workers of a Dask client: who is there, who is silent, hosts on them, and calls that never wait for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from distributed import Client, KilledWorker
+from distributed.protocol.serialize import to_serialize
+
+from extremal.checks import InputError
+from extremal.scale.host import Host, Order
+from extremal.scale.wire import Packed, sent, unpack
+from extremal.support import clock
+
+POLL = 0.2  # seconds between two looks at a worker that has not answered yet
+
+
+class ClusterError(ConnectionError):
+    """The cluster cannot go on: its scheduler or its workers are gone."""
+
+
+class Lost(Exception):
+    """A host is lost, or its worker is silent: what it has can be made anew elsewhere."""
+
+
+@dataclass
+class Link:
+    """A host and where it is."""
+
+    address: str
+    key: str
+    held: Any  # the future of the actor, which lives as long as this
+    ready: bool = False  # whether it has all numbers that are in use
+
+    def __str__(self) -> str:
+        return self.address
+
+
+class Workers:
+    """Those of a client. Every question to them has a timeout in seconds."""
+
+    def __init__(self, client: Client, timeout: float):
+        if not isinstance(client, Client) or client.asynchronous:
+            raise InputError(f"`ShardDir(client=...)` must be a distributed.Client that is not asynchronous, got {client!r}")
+        self.client, self.timeout = client, timeout
+        self.avoid: set[str] = set()  # where hosts have been lost
+        self._beats: dict[str, tuple[float, float]] = {}  # the last sign of each worker, and when it was noticed here
+        self._paused: set[str] = set()  # workers that take no tasks now
+        self._direct: bool | None = None  # whether workers can be reached without the scheduler
+
+    def ages(self) -> dict[str, float]:
+        """The workers that there are, and for how many seconds each has been silent."""
+        try:
+            held = self._sync(self._identity)["workers"]
+        except (OSError, CancelledError, asyncio.CancelledError, RuntimeError, AttributeError) as error:
+            raise ClusterError(f"the Dask scheduler {self._scheduler} does not answer ({_told(error)})") from None
+        now, newest = time.monotonic(), max((item["last_seen"] for item in held.values()), default=0.0)
+        self._paused = {address for address, item in held.items() if item.get("status", "running") != "running"}
+        seen = {address: float(item["last_seen"]) for address, item in held.items()}
+        old = {address: self._beats.get(address, (beat, now)) for address, beat in seen.items()}
+        self._beats = {a: old[a] if old[a][0] == beat else (beat, now) for a, beat in seen.items()}
+        return {a: max(now - noticed, newest - beat) for a, (beat, noticed) in self._beats.items()}
+
+    async def _identity(self) -> dict[str, Any]:
+        return await asyncio.wait_for(self.client.scheduler.identity(n_workers=-1), self.timeout)  # type: ignore[union-attr]
+
+    def _sync(self, function: Callable[..., Any], *given: Any) -> Any:
+        return self.client.sync(function, *given, callback_timeout=self.timeout + 1.0)
+
+    @property
+    def _scheduler(self) -> str:
+        scheduler = self.client.scheduler
+        return "of a client that is closed" if scheduler is None else str(scheduler.address)
+
+    def alive(self) -> list[str]:
+        """Workers that answer and take tasks; those where a host was lost only if no other turns up in time."""
+        end = time.monotonic() + self.timeout
+        while True:
+            ages, late = self.ages(), time.monotonic() > end
+            found = [address for address, age in ages.items() if age < self.timeout and address not in self._paused]
+            if new := [address for address in found if address not in self.avoid]:
+                return new
+            if late and found:
+                return found
+            if late:
+                raise ClusterError(f"the Dask scheduler {self._scheduler} has no worker that answers")
+            time.sleep(POLL)
+
+    def asked(self, address: str, name: str, *given: Any) -> Link:
+        """A host that is to be made on a worker; it need not be there yet."""
+        key = f"extremal-host-{name}-{uuid4().hex[:8]}"
+        return Link(address, key, self.client.submit(Host, *given, key=key, actor=True, workers=[address], pure=False))
+
+    def made(self, link: Link) -> None:
+        """Wait until a host is there."""
+        while True:
+            try:
+                link.held.result(timeout=POLL)
+                return
+            except TimeoutError:
+                if self.is_lost(link) or link.address in self._paused:
+                    raise Lost(f"no host could be made on the Dask worker {link}") from None
+                clock.check()
+            except (OSError, RuntimeError, KilledWorker, CancelledError, asyncio.CancelledError) as error:
+                raise Lost(f"the Dask worker {link} is lost: {_told(error)}") from None
+            except Exception as error:
+                raise ClusterError(f"the Dask worker {link} cannot make a host of shards ({_told(error)})") from None
+
+    def is_lost(self, link: Link) -> bool:
+        """Whether its worker is gone, or silent for too long."""
+        age = self.ages().get(link.address)
+        return age is None or age >= self.timeout
+
+    def call(self, link: Link, order: Order, message: Packed) -> Future[Any]:
+        """Have a host do a work."""
+        return self._submitted(self._execute(link, "do", order, *sent(message)))
+
+    def names(self, link: Link) -> list[str]:
+        """Which numbers a host keeps."""
+        return self._submitted(self._execute(link, "names")).result(self.timeout)
+
+    def stop(self, links: Iterable[Link], number: int) -> None:
+        """Tell hosts that nobody waits for a call; whether they hear it is not waited for."""
+        for link in links:
+            with suppress(RuntimeError):
+                self._submitted(self._execute(link, "stop", number))
+
+    def answer(self, link: Link, call: Future[Any]) -> Any:
+        """What a call brings; `Lost` if the host is, and mistakes that it made as they are."""
+        while True:
+            try:
+                fine, found = unpack(*call.result(timeout=POLL))
+                break
+            except TimeoutError as error:
+                if call.exception() is error if call.done() else self.is_lost(link):
+                    call.cancel()
+                    raise Lost(f"the Dask worker {link} is silent") from None
+                clock.check()
+            except (OSError, KeyError, CancelledError, asyncio.CancelledError) as error:
+                raise Lost(f"the Dask worker {link} is lost: {_told(error)}") from None
+        if not fine:
+            raise found
+        return found
+
+    def _submitted(self, todo: Any) -> Future[Any]:
+        return asyncio.run_coroutine_threadsafe(todo, self.client.loop.asyncio_loop)  # type: ignore[union-attr]
+
+    async def _execute(self, link: Link, function: str, *given: Any) -> Any:
+        """A method of a host; by the scheduler, if workers cannot be reached."""
+        if self._direct is None:
+            self._direct = await self._reached(link.address)
+        what = {"function": function, "actor": link.key, "args": [to_serialize(item) for item in given], "kwargs": {}}
+        if self._direct:
+            found: Any = await self.client.rpc(link.address).actor_execute(**what)
+        else:
+            found = await self.client.scheduler.proxy(worker=link.address, msg={"op": "actor_execute", **what})  # type: ignore
+        if found["status"] != "OK":
+            raise found["exception"]
+        return found["result"]
+
+    async def _reached(self, address: str) -> bool:
+        try:
+            await asyncio.wait_for(self.client.rpc(address).identity(), self.timeout / 2)
+        except OSError:  # also if it takes too long
+            return False
+        return True
+
+
+def _told(error: BaseException) -> str:
+    """A mistake in one line."""
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,123 @@
+"""A host: an actor on a Dask worker that has some of the shards, does works on them and keeps numbers of their rows."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from extremal.checks import InputError
+from extremal.data.parts import Part, Sums, Work, tree_sum
+from extremal.files.shards.engine import LocalShards
+from extremal.files.shards.manifest import Manifest, read_manifest
+from extremal.scale.branches import Branch
+from extremal.scale.numbers import HostNumbers, Store
+from extremal.scale.wire import pack, sent, unpack
+from extremal.support import clock
+
+BY_BRANCH, BY_PART, NO_ANSWER = "branches", "parts", "nothing"  # what is wanted of a work
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a call asks of a host, besides the work."""
+
+    number: int
+    wanted: str
+    fresh: tuple[str, ...] = ()  # the numbers that the work fills
+    drop: tuple[str, ...] = ()  # numbers that nobody needs any more
+    only: int | None = None  # the one part that is asked for
+
+
+def digest_of(manifest: Manifest) -> str:
+    """What tells a manifest from others."""
+    return hashlib.sha256(repr(manifest).encode()).hexdigest()
+
+
+class Host:
+    """Some branches of the tree of parts; shards are mapped when they are first asked for."""
+
+    def __init__(self, directory: str, digest: str, branches: tuple[Branch, ...]):
+        self.directory, self.digest, self.branches = directory, digest, branches
+        self.own = tuple(i for lo, hi in branches for i in range(lo, hi))
+        self.stopped = -1  # the last call that nobody waits for
+        self._store: Store | None = None
+
+    def do(self, order: Order, head: bytes, buffers: list[Any]) -> tuple[bytes, list[Any]]:
+        """Do a work; what comes of it is packed, mistakes included."""
+        try:
+            with clock.deadline(lambda: self.stopped >= order.number):
+                return sent(pack((True, self._done(order, head, buffers))))
+        except Exception as error:
+            return sent(pack((False, _sendable(error))))
+
+    async def stop(self, number: int) -> None:
+        """Nobody waits for calls up to this one: it comes in between, since it needs no thread."""
+        self.stopped = max(self.stopped, number)
+
+    def names(self) -> list[str]:
+        """Which numbers are kept here."""
+        return [] if self._store is None else self._store.names
+
+    def _done(self, order: Order, head: bytes, buffers: list[Any]) -> Any:
+        store = self._store = self._store or self._opened()
+        store.drop(order.drop)
+
+        def find(name: str, shape: tuple[int, ...]) -> HostNumbers:
+            return HostNumbers(store, name, shape, name in order.fresh)
+
+        work = _Placed.of(unpack(head, buffers, find, lock=True), self.own, self._starts)
+        if order.only is not None:
+            return store.local.answer(work, self.own.index(order.only))
+        _, answers = store.local.answers(work)
+        if order.wanted == BY_BRANCH:
+            return {branch: tree_sum(answers, *branch) for branch in self.branches}
+        found = list(answers)
+        return None if order.wanted == NO_ANSWER else found
+
+    def _opened(self) -> Store:
+        from distributed import get_worker  # here only: whoever reads this module for its names needs none of it
+
+        worker = get_worker()
+        try:
+            manifest = read_manifest(Path(self.directory))
+        except InputError as error:
+            raise InputError(f"the Dask worker {worker.address} does not see the shards: {error}") from None
+        if digest_of(manifest) != self.digest:
+            raise InputError(f"{self.directory}: the Dask worker {worker.address} finds another manifest there than the driver")
+        shards = tuple(manifest.shards[i] for i in self.own)
+        some = replace(manifest, n=sum(shard.n for shard in shards), nnz=sum(shard.nnz for shard in shards), shards=shards)
+        self._starts = tuple(manifest.first_rows[i] for i in self.own)
+        local = LocalShards(Path(self.directory), some, keep=False, threads=worker.state.nthreads)
+        return Store(local, self.own, manifest.n)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A work on parts that are some of all: they are told which, and where."""
+
+    work: Work
+    own: tuple[int, ...]
+    starts: tuple[int, ...]
+    alone: bool
+    sums: int
+    reads: bool
+
+    @classmethod
+    def of(cls, work: Work, own: tuple[int, ...], starts: tuple[int, ...]) -> _Placed:
+        return cls(work, own, starts, work.alone, work.sums, work.reads)
+
+    def __call__(self, part: Part) -> Sums:
+        first = self.starts[part.index]
+        return self.work(replace(part, index=self.own[part.index], at=slice(first, first + part.n)))
+
+
+def _sendable(error: Exception) -> Exception:
+    """The mistake itself, if it can be sent."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error

@@ -1,0 +1,43 @@
+"""A cluster of this machine, for those who give no client."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from contextlib import suppress
+
+from dask.system import CPU_COUNT
+from distributed import Client, LocalCluster
+
+CLOSING = 5.0  # seconds that it may take
+LOGGERS = "distributed", "distributed.nanny", "distributed.worker", "distributed.comm", "distributed.client", "distributed.core"
+
+
+def local_client(most: int) -> tuple[Client, LocalCluster]:
+    """A client of one process on each core, or of as many as there is work for; without a dashboard or a limit of memory.
+
+    Mapped files would count against such a limit, though their pages are given back after each work.
+    """
+    cluster = LocalCluster(
+        n_workers=max(1, min(CPU_COUNT, most)), threads_per_worker=1, processes=True, memory_limit=0,
+        dashboard_address=":0", scheduler_kwargs={"dashboard": False},
+        silence_logs=logging.CRITICAL,
+    )  # fmt: skip
+    return Client(cluster, direct_to_workers=True, set_as_default=False), cluster
+
+
+def closed(client: Client, cluster: LocalCluster) -> None:
+    """Close both, without a word: workers that were killed do not answer."""
+    levels = [(logging.getLogger(name), logging.getLogger(name).level) for name in LOGGERS]
+    for logger, _ in levels:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings(), suppress(Exception):
+            warnings.simplefilter("ignore")
+            client.close(timeout=CLOSING)
+        with warnings.catch_warnings(), suppress(Exception):
+            warnings.simplefilter("ignore")
+            cluster.close(timeout=CLOSING)
+    finally:
+        for logger, level in levels:
+            logger.setLevel(level)

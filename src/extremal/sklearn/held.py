@@ -1,0 +1,111 @@
+"""Rows that bring their targets and weights, a directory of shards above all, as estimators read them.
+
+What is predicted is put together from the parts; how targets are mapped is in objectives/held_targets.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_n_features
+
+from extremal.checks import InputError
+from extremal.data.parts import count_rows
+from extremal.data.rows import RowData
+from extremal.data.works import RowProducts
+from extremal.objectives.held_targets import check_no_text, has_text, rows_called
+from extremal.support.lazy import imported
+
+
+def brings_targets(X: object) -> bool:
+    """Whether targets come with some rows."""
+    return isinstance(X, RowData) and X.targets is not None
+
+
+def is_distributed(X: object) -> bool:
+    """Whether it is an array or a frame of Dask."""
+    return hasattr(X, "__dask_graph__")
+
+
+@contextmanager
+def rows_near(X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """What to fit to: collections of Dask become shards for as long as this lasts; all else is left as it is."""
+    if not is_distributed(X):
+        yield X, y, sample_weight
+        return
+    data = imported("extremal.scale.collections").rows_of(X, y, sample_weight)
+    try:
+        yield data, None, None
+    finally:
+        data.close()
+
+
+def check_alone(call: str, **given: object) -> None:
+    """Refuse targets and weights beside rows that bring their own."""
+    for name, item in given.items():
+        if item is not None:
+            raise InputError(f"`{call}({name}=...)` must be left out: the targets and weights of these rows come with them")
+
+
+def check_in_memory(call: str, X: object) -> None:
+    """Refuse rows that are elsewhere where batches are to come one by one."""
+    if brings_targets(X) or is_distributed(X):
+        raise InputError(f"`{call}(X=...)` takes a batch of rows in memory, and no {type(X).__name__}: use fit for all of them")
+
+
+def check_columns(model: Any, data: RowData, reset: bool) -> None:
+    """Note the number and the names of the columns; or refuse others than those of the fit."""
+    _check_n_features(model, data, reset=reset)
+    names, known = getattr(data, "names", None), getattr(model, "feature_names_in_", None)
+    if reset:
+        vars(model).pop("feature_names_in_", None)
+        if names is not None:
+            model.feature_names_in_ = np.array(names, object)
+    elif names is not None and known is not None and list(names) != list(known):
+        i = next(i for i, pair in enumerate(zip(names, known, strict=True)) if pair[0] != pair[1])
+        name, where = type(model).__name__, rows_called(data)
+        raise InputError(f"{name} was fitted to other columns: column {i} was {known[i]!r}, and {where} has {names[i]!r}")
+
+
+def each_row(data: RowData, x: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """A function of the products of all rows with x, made part by part.
+
+    Examples
+    --------
+    >>> from extremal.data import Dense
+    >>> each_row(Dense(np.eye(2)), np.array([3.0, -1.0]), np.sign)
+    array([ 1., -1.])
+    """
+    count_rows(data.shape[0])
+    out = None
+    for at, z in data.parts.answers(RowProducts(np.ascontiguousarray(x)))[1]:
+        found = function(z)
+        out = np.empty((data.shape[0], *found.shape[1:]), found.dtype) if out is None else out
+        out[at] = found
+    assert out is not None
+    return out
+
+
+class OwnScore:
+    """Scores by the targets and the weights that come with the rows, unless others are given."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The score of scikit-learn; rows that bring their targets are scored by these, and by their weights."""
+        if brings_targets(X) and y is None:
+            check_alone(f"{type(self).__name__}.score", sample_weight=sample_weight)
+            y = X.numbers_of(X.targets)
+            y = X.classes[y.astype(np.intp)] if has_text(X) else y
+            sample_weight = None if X.weights is None else X.numbers_of(X.weights)
+        return super().score(X, y, sample_weight)  # type: ignore[misc]
+
+
+def copied_targets(call: str, data: Any, y: object, sample_weight: object) -> tuple[np.ndarray, np.ndarray | None]:
+    """Targets and weights that come with rows, copied to memory, for solvers that know arrays only."""
+    check_alone(call, y=y, sample_weight=sample_weight)
+    if data.parts.away:
+        raise InputError(f"`{call}(X=...)` needs rows of this machine: open them with engine='disk' or engine='memory'")
+    check_no_text(call, data)
+    return data.numbers_of(data.targets), None if data.weights is None else data.numbers_of(data.weights)

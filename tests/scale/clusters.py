@@ -1,0 +1,25 @@
+"""A cluster of two workers of this machine."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+
+import distributed
+
+
+@contextmanager
+def cluster_of_two(n_workers=2, **options):
+    """A client of it; it is closed at the end."""
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50, **options
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False, security=options.get("security")) as client,
+    ):
+        yield client
+
+
+def pids(client):
+    """The processes of workers that answer, by address."""
+    return {address: pid for address, pid in client.run(os.getpid, on_error="ignore").items() if isinstance(pid, int)}
