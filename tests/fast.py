@@ -26,6 +26,7 @@ SELECTION = [  # a name after :: that is no longer there fails in tests/test_fas
     "tests/cli/test_cli.py::test_lists",
     "tests/cli/test_predicting.py::test_columns_go_by_name_whatever_their_order",
     "tests/cli/test_progress.py::test_measuring_for_progress_is_rare",
+    "tests/cli/test_solve_shards.py::test_what_is_printed",
     "tests/data/test_row_data.py::test_other_columns_and_rows",
     "tests/files/shards/test_shard_sources.py::test_streams",
     "tests/files/shards/test_shards_command.py::test_build_info_verify",

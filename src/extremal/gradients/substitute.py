@@ -63,8 +63,8 @@ class Substitute(Batched[SubstituteEstimate]):
 
     def init(self, f: Any, x: np.ndarray, sampler: Sampler) -> SubstituteEstimate:
         """sigma_i = <a_i, x0>: the gradient itself."""
-        sigma = np.array(f.margins(x))
-        table = DerivativeTable.of(f, f.derivs_at(sigma))
+        sigma = np.array(f.here(f.margins(x)))
+        table = DerivativeTable.of(f, f.here(f.derivs_at(sigma)))
         return SubstituteEstimate(table.mean, True, sigma, table)
 
     def update(

@@ -132,7 +132,7 @@ class InterceptModel(MarginModel):
     def _level_change(self, z: PerRow, dz: PerRow) -> Numbers:
         if self.deriv_shape:
             curved = hasattr(self.loss, "curvature_rows")
-            return (rows := self.curvature_rows_at(z)).follow(rows.dot(dz)) if curved else 0.0
+            return (rows := self.curvature_rows_at(z)).follow(rows.dot(self.here(dz))) if curved else 0.0
         total, moved = self.summed(_bent_sums, self.lifted(z), self.y, dz, rest=(self.loss,))
         return -moved / total if total > 0 else 0.0
 

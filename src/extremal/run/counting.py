@@ -67,6 +67,9 @@ class CountedObjective(Counting):
     def margins(self, x: np.ndarray, idx: RowIndex = None) -> PerRow:
         return self._ask(self._linear.margins, x, idx)
 
+    def here(self, numbers: PerRow) -> np.ndarray:
+        return self.inner.here(numbers) if isinstance(self.inner, MarginModel) else numbers
+
     def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> PerRow:
         return self._ask(self._linear.vertex_margins, s, idx)
 
