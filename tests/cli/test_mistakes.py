@@ -58,7 +58,7 @@ def test_out_is_refused_before_the_run(data, monkeypatch, out):
     ("name", "content", "words"),
     [
         ("gone", None, ["gone: cannot be read (No such file or directory)"]),
-        (".", None, [".: cannot be read (Is a directory)"]),
+        (".", None, [".: not a directory of shards (it holds no file manifest.json)"]),
         ("empty", b"", ["empty: the file is empty"]),
         ("bad", b"1 1:1\n1 3;1\n", ["bad:2: expected index:value after the label, got '3;1'"]),
         ("bad", b"1 1:1\n1 1:nan\n", ["bad:2: expected finite numbers, got nan"]),
