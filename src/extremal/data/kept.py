@@ -45,6 +45,25 @@ class Held(KeptNumbers):
         return part.kept[self.name][: part.n]
 
 
+@dataclass(frozen=True, eq=False)
+class Stored(KeptNumbers):
+    """Numbers of all rows in an array of this process; of a part that is a head, the first of those of the whole part.
+
+    Examples
+    --------
+    >>> Stored(np.arange(5.0), (0, 3, 5), (5,)).of(Part(None, slice(2, 3), index=1))
+    array([3.])
+    """
+
+    array: np.ndarray
+    bounds: tuple[int, ...]  # where whole parts begin, and n
+    shape: tuple[int, ...]
+
+    def of(self, part: Part) -> np.ndarray:
+        first = self.bounds[part.index]
+        return self.array[first : first + part.n]
+
+
 @dataclass(frozen=True)
 class Derived(KeptNumbers):
     """A function of other numbers, row by row, made whenever it is looked at: plain data, so that it can be sent.

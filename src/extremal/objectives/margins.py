@@ -15,6 +15,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data.accept import as_data
 from extremal.data.contract import Data
+from extremal.data.kept import Derived, Stored
 from extremal.data.parts import KeptNumbers, PerRow
 from extremal.data.rows import InMemory, RowData, rows_elsewhere
 from extremal.data.works import RowProducts
@@ -56,7 +57,8 @@ class MarginModel(AtMargins, ABC):
         if y is None:
             self.loss, self.y = self._held(loss, weights)
         elif isinstance(y, KeptNumbers):
-            self.loss, self.y = cast(Any, (loss, y) if weights is None else with_held_weights(loss, y, weights))
+            self.loss, y = cast(Any, (loss, y) if weights is None else with_held_weights(loss, y, weights))
+            self.y = self._stored(y)
         else:
             self.y = check_targets(loss, checks.array("LinearModel", "y", y), self.data.shape[0])
             if weights is not None:
@@ -73,6 +75,13 @@ class MarginModel(AtMargins, ABC):
             )
         self.data.parts.total(TargetCheck(loss, y))
         return (loss, y) if w is None else with_held_weights(loss, y, w)
+
+    def _stored(self, y: KeptNumbers) -> PerRow:
+        """Targets that would be made anew in every look are made once, and kept where the rows are."""
+        if not isinstance(y, Derived):
+            return cast(Any, y)
+        kept, bounds = self.filled(np.positive, cast(Any, y)), cast(RowData, self.data).bounds
+        return kept if isinstance(kept, KeptNumbers) or bounds is None else cast(Any, Stored(kept, tuple(bounds), kept.shape))
 
     def on_rows(self, rows: Data, kind: type[M]) -> M:
         """A model of other rows, of the kind, with this loss and these targets and weights: they need no second check."""
