@@ -28,7 +28,7 @@ from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock
 from extremal.objectives.on_atoms import OnMargins, OnPoints, Restriction
 from extremal.objectives.on_columns_multi import OutputSlice
 from extremal.objectives.slices import Slice
-from extremal.objectives.works import TargetCheck
+from extremal.objectives.works import check_held
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
@@ -73,7 +73,7 @@ class MarginModel(AtMargins, ABC):
             raise InputError(
                 "`LinearModel(weights=...)` needs y, too: the weights of rows that bring their targets come with them"
             )
-        self.data.parts.total(TargetCheck(loss, y))
+        check_held(self.data.parts, loss, y)
         return (loss, y) if w is None else with_held_weights(loss, y, w)
 
     def _stored(self, y: KeptNumbers) -> PerRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from extremal.data.parts import Part, Parts, PerRow, Sums
 from extremal.losses.base import Loss, check_targets
 from extremal.losses.margin import compiled
 from extremal.losses.over_rows import line_sum, slope_sum
+
+UNLIKE = 20.0  # times the variance within parts that the variance between them may be before it is warned of
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Look:
 
 @dataclass(frozen=True)
 class TargetCheck:
-    """Refuses targets that the loss does not take; it names the part that has them."""
+    """Refuses targets that the loss does not take, naming the part; sums of 1, y, y^2 and of (sum of y)^2 / rows of a part."""
 
     loss: Loss
     y: PerRow
@@ -73,10 +76,28 @@ class TargetCheck:
 
     def __call__(self, part: Part) -> Sums:
         try:
-            check_targets(self.loss, part.of(self.y), part.n)
+            y = check_targets(self.loss, part.of(self.y), part.n)
         except InputError as error:
             raise InputError(f"{part.name}: {error}") from None
-        return ()
+        total, squares = float(y.sum()), float(np.vdot(y, y))
+        return 1, total, squares, total**2 / y.size
+
+
+def check_held(parts: Parts, loss: Loss, y: PerRow) -> float:
+    """Check targets that come with the rows, part by part; how much more the parts differ than parts of random rows would.
+
+    That is the ratio of the variance between parts to the one within, about 1 of rows in random order. A large one is warned of:
+    batches and samples would not be like the whole.
+    """
+    many, total, squares, apart = parts.total(TargetCheck(loss, y))
+    n = math.prod(y.shape)
+    between, within = apart - total**2 / n, squares - apart
+    ratio = between / (many - 1) / (within / (n - many)) if many > 1 and within > 1e-12 * squares else 1.0
+    if ratio > UNLIKE:
+        logging.getLogger("extremal").warning(
+            "the targets of the shards differ %.3g times as much as those of random rows would: were the rows shuffled?", ratio
+        )
+    return ratio
 
 
 @dataclass(frozen=True)

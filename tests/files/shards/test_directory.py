@@ -340,3 +340,15 @@ def test_it_says_what_it_is(tmp_path):
     assert data.bytes == sum(path.stat().st_size for path in tmp_path.glob("*.npy"))
     data.verify()
     data.close()
+
+
+def test_shards_that_differ_more_than_random_rows_are_warned_of(tmp_path, caplog):
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((4000, 5)), np.sort(rng.standard_normal(4000))
+    for shuffle, warned in ((True, False), (False, True)):
+        caplog.clear()
+        data = ex.ShardDir.build((A, y), tmp_path / str(shuffle), shuffle=shuffle, shard_bytes=2**14)
+        caplog.clear()  # a directory that was not shuffled says so when it is opened
+        assert len(data.manifest.shards) > 4
+        ex.LinearModel(ex.Squared(), data)
+        assert any("as those of random rows" in record.message for record in caplog.records) == warned
