@@ -16,7 +16,7 @@ import extremal as ex
 import extremal.sklearn as estimators
 
 for module in pkgutil.walk_packages(ex.__path__, "extremal."):
-    if not module.name.startswith("extremal.cli"):
+    if not module.name.startswith(("extremal.cli", "extremal.scale")):  # the latter has an extra of its own
         import_module(module.name)
 for room in (ex, estimators):
     [getattr(room, name) for name in room.__all__]

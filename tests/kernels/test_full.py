@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from cases import LOSSES, truth
 
 import extremal as ex
-from extremal.data import blocks, parts
+from extremal.data import contract, parts
 from extremal.kernels import full
 from extremal.losses import over_rows
 
@@ -80,7 +80,7 @@ def test_a_pass_is_what_numpy_says(loss, dtype, index, of_x, threads):
 @pytest.mark.parametrize("kind", ["csr", "dense"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_number_of_threads_changes_no_bit(kind, dtype, threads, monkeypatch):
-    monkeypatch.setattr(blocks, "PIECE", 200)
+    monkeypatch.setattr(contract, "PIECE", 200)
     A = matrix(dtype=dtype)
     f, x = ex.LinearModel(ex.Logistic(), A if kind == "csr" else A.toarray(), targets(ex.Logistic())), np.linspace(-1, 1, D)
     found = []
@@ -162,7 +162,7 @@ class Mine:
 @pytest.mark.parametrize("kind", ["csr", "dense"])
 @pytest.mark.parametrize("chunk", [7, N, 10**6])
 def test_a_loss_of_the_users_own(kind, chunk, monkeypatch):
-    monkeypatch.setattr(blocks, "PIECE_ROWS", chunk)
+    monkeypatch.setattr(contract, "PIECE_ROWS", chunk)
     monkeypatch.setattr(over_rows, "ROWS_AT_ONCE", chunk)
     A, y = matrix(), targets(ex.Squared())
     mine, ours = (ex.LinearModel(loss, A if kind == "csr" else A.toarray(), y) for loss in (Mine(), ex.Squared()))
@@ -175,7 +175,7 @@ def test_a_loss_of_the_users_own(kind, chunk, monkeypatch):
 
 
 def test_a_users_loss_is_not_called_from_threads(threads, monkeypatch):
-    monkeypatch.setattr(blocks, "PIECE", 200)
+    monkeypatch.setattr(contract, "PIECE", 200)
     monkeypatch.setattr(parts, "ThreadPoolExecutor", None)
     threads(2)
     f = ex.LinearModel(Mine(), matrix().toarray(), targets(ex.Squared()))

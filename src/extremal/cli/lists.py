@@ -98,7 +98,7 @@ def _show_card(name: str) -> None:
     lines([*cells, ("call", f"ex.{make.__name__}({defaults})")])
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):

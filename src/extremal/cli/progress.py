@@ -6,14 +6,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from extremal.files.outputs import terminal
 from extremal.run.loop import State
 
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
 
 @contextmanager
-def bar(name: str, total: float | None, *columns: Any) -> Iterator[Callable[..., None] | None]:
+def bar(name: str, total: float | None, *columns: ProgressColumn) -> Iterator[Callable[..., None] | None]:
     """What moves a bar of rich's columns; None if stderr is no terminal."""
     from rich.progress import Progress
 

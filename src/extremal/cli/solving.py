@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,7 +36,6 @@ from extremal.sets.words.read import Reading, read_constraint
 from extremal.sets.words.words import check_words
 
 UNBOUNDED = "the loss goes on falling as coefficients grow, so that there is no best point: give a bound, --set l1:10 say"
-Run = Callable[[Any, Any], Result]  # of a set and a start
 
 
 @one_line()
@@ -169,7 +167,7 @@ def _two_classes(y: np.ndarray, label: str, loss: Loss) -> tuple[np.ndarray, np.
     return np.where(hit, high, low), np.array([str(others[0]) if len(others) == 1 else f"not {label}", label])
 
 
-def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[Any, Result, bool]:
+def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[ConvexSet, Result, bool]:
     """The set, the run over it, and whether there is a minimum."""
     if plan.fraction is not None:
         free = read_constraint(None, None, f.shape)
@@ -189,6 +187,7 @@ def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]
         start = np.asarray(result.x)
         if result.status == Status.INTERRUPTED or not plan.at_reach(start, reach):
             return C, result, True
+    assert C is not None
     assert result is not None
     return C, result, False
 

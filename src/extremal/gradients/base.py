@@ -67,7 +67,7 @@ class Looked(PlainEstimate):
 
     value: float  # the mean of the sample at x
     z: np.ndarray  # its margins
-    model: Any  # the sample as an objective
+    model: Objective  # the sample as an objective
 
 
 @dataclass(frozen=True)
@@ -142,21 +142,21 @@ def check_gradient(call: str, gradient: object, like: str = "Full()") -> None:
     checks.contract(call, "gradient", gradient, "gradient", like, ("facts", "init", "update"))
 
 
-class OnePoint(Gradient[Any]):
+class OnePoint(Gradient[E]):
     """What estimators are made from that look at f where they are: estimate 0 is the start, estimate k + 1 comes after step k."""
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> Any:
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> E:
         return self._at(f, 0, x, None, sampler)
 
-    def update(self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: Any, sampler: Sampler) -> Any:
+    def update(self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: E, sampler: Sampler) -> E:
         return self._at(f, k + 1, x, state, sampler)
 
-    def _at(self, f: Objective, j: int, x: np.ndarray, state: Any, sampler: Sampler) -> Any:
+    def _at(self, f: Objective, j: int, x: np.ndarray, state: E | None, sampler: Sampler) -> E:
         """Estimate j, at x; ``state`` is the one before, None at the start."""
         raise NotImplementedError
 
 
-class Batched(Gradient[Any]):
+class Batched(Gradient[E]):
     """What estimators are made from that draw batches."""
 
     batch: Any  # rows of a batch, or a law
@@ -166,7 +166,7 @@ class Batched(Gradient[Any]):
         checks.fix(self, batch=checks.whole(type(self).__name__, "batch", self.batch, 1))
 
 
-class Wrapper(Gradient[Any]):
+class Wrapper(Gradient[E]):
     """What estimators are made from that run another one."""
 
     gradient: SomeGradient

@@ -76,7 +76,7 @@ def epoch_costs(epoch: Epoch, cost: Callable[[Phase], float]) -> float | Callabl
 
 
 @dataclass(frozen=True)
-class MiniBatch(OnePoint, Batched):
+class MiniBatch(OnePoint[PlainEstimate], Batched[PlainEstimate]):
     """g = (1/b) sum_{i in S} grad f_i(x), a new batch at each step: unbiased, with a variance that stays.
 
     b component gradients a step, no memory. A batch that grows (a `PowerLaw`) is the whole sum once it reaches n.
@@ -122,7 +122,7 @@ class PoolEstimate(PlainEstimate):
 
 
 @dataclass(frozen=True)
-class Pool(OnePoint):
+class Pool(OnePoint[PoolEstimate]):
     """The gradient over all components seen so far: g = (1/t) sum_{tau <= t} grad f_{i_tau}(x), at the current x.
 
     Each step adds ``batch`` new components and evaluates the whole pool again: b t component gradients at step t. Once

@@ -25,7 +25,7 @@ class EpochEstimate(PlainEstimate, InEpochs):
     gw: Any = None  # grad f(w)
 
 
-class Epochal(Batched):
+class Epochal(Batched[EpochEstimate]):
     """What both share: epochs that begin with all rows, or many, and go on with grad f_S(x) + T_{w -> x}[gw - grad f_S(w)]."""
 
     epoch: Epoch

@@ -12,7 +12,7 @@ from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)
-class Full(OnePoint):
+class Full(OnePoint[PlainEstimate]):
     """g = grad f(x): n component gradients a step, no memory; every gap is a certificate.
 
     Examples

@@ -30,7 +30,7 @@ def weight(rho: PowerLaw, j: int) -> float:
 
 
 @dataclass(frozen=True)
-class Momentum(OnePoint, Batched):
+class Momentum(OnePoint[PlainEstimate], Batched[PlainEstimate]):
     """g_j = (1 - rho_j) g_{j-1} + rho_j (1/b) sum_{i in S_j} grad f_i(x_j), g_{-1} = 0: the whole vector decays.
 
     b component gradients a step, memory O(d).
@@ -73,7 +73,7 @@ class Momentum(OnePoint, Batched):
 
 
 @dataclass(frozen=True)
-class Storm(Batched):
+class Storm(Batched[PlainEstimate]):
     """Momentum whose old part is carried to the new point by the same batch.
 
         g_j = grad f_S(x_j) + (1 - rho_j) (g_{j-1} - grad f_S(x_{j-1})),   grad f_S = (1/b) sum_{i in S_j} grad f_i

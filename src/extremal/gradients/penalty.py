@@ -28,7 +28,7 @@ class PenalisedEstimate(InEpochs):
 
 
 @dataclass(frozen=True, eq=False)
-class Penalised(Wrapper):
+class Penalised(Wrapper[PenalisedEstimate]):
     """Any estimator, and a smoothed penalty for lower <= G x <= upper, which the set C need not know of.
 
         g_j = y_j + (1/mu_j) G'(G x_j - proj(G x_j)),   y_j the estimate of grad f(x_j), proj onto [lower, upper]

@@ -13,7 +13,7 @@ from extremal.objectives.sampling import Sampler
 
 
 @dataclass(frozen=True)
-class Sarah(Batched):
+class Sarah(Batched[PlainEstimate]):
     """A recursive estimate, refreshed by a full gradient with probability p (also known as PAGE).
 
         g = grad f(x)                                                  with probability p

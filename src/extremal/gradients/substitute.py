@@ -22,7 +22,7 @@ class SubstituteEstimate(PlainEstimate):
 
 
 @dataclass(frozen=True)
-class Substitute(Batched):
+class Substitute(Batched[SubstituteEstimate]):
     """g = (1/n) sum_i phi'(sigma_i) a_i, where sigma_i is drawn towards the margin of the last vertex.
 
         sigma_i <- sigma_i + theta_k (<a_i, s_k> - sigma_i)  for i in S,   theta_k = min(1, scale 2m / (2m + k + 1)),  m = n/b

@@ -86,7 +86,7 @@ def check_memory(f: Objective) -> None:
 
 
 @dataclass(frozen=True)
-class Sag(OnePoint, Batched):
+class Sag(OnePoint[TableEstimate], Batched[TableEstimate]):
     """The mean of the table, after the batch's entries have been refreshed at x: biased on purpose, with little variance.
 
         y_i <- grad f_i(x)  for i in S,   g = (1/n) sum_j y_j,   y = 0 at first
@@ -138,7 +138,7 @@ class Sag(OnePoint, Batched):
 
 
 @dataclass(frozen=True)
-class Saga(Batched):
+class Saga(Batched[TableEstimate]):
     """Unbiased, with a variance that vanishes as the table becomes true.
 
         g = (1/b) sum_{i in I} [grad f_i(x) - y_i] + (1/n) sum_j y_j;   then y_j <- grad f_j(x) for j in J
@@ -191,7 +191,7 @@ class Saga(Batched):
 
 
 @dataclass(frozen=True)
-class SagaSarah(Batched):
+class SagaSarah(Batched[TableEstimate]):
     """Algorithm 2 of *Sarah Frank-Wolfe*: a recursive estimate that leans on a table, not on full gradients (ZeroSARAH).
 
         g   = (1/b) sum_S [grad f_i(x) - grad f_i(x_prev)] + (1 - lam) g_prev

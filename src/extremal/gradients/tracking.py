@@ -148,7 +148,7 @@ class _Shard(Counting):
 def agent_share(f: Objective, m: int, i: int) -> tuple[Objective, float]:
     """The mean over the rows of agent i of m, and its weight m n_i / n, so that the mean over agents is f."""
     part = _Shard(f, *bounds(f.n, m)[i])
-    return cast(Any, part), m * part.n / f.n
+    return cast(Objective, part), m * part.n / f.n
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class TrackingEstimate(InEpochs):
 
 
 @dataclass(frozen=True, eq=False)
-class Tracking(Wrapper):
+class Tracking(Wrapper[TrackingEstimate]):
     """Any estimator, run by m agents on their own shards of the rows, and gradient tracking between them.
 
         y_i an estimate of grad f_i(x_i) by agent i,   mean over i of f_i = f
@@ -241,16 +241,18 @@ class Tracking(Wrapper):
         s = y + (mix(self.mixing, state.s) - state.y)  # s_i = sum_j c_ij s_j,prev + y_i - y_i,prev
         return self._estimate(f, x, y, s, own, state.samplers)
 
-    def _estimate(self, f: Objective, x: np.ndarray, y: np.ndarray, s: np.ndarray, own: Any, samplers: Any) -> TrackingEstimate:
+    def _estimate(
+        self, f: Objective, x: np.ndarray, y: np.ndarray, s: np.ndarray, own: tuple[Estimate, ...], samplers: tuple[Sampler, ...]
+    ) -> TrackingEstimate:
         p = mix(self.mixing, s)  # p_i = sum_j c_ij s_j
         return TrackingEstimate(p if x.shape == p.shape else p.mean(axis=0), y, s, own, samplers, phase=phase_of(own[0]))
 
-    def _weighted(self, f: Objective, parts: list[Any], own: tuple[Estimate, ...]) -> np.ndarray:
+    def _weighted(self, f: Objective, parts: list[Objective], own: tuple[Estimate, ...]) -> np.ndarray:
         """y_i = (m n_i / n) times agent i's estimate, so that the mean of f_i is f for shards of unequal size too."""
         return np.stack([(len(parts) * part.n / f.n) * state.g for part, state in zip(parts, own, strict=True)])
 
-    def _parts(self, f: Objective) -> list[Any]:
-        return [_Shard(f, first, last) for first, last in bounds(f.n, len(self.mixing))]
+    def _parts(self, f: Objective) -> list[Objective]:
+        return [cast(Objective, _Shard(f, first, last)) for first, last in bounds(f.n, len(self.mixing))]
 
     def _points(self, f: Objective, x: np.ndarray) -> np.ndarray:
         """One point per agent."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Counting, Facts, SomeGradient, Steps, Wrapper
+from extremal.gradients.base import Counting, Estimate, Facts, SomeGradient, Steps, Wrapper
 from extremal.objectives.base import Objective, RowIndex
 from extremal.objectives.sampling import Sampler
 
@@ -50,7 +51,7 @@ class FiniteDifferences:
     def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         return c.mean(axis=0)
 
-    def _differences(self, x: np.ndarray, values: Any) -> np.ndarray:
+    def _differences(self, x: np.ndarray, values: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Central differences along every coordinate, the coordinates last."""
         columns = []
         for j in range(x.size):
@@ -67,7 +68,7 @@ class FiniteDifferences:
 
 
 @dataclass(frozen=True)
-class ZerothOrder(Wrapper):
+class ZerothOrder(Wrapper[Estimate]):
     """Any estimator on values alone: each component gradient is replaced by central differences.
 
     2d component values for each component gradient; no gradient is computed, and none is exact. In the counts an
@@ -106,13 +107,13 @@ class ZerothOrder(Wrapper):
             raise InputError(f"ZerothOrder cannot feed {type(self.gradient).__name__}, which needs {', '.join(facts.needs)}")
         return replace(facts, manifold=None)  # differences are those of flat space
 
-    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> Any:
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> Estimate:
         return replace(self.gradient.init(self._on(f), x, sampler), exact=False)
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: object, sampler: Sampler
-    ) -> Any:
+    ) -> Estimate:
         return replace(self.gradient.update(self._on(f), k, x_prev, x, steps, state, sampler), exact=False)
 
-    def _on(self, f: Objective) -> Any:
-        return FiniteDifferences(f, self.mu)
+    def _on(self, f: Objective) -> Objective:
+        return cast(Objective, FiniteDifferences(f, self.mu))

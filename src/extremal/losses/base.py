@@ -55,6 +55,14 @@ class BentMulti(MultiLoss, Protocol):
     def curvature_rows(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...  # D and P; P may be 0
 
 
+@runtime_checkable
+class _FromLeast(Protocol):
+    """A loss that says which target is the smallest."""
+
+    @property
+    def least(self) -> float | None: ...
+
+
 def expit(u: np.ndarray) -> np.ndarray:
     """1 / (1 + exp(-u)), with all its digits down to the smallest numbers; scipy's is 0 below -710."""
     e = np.exp(-np.abs(u))
@@ -67,7 +75,7 @@ def check_targets(loss: Loss, y: np.ndarray, n: int) -> np.ndarray:
     if y.dtype.kind not in "biuf":
         raise InputError(f"`LinearModel(y=...)` must hold numbers, got dtype {y.dtype}; {_how_to_map(loss)}")
     y = checks.finite("LinearModel", "y", y.astype(np.float64))
-    least = getattr(loss, "least", None)
+    least = loss.least if isinstance(loss, _FromLeast) else None
     if least is not None and not (y >= least).all():
         raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets from {least:g} on, got {y.min():g}")
     if loss.labels is None or (known := np.isin(y, loss.labels)).all():

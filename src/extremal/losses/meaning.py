@@ -8,10 +8,32 @@ nonnegative    whether f is never below 0; not known, so that nothing is made of
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 
 from extremal.losses.base import Loss
 from extremal.losses.weighted import unweighted
+
+
+@runtime_checkable
+class _Meaning(Protocol):
+    def mean(self, z: np.ndarray) -> np.ndarray: ...
+
+
+@runtime_checkable
+class _Far(Protocol):
+    def far(self, y: np.ndarray) -> float: ...
+
+
+@runtime_checkable
+class _Ending(Protocol):
+    ends_at_zero: bool
+
+
+@runtime_checkable
+class _Signed(Protocol):
+    nonnegative: bool
 
 
 def mean_target(loss: Loss, z: np.ndarray) -> np.ndarray:
@@ -23,8 +45,8 @@ def mean_target(loss: Loss, z: np.ndarray) -> np.ndarray:
     >>> mean_target(ex.Logistic(), np.zeros(1)), mean_target(ex.Squared(), np.zeros(1))
     (array([0.5]), array([0.]))
     """
-    mean = getattr(unweighted(loss), "mean", None)
-    return z if mean is None else mean(z)
+    own = unweighted(loss)
+    return own.mean(z) if isinstance(own, _Meaning) else z
 
 
 def margin_size(loss: Loss, y: np.ndarray) -> float | None:
@@ -36,8 +58,8 @@ def margin_size(loss: Loss, y: np.ndarray) -> float | None:
     >>> margin_size(ex.Logistic(), np.ones(3)), margin_size(ex.Squared(), np.ones(3))
     (3.0, None)
     """
-    far = getattr(unweighted(loss), "far", None)
-    return None if far is None else far(y)
+    own = unweighted(loss)
+    return own.far(y) if isinstance(own, _Far) else None
 
 
 def ends_at_zero(loss: Loss) -> bool:
@@ -49,7 +71,8 @@ def ends_at_zero(loss: Loss) -> bool:
     >>> ends_at_zero(ex.Multinomial(3)), ends_at_zero(ex.Huber())
     (True, False)
     """
-    return getattr(unweighted(loss), "ends_at_zero", False)
+    own = unweighted(loss)
+    return own.ends_at_zero if isinstance(own, _Ending) else False
 
 
 def is_nonnegative(loss: Loss) -> bool:
@@ -61,4 +84,5 @@ def is_nonnegative(loss: Loss) -> bool:
     >>> is_nonnegative(ex.Squared())
     True
     """
-    return getattr(unweighted(loss), "nonnegative", False)
+    own = unweighted(loss)
+    return own.nonnegative if isinstance(own, _Signed) else False

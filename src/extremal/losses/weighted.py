@@ -151,6 +151,6 @@ def _carried(y: np.ndarray, loss: Loss) -> np.ndarray:
     return np.abs(y) if type(loss) is SignedLogistic else y[:, -1]
 
 
-def targets_of(loss: Any, y: np.ndarray) -> np.ndarray:
+def targets_of(loss: Loss, y: np.ndarray) -> np.ndarray:
     """The targets, without the weights that they carry."""
     return np.sign(y) if type(loss) is SignedLogistic else loss._target(y) if isinstance(loss, Weighted) else y

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,7 +59,7 @@ def recipe(text: str, batch: int | None = None) -> Recipe:
     return make(**given)
 
 
-def _setting(text: str, setting: str, fields: dict[str, Any]) -> tuple[str, Any]:
+def _setting(text: str, setting: str, fields: Mapping[str, object]) -> tuple[str, object]:
     key, equals, value = setting.partition("=")
     if not equals or key not in fields:
         has = ", ".join(sorted(fields)) or "no parameters"

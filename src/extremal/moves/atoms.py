@@ -117,7 +117,7 @@ class AtomMove(Flat, ABC):
 
     atomic: ClassVar[bool] = True
 
-    def first(self, C: MoveOracle) -> ActiveSet:
+    def first(self, C: MoveOracle) -> np.ndarray | ActiveSet:
         """A vertex of the set, the oracle's answer to zero."""
         start = C.start()
         return ActiveSet.at(C.lmo(np.zeros_like(start))) if isinstance(start, np.ndarray) else ActiveSet.at(as_atom(start))

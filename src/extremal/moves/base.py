@@ -33,6 +33,8 @@ class MoveOracle(Protocol):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float: ...  # the same
     def spikes(self) -> Spikes | None: ...  # the vertices of a set that is all spikes
     def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # of a box
+    def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float: ...  # s, the oracle's answer, if it is known
+    def holds(self, x: np.ndarray) -> bool: ...  # whether x is known to be in the set, without a call of its oracle
 
 
 def check_manifold(manifold: Manifold, f: Objective) -> None:
@@ -72,7 +74,7 @@ class Move(Protocol[P]):
         """Refuse an estimator, an objective or a set that it cannot go with."""
         ...
 
-    def first(self, C: MoveOracle) -> Any:
+    def first(self, C: MoveOracle) -> np.ndarray | ActiveSet:
         """Where a run starts that was not told: a point of the set, or an active set."""
         ...
 
@@ -126,11 +128,11 @@ class FlatMove(Flat):
 
     atomic: ClassVar[bool] = False
 
-    def first(self, C: MoveOracle) -> Any:
+    def first(self, C: MoveOracle) -> np.ndarray | ActiveSet:
         """The set's own starting point."""
         return C.start()
 
-    def start(self, x0: np.ndarray) -> Any:
+    def start(self, x0: np.ndarray) -> Point:
         """x^0, with the gradient wanted there."""
         return Point(x0, x0)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.factored import FactoredMatrix, factors, joined
 from extremal.points.iterates import freeze
 from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.matrix import Iterate
 from extremal.points.plain import DenseVertex
 from extremal.points.stacks import Factors, Stack, stack
 from extremal.points.vertex import Vertex
@@ -39,7 +41,7 @@ class ActiveSet:
     (array([ 1.5, -0.5,  0. ]), 2)
     """
 
-    def __init__(self, vertices: Any, weights: Any):
+    def __init__(self, vertices: Iterable[Vertex], weights: ArrayLike):
         vertices, w = tuple(vertices), checks.array("ActiveSet", "weights", weights)
         if not vertices or w.shape != (len(vertices),) or w.dtype.kind not in "biuf":
             raise InputError(f"`ActiveSet(weights=...)` must be one number for each of {len(vertices)} vertices, got {weights!r}")
@@ -157,7 +159,7 @@ def _normal(weights: np.ndarray) -> np.ndarray:
     return freeze(weights / weights.sum())
 
 
-def as_atom(x: Any) -> Vertex:
+def as_atom(x: np.ndarray | FactoredMatrix) -> Vertex:
     """A point of the set as an atom."""
     if not isinstance(x, FactoredMatrix):
         return DenseVertex(x)
@@ -167,7 +169,7 @@ def as_atom(x: Any) -> Vertex:
     return RankOne(left[:, 0], right[:, 0])
 
 
-def rebuilt(x: Any, atoms: ActiveSet) -> Any:
+def rebuilt(x: Iterate, atoms: ActiveSet) -> Any:
     """The iterate anew from its atoms, in the form that x has: what steps have lost by rounding is back."""
     new = _in_factors(atoms) if isinstance(x, FactoredMatrix) else atoms.x
     return freeze(new.astype(x.dtype, copy=False))

@@ -15,6 +15,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.composed import Chord
 from extremal.points.factored import FactoredMatrix, factors
+from extremal.points.matrix import Iterate
 from extremal.points.vertex import Vertex, dot64
 
 T = TypeVar("T")
@@ -51,17 +52,17 @@ def farthest(holds: Callable[[float], bool], precision: float) -> float:
     return low
 
 
-def wide(x: Any) -> Any:
+def wide(x: Iterate) -> Any:
     """The iterate in float64."""
     return x.astype(np.float64, copy=False)
 
 
-def answer(x: Any) -> Any:
+def answer(x: T) -> T | np.ndarray:
     """The iterate as the caller gets it: an array of their own, or a matrix that nobody can change."""
     return np.array(x) if isinstance(x, np.ndarray) else x
 
 
-def toward(x: Any, v: Vertex, eta: float) -> Any:
+def toward(x: np.ndarray | FactoredMatrix, v: Vertex, eta: float) -> Any:
     """Step to a vertex: (1 - eta) x + eta v, a convex combination also in rounding."""
     if isinstance(x, FactoredMatrix):
         return x.plus(1.0 - eta, ((eta, factors(v)),))
@@ -70,7 +71,7 @@ def toward(x: Any, v: Vertex, eta: float) -> Any:
     return freeze(new)
 
 
-def along(x: Any, d: Chord, t: float) -> Any:
+def along(x: np.ndarray | FactoredMatrix, d: Chord, t: float) -> Any:
     """x + t d."""
     if isinstance(x, FactoredMatrix):
         return x.plus(1.0 + t * d.own, ((t * c, factors(v)) for c, v in d.terms))
@@ -80,7 +81,7 @@ def along(x: Any, d: Chord, t: float) -> Any:
     return freeze(new)
 
 
-def blend(x: Any, u: Any, eta: float) -> Any:
+def blend(x: Iterate, u: Iterate, eta: float) -> Any:
     """(1 - eta) x + eta u, between two points."""
     new = (1.0 - eta) * x + eta * u
     return new.bounded() if isinstance(new, FactoredMatrix) else freeze(new)
@@ -89,7 +90,7 @@ def blend(x: Any, u: Any, eta: float) -> Any:
 inner = dot64  # <g, x> of an iterate, summed in float64
 
 
-def length2(x: Any, d: Chord) -> float:
+def length2(x: np.ndarray, d: Chord) -> float:
     """|d|^2 without forming d."""
     rest = d.norm2()
     if d.own == 0:
@@ -97,6 +98,6 @@ def length2(x: Any, d: Chord) -> float:
     return max(0.0, d.own * d.own * dot64(x, x) + 2.0 * d.own * sum(c * v.dot(x) for c, v in d.terms) + rest)
 
 
-def distance2(x: Any, v: Vertex) -> float:
+def distance2(x: np.ndarray, v: Vertex) -> float:
     """|v - x|^2 without forming v."""
     return length2(x, Chord.to(v))

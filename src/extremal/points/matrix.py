@@ -109,7 +109,7 @@ class Matrix(ABC):
             )
         return self.to_array().astype(self.dtype if dtype is None else dtype, copy=False)
 
-    def __rmatmul__(self, u: Any) -> np.ndarray:
+    def __rmatmul__(self, u: ArrayLike) -> np.ndarray:
         return (self.T @ np.asarray(u).T).T
 
     def __mul__(self, c: float) -> Any:
@@ -118,7 +118,7 @@ class Matrix(ABC):
     def __truediv__(self, c: float) -> Any:
         return self._scaled_by(operator.truediv, c) if np.ndim(c) == 0 else NotImplemented
 
-    def __add__(self, other: Iterate) -> Any:
+    def __add__(self, other: Iterate) -> Iterate:
         if isinstance(other, np.ndarray):
             return np.asarray(self) + other
         return self._plus_matrix(other) if isinstance(other, Matrix) else NotImplemented

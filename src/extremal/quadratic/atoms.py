@@ -11,6 +11,7 @@ from extremal.points.active import ActiveSet, as_atom
 from extremal.points.factored import FactoredMatrix, factors
 from extremal.points.iterates import freeze
 from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.matrix import Iterate
 from extremal.points.plain import Coordinate, SparseVertex
 from extremal.points.vertex import Vertex
 from extremal.quadratic.solver import Quadratic
@@ -79,7 +80,7 @@ def settle_atoms(hull: Hull, first: np.ndarray, beta: float, tol: float, weights
     return weights, first + q.H @ (weights - hull.atoms.weights)
 
 
-def displacement(x: Any, atoms: ActiveSet, change: np.ndarray) -> Any:
+def displacement(x: Iterate, atoms: ActiveSet, change: np.ndarray) -> Iterate:
     """sum_i change_i v_i, in the form that x has."""
     if not isinstance(x, FactoredMatrix):
         return atoms.sum(change)

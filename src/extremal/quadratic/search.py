@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
+
+from extremal.support.kinds import Numbers
 
 SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
 UNSEEN = 1e-15, 1e-10  # shares of f: its rounding, and what a decrease may be to be lost in it
@@ -22,7 +24,7 @@ class OnLine(Protocol):
     def slope(self, t: float) -> float: ...  # its derivative at t
 
 
-def longest_step(x: np.ndarray, d: np.ndarray, lower: Any = 0.0, upper: Any = math.inf, most: float = 1.0) -> float:
+def longest_step(x: np.ndarray, d: np.ndarray, lower: Numbers = 0.0, upper: Numbers = math.inf, most: float = 1.0) -> float:
     """The largest t in [0, most] with lower <= x + t d <= upper: the ratio test.
 
     Examples

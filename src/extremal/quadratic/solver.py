@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from extremal.quadratic.updates import workable
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
 from extremal.support.lazy import imported
+
+if TYPE_CHECKING:
+    from extremal.kernels.active_set import QuadraticProblem
+    from extremal.kernels.factors import Factor
 
 ROUNDS = 50  # of the active-set method, at most
 LONGEST = 100  # iterations of conjugate gradients in a round, at most
@@ -49,7 +53,13 @@ class Quadratic:
 
     @classmethod
     def over_weights(
-        cls, H: Symmetric | None, g: np.ndarray, x: np.ndarray, place: Any = None, scale: Any = None, root: Any = None
+        cls,
+        H: Symmetric | None,
+        g: np.ndarray,
+        x: np.ndarray,
+        place: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
+        root: np.ndarray | None = None,
     ) -> Quadratic:
         """Over weights that are not negative and sum to 1; one for each coordinate if their places are left out.
 
@@ -98,7 +108,7 @@ class Quadratic:
             rounds -= some
         return w
 
-    def _problem(self, H: Any) -> Any:
+    def _problem(self, H: np.ndarray | ByProducts) -> QuadraticProblem:
         """For the solver: arrays that it does not change."""
         root = np.empty((0, 0)) if self.root is None else _numbers(self.root)
         root = np.zeros((len(root), 1)) if self.root is not None and root.size == 0 else root
@@ -163,7 +173,7 @@ class ByProducts:
         return self._last[1]
 
 
-def _room(rows: int, rank: int) -> tuple[np.ndarray, np.ndarray, Any]:
+def _room(rows: int, rank: int) -> tuple[np.ndarray, np.ndarray, Factor]:
     """A root, slopes and a factor for so many variables."""
     return np.zeros((rows, rank)), np.zeros(rows), _kernels().plain_factor(rows, rank)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from extremal.checks import NonFiniteError
 
+T = TypeVar("T", float, np.ndarray)
 LEARN = 1e-10  # share of the curvature that was thought to be there, below which a change of the gradient is rounding
 ROOT_RIDGE = 1e-13  # beside columns of length 1, so that there is one solution
 
 
-def workable(a: Any) -> Any:
+def workable(a: T) -> T:
     """The same numbers, refused if one is not finite."""
     if not np.isfinite(a).all():
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")

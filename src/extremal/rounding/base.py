@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +16,7 @@ Pairs = Iterator[tuple[float, float]]  # by how much a constraint is broken, and
 
 
 @singledispatch
-def settled(C: ConvexSet, x: np.ndarray) -> Any:
+def settled(C: ConvexSet, x: np.ndarray) -> np.ndarray:
     """The rule for a kind of set; x itself without one. ``extremal.rounding.rows`` has the one for polytopes."""
     return x
 

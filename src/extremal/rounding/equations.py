@@ -31,7 +31,7 @@ MOST_ENTRIES = 3000  # of such entries, all rows together
 class WholeEquations:
     """Those of the equations A x = b that have whole numbers as coefficients, once they are multiplied by a power of two."""
 
-    A: Any  # CSR
+    A: sp.csr_array
     b: np.ndarray
 
     @classmethod
@@ -102,7 +102,7 @@ def _on_grid(rows: WholeEquations, x: np.ndarray, lo: np.ndarray, up: np.ndarray
     return _with_rests(rows, y, lo, up)
 
 
-def _balanced(A: Any, r: np.ndarray, n: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _balanced(A: sp.csr_array, r: np.ndarray, n: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """n with A n greater by r: all rows, or as many as can be, by changes of few entries that have room for them.
 
     Zeros stay zeros, and entries at a bound leave it if nothing else will do.

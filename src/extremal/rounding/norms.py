@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -33,18 +32,18 @@ Ball = NormBall | NuclearBall | SpectralBall
 @settled.register(NormBall)
 @settled.register(NuclearBall)
 @settled.register(SpectralBall)
-def _shrunk(C: Ball, x: np.ndarray) -> Any:
+def _shrunk(C: Ball, x: np.ndarray) -> np.ndarray:
     """x, or the nearest point on the way to the centre whose norm fits: with some ulps to spare, for other ways to sum up."""
     eps, size = float(np.finfo(x.dtype).eps), math.prod(x.shape)
     spare = 1 - (4 + math.log2(size)) * eps
     most = float(rounded_inward(0.0, C.radius, x.dtype)[1]) * spare
     centre = C.centre if isinstance(C, NormBall) else None
 
-    def norms(y: Any) -> list[float]:
+    def norms(y: np.ndarray) -> list[float]:
         away = y if centre is None else y.astype(np.float64) - centre
         return [C.norm(away), *(_plain(C, y) if centre is None else ())]
 
-    def scaled(c: float) -> Any:
+    def scaled(c: float) -> np.ndarray:
         if c == 1:
             return x
         if centre is not None:
@@ -61,7 +60,7 @@ def _shrunk(C: Ball, x: np.ndarray) -> Any:
     return x
 
 
-def _plain(C: Ball, x: Any) -> Iterator[float]:
+def _plain(C: Ball, x: np.ndarray) -> Iterator[float]:
     """The norm as numpy computes it in x's own float type."""
     if isinstance(C, L2Ball):
         flat = x.reshape(-1)

@@ -58,7 +58,7 @@ def _(C: Polytope, x: np.ndarray) -> Pairs:
             yield abs(off) if equations else max(0.0, off), scale
 
 
-def _row(A: Any, i: int) -> tuple[np.ndarray, Any]:
+def _row(A: Any, i: int) -> tuple[np.ndarray, np.ndarray | slice]:
     """The entries of a row, and where they are."""
     if not sp.issparse(A):
         return A[i], slice(None)

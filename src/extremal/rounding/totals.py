@@ -8,7 +8,6 @@ exact in any order, so that the last digits can be given out as whole numbers: t
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -122,7 +121,7 @@ def _with_rest(x: np.ndarray, total: float, lo: np.ndarray, up: np.ndarray) -> n
     return x
 
 
-def within_radius(x: np.ndarray, radius: float, low: Any, high: Any) -> np.ndarray:
+def within_radius(x: np.ndarray, radius: float, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """x with magnitudes that sum to the radius at most, from ``low`` to ``high``; as it is if they do in any order."""
     a = np.abs(x.reshape(-1).astype(np.float64))
     spent = exact_sum(a)

@@ -19,7 +19,7 @@ from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
 from extremal.run.result import Calls
 from extremal.support.clock import check
-from extremal.support.kinds import Symmetric
+from extremal.support.kinds import Operator, Symmetric
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class CountedObjective(Counting):
     def smoothness(self) -> float:
         return self.inner.smoothness
 
-    def _ask(self, question: Callable[..., T], *given: Any, grads: int = 0, values: int = 0) -> T:
+    def _ask(self, question: Callable[..., T], *given: object, grads: int = 0, values: int = 0) -> T:
         """Count component gradients and values, and the rows that are read for them; if the time of the run is over, none are."""
         check()
         self.calls.grads += grads
@@ -198,7 +198,7 @@ class _CountedSlice(Slice):
 
 @dataclass(frozen=True)
 class _CountedProducts:
-    inner: Any
+    inner: Operator
     f: CountedObjective
 
     def __matmul__(self, u: np.ndarray) -> np.ndarray:

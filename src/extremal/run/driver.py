@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
@@ -18,13 +18,18 @@ from extremal.points.iterates import answer, wide
 from extremal.run.bursts.run import Reach
 from extremal.run.loop import Setup, State, loop
 from extremal.run.recording import Recorder
-from extremal.run.result import Certificate, Result, Status
+from extremal.run.result import Certificate, Record, Result, Status
 from extremal.run.stopping import Headway, at_rounding, extended_grads, usual_grads, usual_work
 from extremal.support.clock import Clock, TimeUp, deadline
 
 
 def drive(
-    setup: Setup, tol: float, atol: float, budget: Budget, callback: Any = None, record: Any = None
+    setup: Setup,
+    tol: float,
+    atol: float,
+    budget: Budget,
+    callback: Callable[[State], object] | None = None,
+    record: Record | float | None = None,
 ) -> tuple[Result, State]:
     """Run what has been prepared; the result, and the last state."""
     run = _Run(setup, tol, atol, budget, callback, record)
@@ -37,7 +42,15 @@ class _Run:
 
     first: State  # where the run began
 
-    def __init__(self, setup: Setup, tol: float, atol: float, budget: Budget, callback: Any, record: Any):
+    def __init__(
+        self,
+        setup: Setup,
+        tol: float,
+        atol: float,
+        budget: Budget,
+        callback: Callable[[State], object] | None,
+        record: Record | float | None,
+    ):
         self.setup, self.f, self.C = setup, setup.f.inner, setup.C
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # a method for answers, and not for comparisons

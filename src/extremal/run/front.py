@@ -168,7 +168,7 @@ def path(
     return [results[i] for i in range(len(sets))]
 
 
-def ahead(size: float, seen: list[tuple[float, State]]) -> Any:
+def ahead(size: float, seen: list[tuple[float, State]]) -> np.ndarray:
     """Where the parabola through the last three solutions leads at the new size; entries that would change their sign are 0."""
     x, sizes = seen[-1][1].x, [size for size, _ in seen]
     if not isinstance(x, np.ndarray) or len(set(sizes)) < len(sizes):
@@ -178,7 +178,7 @@ def ahead(size: float, seen: list[tuple[float, State]]) -> Any:
     return np.where(new * x > 0, new, 0).astype(x.dtype)
 
 
-def moved_inside(C: ConvexSet, x: np.ndarray) -> Any:
+def moved_inside(C: ConvexSet, x: np.ndarray) -> np.ndarray:
     """x if it is in the set, else its projection; or the last point of the set on the way to it from ``C.start()``."""
     if C.contains(x):
         return x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -198,7 +198,7 @@ def prepare(
     f: Smooth,
     C: ConvexSet,
     method: Recipe | str | None,
-    x0: Any,
+    x0: object,
     seed: int,
     budget: Budget,
     in_bursts: bool = False,
@@ -251,7 +251,7 @@ def _draws_sets(gradient: Gradient[Estimate]) -> bool:
     return isinstance(gradient, Batched) and gradient.batch != 1 and not gradient.replace
 
 
-def _first_point(call: str, f: Smooth, oracle: CountedSet, move: SomeMove, x0: Any) -> Point:
+def _first_point(call: str, f: Smooth, oracle: CountedSet, move: SomeMove, x0: object) -> Point:
     C, given = oracle.inner, move.first(oracle) if x0 is None else x0
     atoms = given if isinstance(given, ActiveSet) else None
     factored = C.matrix_free and is_factored(f)  # neither needs the whole matrix

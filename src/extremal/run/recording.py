@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from extremal.objectives.base import Smooth
 from extremal.points.iterates import wide
 from extremal.run.loop import State
-from extremal.run.result import Certificate, Record, Trace
+from extremal.run.result import Certificate, Record, Row, Trace
 from extremal.sets.base import ConvexSet
 from extremal.support.clock import Clock
 
@@ -41,11 +40,11 @@ class Recorder:
             row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
             self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
 
-    def _add(self, row: dict[str, Any]) -> None:
+    def _add(self, row: Row) -> None:
         if self.trace.append(row) and self.record is not None and self.record.watch is not None:
             self.record.watch(row)
 
-    def _row(self, state: State, clock: Clock) -> dict[str, Any]:
+    def _row(self, state: State, clock: Clock) -> Row:
         calls = state.calls
         return {
             "iter": state.k,
@@ -56,8 +55,8 @@ class Recorder:
             "cpu": clock.cpu,
         }
 
-    def _measure(self, state: State, what: Sequence[str]) -> dict[str, Any]:
-        row: dict[str, Any] = {"value": np.nan, "gap": np.nan}
+    def _measure(self, state: State, what: Sequence[str]) -> Row:
+        row: Row = {"value": np.nan, "gap": np.nan}
         if "gap" in what:
             row["value"], row["gap"] = state.measure()
         elif "value" in what:

@@ -6,13 +6,18 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.active import ActiveSet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row: TypeAlias = dict[str, float | np.ndarray]  # of a trace, by column
 
 
 class Status(enum.StrEnum):
@@ -115,7 +120,7 @@ class Record:
 
     every: float = 1.0
     what: Sequence[str] = ("value", "gap")
-    watch: Callable[[dict[str, Any]], object] | None = None
+    watch: Callable[[Row], object] | None = None
 
     def __post_init__(self):
         checks.positive("Record", "every", self.every)
@@ -143,7 +148,7 @@ class Trace:
     """
 
     def __init__(self):
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[Row] = []
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -167,7 +172,7 @@ class Trace:
             raise InputError("the trace holds no iterates; ask for them by record=Record(what=('value', 'gap', 'x'))")
         return self["x"]
 
-    def append(self, row: dict[str, Any]) -> bool:
+    def append(self, row: Row) -> bool:
         """Add a row, or complete the last one if it is of the same iteration; say whether the row is a new one."""
         new = not self._rows or self._rows[-1]["iter"] != row["iter"]
         if new:
@@ -176,7 +181,7 @@ class Trace:
             self._rows[-1] |= row
         return new
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The columns as a pandas DataFrame."""
         import pandas as pd
 

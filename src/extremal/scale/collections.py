@@ -33,7 +33,7 @@ from extremal.files.shards.sources import source_chunks
 from extremal.files.shards.writing import FactsSoFar, ShardWriter, write_array, written
 from extremal.scale.local import closed, local_client
 
-KEY_RANGE = 2**64  # how many keys of a shuffle there are
+ALL_KEYS = 2**64  # how many keys of a shuffle there are
 STOP = "stop"  # the file that tells workers that a conversion has failed
 
 
@@ -249,7 +249,7 @@ def write_range(
     told: Conversion, places: dict[int, np.ndarray | None], n: int, j: int, many: int
 ) -> tuple[FactsSoFar, list[Shard]]:
     """Write shard j, the rows with keys in its range, of all partitions."""
-    folder, top = Path(told.folder), KEY_RANGE if told.shuffle else n
+    folder, top = Path(told.folder), ALL_KEYS if told.shuffle else n
     bounds = [top * k // many for k in (j, j + 1)]
     found = [_some_rows(folder, i, bounds, place) for i, place in places.items()]
     writer, some = ShardWriter(folder, 2**62, first=j), [batch for batch in found if batch is not None]
@@ -263,7 +263,7 @@ def write_range(
 def _some_rows(folder: Path, i: int, bounds: Sequence[int], place: np.ndarray | None) -> RowBatch | None:
     """The rows of a partition with keys in a range, with the final numbers of their labels."""
     keys = np.load(_piece(folder, i, "keys"), mmap_mode="r")
-    lo, hi = (int(np.searchsorted(keys, np.uint64(b))) if b < KEY_RANGE else len(keys) for b in bounds)
+    lo, hi = (int(np.searchsorted(keys, np.uint64(b))) if b < ALL_KEYS else len(keys) for b in bounds)
     if lo == hi:
         return None
     names = ("starts", "columns", "values", "rows", "targets", "weights")

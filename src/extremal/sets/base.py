@@ -13,7 +13,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError, OutsideError
-from extremal.points.matrix import Matrix
+from extremal.points.matrix import Iterate, Matrix
 from extremal.points.vertex import Vertex, dot64, least
 from extremal.support.asked import ASKED
 
@@ -73,7 +73,7 @@ class ConvexSet(ABC):
         """The vertices, if all of them have one entry each; None of other sets."""
         return None
 
-    def gap(self, x: Any, g: Any, s: Vertex | None = None) -> float:
+    def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float:
         """The Frank-Wolfe gap at x, max over s in the set of <g, x - s>, or a proven upper bound on it.
 
         For convex f with gradient g at x no point of the set is better than x by more. An oracle that is not exact answers
@@ -134,7 +134,7 @@ class ConvexSet(ABC):
         shown = (f"{f.name}={brief_array(value)}" for f, value in self._parameters() if not _is_default(f, value))
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def _parameters(self) -> Iterator[tuple[dataclasses.Field[object], Any]]:
+    def _parameters(self) -> Iterator[tuple[dataclasses.Field[object], object]]:
         return ((f, getattr(self, f.name)) for f in dataclasses.fields(self))  # type: ignore[arg-type]
 
     def _identity(self) -> tuple[object, ...]:
@@ -145,7 +145,7 @@ class ConvexSet(ABC):
             raise InputError(f"{self}.{what} depends on the dimension: ask {self}.on(dimension).{what}")
         return self.shape
 
-    def _fix(self, **fields: Any) -> None:
+    def _fix(self, **fields: object) -> None:
         """Store checked fields; the shape may have been given as an int."""
         shape = None if self.shape is None else _as_shape(type(self).__name__, self.shape)
         checks.fix(self, **({"shape": shape} | fields))
@@ -196,12 +196,18 @@ class Warm(Protocol):
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex: ...
 
 
+@runtime_checkable
+class _Shaped(Protocol):
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
 def _checked(name: str, method: Callable[..., object]) -> Callable[..., object]:
     """The method of a set, for arrays of numbers that fit its shape only."""
     argument, oracle = "g" if name.startswith("lmo") else "x", name.startswith("lmo")
 
     @functools.wraps(method)
-    def call(self: ConvexSet, a: Any, *args: Any, **options: Any) -> Any:
+    def call(self: ConvexSet, a: Any, *args: object, **options: object) -> object:
         if oracle and (asked := ASKED.get()) is not None:
             return asked.count(lambda: call(self, a, *args, **options))
         if type(a) is not np.ndarray or a.dtype.kind != "f" or a.shape != (self.shape or self._fits):
@@ -218,7 +224,7 @@ def _checked(name: str, method: Callable[..., object]) -> Callable[..., object]:
 def _fitting(C: ConvexSet, name: str, argument: str, a: Any) -> Any:
     """The argument as an array of the set's shape; matrices that are no arrays pass to sets that take them."""
     what = f"`{type(C).__name__}.{name}({argument}=...)`"
-    if not (C.matrix_free and isinstance(getattr(a, "shape", None), tuple) and not isinstance(a, np.ndarray)):
+    if not (C.matrix_free and isinstance(a, _Shaped) and isinstance(a.shape, tuple) and not isinstance(a, np.ndarray)):
         a = checks.array(f"{type(C).__name__}.{name}", argument, a)
         if a.dtype.kind not in "biuf" or a.ndim == 0 or a.size == 0:
             raise InputError(f"{what} must be an array of real numbers, got {a.dtype} of shape {a.shape}")
@@ -231,7 +237,7 @@ def _fitting(C: ConvexSet, name: str, argument: str, a: Any) -> Any:
     return a
 
 
-def _size(a: Any) -> float:
+def _size(a: Iterate) -> float:
     """|a|, or infinity where its square is; of a matrix by its entries, as they were before equal places cancelled."""
     values: Any = a.stored if isinstance(a, Matrix) else a
     with np.errstate(over="ignore"):
@@ -249,7 +255,7 @@ def brief_array(value: Any) -> str:
     return repr(value)
 
 
-def _is_default(f: dataclasses.Field[object], value: Any) -> bool:
+def _is_default(f: dataclasses.Field[object], value: object) -> bool:
     default = f.default
     if isinstance(value, np.ndarray) and default is not dataclasses.MISSING:
         return not f.init or np.array_equal(value, np.asarray(default))
@@ -278,8 +284,8 @@ class WarmSet(ConvexSet):
     """A set whose oracle may start from an earlier answer (`Warm`): ``lmo`` is the same without one."""
 
     @abstractmethod
-    def lmo_from(self, g: Any, near: Vertex | None) -> Vertex:
+    def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
         """As ``lmo``, from an earlier answer."""
 
-    def lmo(self, g: Any) -> Vertex:
+    def lmo(self, g: np.ndarray) -> Vertex:
         return self.lmo_from(g, None)

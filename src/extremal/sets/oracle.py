@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,10 +27,10 @@ VERTICES = (Blocks, Combination, Coordinate, DenseVertex, LowRank, RankOne, Spar
 class Functions:
     """What the user gave, as a value."""
 
-    lmo: Callable[[np.ndarray], Any]
+    lmo: Callable[[np.ndarray], object]
     diameter: float
     start: tuple[tuple[int, ...], bytes] | None  # shape and entries
-    contains: Callable[..., Any] | None  # (x, tol) -> bool
+    contains: Callable[..., object] | None  # (x, tol) -> bool
 
     def __repr__(self) -> str:
         return f"<{getattr(self.lmo, '__qualname__', type(self.lmo).__qualname__)}, diameter {self.diameter:g}>"
@@ -83,7 +82,7 @@ class Oracle(ConvexSet):
         self,
         lmo: Callable[[np.ndarray], object] | None = None,
         diameter: float | None = None,
-        shape: Any = None,
+        shape: int | tuple[int, ...] | None = None,
         start: ArrayLike | None = None,
         contains: Callable[..., object] | None = None,
         *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
@@ -107,7 +107,7 @@ def _root(slope: Callable[[float], float], tol: float) -> float:
 
     asked = [slope]  # brentq's own function refers to itself: what it refers to would live until the collector runs
     try:
-        options: Any = {"xtol": 1e-6 * tol, "rtol": max(tol, 1e-15), "maxiter": 200, "full_output": True, "disp": False}
+        options = {"xtol": 1e-6 * tol, "rtol": max(tol, 1e-15), "maxiter": 200, "full_output": True, "disp": False}
         return float(brentq(lambda t: asked[0](t), 0.0, 1.0, **options)[0])
     finally:
         asked.clear()

@@ -295,6 +295,6 @@ class LuFreundStep(Open):
     def bind(self, plan: Plan) -> Self:
         return replace(self, m=wanted(self, "m", self.m, plan.m, "Substitute"))
 
-    def at(self, k: Numbers, phase: Any = None) -> Numbers:
+    def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         m = once_bound(self, self.m)
         return 2.0 * (2.0 * m + k) / ((k + 1.0) * (4.0 * m + k))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ def on_one_thread(items: Iterator[T]) -> Iterator[T]:
         yield from items
 
 
-def _limit() -> Any:
+def _limit() -> AbstractContextManager[object]:
     controller = _controller()
     return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
 

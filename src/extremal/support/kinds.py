@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +39,7 @@ class DataFrame(Protocol):
     """A data frame, of pandas or polars."""
 
     @property
-    def columns(self) -> Any:
+    def columns(self) -> Iterable[object]:
         """The names of its columns."""
         ...
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import lazy_loader
@@ -33,8 +33,8 @@ def unbroken() -> Iterator[None]:
     if not callable(handler):
         yield
         return
-    caught: list[tuple[Any, ...]] = []
-    signal.signal(signal.SIGINT, lambda *arguments: caught.append(arguments))
+    caught: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: caught.append((number, frame)))
     try:
         yield
     finally:
@@ -47,7 +47,7 @@ def attach(package: str, filename: str) -> tuple[Callable[[str], object], Callab
     """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package, by its stub file; Ctrl-C waits while a name is imported."""
     get, listed, names = lazy_loader.attach_stub(package, filename)
 
-    def attribute(name: str) -> Any:
+    def attribute(name: str) -> object:
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         with unbroken():

@@ -405,3 +405,14 @@ def test_progress(tmp_path, name):
     assert seen == sorted(seen)
     assert len(seen) > 3
     assert name != "t.svm" or seen[-1][1] == (tmp_path / name).stat().st_size
+
+
+def test_the_index_of_a_frame_is_no_feature(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"a": np.arange(6.0), "b": np.ones(6), "y": [0.0, 1.0] * 3})
+    few = frame[frame["a"] > 1]
+    manifest = build(few, tmp_path / "rows", target="y", shuffle=False)
+    assert manifest.names == ("a", "b")
+    few.to_parquet(tmp_path / "rows.parquet")
+    assert build(tmp_path / "rows.parquet", tmp_path / "other", target="y", shuffle=False).names == ("a", "b")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -75,12 +77,20 @@ def stream_chunks(source: Any, place: str, target: str | int | None, weights: st
 def _chunks(batches: Iterator[Any], place: str, target: Any, weights: Any) -> Iterator[Chunk]:
     """The batches as chunks of bounded size."""
     first = 0
-    for whole in batches:
+    for found in batches:
+        whole = _without_index(found)
         step = max(1, int(CHUNK_BYTES * max(1, whole.num_rows) / max(1, whole.nbytes)))
         for lo in range(0, whole.num_rows, step):
             batch = whole.slice(lo, step)
             yield _chunk(batch, lambda i, at=first + lo: f"{place} {at + i}", place, target, weights)
         first += whole.num_rows
+
+
+def _without_index(batch: Any) -> Any:
+    """The columns without those that hold the index of a pandas frame."""
+    known = json.loads((batch.schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    index = [name for name in known if isinstance(name, str) and re.fullmatch(r"__index_level_\d+__", name)]
+    return batch.drop_columns(index) if index else batch
 
 
 def _chunk(batch: Any, where: Any, place: str, target: Any, weights: Any) -> Chunk:

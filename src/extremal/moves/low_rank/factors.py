@@ -94,7 +94,7 @@ class FactorProblem:
 
     f: Objective
     radius: float
-    like: Any  # an iterate: what f wants to see
+    like: np.ndarray  # an iterate: what f wants to see
 
     def split(self, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Left and right, views."""

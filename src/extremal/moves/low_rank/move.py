@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -134,7 +134,7 @@ class FactorCorrective(FlatMove):
         return LowRankPoint(new, new, parts=x, value=place.value, curvature=curvature, patience=patience)
 
 
-def _widened(x: Decomposition, g: np.ndarray, exact: Any, s: RankOne, width: int, k: int) -> Frame:
+def _widened(x: Decomposition, g: np.ndarray, exact: np.ndarray, s: RankOne, width: int, k: int) -> Frame:
     """The bases of x and the leading singular vectors of g apart from them, with the exact gradient between them."""
     turned = g.shape[0] > g.shape[1]
     G, exact, U, V = (g.T, exact.T, x.right, x.left) if turned else (g, exact, x.left, x.right)

@@ -30,6 +30,7 @@ ROUNDS_WORK = 4e6  # numbers that they read would be more than this
 LEARNT_SHARE = 5  # times the tolerance for quadratic problems that are learnt
 TRIES = 4  # of points inside that are of no use, after which steps go without: one, two, four, ... until the next try
 KEPT_ATOMS = 100  # atoms, and three for each coordinate, that are kept
+FACTORED = 0.01  # of its cube: numbers that would take as long to read as a Hessian of that size takes to be factored
 
 
 @dataclass(frozen=True)
@@ -92,20 +93,21 @@ class AtomNewton(AtomMove):
         super().check(gradient, f, C)
         check_dense("AtomNewton", f, C)
 
-    def first(self, C: MoveOracle) -> Any:
+    def first(self, C: MoveOracle) -> np.ndarray:
         """The set's own starting point: far out, where vertices are, losses may be flat."""
         return C.start()
 
-    def advance(self, k: int, f: Any, C: Any, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         at = NewtonState.of(f, C, point.x, estimate)
         memory, shape = self._model(at, point.memory), point.x.shape
         known, begin = point.atoms, np.zeros(0)  # one model begins where the last one ended
         wait, useless = (point.wait, point.useless) if isinstance(point, NewtonPoint) else (0, 0)
         work = point.work
 
-        def solve(H: Any) -> tuple[np.ndarray, Any, float]:
+        def solve(H: np.ndarray | Root) -> tuple[np.ndarray, Any, float]:
             nonlocal known, begin, wait, useless, work
             B = H.B if isinstance(H, Root) else root_of(H)
+            work += 0 if isinstance(H, Root) else FACTORED * float(len(H)) ** 3
             first = H is memory.H
             inner = self._inner(B, at, C, shape) if first and wait == 0 else None
             atoms, shares, d = self._minimise(B, at, C, known if inner is None else known.with_atom(inner), shape, begin)

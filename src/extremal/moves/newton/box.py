@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import FlatMove, MoveOracle, Point
-from extremal.moves.newton.model import Memory, NewtonState
+from extremal.moves.newton.model import Hessian, Memory, NewtonState
 from extremal.moves.newton.spikes import FAR_LONGEST, INNER, check_dense
 from extremal.objectives.base import Objective
 from extremal.quadratic.search import longest_step
@@ -65,7 +64,7 @@ class BoxNewton(FlatMove):
         lower, upper = C.limits()
         return np.clip(np.zeros_like(C.start()), lower, upper)
 
-    def advance(self, k: int, f: Any, C: Any, point: Point, estimate: Estimate, step: Step) -> Point:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
         lower, upper = (np.broadcast_to(a, point.x.shape).reshape(-1).astype(np.float64) for a in C.limits())
@@ -77,7 +76,7 @@ class BoxNewton(FlatMove):
                 q = replace(q, longest=FAR_LONGEST)
             inner = INNER * (1 if isinstance(q.H, np.ndarray) else 10) * at.gap
 
-            def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
+            def solve(H: Hessian) -> tuple[np.ndarray, np.ndarray, float]:
                 d = replace(q, H=H).minimise(x[W], inner, BOX_ROUNDS) - x[W]
                 return d, d, max(1.0, TOWARD_BOUNDS * longest_step(x[W], d, lower[W], upper[W], most=math.inf))
 

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from extremal.gradients.base import Looked, sample_of, value_of
+from extremal.gradients.base import Estimate, Looked, sample_of, value_of
+from extremal.moves.base import MoveOracle
 from extremal.objectives.base import Segment
 from extremal.objectives.secants import Secants
 from extremal.objectives.slices import Slice
@@ -19,6 +20,7 @@ from extremal.points.vertex import Vertex
 from extremal.quadratic.search import SLOPE_HALVINGS, UNSEEN, OnLine, armijo
 from extremal.quadratic.updates import bfgs, learn
 from extremal.sets.base import Spikes
+from extremal.support.kinds import Symmetric
 
 AGAIN = 0.2  # a Hessian is used again while each step brings the gap below this share of what it was
 BLIND = 1e-13  # share of f that a step may promise to be lost in the rounding of values and slopes
@@ -31,6 +33,7 @@ HARDLY = 1e-8  # share of the largest f that a step to a vertex has to promise, 
 BETTER = 0.1  # share of the decrease so far by which a model has to be better for another one to be tried
 SHORT_SHARE = 1e-3  # share of a step that a width must be to matter
 SEEN_AHEAD = 1e-7  # share of f that a gap must be for margins at two points to tell how they change
+Hessian: TypeAlias = "Symmetric | Root"
 Solve = Callable[[Any], tuple[np.ndarray, Any, float]]  # of a Hessian: its step d, what belongs to it, how many times d may go
 
 
@@ -53,7 +56,7 @@ def hessian_of(part: Slice, at: NewtonState, far: bool, width: float, rooted: bo
 class LookedLine:
     """f on the way from x to x + d, at which it may have been looked: ``there`` is its value and its margins then."""
 
-    def __init__(self, at: Any, part: Slice, d: np.ndarray, there: tuple[float, np.ndarray] | None):
+    def __init__(self, at: NewtonState, part: Slice, d: np.ndarray, there: tuple[float, np.ndarray] | None):
         self.at, self.part, self.d, self.there = at, part, d, there
 
     @cached_property
@@ -87,7 +90,7 @@ class Descent:
     value: float  # f there
     line: LookedLine  # the way
     width: float = 0.0  # of the model for the next step
-    H: Any = None  # what was learnt on the way
+    H: np.ndarray | None = None  # what was learnt on the way
     x: np.ndarray | None = None  # the point at t = 1, if f has been looked at there
 
 
@@ -157,7 +160,7 @@ class NewtonState:
     exact: bool  # whether f is all of it
 
     @classmethod
-    def of(cls, f: Any, C: Any, x: np.ndarray, estimate: Any) -> NewtonState:
+    def of(cls, f: Any, C: MoveOracle, x: np.ndarray, estimate: Estimate) -> NewtonState:
         """From the estimate, and what it does not know from f; one LMO."""
         f = (sample_of(estimate) or f) if f.columns else Secants(f)
         z, value = estimate.z if isinstance(estimate, Looked) else f.margins(x), value_of(estimate)
@@ -201,7 +204,7 @@ class NewtonState:
             t /= 2
         return 1.0 + best[1] if best[0] < 0.5 * self.value else 1.0
 
-    def tailed(self, H: Any, W: np.ndarray) -> Any:
+    def tailed(self, H: Hessian | None, W: np.ndarray) -> Any:
         """The Hessian for Newton steps on log f, times f, where f is like a sum of exponentials; otherwise H itself.
 
         That is H - 0.9 g g' / E with E = mean of phi'^2 / phi'', positive semidefinite by Cauchy and Schwarz. On separable data
@@ -274,7 +277,7 @@ class NewtonState:
             best = found
         return best
 
-    def _attempt(self, memory: Memory, H: Any, solve: Solve, place: Callable[[Any], np.ndarray] | None = None) -> Descent:
+    def _attempt(self, memory: Memory, H: Hessian, solve: Solve, place: Callable[[Any], np.ndarray] | None = None) -> Descent:
         """The step of one model."""
         d, kept, most = solve(H)
         x, there = None, None
@@ -286,7 +289,7 @@ class NewtonState:
         t = self._search(memory, H, d, most, line)
         return Descent(t, kept, line.value(t) if t > 0 else self.value, line, x=x if t == 1.0 else None)
 
-    def _search(self, memory: Memory, H: Any, d: np.ndarray, most: float, line: OnLine) -> float:
+    def _search(self, memory: Memory, H: Hessian, d: np.ndarray, most: float, line: OnLine) -> float:
         """How far to go along d: at most ``most``, and not at all if f does not fall there."""
         slope, bend = float(self.g[memory.part.W] @ d), 0.5 * float(d @ (H @ d))
         t = armijo(line, self.value, slope, bend, most, memory.scale) if slope < 0 else 0.0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import FlatMove, MoveOracle, Point
-from extremal.moves.newton.model import Memory, NewtonState, Root
+from extremal.moves.newton.model import Hessian, Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.column_blocks import COMPILED_COLUMNS, SHORT_ROWS
 from extremal.quadratic.search import longest_step
@@ -70,7 +69,7 @@ class SpikeNewton(FlatMove):
         start = C.start()
         return C.lmo(np.zeros_like(start)).to_array() if np.count_nonzero(start) > WIDE_START else start
 
-    def advance(self, k: int, f: Any, C: Any, point: Point, estimate: Estimate, step: Step) -> Point:
+    def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
         spikes = spikes_of(C)
@@ -100,7 +99,7 @@ class SpikeNewton(FlatMove):
             inner, rounds = 10 * INNER, FAR_ROUNDS if at.far else EARLY
             q = replace(q, longest=FAR_LONGEST if at.far else q.longest)
 
-        def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
+        def solve(H: Hessian) -> tuple[np.ndarray, np.ndarray, float]:
             new = replace(q, H=H, root=H.B.T if isinstance(H, Root) else None).minimise(w, inner * at.gap, rounds)
             return q.point(new) - x[W], new, longest_step(w, new - w, most=math.inf)
 
@@ -145,7 +144,7 @@ def check_dense(call: str, f: Objective, C: ConvexSet) -> None:
         raise InputError(f"{call} needs iterates that are arrays, got matrices in factors over {C}: LowRankFW takes these")
 
 
-def spikes_of(C: Any) -> Spikes | None:
+def spikes_of(C: ConvexSet | MoveOracle) -> Spikes | None:
     """The vertices of a set that is all spikes."""
     spikes = C.spikes()
     if spikes is None or not (np.ndim(spikes.low) > 1 or np.ndim(spikes.high) > 1):

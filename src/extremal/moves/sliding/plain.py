@@ -218,8 +218,8 @@ def _gamma(step: Step, k: int, f: Objective, y: np.ndarray, x: np.ndarray, estim
 
 
 def _check(call: str, move: Sliding | AcceleratedSliding | DoubleSliding) -> None:
-    for name in ("beta", "beta_y", "tol"):
-        law = getattr(move, name, 1.0)
+    of_y = (("beta_y", move.beta_y),) if isinstance(move, DoubleSliding) else ()
+    for name, law in (("beta", move.beta), *of_y, ("tol", move.tol)):
         if not isinstance(law, (PowerLaw, Telescoping, EpochTolerance)):
             checks.positive(call, name, law)
     checks.whole(call, "limit", move.limit, 1)

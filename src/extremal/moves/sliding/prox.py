@@ -45,7 +45,7 @@ class Solver:
     limit: int
     tol: float = 0.0  # if it is not 0, a sub-problem that takes more LMOs than ``limit`` is an error
 
-    def __call__(self, C: MoveOracle, g: Any, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull | None]:
+    def __call__(self, C: MoveOracle, g: np.ndarray, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull | None]:
         """u, and its atoms if there are any; ``hull`` are those of the centre, None if it has none yet."""
         if not checks.all_finite(g):
             raise NonFiniteError("the gradient estimate has a NaN or an infinite entry")
@@ -135,7 +135,7 @@ def smoothness_shares(n: int, b: int) -> tuple[float, float]:
     return (1.0, 0.0) if b == n else (n * (b - 1) / (b * (n - 1)), (n - b) / (b * (n - 1)))
 
 
-def first_hull(C: MoveOracle, g: Any, x: Iterate) -> Hull:
+def first_hull(C: MoveOracle, g: np.ndarray, x: Iterate) -> Hull:
     """A point as an atom, and the vertex that g asks for, in this order."""
     s = C.lmo(g)
     hull = Hull.at(x, s)

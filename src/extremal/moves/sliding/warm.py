@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class _Proximal(FlatMove):
         centre: np.ndarray,
         tau: float,
         to: Callable[[np.ndarray], np.ndarray],
-    ) -> tuple[Any, Hull | None, float]:
+    ) -> tuple[np.ndarray, Hull | None, float]:
         """The proximal step of weight tau beta, its atoms, and L; ``to`` says where the iterate goes with it, for tests."""
         prox, hull = Solver(self.accuracy, self.onto, self.limit), hull_of(point.hull, point.active)
         if not isinstance(self.beta, Probe):
@@ -237,7 +237,7 @@ class AnchoredSliding(_Proximal):
         q = y if phase is not None else self._mix(2 / (slow + 4), z, y, y)
         return AnchoredPoint(y, q, hull=hull, L=L, prox=z, anchor=y, slow=slow, pace=pace)
 
-    def _mix(self, tau: float, z: np.ndarray, w: np.ndarray, y: np.ndarray) -> Any:
+    def _mix(self, tau: float, z: np.ndarray, w: np.ndarray, y: np.ndarray) -> np.ndarray:
         """tau z + lean w + (1 - tau - lean) y."""
         return blend(y if self.lean == 0 else blend(y, w, self.lean / (1 - tau)), z, tau)
 

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from extremal.gradients.base import Phase, SomeGradient
+from extremal.gradients.base import Phase, PlainEstimate, SomeGradient
 from extremal.kernels.codes import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, SNAPSHOT, TABLE
 from extremal.objectives.sampling import SECOND, Sampler
 from extremal.points.manifolds import Euclidean
 from extremal.support.kinds import Numbers
 
+if TYPE_CHECKING:
+    from extremal.gradients.epochs import EpochEstimate
+    from extremal.gradients.substitute import SubstituteEstimate
+    from extremal.gradients.table import TableEstimate
+
 NONE = np.zeros(0)
+Plain = TypeVar("Plain", bound=PlainEstimate)
+Tabular = TypeVar("Tabular", "TableEstimate", "SubstituteEstimate")
 
 
-class BurstEstimator:
+class BurstEstimator(Generic[Plain]):
     """What a burst needs to know of an estimator, and of the estimate that it starts from.
 
     g = M + sigma V in the burst: ``mean`` is M, and None if V is all of g.
@@ -32,7 +39,7 @@ class BurstEstimator:
     def __init__(self, gradient: Any):
         self.gradient = gradient
 
-    def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
+    def most(self, k: int, sampler: Sampler, estimate: Plain, wanted: int) -> int:
         """How many of the iterations wanted from k on can be made before a full gradient is due."""
         return wanted
 
@@ -40,31 +47,31 @@ class BurstEstimator:
         """alpha and beta of the iterations k."""
         return self.alpha, self.beta
 
-    def mean(self, estimate: Any) -> np.ndarray | None:
+    def mean(self, estimate: Plain) -> np.ndarray | None:
         """M."""
         return None
 
-    def arrays(self, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
+    def arrays(self, estimate: Plain) -> tuple[np.ndarray, np.ndarray]:
         """The table and the margins, which a burst changes in place."""
         return NONE, NONE
 
-    def snapshot(self, estimate: Any) -> np.ndarray:
+    def snapshot(self, estimate: Plain) -> np.ndarray:
         """w."""
         return NONE
 
-    def phase(self, estimate: Any, made: Any) -> Phase | None:
+    def phase(self, estimate: Plain, made: Numbers) -> Phase | None:
         """Where in the epoch the estimator stands after so many iterations."""
         return None
 
-    def after(self, estimate: Any, g: np.ndarray, mean: np.ndarray | None, made: int) -> Any:
+    def after(self, estimate: Plain, g: np.ndarray, mean: np.ndarray | None, made: int) -> Plain:
         """The estimate after so many iterations."""
         return replace(estimate, g=g, exact=False)
 
 
-class _Sarah(BurstEstimator):
+class _Sarah(BurstEstimator[PlainEstimate]):
     kind, cost = RECURSE, 2
 
-    def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
+    def most(self, k: int, sampler: Sampler, estimate: PlainEstimate, wanted: int) -> int:
         made = 0
         while made < wanted:
             full = sampler.coins(k + made) < self.gradient.p
@@ -74,14 +81,14 @@ class _Sarah(BurstEstimator):
         return wanted
 
 
-class _Storm(BurstEstimator):
+class _Storm(BurstEstimator[PlainEstimate]):
     kind, cost, late = RECURSE, 2, 1
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         return 1.0 - _weight(self.gradient.rho, k + 1), 0.0
 
 
-class _Momentum(BurstEstimator):
+class _Momentum(BurstEstimator[PlainEstimate]):
     kind, late = AVERAGE, 1
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
@@ -89,40 +96,40 @@ class _Momentum(BurstEstimator):
         return 1.0 - rho, rho
 
 
-class _Tabled(BurstEstimator):
-    def arrays(self, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
+class _Tabled(BurstEstimator[Tabular]):
+    def arrays(self, estimate: Tabular) -> tuple[np.ndarray, np.ndarray]:
         return estimate.table.c, NONE
 
-    def mean(self, estimate: Any) -> np.ndarray | None:
+    def mean(self, estimate: Tabular) -> np.ndarray | None:
         return estimate.table.mean
 
-    def after(self, estimate: Any, g: np.ndarray, mean: np.ndarray | None, made: int) -> Any:
+    def after(self, estimate: Tabular, g: np.ndarray, mean: np.ndarray | None, made: int) -> Tabular:
         estimate.table.mean = g if mean is None else mean
         return super().after(estimate, g, mean, made)
 
 
-class _Sag(_Tabled):
+class _Sag(_Tabled[Tabular]):
     kind, late = REFRESH, 1
 
-    def mean(self, estimate: Any) -> np.ndarray | None:
+    def mean(self, estimate: Tabular) -> np.ndarray | None:
         return None  # it is g
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         return 1.0, 1.0 if self.gradient.rho is None else _weight(self.gradient.rho, k + 1)
 
 
-class _Substitute(_Sag):
+class _Substitute(_Sag["SubstituteEstimate"]):
     kind, late = FOLLOW, 0
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         m = n / self.gradient.batch
         return 1.0, np.minimum(1.0, self.gradient.scale * 2 * m / (2 * m + k + 1))
 
-    def arrays(self, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
+    def arrays(self, estimate: SubstituteEstimate) -> tuple[np.ndarray, np.ndarray]:
         return estimate.table.c, estimate.sigma
 
 
-class _Saga(_Tabled):
+class _Saga(_Tabled["TableEstimate"]):
     kind, alpha = TABLE, 0.0
 
     def __init__(self, gradient: Any):
@@ -131,29 +138,29 @@ class _Saga(_Tabled):
             self.second, self.cost = SECOND, 2
 
 
-class _SagaSarah(_Tabled):
+class _SagaSarah(_Tabled["TableEstimate"]):
     kind, cost = BOTH, 2
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         return 1.0 - self.gradient.lam, self.gradient.lam
 
 
-class _Svrg(BurstEstimator):
+class _Svrg(BurstEstimator["EpochEstimate"]):
     kind, cost, alpha = SNAPSHOT, 2, 0.0
 
-    def most(self, k: int, sampler: Sampler, estimate: Any, wanted: int) -> int:
+    def most(self, k: int, sampler: Sampler, estimate: EpochEstimate, wanted: int) -> int:
         return min(wanted, estimate.phase.length - estimate.phase.k - 1)
 
-    def mean(self, estimate: Any) -> np.ndarray | None:
+    def mean(self, estimate: EpochEstimate) -> np.ndarray | None:
         return estimate.gw
 
-    def snapshot(self, estimate: Any) -> np.ndarray:
+    def snapshot(self, estimate: EpochEstimate) -> np.ndarray:
         return estimate.w
 
-    def phase(self, estimate: Any, made: Any) -> Phase | None:
+    def phase(self, estimate: EpochEstimate, made: Numbers) -> Phase | None:
         return replace(estimate.phase, k=estimate.phase.k + made)
 
-    def after(self, estimate: Any, g: np.ndarray, mean: np.ndarray | None, made: int) -> Any:
+    def after(self, estimate: EpochEstimate, g: np.ndarray, mean: np.ndarray | None, made: int) -> EpochEstimate:
         return replace(estimate, g=g, exact=False, phase=self.phase(estimate, made))
 
 

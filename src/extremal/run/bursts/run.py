@@ -13,7 +13,7 @@ import numpy as np
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
-from extremal.gradients.base import Estimate
+from extremal.gradients.base import Estimate, Phase
 from extremal.kernels.burst_parts import BurstModel, BurstOracle, BurstState, BurstSteps, DenseRows, ScaledPair, SparseRows
 from extremal.kernels.codes import ORACLE_CODES, SHIFT, TABLE
 from extremal.kernels.views import locked
@@ -29,6 +29,7 @@ from extremal.run.counted_set import CountedSet
 from extremal.run.counting import CountedObjective
 from extremal.sets.answers import CompiledOracle, compiled_oracle
 from extremal.steps.scaled import schedule
+from extremal.support.kinds import Numbers
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,16 @@ class Burst:
     """
 
     def __init__(
-        self, f: CountedObjective, C: CountedSet, known: CompiledOracle, estimator: BurstEstimator, steps: Any, sampler: Sampler
+        self,
+        f: CountedObjective,
+        C: CountedSet,
+        known: CompiledOracle,
+        estimator: BurstEstimator,
+        steps: Callable[[Numbers, Phase | None], Numbers],
+        sampler: Sampler,
     ):
         self.f, self.C, self.part, self.steps, self.sampler = f, C, estimator, steps, sampler
-        self._shown: tuple[Any, Any] = None, None  # the point and the estimate that the loop was given last
+        self._shown: tuple[Point | None, Estimate | None] = None, None  # the point and the estimate that the loop was given last
         self.interrupted = False  # Ctrl-C came, and is still to be raised
         self.iterations = 0  # made so far
         model: Any = f.inner
@@ -78,7 +85,7 @@ class Burst:
         work = 2 * b * (model.data.nnz / f.n if sparse else d) + (0 if indexed else d)
         self._longest = max(1, int(_WORK / work))  # iterations of a compiled call
 
-    def run(self, k: int, point: Point, estimate: Any, reach: Reach) -> tuple[int, Point, Any]:
+    def run(self, k: int, point: Point, estimate: Estimate, reach: Reach) -> tuple[int, Point, Estimate]:
         """Go on from iteration k: the iterations made, the point and the estimate after them; none if none can be made."""
         if self.interrupted:
             raise KeyboardInterrupt  # the loop has shown how far it came
@@ -134,7 +141,7 @@ class Burst:
             g = ScaledPair(self._state.G, self.part.kind >= TABLE, 1.0)
             _kernels().oracles.rebuild_index(self._oracle, g)
 
-    def _call(self, k: int, most: int, estimate: Any) -> None:
+    def _call(self, k: int, most: int, estimate: Estimate) -> None:
         """As many iterations as there are draws at hand."""
         part, before = self.part, self._made
         now, batch, replace = k + before, part.gradient.batch, part.gradient.replace
@@ -154,7 +161,7 @@ class Burst:
         steps = BurstSteps(self.part.kind, self.part.gradient.batch, flat, second, *laws)
         _kernels().burst(self._model, self._oracle, steps, self._state)
 
-    def _save(self, estimate: Estimate) -> tuple[Point, Any]:
+    def _save(self, estimate: Estimate) -> tuple[Point, Estimate]:
         """What the loop would have made."""
         (xi, sigma, _), G, dtype = self._state.scales, self._state.G, self.f.dtype
         x = freeze((xi * self._state.v).astype(dtype, copy=False))
@@ -196,7 +203,7 @@ def _worth_it(data: CSR, b: int, two: bool) -> bool:
     return d >= (8192 if two else 512) and 3 * b * data.nnz < d * n
 
 
-def _one_each(law: Any, count: int) -> np.ndarray:
+def _one_each(law: Numbers, count: int) -> np.ndarray:
     out = np.empty(count)
     out[:] = law
     return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -244,7 +244,7 @@ def row_answers(C: ConvexSet, g: np.ndarray) -> Vertex:
     return joined_blocks([C.lmo(row) for row in g], list(g), g.shape)
 
 
-def _one_each(g: np.ndarray, pick: Any, value: float) -> SparseVertex:
+def _one_each(g: np.ndarray, pick: Callable[..., np.ndarray], value: float) -> SparseVertex:
     """The same number in each row of g, where argmin or argmax picks it."""
     flat = g.reshape(len(g), -1)
     return SparseVertex(np.arange(len(g)) * flat.shape[1] + pick(flat, axis=1), np.full(len(g), value), g.shape)

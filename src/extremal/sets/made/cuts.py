@@ -110,7 +110,7 @@ def check_set(call: str, C: ConvexSet) -> ConvexSet:
     return C
 
 
-def on_shape(call: str, C: ConvexSet, shape: Any) -> ConvexSet:
+def on_shape(call: str, C: ConvexSet, shape: tuple[int, ...] | None) -> ConvexSet:
     """C for points of the given shape; as it is if that is None."""
     if shape is not None and C.shape is not None and C.shape != shape:
         raise InputError(f"`{call}(...)` must be made of sets with points of shape {shape}, got {C}")

@@ -157,7 +157,7 @@ class MinkowskiSum(ConvexSet):
     sets: tuple[ConvexSet, ...]
     shape: tuple[int, ...] | None
 
-    def __init__(self, *parts: object, sets: Sequence[ConvexSet] = (), shape: Any = None):
+    def __init__(self, *parts: object, sets: Sequence[ConvexSet] = (), shape: int | tuple[int, ...] | None = None):
         checks.fix(self, shape=shape)
         self._fix(sets=gathered("MinkowskiSum", parts, sets))
         known = {C.shape for C in self.sets} | {self.shape}
@@ -203,7 +203,7 @@ def times(c: float, v: Vertex) -> Vertex:
     return Combination(((c, v),), low)
 
 
-def total(parts: Sequence[Any], g: np.ndarray) -> Vertex:
+def total(parts: Sequence[Vertex], g: np.ndarray) -> Vertex:
     """The sum of what several oracles answered to g; dense answers become one array."""
     low = None if all(v.low is None for v in parts) else sum(least(v, g) for v in parts)
     dense = [v.values for v in parts if isinstance(v, DenseVertex)]

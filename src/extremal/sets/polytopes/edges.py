@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -41,7 +41,7 @@ class Graph:
         self.size, self.tails, self.heads = len(self.index), ends[:, 0], ends[:, 1]
 
     @cached_property
-    def incidence(self) -> Any:
+    def incidence(self) -> sp.csr_array:
         """The n x E matrix with 1 at the tail and -1 at the head of each edge."""
         E = len(self.tails)
         places = np.concatenate([self.tails, self.heads]), np.tile(np.arange(E), 2)
@@ -99,7 +99,7 @@ class EdgeSet(ConvexSet):
         return Graph(self.edges)
 
 
-def listed(call: str, edges: Any, loops: bool = True) -> np.ndarray | Edges:
+def listed(call: str, edges: np.ndarray | Iterable[Sequence[Hashable]], loops: bool = True) -> np.ndarray | Edges:
     """Edges as an E x 2 array of integers, or as pairs of other nodes; refused if they are none."""
     if isinstance(edges, np.ndarray) and edges.dtype.kind in "iu" and edges.shape[1:] == (2,) and len(edges):
         return _numbered(call, edges, loops)

@@ -255,7 +255,7 @@ def _middle(lmo: Callable[[np.ndarray], Vertex], d: int) -> np.ndarray:
     return (lmo(g).to_array() + lmo(-g).to_array()) / 2
 
 
-def _whole_or_not(value: Any, d: int) -> np.ndarray:
+def _whole_or_not(value: object, d: int) -> np.ndarray:
     a = checks.array("IntegerHull", "integrality", value)
     if a.dtype.kind not in "biu" or a.shape not in ((), (d,)) or not np.isin(a, (0, 1)).all() or not a.any():
         raise InputError(f"`IntegerHull(integrality=...)` must be 1, or 0 and 1 for each of the {d} variables, got {value!r}")

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,9 @@ from extremal.points.vertex import Vertex
 from extremal.sets.answers import few, power
 from extremal.support import linalg
 from extremal.support.kinds import MatrixLike
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 TOLERANCE = 1e-10  # of HiGHS for feasibility and for reduced costs, the smallest it takes; the program is scaled to sizes of one
 COSTS = 2.0**13  # the largest cost it is given, so that the tolerance for reduced costs is below rounding
@@ -36,7 +39,14 @@ class Program:
     meanwhile. Copies and pickles leave the model behind.
     """
 
-    def __init__(self, A_ub: MatrixLike | None, b_ub: Any, A_eq: MatrixLike | None, b_eq: Any, bounds: np.ndarray):
+    def __init__(
+        self,
+        A_ub: MatrixLike | None,
+        b_ub: np.ndarray | None,
+        A_eq: MatrixLike | None,
+        b_eq: np.ndarray | None,
+        bounds: np.ndarray,
+    ):
         ub, eq = (sp.csr_array((0, len(bounds))) if rows is None else sp.csr_array(rows) for rows in (A_ub, A_eq))
         A, self.upto = sp.csr_array(sp.vstack([ub, eq])), len(b_ub) if b_ub is not None else 0  # A[:upto] x <= b[:upto]
         b = np.concatenate([v if v is not None else np.zeros(0) for v in (b_ub, b_eq)])
@@ -166,8 +176,8 @@ class Program:
         return y if off <= TOLERANCE else model.refresh()
 
     def _linprog(
-        self, cost: np.ndarray, b: np.ndarray | None = None, bounds: np.ndarray | None = None, options: dict[str, Any] = OPTIONS
-    ) -> Any:
+        self, cost: np.ndarray, b: np.ndarray | None = None, bounds: np.ndarray | None = None, options: dict[str, float] = OPTIONS
+    ) -> OptimizeResult:
         from scipy.optimize import linprog
 
         b = self.b / self.unit if b is None else b
@@ -175,7 +185,7 @@ class Program:
         ub, eq = self.A[: self.upto], self.A[self.upto :]
         return linprog(cost, ub, b[: self.upto], eq, b[self.upto :], bounds, method="highs-ds", options=options)
 
-    def _milp(self, cost: np.ndarray, integrality: np.ndarray) -> Any:
+    def _milp(self, cost: np.ndarray, integrality: np.ndarray) -> OptimizeResult:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         below = np.where(np.arange(len(self.b)) < self.upto, -np.inf, self.b)
@@ -257,13 +267,13 @@ def _cost(g: np.ndarray, most: float) -> np.ndarray:
     return g.reshape(-1).astype(np.float64) / (float(np.abs(g).max()) or 1.0) * most
 
 
-def _answer(found: Any) -> np.ndarray:
+def _answer(found: OptimizeResult) -> np.ndarray:
     if found.status != 0:
         raise RuntimeError(f"HiGHS found no vertex of the polytope: {_word(found)}")
     return found.x
 
 
-def _word(found: Any) -> str:
+def _word(found: OptimizeResult) -> str:
     """HiGHS's own, from scipy's message."""
     match = re.search(r"model_status is ([^;)]*)", found.message)
     return match[1] if match else found.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,13 +36,13 @@ class MatrixBall(ConvexSet):
         matrices_only(self)
 
     @abstractmethod
-    def norm(self, x: Any) -> float:
+    def norm(self, x: np.ndarray) -> float:
         """The norm of x, in the ball or not."""
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         return self.norm(x) <= self.radius * (1 + tol)
 
-    def start(self) -> Any:
+    def start(self) -> np.ndarray | FactoredMatrix:
         return np.zeros(self._known_shape("start()"))
 
 
@@ -106,7 +106,7 @@ class NuclearBall(WarmSet, MatrixBall):
         found = leading_singular(A, near, self.tol)
         return RankOne(-self.radius * found.left, found.right, -self.radius * found.upper)
 
-    def norm(self, x: Any) -> float:
+    def norm(self, x: Iterate) -> float:
         """The sum of the singular values: O(m n min(m, n)) for an array, O((m + n) r^2) for factors of r columns."""
         return _total(singular_values(x))
 
@@ -114,7 +114,7 @@ class NuclearBall(WarmSet, MatrixBall):
     def diameter(self) -> float:
         return 2 * self.radius
 
-    def start(self) -> Any:
+    def start(self) -> FactoredMatrix:
         m, n = self._known_shape("start()")
         return FactoredMatrix.zeros((m, n))
 
@@ -158,7 +158,7 @@ class SpectralBall(MatrixBall):
         u, _, vt = linalg.svd(scaled_gradient(self, g)[0], full_matrices=False)
         return DenseVertex(-self.radius * (u @ vt))
 
-    def norm(self, x: Any) -> float:
+    def norm(self, x: Iterate) -> float:
         """The largest singular value: O(m n min(m, n)) for an array, O((m + n) r^2) for factors of r columns."""
         return float(singular_values(x).max(initial=0.0))
 

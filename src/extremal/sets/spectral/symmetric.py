@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class Spectrahedron(WarmSet):
     def diameter(self) -> float:
         return 0.0 if self.shape == (1, 1) else math.sqrt(2) * self.trace
 
-    def start(self) -> Any:
+    def start(self) -> FactoredMatrix:
         """The vertex trace e_0 e_0', in factors."""
         unit = np.eye(self._known_shape("start()")[0], 1)
         return FactoredMatrix(self.trace * unit, unit)
@@ -156,7 +156,7 @@ class Fantope(WarmSet):
     def diameter(self) -> float:
         return math.sqrt(2 * min(self.k, self._known_shape("diameter")[0] - self.k))
 
-    def start(self) -> Any:
+    def start(self) -> FactoredMatrix:
         """The vertex e_0 e_0' + ... + e_{k-1} e_{k-1}', in factors."""
         first = np.eye(self._known_shape("start()")[0], self.k)
         return FactoredMatrix(first, first)
@@ -166,7 +166,7 @@ class Fantope(WarmSet):
         return _with_eigenvalues_in(x, 1.0, self.k)
 
 
-def _tol(C: Any) -> float:
+def _tol(C: Spectrahedron | Fantope) -> float:
     return checks.within(type(C).__name__, "tol", C.tol, 0, 0.1)
 
 

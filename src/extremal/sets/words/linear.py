@@ -163,7 +163,9 @@ def _expression(tokens: list[tuple[str, str]], text: str, features: Features) ->
     return row, constant
 
 
-def _term(tokens: list[tuple[str, str]], text: str, features: Features) -> tuple[float, Any, list[tuple[str, str]]]:
+def _term(
+    tokens: list[tuple[str, str]], text: str, features: Features
+) -> tuple[float, int | slice | None, list[tuple[str, str]]]:
     """The first term: its number, the features it is of (None for a number), and what follows."""
     factor, place, at = 1.0, None, 0
     while at < len(tokens) and tokens[at] in (("mark", "+"), ("mark", "-")):

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -130,7 +129,9 @@ def _made(name: str, more: list[str], text: str, radius: float | None = None) ->
         raise refused(text, f"{error}", f"Write {SET_FORMS[name]}") from None
 
 
-def _shaped(text: str, name: str, make: Any, size: Any, share: object, features: Features) -> Piece:
+def _shaped(
+    text: str, name: str, make: Callable[[float], ConvexSet], size: float | None, share: float | None, features: Features
+) -> Piece:
     """The set on the coefficients; that of a fraction is looked at with the radius 1."""
     if name in MATRICES and len(features.shape) == 1:
         raise refused(text, f"{name} is for matrices of coefficients, such as several classes or targets, not for one output")

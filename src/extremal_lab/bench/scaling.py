@@ -1,0 +1,83 @@
+"""How a whole call grows with the rows of a directory: measured, fitted by a line, and drawn.
+
+``python -m extremal_lab.bench.scaling PICTURE [ROWS ...]`` measures, prints the table and the fit, and writes the picture.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+import extremal as ex
+from extremal_lab.bench.shards import REPEATS, clicks, one
+
+ROWS = (500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000)
+LARGE, WORKERS, DISK = 10**10, 100, 1e9  # the prediction: rows, workers, bytes a second of each one's disk
+ROW_BYTES = 108  # of twelve float32 entries, a start and a target
+
+
+def measured(n: int) -> tuple[float, float]:
+    """Median CPU seconds of a whole call to 1e-4 over an l1 ball of 20 from disk, and its reads."""
+    with tempfile.TemporaryDirectory() as folder:
+        ex.ShardDir.build(clicks(n), folder, dtype="float32")
+        found = [one(folder, "disk", "linear", 20, 0) for _ in range(REPEATS)]
+    return median(item["cpu"] for item in found), found[0]["reads"]
+
+
+def fitted(rows: np.ndarray, cpu: np.ndarray, reads: np.ndarray) -> tuple[float, float]:
+    """seconds = a + b rows reads, by least squares of relative errors.
+
+    Examples
+    --------
+    >>> a, b = fitted(np.array([1e6, 2e6]), np.array([1.0, 1.5]), np.array([5.0, 5.0]))
+    >>> round(a, 6), round(1e9 * b, 3)
+    (0.5, 100.0)
+    """
+    A = np.column_stack([np.ones(len(rows)), rows * reads])
+    a, b = np.linalg.lstsq(A / cpu[:, None], np.ones(len(rows)), rcond=None)[0]
+    return float(a), float(b)
+
+
+def predicted(b: float, reads: float) -> tuple[float, float]:
+    """Seconds of CPU and of reading for the large case, of each worker."""
+    each = LARGE / WORKERS * reads
+    return b * each, ROW_BYTES * each / DISK
+
+
+def draw(path: Path, rows: np.ndarray, cpu: np.ndarray, reads: np.ndarray, fit: tuple[float, float]) -> None:
+    """Measured points and the line."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    axes.loglog(rows, cpu, "o", label="measured, from disk, one core")
+    axes.loglog(rows, fit[0] + fit[1] * rows * reads, "-", label=f"{fit[0]:.2g} s + {1e9 * fit[1]:.2g} ns a row and read")
+    axes.set(xlabel="rows of 12 entries", ylabel="CPU seconds to a certified 1e-4")
+    axes.legend()
+    figure.savefig(path, dpi=110)
+
+
+def main(picture: str, *rows: str) -> None:
+    """Measure, print and draw."""
+    sizes = np.array([int(float(n)) for n in rows] or ROWS, float)
+    cpu, reads = map(np.array, zip(*(measured(int(n)) for n in sizes), strict=True))
+    fit = fitted(sizes, cpu, reads)
+    work, reading = predicted(fit[1], float(reads[-1]))
+    out = sys.stdout
+    for n, seconds, passes in zip(sizes, cpu, reads, strict=True):
+        out.write(f"{n:12.0f} rows {seconds:8.2f} CPU s {passes:6.2f} reads\n")
+    out.write(f"fit: {fit[0]:.3f} s + {1e9 * fit[1]:.2f} ns a row and read\n")
+    out.write(
+        f"{LARGE:.0e} rows on {WORKERS} workers: {work:.0f} s of CPU, {reading:.0f} s of reading at {DISK / 1e9:.0f} GB/s\n"
+    )
+    draw(Path(picture), sizes, cpu, reads, fit)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
