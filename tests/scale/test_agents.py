@@ -8,17 +8,7 @@ import scipy.sparse as sp
 
 import extremal as ex
 
-distributed = pytest.importorskip("distributed")
 N, D = 403, 12
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
-        distributed.Client(local) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +22,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("mixing", [ex.gradients.ring(4), ex.gradients.metropolis([[0, 1, 0], [1, 0, 1], [0, 1, 0]])], ids=len)
-def test_the_trajectory_is_that_of_the_simulation(cluster, folder, mixing):
+def test_the_trajectory_is_that_of_the_simulation(client, folder, mixing):
     from extremal.scale.agents import run_agents
 
     method, C = ex.DMFW(batch=3, mixing=mixing), ex.L1Ball(2.0)
-    r = run_agents(ex.Logistic(), folder, C, cluster, method, max_iter=12, seed=5)
+    r = run_agents(ex.Logistic(), folder, C, client, method, max_iter=12, seed=5)
     f = ex.LinearModel(ex.Logistic(), ex.ShardDir(folder, engine="memory"))
     alone = ex.minimize(f, C, method, max_iter=12, seed=5, tol=0, atol=0)
     np.testing.assert_allclose(r.x, alone.x, atol=1e-12)
@@ -47,8 +37,8 @@ def test_the_trajectory_is_that_of_the_simulation(cluster, folder, mixing):
     assert set(r.edges.values()) == {2 * 12 * 8 * D}  # s and x, once in each iteration
 
 
-def test_steps_that_look_at_f_are_refused(cluster, folder):
+def test_steps_that_look_at_f_are_refused(client, folder):
     from extremal.scale.agents import run_agents
 
     with pytest.raises(ex.InputError, match="fixed in advance"):
-        run_agents(ex.Logistic(), folder, ex.L1Ball(2.0), cluster, ex.DMFW(step=ex.steps.LineSearch()))
+        run_agents(ex.Logistic(), folder, ex.L1Ball(2.0), client, ex.DMFW(step=ex.steps.LineSearch()))
