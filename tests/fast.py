@@ -50,6 +50,7 @@ SELECTION = [  # a name after :: that is no longer there fails in tests/test_fas
     "tests/objectives/test_output_slices.py::test_hessians_are_derivatives_of_gradients_formed_or_not",
     "tests/rounding/test_rounding.py::test_parts_and_rows",
     "tests/rounding/test_rounding.py::test_inequalities_hold_as_computed",
+    "tests/scale/test_in_process.py",
     "tests/sets/test_oracle.py",
     "tests/sets/test_products.py",
     "tests/sklearn/test_sklearn.py::test_batches_seen_once",

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import extremal as ex
 
 N, D = 403, 12
+PATH = ex.gradients.metropolis([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,11 @@ def folder(tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("mixing", [ex.gradients.ring(4), ex.gradients.metropolis([[0, 1, 0], [1, 0, 1], [0, 1, 0]])], ids=len)
+@pytest.mark.parametrize(
+    "mixing",
+    [ex.gradients.ring(4), ex.gradients.metropolis([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), ex.gradients.complete(5)],
+    ids=len,
+)
 def test_the_trajectory_is_that_of_the_simulation(client, folder, mixing):
     from extremal.scale.agents import run_agents
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
+from inspect import iscoroutine
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +71,11 @@ class Agent:
         vector = getattr(self, what)
         calls = [agent.hear(self.i, what, vector) for agent in self.near.values()]
         for neighbour, call in zip(self.near, calls, strict=True):
-            call.result(timeout=WAIT)
+            if iscoroutine(call):  # of an agent on the same worker
+                with suppress(StopIteration):
+                    call.send(None)
+            else:
+                call.result(timeout=WAIT)
             self.sent[neighbour] = self.sent.get(neighbour, 0) + vector.nbytes
 
     def _mixed(self, what: str) -> np.ndarray:
@@ -145,15 +151,16 @@ def run_agents(
     if not isinstance(prepared.step, Scheduled):
         raise InputError(f"`run_agents(method=...)` must have a step that is fixed in advance, got {prepared.step}")
     mixing: np.ndarray = prepared.gradient.mixing  # type: ignore[attr-defined]
-    agents = _made(client, len(mixing), str(Path(directory).resolve()), loss, C, prepared, seed)
-    near = [[j for j in range(len(mixing)) if j != i and mixing[i, j] != 0] for i in range(len(mixing))]
-    _all(agent.meet({j: agents[j] for j in near[i]}) for i, agent in enumerate(agents))
-    for k in range(max_iter):
-        _all(agent.tell("s") for agent in agents)
-        _all(agent.move(k) for agent in agents)
-        _all(agent.tell("x") for agent in agents)
-        _all(agent.follow(k) for agent in agents)
-    points, told = zip(*_all(agent.end() for agent in agents), strict=True)
+    with client.as_current():  # what agents are known by needs it
+        agents = _made(client, len(mixing), str(Path(directory).resolve()), loss, C, prepared, seed)
+        near = [[j for j in range(len(mixing)) if j != i and mixing[i, j] != 0] for i in range(len(mixing))]
+        _all(agent.meet({j: agents[j] for j in near[i]}) for i, agent in enumerate(agents))
+        for k in range(max_iter):
+            _all(agent.tell("s") for agent in agents)
+            _all(agent.move(k) for agent in agents)
+            _all(agent.tell("x") for agent in agents)
+            _all(agent.follow(k) for agent in agents)
+        points, told = zip(*_all(agent.end() for agent in agents), strict=True)
     stack = np.stack(points)
     x = freeze(stack.mean(axis=0))
     value, g = f.value_and_grad(x)

@@ -51,7 +51,14 @@ LEVELS = {"smoke": Sizes(20_000), "quick": Sizes(1_000_000), "default": Sizes(8_
 
 
 def clicks(n: int, seed: int = 5) -> Iterator[tuple[Any, np.ndarray]]:
-    """Blocks of rows and their labels."""
+    """Blocks of rows and their labels.
+
+    Examples
+    --------
+    >>> rows, labels = next(clicks(3))
+    >>> rows.shape, rows.nnz, labels.shape
+    ((3, 50004), 36, (3,))
+    """
     rng, w = np.random.default_rng(seed), np.zeros(FIELDS * COLUMNS)
     for field in range(FIELDS):
         w[field * COLUMNS + rng.choice(60, 12, replace=False)] = rng.normal(0, 0.9, 12)
