@@ -69,6 +69,16 @@ class RowData(RowAlgebra):
         return None
 
     @property
+    def names(self) -> Sequence[str] | None:
+        """The names of the columns, if they have some."""
+        return None
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """What the targets stand for, if they are labels: in increasing order."""
+        return None
+
+    @property
     def bounds(self) -> Sequence[int] | None:
         """Where the parts begin that share every batch, and n: of rows that batches should take consecutively."""
         return None

@@ -17,7 +17,7 @@ from extremal.objectives.works import Summed
 
 def rows_called(data: RowData) -> str:
     """What to call some rows in a message."""
-    return str(getattr(data, "directory", "the data"))
+    return str(vars(data).get("directory", "the data"))
 
 
 def check_numbers(call: str, data: RowData) -> None:
@@ -41,11 +41,10 @@ def check_single(call: str, data: Any) -> None:
 
 def has_text(data: RowData) -> bool:
     """Whether targets stand for labels of text."""
-    classes = getattr(data, "classes", None)
-    return classes is not None and classes.dtype.kind == "U"
+    return data.classes is not None and data.classes.dtype.kind == "U"
 
 
-def two_alike(data: Any) -> np.ndarray:
+def two_alike(data: RowData) -> np.ndarray:
     """Two numbers with the mean and the deviation of the targets: all that losses want to know which are scaled by these."""
     total, mean, _ = data.parts.total(Summed(_target_sums, _with_weights(data), (0.0,)))
     mean /= total
@@ -53,7 +52,7 @@ def two_alike(data: Any) -> np.ndarray:
     return np.array([mean - spread, mean + spread])
 
 
-def _with_weights(data: Any) -> tuple[Any, ...]:
+def _with_weights(data: RowData) -> tuple[Any, ...]:
     return (data.targets,) if data.weights is None else (data.targets, data.weights)
 
 
@@ -109,7 +108,7 @@ class HeldClasses:
     def of(cls, call: str, data: Any) -> HeldClasses:
         """From one look at the targets."""
         check_single(call, data)
-        labels = getattr(data, "classes", None)
+        labels = data.classes
         if labels is None:
             raise InputError(
                 f"`{call}` takes classes, and the targets of {rows_called(data)} are no labels: the manifest lists none"

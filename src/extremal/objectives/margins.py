@@ -66,7 +66,7 @@ class MarginModel(AtMargins, ABC):
 
     def _held(self, loss: Loss, weights: object) -> tuple[Loss, Any]:
         """The loss and the targets that come with the rows, checked part by part; with their weights, if there are some."""
-        y, w = getattr(self.data, "targets", None), getattr(self.data, "weights", None)
+        y, w = (self.data.targets, self.data.weights) if isinstance(self.data, RowData) else (None, None)
         if y is None:
             raise InputError("`LinearModel(y=...)` must be given: no targets come with these rows")
         if weights is not None:

@@ -68,7 +68,7 @@ class Agent:
 
     def tell(self, what: str) -> None:
         """Send s or x to all neighbours."""
-        vector = getattr(self, what)
+        vector = self._own(what)
         calls = [agent.hear(self.i, what, vector) for agent in self.near.values()]
         for neighbour, call in zip(self.near, calls, strict=True):
             if iscoroutine(call):  # of an agent on the same worker
@@ -78,9 +78,12 @@ class Agent:
                 call.result(timeout=WAIT)
             self.sent[neighbour] = self.sent.get(neighbour, 0) + vector.nbytes
 
+    def _own(self, what: str) -> np.ndarray:
+        return self.s if what == "s" else self.x
+
     def _mixed(self, what: str) -> np.ndarray:
         """sum_j c_ij v_j over the neighbours and itself, in the order of the agents."""
-        known = self.heard[what] | {self.i: getattr(self, what)}
+        known = self.heard[what] | {self.i: self._own(what)}
         return np.sum([self.row[j] * known[j] for j in sorted(known)], axis=0)
 
     def move(self, k: int) -> None:

@@ -19,8 +19,9 @@ from typing import Any
 
 from distributed import Client
 
-from extremal.data.parts import Parts, PerRow, Sums, Work, tree_sum
+from extremal.data.parts import PerRow, Sums, Work, tree_sum
 from extremal.data.works import Picked, WholePart
+from extremal.files.shards.engine import ShardParts
 from extremal.files.shards.manifest import Manifest
 from extremal.scale.branches import Branch, shares
 from extremal.scale.cluster import ClusterError, Link, Lost, Workers
@@ -59,7 +60,7 @@ class _Call:
     future: Future[Any]
 
 
-class DaskShards(Parts):
+class DaskShards(ShardParts):
     """The shards of a directory, which the workers of a client read; they must see it under the same path.
 
     Without a client a cluster of this machine is started, and closed again by `close`. ``timeout`` is for how many seconds a

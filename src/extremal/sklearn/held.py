@@ -59,7 +59,7 @@ def check_in_memory(call: str, X: object) -> None:
 def check_columns(model: Any, data: RowData, reset: bool) -> None:
     """Note the number and the names of the columns; or refuse others than those of the fit."""
     _check_n_features(model, data, reset=reset)
-    names, known = getattr(data, "names", None), getattr(model, "feature_names_in_", None)
+    names, known = data.names, vars(model).get("feature_names_in_")
     if reset:
         vars(model).pop("feature_names_in_", None)
         if names is not None:

@@ -15,7 +15,7 @@ from extremal.checks import InputError
 from extremal.data.kept import Held
 from extremal.data.parts import KeptNumbers, Part, Parts, count_rows
 from extremal.data.rows import Head, RowData
-from extremal.files.shards.engine import LocalShards
+from extremal.files.shards.engine import LocalShards, ShardParts
 from extremal.files.shards.manifest import Manifest, WeightFacts, read_manifest
 from extremal.support.lazy import imported
 from extremal.support.memory import free_memory
@@ -95,7 +95,7 @@ class ShardDir(RowData):
         free = free_memory()
         return "dask" if client is not None else "memory" if free is None or MEMORY_SHARE * self.bytes <= free else "disk"
 
-    def _made(self, client: object) -> Parts:
+    def _made(self, client: object) -> ShardParts:
         if self.engine == "dask":
             return imported("extremal.scale.engine").DaskShards(self.directory, self.manifest, client)
         return LocalShards(self.directory, self.manifest, keep=self.engine == "memory")
@@ -158,11 +158,7 @@ class ShardDir(RowData):
     @property
     def where(self) -> str:
         many = len(self.manifest.shards)
-        return f"in {many} {'shard' if many == 1 else 'shards'} {self._parts_where}"
-
-    @property
-    def _parts_where(self) -> str:
-        return {"memory": "in memory", "disk": "on disk"}.get(self.engine) or getattr(self._parts, "where", "on Dask workers")
+        return f"in {many} {'shard' if many == 1 else 'shards'} {self._parts.where}"
 
     @property
     def bounds(self) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import tempfile
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -25,7 +26,16 @@ PICKS = 16  # batches after which the pages of a shard are given back
 PAGE = mmap.PAGESIZE
 
 
-class LocalShards(Parts):
+class ShardParts(Parts):
+    """An engine of the shards of a directory, each of which is one part."""
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """Where rows are read, in words."""
+
+
+class LocalShards(ShardParts):
     """The shards of a directory, read by threads of this process.
 
     ``keep``: their arrays are copied to memory. Otherwise they are mapped, and the system takes back the pages of a shard after
@@ -39,6 +49,11 @@ class LocalShards(Parts):
         self._arrays: dict[int, Mapping[str, np.ndarray]] = {}
         self._picks: dict[int, int] = {}  # batches since the pages of a shard were given back
         self._scratch: WeakKeyDictionary[mmap.mmap, int] = WeakKeyDictionary()  # bytes of a row
+
+    @property
+    def where(self) -> str:
+        """In memory, or on disk."""
+        return "in memory" if self.keep else "on disk"
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
         """One for each shard; on all cores, and few ahead of those that are asked for."""

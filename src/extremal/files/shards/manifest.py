@@ -174,9 +174,9 @@ def _checked(top: Fields) -> Manifest:
     shards = tuple(_shard(top.within("shards", i, item), manifest) for i, item in enumerate(top.items("shards")))
     if len({shard.name for shard in shards}) < len(shards):
         raise top.wrong("shards", "has two of one name")
-    for name in ("n", "nnz"):
-        held = sum(getattr(shard, name) for shard in shards)
-        if held != getattr(manifest, name):
+    rows, entries = sum(shard.n for shard in shards), sum(shard.nnz for shard in shards)
+    for name, said, held in (("n", manifest.n, rows), ("nnz", manifest.nnz, entries)):
+        if held != said:
             raise top.wrong(name, f"must be the sum over the shards, {held}")
     return replace(manifest, shards=shards)
 
