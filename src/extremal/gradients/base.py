@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
@@ -151,9 +152,10 @@ class OnePoint(Gradient[E]):
     def update(self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: E, sampler: Sampler) -> E:
         return self._at(f, k + 1, x, state, sampler)
 
+    @abstractmethod
     def _at(self, f: Objective, j: int, x: np.ndarray, state: E | None, sampler: Sampler) -> E:
         """Estimate j, at x; ``state`` is the one before, None at the start."""
-        raise NotImplementedError
+        ...
 
 
 class Batched(Gradient[E]):
