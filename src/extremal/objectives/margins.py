@@ -68,7 +68,8 @@ class MarginModel(AtMargins, ABC):
         """The loss and the targets that come with the rows, checked part by part; with their weights, if there are some."""
         y, w = (self.data.targets, self.data.weights) if isinstance(self.data, RowData) else (None, None)
         if y is None:
-            raise InputError("`LinearModel(y=...)` must be given: no targets come with these rows")
+            shape = self.n, *(loss.target_shape if isinstance(loss, MultiLoss) else ())
+            raise InputError(f"`LinearModel(y=...)` must be given, with shape {shape}: no targets come with these rows")
         if weights is not None:
             raise InputError(
                 "`LinearModel(weights=...)` needs y, too: the weights of rows that bring their targets come with them"
