@@ -16,8 +16,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and 
 
 
 @contextmanager
-def one_line() -> Iterator[None]:
-    """A mistake of the user ends in one line and exit code 2, Ctrl-C in one line and 130; a bug is a traceback."""
+def one_line(interrupted: str = "interrupted before an answer was certified and saved") -> Iterator[None]:
+    """A mistake of the user ends in one line and exit code 2, Ctrl-C in one line and 130; a bug is a traceback.
+
+    What was interrupted may say more about it in the message of its `KeyboardInterrupt`.
+    """
     try:
         yield
     except BrokenPipeError:
@@ -26,8 +29,8 @@ def one_line() -> Iterator[None]:
         text = f"not enough memory. {error}" if isinstance(error, MemoryError) else _as_options(str(error))
         typer.echo("error: " + printable(" ".join(text.split())), err=True)
         raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        typer.echo("interrupted before an answer was certified and saved", err=True)
+    except KeyboardInterrupt as error:
+        typer.echo(printable(str(error) or interrupted), err=True)
         raise typer.Exit(130) from None
 
 

@@ -12,7 +12,7 @@ import typer
 
 from extremal.cli.common import AsJson, lines, one_line
 from extremal.files.outputs import terminal, to_json
-from extremal.files.shards.manifest import Manifest, read_manifest
+from extremal.files.shards.manifest import Manifest, ShardProgress, read_manifest
 
 SHARDS_CODES = "Exit codes: 0 done; 2 a mistake in the input, or a file that cannot be read or written; 130 Ctrl-C."
 shards_app = typer.Typer(
@@ -23,7 +23,7 @@ ShardFolder = Annotated[Path, typer.Argument(metavar="DIRECTORY", help="A direct
 
 
 @shards_app.command("build", epilog=SHARDS_CODES)
-@one_line()
+@one_line("interrupted before the build began")
 def build_command(
     sources: Annotated[
         list[str], typer.Argument(metavar="SOURCE...", help="LIBSVM text, CSV, .npz, .npy or Parquet; patterns are expanded.")
@@ -36,10 +36,10 @@ def build_command(
     dtype: Annotated[str | None, typer.Option(help="float32 or float64.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace shards that are there.")] = False,
 ) -> None:
-    """Convert files to shards, shuffled, in bounded memory."""
+    """Convert files to shards, shuffled, in bounded memory. The same command resumes a build that was interrupted."""
     from extremal.files.shards.build import build
 
-    with _line("rows read") as progress:
+    with _line() as progress:
         manifest = build(
             sources, directory, shuffle=not no_shuffle, seed=seed, target=target, weights=weights, dtype=dtype,
             overwrite=overwrite, progress=progress,
@@ -48,7 +48,7 @@ def build_command(
 
 
 @shards_app.command("info", epilog=SHARDS_CODES)
-@one_line()
+@one_line("interrupted")
 def info_command(directory: ShardFolder, as_json: AsJson = False) -> None:
     """Say what a directory holds, by its manifest."""
     found = shard_summary(read_manifest(directory))
@@ -59,12 +59,12 @@ def info_command(directory: ShardFolder, as_json: AsJson = False) -> None:
 
 
 @shards_app.command("verify", epilog=SHARDS_CODES)
-@one_line()
+@one_line("interrupted before every byte was verified")
 def verify_command(directory: ShardFolder) -> None:
     """Read every byte of a directory, and compare it with the manifest."""
     from extremal.files.shards.verify import verify
 
-    with _line("rows verified") as progress:
+    with _line() as progress:
         manifest = verify(directory, progress)
     typer.echo(f"{directory}: {manifest.n} rows in {len(manifest.shards)} shards, all as the manifest says")
 
@@ -96,24 +96,24 @@ def _said(value: object) -> str:
 
 
 @contextmanager
-def _line(what: str) -> Iterator[Callable[[int, int], object] | None]:
+def _line() -> Iterator[ShardProgress | None]:
     """How far it is, in one line on stderr, if that is a terminal."""
     console = terminal(stderr=True)
     if not console.is_terminal:
         yield None
         return
     with console.status("") as status:
-        yield _ShardWatch(lambda rows, size: status.update(f"{rows} {what}, {size / 1e6:.0f} MB"))
+        yield _ShardWatch(status.update)
 
 
 class _ShardWatch:
-    """Shows it ten times a second at most."""
+    """Shows it ten times a second at most, and whenever another pass begins."""
 
-    def __init__(self, show: Callable[[int, int], object]):
-        self.show, self.due = show, 0.0
+    def __init__(self, show: Callable[[str], object]):
+        self.show, self.due, self.stage = show, 0.0, ""
 
-    def __call__(self, rows: int, size: int) -> None:
+    def __call__(self, stage: str, rows: int, size: int, total: int | None) -> None:
         now = time.monotonic()
-        if now >= self.due:
-            self.show(rows, size)
-            self.due = now + 0.1
+        if now >= self.due or stage != self.stage:
+            self.show(f"{rows}{'' if total is None else f' of {total}'} rows {stage}, {size / 1e6:.0f} MB")
+            self.due, self.stage = now + 0.1, stage

@@ -28,7 +28,7 @@ from extremal.files.shards.directory import ShardDir
 from extremal.files.shards.folder import publish, work_folder
 from extremal.files.shards.intake import Intake
 from extremal.files.shards.manifest import DTYPES, Manifest, Shard
-from extremal.files.shards.shuffle import shuffle_keys
+from extremal.files.shards.shuffle import by_key, shuffle_keys
 from extremal.files.shards.sources import source_chunks
 from extremal.files.shards.writing import FactsSoFar, ShardWriter, write_array, written
 from extremal.scale.local import closed, local_client
@@ -227,12 +227,11 @@ def write_partition(i: int, told: Conversion, first: int, *blocks: Any) -> Seen:
     if not batches:
         return Seen(0, 0, 0)
     batch = joined_batches(batches)
-    keys = np.arange(first, first + batch.n, dtype=np.uint64)
-    if told.shuffle:
-        keys = shuffle_keys(told.seed, first, first + batch.n)
-        batch, keys = batch.take(keys.argsort()), np.sort(keys)
+    last = first + batch.n
+    keys = shuffle_keys(told.seed, first, last) if told.shuffle else np.arange(first, last, dtype=np.uint64)
+    batch = by_key([RowBatch({**batch.arrays, "keys": keys})])
     with written(folder):
-        for name, a in {**batch.arrays, "keys": keys}.items():
+        for name, a in batch.arrays.items():
             write_array(_piece(folder, i, name), [a])
     assert intake.dtype is not None
     text = intake.classes is not None
@@ -254,9 +253,7 @@ def write_range(
     found = [_some_rows(folder, i, bounds, place) for i, place in places.items()]
     writer, some = ShardWriter(folder, 2**62, first=j), [batch for batch in found if batch is not None]
     if some:
-        whole = joined_batches(some)
-        order = whole.arrays["keys"].argsort()
-        writer.add(RowBatch({name: a for name, a in whole.arrays.items() if name != "keys"}).take(order))
+        writer.add(by_key(some).without("keys"))
     return writer.facts, writer.finish()
 
 

@@ -398,12 +398,17 @@ def test_progress(tmp_path, name):
     (tmp_path / "t.csv").write_text(csv_text(A, Y))
     np.savez(tmp_path / "t.npz", X=A, y=Y)
     np.save(tmp_path / "t.npy", np.column_stack([A, Y]))
-    seen = []
+    told = {"read": [], "written": []}
     source = (A, Y) if name == "arrays" else tmp_path / name
-    build(source, tmp_path / "s", progress=lambda rows, size: seen.append((rows, size)))
-    assert seen[-1][0] == 200
-    assert seen == sorted(seen)
-    assert len(seen) > 3
+    how = {"max_memory": 8 * 2000, "shard_bytes": 2000}
+    build(source, tmp_path / "s", **how, progress=lambda stage, *seen: told[stage].append(seen))
+    for stage, total in (("read", None), ("written", 200)):
+        seen = told[stage]
+        assert seen[-1][0] == 200
+        assert [(n, size) for n, size, _ in seen] == sorted((n, size) for n, size, _ in seen)
+        assert len(seen) > 3
+        assert {all_rows for *_, all_rows in seen} == {total}
+    seen = told["read"]
     assert name != "t.svm" or seen[-1][1] == (tmp_path / name).stat().st_size
 
 

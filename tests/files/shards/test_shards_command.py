@@ -1,6 +1,8 @@
 """``extremal shards build | info | verify``."""
 
 import json
+import shutil
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from command_line import refused, run
 from shard_rows import held, rows
 
 from extremal.cli import shards
+from extremal.files.shards.build import build
 from extremal.files.shards.manifest import read_manifest
 
 
@@ -72,11 +75,55 @@ def test_mistakes_are_one_line(here):
 def test_progress_is_shown_ten_times_a_second(monkeypatch):
     now, shown = [0.0], []
     monkeypatch.setattr(shards.time, "monotonic", lambda: now[0])
-    watch = shards._ShardWatch(lambda rows, size: shown.append(rows))
+    watch = shards._ShardWatch(shown.append)
     for i in range(100):
         now[0] = 0.01 * i
-        watch(i, 0)
+        watch("read", i, 10**6 * i, None)
     assert len(shown) == 10
+    assert shown[:2] == ["0 rows read, 0 MB", "10 rows read, 10 MB"]
+    watch("written", 5, 0, 99)
+    assert shown[-1] == "5 of 99 rows written, 0 MB"
+
+
+class Interrupted:
+    """Ctrl-C when so many rows were read."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+    def __call__(self, stage, rows, size, total):
+        if rows >= 25:
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_says_what_becomes_of_the_build(here, monkeypatch, caplog):
+    for memory, words in ((8000, "the same call or command resumes it"), (2**28, "what it had done was discarded")):
+        with monkeypatch.context() as patch:
+            patch.setattr(shards, "_line", Interrupted)
+            patch.setattr("extremal.files.shards.build.build", partial(build, max_memory=memory))
+            result = run("shards", "build", "?.csv", "train", "--weights", "w")
+            assert (result.exit_code, result.stdout) == (130, "")
+            assert result.stderr == f"train: the build was interrupted; {words}\n"
+        if memory == 8000:
+            with monkeypatch.context() as patch:
+                patch.setattr("extremal.files.shards.build.build", partial(build, max_memory=memory))
+                result = run("shards", "build", "?.csv", "train", "--weights", "w")
+            assert result.exit_code == 0
+            assert (
+                "train: an interrupted build is resumed (rows read: 40, shards written: 0)" in caplog.text
+            )  # stderr, without pytest
+            shutil.rmtree("train")
+
+
+def test_ctrl_c_while_all_is_verified(here, monkeypatch):
+    done("build", "?.csv", "train", "--weights", "w")
+    monkeypatch.setattr(shards, "_line", Interrupted)
+    result = run("shards", "verify", "train")
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == "interrupted before every byte was verified\n"
 
 
 def test_long_lists_are_cut():

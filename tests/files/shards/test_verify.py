@@ -117,7 +117,8 @@ def test_dense_rows(tmp_path):
 
 
 def test_progress(folder):
-    seen = []
-    held = verify(folder, lambda rows, size: seen.append((rows, size)))
+    seen, stages = [], set()
+    held = verify(folder, lambda stage, rows, size, total: seen.append((rows, size)) or stages.add((stage, total)))
+    assert stages == {("verified", 50)}
     assert [rows for rows, _ in seen] == list(held.first_rows[1:])
     assert seen[-1][1] == sum(mark.bytes for shard in held.shards for mark in shard.files.values())

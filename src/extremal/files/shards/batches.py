@@ -49,6 +49,10 @@ class RowBatch:
             cut |= {"starts": starts - lo, "columns": self.arrays["columns"][lo:hi], "values": self.arrays["values"][lo:hi]}
         return RowBatch(cut)
 
+    def without(self, array: str) -> RowBatch:
+        """The same rows without one array."""
+        return RowBatch({name: a for name, a in self.arrays.items() if name != array})
+
     def take(self, order: np.ndarray) -> RowBatch:
         """The rows in another order, copied."""
         taken = {name: a[order] for name, a in self.arrays.items() if name not in ("starts", "columns", "values")}

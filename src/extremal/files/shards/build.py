@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import replace
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from extremal import checks
-from extremal.checks import InputError
-from extremal.files.shards.batches import RowBatch
 from extremal.files.shards.folder import publish, work_folder
 from extremal.files.shards.intake import Intake
-from extremal.files.shards.manifest import DTYPES, Manifest, Shard
+from extremal.files.shards.journal import Journal, build_record
+from extremal.files.shards.manifest import DTYPES, Manifest, Shard, ShardProgress
+from extremal.files.shards.passes import FirstPass, Passes
 from extremal.files.shards.shuffle import Shuffler
 from extremal.files.shards.sources import source_chunks
-from extremal.files.shards.writing import ShardWriter, write_array
+from extremal.files.shards.writing import ShardWriter
 
 SHARD_BYTES = 2**26
 BUILD_MEMORY = 2**28
-ShardProgress = Callable[[int, int], object]  # of the rows and bytes so far
 
 
 def build(
@@ -54,7 +48,9 @@ def build(
         triple (X, y, weights) of anything with a shape and row slices, scipy's sparse matrices too; an iterator of such; anything
         with ``__arrow_c_stream__``, in which two columns of lists ``indices`` and ``values`` are sparse rows.
     directory : str or Path
-        Where to; it is made if it is not there. What an interrupted build has left in it is discarded.
+        Where to; it is made if it is not there. An interrupted build of the same files and options is resumed: runs and shards
+        that are whole, by their checksums, are kept. What other builds have left is discarded, and so is a build of anything but
+        files. The log says which (logger ``extremal``).
     shuffle : bool
         False keeps the order of the rows, and the manifest says so.
     seed : int
@@ -72,13 +68,14 @@ def build(
     max_bytes : int, optional
         How much a compressed file may hold, see `load_table`.
     progress : callable, optional
-        Called with the numbers of rows and bytes read so far.
+        Called with a word ("read", later "written"), the numbers of rows and bytes so far, and of how many rows, if that is
+        known. Rows that keep their order are written as they are read.
     overwrite : bool
         Whether to replace an earlier build; it stays until the new one is complete.
 
     Examples
     --------
-    >>> import tempfile
+    >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     held = build((np.eye(3), ["no", "yes", "no"]), Path(folder, "train"))
     >>> held.n, held.d, held.kind, held.targets.classes, len(held.shards)
@@ -93,74 +90,35 @@ def build(
         None if d is None else checks.whole(call, "d", d, 1, 2**31 - 1),
         None if dtype is None else DTYPES[checks.one_of("dtype", str(dtype), DTYPES)],
     )
-    directory = Path(directory)
-    with work_folder(directory, overwrite) as folder, closing(source_chunks(source, target, weights, max_bytes)) as chunks:
-        batches = _looked_at(intake, chunks, progress)
-        if shuffle:
-            writer = _shuffled(folder, batches, intake, seed, shard_bytes, max_memory)
-        else:
-            writer = _in_order(folder, batches, intake, shard_bytes)
-        manifest = _manifest(intake, writer, shuffle, seed)
+    told = {
+        "shuffle": shuffle,
+        "seed": seed,
+        "dtype": None if dtype is None else str(dtype),
+        "target": target,
+        "weights": weights,
+    }
+    sizes = {"d": d, "shard_bytes": shard_bytes, "max_memory": max_memory, "max_bytes": max_bytes}
+    record, directory = build_record(source, told | sizes), Path(directory)
+    with ExitStack() as stack:
+        folder = stack.enter_context(work_folder(directory, overwrite, record))
+        journal = stack.enter_context(Journal(folder, record))
+        rows = stack.enter_context(Shuffler(folder, seed, max(1, max_memory // 8))) if shuffle else None
+        writer, reading = ShardWriter(folder, shard_bytes), FirstPass(intake, progress)
+        passes = Passes(journal, reading, writer, rows)
+        passes.resume(directory)
+        chunks = stack.enter_context(closing(source_chunks(source, target, weights, max_bytes, reading.at)))
+        passes.read(chunks)
+        manifest = _manifest(intake, writer, passes.write(), shuffle, seed)
         publish(directory, folder, manifest)
     return manifest
 
 
-def _looked_at(intake: Intake, chunks: Iterator[Any], progress: ShardProgress | None) -> Iterator[RowBatch]:
-    """The rows as shards keep them; there must be some, with columns."""
-    size = 0
-    for chunk in chunks:
-        size += chunk.size
-        if len(chunk.targets):
-            yield intake.batch(chunk)
-        if progress is not None:
-            progress(intake.n, size)
-    if not intake.n or not intake.d:
-        raise InputError(f"`ShardDir.build(source=...)` holds {'targets, but no features' if intake.n else 'no rows'}")
-
-
-def _shuffled(
-    folder: Path, batches: Iterator[RowBatch], intake: Intake, seed: int, shard_bytes: int, max_memory: int
-) -> ShardWriter:
-    with Shuffler(folder, seed, max(1, max_memory // 8)) as rows:
-        for batch in batches:
-            rows.add(batch)
-        many = -(-rows.bytes // shard_bytes)
-        writer, order = ShardWriter(folder, -(-rows.bytes // many)), intake.order
-        for batch in rows.batches():
-            writer.add(batch if order is None else _relabelled(batch, order))
-        writer.finish()
-    return writer
-
-
-def _in_order(folder: Path, batches: Iterator[RowBatch], intake: Intake, shard_bytes: int) -> ShardWriter:
-    writer = ShardWriter(folder, shard_bytes)
-    for batch in batches:
-        writer.add(batch)
-    writer.finish()
-    if (order := intake.order) is not None:  # known only now
-        writer.shards = [_renumbered(folder, shard, order) for shard in writer.shards]
-    return writer
-
-
-def _relabelled(batch: RowBatch, order: np.ndarray) -> RowBatch:
-    """With the final numbers of labels that are text."""
-    return RowBatch(batch.arrays | {"targets": order[batch.arrays["targets"].astype(np.intp)]})
-
-
-def _renumbered(folder: Path, shard: Shard, order: np.ndarray) -> Shard:
-    """The same in a shard that is written."""
-    path = shard.path(folder, "targets")
-    numbers = np.load(path, allow_pickle=False).astype(np.intp)
-    os.unlink(path)
-    return replace(shard, files={**shard.files, "targets": write_array(path, [order[numbers]])})
-
-
-def _manifest(intake: Intake, writer: ShardWriter, shuffle: bool, seed: int) -> Manifest:
+def _manifest(intake: Intake, writer: ShardWriter, shards: list[Shard], shuffle: bool, seed: int) -> Manifest:
     assert intake.kind is not None
     assert intake.dtype is not None
     k = None if intake.outputs is None else int(intake.outputs[0])
     targets, weights = writer.facts.targets(k, intake.classes), writer.facts.weights()
     return Manifest(
         intake.kind, intake.n, intake.d, intake.nnz, intake.dtype.name, targets, weights, intake.names, shuffle, seed,
-        tuple(writer.shards),
+        tuple(shards),
     )  # fmt: skip

@@ -31,6 +31,7 @@ class Chunk:
     place: Callable[[int], str]
     size: int = 0  # bytes that were read for it
     names: tuple[str, ...] | None = None
+    at: tuple[int, int] = (0, 0)  # which file of the source, and which chunk of that
 
 
 def pieces(total: int, row_bytes: float, multiple: int = 1) -> Iterator[tuple[int, int]]:

@@ -16,7 +16,7 @@ from extremal.data.kept import Held
 from extremal.data.parts import KeptNumbers, Part, Parts, count_rows
 from extremal.data.rows import Head, RowData
 from extremal.files.shards.engine import LocalShards, ShardParts
-from extremal.files.shards.manifest import Manifest, WeightFacts, read_manifest
+from extremal.files.shards.manifest import Manifest, ShardProgress, WeightFacts, read_manifest
 from extremal.support.lazy import imported
 from extremal.support.memory import free_memory
 
@@ -102,14 +102,21 @@ class ShardDir(RowData):
 
     @classmethod
     def build(cls, source: Any, directory: str | Path, **how: Any) -> ShardDir:
-        """Convert rows and targets from elsewhere to a directory, once, in bounded memory: see `extremal.files.build_shards`."""
+        """Convert rows and targets from elsewhere to a directory, once, in bounded memory.
+
+        The arguments are those of `extremal.files.shards.build.build`. An interrupted build of files goes on if the call is made
+        again with the same options.
+        """
         if any(hasattr(item, "__dask_graph__") for item in (source if isinstance(source, tuple) else (source,))):
             return imported("extremal.scale.collections").build_collection(source, directory, **how)
         imported("extremal.files.shards.build").build(source, directory, **how)
         return cls(directory)
 
-    def verify(self, progress: Any = None) -> None:
-        """Read every byte once: checksums, order of columns, finite numbers, labels. What is wrong is named."""
+    def verify(self, progress: ShardProgress | None = None) -> None:
+        """Read every byte once: checksums, order of columns, finite numbers, labels. What is wrong is named.
+
+        ``progress`` is called after each shard, with "verified", the rows and bytes so far, and the number of all rows.
+        """
         imported("extremal.files.shards.verify").verify(self.directory, progress)
 
     @property

@@ -1,7 +1,7 @@
-"""The directory of a build: nothing is lost, nothing foreign is touched, and what an interrupted build has left is cleared away.
+"""The directory of a build: nothing is lost, nothing foreign is touched, and what an interrupted build has left is used or gone.
 
 A build works in a folder of its own inside the directory, next to a marker that it keeps locked. At the end the files are moved
-into the directory and the manifest is written, last of all. A marker without a lock is that of a build that was killed.
+into the directory and the manifest is written, last of all. A marker without a lock is that of a build that was interrupted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pathlib import Path
 
 from extremal.checks import InputError
 from extremal.files.outputs import lock_file
-from extremal.files.shards.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from extremal.files.shards.journal import JsonRecord, can_go_on
+from extremal.files.shards.manifest import MANIFEST, Manifest, Shard, read_manifest, write_manifest
 from extremal.files.shards.writing import written
 
 MARKER = ".extremal-building"
@@ -28,8 +29,11 @@ HALF_MANIFEST = re.compile(r"\.extremal-[0-9a-f]{16}-[0-9a-f]{16}\.tmp")  # of `
 
 
 @contextmanager
-def work_folder(directory: Path, overwrite: bool) -> Iterator[Path]:
-    """A new folder inside the directory, which is made if it is not there; both are gone at the end if nothing was published.
+def work_folder(directory: Path, overwrite: bool, record: JsonRecord | None = None) -> Iterator[Path]:
+    """A folder inside the directory, which is made if it is not there; both are gone at the end if nothing was published.
+
+    The folder of an interrupted build of the same record is taken up again; what others have left is discarded. After Ctrl-C
+    the folder stays if a build of the record can go on, and the message of the `KeyboardInterrupt` says so.
 
     Examples
     --------
@@ -44,21 +48,49 @@ def work_folder(directory: Path, overwrite: bool) -> Iterator[Path]:
     made = _make(directory)
     try:
         _refuse_foreign(directory)
-        with _claimed(directory) as left:
+        with _claimed(directory):
+            _refuse_finished(directory, overwrite)
+            folder = _taken_up(directory, record)
             try:
-                if left and _clear(directory):
-                    logging.getLogger("extremal").info("%s: what an interrupted build has left was discarded", directory)
-                _refuse_finished(directory, overwrite)
-                folder = directory / f".extremal-work-{secrets.token_hex(8)}"
-                with written(folder):
-                    folder.mkdir()
                 yield folder
-            finally:
+            except KeyboardInterrupt:
+                words = "the same call or command resumes it"
+                if not can_go_on(folder, record):
+                    _clear(directory)
+                    words = "what it had done was discarded"
+                raise KeyboardInterrupt(f"{directory}: the build was interrupted; {words}") from None
+            except BaseException:
                 _clear(directory)
+                raise
+            _clear(directory)
     finally:
         if made:
             with suppress(OSError):
                 directory.rmdir()  # if it is empty
+
+
+def _taken_up(directory: Path, record: JsonRecord | None) -> Path:
+    """The folder of an interrupted build that can go on, with all its shards; otherwise a new one. All else is discarded."""
+    folders = [directory / name for name in os.listdir(directory) if WORK_FOLDER.fullmatch(name)]
+    folder = next((folder for folder in folders if can_go_on(folder, record)), None)
+    if folder is not None and not (directory / MANIFEST).exists():
+        for name in _shard_files(directory):
+            if not (folder / name).exists():  # it was published already
+                with written(directory / name):
+                    os.replace(directory / name, folder / name)
+    left = _clear(directory, folder)
+    if folder is None:
+        if left:
+            discarded(directory)
+        folder = directory / f".extremal-work-{secrets.token_hex(8)}"
+        with written(folder):
+            folder.mkdir()
+    return folder
+
+
+def discarded(directory: Path) -> None:
+    """Say it in the log."""
+    logging.getLogger("extremal").warning("%s: what an interrupted build has left was discarded", directory)
 
 
 def publish(directory: Path, folder: Path, manifest: Manifest) -> None:
@@ -68,10 +100,26 @@ def publish(directory: Path, folder: Path, manifest: Manifest) -> None:
     _clear_shards(directory)
     for shard in manifest.shards:
         for array in shard.files:
-            path = shard.path(directory, array)
+            path, last = shard.path(directory, array), final(shard, folder, array)
             with written(path):
-                os.replace(shard.path(folder, array), path)
+                os.replace(last if last.exists() else shard.path(folder, array), path)
+    with suppress(OSError):  # where directories cannot be opened
+        _synced(directory)
     write_manifest(directory, manifest)
+
+
+def final(shard: Shard, folder: Path, array: str) -> Path:
+    """The file of an array that was written once more, with the final numbers of labels."""
+    return shard.path(folder, f"final-{array}")
+
+
+def _synced(directory: Path) -> None:
+    """The names are on the disk before the manifest speaks of them."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _make(directory: Path) -> bool:
@@ -112,12 +160,13 @@ def _refuse_finished(directory: Path, overwrite: bool) -> None:
 
 
 @contextmanager
-def _claimed(directory: Path) -> Iterator[bool]:
-    """Hold the marker's lock; yield whether there was a marker, of a build that is no more."""
-    marker, handle, left = directory / MARKER, None, False
+def _claimed(directory: Path) -> Iterator[None]:
+    """Hold the lock of the marker, which stays behind with what a build has left."""
+    marker, handle = directory / MARKER, None
     with written(marker):
         while handle is None:
-            left = _made_marker(marker)
+            with suppress(FileExistsError):
+                os.close(os.open(marker, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
             with suppress(FileNotFoundError):  # the one who held it has removed it
                 handle = lock_file(marker)
                 if handle is None:
@@ -125,26 +174,18 @@ def _claimed(directory: Path) -> Iterator[bool]:
     if handle is None and find_spec("fcntl") is not None:
         raise InputError(f"{directory}: another build is at work there")
     try:
-        yield left
+        yield
     finally:
         with suppress(OSError):
-            marker.unlink()
+            if not any(map(WORK_FOLDER.fullmatch, os.listdir(directory))):
+                marker.unlink()
         if handle is not None:
             os.close(handle)
 
 
-def _made_marker(marker: Path) -> bool:
-    """Make the marker; return whether it was there."""
-    try:
-        os.close(os.open(marker, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
-    except FileExistsError:
-        return True
-    return False
-
-
-def _clear(directory: Path) -> int:
-    """Remove work folders, and shards that no manifest speaks of; return how many there were."""
-    names = [name for name in os.listdir(directory) if WORK_FOLDER.fullmatch(name)]
+def _clear(directory: Path, kept: Path | None = None) -> int:
+    """Remove work folders but for one, and shards that no manifest speaks of; return how many there were."""
+    names = [name for name in os.listdir(directory) if WORK_FOLDER.fullmatch(name) and directory / name != kept]
     for name in names:
         with suppress(OSError):
             shutil.rmtree(directory / name)
@@ -152,8 +193,12 @@ def _clear(directory: Path) -> int:
 
 
 def _clear_shards(directory: Path) -> int:
-    names = [name for name in os.listdir(directory) if SHARD_FILE.fullmatch(name)]
+    names = _shard_files(directory)
     for name in names:
         with written(directory / name):
             (directory / name).unlink()
     return len(names)
+
+
+def _shard_files(directory: Path) -> list[str]:
+    return [name for name in os.listdir(directory) if SHARD_FILE.fullmatch(name)]

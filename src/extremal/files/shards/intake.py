@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from extremal.files.shards.batches import RowBatch
 from extremal.files.shards.chunks import Chunk, SparseChunk
 from extremal.files.shards.manifest import MOST_IN_SHARD
 
+TOLD_BY_CHUNKS = "d", "kind", "names", "weighted", "outputs", "n", "nnz", "_text"
 MOST_LABELS = 2**20  # that are text: all of them are held in memory, and in the manifest
 
 
@@ -47,6 +49,22 @@ class Intake:
         """The final number of the label that was given number i."""
         places = {label: i for i, label in enumerate(sorted(self._labels))}
         return np.array([float(places[label]) for label in self._labels]) if self._text else None
+
+    def seen(self) -> dict[str, Any]:
+        """All that is known of the rows so far, as JSON has it; of labels that are text, their number."""
+        known = {name: vars(self)[name] for name in TOLD_BY_CHUNKS}
+        return known | {"dtype": None if self.dtype is None else self.dtype.name, "labels": len(self._labels)}
+
+    def labels(self, first: int, last: int) -> list[str]:
+        """Labels that are text, in the order in which they turned up."""
+        return list(islice(self._labels, first, last))
+
+    def go_on(self, seen: dict[str, Any], labels: list[str]) -> None:
+        """Know what another has seen, and these labels beside those that are known."""
+        vars(self).update({name: tuple(v) if isinstance(v := seen[name], list) else v for name in TOLD_BY_CHUNKS})
+        self.dtype = None if seen["dtype"] is None else np.dtype(seen["dtype"])
+        for label in labels:
+            self._labels[label] = len(self._labels)
 
     def batch(self, chunk: Chunk) -> RowBatch:
         """The rows as shards keep them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ MANIFEST_BYTES = 2**28
 INT, FLOAT = np.dtype("<i4"), np.dtype("<f8")
 DTYPES = {"float32": np.dtype("<f4"), "float64": FLOAT}
 Layout = dict[str, tuple[np.dtype, tuple[int, ...]]]  # arrays by name: dtype and shape
+ShardProgress = Callable[[str, int, int, int | None], object]  # "read", "written" or "verified"; rows, bytes, of how many rows
 HEADER_BYTES = 64, 2**16  # of a .npy file: a multiple of the first
 
 

@@ -8,15 +8,18 @@ by range.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
+from extremal.files.reading import damaged
 from extremal.files.shards.batches import RowBatch, joined_batches
-from extremal.files.shards.writing import as_bytes, written
+from extremal.files.shards.manifest import FileMark
+from extremal.files.shards.writing import as_bytes, mark_of, write_bytes, written
 
 _GOLDEN, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 RANGES = 2**16  # of keys, at most
@@ -49,8 +52,43 @@ class _Run:
 
     row: int  # the number of rows before it, in the files
     n: int
-    entry: int
     done: int = 0
+
+
+@dataclass
+class _Column:
+    """A file with the numbers of one kind, run after run."""
+
+    path: Path
+    file: BinaryIO
+    dtype: np.dtype
+    shape: tuple[int, ...]  # of an item
+    bytes: int = 0
+
+    @property
+    def item(self) -> int:
+        """The bytes of an item."""
+        return self.dtype.itemsize * math.prod(self.shape)
+
+    def append(self, a: np.ndarray) -> FileMark:
+        """Write items at the end."""
+        with written(self.path):
+            self.file.seek(self.bytes)
+            mark = write_bytes(self.file, as_bytes(a, self.dtype))
+        self.bytes += mark.bytes
+        return mark
+
+    def get(self, first: int, count: int) -> np.ndarray:
+        """Some items."""
+        out = np.empty((count, *self.shape), self.dtype)
+        left = out.reshape(-1).view(np.uint8).data
+        self.file.seek(first * self.item)
+        while len(left):
+            done = self.file.readinto(left)  # type: ignore[attr-defined]
+            if not done:
+                raise damaged(self.path, "it is shorter than what was written")
+            left = left[done:]
+        return out
 
 
 class Shuffler:
@@ -71,18 +109,18 @@ class Shuffler:
 
     def __init__(self, folder: Path, seed: int, room: int):
         self.folder, self.seed, self.room = folder, seed, room
+        self.finished: Callable[[dict[str, Any]], object] | None = None  # who is told of each run
         self.n, self.bytes = 0, 0
         self._held: list[RowBatch] = []
         self._held_bytes, self._runs = 0, list[_Run]()
-        self._files: dict[str, BinaryIO] = {}
-        self._shapes: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
+        self._columns: dict[str, _Column] = {}
 
     def __enter__(self) -> Shuffler:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for file in self._files.values():
-            file.close()
+        for column in self._columns.values():
+            column.file.close()
 
     def add(self, batch: RowBatch) -> None:
         """Take rows in."""
@@ -97,83 +135,95 @@ class Shuffler:
         """Write what is held as a run."""
         batch = joined_batches(self._held)
         self._held, self._held_bytes = [], 0
-        last = self._runs[-1] if self._runs else _Run(0, 0, 0)
-        entry = self._size("columns") if self._runs and "columns" in batch.arrays else 0
+        entry = self._columns["columns"].bytes // self._columns["columns"].item if "columns" in self._columns else 0
         batch = batch.take((batch.arrays["keys"] >> np.uint64(48)).astype(np.uint16).argsort(kind="stable"))
-        for name, a in batch.arrays.items():
-            self._append(name, a[:-1] + entry if name == "starts" else a)
-        if "starts" in batch.arrays:
-            self._append("stops", batch.arrays["starts"][1:] + entry)
-        self._runs.append(_Run(last.row + last.n, batch.n, entry))
+        arrays = batch.arrays
+        if "starts" in arrays:
+            arrays = arrays | {"starts": arrays["starts"][:-1] + entry, "stops": arrays["starts"][1:] + entry}
+        files = {name: self._append(name, a) for name, a in arrays.items()}
+        self._runs.append(_Run(self.n - batch.n, batch.n))
+        if self.finished is not None:
+            self.finished({"n": batch.n, "bytes": batch.bytes, "files": files})
 
-    def _append(self, name: str, a: np.ndarray) -> None:
+    def _append(self, name: str, a: np.ndarray) -> dict[str, Any]:
+        """Write items of one kind; return how to find them again."""
+        column = self._columns.get(name) or self._column(name, a.dtype, a.shape[1:], "wb+")
+        mark = column.append(a)
+        return {"dtype": a.dtype.str, "shape": list(a.shape[1:]), "bytes": mark.bytes, "crc32": mark.crc32}
+
+    def _column(self, name: str, dtype: np.dtype, shape: tuple[int, ...], mode: Literal["wb+", "rb+"]) -> _Column:
         path = self.folder / f"{name}.run"
         with written(path):
-            if name not in self._files:
-                self._files[name] = open(path, "xb+", buffering=0)  # noqa: SIM115
-                self._shapes[name] = a.dtype, a.shape[1:]
-            left = as_bytes(a, a.dtype)
-            while len(left):
-                left = left[self._files[name].write(left) :]
+            file = open(path, mode, buffering=0)  # noqa: SIM115
+        self._columns[name] = _Column(path, file, dtype, shape)
+        return self._columns[name]
 
-    def _size(self, name: str) -> int:
-        """Items in a file so far."""
-        dtype, shape = self._shapes[name]
-        return self._files[name].tell() // (dtype.itemsize * int(np.prod(shape)))
+    def take_back(self, run: dict[str, Any]) -> bool:
+        """Take a run for written that another shuffler has told of, if its bytes are there."""
+        for name, told in run["files"].items():
+            column = self._columns.get(name)
+            first = 0 if column is None else column.bytes
+            if mark_of(self.folder / f"{name}.run", first, told["bytes"]) != FileMark(told["bytes"], told["crc32"]):
+                return False
+        for name, told in run["files"].items():
+            column = self._columns.get(name) or self._column(name, np.dtype(told["dtype"]), tuple(told["shape"]), "rb+")
+            column.bytes += told["bytes"]
+        self._runs.append(_Run(self.n, run["n"]))
+        self.n, self.bytes = self.n + run["n"], self.bytes + run["bytes"]
+        return True
 
-    def batches(self) -> Iterator[RowBatch]:
-        """All rows in the order of their keys; called once."""
-        if not self._runs:
-            if self._held:
-                yield _by_key(self._held)
-            self._held = []
-            return
-        if self._held:
+    def end(self) -> bool:
+        """Write what is still held, unless all rows fit in memory; return whether they are on disk."""
+        if self._runs and self._held:
             self._spill()
-        count = min(RANGES, max(1, -(-2 * self.bytes // self.room)))
+        return bool(self._runs)
+
+    def batches(self, skip: int = 0) -> Iterator[RowBatch]:
+        """All rows in the order of their keys, but for the first ones; called once, after `end`."""
+        if self._held:
+            yield by_key(self._held).without("keys")
+            self._held = []
+        count = min(RANGES, max(1, -(-2 * self.bytes // self.room))) if self._runs else 0
         for i in range(1, count + 1):
             bound = np.uint64(min((i * RANGES // count) << 48, 2**64 - 1))
-            found = [self._read(run, bound, 1 / (count - i + 1), i == count) for run in self._runs]
-            if some := [batch for batch in found if batch is not None]:
-                yield _by_key(some)
+            found = [(run, self._keys(run, bound, 1 / (count - i + 1), i == count)) for run in self._runs]
+            n = sum(len(keys) for _, keys in found)
+            some = [self._rows(run, keys) for run, keys in found if len(keys) and n > skip]
+            for run, keys in found:
+                run.done += len(keys)
+            if some:
+                batch = by_key(some).without("keys")
+                yield batch.part(skip, n) if skip else batch
+            skip -= min(skip, n)
 
-    def _read(self, run: _Run, bound: np.uint64, share: float, rest: bool) -> RowBatch | None:
-        """The next rows of a run, up to a bound of the keys."""
-        first, left = run.row + run.done, run.n - run.done
-        keys = self._get("keys", first, left if rest else min(left, int(share * left + 4 * (share * left) ** 0.5) + 8))
+    def _keys(self, run: _Run, bound: np.uint64, share: float, rest: bool) -> np.ndarray:
+        """The keys of the next rows of a run, up to a bound."""
+        file, first, left = self._columns["keys"], run.row + run.done, run.n - run.done
+        keys = file.get(first, left if rest else min(left, int(share * left + 4 * (share * left) ** 0.5) + 8))
         while not rest and len(keys) < left and keys[-1] < bound:
-            keys = np.concatenate([keys, self._get("keys", first + len(keys), min(left - len(keys), len(keys)))])
-        n = len(keys) if rest else int(np.searchsorted(keys, bound))
-        run.done += n
-        if not n:
-            return None
-        arrays = {"keys": keys[:n]}
-        per_row = [name for name in self._files if name not in ("keys", "starts", "stops", "columns", "values")]
-        arrays |= {name: self._get(name, first, n) for name in per_row}
-        if "starts" in self._files:
-            starts, stop = self._get("starts", first, n), int(self._get("stops", first + n - 1, 1)[0])
+            keys = np.concatenate([keys, file.get(first + len(keys), min(left - len(keys), len(keys)))])
+        return keys if rest else keys[: int(np.searchsorted(keys, bound))]
+
+    def _rows(self, run: _Run, keys: np.ndarray) -> RowBatch:
+        """The next rows of a run, which have these keys."""
+        files, first, n = self._columns, run.row + run.done, len(keys)
+        per_row = [name for name in files if name not in ("keys", "starts", "stops", "columns", "values")]
+        arrays = {"keys": keys} | {name: files[name].get(first, n) for name in per_row}
+        if "starts" in files:
+            starts, stop = files["starts"].get(first, n), int(files["stops"].get(first + n - 1, 1)[0])
             entry = int(starts[0])
-            arrays |= {name: self._get(name, entry, stop - entry) for name in ("columns", "values")}
+            arrays |= {name: files[name].get(entry, stop - entry) for name in ("columns", "values")}
             arrays["starts"] = np.append(starts, stop) - entry
         return RowBatch(arrays)
 
-    def _get(self, name: str, first: int, count: int) -> np.ndarray:
-        """Some items of a file."""
-        dtype, shape = self._shapes[name]
-        out = np.empty((count, *shape), dtype)
-        file, left = self._files[name], out.reshape(-1).view(np.uint8).data
-        file.seek(first * dtype.itemsize * int(np.prod(shape)))
-        while len(left):
-            done = file.readinto(left)  # type: ignore[attr-defined]
-            if not done:
-                raise OSError(f"{self.folder / name}.run: it is shorter than what was written")
-            left = left[done:]
-        return out
 
+def by_key(batches: list[RowBatch]) -> RowBatch:
+    """All rows of some batches in the order of their ``keys``.
 
-def _by_key(batches: list[RowBatch]) -> RowBatch:
-    """Rows in the order of their keys, without these."""
+    Examples
+    --------
+    >>> by_key([RowBatch({"targets": np.arange(3.0), "keys": np.array([7, 2, 5])})]).arrays
+    {'targets': array([1., 2., 0.]), 'keys': array([2, 5, 7])}
+    """
     batch = joined_batches(batches)
-    keys = batch.arrays.pop("keys") if len(batches) > 1 else batch.arrays["keys"]
-    batch = RowBatch({name: a for name, a in batch.arrays.items() if name != "keys"})
-    return batch.take(keys.argsort())
+    return batch.take(batch.arrays["keys"].argsort())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,13 @@ SHARD_SOURCES = (
 
 
 def source_chunks(
-    source: Any, target: str | int | None = None, weights: str | int | None = None, max_bytes: int | None = None
+    source: Any,
+    target: str | int | None = None,
+    weights: str | int | None = None,
+    max_bytes: int | None = None,
+    start: tuple[int, int] = (0, 0),
 ) -> Generator[Chunk, None, None]:
-    """The rows of any source, chunk by chunk.
+    """The rows of any source, chunk by chunk; files before number start[0], and its first start[1] chunks, are left out.
 
     Examples
     --------
@@ -34,10 +39,30 @@ def source_chunks(
     >>> [len(chunk.targets) for chunk in source_chunks([(np.eye(2), [0, 1]), (np.eye(3)[:, :2], [1, 1, 0])])]
     [2, 3]
     """
-    if isinstance(source, (str, Path)) or _are_paths(source):
-        for path in matching_paths([source] if isinstance(source, (str, Path)) else source):
-            yield from _file_chunks(path, target, weights, max_bytes)
-    elif hasattr(source, "__arrow_c_stream__"):
+    files = source_files(source)
+    for i, item in enumerate([source] if files is None else files):
+        if i < start[0]:
+            continue
+        found = _given_chunks(item, target, weights) if files is None else _file_chunks(item, target, weights, max_bytes)
+        yield from (replace(chunk, at=(i, j)) for j, chunk in enumerate(found) if (i, j) >= start)
+
+
+def source_files(source: Any) -> list[Path] | None:
+    """The files that are the source, by paths and patterns; None if it is something else.
+
+    Examples
+    --------
+    >>> [path.name for path in source_files(["a.csv", "b.csv"])], source_files(([[1.0]], [1]))
+    (['a.csv', 'b.csv'], None)
+    """
+    if isinstance(source, (str, Path)):
+        return matching_paths([source])
+    return matching_paths(source) if _are_paths(source) else None
+
+
+def _given_chunks(source: Any, target: str | int | None, weights: str | int | None) -> Iterator[Chunk]:
+    """The rows of what is no file."""
+    if hasattr(source, "__arrow_c_stream__"):
         yield from stream_chunks(source, "row", target, weights)
     elif hasattr(source, "shape") and hasattr(source, "__getitem__"):
         yield from array_chunks(source, "row", target, weights)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from extremal.checks import InputError, all_finite
 from extremal.files.reading import damaged, reading
-from extremal.files.shards.manifest import MANIFEST, Manifest, Shard, TargetFacts, open_shard, read_manifest
+from extremal.files.shards.manifest import MANIFEST, Manifest, Shard, ShardProgress, TargetFacts, open_shard, read_manifest
 from extremal.files.shards.writing import FactsSoFar
 
 NUMBERS_AT_ONCE = 2**18
 
 
-def verify(directory: str | Path, progress: Callable[[int, int], object] | None = None) -> Manifest:
+def verify(directory: str | Path, progress: ShardProgress | None = None) -> Manifest:
     """Read all of a directory, and return its manifest if everything agrees with it.
+
+    ``progress`` is called after each shard, with "verified", the rows and bytes so far, and the number of all rows.
 
     Raises
     ------
@@ -44,7 +46,7 @@ def verify(directory: str | Path, progress: Callable[[int, int], object] | None 
         _check_shard(directory, manifest, i, facts)
         rows, size = rows + shard.n, size + sum(mark.bytes for mark in shard.files.values())
         if progress is not None:
-            progress(rows, size)
+            progress("verified", rows, size, manifest.n)
     _check_facts(directory / MANIFEST, manifest, facts)
     return manifest
 

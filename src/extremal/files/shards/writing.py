@@ -6,16 +6,19 @@ import io
 import math
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
+from extremal.files.libsvm import BYTES_AT_ONCE
 from extremal.files.outputs import WriteError
 from extremal.files.shards.batches import RowBatch, joined_starts
 from extremal.files.shards.manifest import INT, MOST_IN_SHARD, FileMark, Shard, TargetFacts, WeightFacts
 
+NO_BYTES = FileMark(0, 0)
 MOST_CLASSES = 1000  # distinct whole numbers that are told as classes
 
 
@@ -56,6 +59,13 @@ class FactsSoFar:
             self._known = np.union1d(self._known, targets)
             if len(self._known) > MOST_CLASSES:
                 self._known = None
+
+    def look(self, array: str, numbers: np.ndarray) -> None:
+        """An array of a shard, of which targets and weights count."""
+        if array == "targets":
+            self.add(numbers)
+        if array == "weights":
+            self.weigh(numbers)
 
     def merge(self, other: FactsSoFar) -> None:
         """The targets and weights of shards that were written elsewhere."""
@@ -100,6 +110,7 @@ class ShardWriter:
     def __init__(self, folder: Path, limit: int, first: int = 0):
         self.folder, self.limit, self.facts = folder, limit, FactsSoFar()
         self.first = first  # the number of the first shard
+        self.finished: Callable[[Shard], object] | None = None  # who is told of each shard
         self.shards: list[Shard] = []
         self._held: list[RowBatch] = []
         self._bytes = self._rows = 0
@@ -136,12 +147,20 @@ class ShardWriter:
             files[array] = write_array(self.folder / f"{name}.{array}.npy", parts)
             if array in ("rows", "values"):
                 nnz = sum(part.size for part in parts)
-            if array == "targets":
-                self.facts.add(parts[0])
-            if array == "weights":
-                self.facts.weigh(parts[0])
+            self.facts.look(array, parts[0])
         self.shards.append(Shard(name, n, nnz, files))
         self._held, self._bytes, self._rows = [], 0, 0
+        if self.finished is not None:
+            self.finished(self.shards[-1])
+
+    def take_back(self, shard: Shard) -> bool:
+        """Take a shard for written that another writer has written, if its files are whole."""
+        if any(mark_of(shard.path(self.folder, array), 0, mark.bytes) != mark for array, mark in shard.files.items()):
+            return False
+        for array in ("targets", *(["weights"] if "weights" in shard.files else [])):
+            self.facts.look(array, np.load(shard.path(self.folder, array), allow_pickle=False))
+        self.shards.append(shard)
+        return True
 
 
 def write_array(path: Path, parts: list[np.ndarray]) -> FileMark:
@@ -157,16 +176,44 @@ def write_array(path: Path, parts: list[np.ndarray]) -> FileMark:
     shape, head = (sum(map(len, parts)), *parts[0].shape[1:]), io.BytesIO()
     dtype = parts[0].dtype.newbyteorder("<")
     np.lib.format.write_array_header_1_0(head, {"descr": dtype.str, "fortran_order": False, "shape": shape})
-    size, crc = 0, 0
+    mark = NO_BYTES
     with written(path), open(path, "wb", buffering=0) as file:
         for left in (memoryview(head.getvalue()), *(as_bytes(part, dtype) for part in parts)):
-            size, crc = size + len(left), zlib.crc32(left, crc)
-            while len(left):
-                left = left[file.write(left) :]
+            mark = write_bytes(file, left, mark)
         os.fsync(file.fileno())
-    return FileMark(size, crc)
+    return mark
 
 
 def as_bytes(a: np.ndarray, dtype: np.dtype) -> memoryview:
     """The bytes of an array, which is copied if it has another type or gaps."""
     return np.ascontiguousarray(a, dtype).reshape(-1).view(np.uint8).data
+
+
+def write_bytes(file: BinaryIO, left: memoryview, before: FileMark = NO_BYTES) -> FileMark:
+    """Write to a file without a buffer; return the size and the checksum of these bytes with those before."""
+    mark = FileMark(before.bytes + len(left), zlib.crc32(left, before.crc32))
+    while len(left):
+        left = left[file.write(left) :]
+    return mark
+
+
+def mark_of(path: Path, first: int, size: int) -> FileMark | None:
+    """The size and the checksum of the bytes of a file from ``first`` on, ``size`` of them; None if there are fewer.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mark = write_array(Path(folder, "a.npy"), [np.zeros(2)])
+    ...     mark == mark_of(Path(folder, "a.npy"), 0, mark.bytes), mark_of(Path(folder, "a.npy"), 0, mark.bytes + 1)
+    (True, None)
+    """
+    crc, left = 0, size
+    try:
+        with open(path, "rb", buffering=0) as file:
+            file.seek(first)
+            while left and (block := file.read(min(left, BYTES_AT_ONCE))):
+                crc, left = zlib.crc32(block, crc), left - len(block)
+    except OSError:
+        return None
+    return None if left else FileMark(size, crc)
