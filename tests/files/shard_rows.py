@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from extremal.files.shards.build import build
-from extremal.files.shards.manifest import MANIFEST, open_shard, read_manifest
+from extremal.files.shards.manifest import MANIFEST, read_manifest
+from extremal.files.shards.mapped import open_shard
 from extremal.files.shards.verify import verify
 
 

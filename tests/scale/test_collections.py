@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.files.shards.manifest import open_shard
+from extremal.files.shards.mapped import open_shard
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")

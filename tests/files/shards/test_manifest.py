@@ -12,7 +12,8 @@ from shard_rows import edited, rows
 import extremal as ex
 from extremal.files.shards import manifest as format_
 from extremal.files.shards.build import build
-from extremal.files.shards.manifest import MANIFEST, open_shard, read_manifest
+from extremal.files.shards.manifest import MANIFEST, read_manifest
+from extremal.files.shards.mapped import open_shard
 
 
 @pytest.fixture

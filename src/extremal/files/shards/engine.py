@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
+import sys
 import tempfile
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -16,7 +18,9 @@ from extremal.data.csr import CsrBlock
 from extremal.data.dense import DenseBlock
 from extremal.data.parts import Part, Parts, PerRow, Sums, Work, each_part
 from extremal.data.works import Picked
-from extremal.files.shards.manifest import Manifest, open_shard
+from extremal.files.shards.manifest import Manifest
+from extremal.files.shards.mapped import check_size, open_shard
+from extremal.files.shards.writing import written
 from extremal.support.blas import on_one_thread
 from extremal.support.memory import free_memory
 
@@ -72,11 +76,24 @@ class LocalShards(ShardParts):
                 self._forget(i)
 
     def part(self, i: int) -> Part:
-        """Shard i, which is opened once."""
-        if i not in self._arrays:
+        """Shard i, which is opened once if not too many are open; files that are mapped must have their sizes still."""
+        arrays = self._arrays.get(i)
+        if arrays is None:
             arrays = open_shard(self.directory, self.manifest, i)
-            self._arrays[i] = {name: a.copy() for name, a in arrays.items()} if self.keep else arrays
-        return part_of(self.directory, self.manifest, i, self._arrays[i])
+            self._arrays[i] = arrays = {name: a.copy() for name, a in arrays.items()} if self.keep else arrays
+            for other in [] if self.keep else list(self._arrays)[: -most_mapped() // len(arrays)]:
+                self._arrays.pop(other, None)
+        elif not self.keep:
+            self._check_sizes(i, arrays)
+        return part_of(self.directory, self.manifest, i, arrays)
+
+    def _check_sizes(self, i: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse files that were cut since they were mapped: reading beyond their end would end the process."""
+        shard = self.manifest.shards[i]
+        for name, a in arrays.items():
+            mapping = _mapping(a)
+            if mapping is not None:
+                check_size(shard.path(self.directory, name), shard.files[name], mapping.size())
 
     def _forget(self, i: int) -> None:
         """Give back the pages of a shard, and of the numbers of its rows; files keep what is in them."""
@@ -97,11 +114,35 @@ class LocalShards(ShardParts):
         size, free = 8 * n * math.prod(shape), free_memory()
         if self.keep or size < SCRATCH or (free is not None and SCRATCH_SHARE * size < free):
             return np.empty((n, *shape))
-        with tempfile.TemporaryFile() as file:
-            file.truncate(size)
-            mapping = mmap.mmap(file.fileno(), size)
+        mapping = scratch_file(size)
         self._scratch[mapping] = size // n
         return np.frombuffer(mapping, np.float64).reshape(n, *shape)
+
+
+def most_mapped() -> int:
+    """How many files to hold open at a time: a quarter of what this process may (ulimit -n)."""
+    try:
+        import resource  # not everywhere
+
+        return max(32, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+    except ImportError:
+        return 2**8
+
+
+def scratch_file(size: int) -> mmap.mmap:
+    """A file without a name, mapped. Its room is taken at once, since a page for which there is none would end the process.
+
+    Examples
+    --------
+    >>> len(scratch_file(2**16))
+    65536
+    """
+    with written(f"a scratch file in {tempfile.gettempdir()}"), tempfile.TemporaryFile() as file:
+        if sys.platform == "linux":
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            file.truncate(size)
+        return mmap.mmap(file.fileno(), size)
 
 
 def part_of(directory: Path, manifest: Manifest, i: int, arrays: Mapping[str, np.ndarray]) -> Part:

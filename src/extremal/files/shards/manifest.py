@@ -1,4 +1,4 @@
-"""The format of a directory of shards: what its manifest.json says, and the arrays of a shard, mapped and not read.
+"""The format of a directory of shards: what its manifest.json says of it.
 
 A shard NAME is the files NAME.starts.npy (int32, n + 1 numbers from 0 on), NAME.columns.npy (int32, increasing in each row) and
 NAME.values.npy, or NAME.rows.npy (n x d), and NAME.targets.npy (float64) and, if there are weights, NAME.weights.npy (float64).
@@ -7,20 +7,16 @@ NAME.values.npy, or NAME.rows.npy (n x d), and NAME.targets.npy (float64) and, i
 from __future__ import annotations
 
 import math
-import mmap
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.files.array_files import npy_header
 from extremal.files.outputs import to_json, whole_file
-from extremal.files.reading import damaged, reading
+from extremal.files.reading import reading
 from extremal.files.shards.fields import Fields, parsed
 
 MANIFEST = "manifest.json"
@@ -240,55 +236,3 @@ def _names(top: Fields, d: int) -> tuple[str, ...] | None:
     if len(names) != d or not all(isinstance(name, str) for name in names):
         raise top.wrong("names", f"must be {d} names, one for each column")
     return tuple(names)
-
-
-def open_shard(directory: Path, manifest: Manifest, i: int) -> dict[str, np.ndarray]:
-    """The arrays of shard i by name, mapped and read-only; sizes and headers are checked, the contents are not read.
-
-    Raises
-    ------
-    InputError
-        If a file is missing, truncated, or not the one that the manifest speaks of; it is named.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> facts = TargetFacts(0.0, 1.0, True, (0.0, 1.0))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.save(Path(folder, "00000.rows.npy"), np.eye(2))
-    ...     np.save(Path(folder, "00000.targets.npy"), np.arange(2.0))
-    ...     shard = Shard("00000", 2, 4, {"rows": FileMark(160, 1), "targets": FileMark(144, 2)})
-    ...     manifest = Manifest("dense", 2, 2, 4, "float64", facts, None, None, True, 0, (shard,))
-    ...     open_shard(Path(folder), manifest, 0)["rows"]
-    array([[1., 0.],
-           [0., 1.]])
-    """
-    shard = manifest.shards[i]
-    layout = manifest.layout(shard.n, shard.nnz)
-    return {array: _mapped(shard.path(Path(directory), array), shard.files[array], *layout[array]) for array in layout}
-
-
-def _mapped(path: Path, mark: FileMark, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The array of a file of that size, dtype and shape, without reading it."""
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: cannot be read (it is no file)")  # opening a pipe would wait
-    with reading(path), open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size != mark.bytes:
-            raise damaged(path, f"it has {size} bytes, and the manifest says {mark.bytes}")
-        start = _start(path, file, dtype, shape)
-        if size != start + dtype.itemsize * math.prod(shape):
-            raise damaged(path, f"its header has {start} bytes, and the manifest leaves another number for it")
-        mapping = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    return np.frombuffer(mapping, dtype, math.prod(shape), start if math.prod(shape) else 0).reshape(shape)
-
-
-def _start(path: Path, file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> int:
-    """Where the numbers begin, of an array in C order."""
-    found, fortran, sides, start = npy_header(path, file)
-    if (found, sides) != (dtype, shape) or (fortran and len(shape) > 1):
-        order = " in Fortran's order" if fortran else ""
-        raise InputError(
-            f"{path}: expected shape {shape} of dtype {dtype}, as the manifest says, got shape {sides} of dtype {found}{order}"
-        )
-    return start

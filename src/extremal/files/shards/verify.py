@@ -11,7 +11,8 @@ import numpy as np
 
 from extremal.checks import InputError, all_finite
 from extremal.files.reading import damaged, reading
-from extremal.files.shards.manifest import MANIFEST, Manifest, Shard, ShardProgress, TargetFacts, open_shard, read_manifest
+from extremal.files.shards.manifest import MANIFEST, Manifest, Shard, ShardProgress, TargetFacts, read_manifest
+from extremal.files.shards.mapped import open_shard
 from extremal.files.shards.writing import FactsSoFar
 
 NUMBERS_AT_ONCE = 2**18

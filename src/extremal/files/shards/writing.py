@@ -23,7 +23,7 @@ MOST_CLASSES = 1000  # distinct whole numbers that are told as classes
 
 
 @contextmanager
-def written(path: Path) -> Iterator[None]:
+def written(path: Path | str) -> Iterator[None]:
     """Whatever the system says against writing, for want of room say, names the file."""
     try:
         yield
