@@ -191,6 +191,25 @@ def test_places_that_cannot_be(tmp_path):
         build((A, Y), tmp_path / "none" / "s")
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ((A, Y, np.zeros(300)), "sum that is finite and above 0, got 0"), ((A, Y, np.full(300, 1e308)), "above 0, got inf"),
+        ((A[:2], np.array(["a", "a\0"], object)), "row 1: expected a text .without NUL."),
+        ((sp.csr_array((1, 2**31)), [1.0]), "row 0: expected 1 to 2147483647 columns, got 2147483648"),
+    ],
+)  # fmt: skip
+def test_rows_that_could_not_be_used(tmp_path, source, words):
+    with pytest.raises(ex.InputError, match=words):
+        build(source, tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+def test_progress_must_be_a_function(tmp_path):
+    with pytest.raises(ex.InputError, match="progress"):
+        build((A, Y), tmp_path / "s", progress=3)
+
+
 def test_two_builds_at_once(tmp_path):
     def other():
         yield A, Y

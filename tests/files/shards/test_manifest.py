@@ -14,6 +14,7 @@ from extremal.files.shards import manifest as format_
 from extremal.files.shards.build import build
 from extremal.files.shards.manifest import MANIFEST, read_manifest
 from extremal.files.shards.mapped import open_shard
+from extremal.files.shards.verify import verify
 
 
 @pytest.fixture
@@ -79,11 +80,13 @@ HOSTILE = {
     "targets in a wrong range": (lambda m: m["targets"].update(least=7), "greater"),
     "a flag that is a number": (lambda m: m["targets"].update(whole=1), "targets.whole"),
     "classes out of order": (lambda m: m["targets"].update(classes=[1, -1]), "sorted"),
-    "classes of two kinds": (lambda m: m["targets"].update(classes=["a", 1]), "texts or finite numbers"),
+    "classes of two kinds": (lambda m: m["targets"].update(classes=["a", 1]), "or finite numbers"),
     "classes that are not those": (lambda m: m["targets"].update(classes=[-1, 5]), "does not agree"),
+    "classes with a NUL": (lambda m: m["targets"].update(classes=["a", "a\0"], least=0), "no NUL"),
     "no classes": (lambda m: m["targets"].update(classes=[]), "classes"),
     "outputs without end": (lambda m: m["targets"].update(outputs=2**40), "outputs"),
     "negative weights": (lambda m: m["weights"].update(least=-1), "non-negative"),
+    "weights that are all 0": (lambda m: m["weights"].update(least=0, greatest=0, total=0), "above 0"),
     "weights that are a list": (lambda m: m.update(weights=[1]), "weights"),
     "names too few": (lambda m: m.update(names=["a"]), "7 names"),
     "names that are numbers": (lambda m: m.update(names=[1] * 7), "7 names"),
@@ -125,6 +128,12 @@ def test_a_file_without_end(folder, monkeypatch):
 def test_no_directory(tmp_path):
     refused(lambda: read_manifest(tmp_path / "none"), "no such directory")
     refused(lambda: read_manifest(tmp_path), "holds no file")
+    (tmp_path / "file").write_text("")
+    refused(lambda: read_manifest(tmp_path / "file"), "it is a file")
+    refused(lambda: read_manifest(tmp_path / ("x" * 300)), "name too long")
+    for place in (None, 3, b"train", "a\0b"):
+        for call in (read_manifest, ex.ShardDir, verify, lambda where: build((np.eye(2), [0, 1]), where)):
+            refused(lambda call=call, place=place: call(place), "path", repr(place))
 
 
 def test_what_was_written_is_read_again(folder):

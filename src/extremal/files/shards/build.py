@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from extremal import checks
+from extremal.checks import InputError
 from extremal.files.shards.folder import publish, work_folder
 from extremal.files.shards.intake import Intake
 from extremal.files.shards.journal import Journal, build_record
-from extremal.files.shards.manifest import DTYPES, Manifest, Shard, ShardProgress
+from extremal.files.shards.manifest import DTYPES, Manifest, Shard, ShardProgress, directory_path
 from extremal.files.shards.passes import FirstPass, Passes
 from extremal.files.shards.shuffle import Shuffler
 from extremal.files.shards.sources import source_chunks
@@ -86,19 +87,15 @@ def build(
     seed = checks.whole(call, "seed", seed, 0, 2**63 - 1)
     shard_bytes = checks.whole(call, "shard_bytes", shard_bytes, 1, 2**32)
     max_memory = checks.whole(call, "max_memory", max_memory, 1)
+    if not (progress is None or callable(progress)):
+        raise InputError(f"`{call}(progress=...)` must be a function, got {progress!r}")
     intake = Intake(
         None if d is None else checks.whole(call, "d", d, 1, 2**31 - 1),
         None if dtype is None else DTYPES[checks.one_of("dtype", str(dtype), DTYPES)],
     )
-    told = {
-        "shuffle": shuffle,
-        "seed": seed,
-        "dtype": None if dtype is None else str(dtype),
-        "target": target,
-        "weights": weights,
-    }
-    sizes = {"d": d, "shard_bytes": shard_bytes, "max_memory": max_memory, "max_bytes": max_bytes}
-    record, directory = build_record(source, told | sizes), Path(directory)
+    told = {"shuffle": shuffle, "seed": seed, "dtype": dtype, "target": target, "weights": weights, "d": d}
+    told |= {"shard_bytes": shard_bytes, "max_memory": max_memory, "max_bytes": max_bytes}
+    record, directory = build_record(source, told), directory_path(directory)
     with ExitStack() as stack:
         folder = stack.enter_context(work_folder(directory, overwrite, record))
         journal = stack.enter_context(Journal(folder, record))

@@ -16,7 +16,7 @@ from extremal.data.kept import Held
 from extremal.data.parts import KeptNumbers, Part, Parts, count_rows
 from extremal.data.rows import Head, RowData
 from extremal.files.shards.engine import LocalShards, ShardParts
-from extremal.files.shards.manifest import Manifest, ShardProgress, WeightFacts, read_manifest
+from extremal.files.shards.manifest import Manifest, ShardProgress, WeightFacts, directory_path, read_manifest
 from extremal.files.shards.mapped import check_sizes
 from extremal.support.lazy import imported
 from extremal.support.memory import free_memory
@@ -77,7 +77,7 @@ class ShardDir(RowData):
     """
 
     def __init__(self, directory: str | Path, engine: str | None = None, client: Any = None):
-        self.directory = Path(directory)
+        self.directory = directory_path(directory)
         self.manifest: Manifest = read_manifest(self.directory)
         check_sizes(self.directory, self.manifest)
         self.engine = self._chosen(engine, client)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -111,13 +111,18 @@ class Fields:
     def labels(self, name: str) -> tuple[str, ...] | tuple[float, ...]:
         """Increasing texts, or increasing numbers."""
         values = self.items(name)
-        texts = all(isinstance(value, str) for value in values)
+        texts = all(map(is_label, values))
         if not values or not (texts or all(map(_finite_number, values))):
-            raise self.wrong(name, "must be texts or finite numbers, at least one")
+            raise self.wrong(name, "must be texts that are not empty and have no NUL, or finite numbers, at least one")
         found = tuple(values) if texts else tuple(map(float, values))
         if not all(a < b for a, b in pairwise(found)):
             raise self.wrong(name, "must be sorted, each once")
         return found
+
+
+def is_label(value: object) -> bool:
+    """Whether a value is a text that can be a label; arrays of numpy forget a NUL at the end."""
+    return isinstance(value, str) and bool(value) and "\0" not in value
 
 
 def _shown(value: object) -> str:
@@ -126,4 +131,4 @@ def _shown(value: object) -> str:
 
 
 def _finite_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**1023 and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

@@ -124,12 +124,12 @@ def _synced(directory: Path) -> None:
 
 def _make(directory: Path) -> bool:
     """Make the directory; return whether it was not there."""
-    if directory.is_dir():
-        return False
-    if directory.exists() or not directory.parent.is_dir():
-        what = "it is a file" if directory.exists() else f"there is no directory {directory.parent}"
-        raise InputError(f"{directory}: cannot be written, {what}")
     with written(directory):
+        if directory.is_dir():
+            return False
+        if directory.exists() or not directory.parent.is_dir():
+            what = "it is a file" if directory.exists() else f"there is no directory {directory.parent}"
+            raise InputError(f"{directory}: cannot be written, {what}")
         directory.mkdir()
     return True
 

@@ -12,6 +12,7 @@ from extremal.checks import InputError
 from extremal.files.libsvm import first_infinite, short
 from extremal.files.shards.batches import RowBatch
 from extremal.files.shards.chunks import Chunk, SparseChunk
+from extremal.files.shards.fields import is_label
 from extremal.files.shards.manifest import MOST_IN_SHARD
 
 TOLD_BY_CHUNKS = "d", "kind", "names", "weighted", "outputs", "n", "nnz", "_text"
@@ -127,7 +128,7 @@ class Intake:
 
     def _width(self, chunk: Chunk, d: int) -> None:
         if not 1 <= d <= MOST_IN_SHARD or self.d not in (0, d):
-            raise InputError(f"{chunk.place(0)}: expected {self.d or 'at least 1'} columns, got {d}")
+            raise InputError(f"{chunk.place(0)}: expected {self.d or f'1 to {MOST_IN_SHARD}'} columns, got {d}")
         self.d = d
 
     def _converted(self, values: np.ndarray) -> np.ndarray:
@@ -153,8 +154,8 @@ class Intake:
             raise InputError(f"{chunk.place(0)}: expected one label for each row, got shape {chunk.targets.shape}")
         labels = chunk.targets.tolist()
         for i, label in enumerate(labels):
-            if not isinstance(label, str) or not label:
-                raise InputError(f"{chunk.place(i)}: expected a text as the label, got {short(str(label))}")
+            if not is_label(label):
+                raise InputError(f"{chunk.place(i)}: expected a text (without NUL) as the label, got {short(repr(label))}")
         known = self._labels
         numbers = np.array([known.setdefault(label, len(known)) for label in labels], np.float64)
         if len(known) > MOST_LABELS:

@@ -128,7 +128,22 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
         temporary.write_text(to_json(item, ensure_ascii=True) + "\n", encoding="ascii")
 
 
-def read_manifest(directory: Path) -> Manifest:
+def directory_path(directory: object) -> Path:
+    """The path of a directory of shards, refused if it is none.
+
+    Examples
+    --------
+    >>> directory_path(None)
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: a directory of shards is given by its path, a text; got None
+    """
+    if not isinstance(directory, (str, Path)) or "\0" in str(directory):
+        raise InputError(f"a directory of shards is given by its path, a text; got {directory!r}")
+    return Path(directory)
+
+
+def read_manifest(directory: str | Path) -> Manifest:
     """Read what a directory holds; nothing in it is believed that does not agree with the rest.
 
     Raises
@@ -146,12 +161,14 @@ def read_manifest(directory: Path) -> Manifest:
     ...     print(read_manifest(Path(folder)).shards[0].files["rows"])
     FileMark(bytes=176, crc32=1)
     """
-    path = Path(directory) / MANIFEST
-    if not path.is_file():
-        what = "there is no such directory" if not Path(directory).is_dir() else f"it holds no file {MANIFEST}"
-        raise InputError(f"{directory}: not a directory of shards ({what})")
-    with reading(path), open(path, "rb") as file:
-        text = file.read(MANIFEST_BYTES + 1)
+    path = directory_path(directory) / MANIFEST
+    with reading(path):
+        if not path.is_file():
+            none = "it is a file" if path.parent.is_file() else "there is no such directory"
+            what = f"it holds no file {MANIFEST}" if path.parent.is_dir() else none
+            raise InputError(f"{directory}: not a directory of shards ({what})")
+        with open(path, "rb") as file:
+            text = file.read(MANIFEST_BYTES + 1)
     if len(text) > MANIFEST_BYTES:
         raise InputError(f"{path}: a manifest has at most {MANIFEST_BYTES} bytes")
     return _checked(Fields(path, "", parsed(path, text)))
@@ -224,8 +241,8 @@ def _weights(top: Fields) -> WeightFacts | None:
         return None
     held = top.inner("weights")
     facts = WeightFacts(held.number("least"), held.number("greatest"), held.number("total"))
-    if not 0 <= facts.least <= facts.greatest <= facts.total:
-        raise top.wrong("weights", "must be non-negative, and their sum not below the greatest")
+    if not 0 <= facts.least <= facts.greatest <= facts.total or not facts.total:
+        raise top.wrong("weights", "must be non-negative, and their sum above 0 and not below the greatest")
     return facts
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from extremal.checks import InputError, all_finite
 from extremal.files.reading import damaged, reading
-from extremal.files.shards.manifest import MANIFEST, Manifest, Shard, ShardProgress, TargetFacts, read_manifest
+from extremal.files.shards.manifest import MANIFEST, Manifest, Shard, ShardProgress, TargetFacts, directory_path, read_manifest
 from extremal.files.shards.mapped import open_shard
 from extremal.files.shards.writing import FactsSoFar
 
@@ -41,7 +41,7 @@ def verify(directory: str | Path, progress: ShardProgress | None = None) -> Mani
         ...
     extremal.checks.InputError: ...00000.rows.npy: the file is truncated or damaged (its checksum is not that of the manifest)
     """
-    directory = Path(directory)
+    directory = directory_path(directory)
     manifest, facts, rows, size = read_manifest(directory), FactsSoFar(), 0, 0
     for i, shard in enumerate(manifest.shards):
         _check_shard(directory, manifest, i, facts)

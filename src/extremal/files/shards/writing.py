@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from extremal.checks import InputError
 from extremal.files.libsvm import BYTES_AT_ONCE
 from extremal.files.outputs import WriteError
 from extremal.files.shards.batches import RowBatch, joined_starts
@@ -77,7 +78,8 @@ class FactsSoFar:
 
     def weigh(self, weights: np.ndarray) -> None:
         """The weights of some rows."""
-        self._weights.append((float(weights.min()), float(weights.max()), float(weights.sum())))
+        with np.errstate(over="ignore"):  # refused in the end
+            self._weights.append((float(weights.min()), float(weights.max()), float(weights.sum())))
 
     def targets(self, outputs: int | None, classes: tuple[str, ...] | None) -> TargetFacts:
         """Of all targets; classes are given if the labels are text."""
@@ -87,10 +89,12 @@ class FactsSoFar:
         return TargetFacts(self.least, self.greatest, self.whole, found, outputs)
 
     def weights(self) -> WeightFacts | None:
-        """Of all weights, if there are some."""
+        """Of all weights, if there are some; their mean must be a number by which one can divide."""
         if not self._weights:
             return None
         least, greatest, total = zip(*self._weights, strict=True)
+        if not 0 < sum(total) < math.inf:
+            raise InputError(f"the weights of all rows must have a sum that is finite and above 0, got {sum(total)}")
         return WeightFacts(min(least), max(greatest), math.fsum(total))
 
 
