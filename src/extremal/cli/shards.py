@@ -71,10 +71,10 @@ def verify_command(directory: ShardFolder) -> None:
 
 def shard_summary(manifest: Manifest) -> dict[str, object]:
     """What to tell of a directory."""
-    targets, size = manifest.targets, sum(mark.bytes for shard in manifest.shards for mark in shard.files.values())
+    targets = manifest.targets
     return {
         "kind": manifest.kind, "rows": manifest.n, "columns": manifest.d, "entries": manifest.nnz, "dtype": manifest.dtype,
-        "bytes": size, "shards": len(manifest.shards), "shuffled": manifest.shuffled,
+        "bytes": manifest.bytes, "shards": len(manifest.shards), "shuffled": manifest.shuffled,
         "seed": manifest.seed if manifest.shuffled else None,
         "targets": {"least": targets.least, "greatest": targets.greatest, "whole": targets.whole, "outputs": targets.outputs},
         "classes": targets.classes,

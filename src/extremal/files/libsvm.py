@@ -201,7 +201,7 @@ def first_infinite(values: np.ndarray, starts: np.ndarray | None) -> tuple[int, 
     if all_finite(values):
         return None
     first = int(np.argmin(np.isfinite(values)))
-    row = first if starts is None else int(np.searchsorted(starts, first, side="right")) - 1
+    row = first if starts is None else row_of_entry(starts, first)
     return row, float(values[first])
 
 
@@ -222,3 +222,14 @@ def is_number(text: str) -> bool:
 def short(text: str, most: int = 60) -> str:
     """The text in quotes, cut if it is long."""
     return repr(text if len(text) <= most else text[:most] + "...")
+
+
+def row_of_entry(starts: np.ndarray, entry: int) -> int:
+    """The row of an entry, if row i has the entries from starts[i] to starts[i + 1] - 1.
+
+    Examples
+    --------
+    >>> row_of_entry(np.array([0, 2, 2, 5]), 2)
+    2
+    """
+    return int(np.searchsorted(starts, entry, side="right")) - 1

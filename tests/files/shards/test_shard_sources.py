@@ -326,13 +326,16 @@ MISTAKES = {
     "two types": (lambda: [(A.astype(np.float32), Y), (A, Y)], "row 200: expected float32 as before, got float64"),
     "text after numbers": (lambda: [(A, Y), (A, LABELS)], "row 200: labels that are text"),
     "numbers after text": (lambda: [(A, LABELS), (A, Y)], "row 200: labels that are text"),
-    "an empty label": (lambda: (A, np.where(np.arange(200) == 160, "", LABELS)), "row 160: expected a text as the label"),
+    "an empty label": (
+        lambda: (A, np.where(np.arange(200) == 160, "", LABELS)),
+        "row 160: expected a text",
+    ),
     "labels of two kinds": (lambda: (A, np.array([*LABELS[:-1], 3], object)), "row 199: expected a text"),
     "an array alone": (lambda: A, "an array has no targets"),
     "no pairs": (lambda: [A, Y], "ndarray instead of a pair"),
     "a number": (lambda: 3, "must be files of LIBSVM text"),
     "nothing": (list, "no rows"),
-    "no columns": (lambda: (np.empty((3, 0)), [1, 2, 3]), "at least 1 columns"),
+    "no columns": (lambda: (np.empty((3, 0)), [1, 2, 3]), "expected 1 to 2147483647 columns, got 0"),
     "no such file": (lambda: "no such file", "no such file: cannot be read"),
     "no match": (lambda: "no such folder/*.csv", "no file has such a name"),
 }

@@ -24,13 +24,18 @@ def pair_chunks(X: Any, y: Any, weights: Any = None, *, first: int = 0, place: s
     X, names = _sliceable(X), _column_names(X)
     y, weights = _sliceable(y), None if weights is None else _sliceable(weights)
     n, row_bytes, step = _sizes(X, f"{place} {first}")
-    for what, given in (("target", y), ("weight", weights)):
-        if given is not None and tuple(given.shape[:1]) != (n,):
-            raise InputError(f"{place} {first}: expected one {what} for each of the {n} rows, got shape {tuple(given.shape)}")
+    check_lengths(f"{place} {first}", n, y, weights)
     for lo, hi in pieces(n, row_bytes, step):
         rows = _sparse_rows(X, lo, hi) if checks.is_sparse(X) else _rows(X, lo, hi)
         w = None if weights is None else _rows(weights, lo, hi)
         yield Chunk(rows, _rows(y, lo, hi), w, lambda i, lo=lo: f"{place} {first + lo + i}", int((hi - lo) * row_bytes), names)
+
+
+def check_lengths(place: str, n: int, y: Any, weights: Any) -> None:
+    """Refuse targets and weights that are not as many as the rows."""
+    for what, given in (("target", y), ("weight", weights)):
+        if given is not None and tuple(given.shape[:1]) != (n,):
+            raise InputError(f"{place}: expected one {what} for each of the {n} rows, got {what}s of shape {tuple(given.shape)}")
 
 
 def array_chunks(A: Any, place: str, target: str | int | None, weights: str | int | None) -> Iterator[Chunk]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.files.libsvm import short
+from extremal.files.libsvm import row_of_entry, short
 from extremal.files.reading import decoding, opened_file
 from extremal.files.shards.arrays import table_columns
 from extremal.files.shards.chunks import CHUNK_BYTES, Chunk, SparseChunk
@@ -171,7 +171,7 @@ def _sparse(batch: Any, where: Any) -> SparseChunk:
         row = int(np.argmax(np.diff(starts) != np.diff(others)))
         raise InputError(f"{where(row)}: expected as many indices as values")
     columns, values = (
-        _numbers(column.flatten(), name, lambda e: where(int(np.searchsorted(starts, e, side="right")) - 1))
+        _numbers(column.flatten(), name, lambda e: where(row_of_entry(starts, e)))
         for column, name in zip(lists, SPARSE_COLUMNS, strict=True)
     )
     return SparseChunk(starts, columns, values)

@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.files.libsvm import first_infinite, short
+from extremal.files.libsvm import first_infinite, row_of_entry, short
 from extremal.files.shards.batches import RowBatch
 from extremal.files.shards.chunks import Chunk, SparseChunk
 from extremal.files.shards.fields import is_label
@@ -115,7 +115,7 @@ class Intake:
         most = int(rows.columns.max(initial=-1))
         if most >= self.d:
             if rows.d is not None or self.given is not None:
-                row = int(np.searchsorted(rows.starts, int(rows.columns.argmax()), side="right")) - 1
+                row = row_of_entry(rows.starts, int(rows.columns.argmax()))
                 raise InputError(f"{chunk.place(row)}: expected columns below {self.d}, got {most}")
             self.d = most + 1
         values = self._converted(rows.values)
@@ -204,7 +204,7 @@ def _canonical(chunk: Chunk, rows: SparseChunk) -> SparseChunk:
     wrong = (columns < 0) | (columns >= (MOST_IN_SHARD if rows.d is None else rows.d))
     if wrong.any():
         e = int(wrong.argmax())
-        row = int(np.searchsorted(starts, e, side="right")) - 1
+        row = row_of_entry(starts, e)
         raise InputError(f"{chunk.place(row)}: expected columns from 0 to {(rows.d or MOST_IN_SHARD) - 1}, got {columns[e]}")
     if increasing_in_rows(starts, columns):
         return rows

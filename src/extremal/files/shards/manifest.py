@@ -48,6 +48,11 @@ class Shard:
     nnz: int
     files: Mapping[str, FileMark]
 
+    @property
+    def bytes(self) -> int:
+        """What its files take."""
+        return sum(mark.bytes for mark in self.files.values())
+
     def path(self, directory: Path, array: str) -> Path:
         """The file of an array."""
         return directory / f"{self.name}.{array}.npy"
@@ -108,6 +113,11 @@ class Manifest:
     def first_rows(self) -> tuple[int, ...]:
         """Where each shard begins, and n."""
         return tuple(np.cumsum([0, *(shard.n for shard in self.shards)], dtype=np.int64).tolist())
+
+    @property
+    def bytes(self) -> int:
+        """What all files take."""
+        return sum(shard.bytes for shard in self.shards)
 
     def layout(self, n: int, nnz: int) -> Layout:
         """The dtype and the shape of each array of a shard of n rows with nnz entries."""

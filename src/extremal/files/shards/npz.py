@@ -11,7 +11,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.files.array_files import MOST_COLUMNS, Arrays, NpyStream, mapped_npy, npz_arrays, read_npy, read_npz
 from extremal.files.reading import damaged
-from extremal.files.shards.arrays import array_chunks, pair_chunks, table_columns
+from extremal.files.shards.arrays import array_chunks, check_lengths, pair_chunks, table_columns
 from extremal.files.shards.chunks import Chunk, SparseChunk, pieces
 
 
@@ -73,7 +73,7 @@ def npz_chunks(path: Path, target: str | int | None, weights: str | int | None, 
 
 def _dense_chunks(path: Path, stream: NpyStream, y: np.ndarray, w: np.ndarray | None) -> Iterator[Chunk]:
     n, d = stream.shape
-    _check_lengths(path, n, y, w)
+    check_lengths(str(path), n, y, w)
     size = d * stream.dtype.itemsize
     for lo, hi in pieces(n, size):
         yield _chunk(path, stream.rows(hi - lo), lo, hi, y, w, (hi - lo) * size)
@@ -86,7 +86,7 @@ def _csr_chunks(path: Path, held: Arrays, y: np.ndarray, w: np.ndarray | None) -
     n, d = map(int, shape)
     if not (0 < n and 0 < d <= MOST_COLUMNS):
         raise damaged(path, f"a sparse matrix cannot have {n} rows and {d} columns")
-    _check_lengths(path, n, y, w)
+    check_lengths(str(path), n, y, w)
     with ExitStack() as stack:
         starts, columns, values = (stack.enter_context(held.stream(name)) for name in ("indptr", "indices", "data"))
         if {starts.dtype.kind, columns.dtype.kind} - set("iu") or starts.shape != (n + 1,) or not columns.shape == values.shape:
@@ -105,9 +105,3 @@ def _csr_chunks(path: Path, held: Arrays, y: np.ndarray, w: np.ndarray | None) -
 
 def _chunk(path: Path, rows: np.ndarray | SparseChunk, lo: int, hi: int, y: np.ndarray, w: np.ndarray | None, size: int) -> Chunk:
     return Chunk(rows, y[lo:hi], None if w is None else w[lo:hi], lambda i: f"{path}: row {lo + i}", size)
-
-
-def _check_lengths(path: Path, n: int, y: np.ndarray, w: np.ndarray | None) -> None:
-    for what, given in (("target", y), ("weight", w)):
-        if given is not None and given.shape[:1] != (n,):
-            raise InputError(f"{path}: expected one {what} for each of the {n} rows, got {what}s of shape {given.shape}")

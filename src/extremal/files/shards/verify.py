@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from extremal.checks import InputError, all_finite
+from extremal.files.libsvm import row_of_entry
 from extremal.files.reading import damaged, reading
 from extremal.files.shards.manifest import MANIFEST, Manifest, Shard, ShardProgress, TargetFacts, directory_path, read_manifest
 from extremal.files.shards.mapped import open_shard
@@ -45,7 +46,7 @@ def verify(directory: str | Path, progress: ShardProgress | None = None) -> Mani
     manifest, facts, rows, size = read_manifest(directory), FactsSoFar(), 0, 0
     for i, shard in enumerate(manifest.shards):
         _check_shard(directory, manifest, i, facts)
-        rows, size = rows + shard.n, size + sum(mark.bytes for mark in shard.files.values())
+        rows, size = rows + shard.n, size + shard.bytes
         if progress is not None:
             progress("verified", rows, size, manifest.n)
     _check_facts(directory / MANIFEST, manifest, facts)
@@ -94,7 +95,7 @@ def _fault(name: str, first: int, block: np.ndarray, arrays: dict[str, np.ndarra
     if bad is None:
         return None
     place = np.unravel_index(int(bad.argmax()), block.shape)
-    row = _row(arrays["starts"], first + int(place[0])) if name == "values" else first + int(place[0])
+    row = row_of_entry(arrays["starts"], first + int(place[0])) if name == "values" else first + int(place[0])
     return f"row {row}: expected finite numbers{' from 0 on' if name == 'weights' else ''}, got {block[place]}"
 
 
@@ -114,19 +115,15 @@ def _of_columns(first: int, block: np.ndarray, arrays: dict[str, np.ndarray], d:
     outside = (block < 0) | (block >= d)
     if outside.any():
         e = int(outside.argmax())
-        return f"row {_row(starts, first + e)}: expected columns from 0 to {d - 1}, got {block[e]}"
+        return f"row {row_of_entry(starts, first + e)}: expected columns from 0 to {d - 1}, got {block[e]}"
     falls = np.zeros(len(block) + 1, bool)
     falls[0] = first > 0 and block[0] <= columns[first - 1]  # of the block before
     falls[1:-1] = block[1:] <= block[:-1]
     begins = starts[np.searchsorted(starts, first) : np.searchsorted(starts, first + len(block), side="right")] - first
     falls[begins] = False
     if falls.any():
-        return f"row {_row(starts, first + int(falls.argmax()))}: its columns do not increase"
+        return f"row {row_of_entry(starts, first + int(falls.argmax()))}: its columns do not increase"
     return None
-
-
-def _row(starts: np.ndarray, entry: int) -> int:
-    return int(np.searchsorted(starts, entry, side="right")) - 1
 
 
 def _check_labels(directory: Path, manifest: Manifest, shard: Shard, targets: np.ndarray) -> None:
