@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "abort_on_example_error": True,
     "show_memory": False,
+    "write_computation_times": False,  # the page needs the network
     "within_subsection_order": "FileNameSortKey",
     "parallel": 2,
 }
