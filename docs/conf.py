@@ -16,7 +16,6 @@ version = release = extremal.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_design",
@@ -32,7 +31,7 @@ nitpicky = False
 suppress_warnings = ["config.cache"]
 
 # the guides
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
+myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
 
 # the reference
@@ -67,6 +66,7 @@ html_title = "extremal"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_sidebars = {"start": []}
 html_theme_options = {
     "navbar_align": "left",
     "show_toc_level": 2,
