@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo reproduce test test-fast test-anywhere fuzz lint bench clean
+.PHONY: demo reproduce test test-fast test-anywhere fuzz lint docs docs-check bench clean
 
 demo: $(VENV)/demo.stamp  ## a model under a constraint, and methods side by side
 	$(BIN)/extremal demo
@@ -29,6 +29,12 @@ lint: $(VENV)/lint.stamp  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+docs: $(VENV)/docs.stamp  ## the site, with its gallery run: docs/_build/html/index.html
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto -b html docs docs/_build/html
+
+docs-check: docs  ## its snippets, links, spelling and readability, and a look at it in a browser
+	$(BIN)/python docs/check.py
 
 bench: $(VENV)/figures.stamp  ## what the methods cost, as ratios: five minutes; more with BENCH="--full --peers"
 	$(BIN)/extremal bench --out benchmarks/history $(BENCH)

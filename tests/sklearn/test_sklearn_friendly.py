@@ -73,7 +73,10 @@ def test_hints_of_constructors_are_types(kind):
         assert typing.Any not in typing.get_args(hint), name
 
 
-@pytest.mark.parametrize("constraint", [{"income": ">=0"}, "income >= age", "groups:5;income,debt;age"])
+RULES = [{"income": ">=0"}, "income >= age", "groups:5;income,debt;age", "groups:5;'income',\"debt\";age"]
+
+
+@pytest.mark.parametrize("constraint", RULES)
 def test_names_that_a_pipeline_loses(constraint):
     X, y = frame()
     pipeline = make_pipeline(StandardScaler(), ConstrainedLinearRegression(constraint))

@@ -25,7 +25,7 @@ from extremal.support.kinds import Numbers
 GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of centred targets that a gap may be by rounding, by bytes of x
 HINTS = {
     "unbounded": "the loss goes on falling as coefficients grow (separable classes, for one), so that there is no best fit: "
-    "give a bound, by radius= or in constraint=",
+    "add a bound to the constraint, such as constraint=[..., 'l1:10']",
     "max_iter": "raise max_iter, or accept a larger tol",
     "max_grads": "raise max_iter, or accept a larger tol",
     "stalled": "this is as far as the precision of the numbers goes: use float64, scale the data, or accept a larger tol",

@@ -202,10 +202,11 @@ def _members(parts: list[str], text: str, features: Features) -> list[list[int]]
 
 
 def _span(item: str, text: str, features: Features) -> list[int]:
-    """A position, a span of positions such as 0-4, or a name."""
+    """A position, a span of positions such as 0-4, or a name, in quotes or not."""
     if features.names is not None and item in features.names:
         return [features.find(item, text)]
     if match := re.fullmatch(r"(\d+)\s*-\s*(\d+)", item):
         first, last = (features.find(int(end), text) for end in match.groups())
         return list(range(first, last + 1))
-    return [features.find(int(item) if item.isdigit() else item, text)]
+    bare = item[1:-1] if re.fullmatch(r"'[^']*'|\"[^\"]*\"", item) else item
+    return [features.find(int(item) if item.isdigit() else bare, text)]
