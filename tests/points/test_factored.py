@@ -15,8 +15,7 @@ from extremal.points import FactoredMatrix, iterates
 from extremal.points.composed import Chord, Combination
 from extremal.points.factored import factors
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
-from extremal.points.vertex import dot64
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, dot64
 
 M, N = 7, 5
 RNG = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data.contract import RowBlock, checked_shape
 from extremal.data.rows import InMemory
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import locked
 from extremal.support.lazy import imported
 
 COLUMN_ROWS = 2**16  # rows whose entries of a column are looked for at once
@@ -110,16 +110,16 @@ class CsrBlock(RowBlock):
         k, h = self.shape[1] if W is None else len(W), locked(np.ascontiguousarray(h, np.float64))
         low = np.zeros((k, k))
         if W is None:
-            _kernels("newton").gram(*self.entries, h, low)
+            _kernels("full").gram(*self.entries, h, low)
         else:
             room = np.empty(k + 1, np.int32), np.empty(k + 1, self.dtype)
-            _kernels("newton").gram_of_columns(*self.entries, self._place(W), h, *room, low)
+            _kernels("full").gram_of_columns(*self.entries, self._place(W), h, *room, low)
         whole = low + np.tril(low, -1).T
         return whole if mean is None else whole - float(h.sum(dtype=np.float64)) * np.outer(mean, mean)
 
     def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = np.zeros((2, self.shape[1]))
-        _kernels("newton").moments(*self.entries, locked(np.ascontiguousarray(w, np.float64)), out)
+        _kernels("full").moments(*self.entries, locked(np.ascontiguousarray(w, np.float64)), out)
         return out[0], out[1]
 
     def take(self, order: np.ndarray) -> CsrBlock:
@@ -136,7 +136,7 @@ class CsrBlock(RowBlock):
     def columns(self, W: np.ndarray) -> CsrBlock:
         starts = np.empty_like(self.entries[0])
         columns, values = (np.empty(self.nnz + 1, a.dtype) for a in self.entries[1:])
-        used = _kernels("newton").compact(*self.entries, self._place(W), starts, columns, values)
+        used = _kernels("full").compact(*self.entries, self._place(W), starts, columns, values)
         return CsrBlock(starts, columns[:used], values[:used], len(W))
 
     def _place(self, W: np.ndarray) -> np.ndarray:

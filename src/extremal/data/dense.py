@@ -12,7 +12,7 @@ from extremal.checks import InputError
 from extremal.data.contract import PIECE, RowBlock, checked_shape
 from extremal.data.rows import InMemory
 from extremal.data.vertices import widened
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import locked
 
 COPIED = 2**24  # numbers of some columns up to which these are copied
 LISTED = 2**20  # numbers up to which dense rows are listed entry by entry

@@ -17,8 +17,7 @@ from extremal.points.entries_gradient import Observed, Positions, kernels, read_
 from extremal.points.factored import FactoredMatrix
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import Iterate, check_positions
-from extremal.points.plain import Coordinate, DenseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import Coordinate, DenseVertex, Vertex
 
 
 class Entries:

@@ -8,8 +8,7 @@ import numpy as np
 
 from extremal.points.composed import Combination
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.plain import Coordinate, SparseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import Coordinate, SparseVertex, Vertex
 
 _STRUCTURED = Coordinate, SparseVertex, RankOne, LowRank  # their products need no product with a dense array of their size
 

@@ -20,8 +20,20 @@ from __future__ import annotations
 import math
 
 from extremal.kernels import oracles, passes
-from extremal.kernels.burst_parts import SPARSE, DrawnBatch, ScaledPair, TowardVertex
-from extremal.kernels.codes import AVERAGE, BOTH, CORNER, FILL, FOLLOW, RECURSE, REFRESH, TABLE
+from extremal.kernels.arguments import (
+    AVERAGE,
+    BOTH,
+    CORNER,
+    FILL,
+    FOLLOW,
+    RECURSE,
+    REFRESH,
+    SPARSE,
+    TABLE,
+    DrawnBatch,
+    ScaledPair,
+    TowardVertex,
+)
 from extremal.kernels.jit import bare, inlined
 from extremal.kernels.rows import U
 

@@ -22,7 +22,7 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy import uint64 as U
 
-from extremal.kernels.burst_parts import DENSE
+from extremal.kernels.arguments import DENSE
 from extremal.kernels.jit import inlined, jit
 from extremal.kernels.sums import row_with
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError, NonFiniteError
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import locked
 from extremal.losses.base import Curved, Loss
 from extremal.losses.glm import Quantile
 from extremal.losses.margin import compiled
@@ -128,14 +128,15 @@ def curvature_of(z: np.ndarray, y: np.ndarray, loss: Loss, width: float, far: bo
     curvature, if its slopes are of size one: they would leave steps without a bound that would have to turn around. It is
     phi'^2 / 20, or phi'^2 / phi where phi is larger, by which a row alone would go to its target in one step.
     """
-    h, most = second_of(z, y, loss), unweighted(loss).curvature
+    h = second_of(z, y, loss)
     h = mean_second_of(loss, z, width, y, h) if width > 0 else h
-    if not (far and loss.convex and (most <= 1 or isinstance(unweighted(loss), Quantile))):
+    own = unweighted(loss) if far and loss.convex else None
+    if own is None or not (own.curvature <= 1 or isinstance(own, Quantile)):
         return h
     w = weights_of(loss, y)
     w = np.ones(len(z)) if w is None else w  # a row of weight 2 is a row twice
     slopes, values = np.square(derivs_of(z, y, loss)), each_of(loss.value, z, y)
-    return np.maximum(h, np.minimum(slopes / np.maximum(FAR_ROW * np.where(w > 0, w, 1.0), values), most * w))
+    return np.maximum(h, np.minimum(slopes / np.maximum(FAR_ROW * np.where(w > 0, w, 1.0), values), own.curvature * w))
 
 
 def bend_sums(z: np.ndarray, y: np.ndarray, loss: Loss, b: float) -> tuple[float, float, float]:

@@ -5,6 +5,7 @@ from .atoms import FullyCorrectiveFW as FullyCorrectiveFW
 from .atoms import InFaceFW as InFaceFW
 from .atoms import PairwiseFW as PairwiseFW
 from .auto import Auto as Auto
+from .auto import as_recipe as as_recipe
 from .averages import CoptMomentumSFW as CoptMomentumSFW
 from .averages import LuFreundSFW as LuFreundSFW
 from .averages import MomentumSFW as MomentumSFW
@@ -14,14 +15,13 @@ from .base import Budget as Budget
 from .base import Card as Card
 from .base import Method as Method
 from .base import Recipe as Recipe
+from .cards import METHODS as METHODS
 from .classic import FrankWolfe as FrankWolfe
 from .classic import OnlineFW as OnlineFW
 from .decentralised import DMFW as DMFW
 from .epochs import SVRF as SVRF
 from .epochs import SpiderFW as SpiderFW
 from .low_rank import LowRankFW as LowRankFW
-from .names import METHODS as METHODS
-from .names import as_recipe as as_recipe
 from .newton import NewtonFW as NewtonFW
 from .nonconvex import FCGS as FCGS
 from .nonconvex import FZCGS as FZCGS

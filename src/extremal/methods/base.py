@@ -127,11 +127,6 @@ class Method:
         if not isinstance(facts, Facts):
             raise InputError(f"{type(self.gradient).__name__}.facts(n) must return gradients.Facts, got {facts!r}")
         self._check(facts, f, C)
-        return self.bound(f, budget)
-
-    def bound(self, f: Objective, budget: Budget) -> Method:
-        """The same method with its step rule bound, of parts that are known to go together."""
-        facts = self.gradient.facts(f.n)
         return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.m, facts.epochs)))
 
     def _check(self, facts: Facts, f: Objective, C: ConvexSet) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from extremal.methods.base import Card
+from extremal.support.lazy import Named
 
 ON_POLYTOPES = "strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs"
 NOT_A_ROW = "not a row of the paper's table"
@@ -232,3 +235,5 @@ CARDS = {  # by class, in the order of the paper's Table 1
         correction=NOT_A_ROW,
     ),
 }  # fmt: skip
+
+METHODS: Mapping[str, type] = Named("extremal.methods", {card.name: kind for kind, card in CARDS.items()})  # by their names

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from extremal.gradients.batches import Pool
 from extremal.gradients.full import Full
 from extremal.methods.base import Budget, Method, root_batch
-from extremal.methods.shared import BatchAndStep, WithCard
+from extremal.methods.shared import BatchAndStep, WithParameters
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import short_step
@@ -16,7 +16,7 @@ from extremal.steps.schedules import Decay, InverseSqrt, OpenLoop
 
 
 @dataclass(frozen=True)
-class FrankWolfe(WithCard):
+class FrankWolfe(WithParameters):
     """Frank-Wolfe with full gradients.
 
         s = lmo(grad f(x)),   x <- x + eta_k (s - x)

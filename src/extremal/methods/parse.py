@@ -11,7 +11,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.substitute import Substitute
 from extremal.methods.base import Budget, Method, Recipe
-from extremal.methods.names import METHODS, as_recipe
+from extremal.methods.cards import METHODS
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import LineSearch, ShortStep
@@ -51,7 +51,7 @@ def recipe(text: str, batch: int | None = None) -> Recipe:
     FrankWolfe(step=LineSearch(tol=1e-10))
     """
     name, *settings = full_name(text).split(":")
-    make: Any = METHODS.get(name, type(as_recipe("recipe", None)))
+    make: Any = METHODS[name]
     fields = {field.name: field.default for field in dataclasses.fields(make)}
     given = dict(_setting(text, setting, fields) for setting in settings)
     if batch is not None and "batch" in fields:

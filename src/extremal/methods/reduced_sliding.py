@@ -12,7 +12,7 @@ from extremal.gradients.epochs import Svrg
 from extremal.gradients.sarah import Sarah
 from extremal.gradients.table import Saga, SagaSarah
 from extremal.methods.base import Budget, Method
-from extremal.methods.shared import WithCard
+from extremal.methods.shared import WithParameters
 from extremal.moves.sliding.prox import Probe, smoothness_shares
 from extremal.moves.sliding.warm import AnchoredSliding, WarmSliding
 from extremal.objectives.base import Objective, is_factored
@@ -27,7 +27,7 @@ SMALL_SVD = 10_000  # entries of a matrix, at most, for which a singular value d
 
 
 @dataclass(frozen=True)
-class VRSliding(WithCard):
+class VRSliding(WithParameters):
     """Sliding with variance-reduced gradients: each is used for a proximal step, and the steps are as long as 1/L.
 
         g an estimate of grad f(x) by SAGA, Sarah, Saga Sarah or SVRG;   x <- argmin over C of <g, u> + beta/2 |u - x|^2

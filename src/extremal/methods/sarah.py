@@ -9,14 +9,14 @@ from extremal import checks
 from extremal.gradients.sarah import Sarah
 from extremal.gradients.table import SagaSarah
 from extremal.methods.base import Budget, Method, root_batch, theory_step
-from extremal.methods.shared import WithCard
+from extremal.methods.shared import WithParameters
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
 
 
 @dataclass(frozen=True)
-class SarahFW(WithCard):
+class SarahFW(WithParameters):
     """Sarah Frank-Wolfe: Algorithm 1 of the paper, a recursive estimator with occasional full gradients.
 
         s^k = lmo(g^k),   x^{k+1} = x^k + eta_k (s^k - x^k)
@@ -71,7 +71,7 @@ class SarahFW(WithCard):
 
 
 @dataclass(frozen=True)
-class SagaSarahFW(WithCard):
+class SagaSarahFW(WithParameters):
     """Saga Sarah Frank-Wolfe: Algorithm 2 of the paper, which needs no full gradient.
 
         s^k = lmo(g^k),   x^{k+1} = x^k + eta_k (s^k - x^k)

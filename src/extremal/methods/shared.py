@@ -29,6 +29,10 @@ class WithCard(Recipe):
             place = min((place for place in places if place >= 0), default=len(text))
             cls.__doc__ = f"{text[:place].rstrip()}\n\n{said}\n{text[place:]}"
 
+
+class WithParameters(WithCard):
+    """A named method with parameters that many have: a step rule, a batch size, a smoothness constant, flags."""
+
     def __post_init__(self):
         """Refuse what is no step rule, no batch size, no smoothness constant or no flag, of methods that have these."""
         call, given = type(self).__name__, {name: item for name, item in vars(self).items() if item is not None}
@@ -43,7 +47,7 @@ class WithCard(Recipe):
 
 
 @dataclass(frozen=True)
-class BatchAndStep(WithCard):
+class BatchAndStep(WithParameters):
     """A method with these two parameters first."""
 
     batch: int | None = None
@@ -51,7 +55,7 @@ class BatchAndStep(WithCard):
 
 
 @dataclass(frozen=True)
-class EpochAndStep(WithCard):
+class EpochAndStep(WithParameters):
     """A method with these three parameters first."""
 
     batch: int | None = None
@@ -60,7 +64,7 @@ class EpochAndStep(WithCard):
 
 
 @dataclass(frozen=True)
-class SlidingInEpochs(WithCard):
+class SlidingInEpochs(WithParameters):
     """A sliding method with these three parameters first."""
 
     L: float | None = None

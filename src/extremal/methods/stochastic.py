@@ -11,7 +11,7 @@ from extremal.gradients.batches import MiniBatch
 from extremal.gradients.epochs import Spider, Svrg
 from extremal.gradients.table import Saga
 from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
-from extremal.methods.shared import BatchAndStep, EpochAndStep, WithCard
+from extremal.methods.shared import BatchAndStep, EpochAndStep, WithParameters
 from extremal.moves.vertex import GeodesicMove
 from extremal.objectives.base import Objective
 from extremal.points.manifolds import Euclidean, Manifold
@@ -189,7 +189,7 @@ class SVRFW(EpochAndStep):
 
 
 @dataclass(frozen=True)
-class SpiderRFW(WithCard):
+class SpiderRFW(WithParameters):
     """Frank-Wolfe on a manifold with the SPIDER estimator and no full gradients.
 
         g = (1/s) sum_{i in S} grad f_i(x), |S| = s, every q iterations, else

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from extremal.losses.multi import CurvatureRows
-from extremal.objectives.column_blocks import WIDE
-from extremal.objectives.slices import Slice
+from extremal.objectives.column_blocks import WIDE, Slice
 from extremal.quadratic.updates import is_definite
 from extremal.support import clock
 from extremal.support.kinds import Symmetric

@@ -13,8 +13,7 @@ from extremal.points.composed import Combination
 from extremal.points.factor_buffers import FactorBuffer
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import Iterate, Matrix, Scaling, check_positions
-from extremal.points.plain import DenseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import DenseVertex, Vertex
 from extremal.support import linalg
 
 SMALLEST = 1e-12  # of the factor that all columns share: below it, they are scaled anew

@@ -12,8 +12,7 @@ from extremal.points.factored import FactoredMatrix, factors
 from extremal.points.iterates import freeze
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import Iterate
-from extremal.points.plain import Coordinate, SparseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import Coordinate, SparseVertex, Vertex
 from extremal.quadratic.solver import Quadratic
 
 WEIGHT_NOISE = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and its atom is dropped

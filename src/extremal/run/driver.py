@@ -17,9 +17,8 @@ from extremal.methods.base import Budget
 from extremal.points.iterates import answer, wide
 from extremal.run.bursts.run import Reach
 from extremal.run.loop import Setup, State, loop
-from extremal.run.recording import Recorder
+from extremal.run.progress import Headway, Recorder, at_rounding, extended_grads, usual_grads, usual_work
 from extremal.run.result import Certificate, Record, Result, Status
-from extremal.run.stopping import Headway, at_rounding, extended_grads, usual_grads, usual_work
 from extremal.support.clock import Clock, TimeUp, deadline
 
 

@@ -20,7 +20,7 @@ from extremal.run.driver import drive
 from extremal.run.loop import Setup, State, check_objective, prepare
 from extremal.run.result import Record, Result
 from extremal.sets.base import ConvexSet, Projectable
-from extremal.support.asked import counted
+from extremal.support.clock import counted
 
 
 def minimize(

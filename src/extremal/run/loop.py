@@ -13,8 +13,8 @@ from extremal.checks import InputError, NonFiniteError
 from extremal.data.parts import counting_rows
 from extremal.data.rows import RowData
 from extremal.gradients.base import Batched, Estimate, Gradient, Wrapper, phase_of, value_of
+from extremal.methods.auto import as_recipe
 from extremal.methods.base import Budget, Method, Recipe
-from extremal.methods.names import as_recipe
 from extremal.moves.base import Point, SomeMove
 from extremal.objectives.base import Objective, Smooth, is_factored
 from extremal.objectives.margins import MarginModel
@@ -23,11 +23,10 @@ from extremal.points.active import ActiveSet
 from extremal.points.iterates import freeze, start, wide
 from extremal.run import bursts
 from extremal.run.bursts.run import Burst, Reach
-from extremal.run.counted_set import CountedSet
-from extremal.run.counting import CountedObjective
+from extremal.run.counting import CountedObjective, CountedSet
 from extremal.run.result import Calls, Certificate
 from extremal.sets.base import ConvexSet
-from extremal.support.asked import counted
+from extremal.support.clock import counted
 
 
 @dataclass(frozen=True)

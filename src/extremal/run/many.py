@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from extremal import checks
 from extremal.checks import InputError
 from extremal.data import parts
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import locked
 from extremal.sets.base import ConvexSet
 from extremal.sets.norms.balls import L1Ball
 from extremal.sets.simplices.plain import Simplex, UnitSimplex

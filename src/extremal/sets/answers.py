@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex
 from extremal.sets.base import ConvexSet, refuse_non_finite
 
 

@@ -12,11 +12,9 @@ from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.blocks import Blocks
-from extremal.points.composed import Combination
+from extremal.points.composed import Blocks, Combination
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.membership import member
 

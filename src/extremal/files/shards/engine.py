@@ -17,7 +17,7 @@ from extremal.data.dense import DenseBlock
 from extremal.data.parts import Part, Parts, PerRow, Sums, Work, each_part
 from extremal.data.works import Picked
 from extremal.files.shards.manifest import Manifest, open_shard
-from extremal.support.blas import on_one_thread
+from extremal.support.linalg import on_one_thread
 from extremal.support.memory import free_memory
 
 SCRATCH = 2**24  # bytes of numbers of all rows from which on they may be mapped

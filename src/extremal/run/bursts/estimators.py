@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from extremal.gradients.base import Phase, PlainEstimate, SomeGradient
-from extremal.kernels.codes import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, SNAPSHOT, TABLE
+from extremal.kernels.arguments import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, SNAPSHOT, TABLE
 from extremal.objectives.sampling import SECOND, Sampler
 from extremal.points.manifolds import Euclidean
 from extremal.support.kinds import Numbers

@@ -14,9 +14,19 @@ from extremal.checks import InputError, NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.gradients.base import Estimate, Phase
-from extremal.kernels.burst_parts import BurstModel, BurstOracle, BurstState, BurstSteps, DenseRows, ScaledPair, SparseRows
-from extremal.kernels.codes import ORACLE_CODES, SHIFT, TABLE
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import (
+    ORACLE_CODES,
+    SHIFT,
+    TABLE,
+    BurstModel,
+    BurstOracle,
+    BurstState,
+    BurstSteps,
+    DenseRows,
+    ScaledPair,
+    SparseRows,
+    locked,
+)
 from extremal.losses.margin import compiled
 from extremal.methods.base import Method
 from extremal.moves.base import Point
@@ -25,8 +35,7 @@ from extremal.objectives.linear import LinearModel
 from extremal.objectives.sampling import Sampler
 from extremal.points.iterates import freeze
 from extremal.run.bursts.estimators import NONE, BurstEstimator, part
-from extremal.run.counted_set import CountedSet
-from extremal.run.counting import CountedObjective
+from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.answers import CompiledOracle, compiled_oracle
 from extremal.steps.scaled import schedule
 from extremal.support.kinds import Numbers

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.points.plain import Coordinate, DenseVertex
+from extremal.points.vertex import Coordinate, DenseVertex
 from extremal.sets.answers import CompiledOracle, float_of, peak, signs, unit
 from extremal.sets.arguments import one_number, positive_numbers
 from extremal.sets.base import Spikes, refuse_non_finite

@@ -12,8 +12,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.composed import Combination
-from extremal.points.plain import DenseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import DenseVertex, Vertex
 from extremal.sets.answers import float_of, power
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet

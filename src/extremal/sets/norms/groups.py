@@ -11,8 +11,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import Coordinate
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import Coordinate, Vertex
 from extremal.sets.answers import few, power, unit
 from extremal.sets.arguments import positive_numbers
 from extremal.sets.base import brief_array

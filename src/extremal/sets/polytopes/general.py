@@ -12,8 +12,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import DenseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import DenseVertex, Vertex
 from extremal.sets.answers import scaled_gradient
 from extremal.sets.arguments import constraints, numbers
 from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite

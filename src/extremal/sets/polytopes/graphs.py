@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import SparseVertex
+from extremal.points.vertex import SparseVertex
 from extremal.sets.answers import scaled_gradient
 from extremal.sets.base import refuse_non_finite
 from extremal.sets.membership import member

@@ -11,8 +11,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import DenseVertex, SparseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import DenseVertex, SparseVertex, Vertex
 from extremal.quadratic.search import longest_step
 from extremal.sets.answers import CompiledOracle
 from extremal.sets.arguments import numbers

@@ -10,8 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import Coordinate, DenseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import Coordinate, DenseVertex, Vertex
 from extremal.quadratic.search import longest_step
 from extremal.sets.answers import CompiledOracle, float_of
 from extremal.sets.arguments import numbers

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.points.plain import DenseVertex
+from extremal.points.vertex import DenseVertex
 from extremal.sets.answers import scaled_gradient
 from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet
