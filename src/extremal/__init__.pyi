@@ -36,13 +36,13 @@ from .methods.averages import LuFreundSFW as LuFreundSFW
 from .methods.averages import MomentumSFW as MomentumSFW
 from .methods.averages import NegiarSFW as NegiarSFW
 from .methods.averages import OneSampleSFW as OneSampleSFW
-from .methods.base import Method as Method
 from .methods.classic import FrankWolfe as FrankWolfe
 from .methods.classic import OnlineFW as OnlineFW
 from .methods.decentralised import DMFW as DMFW
 from .methods.epochs import SVRF as SVRF
 from .methods.epochs import SpiderFW as SpiderFW
 from .methods.low_rank import LowRankFW as LowRankFW
+from .methods.method import Method as Method
 from .methods.newton import NewtonFW as NewtonFW
 from .methods.nonconvex import FCGS as FCGS
 from .methods.nonconvex import FZCGS as FZCGS

@@ -34,7 +34,7 @@ from extremal import gradients, laws, steps
 from extremal.kernels import arguments, oracles
 from extremal.kernels.arguments import BurstOracle, ScaledPair
 from extremal.kernels.burst import rescale
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 from extremal.run.loop import prepare
 
 # the same iterations

@@ -8,7 +8,7 @@ import pytest
 CHILD = """
 import gc, sys
 import numpy as np, scipy.sparse as sp, extremal as ex
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 from extremal.run import driver, loop
 
 def known():

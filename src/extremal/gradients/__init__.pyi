@@ -8,7 +8,7 @@ from .batches import Pool as Pool
 from .epochs import Spider as Spider
 from .epochs import Svrg as Svrg
 from .full import Full as Full
-from .growing import Growing as Growing
+from .full import Growing as Growing
 from .momentum import Momentum as Momentum
 from .momentum import Storm as Storm
 from .penalty import Penalised as Penalised

@@ -11,8 +11,7 @@ from extremal.gradients.full import Full
 from extremal.gradients.momentum import Storm
 from extremal.gradients.penalty import Penalised, smoothing
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, root_batch
-from extremal.methods.shared import WithParameters
+from extremal.methods.method import Budget, Method, WithParameters, root_batch
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.cuts import AffineCut, check_affine

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from extremal import checks
 from extremal.gradients.full import Full
-from extremal.methods.base import Budget, Method
-from extremal.methods.shared import WithCard, WithParameters
+from extremal.methods.method import Budget, Method, WithCard, WithParameters
 from extremal.moves.atoms import Away, BlendedPairwise, Pairwise
 from extremal.moves.base import SomeMove
 from extremal.moves.corrective import FullyCorrective

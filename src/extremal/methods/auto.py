@@ -10,9 +10,8 @@ from typing import Any
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.cards import METHODS
-from extremal.methods.shared import WithCard
+from extremal.methods.method import Budget, Method, Recipe, WithCard
 from extremal.objectives.base import Objective, has_batches, is_factored, manifold_of
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.points.manifolds import Euclidean

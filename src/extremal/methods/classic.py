@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from extremal.gradients.batches import Pool
 from extremal.gradients.full import Full
-from extremal.methods.base import Budget, Method, root_batch
-from extremal.methods.shared import BatchAndStep, WithParameters
+from extremal.methods.method import BatchAndStep, Budget, Method, WithParameters, root_batch
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import short_step

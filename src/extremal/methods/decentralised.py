@@ -10,8 +10,7 @@ from extremal.checks import InputError
 from extremal.gradients.momentum import Storm
 from extremal.gradients.tracking import Tracking, bounds, check_mixing, in_brief, ring
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, root_batch
-from extremal.methods.shared import WithParameters
+from extremal.methods.method import Budget, Method, WithParameters, root_batch
 from extremal.moves.consensus import Consensus
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from extremal import checks
 from extremal.gradients.epochs import Spider, Svrg
 from extremal.laws import Doubling, EpochLength, PowerLaw
-from extremal.methods.base import Budget, Method, root_batch
-from extremal.methods.shared import BatchAndStep, EpochAndStep
+from extremal.methods.method import BatchAndStep, Budget, EpochAndStep, Method, root_batch
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.schedules import EpochHarmonic, EpochOpenLoop, InverseSqrt, OpenLoop

@@ -11,8 +11,16 @@ from extremal.gradients.batches import MiniBatch
 from extremal.gradients.epochs import Spider, Svrg
 from extremal.gradients.zeroth import ZerothOrder
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
-from extremal.methods.shared import EpochAndStep, SlidingInEpochs, WithParameters
+from extremal.methods.method import (
+    Budget,
+    EpochAndStep,
+    Method,
+    SlidingInEpochs,
+    WithParameters,
+    long_batch,
+    root_batch,
+    root_epoch,
+)
 from extremal.methods.sliding import smoothness
 from extremal.moves.sliding.plain import DoubleSliding, Sliding
 from extremal.objectives.base import Objective

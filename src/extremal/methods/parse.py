@@ -10,8 +10,8 @@ from typing import Any
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.substitute import Substitute
-from extremal.methods.base import Budget, Method, Recipe
 from extremal.methods.cards import METHODS
+from extremal.methods.method import Budget, Method, Recipe
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import LineSearch, ShortStep

@@ -11,8 +11,7 @@ from extremal.gradients.base import SomeGradient
 from extremal.gradients.epochs import Svrg
 from extremal.gradients.sarah import Sarah
 from extremal.gradients.table import Saga, SagaSarah
-from extremal.methods.base import Budget, Method
-from extremal.methods.shared import WithParameters
+from extremal.methods.method import Budget, Method, WithParameters
 from extremal.moves.sliding.prox import Probe, smoothness_shares
 from extremal.moves.sliding.warm import AnchoredSliding, WarmSliding
 from extremal.objectives.base import Objective, is_factored

@@ -8,8 +8,7 @@ from typing import Literal
 from extremal import checks
 from extremal.gradients.sarah import Sarah
 from extremal.gradients.table import SagaSarah
-from extremal.methods.base import Budget, Method, root_batch, theory_step
-from extremal.methods.shared import WithParameters
+from extremal.methods.method import Budget, Method, WithParameters, root_batch, theory_step
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step

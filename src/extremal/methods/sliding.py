@@ -13,8 +13,7 @@ from extremal.gradients.batches import MiniBatch
 from extremal.gradients.epochs import Svrg
 from extremal.gradients.full import Full
 from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
-from extremal.methods.base import Budget, Method
-from extremal.methods.shared import WithParameters
+from extremal.methods.method import Budget, Method, WithParameters
 from extremal.moves.sliding.plain import AcceleratedSliding
 from extremal.objectives.base import Objective
 from extremal.objectives.linear import LinearModel

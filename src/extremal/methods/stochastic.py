@@ -10,8 +10,7 @@ from extremal.gradients.base import SomeGradient
 from extremal.gradients.batches import MiniBatch
 from extremal.gradients.epochs import Spider, Svrg
 from extremal.gradients.table import Saga
-from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
-from extremal.methods.shared import BatchAndStep, EpochAndStep, WithParameters
+from extremal.methods.method import BatchAndStep, Budget, EpochAndStep, Method, WithParameters, long_batch, root_batch, root_epoch
 from extremal.moves.vertex import GeodesicMove
 from extremal.objectives.base import Objective
 from extremal.points.manifolds import Euclidean, Manifold

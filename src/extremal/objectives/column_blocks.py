@@ -13,8 +13,8 @@ from extremal.data.parts import PerRow
 from extremal.data.rows import RowData, rows_elsewhere
 from extremal.kernels.arguments import locked
 from extremal.losses.margin import compiled
+from extremal.quadratic.search import is_definite
 from extremal.quadratic.solver import Quadratic
-from extremal.quadratic.updates import is_definite
 from extremal.support.kinds import Operator, Symmetric
 
 if TYPE_CHECKING:

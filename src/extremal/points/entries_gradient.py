@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
 from extremal import checks
-from extremal.points.factor_buffers import kernels
 from extremal.points.factored import FactoredMatrix
+from extremal.points.low_rank import kernels
 from extremal.points.matrix import Iterate, Matrix, Scaling, check_positions
 from extremal.support.kinds import Products
 

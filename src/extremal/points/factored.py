@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.points.composed import Combination
-from extremal.points.factor_buffers import FactorBuffer
-from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.low_rank import FactorBuffer, LowRank, RankOne
 from extremal.points.matrix import Iterate, Matrix, Scaling, check_positions
 from extremal.points.vertex import DenseVertex, Vertex
 from extremal.support import linalg

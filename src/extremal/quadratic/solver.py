@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from extremal.kernels.arguments import locked
-from extremal.quadratic.updates import workable
+from extremal.quadratic.search import workable
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
 from extremal.support.lazy import imported

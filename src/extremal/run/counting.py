@@ -105,9 +105,8 @@ class CountedObjective(Counting):
 
     def on_atoms(self, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
         f = self.inner
-        return _CountedRestriction(
-            self._ask(f.on_atoms, atoms, images) if isinstance(f, MarginModel) else OnPoints(f, atoms), self
-        )
+        found = self._ask(f.on_atoms, atoms, images) if isinstance(f, MarginModel) else OnPoints(f, atoms)
+        return _CountedRestriction(found, self)
 
     @property
     def _linear(self) -> MarginModel:
@@ -159,7 +158,6 @@ class _CountedRestriction:
         return self.f._ask(self.inner.slopes, w, grads=self.f.n)
 
     def hessian(self, w: np.ndarray) -> np.ndarray | None:
-        """Every row has been looked at, if there is one."""
         H = self.f._ask(self.inner.hessian, w)
         self.f.calls.grads += 0 if H is None else self.f.n
         return H
@@ -261,9 +259,8 @@ class CountedSet:
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
         """The oracle, for the method; sets on manifolds are asked at x."""
         check()
-        if self._s is not None and g is self._g and not self._lent:
-            return self._s  # the method has asked for it just now
-        self.asked(1, g)
+        if self._s is None or g is not self._g or self._lent:  # otherwise the method has asked for it just now
+            self.asked(1, g)
         return self._ask(g, x)
 
     def asked(self, times: int, g: np.ndarray) -> None:

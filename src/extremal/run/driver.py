@@ -13,7 +13,7 @@ import numpy as np
 from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
 from extremal.data.parts import counting_rows
 from extremal.gradients.base import PlainEstimate, value_of
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 from extremal.points.iterates import answer, wide
 from extremal.run.bursts.run import Reach
 from extremal.run.loop import Setup, State, loop

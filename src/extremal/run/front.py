@@ -12,7 +12,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import sample_of, value_of
-from extremal.methods.base import Budget, Recipe
+from extremal.methods.method import Budget, Recipe
 from extremal.objectives.base import Smooth
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import farthest, freeze

@@ -14,7 +14,7 @@ from extremal.data.parts import counting_rows
 from extremal.data.rows import RowData
 from extremal.gradients.base import Batched, Estimate, Gradient, Wrapper, phase_of, value_of
 from extremal.methods.auto import as_recipe
-from extremal.methods.base import Budget, Method, Recipe
+from extremal.methods.method import Budget, Method, Recipe
 from extremal.moves.base import Point, SomeMove
 from extremal.objectives.base import Objective, Smooth, is_factored
 from extremal.objectives.margins import MarginModel

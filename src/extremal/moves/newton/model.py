@@ -17,8 +17,7 @@ from extremal.objectives.column_blocks import Slice
 from extremal.objectives.secants import Secants
 from extremal.points.iterates import freeze, toward
 from extremal.points.vertex import Vertex
-from extremal.quadratic.search import SLOPE_HALVINGS, UNSEEN, OnLine, armijo
-from extremal.quadratic.updates import bfgs, learn
+from extremal.quadratic.search import SLOPE_HALVINGS, UNSEEN, OnLine, armijo, bfgs, learn
 from extremal.sets.base import Spikes
 from extremal.support.kinds import Symmetric
 

@@ -28,7 +28,7 @@ from extremal.kernels.arguments import (
     locked,
 )
 from extremal.losses.margin import compiled
-from extremal.methods.base import Method
+from extremal.methods.method import Method
 from extremal.moves.base import Point
 from extremal.moves.vertex import VertexMove
 from extremal.objectives.linear import LinearModel

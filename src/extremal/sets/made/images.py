@@ -18,7 +18,7 @@ from extremal.sets.arguments import matrix_argument
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import row_answers
 from extremal.sets.made.cuts import check_set, on_shape
-from extremal.sets.membership import member
+from extremal.sets.oracle import member
 
 
 @dataclass(frozen=True, eq=False, repr=False)

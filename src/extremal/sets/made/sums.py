@@ -17,7 +17,7 @@ from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex
 from extremal.sets.arguments import numbers, one_number
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.cuts import check_set, on_shape
-from extremal.sets.membership import member
+from extremal.sets.oracle import member
 
 
 @dataclass(frozen=True, eq=False, repr=False)
