@@ -45,7 +45,7 @@ from extremal.run.loop import prepare
 def test_every_pair_makes_the_iterations_of_the_loop(name, where, count, monkeypatch):
     """Ten thousand of them for one estimator and one set of each kind, some hundreds for the others."""
     many = 10_000 if name in ONE_EACH and where in ONE_SET_EACH else 500
-    monkeypatch.setattr("extremal.objectives.sampling._STEPS", 97)  # many draws, and calls, and no round number
+    monkeypatch.setattr("extremal.objectives.base._STEPS", 97)  # many draws, and calls, and no round number
     f = model(SPARSE)
     record = ex.Record(every=many / 20, what=("value", "x"))
     fast, slow = both(f, SETS[where], ESTIMATORS[name], max_iter=many, record=record)

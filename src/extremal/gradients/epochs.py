@@ -11,8 +11,7 @@ from extremal import checks
 from extremal.gradients import batches
 from extremal.gradients.base import Batched, Facts, InEpochs, Phase, PlainEstimate, Steps
 from extremal.gradients.batches import Batch, Epoch
-from extremal.objectives.base import Objective
-from extremal.objectives.sampling import Sampler
+from extremal.objectives.base import Objective, Sampler
 from extremal.points.manifolds import Euclidean, Manifold
 
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import Facts, Gradient, Looked, OnePoint, PlainEstimate, Steps
-from extremal.objectives.base import Objective
-from extremal.objectives.sampling import Sampler
+from extremal.objectives.base import Objective, Sampler
 
 
 @dataclass(frozen=True)

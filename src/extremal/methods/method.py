@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Facts, SomeGradient, check_gradient, draws_batches
+from extremal.gradients.base import Facts, SomeGradient, batched, check_gradient
 from extremal.laws import PowerLaw
 from extremal.methods.cards import CARDS, Card
 from extremal.moves.base import SomeMove, check_move
@@ -105,7 +105,7 @@ class Method:
                 f"{type(self.gradient).__name__} needs an objective with {', '.join(missing)}: LinearModel has them, "
                 f"{type(f).__name__} does not"
             )
-        if draws_batches(self.gradient):
+        if batched(self.gradient) is not None:
             check_batches(f)
         if facts.one_vertex and not self.move.one_vertex:
             raise InputError(f"{type(self.gradient).__name__} follows the vertex of each step: it needs the move VertexMove()")
@@ -134,8 +134,8 @@ class WithCard(Recipe):
             cls.__doc__ = f"{text[:place].rstrip()}\n\n{said}\n{text[place:]}"
 
 
-class WithParameters(WithCard):
-    """A named method with parameters that many have: a step rule, a batch size, a smoothness constant, flags."""
+class Checked(WithCard):
+    """A named method whose usual parameters are checked: a step rule, a batch size, a smoothness constant, flags."""
 
     def __post_init__(self):
         """Refuse what is no step rule, no batch size, no smoothness constant or no flag, of methods that have these."""
@@ -151,7 +151,7 @@ class WithParameters(WithCard):
 
 
 @dataclass(frozen=True)
-class BatchAndStep(WithParameters):
+class BatchAndStep(Checked):
     """A method with these two parameters first."""
 
     batch: int | None = None
@@ -159,7 +159,7 @@ class BatchAndStep(WithParameters):
 
 
 @dataclass(frozen=True)
-class EpochAndStep(WithParameters):
+class EpochAndStep(Checked):
     """A method with these three parameters first."""
 
     batch: int | None = None
@@ -168,7 +168,7 @@ class EpochAndStep(WithParameters):
 
 
 @dataclass(frozen=True)
-class SlidingInEpochs(WithParameters):
+class SlidingInEpochs(Checked):
     """A sliding method with these three parameters first."""
 
     L: float | None = None

@@ -11,16 +11,7 @@ from extremal.gradients.batches import MiniBatch
 from extremal.gradients.epochs import Spider, Svrg
 from extremal.gradients.zeroth import ZerothOrder
 from extremal.laws import PowerLaw
-from extremal.methods.method import (
-    Budget,
-    EpochAndStep,
-    Method,
-    SlidingInEpochs,
-    WithParameters,
-    long_batch,
-    root_batch,
-    root_epoch,
-)
+from extremal.methods.method import Budget, Checked, EpochAndStep, Method, SlidingInEpochs, long_batch, root_batch, root_epoch
 from extremal.methods.sliding import smoothness
 from extremal.moves.sliding.plain import DoubleSliding, Sliding
 from extremal.objectives.base import Objective
@@ -30,7 +21,7 @@ from extremal.steps.schedules import Decay, FullStep, InverseSqrt
 
 
 @dataclass(frozen=True)
-class NCGS(WithParameters):
+class NCGS(Checked):
     """Non-convex conditional gradient sliding with fresh batches.
 
         z = (1 - alpha) y + alpha x,   g the mean over m components at z

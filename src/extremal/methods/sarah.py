@@ -8,14 +8,14 @@ from typing import Literal
 from extremal import checks
 from extremal.gradients.sarah import Sarah
 from extremal.gradients.table import SagaSarah
-from extremal.methods.method import Budget, Method, WithParameters, root_batch, theory_step
+from extremal.methods.method import Budget, Checked, Method, root_batch, theory_step
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
 
 
 @dataclass(frozen=True)
-class SarahFW(WithParameters):
+class SarahFW(Checked):
     """Sarah Frank-Wolfe: Algorithm 1 of the paper, a recursive estimator with occasional full gradients.
 
         s^k = lmo(g^k),   x^{k+1} = x^k + eta_k (s^k - x^k)
@@ -70,7 +70,7 @@ class SarahFW(WithParameters):
 
 
 @dataclass(frozen=True)
-class SagaSarahFW(WithParameters):
+class SagaSarahFW(Checked):
     """Saga Sarah Frank-Wolfe: Algorithm 2 of the paper, which needs no full gradient.
 
         s^k = lmo(g^k),   x^{k+1} = x^k + eta_k (s^k - x^k)

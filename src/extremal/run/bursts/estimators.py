@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal.gradients.base import Phase, PlainEstimate, SomeGradient
 from extremal.kernels.arguments import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, SNAPSHOT, TABLE
-from extremal.objectives.sampling import SECOND, Sampler
+from extremal.objectives.base import SECOND, Sampler
 from extremal.points.manifolds import Euclidean
 from extremal.support.kinds import Numbers
 

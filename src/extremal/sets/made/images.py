@@ -13,12 +13,11 @@ import scipy.sparse as sp
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex
-from extremal.sets.answers import scaled_gradient
-from extremal.sets.arguments import matrix_argument
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import row_answers
 from extremal.sets.made.cuts import check_set, on_shape
 from extremal.sets.oracle import member
+from extremal.sets.shared import matrix_argument, scaled_gradient
 
 
 @dataclass(frozen=True, eq=False, repr=False)

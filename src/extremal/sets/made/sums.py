@@ -14,10 +14,10 @@ from extremal.checks import InputError
 from extremal.points.composed import Combination
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex, least
-from extremal.sets.arguments import numbers, one_number
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.cuts import check_set, on_shape
 from extremal.sets.oracle import member
+from extremal.sets.shared import numbers, one_number
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,9 +13,8 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.composed import Combination
 from extremal.points.vertex import DenseVertex, Vertex
-from extremal.sets.answers import float_of, power
-from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet
+from extremal.sets.shared import float_of, numbers, power
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 from extremal.checks import InputError
 from extremal.points.vertex import SparseVertex
-from extremal.sets.answers import scaled_gradient
 from extremal.sets.base import ConvexSet
+from extremal.sets.shared import scaled_gradient
 from extremal.sets.simplices import bounds
 
 

@@ -13,11 +13,10 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import DenseVertex, Vertex
-from extremal.sets.answers import scaled_gradient
-from extremal.sets.arguments import constraints, numbers
 from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite
 from extremal.sets.oracle import member
 from extremal.sets.polytopes.programs import Program, vertex
+from extremal.sets.shared import constraints, numbers, scaled_gradient
 
 EXACT_DIAMETER = 2000  # up to this many points, the diameter of their hull is the largest of all distances
 

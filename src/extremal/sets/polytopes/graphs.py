@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import SparseVertex
-from extremal.sets.answers import scaled_gradient
 from extremal.sets.base import refuse_non_finite
 from extremal.sets.oracle import member
 from extremal.sets.polytopes.edges import EdgeSet, Graph, listed
+from extremal.sets.shared import scaled_gradient
 
 COST_ENTRIES = 1_000_000  # entries of a full matrix of costs, at most
 

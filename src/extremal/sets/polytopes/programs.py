@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from extremal.checks import InputError
 from extremal.points.vertex import DenseVertex, SparseVertex, Vertex
-from extremal.sets.answers import few, power
+from extremal.sets.shared import few, power
 from extremal.support import linalg
 from extremal.support.kinds import MatrixLike
 
