@@ -39,8 +39,6 @@ from .methods.averages import OneSampleSFW as OneSampleSFW
 from .methods.classic import FrankWolfe as FrankWolfe
 from .methods.classic import OnlineFW as OnlineFW
 from .methods.decentralised import DMFW as DMFW
-from .methods.epochs import SVRF as SVRF
-from .methods.epochs import SpiderFW as SpiderFW
 from .methods.low_rank import LowRankFW as LowRankFW
 from .methods.method import Method as Method
 from .methods.newton import NewtonFW as NewtonFW
@@ -49,9 +47,11 @@ from .methods.nonconvex import FZCGS as FZCGS
 from .methods.nonconvex import FZFW as FZFW
 from .methods.nonconvex import NCGS as NCGS
 from .methods.nonconvex import NCGSVR as NCGSVR
+from .methods.reduced import SVRF as SVRF
+from .methods.reduced import SagaSarahFW as SagaSarahFW
+from .methods.reduced import SarahFW as SarahFW
+from .methods.reduced import SpiderFW as SpiderFW
 from .methods.reduced_sliding import VRSliding as VRSliding
-from .methods.sarah import SagaSarahFW as SagaSarahFW
-from .methods.sarah import SarahFW as SarahFW
 from .methods.sliding import CGS as CGS
 from .methods.sliding import SCGS as SCGS
 from .methods.sliding import STORC as STORC

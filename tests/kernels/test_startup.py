@@ -95,7 +95,7 @@ def test_a_run_imports_what_it_needs(data):
     newton = {"newton", "newton.atoms", "newton.box", "newton.descent", "newton.model", "newton.spikes"}
     assert parts(modules, "extremal.moves") <= {"atoms", "base", "vertex"} | newton
     assert not parts(modules, "extremal.sets") & {"polytopes", "made", "spectral", "simplices.plain"}
-    assert not parts(modules, "extremal.gradients") & {"epochs", "penalty", "tracking", "zeroth"}
+    assert not parts(modules, "extremal.gradients") & {"penalty", "reduced", "tracking", "zeroth"}
 
 
 def test_a_plain_run_needs_neither_numba_nor_sparse_matrices():

@@ -5,14 +5,14 @@ from .base import InEpochs as InEpochs
 from .base import Phase as Phase
 from .batches import MiniBatch as MiniBatch
 from .batches import Pool as Pool
-from .epochs import Spider as Spider
-from .epochs import Svrg as Svrg
 from .full import Full as Full
 from .full import Growing as Growing
 from .momentum import Momentum as Momentum
 from .momentum import Storm as Storm
 from .penalty import Penalised as Penalised
-from .sarah import Sarah as Sarah
+from .reduced import Sarah as Sarah
+from .reduced import Spider as Spider
+from .reduced import Svrg as Svrg
 from .substitute import Substitute as Substitute
 from .table import LargeTableWarning as LargeTableWarning
 from .table import Sag as Sag

@@ -1,19 +1,35 @@
-"""What compiled code is given: numbers for losses, sets and estimators, arrays that it may not write, and the parts of a burst.
+"""How compiled code is called: by modules that are imported when first needed, since numba takes long, with what they are given.
 
 Losses, sets and estimators are numbers because numba keeps no kernel on disk that takes a function.
 """
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+
+from extremal.support.lazy import imported
 
 LOGISTIC, NONLINEAR, SQUARED, HUBER = range(4)  # losses, see `extremal.kernels.terms`
 PEAK, WEIGHTED, LEAST, UNIT, CORNER, FILL = range(6)  # sets, see `extremal.kernels.oracles`
 RECURSE, AVERAGE, REFRESH, FOLLOW, TABLE, BOTH, SNAPSHOT = range(7)  # estimators, see `extremal.kernels.burst`
 ORACLE_CODES = dict(zip(("peak", "weighted", "least", "unit", "corner", "fill"), range(6), strict=True))  # as sets call them
 SHIFT = 6  # the index of oracles has blocks of 2^6 coordinates
+
+
+@cache
+def kernels(name: str) -> ModuleType:
+    """A module of compiled code.
+
+    Examples
+    --------
+    >>> kernels("draw").__name__
+    'extremal.kernels.draw'
+    """
+    return imported(f"extremal.kernels.{name}")
 
 
 def locked(a: np.ndarray) -> np.ndarray:

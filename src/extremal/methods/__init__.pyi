@@ -16,8 +16,6 @@ from .cards import Card as Card
 from .classic import FrankWolfe as FrankWolfe
 from .classic import OnlineFW as OnlineFW
 from .decentralised import DMFW as DMFW
-from .epochs import SVRF as SVRF
-from .epochs import SpiderFW as SpiderFW
 from .low_rank import LowRankFW as LowRankFW
 from .method import Budget as Budget
 from .method import Method as Method
@@ -31,9 +29,11 @@ from .nonconvex import NCGSVR as NCGSVR
 from .parse import Tuned as Tuned
 from .parse import full_name as full_name
 from .parse import recipe as recipe
+from .reduced import SVRF as SVRF
+from .reduced import SagaSarahFW as SagaSarahFW
+from .reduced import SarahFW as SarahFW
+from .reduced import SpiderFW as SpiderFW
 from .reduced_sliding import VRSliding as VRSliding
-from .sarah import SagaSarahFW as SagaSarahFW
-from .sarah import SarahFW as SarahFW
 from .sliding import CGS as CGS
 from .sliding import SCGS as SCGS
 from .sliding import STORC as STORC

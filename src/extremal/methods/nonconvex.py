@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from extremal import checks
 from extremal.gradients.base import SomeGradient
 from extremal.gradients.batches import MiniBatch
-from extremal.gradients.epochs import Spider, Svrg
+from extremal.gradients.reduced import Spider, Svrg
 from extremal.gradients.zeroth import ZerothOrder
 from extremal.laws import PowerLaw
 from extremal.methods.method import Budget, Checked, EpochAndStep, Method, SlidingInEpochs, long_batch, root_batch, root_epoch

@@ -15,8 +15,7 @@ from extremal.methods.method import Budget, Method, Recipe
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import LineSearch, ShortStep
-from extremal.steps.base import Step
-from extremal.steps.scaled import Scaled
+from extremal.steps.base import Scaled, Step
 from extremal.steps.schedules import Anytime, InverseSqrt, OpenLoop, SmallBatch, TwoPhase
 
 STEPS: dict[str, Callable[[], Step]] = {  # those that need no numbers

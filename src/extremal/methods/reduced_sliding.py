@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import SomeGradient
-from extremal.gradients.epochs import Svrg
-from extremal.gradients.sarah import Sarah
+from extremal.gradients.reduced import Sarah, Svrg
 from extremal.gradients.table import Saga, SagaSarah
 from extremal.methods.method import Budget, Checked, Method
 from extremal.moves.sliding.prox import Probe, smoothness_shares

@@ -10,8 +10,8 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.batches import MiniBatch
-from extremal.gradients.epochs import Svrg
 from extremal.gradients.full import Full
+from extremal.gradients.reduced import Svrg
 from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
 from extremal.methods.method import Budget, Checked, Method
 from extremal.moves.sliding.plain import AcceleratedSliding

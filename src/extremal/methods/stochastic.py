@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from extremal import checks
 from extremal.gradients.base import SomeGradient
 from extremal.gradients.batches import MiniBatch
-from extremal.gradients.epochs import Spider, Svrg
+from extremal.gradients.reduced import Spider, Svrg
 from extremal.gradients.table import Saga
 from extremal.methods.method import BatchAndStep, Budget, Checked, EpochAndStep, Method, long_batch, root_batch, root_epoch
 from extremal.moves.vertex import GeodesicMove

@@ -19,6 +19,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.kernels.arguments import kernels
 from extremal.points.composed import Chord
 from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
@@ -195,14 +196,12 @@ class Sampler:
             return np.concatenate([self._of_parts(rng, min(some, steps - k), batch) for k in range(0, steps, some)])
         if replace or batch == 1:
             return rng.integers(0, self.n, size=(steps, batch))
-        from extremal.kernels import draw  # numba: imported by the first batch of several rows
-
         u, rows = rng.random((steps, batch)), np.empty((steps, batch), np.int64)
         if self.n > _BITS:
-            draw.by_hashes(u, self.n, np.empty(1 << (2 * batch).bit_length(), np.int64), rows)
+            kernels("draw").by_hashes(u, self.n, np.empty(1 << (2 * batch).bit_length(), np.int64), rows)
         else:
             self._taken = self._taken if self._taken.size else np.zeros(self.n // 64 + 1, np.uint64)
-            draw.by_bits(u, self.n, self._taken, rows)
+            kernels("draw").by_bits(u, self.n, self._taken, rows)
         return rows
 
     def _of_parts(self, rng: np.random.Generator, steps: int, batch: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from extremal.data.parts import PerRow
 from extremal.data.rows import RowData, rows_elsewhere
-from extremal.kernels.arguments import locked
+from extremal.kernels.arguments import kernels, locked
 from extremal.losses.margin import compiled
 from extremal.quadratic.search import is_definite
 from extremal.quadratic.solver import Quadratic
@@ -142,10 +142,8 @@ class ColumnBlock(Slice):
         code, rows = compiled(self.f.loss), self.columns.listed() if len(self.W) <= COMPILED_COLUMNS else None
         if code is None or rows is None or not self.f.is_finite_sum:
             return None
-        from extremal.kernels import master
-
         x, w, z = x.copy(), w.copy(), z.astype(np.float64)
-        steps, grads, values = master.master(
+        steps, grads, values = kernels("master").master(
             *rows, locked(self.f.y), *code, self.f.convex, locked(place), locked(scale), w, x, z, float(tol), MASTER_STEPS
         )
         return (x, grads, values) if steps else None

@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass
-from types import ModuleType
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from extremal.kernels.arguments import kernels
 from extremal.points.vertex import dot64
-from extremal.support.lazy import imported
 
 
 @dataclass(frozen=True)
@@ -149,9 +148,10 @@ class FactorBuffer:
     def _add(self, first: int, last: int, rows: np.ndarray, cols: np.ndarray, out: np.ndarray) -> None:
         """Add entries of these columns; of a single one (a step to a vertex) after a copy, which the nearest cache holds."""
         if last == first + 1:
-            kernels().add_at(self.left[:, first].copy(), self.right[:, first].copy(), rows, cols, out)
+            kernels("positions").add_at(self.left[:, first].copy(), self.right[:, first].copy(), rows, cols, out)
         elif last > first:
-            kernels().entries(*(np.ascontiguousarray(a[:, first:last]) for a in (self.left, self.right)), rows, cols, out)
+            some = (np.ascontiguousarray(a[:, first:last]) for a in (self.left, self.right))
+            kernels("positions").entries(*some, rows, cols, out)
 
     def norm2(self, rank: int) -> float:
         """|left right'|^2, from that of the columns before."""
@@ -167,8 +167,3 @@ class FactorBuffer:
 def _products(a: np.ndarray, j: int) -> np.ndarray:
     """Products of column j with those up to it."""
     return a[:, : j + 1].T.astype(np.float64, copy=False) @ a[:, j].astype(np.float64, copy=False)
-
-
-def kernels() -> ModuleType:
-    """The compiled loops over positions."""
-    return imported("extremal.kernels.positions")  # numba: imported when entries are first asked for

@@ -14,7 +14,8 @@ from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
 from extremal.data.parts import counting_rows
 from extremal.gradients.base import PlainEstimate, value_of
 from extremal.methods.method import Budget
-from extremal.points.iterates import answer, wide
+from extremal.points.iterates import answer
+from extremal.points.matrix import wide
 from extremal.run.bursts.run import Reach
 from extremal.run.loop import Setup, State, loop
 from extremal.run.progress import Headway, Recorder, at_rounding, extended_grads, usual_grads, usual_work

@@ -19,7 +19,8 @@ from extremal.moves.base import Point, SomeMove
 from extremal.objectives.base import Objective, Sampler, Smooth, is_factored
 from extremal.objectives.margins import MarginModel
 from extremal.points.active import ActiveSet
-from extremal.points.iterates import freeze, start, wide
+from extremal.points.iterates import freeze, start
+from extremal.points.matrix import wide
 from extremal.run import bursts
 from extremal.run.bursts.run import Burst, Reach
 from extremal.run.counting import CountedObjective, CountedSet

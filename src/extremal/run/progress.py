@@ -12,7 +12,7 @@ from extremal.gradients.base import value_of
 from extremal.losses.weighted import unweighted
 from extremal.objectives.base import Smooth
 from extremal.objectives.intercept import InterceptModel
-from extremal.points.iterates import wide
+from extremal.points.matrix import wide
 from extremal.quadratic.search import UNSEEN
 from extremal.run.counting import CountedSet
 from extremal.run.loop import State

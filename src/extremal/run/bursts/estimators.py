@@ -15,7 +15,7 @@ from extremal.points.manifolds import Euclidean
 from extremal.support.kinds import Numbers
 
 if TYPE_CHECKING:
-    from extremal.gradients.epochs import EpochEstimate
+    from extremal.gradients.reduced import EpochEstimate
     from extremal.gradients.substitute import SubstituteEstimate
     from extremal.gradients.table import TableEstimate
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.gradients.base import Estimate, Phase
 from extremal.kernels import arguments
-from extremal.kernels.arguments import SHIFT, TABLE, locked
+from extremal.kernels.arguments import SHIFT, TABLE, kernels, locked
 from extremal.losses.margin import compiled
 from extremal.methods.method import Method
 from extremal.moves.base import Point
@@ -26,7 +25,7 @@ from extremal.points.iterates import freeze
 from extremal.run.bursts.estimators import NONE, BurstEstimator, part
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.shared import CompiledOracle, compiled_oracle
-from extremal.steps.scaled import schedule
+from extremal.steps.base import schedule
 from extremal.support.kinds import Numbers
 
 
@@ -137,7 +136,7 @@ class Burst:
     def _rebuild(self) -> None:
         if self._oracle.blocks.size:
             g = arguments.ScaledPair(self._state.G, self.part.kind >= TABLE, 1.0)
-            _kernels().oracles.rebuild_index(self._oracle, g)
+            kernels("oracles").rebuild_index(self._oracle, g)
 
     def _call(self, k: int, most: int, estimate: Estimate) -> None:
         """As many iterations as there are draws at hand."""
@@ -157,7 +156,7 @@ class Burst:
     def _kernel(self, rows: np.ndarray, others: np.ndarray, *laws: np.ndarray) -> None:
         flat, second = locked(rows.reshape(-1)), locked(others.reshape(-1))
         steps = arguments.BurstSteps(self.part.kind, self.part.gradient.batch, flat, second, *laws)
-        _kernels().burst(self._model, self._oracle, steps, self._state)
+        kernels("burst").burst(self._model, self._oracle, steps, self._state)
 
     def _save(self, estimate: Estimate) -> tuple[Point, Estimate]:
         """What the loop would have made."""
@@ -205,9 +204,3 @@ def _one_each(law: Numbers, count: int) -> np.ndarray:
     out = np.empty(count)
     out[:] = law
     return out
-
-
-def _kernels() -> ModuleType:
-    from extremal.kernels import burst  # numba: imported by the first burst
-
-    return burst
