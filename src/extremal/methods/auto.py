@@ -69,7 +69,9 @@ class Auto(WithCard):
         for rule in (_cut, _newton, _low_rank, _curved, _learnt, _linear, _other):
             choice = rule(f, C)
             if choice is not None:
-                return replace(choice, why=f"{name_of(choice.recipe)}: {choice.why}")
+                recipe, name = choice.recipe, type(choice.recipe).__name__
+                name = f"{type(recipe.move).__name__} with full gradients" if isinstance(recipe, Method) else name
+                return replace(choice, why=f"{name}: {choice.why}")
         raise AssertionError("the last rule takes everything")
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
@@ -89,11 +91,6 @@ def as_recipe(call: str, method: Recipe | str | None) -> Recipe:
     if checks.lacks(method, "prepare"):
         raise InputError(f"`{call}(method=...)` must be a method such as SarahFW() or a name, got {method!r}")
     return method
-
-
-def name_of(recipe: object) -> str:
-    """The name of a method."""
-    return type(recipe).__name__ if not isinstance(recipe, Method) else f"{type(recipe.move).__name__} with full gradients"
 
 
 def _cut(f: Objective, C: ConvexSet) -> Choice | None:
