@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from cases import DIM, SETS, N, model
 
 import extremal as ex
-from extremal.methods.names import METHODS
+from extremal.methods.cards import METHODS
 
 NAN, INF = math.nan, math.inf
 Y = np.array([1.0, -1.0])

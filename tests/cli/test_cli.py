@@ -15,7 +15,7 @@ from command_line import CHILD, direct, heard, predicted, problem, refused, run,
 
 import extremal as ex
 from extremal.losses.named import LOSS_FORMS
-from extremal.methods.names import METHODS
+from extremal.methods.cards import METHODS
 from extremal.sets.words.names import SETS
 
 # ---- what it answers

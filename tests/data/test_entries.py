@@ -17,8 +17,7 @@ from extremal.points import FactoredMatrix, iterates
 from extremal.points.composed import Combination
 from extremal.points.entries_gradient import MatrixSum, Observed, Positions
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
-from extremal.points.vertex import dot64
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, dot64
 from extremal.sets.base import ConvexSet, refuse_non_finite
 
 M, N, COUNT = 7, 5, 60

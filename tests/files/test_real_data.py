@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.methods.names import METHODS
+from extremal.methods.cards import METHODS
 
 FOLDER = os.environ.get("EXTREMAL_DATA")
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="EXTREMAL_DATA names no directory with the paper's data sets")

@@ -10,7 +10,7 @@ from cases import DIM, GRADIENTS, MATRIX, N, model, separable
 
 import extremal as ex
 from extremal.gradients import table as tables
-from extremal.objectives.sampling import ROWS, SECOND
+from extremal.objectives.base import ROWS, SECOND
 
 A = np.linspace(-0.4, 0.3, DIM)
 

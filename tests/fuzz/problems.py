@@ -16,7 +16,7 @@ from problems_sets import ANY_SHAPE, Region
 from problems_shaped import SQUARE
 
 import extremal as ex
-from extremal.methods.names import METHODS
+from extremal.methods.cards import METHODS
 
 ORDINARY = 6.0  # scales are within 10^-6 .. 10^6
 HOSTILE, NAMED = 0.08, 0.15  # shares of problems with scales near the ends of float64; of runs with a method by name

@@ -91,11 +91,11 @@ def test_importing_the_package_imports_nothing():
 def test_a_run_imports_what_it_needs(data):
     modules = loaded(PROBLEM + data + RUN)
     assert not modules & (OTHERS | {"scipy.optimize", "scipy.stats", "scipy.sparse.linalg", "extremal.files.datasets"})
-    assert parts(modules, "extremal.methods") == {"auto", "base", "cards", "names", "newton", "shared"}
+    assert parts(modules, "extremal.methods") == {"auto", "cards", "method", "newton"}
     newton = {"newton", "newton.atoms", "newton.box", "newton.descent", "newton.model", "newton.spikes"}
     assert parts(modules, "extremal.moves") <= {"atoms", "base", "vertex"} | newton
     assert not parts(modules, "extremal.sets") & {"polytopes", "made", "spectral", "simplices.plain"}
-    assert not parts(modules, "extremal.gradients") & {"epochs", "penalty", "tracking", "zeroth"}
+    assert not parts(modules, "extremal.gradients") & {"penalty", "reduced", "tracking", "zeroth"}
 
 
 def test_a_plain_run_needs_neither_numba_nor_sparse_matrices():
@@ -105,8 +105,8 @@ def test_a_plain_run_needs_neither_numba_nor_sparse_matrices():
 
 def test_methods_and_sets_are_listed_without_them():
     modules = loaded("from extremal import methods, sets\nassert 'sarah-fw' in methods.METHODS\nlist(methods.METHODS), sets.SETS")
-    assert parts(modules, "extremal.methods") == {"base", "cards", "names"}
-    assert parts(modules, "extremal.sets") == {"base", "words", "words.names"}
+    assert parts(modules, "extremal.methods") == {"cards"}
+    assert parts(modules, "extremal.sets") == {"words", "words.names"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

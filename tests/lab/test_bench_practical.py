@@ -12,7 +12,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 import extremal as ex
 from extremal.checks import InputError
-from extremal.methods.names import METHODS
+from extremal.methods.cards import METHODS
 from extremal_lab.bench import equal, l1_peers, l1_problems, peer_l1, practical, projected
 from extremal_lab.bench.equal import Contest, Ran
 from extremal_lab.bench.peer_l1 import Given

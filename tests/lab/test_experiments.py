@@ -10,7 +10,7 @@ from panels_by_hand import libsvm
 
 import extremal as ex
 from extremal.checks import InputError
-from extremal.methods.names import METHODS
+from extremal.methods.cards import METHODS
 from extremal_lab.reproduction import FIGURES, ledger, plan, progress, report, sources, spec, studies, tasks
 from extremal_lab.reproduction.plan import Work
 from extremal_lab.reproduction.store import Store

@@ -7,7 +7,7 @@ import pytest
 from panels_by_hand import libsvm
 
 import extremal as ex
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 from extremal.methods.parse import recipe
 from extremal_lab.reproduction import rates, sources, spec
 

@@ -9,7 +9,7 @@ import pytest
 import extremal as ex
 from extremal.methods import METHODS, Card
 from extremal.methods.cards import CARDS
-from extremal.methods.shared import WithCard
+from extremal.methods.method import WithCard
 
 
 def test_a_row_is_a_method_and_a_method_is_a_row():

@@ -14,7 +14,7 @@ import extremal as ex
 from extremal import gradients, laws, moves, steps
 from extremal.gradients import table as tables
 from extremal.gradients.base import Phase
-from extremal.objectives.sampling import SECOND
+from extremal.objectives.base import SECOND
 
 A, B, W = np.linspace(-0.4, 0.3, DIM), np.linspace(0.2, -0.3, DIM), np.linspace(0.1, 0.5, DIM)  # three points
 LOOP = steps.OpenLoop()

@@ -5,7 +5,7 @@ import pytest
 
 import extremal as ex
 from extremal.checks import InputError
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 from extremal.methods.parse import Tuned, full_name, recipe
 
 

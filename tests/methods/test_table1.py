@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 import extremal as ex
 from extremal import gradients, laws, steps
-from extremal.objectives.sampling import SECOND
+from extremal.objectives.base import SECOND
 
 N, D, K, R, SEED = 30, 8, 200, 4.0, 3
 LOSS = {"logistic": ex.Logistic(), "nlls": ex.NonlinearLeastSquares()}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.moves.corrective import minimise, project
 from extremal.points.stacks import Factors, FewVertices, Mixed, RowStack, stack
-from extremal.run.counted_set import CountedSet
+from extremal.run.counting import CountedSet
 
 RNG = np.random.default_rng(0)
 ATOM_MOVES = (ex.moves.Away(), ex.moves.Pairwise(), ex.moves.BlendedPairwise(), ex.moves.FullyCorrective())

@@ -8,11 +8,10 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.kernels.elementary import exp_negative, log1p_unit
-from extremal.kernels.terms import line, terms
+from extremal.kernels.terms import exp_negative, line, log1p_unit, terms
 from extremal.losses.margin import compiled
 from extremal.moves.newton.spikes import coordinates, least_products
-from extremal.objectives import slices
+from extremal.objectives import column_blocks
 from extremal.objectives.margins import has_slices
 from extremal.quadratic.search import armijo
 from extremal.sets.base import Spikes
@@ -269,8 +268,8 @@ def test_a_sample_counts_its_rows():
 def test_every_product_with_a_hessian_counts(monkeypatch):
     f, asked = problem(ex.Logistic(), n=12_000, sparse=True), []
     monkeypatch.setattr("extremal.objectives.column_blocks.ColumnBlock.formed", False)
-    matmul = slices.HessianProducts.__matmul__
-    monkeypatch.setattr(slices.HessianProducts, "__matmul__", lambda self, u: asked.append(1) or matmul(self, u))
+    matmul = column_blocks.HessianProducts.__matmul__
+    monkeypatch.setattr(column_blocks.HessianProducts, "__matmul__", lambda self, u: asked.append(1) or matmul(self, u))
     r = ex.minimize(f, ex.L1Ball(1.0), ex.NewtonFW(parts=1), tol=1e-8)
     assert r.converged
     assert len(asked) > 5

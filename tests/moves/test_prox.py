@@ -9,7 +9,7 @@ from sliding_problems import VECTOR_SETS, rng
 
 import extremal as ex
 from extremal.moves.sliding.prox import Solver
-from extremal.quadratic.atoms import Hull, settle_atoms
+from extremal.quadratic.solver import Hull, settle_atoms
 
 
 class Asked:

@@ -23,7 +23,7 @@ from sliding_problems import (
 )
 
 import extremal as ex
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 from extremal.moves.sliding.prox import Probe
 from extremal.points.factored import FactoredMatrix
 

@@ -13,7 +13,7 @@ from cases import DIM, N, model, separable
 from sliding_problems import BOTH_FORMS, ESTIMATORS, EVERY_ESTIMATOR, POLYTOPE, completion, outputs, rng, run, strong
 
 import extremal as ex
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from extremal.losses.base import MultiLoss
 from extremal.losses.multi import Multinomial, MultiTask
 from extremal.points.composed import Combination
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.plain import SparseVertex
+from extremal.points.vertex import SparseVertex
 
 
 def vertices(d: int, k: int):

@@ -15,8 +15,8 @@ from extremal.points import FactoredMatrix, iterates
 from extremal.points.composed import Chord, Combination
 from extremal.points.factored import factors
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
-from extremal.points.vertex import dot64
+from extremal.points.matrix import wide
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, dot64
 
 M, N = 7, 5
 RNG = np.random.default_rng(0)
@@ -258,8 +258,8 @@ def test_entries_that_are_remembered_follow_the_steps(X):
 
 def test_float_types_and_pickles(X):
     x = X.astype(np.float32)
-    assert (x.dtype, iterates.wide(x).dtype, x.left.dtype) == (np.float32, np.float64, np.float32)
-    assert iterates.wide(X) is X
+    assert (x.dtype, wide(x).dtype, x.left.dtype) == (np.float32, np.float64, np.float32)
+    assert wide(X) is X
     assert iterates.answer(X) is X
     assert iterates.freeze(X) is X
     assert iterates.toward(x, VERTICES[0], 0.5).dtype == np.float32

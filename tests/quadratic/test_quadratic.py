@@ -10,8 +10,8 @@ import extremal as ex
 from extremal.kernels import active_set, factors, master
 from extremal.moves.newton import model, spikes
 from extremal.quadratic import search, solver
+from extremal.quadratic.search import bfgs, least_point, root_of
 from extremal.quadratic.solver import GrowingQuadratic, Quadratic
-from extremal.quadratic.updates import bfgs, least_point, root_of
 
 KINDS = ("weights", "ball", "box")
 

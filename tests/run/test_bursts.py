@@ -31,10 +31,10 @@ from burst_problems import (
 
 import extremal as ex
 from extremal import gradients, laws, steps
-from extremal.kernels import codes, oracles
+from extremal.kernels import arguments, oracles
+from extremal.kernels.arguments import BurstOracle, ScaledPair
 from extremal.kernels.burst import rescale
-from extremal.kernels.burst_parts import BurstOracle, ScaledPair
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 from extremal.run.loop import prepare
 
 # the same iterations
@@ -45,7 +45,7 @@ from extremal.run.loop import prepare
 def test_every_pair_makes_the_iterations_of_the_loop(name, where, count, monkeypatch):
     """Ten thousand of them for one estimator and one set of each kind, some hundreds for the others."""
     many = 10_000 if name in ONE_EACH and where in ONE_SET_EACH else 500
-    monkeypatch.setattr("extremal.objectives.sampling._STEPS", 97)  # many draws, and calls, and no round number
+    monkeypatch.setattr("extremal.objectives.base._STEPS", 97)  # many draws, and calls, and no round number
     f = model(SPARSE)
     record = ex.Record(every=many / 20, what=("value", "x"))
     fast, slow = both(f, SETS[where], ESTIMATORS[name], max_iter=many, record=record)
@@ -172,11 +172,11 @@ def oracle_of(kind, weights, blocks, groups):
 
 def by_hand(kind, G, sigma, w):
     g = G[:, 1] + sigma * G[:, 0]
-    scores = np.abs(g) if kind == codes.PEAK else np.abs(g) / w if kind == codes.WEIGHTED else -g
+    scores = np.abs(g) if kind == arguments.PEAK else np.abs(g) / w if kind == arguments.WEIGHTED else -g
     return int(scores.argmax()), scores.max()
 
 
-@pytest.mark.parametrize("kind", [codes.PEAK, codes.WEIGHTED, codes.LEAST])
+@pytest.mark.parametrize("kind", [arguments.PEAK, arguments.WEIGHTED, arguments.LEAST])
 @pytest.mark.parametrize("d", [64, 130, 9000])
 def test_loose_bounds_and_ties_still_give_the_first_of_the_largest(kind, d):
     w = np.ones(d)
@@ -203,7 +203,7 @@ def test_bounds_stay_above_negative_scores_when_v_is_rescaled():
     G = np.zeros((200, 2))
     G[:, 0] = 1.0 + np.arange(200) % 7
     blocks, groups = np.empty(4), np.empty(1)
-    oracle = oracle_of(codes.LEAST, np.zeros(1), blocks, groups)
+    oracle = oracle_of(arguments.LEAST, np.zeros(1), blocks, groups)
     oracles.rebuild_index(oracle, ScaledPair(G, False, 1.0))
     rescale(oracle, ScaledPair(G, False, 1e-17))
     assert (blocks >= -1e-17).all()

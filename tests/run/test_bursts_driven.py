@@ -28,7 +28,7 @@ from burst_problems import (
 
 import extremal as ex
 from extremal import gradients, laws, moves, steps
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 from extremal.run import bursts
 from extremal.run.loop import prepare
 from extremal.steps import Scheduled

@@ -12,7 +12,7 @@ from witness import OwnLogistic, Seen, counting, oracle, separable, watched
 
 import extremal as ex
 from extremal.checks import InputError
-from extremal.methods.names import METHODS
+from extremal.methods.cards import METHODS
 
 N, D = 40, 6
 RNG = np.random.default_rng(7)

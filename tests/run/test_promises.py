@@ -9,7 +9,7 @@ import pytest
 
 import extremal as ex
 from extremal.objectives.intercept import InterceptModel
-from extremal.points.plain import DenseVertex
+from extremal.points.vertex import DenseVertex
 from extremal.support.lazy import imported, unbroken
 
 RNG = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import pytest
 CHILD = """
 import gc, sys
 import numpy as np, scipy.sparse as sp, extremal as ex
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 from extremal.run import driver, loop
 
 def known():
@@ -23,7 +23,7 @@ y = np.where(A @ rng.standard_normal(A.shape[1]) + rng.standard_normal(A.shape[0
 f = (ex.InterceptModel if "intercept" in sys.argv else ex.LinearModel)(ex.Logistic(), A, y)
 setup = loop.prepare("minimize", f, ex.L1Ball(5.0), None, None, 0, Budget(), True)
 before = known()
-result, _ = driver.drive(setup, 1e-4, 1e-10, Budget())
+result, _ = driver.Driver(setup, 1e-4, 1e-10, Budget()).drive()
 assert result.converged and result.n_iter > 0
 print(sorted(map(str, known() - before)))
 """

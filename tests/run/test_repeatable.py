@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.methods.names import METHODS
+from extremal.methods.cards import METHODS
 
 N, D, K = 80, 9, 3
 RNG = np.random.default_rng(11)

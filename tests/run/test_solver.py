@@ -10,7 +10,7 @@ import pytest
 from cases import DIM, LOSSES, MATRIX, METHODS, SETS, N, for_separable, full, gap, linear_only, model, separable, slides, targets
 
 import extremal as ex
-from extremal.methods.names import METHODS as NAMED
+from extremal.methods.cards import METHODS as NAMED
 
 DETERMINISTIC = (ex.FrankWolfe, ex.CGS, ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW, ex.FullyCorrectiveFW)
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS, ids=repr)

@@ -12,7 +12,7 @@ from witness import Seen
 
 import extremal as ex
 from extremal.checks import InputError
-from extremal.methods.names import METHODS
+from extremal.methods.cards import METHODS
 
 LIMIT = 1.0
 OVER = 0.1 * LIMIT + 0.2

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 import extremal as ex
-from extremal.points.plain import SparseVertex
+from extremal.points.vertex import SparseVertex
 
 INF = math.inf
 

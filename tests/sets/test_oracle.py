@@ -7,7 +7,7 @@ import pytest
 from sets_composed import CORNERS, best_corner, corner_distance, largest_entry
 
 import extremal as ex
-from extremal.points.plain import Coordinate, SparseVertex
+from extremal.points.vertex import Coordinate, SparseVertex
 from extremal.sets.oracle import Oracle
 
 

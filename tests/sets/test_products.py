@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.points.blocks import Blocks, joined_blocks, parted
-from extremal.points.composed import Combination
+from extremal.points.composed import Blocks, Combination, joined_blocks, parted
 from extremal.points.low_rank import RankOne
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex
 from extremal.sets.base import Faced, Projectable
 from extremal.sets.made.blocks import FacedProduct, FacedRows, Product, Rows
 from extremal.sets.made.sums import ScaledSet

@@ -17,8 +17,7 @@ from sets_composed import TALL, WIDE, best_corner, largest_entry, transposition
 import extremal as ex
 from extremal.points.composed import Combination
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
-from extremal.points.vertex import least
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, least
 from extremal.sets.made.blocks import FacedProduct, FacedRows, Product, Rows
 from extremal.sets.made.cuts import AffineCut
 from extremal.sets.made.images import LinearImage, Symmetrised

@@ -15,7 +15,7 @@ from scipy.optimize import linprog, minimize, minimize_scalar
 
 import extremal as ex
 from extremal.points.composed import Combination
-from extremal.points.plain import SparseVertex
+from extremal.points.vertex import SparseVertex
 from extremal.sets.base import Projectable
 from extremal.sets.norms.balls import LpBall, NormBall, WeightedL1Ball
 from extremal.sets.norms.groups import GroupBall, LatentGroupBall

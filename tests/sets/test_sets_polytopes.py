@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.sets.base import Faced, Warm
-from extremal.sets.membership import distance, member
+from extremal.sets.oracle import distance, member
 from extremal.sets.polytopes.edges import PathPolytope
 from extremal.sets.polytopes.general import ConvexHull, IntegerHull, Polytope
 from extremal.sets.polytopes.graphs import Matchings, SpanningTrees

@@ -14,7 +14,7 @@ from scipy.optimize import brentq, linprog
 from sets_simplices import budget_corners, budget_point, farthest
 
 import extremal as ex
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex
 from extremal.sets.simplices.boxes import BudgetBox, CappedSimplex, Hypersimplex
 from extremal.sets.simplices.chains import Monotone
 from extremal.sets.simplices.plain import UnitSimplex

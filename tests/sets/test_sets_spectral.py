@@ -11,7 +11,7 @@ from by_products import orthonormal
 import extremal as ex
 from extremal.points.factored import FactoredMatrix
 from extremal.points.low_rank import RankOne
-from extremal.sets.membership import member
+from extremal.sets.oracle import member
 from extremal.sets.spectral.max_norm import MaxNormBall
 from extremal.sets.spectral.nuclear import NuclearBall, SpectralBall
 from extremal.sets.spectral.symmetric import Fantope, Spectrahedron

@@ -12,7 +12,7 @@ from cases import DIM, LOSSES, MATRIX, SETS, STEPS, VERTICES, N, full, model, se
 
 import extremal as ex
 from extremal.gradients.base import InEpochs, Phase
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 from extremal.steps.base import Direction, Plan
 
 EVERY_STEP = pytest.mark.parametrize("step", STEPS, ids=repr)

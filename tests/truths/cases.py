@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import extremal as ex
-from extremal.methods.base import Budget
+from extremal.methods.method import Budget
 
 N, DIM = 60, 8
 

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from set_case import SetCase
 
 import extremal as ex
-from extremal.points.plain import Coordinate
+from extremal.points.vertex import Coordinate
 from extremal.sets.made.blocks import FacedProduct, FacedRows, Product, Rows
 from extremal.sets.made.images import Columns, LinearImage, Symmetrised
 from extremal.sets.made.sums import MinkowskiSum, ScaledSet, ShiftedSet

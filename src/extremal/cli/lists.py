@@ -12,8 +12,7 @@ from extremal import checks
 from extremal.cli.common import AsJson, lines, listing, one_line
 from extremal.files.outputs import terminal, to_json
 from extremal.losses.named import LOSS_FORMS
-from extremal.methods.base import Card
-from extremal.methods.names import METHODS
+from extremal.methods.cards import METHODS, Card
 from extremal.sets.words.names import MORE, SETS, named
 
 TABLE_COLUMNS = (

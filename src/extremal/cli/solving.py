@@ -23,7 +23,7 @@ from extremal.losses.base import Loss
 from extremal.losses.multi import Multinomial
 from extremal.losses.named import named_loss
 from extremal.losses.weighted import unweighted
-from extremal.methods.base import Recipe
+from extremal.methods.method import Recipe
 from extremal.methods.parse import recipe
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel

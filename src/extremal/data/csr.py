@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data.contract import RowBlock, checked_shape
 from extremal.data.rows import InMemory
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import kernels, locked
 from extremal.support.lazy import imported
 
 COLUMN_ROWS = 2**16  # rows whose entries of a column are looked for at once
@@ -54,34 +52,34 @@ class CsrBlock(RowBlock):
     def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = self.room(x) if out is None else out
         if x.ndim == 1:
-            _kernels("rows").dot_range(*self.entries, self._point(x), 0, out)
+            kernels("rows").dot_range(*self.entries, self._point(x), 0, out)
         else:
-            _kernels("rows").dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), self._all, out)
+            kernels("rows").dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), self._all, out)
         return out
 
     def tdot(self, c: np.ndarray) -> np.ndarray:
         out, c = np.zeros((self.shape[1], *c.shape[1:])), locked(np.ascontiguousarray(c, np.result_type(c, np.float32)))
         if c.ndim == 1:
-            _kernels("rows").tdot_range(*self.entries, c, 0, out)
+            kernels("rows").tdot_range(*self.entries, c, 0, out)
         else:
-            _kernels("rows").tdot_matrix(*self.entries, c, self._all, out)
+            kernels("rows").tdot_matrix(*self.entries, c, self._all, out)
         return out
 
     def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
         out = np.empty((len(idx), *x.shape[1:]), np.result_type(self.dtype, x.dtype))
         if x.ndim == 1:
-            _kernels("rows").rows_dot(*self.entries, x, idx, out)
+            kernels("rows").rows_dot(*self.entries, x, idx, out)
         else:
-            _kernels("rows").dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), idx, out)
+            kernels("rows").dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), idx, out)
         return out
 
     def tdot_rows(self, c: np.ndarray, idx: np.ndarray) -> np.ndarray:
         """The entries of these rows, and one array of the size of x."""
         out = np.zeros((self.shape[1], *c.shape[1:]), np.result_type(self.dtype, c.dtype))
         if c.ndim == 1:
-            _kernels("rows").rows_tdot(*self.entries, c, idx, out)
+            kernels("rows").rows_tdot(*self.entries, c, idx, out)
         else:
-            _kernels("rows").tdot_matrix(*self.entries, locked(np.ascontiguousarray(c)), idx, out)
+            kernels("rows").tdot_matrix(*self.entries, locked(np.ascontiguousarray(c)), idx, out)
         return out
 
     def sweep(
@@ -89,8 +87,8 @@ class CsrBlock(RowBlock):
     ) -> tuple[float, np.ndarray]:
         g, none = np.zeros(self.shape[1] if graded else 0), np.empty(0)
         z, c = (none if a is None else a for a in (z, c))
-        block = _kernels("full").cached_rows(*self.shape, self.nnz)
-        return float(_kernels("full").sweep(*self.entries, locked(y), self._point(x), *loss, block, valued, z, c, g)), g
+        block = kernels("full").cached_rows(*self.shape, self.nnz)
+        return float(kernels("full").sweep(*self.entries, locked(y), self._point(x), *loss, block, valued, z, c, g)), g
 
     def column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
         """One entry per row, found by bisection."""
@@ -99,31 +97,31 @@ class CsrBlock(RowBlock):
             some = (np.arange(i, min(n, i + COLUMN_ROWS)) for i in range(0, n, COLUMN_ROWS))
             return np.concatenate([self.column(j, rows) for rows in some])
         out = np.empty(len(idx), self.dtype)
-        _kernels("rows").column(*self.entries, j, idx, out)
+        kernels("rows").column(*self.entries, j, idx, out)
         return out
 
     def norms2(self, out: np.ndarray) -> None:
-        _kernels("rows").norms2(self.entries[0], self.entries[2], out)
+        kernels("rows").norms2(self.entries[0], self.entries[2], out)
 
     def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
         """Row by row: the sum over rows of their squared number of entries; entries of other columns are passed over."""
         k, h = self.shape[1] if W is None else len(W), locked(np.ascontiguousarray(h, np.float64))
         low = np.zeros((k, k))
         if W is None:
-            _kernels("newton").gram(*self.entries, h, low)
+            kernels("full").gram(*self.entries, h, low)
         else:
             room = np.empty(k + 1, np.int32), np.empty(k + 1, self.dtype)
-            _kernels("newton").gram_of_columns(*self.entries, self._place(W), h, *room, low)
+            kernels("full").gram_of_columns(*self.entries, self._place(W), h, *room, low)
         whole = low + np.tril(low, -1).T
         return whole if mean is None else whole - float(h.sum(dtype=np.float64)) * np.outer(mean, mean)
 
     def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = np.zeros((2, self.shape[1]))
-        _kernels("newton").moments(*self.entries, locked(np.ascontiguousarray(w, np.float64)), out)
+        kernels("full").moments(*self.entries, locked(np.ascontiguousarray(w, np.float64)), out)
         return out[0], out[1]
 
     def take(self, order: np.ndarray) -> CsrBlock:
-        starts, columns, values = _kernels("full").rows_in_order(self.entries, order)
+        starts, columns, values = kernels("full").rows_in_order(self.entries, order)
         return CsrBlock(starts, columns, values, self.shape[1])
 
     def joined(self, blocks: Sequence[CsrBlock]) -> CsrBlock:
@@ -136,7 +134,7 @@ class CsrBlock(RowBlock):
     def columns(self, W: np.ndarray) -> CsrBlock:
         starts = np.empty_like(self.entries[0])
         columns, values = (np.empty(self.nnz + 1, a.dtype) for a in self.entries[1:])
-        used = _kernels("newton").compact(*self.entries, self._place(W), starts, columns, values)
+        used = kernels("full").compact(*self.entries, self._place(W), starts, columns, values)
         return CsrBlock(starts, columns[:used], values[:used], len(W))
 
     def _place(self, W: np.ndarray) -> np.ndarray:
@@ -178,11 +176,6 @@ class CsrBlock(RowBlock):
         if x.shape != self.shape[1:]:
             raise InputError(f"x must have shape {self.shape[1:]}, one entry per column of A, got {x.shape}")
         return locked(np.ascontiguousarray(x, np.float64))
-
-
-@cache
-def _kernels(name: str) -> ModuleType:
-    return imported(f"extremal.kernels.{name}")  # numba: imported by the first product
 
 
 class CSR(InMemory):

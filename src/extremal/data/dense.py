@@ -11,8 +11,8 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data.contract import PIECE, RowBlock, checked_shape
 from extremal.data.rows import InMemory
-from extremal.data.vertices import widened
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import locked
+from extremal.points.matrix import wide
 
 COPIED = 2**24  # numbers of some columns up to which these are copied
 LISTED = 2**20  # numbers up to which dense rows are listed entry by entry
@@ -69,7 +69,7 @@ class DenseBlock(RowBlock):
         """Piece by piece, in float64."""
         sums, squares = np.zeros(self.shape[1]), np.zeros(self.shape[1])
         for at, piece in self.pieces():
-            rows = widened(piece.array())
+            rows = wide(piece.array())
             sums += w[at] @ rows
             squares += w[at] @ np.square(rows)
         return sums, squares

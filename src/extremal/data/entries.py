@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from extremal import checks
 from extremal.checks import InputError
 from extremal.data.parts import OnePart, count_rows
+from extremal.kernels.arguments import kernels
 from extremal.points.composed import Combination
-from extremal.points.entries_gradient import Observed, Positions, kernels, read_entries
+from extremal.points.entries_gradient import Observed, Positions, read_entries
 from extremal.points.factored import FactoredMatrix
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import Iterate, check_positions
-from extremal.points.plain import Coordinate, DenseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import Coordinate, DenseVertex, Vertex
 
 
 class Entries:
@@ -141,7 +141,8 @@ class Entries:
         at = self.positions if idx is None else self.positions.take(idx)
         if isinstance(v, RankOne):
             out = np.zeros(len(at), self.dtype)
-            kernels().add_at(v.left.astype(self.dtype, copy=False), v.right.astype(self.dtype, copy=False), at.rows, at.cols, out)
+            left, right = (a.astype(self.dtype, copy=False) for a in (v.left, v.right))
+            kernels("positions").add_at(left, right, at.rows, at.cols, out)
             return out
         if isinstance(v, Coordinate):
             i, k = divmod(v.j, v.shape[1])

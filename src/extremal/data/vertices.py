@@ -8,8 +8,8 @@ import numpy as np
 
 from extremal.points.composed import Combination
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.plain import Coordinate, SparseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.matrix import wide
+from extremal.points.vertex import Coordinate, SparseVertex, Vertex
 
 _STRUCTURED = Coordinate, SparseVertex, RankOne, LowRank  # their products need no product with a dense array of their size
 
@@ -22,12 +22,12 @@ def vertex_product(A: Any, v: Vertex, idx: np.ndarray | None) -> np.ndarray:
     if isinstance(v, SparseVertex):
         return _sparse(A, v, idx)
     if isinstance(v, RankOne):
-        return np.multiply.outer(A.dot(widened(v.left), idx), widened(v.right))
+        return np.multiply.outer(A.dot(wide(v.left), idx), wide(v.right))
     if isinstance(v, LowRank):
-        return A.dot(widened(v.left), idx) @ widened(v.right).T
+        return A.dot(wide(v.left), idx) @ wide(v.right).T
     if isinstance(v, Combination) and all(isinstance(term, _STRUCTURED) for _, term in v.terms):
         return np.sum([c * vertex_product(A, term, idx) for c, term in v.terms], axis=0)
-    return A.dot(widened(v.to_array()), idx)
+    return A.dot(wide(v.to_array()), idx)
 
 
 def _coordinate(A: Any, v: Coordinate, idx: np.ndarray | None) -> np.ndarray:
@@ -45,12 +45,7 @@ def _sparse(A: Any, v: SparseVertex, idx: np.ndarray | None) -> np.ndarray:
     rows, outputs = np.divmod(v.indices, k)
     used, place = np.unique(rows, return_inverse=True)
     if not 0 < len(used) <= A.few:
-        return A.dot(widened(v.to_array()), idx)
+        return A.dot(wide(v.to_array()), idx)
     values = np.zeros((len(used), k))
     values[place, outputs] = v.values
     return np.stack([A.column(int(j), idx) for j in used]).T @ values.reshape(len(used), *v.shape[1:])
-
-
-def widened(a: np.ndarray) -> np.ndarray:
-    """In float64."""
-    return a.astype(np.float64, copy=False)

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from extremal import checks
-from extremal.objectives.base import Objective
-from extremal.objectives.sampling import Sampler
+from extremal.objectives.base import Objective, Sampler
 from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
@@ -178,6 +177,8 @@ class Wrapper(Gradient[E]):
         check_gradient(type(self).__name__, self.gradient, self.like)
 
 
-def draws_batches(gradient: SomeGradient) -> bool:
-    """Whether an estimator, or the one that it wraps, draws batches."""
-    return draws_batches(gradient.gradient) if isinstance(gradient, Wrapper) else isinstance(gradient, Batched)
+def batched(gradient: SomeGradient) -> Batched[Any] | None:
+    """The estimator that draws batches: this one, or the one that it wraps; None if neither does."""
+    if isinstance(gradient, Wrapper):
+        return batched(gradient.gradient)
+    return gradient if isinstance(gradient, Batched) else None

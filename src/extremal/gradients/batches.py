@@ -12,8 +12,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Batched, Facts, OnePoint, Phase, PlainEstimate
 from extremal.laws import Doubling, EpochLength, PowerLaw
-from extremal.objectives.base import Objective
-from extremal.objectives.sampling import Sampler
+from extremal.objectives.base import Objective, Sampler
 
 Batch = int | PowerLaw | EpochLength
 Epoch = int | Doubling

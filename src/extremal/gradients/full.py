@@ -1,14 +1,15 @@
-"""The full gradient at every step: deterministic methods."""
+"""Exact gradients: of all components at every step, or of a sample that grows to all of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from extremal.gradients.base import Facts, OnePoint, PlainEstimate
-from extremal.objectives.base import Objective
-from extremal.objectives.sampling import Sampler
+from extremal import checks
+from extremal.gradients.base import Facts, Gradient, Looked, OnePoint, PlainEstimate, Steps
+from extremal.objectives.base import Objective, Sampler
 
 
 @dataclass(frozen=True)
@@ -27,3 +28,69 @@ class Full(OnePoint[PlainEstimate]):
 
     def _at(self, f: Objective, j: int, x: np.ndarray, state: PlainEstimate | None, sampler: Sampler) -> PlainEstimate:
         return PlainEstimate(f.grad(x), exact=True)
+
+
+@dataclass(frozen=True)
+class GrowingEstimate(Looked):
+    """The gradient, value and margins of a sample; of all components in the end, and then it is exact."""
+
+    stage: int = 0  # how often it has grown
+
+
+@dataclass(frozen=True)
+class Growing(Gradient[GrowingEstimate]):
+    """g = grad f_S(x), f_S the mean over a random sample S of the rows, which grows from n / ``parts`` by ``factor`` to all.
+
+    The first steps need no more accuracy than a small sample gives. The sample grows when a step has gained less than what
+    choosing by a sample of m rows is known to cost, (non-zeros of x) / m to leading order. From then on that all rows are
+    in, every gap is a certificate. m component gradients a step; memory: a copy of the sample.
+
+    Parameters
+    ----------
+    parts : int
+        The first sample has n / parts rows, but not less than 1000; 1 is the full gradient from the start.
+    factor : int
+        By which the sample grows, at least 2.
+
+    References
+    ----------
+    Byrd, Chin, Nocedal, Wu (2012), Sample size selection in optimization methods for machine learning, Math. Program. 134.
+
+    Examples
+    --------
+    >>> Growing()
+    Growing(parts=16, factor=4)
+    """
+
+    parts: int = 16
+    factor: int = 4
+
+    def __post_init__(self):
+        checks.whole("Growing", "parts", self.parts, 1)
+        checks.whole("Growing", "factor", self.factor, 2)
+
+    def facts(self, n: int) -> Facts:
+        return Facts(start=self._size(n, 0), per_step=n, d=1.0, needs=("value_grad_margins", "sampled"), columns=True)
+
+    def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> GrowingEstimate:
+        return self._at(f, x, 0, sampler, None)
+
+    def update(
+        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: GrowingEstimate, sampler: Sampler
+    ) -> GrowingEstimate:
+        new = self._at(f, x, state.stage, sampler, state.model)
+        used = np.count_nonzero(x)
+        if not new.exact and (state.value - new.value <= used / new.model.n or 100 * used > new.model.n):
+            return self._at(f, x, state.stage + 1, sampler, None)
+        return new
+
+    def _at(self, f: Any, x: np.ndarray, stage: int, sampler: Sampler, model: Any) -> GrowingEstimate:
+        size = self._size(f.n, stage)
+        if model is None:
+            model = f if size == f.n else f.sampled(size, lambda: np.sort(sampler.fresh(stage, size)))
+        value, g, z = model.value_grad_margins(x)
+        return GrowingEstimate(g, size == f.n, value, z, model, stage)
+
+    def _size(self, n: int, stage: int) -> int:
+        size = max(n // self.parts, 1000) * self.factor**stage
+        return n if 2 * size > n else size

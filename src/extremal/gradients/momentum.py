@@ -11,8 +11,7 @@ from extremal.checks import InputError
 from extremal.gradients import batches
 from extremal.gradients.base import Batched, Facts, OnePoint, PlainEstimate, Steps
 from extremal.laws import PowerLaw
-from extremal.objectives.base import Objective
-from extremal.objectives.sampling import Sampler
+from extremal.objectives.base import Objective, Sampler
 
 PUBLISHED = PowerLaw(4.0, 9.0, -2 / 3)  # 4 / (t + 8)^(2/3), t = 1, 2, ...
 HARMONIC = PowerLaw(1.0, 1.0, -1.0)  # 1/t, t = 1, 2, ...

@@ -12,8 +12,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
 from extremal.laws import PowerLaw
-from extremal.objectives.base import Objective
-from extremal.objectives.sampling import Sampler
+from extremal.objectives.base import Objective, Sampler
 from extremal.sets.made.cuts import check_affine
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from extremal import checks
 from extremal.gradients.base import Batched, Facts, PlainEstimate, Steps
 from extremal.gradients.table import DerivativeTable
-from extremal.objectives.sampling import Sampler
+from extremal.objectives.base import Sampler
 
 
 @dataclass(frozen=True)

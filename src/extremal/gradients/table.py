@@ -13,8 +13,7 @@ from extremal import checks
 from extremal.gradients.base import Batched, Facts, OnePoint, PlainEstimate, Steps
 from extremal.gradients.momentum import check_rho, weight
 from extremal.laws import PowerLaw
-from extremal.objectives.base import Objective
-from extremal.objectives.sampling import SECOND, Sampler
+from extremal.objectives.base import SECOND, Objective, Sampler
 from extremal.support.memory import free_memory
 
 _GIB = 2**30

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Counting, Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
-from extremal.objectives.base import Objective, RowIndex
-from extremal.objectives.sampling import Sampler
+from extremal.objectives.base import Objective, RowIndex, Sampler
 
 
 def metropolis(adjacency: ArrayLike) -> np.ndarray:

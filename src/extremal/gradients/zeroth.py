@@ -11,8 +11,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Counting, Estimate, Facts, SomeGradient, Steps, Wrapper
-from extremal.objectives.base import Objective, RowIndex
-from extremal.objectives.sampling import Sampler
+from extremal.objectives.base import Objective, RowIndex, Sampler
 
 
 class FiniteDifferences:

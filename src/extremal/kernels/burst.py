@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import math
 
+from extremal.kernels import arguments as codes
 from extremal.kernels import oracles, passes
-from extremal.kernels.burst_parts import SPARSE, DrawnBatch, ScaledPair, TowardVertex
-from extremal.kernels.codes import AVERAGE, BOTH, CORNER, FILL, FOLLOW, RECURSE, REFRESH, TABLE
+from extremal.kernels.arguments import SPARSE, DrawnBatch, ScaledPair, TowardVertex
 from extremal.kernels.jit import bare, inlined
 from extremal.kernels.rows import U
 
@@ -32,8 +32,8 @@ TINY_SCALE = 1e-16  # scales below this are multiplied into their vector
 def burst(model, oracle, steps, state):
     """Make an iteration for each of the steps; fewer if a number is not finite."""
     kind, b, scales, G = steps.kind, steps.b, state.scales, state.G
-    single, two, twice = oracle.kind < CORNER, kind >= TABLE, steps.second.size > 0
-    before = kind == RECURSE or kind == BOTH or kind == FOLLOW  # these read the rows before x has moved
+    single, two, twice = oracle.kind < codes.CORNER, kind >= codes.TABLE, steps.second.size > 0
+    before = kind == codes.RECURSE or kind == codes.BOTH or kind == codes.FOLLOW  # these read the rows before x has moved
     xi, sigma = scales[0], scales[1]
     for t in range(steps.eta.size):
         # the vertex s: one coordinate j, or an array; without M the scale of V does not matter
@@ -43,7 +43,7 @@ def burst(model, oracle, steps, state):
             if not math.isfinite(top):
                 return
             length = oracles.coordinate(oracle, g, j, top)
-        elif oracle.kind == FILL:
+        elif oracle.kind == codes.FILL:
             oracles.fill_budget(oracle, g, state.s)
         else:
             oracles.corner(oracle, g, state.s)
@@ -64,19 +64,19 @@ def burst(model, oracle, steps, state):
 
         # the rows
         batch, other, beta = DrawnBatch(steps.flat, t * b, b), DrawnBatch(steps.second, t * b, b), steps.beta[t]
-        if kind == RECURSE:
+        if kind == codes.RECURSE:
             total = passes.recurse(model, state, batch, xi, sigma, toward, a)
-        elif kind == AVERAGE:
+        elif kind == codes.AVERAGE:
             total = passes.average(model, state, batch, xi, sigma, beta)
-        elif kind == REFRESH:
+        elif kind == codes.REFRESH:
             total = passes.refresh(model, state, batch, xi, beta)
-        elif kind == FOLLOW:
+        elif kind == codes.FOLLOW:
             total = passes.follow(model, state, batch, toward, beta)
-        elif kind == TABLE:
+        elif kind == codes.TABLE:
             total = passes.correct(model, state, batch, xi, not twice)
             if twice:
                 total += passes.renew(model, state, other, xi)
-        elif kind == BOTH:
+        elif kind == codes.BOTH:
             total = passes.both(model, state, batch, xi, sigma, toward, beta)
         else:
             total = passes.snapshot(model, state, batch, xi)

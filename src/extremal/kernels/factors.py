@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from extremal.kernels.jit import bare_inner_kernel, inner_kernel, vectors
-from extremal.kernels.sums import row_product
+from extremal.kernels.rows import row_product
 
 RIDGE = 1e-13  # added to a diagonal of ones: pivots are not smaller
 FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: no step is longer than its inverse

@@ -10,8 +10,8 @@ import numpy as np
 
 from extremal.kernels.active_set import QuadraticProblem, descend, least_ratio, scattered
 from extremal.kernels.factors import eliminate, new_factor
+from extremal.kernels.full import gram
 from extremal.kernels.jit import vectors
-from extremal.kernels.newton import gram
 from extremal.kernels.rows import dot_range, tdot_range
 from extremal.kernels.terms import line, terms
 

@@ -17,8 +17,7 @@ from __future__ import annotations
 from numpy import int64
 from numpy import uint64 as U
 
-from extremal.kernels.burst_parts import ScaledPair
-from extremal.kernels.codes import LEAST, PEAK, SHIFT, UNIT, WEIGHTED
+from extremal.kernels.arguments import LEAST, PEAK, SHIFT, UNIT, WEIGHTED, ScaledPair
 from extremal.kernels.jit import bare, inlined
 
 

@@ -1,12 +1,12 @@
 """What a batch of rows does to the gradient estimate, one estimator each: see `extremal.kernels.burst` for the formulas.
 
-What they take has names in `extremal.kernels.burst_parts`. G has the columns V and M, and g = M + sigma V. Each answers a sum
+What they take has names in `extremal.kernels.arguments`. G has the columns V and M, and g = M + sigma V. Each answers a sum
 that is not finite if a derivative is not.
 """
 
 from __future__ import annotations
 
-from extremal.kernels.burst_parts import SPARSE
+from extremal.kernels.arguments import SPARSE
 from extremal.kernels.jit import inlined
 from extremal.kernels.rows import FAR, U, add, add_two, dot_and_entry, look_ahead, prefetch, row_dot, row_entry, two_dots
 from extremal.kernels.terms import deriv

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from extremal.kernels.jit import jit
-from extremal.kernels.sums import inner_product
+from extremal.kernels.rows import inner_product
 
 
 @jit

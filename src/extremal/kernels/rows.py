@@ -22,12 +22,41 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy import uint64 as U
 
-from extremal.kernels.burst_parts import DENSE
-from extremal.kernels.jit import inlined, jit
-from extremal.kernels.sums import row_with
+from extremal.kernels.arguments import DENSE
+from extremal.kernels.jit import inlined, jit, summing
 
 FAR, NEAR = 16, 8  # so many rows ahead a row that was drawn is announced: first where it starts, then itself
 ENTRIES_AHEAD = 96  # so many entries ahead, where rows follow one another
+
+
+# products of two vectors, several entries at once: the order of these sums is the compiler's
+
+
+@summing
+def inner_product(a, b):
+    """a'b."""
+    total = 0.0
+    for j in range(b.size):
+        total += a[j] * b[j]
+    return total
+
+
+@summing
+def row_with(M, i, v):
+    """The product of row i of M and v."""
+    total = 0.0
+    for j in range(U(v.size)):
+        total += M[i, j] * v[j]
+    return total
+
+
+@summing
+def row_product(M, i, j, m):
+    """The product of the first m entries of two rows."""
+    total = 0.0
+    for t in range(m):
+        total += M[i, t] * M[j, t]
+    return total
 
 
 # one row of a batch

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from extremal.kernels.jit import jit
-from extremal.kernels.sums import inner_product
+from extremal.kernels.rows import inner_product
 
 SIMPLEX, UNIT_SIMPLEX, L1_BALL = 0, 1, 2  # the vertices are the columns of A; these and 0; these and their negatives
 EPS = 2.0**-52

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extremal import checks
-from extremal.kernels.codes import HUBER, LOGISTIC, NONLINEAR, SQUARED
+from extremal.kernels.arguments import HUBER, LOGISTIC, NONLINEAR, SQUARED
 from extremal.losses.base import Loss, expit
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from extremal.checks import InputError, NonFiniteError
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import kernels, locked
 from extremal.losses.base import Curved, Loss
 from extremal.losses.glm import Quantile
 from extremal.losses.margin import compiled
@@ -59,7 +58,7 @@ def second_of(z: np.ndarray, y: np.ndarray, loss: Any) -> np.ndarray:
             raise InputError(f"{loss!r} has no second derivative: give it a method second(z, y)")
         return _checked_second(z, y, loss)
     h = np.empty_like(z)
-    _kernels().terms(*code, locked(z), locked(y), False, h[:0], h)
+    kernels("terms").terms(*code, locked(z), locked(y), False, h[:0], h)
     return h
 
 
@@ -75,7 +74,7 @@ def bent_of(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[np.ndarray, np.nd
     if code is None:
         return derivs_of(z, y, loss), second_of(z, y, loss)
     c, h = np.empty(len(z)), np.empty(len(z))
-    _kernels().terms(*code, locked(z), locked(y), False, c, h)
+    kernels("terms").terms(*code, locked(z), locked(y), False, c, h)
     return c, h
 
 
@@ -92,7 +91,7 @@ def line_sum(z: np.ndarray, dz: np.ndarray, y: np.ndarray, loss: Loss, t: float)
     code = compiled(loss)
     if code is None:
         return (sum_of(lambda z, dz, y: loss.value(z + t * dz, y), z, dz, y),)
-    return (float(_kernels().line(*code, locked(z), locked(dz), float(t), locked(y))),)
+    return (float(kernels("terms").line(*code, locked(z), locked(dz), float(t), locked(y))),)
 
 
 def slope_sum(z: np.ndarray, dz: np.ndarray, y: np.ndarray, loss: Loss, t: float) -> tuple[float]:
@@ -111,7 +110,7 @@ def value_and_derivs(z: np.ndarray, y: np.ndarray, c: np.ndarray, loss: Loss) ->
     if code is None:
         c[...] = derivs_of(z, y, loss)
         return value_sum(z, y, loss)
-    return (float(_kernels().terms(*code, locked(z), locked(y), True, c, c[:0])),)
+    return (float(kernels("terms").terms(*code, locked(z), locked(y), True, c, c[:0])),)
 
 
 def tail_sum(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[float]:
@@ -128,14 +127,15 @@ def curvature_of(z: np.ndarray, y: np.ndarray, loss: Loss, width: float, far: bo
     curvature, if its slopes are of size one: they would leave steps without a bound that would have to turn around. It is
     phi'^2 / 20, or phi'^2 / phi where phi is larger, by which a row alone would go to its target in one step.
     """
-    h, most = second_of(z, y, loss), unweighted(loss).curvature
+    h = second_of(z, y, loss)
     h = mean_second_of(loss, z, width, y, h) if width > 0 else h
-    if not (far and loss.convex and (most <= 1 or isinstance(unweighted(loss), Quantile))):
+    own = unweighted(loss) if far and loss.convex else None
+    if own is None or not (own.curvature <= 1 or isinstance(own, Quantile)):
         return h
     w = weights_of(loss, y)
     w = np.ones(len(z)) if w is None else w  # a row of weight 2 is a row twice
     slopes, values = np.square(derivs_of(z, y, loss)), each_of(loss.value, z, y)
-    return np.maximum(h, np.minimum(slopes / np.maximum(FAR_ROW * np.where(w > 0, w, 1.0), values), most * w))
+    return np.maximum(h, np.minimum(slopes / np.maximum(FAR_ROW * np.where(w > 0, w, 1.0), values), own.curvature * w))
 
 
 def bend_sums(z: np.ndarray, y: np.ndarray, loss: Loss, b: float) -> tuple[float, float, float]:
@@ -148,9 +148,3 @@ def bend_sums(z: np.ndarray, y: np.ndarray, loss: Loss, b: float) -> tuple[float
         h = (next(ends) - next(ends)) / (2 * STEP)
     total, size, bend = (float(a.sum(dtype=np.float64)) for a in (c, np.abs(c), h))
     return total, size, bend
-
-
-def _kernels() -> ModuleType:
-    from extremal.kernels import terms  # numba: imported when first needed
-
-    return terms

@@ -11,8 +11,7 @@ from extremal.gradients.full import Full
 from extremal.gradients.momentum import Storm
 from extremal.gradients.penalty import Penalised, smoothing
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, root_batch
-from extremal.methods.shared import WithCard
+from extremal.methods.method import Budget, Checked, Method, root_batch
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.cuts import AffineCut, check_affine
@@ -22,7 +21,7 @@ from extremal.steps.schedules import OpenLoop
 
 
 @dataclass(frozen=True, eq=False)
-class MostFW(WithCard):
+class MostFW(Checked):
     """Momentum-based stochastic Frank-Wolfe (MOST-FW) for x in C with lower <= G x <= upper.
 
         y <- grad f_S(x) + (1 - gamma_t) (y - grad f_S(x_prev))

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from extremal import checks
 from extremal.gradients.full import Full
-from extremal.methods.base import Budget, Method
-from extremal.methods.shared import WithCard
+from extremal.methods.method import Budget, Checked, Method, WithCard
 from extremal.moves.atoms import Away, BlendedPairwise, Pairwise
 from extremal.moves.base import SomeMove
 from extremal.moves.corrective import FullyCorrective
@@ -28,7 +27,7 @@ def _step(f: Objective, step: Step | None) -> Step:
 
 
 @dataclass(frozen=True)
-class _OverAtoms(WithCard):
+class _OverAtoms(Checked):
     """Full gradients and a move over an active set, which may ask its atoms before the oracle."""
 
     step: Step | None = None
@@ -167,7 +166,7 @@ class FullyCorrectiveFW(WithCard):
 
 
 @dataclass(frozen=True)
-class InFaceFW(WithCard):
+class InFaceFW(Checked):
     """Decomposition-invariant Frank-Wolfe: pairwise steps inside the face that holds x, without atoms.
 
         x <- x + eta t (s - a),   s = lmo(grad f(x)),  a the worst vertex of the face,  t as far as the set goes

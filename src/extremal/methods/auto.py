@@ -1,4 +1,4 @@
-"""The method for those who do not want to choose one."""
+"""The method of a run: the one that was asked for, or the choice of the library."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from extremal.methods.base import Budget, Method, Recipe
-from extremal.methods.shared import WithCard
+from extremal import checks
+from extremal.checks import InputError
+from extremal.methods.cards import METHODS
+from extremal.methods.method import Budget, Method, Recipe, WithCard
 from extremal.objectives.base import Objective, has_batches, is_factored, manifold_of
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.points.manifolds import Euclidean
@@ -30,11 +32,7 @@ class Choice:
 
     recipe: Recipe
     why: str
-    parts: Callable[[Budget], Method] | None = None  # those that go together by what has been asked already
-
-    def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """The method for the budget; no question that has an answer is asked again."""
-        return self.recipe.prepare(f, C, budget) if self.parts is None else self.parts(budget).bound(f, budget)
+    made: Callable[[Budget], Method] | None = None  # the method, if all that it would ask has been asked already
 
 
 @dataclass(frozen=True)
@@ -68,41 +66,55 @@ class Auto(WithCard):
 
     def choose(self, f: Objective, C: ConvexSet) -> Choice:
         """The method for f over C, and why."""
-        for rule in (_special, _newton, _low_rank, _learnt, _linear, _other):
+        for rule in (_cut, _newton, _low_rank, _curved, _learnt, _linear, _other):
             choice = rule(f, C)
             if choice is not None:
-                return replace(choice, why=f"{name_of(choice.recipe)}: {choice.why}")
+                recipe, name = choice.recipe, type(choice.recipe).__name__
+                name = f"{type(recipe.move).__name__} with full gradients" if isinstance(recipe, Method) else name
+                return replace(choice, why=f"{name}: {choice.why}")
         raise AssertionError("the last rule takes everything")
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """The choice, prepared; it is said in the log."""
         choice = self.choose(f, C)
         logging.getLogger("extremal").info("auto: %s", choice.why)
-        return replace(choice.prepare(f, C, budget), why=choice.why, guarded=C.relaxed is C)
+        method = choice.recipe.prepare(f, C, budget) if choice.made is None else choice.made(budget)
+        return replace(method, why=choice.why, guarded=C.relaxed is C)
 
 
-def name_of(recipe: object) -> str:
-    """The name of a method."""
-    return type(recipe).__name__ if not isinstance(recipe, Method) else f"{type(recipe.move).__name__} with full gradients"
+def as_recipe(call: str, method: Recipe | str | None) -> Recipe:
+    """The method that was asked for: an object, a name from ``METHODS``, or `Auto` if left open."""
+    if method is None:
+        return Auto()
+    if isinstance(method, str):
+        return METHODS[checks.one_of("method", method, METHODS)]()
+    if checks.lacks(method, "prepare"):
+        raise InputError(f"`{call}(method=...)` must be a method such as SarahFW() or a name, got {method!r}")
+    return method
 
 
-def _special(f: Objective, C: ConvexSet) -> Choice | None:
-    """Sets without an oracle of their own, and manifolds."""
-    if C.relaxed is not C:
-        from extremal.methods.affine import MostFW, with_penalty  # here and below: methods are imported by those who need them
+def _cut(f: Objective, C: ConvexSet) -> Choice | None:
+    """Sets without an oracle of their own."""
+    if C.relaxed is C:
+        return None
+    from extremal.methods.affine import MostFW, with_penalty  # here and below: methods are imported by those who need them
 
-        cut = "the set is cut by bounds that its oracle does not know"
-        if not has_batches(f):
-            return Choice(with_penalty(f, C), f"{cut}, and the objective has no batches")
-        return Choice(MostFW(), cut)
+    cut = "the set is cut by bounds that its oracle does not know"
+    if not has_batches(f):
+        return Choice(with_penalty(f, C), f"{cut}, and the objective has no batches")
+    return Choice(MostFW(), cut)
+
+
+def _curved(f: Objective, C: ConvexSet) -> Choice | None:
+    """Objectives on manifolds; linear models live in flat space."""
     manifold = manifold_of(f)
-    if manifold not in (None, Euclidean()):
-        from extremal.gradients.full import Full
-        from extremal.moves.vertex import GeodesicMove
-        from extremal.steps.schedules import OpenLoop
+    if manifold in (None, Euclidean()):
+        return None
+    from extremal.gradients.full import Full
+    from extremal.moves.vertex import GeodesicMove
+    from extremal.steps.schedules import OpenLoop
 
-        return Choice(Method(Full(), OpenLoop(), GeodesicMove(manifold)), f"gradients are tangent vectors of {manifold}")
-    return None
+    return Choice(Method(Full(), OpenLoop(), GeodesicMove(manifold)), f"gradients are tangent vectors of {manifold}")
 
 
 def _newton(f: Any, C: ConvexSet) -> Choice | None:

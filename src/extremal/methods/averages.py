@@ -8,8 +8,7 @@ from extremal.gradients.momentum import Momentum, Storm
 from extremal.gradients.substitute import Substitute
 from extremal.gradients.table import Sag
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, root_batch
-from extremal.methods.shared import BatchAndStep
+from extremal.methods.method import BatchAndStep, Budget, Method, root_batch
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.schedules import Decay, InverseSqrt, LuFreundStep, OpenLoop

@@ -2,7 +2,55 @@
 
 from __future__ import annotations
 
-from extremal.methods.base import Card
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from extremal.support.lazy import Named
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known of a method: a row of the paper's Table 1."""
+
+    name: str  # on the command line
+    summary: str  # one line
+    source: str  # authors, year, algorithm
+    memory: str  # numbers beyond a few vectors of length d
+    convex: tuple[str, str] | None = None  # SFO and LMO complexity for convex f, O(...); None: no guarantee
+    nonconvex: tuple[str, str] | None = None  # the same for the gap of non-convex f
+    no_rate: bool = False  # non-convex f: convergence, but without a rate
+    full_gradients: bool = False  # whether it needs them
+    big_batches: bool = False  # whether theory needs batches that grow with the accuracy or with n
+    needs: tuple[str, ...] = ()  # constants it has to know: L, D, sigma
+    note: str = ""  # remarks, and doubts about constants; without rates, what is known instead
+    correction: str = ""  # where we differ from the paper's table, and why
+    smallest: Card | None = None  # the row of the same method at b = 1, if the table has one
+
+    @property
+    def guarantee(self) -> str:
+        """The row as a paragraph."""
+        if not (self.convex or self.nonconvex or self.no_rate):
+            return f"Guarantee: {self.note}."
+        whose = "" if self.correction else ", as the paper's Table 1 has it"
+        said = [f"Guarantee{whose}: {self._rates}", self.note, self.correction]
+        if self.smallest is not None:
+            said += [f"at b = 1: {self.smallest._rates}", self.smallest.correction]
+        return " ".join(f"{_capital(text)}." for text in said if text)
+
+    @property
+    def _rates(self) -> str:
+        other = "convergence without a rate" if self.no_rate else _calls(self.nonconvex)
+        return f"convex f: {_calls(self.convex)}; non-convex f: {other}"
+
+
+def _calls(cells: tuple[str, str] | None) -> str:
+    return "none" if cells is None else f"{cells[0]} component gradients, {cells[1]} LMOs"
+
+
+def _capital(text: str) -> str:
+    """With a capital letter, unless a formula comes first."""
+    return text[0].upper() + text[1:] if text[1].isalpha() else text
+
 
 ON_POLYTOPES = "strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs"
 NOT_A_ROW = "not a row of the paper's table"
@@ -232,3 +280,5 @@ CARDS = {  # by class, in the order of the paper's Table 1
         correction=NOT_A_ROW,
     ),
 }  # fmt: skip
+
+METHODS: Mapping[str, type] = Named("extremal.methods", {card.name: kind for kind, card in CARDS.items()})  # by their names

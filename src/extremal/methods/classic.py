@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from extremal.gradients.batches import Pool
 from extremal.gradients.full import Full
-from extremal.methods.base import Budget, Method, root_batch
-from extremal.methods.shared import BatchAndStep, WithCard
+from extremal.methods.method import BatchAndStep, Budget, Checked, Method, root_batch
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import short_step
@@ -16,7 +15,7 @@ from extremal.steps.schedules import Decay, InverseSqrt, OpenLoop
 
 
 @dataclass(frozen=True)
-class FrankWolfe(WithCard):
+class FrankWolfe(Checked):
     """Frank-Wolfe with full gradients.
 
         s = lmo(grad f(x)),   x <- x + eta_k (s - x)

@@ -10,8 +10,7 @@ from extremal.checks import InputError
 from extremal.gradients.momentum import Storm
 from extremal.gradients.tracking import Tracking, bounds, check_mixing, in_brief, ring
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, root_batch
-from extremal.methods.shared import WithCard
+from extremal.methods.method import Budget, Checked, Method, root_batch
 from extremal.moves.consensus import Consensus
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
@@ -20,7 +19,7 @@ from extremal.steps.schedules import OpenLoop
 
 
 @dataclass(frozen=True, eq=False)
-class DMFW(WithCard):
+class DMFW(Checked):
     """Distributed momentum-based Frank-Wolfe: m agents on a graph, each with a shard of the rows.
 
         xh_i = sum_j c_ij x_j                                                average the iterates

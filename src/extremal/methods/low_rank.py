@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.full import Full
-from extremal.methods.base import Budget, Method
-from extremal.methods.shared import WithCard
+from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.low_rank.move import FactorCorrective
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from extremal import checks
-from extremal.gradients.full import Full
-from extremal.gradients.growing import Growing
-from extremal.methods.base import Budget, Method
-from extremal.methods.shared import WithCard
+from extremal.gradients.full import Full, Growing
+from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
 from extremal.moves.newton.atoms import AtomNewton
 from extremal.moves.newton.box import BoxNewton

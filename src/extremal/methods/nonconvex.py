@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from extremal import checks
 from extremal.gradients.base import SomeGradient
 from extremal.gradients.batches import MiniBatch
-from extremal.gradients.epochs import Spider, Svrg
+from extremal.gradients.reduced import Spider, Svrg
 from extremal.gradients.zeroth import ZerothOrder
 from extremal.laws import PowerLaw
-from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
-from extremal.methods.shared import EpochAndStep, SlidingInEpochs, WithCard
+from extremal.methods.method import Budget, Checked, EpochAndStep, Method, SlidingInEpochs, long_batch, root_batch, root_epoch
 from extremal.methods.sliding import smoothness
 from extremal.moves.sliding.plain import DoubleSliding, Sliding
 from extremal.objectives.base import Objective
@@ -22,7 +21,7 @@ from extremal.steps.schedules import Decay, FullStep, InverseSqrt
 
 
 @dataclass(frozen=True)
-class NCGS(WithCard):
+class NCGS(Checked):
     """Non-convex conditional gradient sliding with fresh batches.
 
         z = (1 - alpha) y + alpha x,   g the mean over m components at z

@@ -10,13 +10,12 @@ from typing import Any
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.substitute import Substitute
-from extremal.methods.base import Budget, Method, Recipe
-from extremal.methods.names import METHODS, as_recipe
+from extremal.methods.cards import METHODS
+from extremal.methods.method import Budget, Method, Recipe
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import LineSearch, ShortStep
-from extremal.steps.base import Step
-from extremal.steps.scaled import Scaled
+from extremal.steps.base import Scaled, Step
 from extremal.steps.schedules import Anytime, InverseSqrt, OpenLoop, SmallBatch, TwoPhase
 
 STEPS: dict[str, Callable[[], Step]] = {  # those that need no numbers
@@ -51,7 +50,7 @@ def recipe(text: str, batch: int | None = None) -> Recipe:
     FrankWolfe(step=LineSearch(tol=1e-10))
     """
     name, *settings = full_name(text).split(":")
-    make: Any = METHODS.get(name, type(as_recipe("recipe", None)))
+    make: Any = METHODS[name]
     fields = {field.name: field.default for field in dataclasses.fields(make)}
     given = dict(_setting(text, setting, fields) for setting in settings)
     if batch is not None and "batch" in fields:

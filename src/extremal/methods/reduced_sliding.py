@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import SomeGradient
-from extremal.gradients.epochs import Svrg
-from extremal.gradients.sarah import Sarah
+from extremal.gradients.reduced import Sarah, Svrg
 from extremal.gradients.table import Saga, SagaSarah
-from extremal.methods.base import Budget, Method
-from extremal.methods.shared import WithCard
+from extremal.methods.method import Budget, Checked, Method
 from extremal.moves.sliding.prox import Probe, smoothness_shares
 from extremal.moves.sliding.warm import AnchoredSliding, WarmSliding
 from extremal.objectives.base import Objective, is_factored
@@ -27,7 +25,7 @@ SMALL_SVD = 10_000  # entries of a matrix, at most, for which a singular value d
 
 
 @dataclass(frozen=True)
-class VRSliding(WithCard):
+class VRSliding(Checked):
     """Sliding with variance-reduced gradients: each is used for a proximal step, and the steps are as long as 1/L.
 
         g an estimate of grad f(x) by SAGA, Sarah, Saga Sarah or SVRG;   x <- argmin over C of <g, u> + beta/2 |u - x|^2

@@ -10,11 +10,10 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.batches import MiniBatch
-from extremal.gradients.epochs import Svrg
 from extremal.gradients.full import Full
+from extremal.gradients.reduced import Svrg
 from extremal.laws import Doubling, EpochLength, EpochTolerance, PowerLaw, Telescoping
-from extremal.methods.base import Budget, Method
-from extremal.methods.shared import WithCard
+from extremal.methods.method import Budget, Checked, Method
 from extremal.moves.sliding.plain import AcceleratedSliding
 from extremal.objectives.base import Objective
 from extremal.objectives.linear import LinearModel
@@ -25,7 +24,7 @@ from extremal.steps.schedules import Decay
 
 
 @dataclass(frozen=True)
-class CGS(WithCard):
+class CGS(Checked):
     """Conditional gradient sliding: Nesterov's acceleration with LMO-only proximal steps.
 
         z = (1 - gamma) y + gamma x,   x <- argmin over C of <grad f(z), u> + beta/2 |u - x|^2, to a gap of tol
@@ -62,7 +61,7 @@ class CGS(WithCard):
 
 
 @dataclass(frozen=True)
-class SCGS(WithCard):
+class SCGS(Checked):
     """Stochastic conditional gradient sliding: CGS with batches that grow like k^3.
 
         as CGS with gamma_k = 3/(k+2), beta_k = 4L/(k+2), tol_k = L D^2 / (k (k+1)),
@@ -112,7 +111,7 @@ class SCGS(WithCard):
 
 
 @dataclass(frozen=True)
-class STORC(WithCard):
+class STORC(Checked):
     """Stochastic variance-reduced conditional gradient sliding: the SVRG estimator inside accelerated sliding.
 
         epoch 0 is one step w = lmo(grad f(x0)); epoch t = 1, 2, ... has N_t = ceil(2^(t/2 + 2)) iterations, from x = y = w

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from extremal import checks
 from extremal.gradients.base import SomeGradient
 from extremal.gradients.batches import MiniBatch
-from extremal.gradients.epochs import Spider, Svrg
+from extremal.gradients.reduced import Spider, Svrg
 from extremal.gradients.table import Saga
-from extremal.methods.base import Budget, Method, long_batch, root_batch, root_epoch
-from extremal.methods.shared import BatchAndStep, EpochAndStep, WithCard
+from extremal.methods.method import BatchAndStep, Budget, Checked, EpochAndStep, Method, long_batch, root_batch, root_epoch
 from extremal.moves.vertex import GeodesicMove
 from extremal.objectives.base import Objective
 from extremal.points.manifolds import Euclidean, Manifold
@@ -189,7 +188,7 @@ class SVRFW(EpochAndStep):
 
 
 @dataclass(frozen=True)
-class SpiderRFW(WithCard):
+class SpiderRFW(Checked):
     """Frank-Wolfe on a manifold with the SPIDER estimator and no full gradients.
 
         g = (1/s) sum_{i in S} grad f_i(x), |S| = s, every q iterations, else

@@ -18,7 +18,7 @@ from extremal.points.active import ActiveSet, as_atom, rebuilt
 from extremal.points.composed import Chord
 from extremal.points.iterates import along
 from extremal.points.vertex import Vertex
-from extremal.quadratic.atoms import WEIGHT_NOISE
+from extremal.quadratic.solver import WEIGHT_NOISE
 from extremal.steps.base import Direction, Step, take
 
 RENEWAL = 50  # steps after which the iterate is computed anew from its atoms

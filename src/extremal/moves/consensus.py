@@ -10,7 +10,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient, phase_of
-from extremal.gradients.epochs import EpochEstimate
+from extremal.gradients.reduced import EpochEstimate
 from extremal.gradients.tracking import check_mixing, in_brief, mix
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.objectives.base import Objective

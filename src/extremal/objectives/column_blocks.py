@@ -1,8 +1,9 @@
-"""Some columns of a linear model, with their Hessian."""
+"""f on some of its coordinates, with its Hessian: the contract, and columns of a linear model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,11 @@ import numpy as np
 
 from extremal.data.parts import PerRow
 from extremal.data.rows import RowData, rows_elsewhere
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import kernels, locked
 from extremal.losses.margin import compiled
-from extremal.objectives.slices import HessianProducts, Less, Slice, plus
+from extremal.quadratic.search import is_definite
 from extremal.quadratic.solver import Quadratic
-from extremal.quadratic.updates import is_definite
-from extremal.support.kinds import Symmetric
+from extremal.support.kinds import Operator, Symmetric
 
 if TYPE_CHECKING:
     from extremal.objectives.margins import MarginModel
@@ -29,6 +29,69 @@ SHORT_ROWS = 10_000  # rows up to which a look at all coordinates takes longer t
 MASTER_STEPS = 20  # of these, at most
 COPIED_ENTRIES = 2**22  # of all columns, up to which those in use are copied
 ROOTED = 2e9  # rows times columns squared, up to which a factor of the Hessian is computed
+
+
+@dataclass(frozen=True)
+class Slice(ABC):
+    """f on the coordinates W: margins of steps along them, and the second derivatives."""
+
+    f: Any  # what it is a slice of
+    W: np.ndarray  # the coordinates, increasing
+
+    def of(self, f: Any) -> Slice:
+        """The same coordinates of another objective, or of one that counts on."""
+        return self if f is self.f else f.on_columns(self.W)
+
+    @abstractmethod
+    def dot(self, d: np.ndarray) -> PerRow:
+        """A_W d, for one number per coordinate of W."""
+
+    @abstractmethod
+    def hessian(self, z: PerRow, far: bool = False, width: float = 0.0) -> Symmetric:
+        """(1/n) A_W' diag phi''(z) A_W."""
+
+    def root(self, z: PerRow, far: bool = False, width: float = 0.0) -> np.ndarray | None:
+        """B with B'B = that; None if there is no factor."""
+        return None
+
+    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: PerRow, tol: float) -> Any:
+        """Newton steps over weights in compiled code, see `ColumnBlock`; None if there are none."""
+        return None
+
+
+@dataclass(frozen=True)
+class HessianProducts:
+    """A Hessian of some columns by its products: each reads the columns once."""
+
+    columns: Any
+    h: PerRow
+
+    def __matmul__(self, u: np.ndarray) -> np.ndarray:
+        return self.columns.gram_product(u, self.h) / len(self.h)
+
+    def diagonal(self) -> np.ndarray:
+        return self.columns.moments(self.h)[1] / len(self.h)
+
+
+@dataclass(frozen=True)
+class Less:
+    """A Hessian by its products, less v v'."""
+
+    whole: Operator
+    v: np.ndarray
+
+    def __matmul__(self, u: np.ndarray) -> np.ndarray:
+        return self.whole @ u - self.v * float(self.v @ u)
+
+    def diagonal(self) -> np.ndarray:
+        """Its diagonal, which rounding may not make negative."""
+        whole = self.whole.diagonal()
+        return np.maximum(whole - np.square(self.v), 1e-12 * whole)
+
+
+def plus(a: Any, b: Any) -> Symmetric:
+    """The sum of two Hessians of one kind."""
+    return a + b if isinstance(a, np.ndarray) else replace(a, h=a.h + b.h)
 
 
 @dataclass(frozen=True)
@@ -79,10 +142,8 @@ class ColumnBlock(Slice):
         code, rows = compiled(self.f.loss), self.columns.listed() if len(self.W) <= COMPILED_COLUMNS else None
         if code is None or rows is None or not self.f.is_finite_sum:
             return None
-        from extremal.kernels import master
-
         x, w, z = x.copy(), w.copy(), z.astype(np.float64)
-        steps, grads, values = master.master(
+        steps, grads, values = kernels("master").master(
             *rows, locked(self.f.y), *code, self.f.convex, locked(place), locked(scale), w, x, z, float(tol), MASTER_STEPS
         )
         return (x, grads, values) if steps else None

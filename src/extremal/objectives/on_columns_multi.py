@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from extremal.losses.multi import CurvatureRows
-from extremal.objectives.column_blocks import WIDE
-from extremal.objectives.slices import Slice
-from extremal.quadratic.updates import is_definite
+from extremal.objectives.column_blocks import WIDE, Slice
+from extremal.quadratic.search import is_definite
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from extremal.objectives.base import Objective, Segment
-from extremal.objectives.slices import Slice
+from extremal.objectives.column_blocks import Slice
 from extremal.points.composed import Chord
-from extremal.points.plain import DenseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import DenseVertex, Vertex
 
 HELD_NUMBERS = 2**22  # numbers of component gradients that are held at once
 

@@ -7,8 +7,8 @@ from .low_rank import RankOne as RankOne
 from .manifolds import SPD as SPD
 from .manifolds import Euclidean as Euclidean
 from .manifolds import Manifold as Manifold
-from .plain import Coordinate as Coordinate
-from .plain import DenseVertex as DenseVertex
-from .plain import SparseVertex as SparseVertex
 from .stacks import Stack as Stack
+from .vertex import Coordinate as Coordinate
+from .vertex import DenseVertex as DenseVertex
+from .vertex import SparseVertex as SparseVertex
 from .vertex import Vertex as Vertex

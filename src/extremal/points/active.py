@@ -15,9 +15,8 @@ from extremal.points.factored import FactoredMatrix, factors, joined
 from extremal.points.iterates import freeze
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import Iterate
-from extremal.points.plain import DenseVertex
 from extremal.points.stacks import Factors, Stack, stack
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import DenseVertex, Vertex
 
 
 class ActiveSet:

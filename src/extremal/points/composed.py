@@ -1,13 +1,14 @@
-"""Points made of vertices: sums, and an iterate and some more."""
+"""Points made of vertices: sums of them, an iterate and some more, and one for each block of a product of sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex, least
 
 
 @dataclass(frozen=True)
@@ -90,3 +91,93 @@ class Chord:
             c, v = self.terms[0]
             return c * c * v.norm2
         return Combination(self.terms).norm2
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A vertex of a product of sets: vertices of the parts, one after the other in the order of ``x.reshape(-1)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from extremal.points import Coordinate, DenseVertex
+    >>> v = Blocks((Coordinate(1, 2.0, (3,)), DenseVertex(np.array([1.0, -1.0]))), (5,))
+    >>> v.to_array(), v.norm2, v.dot(np.array([9.0, 1.0, 9.0, 3.0, 1.0]))
+    (array([ 0.,  2.,  0.,  1., -1.]), 6.0, 4.0)
+    """
+
+    parts: tuple[Vertex, ...]  # the parts' vertices; their sizes add up to that of the whole
+    shape: tuple[int, ...]  # shape of the vertex as an array
+    low: float | None = None  # <g, s> >= low for all s of the set, if an oracle that answered is not exact
+
+    @property
+    def norm2(self) -> float:
+        """|v|^2, the sum of the parts'."""
+        return sum(v.norm2 for v in self.parts)
+
+    @property
+    def key(self) -> Hashable:
+        """The parts' keys."""
+        return tuple(v.key for v in self.parts)
+
+    def dot(self, g: np.ndarray) -> float:
+        """<g, v>, the sum of the parts'."""
+        return sum(v.dot(block) for v, block in self._with_blocks(g))
+
+    def add_to(self, x: np.ndarray, w: float) -> None:
+        """x += w v in place."""
+        if not x.flags.c_contiguous:  # its blocks would be copies
+            x += w * self.to_array()
+            return
+        for v, block in self._with_blocks(x):
+            v.add_to(block, w)
+
+    def to_array(self) -> np.ndarray:
+        """A dense copy."""
+        out = np.zeros(self.shape)
+        for v, block in self._with_blocks(out):
+            v.add_to(block, 1.0)
+        return out
+
+    def _with_blocks(self, x: np.ndarray) -> Iterator[tuple[Vertex, np.ndarray]]:
+        return zip(self.parts, blocks_of(x, [v.shape for v in self.parts]), strict=True)
+
+
+def blocks_of(x: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+    """The blocks of x of the given shapes, one after the other; views if x is contiguous."""
+    flat, ends = x.reshape(-1), np.cumsum([math.prod(shape) for shape in shapes])
+    return [flat[end - math.prod(shape) : end].reshape(shape) for end, shape in zip(ends, shapes, strict=True)]
+
+
+def joined_blocks(parts: Sequence[Vertex], blocks: Sequence[np.ndarray], shape: tuple[int, ...]) -> Blocks | SparseVertex:
+    """The vertex of a product, from what the parts' oracles answered to the blocks of g; sparse if all of them are."""
+    exact = all(v.low is None for v in parts)
+    low = None if exact else sum(least(v, block) for v, block in zip(parts, blocks, strict=True))
+    few = [v for v in parts if isinstance(v, (Coordinate, SparseVertex))]
+    if len(few) == len(parts):
+        return _one_sparse(few, shape, low)
+    return Blocks(tuple(parts), shape, low)
+
+
+def parted(v: Vertex, shapes: Sequence[tuple[int, ...]]) -> tuple[Vertex, ...]:
+    """The parts of a vertex of a product: those that `joined_blocks` made it of, if it did."""
+    if isinstance(v, Blocks):
+        return v.parts
+    if not isinstance(v, SparseVertex):
+        return tuple(DenseVertex(block) for block in blocks_of(v.to_array(), shapes))
+    starts = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
+    cuts = np.searchsorted(v.indices, starts)
+    places = zip(cuts, cuts[1:], starts, shapes, strict=False)
+    return tuple(_sparse(v.indices[i:j] - start, v.values[i:j], shape) for i, j, start, shape in places)
+
+
+def _one_sparse(parts: Sequence[Coordinate | SparseVertex], shape: tuple[int, ...], low: float | None) -> SparseVertex:
+    starts = np.cumsum([0, *(math.prod(v.shape) for v in parts)])
+    indices = [start + (v.j if isinstance(v, Coordinate) else v.indices) for start, v in zip(starts, parts, strict=False)]
+    values = [v.value if isinstance(v, Coordinate) else v.values for v in parts]
+    return SparseVertex(np.hstack(indices), np.hstack(values).astype(np.float64, copy=False), shape, low)
+
+
+def _sparse(indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> Coordinate | SparseVertex:
+    one = len(indices) == 1
+    return Coordinate(int(indices[0]), float(values[0]), shape) if one else SparseVertex(indices, values, shape)

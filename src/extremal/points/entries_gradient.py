@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
 from extremal import checks
-from extremal.points.factor_buffers import kernels
+from extremal.kernels.arguments import kernels
 from extremal.points.factored import FactoredMatrix
 from extremal.points.matrix import Iterate, Matrix, Scaling, check_positions
 from extremal.support.kinds import Products
@@ -41,7 +41,7 @@ class Positions:
         starts = np.zeros(1, kind)
         for keys, side in ((self.cols, self.shape[1]), (self.rows, self.shape[0])):
             before, order, starts = order, np.empty_like(order), np.zeros(side + 1, kind)
-            kernels().arrange(keys, before, starts, order)
+            kernels("positions").arrange(keys, before, starts, order)
         indices = self.cols[order].astype(kind, copy=False)
         return (None if (order[1:] > order[:-1]).all() else order), starts, indices
 
@@ -51,7 +51,7 @@ class Positions:
         data = values
         if order is not None:
             data = np.empty_like(values)
-            kernels().pick(values, order, data)
+            kernels("positions").pick(values, order, data)
         found = sp.csr_array((data, indices, starts), shape=self.shape)
         found.has_sorted_indices, found.has_canonical_format = True, self.most == 1  # so that scipy does not look
         return found
@@ -59,7 +59,7 @@ class Positions:
     @cached_property
     def most(self) -> int:
         """How often the most frequent of them is there."""
-        return int(kernels().repeats(*self.layout[1:]))
+        return int(kernels("positions").repeats(*self.layout[1:]))
 
     def __getstate__(self) -> dict[str, object]:
         return {"rows": self.rows, "cols": self.cols, "shape": self.shape}
@@ -119,7 +119,7 @@ class Observed(Matrix):
         if self.at is None:
             return self.values
         values = np.zeros(len(self.positions), self.dtype)
-        kernels().scatter(values, self.values, self.at)
+        kernels("positions").scatter(values, self.values, self.at)
         return values
 
     @cached_property
@@ -146,7 +146,7 @@ class Observed(Matrix):
             return Observed(self.positions, values, at)
         some, more = (self, other) if self.at is not None else (other, self)
         values = more.full.astype(np.result_type(some.values, more.values))  # a copy
-        kernels().scatter(values, some.values, some.at)
+        kernels("positions").scatter(values, some.values, some.at)
         return Observed(self.positions, values)
 
     def inner(self, other: Iterate) -> float:
@@ -162,8 +162,8 @@ class Observed(Matrix):
         """G[rows[t], cols[t]] for every t, found by bisection."""
         rows, cols = check_positions("entries", rows, cols, self.shape)
         out = np.empty(rows.shape, self.dtype)
-        sparse = self.sparse
-        kernels().lookup(sparse.indptr, sparse.indices, sparse.data, rows.reshape(-1), cols.reshape(-1), out.reshape(-1))
+        A, flat = self.sparse, (a.reshape(-1) for a in (rows, cols, out))
+        kernels("positions").lookup(A.indptr, A.indices, A.data, *flat)
         return out
 
     def all_finite(self) -> bool:

@@ -10,11 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.points.composed import Combination
-from extremal.points.factor_buffers import FactorBuffer
-from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.matrix import Iterate, Matrix, Scaling, check_positions
-from extremal.points.plain import DenseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.low_rank import FactorBuffer, LowRank, RankOne
+from extremal.points.matrix import Iterate, Matrix, Scaling, check_positions, wide
+from extremal.points.vertex import DenseVertex, Vertex
 from extremal.support import linalg
 
 SMALLEST = 1e-12  # of the factor that all columns share: below it, they are scaled anew
@@ -156,9 +154,9 @@ class FactoredMatrix(Matrix):
         if other is self:
             return self._scale * self._scale * self._columns.norm2(self.rank)
         if isinstance(other, FactoredMatrix):
-            return float(np.vdot(_wide(other.left).T @ _wide(self.left), _wide(other.right).T @ _wide(self.right)))
+            return float(np.vdot(wide(other.left).T @ wide(self.left), wide(other.right).T @ wide(self.right)))
         if isinstance(other, np.ndarray):
-            return float(np.vdot(_wide(self.left), _wide(other) @ _wide(self.right)))
+            return float(np.vdot(wide(self.left), wide(other) @ wide(self.right)))
         return other.inner(self)
 
     def norm_nuclear(self) -> float:
@@ -240,7 +238,3 @@ def _factor(name: str, a: ArrayLike) -> np.ndarray:
     if a.ndim != 2 or len(a) == 0:
         raise InputError(f"`FactoredMatrix({name}=...)` must have two dimensions, rows and columns, got shape {a.shape}")
     return a.astype(checks.floating("FactoredMatrix", name, a.dtype), copy=False)
-
-
-def _wide(a: np.ndarray) -> np.ndarray:
-    return a.astype(np.float64, copy=False)

@@ -52,11 +52,6 @@ def farthest(holds: Callable[[float], bool], precision: float) -> float:
     return low
 
 
-def wide(x: Iterate) -> Any:
-    """The iterate in float64."""
-    return x.astype(np.float64, copy=False)
-
-
 def answer(x: T) -> T | np.ndarray:
     """The iterate as the caller gets it: an array of their own, or a matrix that nobody can change."""
     return np.array(x) if isinstance(x, np.ndarray) else x

@@ -142,6 +142,11 @@ class Matrix(ABC):
 Iterate = np.ndarray | Matrix  # what a step moves, and its gradients
 
 
+def wide(x: Iterate) -> Any:
+    """The same numbers in float64."""
+    return x.astype(np.float64, copy=False)
+
+
 class _Flat:
     """Entries of a matrix by flat index."""
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from extremal.points.low_rank import RankOne
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex
 
 LOCK = threading.Lock()  # versions of a stack may be in the hands of several threads
 

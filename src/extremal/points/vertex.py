@@ -1,8 +1,9 @@
-"""The contract of an oracle's answer."""
+"""What an oracle answers: the contract of a vertex, and vertices of one number, of a few, or of all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -37,3 +38,129 @@ class Vertex(Protocol):
 def least(v: Vertex, g: np.ndarray) -> float:
     """What no point of the set undercuts: <g, v> for the answer v of an exact oracle, its proven bound for others."""
     return v.dot(g) if v.low is None else v.low
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """A multiple of a unit vector: v = value * e_j. Two numbers, whatever the dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> v = Coordinate(1, -2.0, (3,))
+    >>> v.dot(np.array([5.0, 7.0, 9.0])), v.to_array()
+    (-14.0, array([ 0., -2.,  0.]))
+    """
+
+    j: int  # flat index of the non-zero entry
+    value: float  # that entry
+    shape: tuple[int, ...]  # shape of the vertex as an array
+    low: float | None = field(default=None, repr=False, compare=False)  # see `Vertex`
+
+    @property
+    def norm2(self) -> float:
+        """|v|^2."""
+        return self.value * self.value
+
+    @property
+    def key(self) -> Hashable:
+        """Index and value."""
+        return self.j, self.value
+
+    def dot(self, g: np.ndarray) -> float:
+        """<g, v>, O(1)."""
+        return self.value * float(g.flat[self.j])
+
+    def add_to(self, x: np.ndarray, w: float) -> None:
+        """x += w v in place, O(1)."""
+        x.flat[self.j] += w * self.value
+
+    def to_array(self) -> np.ndarray:
+        """A dense copy."""
+        out = np.zeros(self.shape)
+        out.flat[self.j] = self.value
+        return out
+
+
+@dataclass(frozen=True)
+class SparseVertex:
+    """A vertex with a few non-zero entries: v[indices] = values, zero elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> v = SparseVertex(np.array([0, 2]), np.array([1.0, -1.0]), (4,))
+    >>> v.dot(np.array([5.0, 7.0, 9.0, 1.0])), v.to_array()
+    (-4.0, array([ 1.,  0., -1.,  0.]))
+    """
+
+    indices: np.ndarray  # flat indices, increasing, each once
+    values: np.ndarray  # the entries there
+    shape: tuple[int, ...]  # shape of the vertex as an array
+    low: float | None = field(default=None, repr=False, compare=False)  # see `Vertex`
+
+    @property
+    def norm2(self) -> float:
+        """|v|^2."""
+        return dot64(self.values, self.values)
+
+    @property
+    def key(self) -> Hashable:
+        """The indices' and the values' bytes."""
+        return np.asarray(self.indices, np.int64).tobytes(), (self.values + 0.0).tobytes()
+
+    def dot(self, g: np.ndarray) -> float:
+        """<g, v>: one product for each non-zero."""
+        return dot64(g.flat[self.indices], self.values)
+
+    def add_to(self, x: np.ndarray, w: float) -> None:
+        """x += w v in place: one sum for each non-zero."""
+        x.flat[self.indices] += (w * self.values).astype(x.dtype, copy=False)
+
+    def to_array(self) -> np.ndarray:
+        """A dense copy."""
+        out = np.zeros(self.shape)
+        out.flat[self.indices] = self.values
+        return out
+
+
+@dataclass(frozen=True)
+class DenseVertex:
+    """A vertex without structure: all its entries, as on a Euclidean ball or a box.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> DenseVertex(np.array([3.0, -4.0])).norm2
+    25.0
+    """
+
+    values: np.ndarray
+    low: float | None = field(default=None, repr=False, compare=False)  # see `Vertex`
+
+    @property
+    def norm2(self) -> float:
+        """|v|^2."""
+        return self.dot(self.values)
+
+    @property
+    def key(self) -> Hashable:
+        """The entries' bytes, with one kind of zero."""
+        return (self.values + 0.0).tobytes()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the vertex as an array."""
+        return self.values.shape
+
+    def dot(self, g: np.ndarray) -> float:
+        """<g, v>."""
+        return dot64(g, self.values)
+
+    def add_to(self, x: np.ndarray, w: float) -> None:
+        """x += w v in place."""
+        x += w * self.values
+
+    def to_array(self) -> np.ndarray:
+        """A dense copy."""
+        return self.values.copy()

@@ -1,26 +1,33 @@
-"""Quadratic functions over weights or between bounds: the one solver."""
+"""Quadratic functions over weights, between bounds, or over the hull of atoms: the one solver."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from extremal.kernels.views import locked
-from extremal.quadratic.updates import workable
+from extremal.kernels.arguments import kernels, locked
+from extremal.points.active import ActiveSet, as_atom
+from extremal.points.factored import FactoredMatrix, factors
+from extremal.points.iterates import freeze
+from extremal.points.low_rank import LowRank, RankOne
+from extremal.points.matrix import Iterate
+from extremal.points.vertex import Coordinate, SparseVertex, Vertex
+from extremal.quadratic.search import workable
 from extremal.support import clock
 from extremal.support.kinds import Symmetric
-from extremal.support.lazy import imported
 
 if TYPE_CHECKING:
     from extremal.kernels.active_set import QuadraticProblem
     from extremal.kernels.factors import Factor
 
+
 ROUNDS = 50  # of the active-set method, at most
 LONGEST = 100  # iterations of conjugate gradients in a round, at most
+WEIGHT_NOISE = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and its atom is dropped
+SETTLE_ROUNDS = 100  # of the quadratic problem between two questions to the oracle, at most
 UNTIMED = 10**5  # entries of a matrix, up to which all rounds take less time than a clock is worth
 
 
@@ -95,16 +102,16 @@ class Quadratic:
         (1982), Projected Newton methods for optimization problems with simple constraints; More, Toraldo (1991), On the solution
         of large quadratic programming problems with bound constraints.
         """
-        kernels, size = _kernels(), len(self.x)
-        w = np.where(w > kernels.NOTHING, w, 0.0) if self.tied else np.clip(w, self.lower, self.upper)
+        solver, size = kernels("active_set"), len(self.x)
+        w = np.where(w > solver.NOTHING, w, 0.0) if self.tied else np.clip(w, self.lower, self.upper)
         if self.root is None and not isinstance(self.H, np.ndarray):
-            return kernels.descended_by_products(self._problem(ByProducts(self.H, self.longest)), None, w, tol, rounds)[0]
+            return solver.descended_by_products(self._problem(ByProducts(self.H, self.longest)), None, w, tol, rounds)[0]
         problem = self._problem(np.empty((0, 0)) if self.root is not None else _numbers(self.H))
-        factor = kernels.plain_factor(len(w), 0 if self.root is None else max(1, self.root.shape[1]))
+        factor = solver.plain_factor(len(w), 0 if self.root is None else max(1, self.root.shape[1]))
         done, some = False, rounds if size * size <= UNTIMED else 1
         while not done and rounds > 0:
             clock.check()
-            w, done = kernels.descend(problem, factor, w, float(tol), min(some, rounds))
+            w, done = solver.descend(problem, factor, w, float(tol), min(some, rounds))
             rounds -= some
         return w
 
@@ -116,7 +123,7 @@ class Quadratic:
         workable(diagonal)
         g, x, lower, upper = (_numbers(a) for a in (self.g, self.x, self.lower, self.upper))
         place, scale = np.ascontiguousarray(self.place, np.int64), np.ascontiguousarray(self.scale, np.float64)
-        return _kernels().QuadraticProblem(H, root, g, x, locked(place), locked(scale), lower, upper, self.tied)
+        return kernels("active_set").QuadraticProblem(H, root, g, x, locked(place), locked(scale), lower, upper, self.tied)
 
 
 class GrowingQuadratic:
@@ -151,12 +158,12 @@ class GrowingQuadratic:
     def minimise(self, w: np.ndarray, tol: float, rounds: int = ROUNDS) -> np.ndarray:
         """Weights by which no more than ``tol`` can be won by moving a unit of weight, as `Quadratic.minimise` finds them."""
         clock.check()
-        kernels, k = _kernels(), self._count
+        solver, k = kernels("active_set"), self._count
         places, ones, zeros, infinities = _usual(k)
         numbers = self._root[:k], self._g[:k], zeros, places, ones, zeros, infinities
-        problem = kernels.QuadraticProblem(np.empty((0, 0)), *numbers, True)
+        problem = solver.QuadraticProblem(np.empty((0, 0)), *numbers, True)
         factor = self._factor._replace(position=self._factor.position[:k])
-        return kernels.descend(problem, factor, np.where(w > kernels.NOTHING, w, 0.0), float(tol), rounds)[0]
+        return solver.descend(problem, factor, np.where(w > solver.NOTHING, w, 0.0), float(tol), rounds)[0]
 
 
 class ByProducts:
@@ -175,7 +182,7 @@ class ByProducts:
 
 def _room(rows: int, rank: int) -> tuple[np.ndarray, np.ndarray, Factor]:
     """A root, slopes and a factor for so many variables."""
-    return np.zeros((rows, rank)), np.zeros(rows), _kernels().plain_factor(rows, rank)
+    return np.zeros((rows, rank)), np.zeros(rows), kernels("active_set").plain_factor(rows, rank)
 
 
 @lru_cache(maxsize=32)
@@ -191,5 +198,74 @@ def _numbers(a: Any) -> np.ndarray:
     return np.require(a, np.float64, ["C", "W"])
 
 
-def _kernels() -> ModuleType:
-    return imported("extremal.kernels.active_set")  # numba: imported when first needed
+@dataclass(frozen=True)
+class Hull:
+    """x = sum_i w_i v_i, and <v_i, v_j> of all pairs: k^2 numbers for k atoms.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> Hull.of(ex.points.ActiveSet([ex.points.Coordinate(0, 2.0, (3,)), ex.points.Coordinate(1, 2.0, (3,))], [0.75, 0.25])).gram
+    array([[4., 0.],
+           [0., 4.]])
+    """
+
+    atoms: ActiveSet
+    gram: np.ndarray
+
+    @classmethod
+    def of(cls, atoms: ActiveSet) -> Hull:
+        """From the atoms: a product of each with all."""
+        rows = [atoms.dots(_as_gradient(v)) for v in atoms.vertices]
+        return cls(atoms, freeze(np.array(rows, np.float64)))
+
+    @classmethod
+    def at(cls, x: Any, like: Vertex) -> Hull:
+        """A point as the only atom; kept by its non-zeros, if ``like`` is a vertex that is kept so."""
+        sparse = isinstance(like, (Coordinate, SparseVertex)) and isinstance(x, np.ndarray)
+        places = np.flatnonzero(x) if sparse else None
+        atom = as_atom(x) if places is None else SparseVertex(places, x.reshape(-1)[places].astype(np.float64), x.shape)
+        return cls.of(ActiveSet.at(atom))
+
+    def with_atom(self, v: Vertex) -> Hull:
+        """The same point with one atom more, of weight zero: a product with each."""
+        atoms = self.atoms.with_atom(v)
+        k = len(self.gram)
+        gram = np.empty((k + 1, k + 1))
+        gram[:k, :k] = self.gram
+        gram[k] = gram[:, k] = atoms.dots(_as_gradient(v))
+        return Hull(atoms, freeze(gram))
+
+    def only(self, kept: np.ndarray) -> Hull:
+        """The same point with these of its atoms; the others have no weight."""
+        return Hull(self.atoms.only(kept), freeze(np.ascontiguousarray(self.gram[np.ix_(kept, kept)])))
+
+    def with_weights(self, weights: np.ndarray) -> Hull:
+        """Another point of the hull; atoms without weight are dropped."""
+        kept = weights > WEIGHT_NOISE
+        weights = np.where(kept, weights, 0.0)
+        gram = self.gram if kept.all() else freeze(np.ascontiguousarray(self.gram[np.ix_(kept, kept)]))
+        return Hull(self.atoms.with_weights(weights / weights.sum()), gram)
+
+
+def settle_atoms(hull: Hull, first: np.ndarray, beta: float, tol: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights that minimise <first, w> + beta/2 |V(w - centre)|^2, from where they are, and the slopes there.
+
+    ``first`` holds <g, v_i>, and the centre is the hull's point. No move of weight between two atoms promises more than ``tol``.
+    """
+    q = Quadratic.over_weights(beta * hull.gram, first, hull.atoms.weights)
+    weights = q.minimise(weights, tol, SETTLE_ROUNDS)
+    return weights, first + q.H @ (weights - hull.atoms.weights)
+
+
+def displacement(x: Iterate, atoms: ActiveSet, change: np.ndarray) -> Iterate:
+    """sum_i change_i v_i, in the form that x has."""
+    if not isinstance(x, FactoredMatrix):
+        return atoms.sum(change)
+    parts = [(c, factors(v)) for c, v in zip(change, atoms.vertices, strict=True) if c]
+    return FactoredMatrix.zeros(x.shape, x.dtype).plus(0.0, parts)
+
+
+def _as_gradient(v: Vertex) -> Any:
+    """A vertex in a form that others have products with."""
+    return FactoredMatrix(*factors(v)) if isinstance(v, (RankOne, LowRank)) else v.to_array()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -11,16 +12,18 @@ import numpy as np
 from extremal.data.parts import PerRow, counting_rows
 from extremal.gradients.base import Counting
 from extremal.objectives.base import Objective, RowIndex, Segment, Smooth, check_batches
+from extremal.objectives.column_blocks import Slice
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.objectives.on_atoms import OnPoints, Restriction
-from extremal.objectives.slices import Slice
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
 from extremal.run.result import Calls
-from extremal.support.clock import check
+from extremal.sets.base import Bounded, ConvexSet, Faced, Spikes
+from extremal.support.clock import Unsure, check, counted
 from extremal.support.kinds import Operator, Symmetric
 
+CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether a point is in the set
 T = TypeVar("T")
 
 
@@ -86,7 +89,7 @@ class CountedObjective(Counting):
         return CountedObjective(self._ask(self._linear.sampled, size, draw), self.calls)
 
     def between(self, z: PerRow, dz: PerRow) -> Segment:
-        return _CountedSegment(self._linear.between(z, dz), self.n, self.calls)
+        return _CountedSegment(self._linear.between(z, dz), self)
 
     def change(self, z: PerRow, new: PerRow) -> PerRow:
         return self._linear.change(z, new)
@@ -118,30 +121,25 @@ class CountedObjective(Counting):
         self.inner.ready()
 
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
-        return _CountedSegment(self._ask(self.inner.along, x, s), self.n, self.calls)
+        return _CountedSegment(self._ask(self.inner.along, x, s), self)
 
 
 @dataclass(frozen=True)
 class _CountedSegment:
     inner: Segment
-    n: int
-    calls: Calls
+    f: CountedObjective
 
     @property
     def grads_per_slope(self) -> int:
         return self.inner.grads_per_slope
 
     def value(self, t: float) -> float:
-        check()
-        self.calls.values += self.n
-        return self.inner.value(t)
+        return self.f._ask(self.inner.value, t, values=self.f.n)
 
     def slope(self, t: float) -> float:
         """n values' worth of work on margins, or the gradients that it takes."""
-        check()
-        self.calls.grads += self.grads_per_slope
-        self.calls.values += 0 if self.grads_per_slope else self.n
-        return self.inner.slope(t)
+        grads = self.grads_per_slope
+        return self.f._ask(self.inner.slope, t, grads=grads, values=0 if grads else self.f.n)
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,6 @@ class _CountedRestriction:
         return self.f._ask(self.inner.slopes, w, grads=self.f.n)
 
     def hessian(self, w: np.ndarray) -> np.ndarray | None:
-        """Every row has been looked at, if there is one."""
         H = self.f._ask(self.inner.hessian, w)
         self.f.calls.grads += 0 if H is None else self.f.n
         return H
@@ -190,7 +187,6 @@ class _CountedSlice(Slice):
         return H if isinstance(H, np.ndarray) else _CountedProducts(H, self.f)
 
     def root(self, z: PerRow, far: bool = False, width: float = 0.0) -> np.ndarray | None:
-        """The same, if there is a factor."""
         B = self.f._ask(self.inner.root, z, far, width)
         self.f.calls.grads += 0 if B is None else self.f.n
         return B
@@ -206,3 +202,98 @@ class _CountedProducts:
 
     def diagonal(self) -> np.ndarray:
         return self.f._ask(self.inner.diagonal)
+
+
+class CountedSet:
+    """A set that counts each linear minimisation asked of it.
+
+    The last answer is kept: a certificate at an exact gradient asks what the method asks next, and it is computed once.
+    It counts as the certificate's until the method uses it, and as the method's from then on.
+    """
+
+    def __init__(self, C: ConvexSet, calls: Calls):
+        self.inner, self.calls = C, calls
+        self._g: np.ndarray | None = None  # the last gradient; never changed in place by anyone
+        self._s: Vertex | None = None  # the oracle's answer to it
+        self._lent = False  # the answer has been counted as a certificate's only
+
+    @property
+    def diameter(self) -> float:
+        return self._apart(lambda: self.inner.diameter)
+
+    def start(self) -> np.ndarray:
+        return self._apart(self.inner.start)
+
+    def contains(self, x: np.ndarray) -> bool:
+        return self._apart(lambda: self.inner.contains(x))
+
+    def may_contain(self, x: np.ndarray) -> bool:
+        """Whether x is in the set; yes, where only the oracle knows and a moderate number of calls cannot tell."""
+        try:
+            return self._apart(lambda: self.inner.contains(x), CHECKS + max(math.prod(x.shape), self.calls.lmos) // 10)
+        except Unsure:
+            return True
+
+    def holds(self, x: np.ndarray) -> bool:
+        """Whether x is known to be in the set, without a tolerance and without a call of its oracle."""
+        with counted(0):
+            try:
+                return self.inner.contains(x, 0.0)
+            except Unsure:
+                return False
+
+    def spikes(self) -> Spikes | None:
+        return self.inner.spikes()
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        return cast(Bounded, self.inner).limits()
+
+    def _apart(self, ask: Callable[[], T], limit: float = math.inf) -> T:
+        """What a set says of itself; where it asks its oracle for it, the calls count as a certificate's."""
+        with counted(limit) as asked:
+            try:
+                return ask()
+            finally:
+                self.calls.certificate_lmos += asked.calls
+
+    def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
+        """The oracle, for the method; sets on manifolds are asked at x."""
+        check()
+        if self._s is None or g is not self._g or self._lent:  # otherwise the method has asked for it just now
+            self.asked(1, g)
+        return self._ask(g, x)
+
+    def asked(self, times: int, g: np.ndarray) -> None:
+        """Count what the method asks; a burst asks by itself, at g first, then at gradients of its own."""
+        self.calls.lmos += times
+        if times:
+            self.calls.certificate_lmos -= self._lent and g is self._g
+            self._lent = False
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
+        """The worst vertex of the face that holds x; counted as a linear minimisation, which it is."""
+        self.calls.lmos += 1
+        return cast(Faced, self.inner).away(g, x)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        return cast(Faced, self.inner).max_step(x, s, a)
+
+    def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float:
+        """The gap at x; a certificate's call, or none if s, the oracle's answer to g, is given."""
+        return self.inner.gap(x, g, self.lmo_at(g) if s is None else s)
+
+    def lmo_at(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
+        """The oracle, for a certificate; sets on manifolds are asked at x."""
+        if g is not self._g:
+            self.calls.certificate_lmos += 1
+            self._lent = True
+        return self._ask(g, x)
+
+    def _ask(self, g: np.ndarray, x: np.ndarray | None) -> Vertex:
+        """The last answer, or a new one: at g and x for sets on manifolds (they have ``lmo_at``), near the last if they can."""
+        if self._s is not None and g is self._g:
+            return self._s
+        C, a = cast(Any, self.inner), g if self.inner.matrix_free else np.asarray(g)
+        s = C.lmo_at(g, x) if x is not None else C.lmo_from(a, self._s) if C.is_warm else C.lmo(a)
+        self._s, self._g = s, g
+        return s

@@ -13,32 +13,18 @@ import numpy as np
 from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
 from extremal.data.parts import counting_rows
 from extremal.gradients.base import PlainEstimate, value_of
-from extremal.methods.base import Budget
-from extremal.points.iterates import answer, wide
+from extremal.methods.method import Budget
+from extremal.points.iterates import answer
+from extremal.points.matrix import wide
 from extremal.run.bursts.run import Reach
 from extremal.run.loop import Setup, State, loop
-from extremal.run.recording import Recorder
+from extremal.run.progress import Headway, Recorder, at_rounding, extended_grads, usual_grads, usual_work
 from extremal.run.result import Certificate, Record, Result, Status
-from extremal.run.stopping import Headway, at_rounding, extended_grads, usual_grads, usual_work
 from extremal.support.clock import Clock, TimeUp, deadline
 
 
-def drive(
-    setup: Setup,
-    tol: float,
-    atol: float,
-    budget: Budget,
-    callback: Callable[[State], object] | None = None,
-    record: Record | float | None = None,
-) -> tuple[Result, State]:
-    """Run what has been prepared; the result, and the last state."""
-    run = _Run(setup, tol, atol, budget, callback, record)
-    with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run in words
-        return run.drive()
-
-
-class _Run:
-    """The driver: everything around the loop that is not the method's business."""
+class Driver:
+    """Runs what has been prepared: everything around the loop that is not the method's business."""
 
     first: State  # where the run began
 
@@ -48,8 +34,8 @@ class _Run:
         tol: float,
         atol: float,
         budget: Budget,
-        callback: Callable[[State], object] | None,
-        record: Record | float | None,
+        callback: Callable[[State], object] | None = None,
+        record: Record | float | None = None,
     ):
         self.setup, self.f, self.C = setup, setup.f.inner, setup.C
         self.tol, self.atol, self.callback = tol, atol, callback
@@ -67,10 +53,10 @@ class _Run:
         self.tail = 0.0  # seconds that the last certificate took: the final one has to fit in the time, too
 
     def drive(self) -> tuple[Result, State]:
-        """Run to a stop; the last state that was reached is what counts."""
+        """Run to a stop: the result, and the last state that was reached, which is what counts."""
         state, status, states = None, None, loop(self.setup)
         try:
-            with deadline(None if self.budget.max_seconds is None else self._over):
+            with np.errstate(all="ignore"), deadline(None if self.budget.max_seconds is None else self._over):
                 self.first = state = next(states)
                 while (status := self._stop(state)) is None:
                     state = states.send(self._reach())
@@ -91,7 +77,7 @@ class _Run:
             status = Status.NON_FINITE
         if state is None or status is None:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
-        with counting_rows(state.calls):
+        with np.errstate(all="ignore"), counting_rows(state.calls):  # what is not finite is looked for, and said in words
             return self._result(state, status), state
 
     def _over(self) -> bool:

@@ -12,15 +12,15 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import sample_of, value_of
-from extremal.methods.base import Budget, Recipe
+from extremal.methods.method import Budget, Recipe
 from extremal.objectives.base import Smooth
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import farthest, freeze
-from extremal.run.driver import drive
+from extremal.run.driver import Driver
 from extremal.run.loop import Setup, State, check_objective, prepare
 from extremal.run.result import Record, Result
 from extremal.sets.base import ConvexSet, Projectable
-from extremal.support.asked import counted
+from extremal.support.clock import counted
 
 
 def minimize(
@@ -102,7 +102,7 @@ def minimize(
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = check_budget("minimize", max_grads, max_iter, max_seconds)
     setup = prepare("minimize", f, C, method, x0, seed, budget, in_bursts=callback is None if bursts is None else bursts)
-    return drive(setup, tol, atol, budget, callback, record)[0]
+    return Driver(setup, tol, atol, budget, callback, record).drive()[0]
 
 
 def path(
@@ -163,7 +163,7 @@ def path(
             x0 = moved_inside(fitted[i], ahead(fitted[i].diameter, seen)) if seen else None
         setup = prepare("path", f, fitted[i], method, x0, seed, budget)
         setup.C.calls.certificate_lmos += asked.calls
-        results[i], last = drive(_resumed(setup, seen[-1][1]) if seen else setup, tol, atol, budget)
+        results[i], last = Driver(_resumed(setup, seen[-1][1]) if seen else setup, tol, atol, budget).drive()
         seen = [*seen[-2:], (fitted[i].diameter, last)]
     return [results[i] for i in range(len(sets))]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -12,22 +12,21 @@ from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.parts import counting_rows
 from extremal.data.rows import RowData
-from extremal.gradients.base import Batched, Estimate, Gradient, Wrapper, phase_of, value_of
-from extremal.methods.base import Budget, Method, Recipe
-from extremal.methods.names import as_recipe
+from extremal.gradients.base import Estimate, batched, phase_of, value_of
+from extremal.methods.auto import as_recipe
+from extremal.methods.method import Budget, Method, Recipe
 from extremal.moves.base import Point, SomeMove
-from extremal.objectives.base import Objective, Smooth, is_factored
+from extremal.objectives.base import Objective, Sampler, Smooth, is_factored
 from extremal.objectives.margins import MarginModel
-from extremal.objectives.sampling import Sampler
 from extremal.points.active import ActiveSet
-from extremal.points.iterates import freeze, start, wide
+from extremal.points.iterates import freeze, start
+from extremal.points.matrix import wide
 from extremal.run import bursts
 from extremal.run.bursts.run import Burst, Reach
-from extremal.run.counted_set import CountedSet
-from extremal.run.counting import CountedObjective
+from extremal.run.counting import CountedObjective, CountedSet
 from extremal.run.result import Calls, Certificate
 from extremal.sets.base import ConvexSet
-from extremal.support.asked import counted
+from extremal.support.clock import counted
 
 
 @dataclass(frozen=True)
@@ -221,15 +220,12 @@ def prepare(
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
     counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
     point = _first_point(call, f, oracle, prepared.move, x0)
-    sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=shared_bounds(f))
+    rows = f.data if isinstance(f, MarginModel) else None
+    bounds = rows.bounds if isinstance(rows, RowData) else None  # of the parts that share every batch, if they do
+    sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=bounds)
     burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts and prepared.move.one_vertex else None
     _make_ready(f, prepared, sampler, burst)
     return Setup(counting, prepared, oracle, C, point, sampler, burst)
-
-
-def shared_bounds(f: object) -> Sequence[int] | None:
-    """Where the parts of the rows begin that share every batch, if they do."""
-    return f.data.bounds if isinstance(f, MarginModel) and isinstance(f.data, RowData) else None
 
 
 def _make_ready(f: Smooth, method: Method, sampler: Sampler, burst: Burst | None) -> None:
@@ -238,17 +234,12 @@ def _make_ready(f: Smooth, method: Method, sampler: Sampler, burst: Burst | None
     facts = method.gradient.facts(f.n)
     if isinstance(f, MarginModel) and facts.columns:
         f.ready_columns()
-    if _draws_sets(method.gradient) or (facts.columns and facts.start < f.n):  # the latter begins on a sample
+    drawn = batched(method.gradient)
+    several = drawn is not None and drawn.batch != 1 and not drawn.replace  # distinct rows
+    if several or (facts.columns and facts.start < f.n):  # the latter begins on a sample
         sampler.ready()
     if burst is not None:
         burst.ready()
-
-
-def _draws_sets(gradient: Gradient[Estimate]) -> bool:
-    """Whether an estimator, or the one that it wraps, draws batches of several distinct rows."""
-    if isinstance(gradient, Wrapper):
-        return _draws_sets(gradient.gradient)
-    return isinstance(gradient, Batched) and gradient.batch != 1 and not gradient.replace
 
 
 def _first_point(call: str, f: Smooth, oracle: CountedSet, move: SomeMove, x0: object) -> Point:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from extremal import checks
 from extremal.checks import InputError
 from extremal.data import parts
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import kernels, locked
 from extremal.sets.base import ConvexSet
 from extremal.sets.norms.balls import L1Ball
 from extremal.sets.simplices.plain import Simplex, UnitSimplex
@@ -118,14 +118,12 @@ def least_squares_many(
     value, gap, rounding = np.empty(p), np.empty(p), np.empty(p)
 
     def solve(first: int, last: int) -> None:
-        from extremal.kernels.small import solve_all  # imported when there is something to compile: it takes long
-
         some = slice(first, last)
         matrices = np.ascontiguousarray(A[some] if len(A) > 1 else A, checks.floating(CALL, "A", A.dtype))
         targets = np.ascontiguousarray(B[some], np.float64)
         out = x[some], value[some], gap[some], rounding[some], n_iter[some], converged[some]
         with np.errstate(over="ignore", invalid="ignore"):  # without a compiler numpy would warn of what is refused below
-            solve_all(locked(matrices), locked(targets), kind, total, tol, atol, *out)
+            kernels("small").solve_all(locked(matrices), locked(targets), kind, total, tol, atol, *out)
 
     list(parts.each_part(solve, list(pairwise(_bounds(p, A)))))
     if n_iter.size and n_iter.min() < 0:

@@ -15,10 +15,10 @@ from extremal.checks import InputError
 from extremal.files.shards.directory import ShardDir
 from extremal.gradients.tracking import Tracking, agent_share
 from extremal.losses.base import Loss
-from extremal.methods.base import Budget, Method
 from extremal.methods.decentralised import DMFW
+from extremal.methods.method import Budget, Method
+from extremal.objectives.base import Sampler
 from extremal.objectives.linear import LinearModel
-from extremal.objectives.sampling import Sampler
 from extremal.points.iterates import freeze, toward
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Scheduled

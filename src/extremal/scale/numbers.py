@@ -12,7 +12,7 @@ import numpy as np
 
 from extremal.data.parts import KeptNumbers, Part
 from extremal.files.shards.engine import LocalShards
-from extremal.kernels.views import locked
+from extremal.kernels.arguments import locked
 
 if TYPE_CHECKING:
     from extremal.scale.wire import Packed

@@ -15,7 +15,7 @@ from extremal import checks
 from extremal.checks import InputError, NonFiniteError, OutsideError
 from extremal.points.matrix import Iterate, Matrix
 from extremal.points.vertex import Vertex, dot64, least
-from extremal.support.asked import ASKED
+from extremal.support.clock import ASKED
 
 BELOW = 1e-4  # share of its two terms by which a gap may be negative; a point that is outside by rounding gets there
 ORTHOGONAL = 1e-9  # share of |x| |g| that <g, x> may be by rounding

@@ -16,7 +16,7 @@ from extremal.losses.base import Loss
 from extremal.losses.meaning import is_nonnegative
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.margins import MarginModel
-from extremal.points.iterates import wide
+from extremal.points.matrix import wide
 from extremal.rounding.exact import settle, violation
 from extremal.run.result import Result, Status, Trace
 from extremal.sets.base import ConvexSet

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
 from extremal.data.rows import InMemory, RowData
-from extremal.gradients.full import Full
-from extremal.gradients.growing import Growing
+from extremal.gradients.full import Full, Growing
 from extremal.losses.base import Loss
-from extremal.methods.base import Budget, Recipe
-from extremal.methods.names import as_recipe
+from extremal.methods.auto import as_recipe
+from extremal.methods.method import Budget, Recipe
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.margins import MarginModel

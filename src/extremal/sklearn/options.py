@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from extremal import checks
 from extremal.checks import InputError
 from extremal.losses.base import Loss
-from extremal.methods.base import Recipe
+from extremal.methods.method import Recipe
 from extremal.sets.base import ConvexSet
 from extremal.support.kinds import MatrixLike
 

@@ -2,12 +2,12 @@ from .adaptive import LineSearch as LineSearch
 from .adaptive import ShortStep as ShortStep
 from .base import Direction as Direction
 from .base import Plan as Plan
+from .base import Scaled as Scaled
 from .base import Scheduled as Scheduled
 from .base import Step as Step
 from .base import check_step as check_step
+from .base import schedule as schedule
 from .base import take as take
-from .scaled import Scaled as Scaled
-from .scaled import schedule as schedule
 from .schedules import Anytime as Anytime
 from .schedules import Decay as Decay
 from .schedules import EpochHarmonic as EpochHarmonic

@@ -1,4 +1,4 @@
-"""The contract of a step rule, and what rules share.
+"""The contract of a step rule, what rules share, and any rule times a constant, which is how steps are tuned.
 
 A rule may leave open what only the run knows (a horizon, a smoothness constant, the constants of the estimator);
 ``bind`` fills that in from the run's `Plan` before the first step.
@@ -7,10 +7,11 @@ A rule may leave open what only the run knows (a horizon, a smoothness constant,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -124,3 +125,62 @@ def wanted(rule: Step, name: str, own: float | None, plans: float | None, who: s
         call = type(rule).__name__
         raise InputError(f"`{call}({name}=...)` must be given: the gradient estimator states none ({who} do)")
     return found
+
+
+@dataclass(frozen=True)
+class Scaled(Step):
+    """Another rule times a constant: eta_k = min(1, factor * rule_k).
+
+    Theory fixes the shape of a step; the constant before it is what people tune.
+
+    Parameters
+    ----------
+    step : Step
+        The rule.
+    factor : float
+        Positive.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.steps.Scaled(ex.steps.OpenLoop(), 0.1).eta(0, None), ex.steps.Scaled(ex.steps.OpenLoop(), 3).eta(0, None)
+    (0.1, 1.0)
+    """
+
+    step: Step
+    factor: float
+
+    def __post_init__(self):
+        check_step("Scaled", self.step)
+        checks.fix(self, factor=checks.positive("Scaled", "factor", self.factor))
+
+    def bind(self, plan: Plan) -> Self:
+        return replace(self, step=self.step.bind(plan))
+
+    def eta(self, k: int, direction: Direction) -> float:
+        return min(1.0, self.factor * self.step.eta(k, direction))
+
+
+def schedule(step: Step) -> Callable[[Numbers, Phase | None], Numbers] | None:
+    """The steps of many iterations at once, for rules that are fixed in advance and take arrays of iterations; None for others.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> schedule(ex.steps.Scaled(ex.steps.OpenLoop(), 0.5))(np.arange(3), None)
+    array([0.5       , 0.33333333, 0.25      ])
+    """
+    if isinstance(step, Scaled):
+        rule = schedule(step.step)
+        return None if rule is None else lambda k, phase: np.minimum(1.0, step.factor * rule(k, phase))
+    return step.at if isinstance(step, Scheduled) and type(step).eta is Scheduled.eta and _takes_arrays(step) else None
+
+
+def _takes_arrays(step: Scheduled) -> bool:
+    """Whether the rule answers for several iterations at once, with arrays in the phase."""
+    k = np.arange(2)
+    phase = Phase(np.zeros_like(k), k, np.full_like(k, 2))  # type: ignore[arg-type]
+    try:
+        return np.shape(step.at(k, phase)) in ((), k.shape)
+    except (TypeError, ValueError, AttributeError):
+        return False

@@ -1,11 +1,13 @@
-"""A clock that can be paused, and the time by which a run has to end."""
+"""What a run watches in all that it calls: its clock, the time by which it has to end, and what sets ask their own oracles."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 
 class Clock:
@@ -77,3 +79,45 @@ def check() -> None:
     """Leave a step that has nothing to show yet, if the time of the run is over."""
     if late():
         raise TimeUp
+
+
+T = TypeVar("T")
+
+
+class Unsure(Exception):
+    """A question about a set has taken as many calls of its oracle as it may take."""
+
+
+class Asked:
+    """How many times oracles were asked, and may be."""
+
+    def __init__(self, limit: float):
+        self.calls, self.limit = 0, limit
+
+    def count(self, call: Callable[[], T]) -> T:
+        """Make a call that counts as one; the calls that it makes of the oracles of parts do not count again."""
+        if self.calls >= self.limit:
+            raise Unsure
+        self.calls += 1
+        token = ASKED.set(None)
+        try:
+            return call()
+        finally:
+            ASKED.reset(token)
+
+
+ASKED: ContextVar[Asked | None] = ContextVar("extremal_asked", default=None)
+
+
+@contextmanager
+def counted(limit: float = math.inf) -> Iterator[Asked]:
+    """Count the calls of oracles inside: a set may ask its own for ``start``, ``diameter`` and ``contains``.
+
+    `Unsure` is raised by the call that would exceed the limit.
+    """
+    asked = Asked(limit)
+    token = ASKED.set(asked)
+    try:
+        yield asked
+    finally:
+        ASKED.reset(token)

@@ -1,11 +1,14 @@
-"""Decompositions that end whatever they are given.
+"""Linear algebra of numpy, made safe: decompositions that end whatever they are given, and sums that threads do not change.
 
 With an infinity in a matrix LAPACK may loop for ever, and it writes words of its own on stderr; here that is an error at once.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -41,3 +44,32 @@ def _finite(call: str, a: np.ndarray) -> np.ndarray:
     if not np.isfinite(a).all():
         raise np.linalg.LinAlgError(f"{call} of a matrix with a NaN or an infinity")
     return a
+
+
+T = TypeVar("T")
+
+
+def on_one_thread(items: Iterator[T]) -> Iterator[T]:
+    """The same items, made while BLAS has one thread; as it is where the package threadpoolctl is missing.
+
+    Examples
+    --------
+    >>> list(on_one_thread(iter([1, 2])))
+    [1, 2]
+    """
+    with _limit():
+        yield from items
+
+
+def _limit() -> AbstractContextManager[object]:
+    controller = _controller()
+    return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> Any:
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    return ThreadpoolController()

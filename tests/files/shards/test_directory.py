@@ -17,7 +17,7 @@ import extremal as ex
 from extremal.files.outputs import WriteError
 from extremal.files.shards import directory as directory_module
 from extremal.files.shards import engine as engine_module
-from extremal.objectives.sampling import Sampler, shared_counts
+from extremal.objectives.base import Sampler, shared_counts
 
 N, D = 400, 8
 A, Y = rows(N, D)

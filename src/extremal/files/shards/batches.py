@@ -57,8 +57,8 @@ class RowBatch:
         """The rows in another order, copied."""
         taken = {name: a[order] for name, a in self.arrays.items() if name not in ("starts", "columns", "values")}
         if "starts" in self.arrays:
+            from extremal.kernels.arguments import locked
             from extremal.kernels.full import rows_in_order  # numba
-            from extremal.kernels.views import locked
 
             entries = tuple(locked(self.arrays[name]) for name in ("starts", "columns", "values"))
             taken |= dict(zip(("starts", "columns", "values"), rows_in_order(entries, order), strict=True))

@@ -21,7 +21,7 @@ from extremal.data.works import Picked
 from extremal.files.shards.manifest import Manifest
 from extremal.files.shards.mapped import check_size, open_shard
 from extremal.files.shards.writing import written
-from extremal.support.blas import on_one_thread
+from extremal.support.linalg import on_one_thread
 from extremal.support.memory import free_memory
 
 SCRATCH = 2**24  # bytes of numbers of all rows from which on they may be mapped

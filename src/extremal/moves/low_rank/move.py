@@ -14,8 +14,8 @@ from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.low_rank.factors import EPS, Decomposition, FactorPoint, FactorProblem, descend_factors, product_like
 from extremal.objectives.base import Objective
-from extremal.points.iterates import wide
 from extremal.points.low_rank import RankOne
+from extremal.points.matrix import wide
 from extremal.sets.base import ConvexSet
 from extremal.sets.simplices import bounds
 from extremal.sets.spectral.lanczos import ritz

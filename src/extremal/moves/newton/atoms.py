@@ -16,9 +16,9 @@ from extremal.moves.newton.spikes import check_dense
 from extremal.objectives.base import Objective
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import farthest, freeze, toward
-from extremal.points.plain import DenseVertex
+from extremal.points.vertex import DenseVertex
+from extremal.quadratic.search import least_point, root_of
 from extremal.quadratic.solver import GrowingQuadratic
-from extremal.quadratic.updates import least_point, root_of
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
 from extremal.support.clock import late

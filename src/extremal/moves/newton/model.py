@@ -13,12 +13,11 @@ import numpy as np
 from extremal.gradients.base import Estimate, Looked, sample_of, value_of
 from extremal.moves.base import MoveOracle
 from extremal.objectives.base import Segment
+from extremal.objectives.column_blocks import Slice
 from extremal.objectives.secants import Secants
-from extremal.objectives.slices import Slice
 from extremal.points.iterates import freeze, toward
 from extremal.points.vertex import Vertex
-from extremal.quadratic.search import SLOPE_HALVINGS, UNSEEN, OnLine, armijo
-from extremal.quadratic.updates import bfgs, learn
+from extremal.quadratic.search import SLOPE_HALVINGS, UNSEEN, OnLine, armijo, bfgs, learn
 from extremal.sets.base import Spikes
 from extremal.support.kinds import Symmetric
 

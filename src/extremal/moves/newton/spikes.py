@@ -86,14 +86,13 @@ class SpikeNewton(FlatMove):
     def _step(self, at: NewtonState, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
         """x after a Newton step on the model's coordinates; after several, by compiled loops, if these are few."""
         W, x = memory.part.W, at.x.copy()
-        q, w = over_weights(memory, at.g[W], x[W], spikes, W)
-        found = memory.part.solve(q.place, q.scale, w, x[W], at.z, MASTER * at.gap) if memory.H is None else None
+        place, scale, w = spread_over(x[W], spikes, W)
+        found = memory.part.solve(place, scale, w, x[W], at.z, MASTER * at.gap) if memory.H is None else None
         if found is not None:
             x[W] = found[0]
             return x, memory
-        if memory.H is None:
-            q = replace(q, H=memory.part.hessian(at.z, at.far))
-        q = replace(q, H=at.tailed(q.H, W))
+        H = memory.part.hessian(at.z, at.far) if memory.H is None else memory.H
+        q = Quadratic.over_weights(at.tailed(H, W), at.g[W], x[W], place, scale)
         inner, rounds = INNER, EARLY if at.far else ROUNDS
         if not isinstance(q.H, np.ndarray):
             inner, rounds = 10 * INNER, FAR_ROUNDS if at.far else EARLY
@@ -103,14 +102,14 @@ class SpikeNewton(FlatMove):
             new = replace(q, H=H, root=H.B.T if isinstance(H, Root) else None).minimise(w, inner * at.gap, rounds)
             return q.point(new) - x[W], new, longest_step(w, new - w, most=math.inf)
 
-        def place(new: np.ndarray) -> np.ndarray:
+        def end(new: np.ndarray) -> np.ndarray:
             there = x.copy()
             there[W] = q.point(new / new.sum())
             return there
 
-        found = at.descend(memory, q.H, solve, place)
+        found = at.descend(memory, q.H, solve, end)
         if found.t == 0 and isinstance(q.H, np.ndarray) and (B := memory.part.root(at.z)) is not None:  # is rounding at fault?
-            found = at.descend(memory, Root(B), solve, place)
+            found = at.descend(memory, Root(B), solve, end)
         if found.x is not None:
             x = found.x
         elif found.t > 0:
@@ -170,8 +169,8 @@ def coordinates(promise: np.ndarray, used: np.ndarray, threshold: float, most: i
     return np.sort(np.concatenate([used, others]))
 
 
-def over_weights(memory: Memory, g: np.ndarray, x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[Quadratic, np.ndarray]:
-    """The quadratic model as a function of the vertices' weights, and the weights of x."""
+def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The vertices at W that x is made of: for each its place in W, the entry there, and its weight in x."""
     places, scales, weights = [], [], []
     for reach, part in ((spikes.high, np.maximum(x, 0.0)), (spikes.low, np.minimum(x, 0.0))):
         scale = reach[W] if isinstance(reach, np.ndarray) else np.full(len(W), float(reach))
@@ -184,7 +183,7 @@ def over_weights(memory: Memory, g: np.ndarray, x: np.ndarray, spikes: Spikes, W
         scales.append(np.zeros(1))
         weights.append(np.array([max(0.0, 1.0 - sum(float(w.sum()) for w in weights))]))
     w = np.concatenate(weights)
-    return Quadratic.over_weights(memory.H, g, x, np.concatenate(places), np.concatenate(scales)), w / w.sum()
+    return np.concatenate(places), np.concatenate(scales), w / w.sum()
 
 
 def between(w: np.ndarray, new: np.ndarray, t: float) -> np.ndarray:

@@ -14,7 +14,7 @@ from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.sliding.prox import Solver
 from extremal.objectives.base import Objective
 from extremal.points.iterates import blend, distance2, inner, toward
-from extremal.points.plain import DenseVertex
+from extremal.points.vertex import DenseVertex
 from extremal.steps.base import Direction, Step, take
 
 PLAIN_LMOS = 100  # of one sub-problem by CndG

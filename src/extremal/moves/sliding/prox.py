@@ -16,7 +16,7 @@ from extremal.points.active import ActiveSet, rebuilt
 from extremal.points.iterates import freeze, inner, toward
 from extremal.points.matrix import Iterate
 from extremal.points.vertex import Vertex
-from extremal.quadratic.atoms import Hull, displacement, settle_atoms
+from extremal.quadratic.solver import Hull, displacement, settle_atoms
 from extremal.sets.base import ConvexSet
 
 PRODUCT_ROUNDING = 4  # gaps below so many units in the last place of the largest product are rounding

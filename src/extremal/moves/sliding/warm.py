@@ -17,8 +17,8 @@ from extremal.moves.sliding.prox import Probe, Solver, first_hull, hull_of
 from extremal.objectives.base import Objective, is_factored
 from extremal.points.iterates import blend, inner
 from extremal.points.matrix import Iterate
-from extremal.points.plain import DenseVertex
-from extremal.quadratic.atoms import Hull
+from extremal.points.vertex import DenseVertex
+from extremal.quadratic.solver import Hull
 from extremal.sets.base import ConvexSet, Projectable
 from extremal.steps.base import Direction, Step, take
 

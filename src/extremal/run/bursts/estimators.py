@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from extremal.gradients.base import Phase, PlainEstimate, SomeGradient
-from extremal.kernels.codes import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, SNAPSHOT, TABLE
-from extremal.objectives.sampling import SECOND, Sampler
+from extremal.kernels.arguments import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, SNAPSHOT, TABLE
+from extremal.objectives.base import SECOND, Sampler
 from extremal.points.manifolds import Euclidean
 from extremal.support.kinds import Numbers
 
 if TYPE_CHECKING:
-    from extremal.gradients.epochs import EpochEstimate
+    from extremal.gradients.reduced import EpochEstimate
     from extremal.gradients.substitute import SubstituteEstimate
     from extremal.gradients.table import TableEstimate
 

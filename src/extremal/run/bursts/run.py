@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,21 +13,19 @@ from extremal.checks import InputError, NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.gradients.base import Estimate, Phase
-from extremal.kernels.burst_parts import BurstModel, BurstOracle, BurstState, BurstSteps, DenseRows, ScaledPair, SparseRows
-from extremal.kernels.codes import ORACLE_CODES, SHIFT, TABLE
-from extremal.kernels.views import locked
+from extremal.kernels import arguments
+from extremal.kernels.arguments import SHIFT, TABLE, kernels, locked
 from extremal.losses.margin import compiled
-from extremal.methods.base import Method
+from extremal.methods.method import Method
 from extremal.moves.base import Point
 from extremal.moves.vertex import VertexMove
+from extremal.objectives.base import Sampler
 from extremal.objectives.linear import LinearModel
-from extremal.objectives.sampling import Sampler
 from extremal.points.iterates import freeze
 from extremal.run.bursts.estimators import NONE, BurstEstimator, part
-from extremal.run.counted_set import CountedSet
-from extremal.run.counting import CountedObjective
-from extremal.sets.answers import CompiledOracle, compiled_oracle
-from extremal.steps.scaled import schedule
+from extremal.run.counting import CountedObjective, CountedSet
+from extremal.sets.shared import CompiledOracle, compiled_oracle
+from extremal.steps.base import schedule
 from extremal.support.kinds import Numbers
 
 
@@ -75,13 +72,13 @@ class Burst:
         model: Any = f.inner
         d, b, sparse = model.data.shape[1], estimator.gradient.batch, isinstance(model.data, CSR)
         loss, parameter = compiled(model.loss) or (0, 0.0)
-        self._model = BurstModel(_rows(model.data), locked(model.y), loss, parameter)
+        self._model = arguments.BurstModel(_rows(model.data), locked(model.y), loss, parameter)
         indexed = known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE)
         self._oracle = _oracle(known, d, -(-d >> SHIFT) if indexed else 0)
         self._empty, G = np.zeros(0, f.dtype), np.empty((d, 2), order="C" if sparse else "F")
         tables = locked(NONE), self._empty, self._empty
         room = NONE if known.single else np.empty(d), np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
-        self._state = BurstState(np.ones(3), np.empty(d), G, *tables, *room)
+        self._state = arguments.BurstState(np.ones(3), np.empty(d), G, *tables, *room)
         work = 2 * b * (model.data.nnz / f.n if sparse else d) + (0 if indexed else d)
         self._longest = max(1, int(_WORK / work))  # iterations of a compiled call
 
@@ -138,8 +135,8 @@ class Burst:
 
     def _rebuild(self) -> None:
         if self._oracle.blocks.size:
-            g = ScaledPair(self._state.G, self.part.kind >= TABLE, 1.0)
-            _kernels().oracles.rebuild_index(self._oracle, g)
+            g = arguments.ScaledPair(self._state.G, self.part.kind >= TABLE, 1.0)
+            kernels("oracles").rebuild_index(self._oracle, g)
 
     def _call(self, k: int, most: int, estimate: Estimate) -> None:
         """As many iterations as there are draws at hand."""
@@ -158,8 +155,8 @@ class Burst:
 
     def _kernel(self, rows: np.ndarray, others: np.ndarray, *laws: np.ndarray) -> None:
         flat, second = locked(rows.reshape(-1)), locked(others.reshape(-1))
-        steps = BurstSteps(self.part.kind, self.part.gradient.batch, flat, second, *laws)
-        _kernels().burst(self._model, self._oracle, steps, self._state)
+        steps = arguments.BurstSteps(self.part.kind, self.part.gradient.batch, flat, second, *laws)
+        kernels("burst").burst(self._model, self._oracle, steps, self._state)
 
     def _save(self, estimate: Estimate) -> tuple[Point, Estimate]:
         """What the loop would have made."""
@@ -177,21 +174,21 @@ _WORK = 10**7  # entries that a compiled call reads or writes, some ten millisec
 _NO_ROWS = np.zeros((0, 0), np.int64)
 
 
-def _rows(data: CSR | Dense) -> SparseRows | DenseRows:
+def _rows(data: CSR | Dense) -> arguments.SparseRows | arguments.DenseRows:
     """As compiled loops take them; if all values are one, as in data of zeros and ones, it stands for all and is read once."""
     if isinstance(data, Dense):
-        return DenseRows(locked(data.array))
+        return arguments.DenseRows(locked(data.array))
     starts, indices, values = data.entries
     same = len(values) > 0 and bool((values == values[0]).all())
-    return SparseRows(*map(locked, (starts, indices, np.broadcast_to(values[0], len(values)) if same else values)))
+    return arguments.SparseRows(*map(locked, (starts, indices, np.broadcast_to(values[0], len(values)) if same else values)))
 
 
-def _oracle(known: CompiledOracle, d: int, blocks: int) -> BurstOracle:
+def _oracle(known: CompiledOracle, d: int, blocks: int) -> arguments.BurstOracle:
     """The oracle over d coordinates, with an index of so many blocks."""
     lower, upper = (locked(np.array(a, np.float64).reshape(-1)) for a in (known.lower, known.upper))
     order = np.empty(d if known.kind == "fill" else 0, np.int64)
     index = np.empty(blocks), np.empty(-(-blocks >> SHIFT))
-    return BurstOracle(ORACLE_CODES[known.kind], float(known.size), lower, upper, order, *index)
+    return arguments.BurstOracle(arguments.ORACLE_CODES[known.kind], float(known.size), lower, upper, order, *index)
 
 
 def _worth_it(data: CSR, b: int, two: bool) -> bool:
@@ -207,9 +204,3 @@ def _one_each(law: Numbers, count: int) -> np.ndarray:
     out = np.empty(count)
     out[:] = law
     return out
-
-
-def _kernels() -> ModuleType:
-    from extremal.kernels import burst  # numba: imported by the first burst
-
-    return burst

@@ -11,9 +11,8 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.blocks import blocks_of, joined_blocks, parted
-from extremal.points.plain import DenseVertex, SparseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.composed import blocks_of, joined_blocks, parted
+from extremal.points.vertex import DenseVertex, SparseVertex, Vertex
 from extremal.quadratic.search import longest_step
 from extremal.sets.base import ConvexSet, Faced, refuse_non_finite
 from extremal.sets.made.cuts import check_set, on_shape

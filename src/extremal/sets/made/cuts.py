@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
 from extremal.points.vertex import Vertex
-from extremal.sets.arguments import matrix_argument, numbers
 from extremal.sets.base import ConvexSet
+from extremal.sets.shared import matrix_argument, numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)

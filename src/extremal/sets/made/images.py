@@ -12,14 +12,12 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
-from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_gradient
-from extremal.sets.arguments import matrix_argument
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import row_answers
 from extremal.sets.made.cuts import check_set, on_shape
-from extremal.sets.membership import member
+from extremal.sets.oracle import member
+from extremal.sets.shared import matrix_argument, scaled_gradient
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,12 +13,11 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.composed import Combination
 from extremal.points.low_rank import LowRank, RankOne
-from extremal.points.plain import Coordinate, DenseVertex, SparseVertex
-from extremal.points.vertex import Vertex, least
-from extremal.sets.arguments import numbers, one_number
+from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex, least
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.cuts import check_set, on_shape
-from extremal.sets.membership import member
+from extremal.sets.oracle import member
+from extremal.sets.shared import numbers, one_number
 
 
 @dataclass(frozen=True, eq=False, repr=False)

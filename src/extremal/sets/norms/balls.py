@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from extremal.points.plain import Coordinate, DenseVertex
-from extremal.sets.answers import CompiledOracle, float_of, peak, signs, unit
-from extremal.sets.arguments import one_number, positive_numbers
+from extremal.points.vertex import Coordinate, DenseVertex
 from extremal.sets.base import Spikes, refuse_non_finite
 from extremal.sets.norms.base import NormBall, ProjectableBall, p_norm
+from extremal.sets.shared import CompiledOracle, float_of, one_number, peak, positive_numbers, signs, unit
 from extremal.sets.simplices.bounds import shrunk
 
 

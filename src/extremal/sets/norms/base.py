@@ -12,11 +12,9 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.composed import Combination
-from extremal.points.plain import DenseVertex
-from extremal.points.vertex import Vertex
-from extremal.sets.answers import float_of, power
-from extremal.sets.arguments import numbers
+from extremal.points.vertex import DenseVertex, Vertex
 from extremal.sets.base import ConvexSet
+from extremal.sets.shared import float_of, numbers, power
 
 
 @dataclass(frozen=True, eq=False, repr=False)

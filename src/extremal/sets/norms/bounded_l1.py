@@ -12,9 +12,8 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import few, scaled_gradient
-from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, Spikes
+from extremal.sets.shared import few, numbers, scaled_gradient
 from extremal.sets.simplices import bounds
 
 

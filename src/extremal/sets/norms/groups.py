@@ -11,13 +11,11 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import Coordinate
-from extremal.points.vertex import Vertex
-from extremal.sets.answers import few, power, unit
-from extremal.sets.arguments import positive_numbers
+from extremal.points.vertex import Coordinate, Vertex
 from extremal.sets.base import brief_array
 from extremal.sets.norms.base import NormBall, ProjectableBall
 from extremal.sets.norms.latent import latent_norm
+from extremal.sets.shared import few, positive_numbers, power, unit
 from extremal.sets.simplices.bounds import shrunk
 
 

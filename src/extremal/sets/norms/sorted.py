@@ -10,12 +10,10 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import Coordinate, DenseVertex
-from extremal.points.vertex import Vertex
-from extremal.sets.answers import few, largest, peak, signs, unit
-from extremal.sets.arguments import numbers, one_number
+from extremal.points.vertex import Coordinate, DenseVertex, Vertex
 from extremal.sets.base import brief_array
 from extremal.sets.norms.base import NormBall
+from extremal.sets.shared import few, largest, numbers, one_number, peak, signs, unit
 
 
 @dataclass(frozen=True, eq=False, repr=False)

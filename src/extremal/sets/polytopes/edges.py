@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from extremal.checks import InputError
-from extremal.points.plain import SparseVertex
-from extremal.sets.answers import scaled_gradient
+from extremal.points.vertex import SparseVertex
 from extremal.sets.base import ConvexSet
+from extremal.sets.shared import scaled_gradient
 from extremal.sets.simplices import bounds
 
 

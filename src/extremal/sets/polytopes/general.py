@@ -12,13 +12,11 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import DenseVertex
-from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_gradient
-from extremal.sets.arguments import constraints, numbers
+from extremal.points.vertex import DenseVertex, Vertex
 from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite
-from extremal.sets.membership import member
+from extremal.sets.oracle import member
 from extremal.sets.polytopes.programs import Program, vertex
+from extremal.sets.shared import constraints, numbers, scaled_gradient
 
 EXACT_DIAMETER = 2000  # up to this many points, the diameter of their hull is the largest of all distances
 
@@ -31,7 +29,7 @@ class ConvexHull(ConvexSet):
 
     One product with the m x d matrix of the points; a dense vertex that is a view of the point. Ties go to the smallest i.
     Diameter: the largest distance of two points up to 2000 points; for more twice the largest distance from the mean, a bound.
-    ``contains`` calls the oracle, see `extremal.sets.membership.distance`.
+    ``contains`` calls the oracle, see `extremal.sets.oracle.distance`.
 
     Parameters
     ----------
@@ -185,7 +183,7 @@ class IntegerHull(Constrained):
 
     One mixed-integer program for each oracle call, solved to optimality (a gap of 1e-12 of the largest cost): easy for some
     constraints, exponential in d for others. On ties the answer is a minimiser that need not be extreme. ``contains`` calls
-    the oracle, see `extremal.sets.membership.distance`. The diameter is a bound, that of `Polytope` for the polytope's box,
+    the oracle, see `extremal.sets.oracle.distance`. The diameter is a bound, that of `Polytope` for the polytope's box,
     rounded inward. Sets that are empty or unbounded are refused.
 
     Parameters

@@ -11,11 +11,11 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import SparseVertex
-from extremal.sets.answers import scaled_gradient
+from extremal.points.vertex import SparseVertex
 from extremal.sets.base import refuse_non_finite
-from extremal.sets.membership import member
+from extremal.sets.oracle import member
 from extremal.sets.polytopes.edges import EdgeSet, Graph, listed
+from extremal.sets.shared import scaled_gradient
 
 COST_ENTRIES = 1_000_000  # entries of a full matrix of costs, at most
 
@@ -27,7 +27,7 @@ class SpanningTrees(EdgeSet):
         conv {1_T : T a spanning tree},   lmo(g) = the tree with the least sum of g_e, of any sign
 
     One sort and one minimum spanning tree for each oracle call, O(E log E); the vertex has n - 1 entries for n nodes. Ties go to
-    the edges of smallest index. ``contains`` calls the oracle, see `extremal.sets.membership.distance`. Diameter
+    the edges of smallest index. ``contains`` calls the oracle, see `extremal.sets.oracle.distance`. Diameter
     sqrt(2 min(n - 1, E - n + 1)), a bound that is exact if two trees share as few edges as that.
 
     Parameters
@@ -87,7 +87,7 @@ class Matchings(EdgeSet):
     For bipartite graphs one assignment problem for each oracle call (scipy), and ``contains`` looks at the sums at the
     nodes. For others the blossom method of networkx, O(n^3) steps of Python, which has to be installed; costs are
     rounded to integers, to 2^-60 of the largest, for which that method is exact; ``contains`` then calls the oracle, see
-    `extremal.sets.membership.distance`. The vertex has at most n / 2 entries for n nodes. Diameter sqrt(min(E, 2 k)) for k edges
+    `extremal.sets.oracle.distance`. The vertex has at most n / 2 entries for n nodes. Diameter sqrt(min(E, 2 k)) for k edges
     in the largest matching, a bound that is exact if two matchings of that size, or all edges, are apart.
 
     Parameters

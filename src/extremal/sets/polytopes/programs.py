@@ -13,9 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from extremal.checks import InputError
-from extremal.points.plain import DenseVertex, SparseVertex
-from extremal.points.vertex import Vertex
-from extremal.sets.answers import few, power
+from extremal.points.vertex import DenseVertex, SparseVertex, Vertex
+from extremal.sets.shared import few, power
 from extremal.support import linalg
 from extremal.support.kinds import MatrixLike
 

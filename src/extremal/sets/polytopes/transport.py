@@ -12,12 +12,10 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import SparseVertex
-from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_gradient
-from extremal.sets.arguments import numbers
+from extremal.points.vertex import SparseVertex, Vertex
 from extremal.sets.base import ConvexSet, WarmSet
 from extremal.sets.polytopes.programs import Program
+from extremal.sets.shared import numbers, scaled_gradient
 from extremal.sets.simplices import bounds
 
 

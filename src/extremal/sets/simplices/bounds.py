@@ -12,8 +12,8 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.points.vertex import Vertex
 from extremal.quadratic.search import longest_step
-from extremal.sets.answers import float_of
 from extremal.sets.base import ConvexSet
+from extremal.sets.shared import float_of
 from extremal.support.kinds import Numbers
 
 ROUNDING = 1e-12  # below this part of a set's size, a difference is taken for rounding

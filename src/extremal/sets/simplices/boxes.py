@@ -11,12 +11,10 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import DenseVertex, SparseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import DenseVertex, SparseVertex, Vertex
 from extremal.quadratic.search import longest_step
-from extremal.sets.answers import CompiledOracle
-from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, refuse_non_finite
+from extremal.sets.shared import CompiledOracle, numbers
 from extremal.sets.simplices import bounds
 
 

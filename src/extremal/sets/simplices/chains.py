@@ -9,12 +9,10 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import DenseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import DenseVertex, Vertex
 from extremal.quadratic.search import longest_step
-from extremal.sets.answers import float_of, scaled_gradient
-from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet
+from extremal.sets.shared import float_of, numbers, scaled_gradient
 from extremal.sets.simplices import bounds
 
 

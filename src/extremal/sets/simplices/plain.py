@@ -10,12 +10,10 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.plain import Coordinate, DenseVertex
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import Coordinate, DenseVertex, Vertex
 from extremal.quadratic.search import longest_step
-from extremal.sets.answers import CompiledOracle, float_of
-from extremal.sets.arguments import numbers
 from extremal.sets.base import ConvexSet, Spikes, refuse_non_finite
+from extremal.sets.shared import CompiledOracle, float_of, numbers
 from extremal.sets.simplices import bounds
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.points.plain import DenseVertex
-from extremal.sets.answers import scaled_gradient
-from extremal.sets.arguments import numbers
+from extremal.points.vertex import DenseVertex
 from extremal.sets.base import ConvexSet
+from extremal.sets.shared import numbers, scaled_gradient
 
 INNER_STEPS = 200  # at most, for one geodesic oracle
 INNER_TOL = 1e-9  # of the oracle's own gap, relative to its value

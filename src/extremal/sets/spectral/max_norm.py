@@ -11,8 +11,8 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.low_rank import LowRank
 from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_gradient
 from extremal.sets.base import WarmSet
+from extremal.sets.shared import scaled_gradient
 from extremal.sets.spectral.nuclear import MatrixBall
 from extremal.support import linalg
 

@@ -14,10 +14,9 @@ from extremal.checks import InputError
 from extremal.points.factored import FactoredMatrix
 from extremal.points.low_rank import RankOne
 from extremal.points.matrix import Iterate
-from extremal.points.plain import DenseVertex
-from extremal.points.vertex import Vertex
-from extremal.sets.answers import scaled_gradient
+from extremal.points.vertex import DenseVertex, Vertex
 from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite
+from extremal.sets.shared import scaled_gradient
 from extremal.sets.simplices import bounds
 from extremal.sets.spectral.lanczos import leading_singular
 from extremal.sets.spectral.operators import SpectralProducts, singular_values

@@ -20,7 +20,8 @@ from extremal.checks import InputError
 from extremal.losses.margin import Huber, Squared
 from extremal.objectives.completion import Centre, MatrixCompletion
 from extremal.points.factored import FactoredMatrix
-from extremal.points.iterates import inner, wide
+from extremal.points.iterates import inner
+from extremal.points.matrix import wide
 from extremal.run.front import minimize
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.sklearn.answer import GAP_ROUNDING, Answer, CertifiedEstimator, answer_at

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from extremal.objectives.margins import MarginModel
-from extremal.points.iterates import wide
+from extremal.points.matrix import wide
 from extremal.run.front import minimize, path
 from extremal.sets.norms.balls import L1Ball
 from extremal.sklearn.answer import Answer, answer_at, worst_status

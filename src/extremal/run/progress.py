@@ -1,8 +1,9 @@
-"""When a run stops short of its tolerance: what it may spend without a budget, whether it gets anywhere, what rounding allows."""
+"""What a run has brought so far: its trace, whether it gets anywhere, and when it stops short of its tolerance."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from extremal.gradients.base import value_of
 from extremal.losses.weighted import unweighted
 from extremal.objectives.base import Smooth
 from extremal.objectives.intercept import InterceptModel
-from extremal.points.iterates import wide
+from extremal.points.matrix import wide
 from extremal.quadratic.search import UNSEEN
-from extremal.run.counted_set import CountedSet
+from extremal.run.counting import CountedSet
 from extremal.run.loop import State
-from extremal.run.result import Certificate
+from extremal.run.result import Certificate, Record, Row, Trace
+from extremal.sets.base import ConvexSet
+from extremal.support.clock import Clock
 
 USUAL_PASSES = 1000  # of a run without a budget
 MORE_PASSES = 5000  # of one for an answer, if its passes are small
@@ -102,3 +105,54 @@ def _change(f: Smooth, C: CountedSet, found: Certificate) -> float:
         C.calls.certificate += f.n
         most = max(most, abs(C.gap(found.x, g) - found.gap) if checks.all_finite(g) else math.inf)
     return most
+
+
+class Recorder:
+    """Fills the trace: off the count (it asks the bare objective and set) and off the clock."""
+
+    def __init__(self, f: Smooth, C: ConvexSet, record: Record | float | None):
+        self.f, self.C, self.trace = f, C, Trace()
+        self.record = record if record is None or isinstance(record, Record) else Record(every=record)
+        self.next = 0.0 if self.record else math.inf  # component gradients at which the next row is due
+
+    def due(self, state: State) -> bool:
+        """Whether it is time for a row."""
+        return self.record is not None and state.calls.grads >= self.next
+
+    def see(self, state: State, clock: Clock) -> None:
+        """Add a row."""
+        assert self.record is not None
+        every = self.record.every * self.f.n
+        self.next = (state.calls.grads // every + 1) * every
+        self._add(self._row(state, clock) | self._measure(state, self.record.what))
+
+    def certified(self, state: State, certificate: Certificate, clock: Clock) -> None:
+        """Add a certificate as a row: it is there anyway."""
+        with clock.paused():
+            row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
+            self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
+
+    def _add(self, row: Row) -> None:
+        if self.trace.append(row) and self.record is not None and self.record.watch is not None:
+            self.record.watch(row)
+
+    def _row(self, state: State, clock: Clock) -> Row:
+        calls = state.calls
+        return {
+            "iter": state.k,
+            "grads": calls.grads,
+            "passes": calls.grads / self.f.n,
+            "lmos": calls.lmos,
+            "seconds": clock.seconds,
+            "cpu": clock.cpu,
+        }
+
+    def _measure(self, state: State, what: Sequence[str]) -> Row:
+        row: Row = {"value": np.nan, "gap": np.nan}
+        if "gap" in what:
+            row["value"], row["gap"] = state.measure()
+        elif "value" in what:
+            row["value"] = self.f.value(wide(state.x))
+        if "x" in what:
+            row["x"] = state.x
+        return row

@@ -1,10 +1,49 @@
-"""What the kernels of a burst are given, by name."""
+"""How compiled code is called: by modules that are imported when first needed, since numba takes long, with what they are given.
+
+Losses, sets and estimators are numbers because numba keeps no kernel on disk that takes a function.
+"""
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+
+from extremal.support.lazy import imported
+
+LOGISTIC, NONLINEAR, SQUARED, HUBER = range(4)  # losses, see `extremal.kernels.terms`
+PEAK, WEIGHTED, LEAST, UNIT, CORNER, FILL = range(6)  # sets, see `extremal.kernels.oracles`
+RECURSE, AVERAGE, REFRESH, FOLLOW, TABLE, BOTH, SNAPSHOT = range(7)  # estimators, see `extremal.kernels.burst`
+ORACLE_CODES = dict(zip(("peak", "weighted", "least", "unit", "corner", "fill"), range(6), strict=True))  # as sets call them
+SHIFT = 6  # the index of oracles has blocks of 2^6 coordinates
+
+
+@cache
+def kernels(name: str) -> ModuleType:
+    """A module of compiled code.
+
+    Examples
+    --------
+    >>> kernels("draw").__name__
+    'extremal.kernels.draw'
+    """
+    return imported(f"extremal.kernels.{name}")
+
+
+def locked(a: np.ndarray) -> np.ndarray:
+    """A read-only view: numba compiles apart for arrays that can be written.
+
+    Examples
+    --------
+    >>> locked(np.zeros(2)).flags.writeable
+    False
+    """
+    view = a.view()
+    view.flags.writeable = False
+    return view
+
 
 SPARSE, DENSE = 3, 1  # fields of these two kinds of rows
 
@@ -28,14 +67,14 @@ class BurstModel(NamedTuple):
 
     rows: SparseRows | DenseRows
     y: np.ndarray
-    loss: int  # see `extremal.kernels.codes`
+    loss: int  # one of the numbers above
     parameter: float
 
 
 class BurstOracle(NamedTuple):
     """A set, and the index of its oracle: see `extremal.kernels.oracles`."""
 
-    kind: int  # see `extremal.kernels.codes`
+    kind: int  # one of the numbers above
     size: float  # radius or total; the amount to be spent for FILL
     lower: np.ndarray  # weights for WEIGHTED; an array, or one number for all coordinates
     upper: np.ndarray

@@ -1,4 +1,4 @@
-"""What every method shares: parts, budgets, cards.
+"""What a method is: its parts, its budget, its card, and the parameters that many methods have.
 
 A method is given by its own parameters only. ``prepare`` fits it to a problem and a budget: open parameters get the
 values that the method's theory suggests, and the step rule learns the horizon.
@@ -6,15 +6,18 @@ values that the method's theory suggests, and the step rule learns the horizon.
 
 from __future__ import annotations
 
+import inspect
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Facts, SomeGradient, check_gradient, draws_batches
+from extremal.gradients.base import Facts, SomeGradient, batched, check_gradient
 from extremal.laws import PowerLaw
+from extremal.methods.cards import CARDS, Card
 from extremal.moves.base import SomeMove, check_move
 from extremal.moves.vertex import VertexMove
 from extremal.objectives.base import Objective, check_batches
@@ -42,41 +45,6 @@ class Budget:
         if self.max_grads is not None:
             limits.append(paid(self.max_grads))
         return min(limits, default=None)
-
-
-@dataclass(frozen=True)
-class Card:
-    """What is known of a method: a row of the paper's Table 1."""
-
-    name: str  # on the command line
-    summary: str  # one line
-    source: str  # authors, year, algorithm
-    memory: str  # numbers beyond a few vectors of length d
-    convex: tuple[str, str] | None = None  # SFO and LMO complexity for convex f, O(...); None: no guarantee
-    nonconvex: tuple[str, str] | None = None  # the same for the gap of non-convex f
-    no_rate: bool = False  # non-convex f: convergence, but without a rate
-    full_gradients: bool = False  # whether it needs them
-    big_batches: bool = False  # whether theory needs batches that grow with the accuracy or with n
-    needs: tuple[str, ...] = ()  # constants it has to know: L, D, sigma
-    note: str = ""  # remarks, and doubts about constants; without rates, what is known instead
-    correction: str = ""  # where we differ from the paper's table, and why
-    smallest: Card | None = None  # the row of the same method at b = 1, if the table has one
-
-    @property
-    def guarantee(self) -> str:
-        """The row as a paragraph."""
-        if not (self.convex or self.nonconvex or self.no_rate):
-            return f"Guarantee: {self.note}."
-        whose = "" if self.correction else ", as the paper's Table 1 has it"
-        said = [f"Guarantee{whose}: {self._rates}", self.note, self.correction]
-        if self.smallest is not None:
-            said += [f"at b = 1: {self.smallest._rates}", self.smallest.correction]
-        return " ".join(f"{_capital(text)}." for text in said if text)
-
-    @property
-    def _rates(self) -> str:
-        other = "convergence without a rate" if self.no_rate else _calls(self.nonconvex)
-        return f"convex f: {_calls(self.convex)}; non-convex f: {other}"
 
 
 class Recipe(Protocol):
@@ -127,11 +95,6 @@ class Method:
         if not isinstance(facts, Facts):
             raise InputError(f"{type(self.gradient).__name__}.facts(n) must return gradients.Facts, got {facts!r}")
         self._check(facts, f, C)
-        return self.bound(f, budget)
-
-    def bound(self, f: Objective, budget: Budget) -> Method:
-        """The same method with its step rule bound, of parts that are known to go together."""
-        facts = self.gradient.facts(f.n)
         return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.m, facts.epochs)))
 
     def _check(self, facts: Facts, f: Objective, C: ConvexSet) -> None:
@@ -142,7 +105,7 @@ class Method:
                 f"{type(self.gradient).__name__} needs an objective with {', '.join(missing)}: LinearModel has them, "
                 f"{type(f).__name__} does not"
             )
-        if draws_batches(self.gradient):
+        if batched(self.gradient) is not None:
             check_batches(f)
         if facts.one_vertex and not self.move.one_vertex:
             raise InputError(f"{type(self.gradient).__name__} follows the vertex of each step: it needs the move VertexMove()")
@@ -152,6 +115,65 @@ class Method:
                 "its constraints see Polytope"
             )
         self.move.check(self.gradient, f, C)
+
+
+class WithCard(Recipe):
+    """A named method: its card is the row under its name, and its docstring says what the row guarantees."""
+
+    card: ClassVar[Card]
+
+    def __init_subclass__(cls, **options: object):
+        super().__init_subclass__(**options)
+        if cls.__name__ not in CARDS:  # a user's class has its own card, or that of the method that it is made from
+            return
+        cls.card = CARDS[cls.__name__]
+        if cls.__doc__ is not None:  # python -OO has none
+            text, said = inspect.cleandoc(cls.__doc__), textwrap.fill(cls.card.guarantee, 120, break_on_hyphens=False)
+            places = (text.find(f"\n{section}\n---") for section in ("Parameters", "Examples"))
+            place = min((place for place in places if place >= 0), default=len(text))
+            cls.__doc__ = f"{text[:place].rstrip()}\n\n{said}\n{text[place:]}"
+
+
+class Checked(WithCard):
+    """A named method whose usual parameters are checked: a step rule, a batch size, a smoothness constant, flags."""
+
+    def __post_init__(self):
+        """Refuse what is no step rule, no batch size, no smoothness constant or no flag, of methods that have these."""
+        call, given = type(self).__name__, {name: item for name, item in vars(self).items() if item is not None}
+        if "L" in given:
+            checks.positive(call, "L", given["L"])
+        if "step" in given:
+            check_step(call, given["step"])
+        if "batch" in given:
+            checks.whole(call, "batch", given["batch"], 1)
+        for name in vars(self).keys() & {"blended", "lazy"}:
+            checks.flag(call, name, vars(self)[name])
+
+
+@dataclass(frozen=True)
+class BatchAndStep(Checked):
+    """A method with these two parameters first."""
+
+    batch: int | None = None
+    step: Step | None = None
+
+
+@dataclass(frozen=True)
+class EpochAndStep(Checked):
+    """A method with these three parameters first."""
+
+    batch: int | None = None
+    epoch: int | None = None
+    step: Step | None = None
+
+
+@dataclass(frozen=True)
+class SlidingInEpochs(Checked):
+    """A sliding method with these three parameters first."""
+
+    L: float | None = None
+    batch: int | None = None
+    epoch: int | None = None
 
 
 def theory_step(f: Objective) -> Step:
@@ -175,12 +197,3 @@ def root_epoch(call: str, epoch: int | None, n: int, power: float = 0.5) -> int:
 def root_batch(call: str, batch: int | None, n: int, power: float = 0.5) -> int:
     """The batch that was given, or ceil(n^power): 1 for power 0."""
     return math.ceil(n**power - 1e-9) if batch is None else checks.whole(call, "batch", batch, 1, n)
-
-
-def _calls(cells: tuple[str, str] | None) -> str:
-    return "none" if cells is None else f"{cells[0]} component gradients, {cells[1]} LMOs"
-
-
-def _capital(text: str) -> str:
-    """With a capital letter, unless a formula comes first."""
-    return text[0].upper() + text[1:] if text[1].isalpha() else text
