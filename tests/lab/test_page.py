@@ -16,7 +16,7 @@ pytest.importorskip("plotly", reason="plotly is not installed")
 from made_report import ROWS, column, expected, make_report
 from opened_page import Opened
 
-from extremal_lab.reproduction.colours import OTHERS, STRONG
+from extremal.support.palette import LATER, METHOD_COLOURS
 from extremal_lab.reproduction.page import write_page
 from extremal_lab.reproduction.report import CSV_COLUMNS
 
@@ -410,7 +410,7 @@ def test_colours_are_those_of_the_report(show, report):
     opened, where = show(report, color_scheme="light"), panel(report["figures"][0])
     opened.lines(where)
     drawn = {t["meta"]["method"]: t["line"]["color"] for t in opened.plot(where)["data"] if t["meta"]["role"] == "line"}
-    assert drawn == {"sarah-fw": STRONG[0][0], "frank-wolfe": "#123456", "svrf": OTHERS[1][0]}
+    assert drawn == {"sarah-fw": METHOD_COLOURS["sarah-fw"][0], "frank-wolfe": "#123456", "svrf": LATER[1][0]}
 
 
 def test_text_stays_text(opened, report):

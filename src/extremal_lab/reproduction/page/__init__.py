@@ -13,7 +13,7 @@ from typing import Any
 
 from extremal.checks import InputError
 from extremal.files import to_json, whole_file
-from extremal_lab.reproduction.colours import OTHERS, STRONG
+from extremal.support.palette import LATER, METHOD_COLOURS, PALETTE
 
 SCRIPTS = ("data.js", "plots.js", "view.js", "page.js")  # in this order: each may use those before it as it is read
 
@@ -53,7 +53,8 @@ def _resource(name: str) -> str:
 
 def _drawing() -> str:
     """The page's own script: the colours and its files, in one scope that is none of plotly's."""
-    palette = f"const STRONG = {to_json(STRONG)}, COLOURS = {to_json(OTHERS)}; // light, dark\n\n"
+    held = {"OWN": METHOD_COLOURS, "COLOURS": PALETTE, "LATER": LATER}  # light, dark
+    palette = "".join(f"const {name} = {to_json(value)};\n" for name, value in held.items()) + "\n"
     return '(() => {\n"use strict";\n\n' + palette + "\n".join(map(_resource, SCRIPTS)) + "})();\n"
 
 
