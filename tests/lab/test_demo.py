@@ -64,7 +64,9 @@ def test_nothing_in_the_picture_is_cut_off_or_overlaps(shown):
         legend, label = axes.get_legend().get_window_extent(), axes.xaxis.label.get_window_extent()
         assert not legend.overlaps(axes.get_window_extent())
         assert not legend.overlaps(label)
-        assert edge.x0 <= legend.x0 and legend.x1 <= edge.x1 and edge.y0 <= legend.y0
+        assert edge.x0 <= legend.x0
+        assert legend.x1 <= edge.x1
+        assert edge.y0 <= legend.y0
 
 
 def test_without_scikit_learn_one_line_says_what_to_install(monkeypatch, tmp_path):

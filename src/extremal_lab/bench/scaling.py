@@ -58,13 +58,8 @@ def draw(path: Path, rows: np.ndarray, cpu: np.ndarray, reads: np.ndarray, fit: 
 
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     axes.loglog(rows, cpu, "o", color=PALETTE[0][0], label="measured, from disk, one core")
-    axes.loglog(
-        rows,
-        fit[0] + fit[1] * rows * reads,
-        "-",
-        color=PALETTE[1][0],
-        label=f"{fit[0]:.2g} s + {1e9 * fit[1]:.2g} ns a row and read",
-    )
+    line = f"{fit[0]:.2g} s + {1e9 * fit[1]:.2g} ns a row and read"
+    axes.loglog(rows, fit[0] + fit[1] * rows * reads, "-", color=PALETTE[1][0], label=line)
     axes.set_xticks(rows, [f"{n / 1e6:g}" for n in rows])
     axes.minorticks_off()
     axes.set_yticks([0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0], ["0.1", "0.2", "0.5", "1", "2", "5", "10"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,15 @@ REFUTED = "refuted by proof"
 COMPARABLE = 2.0  # f - f_min at the end within this factor of the best baseline's
 SAME = 3.0  # errors within this factor are called the same
 COMMAND = "extremal reproduce"
-Verdict = tuple[str, str]  # the verdict, one of these words and what it leaves open after a semicolon; what was measured
 Row = dict[str, str]
+
+
+class Verdict(NamedTuple):
+    """How a claim is judged."""
+
+    said: str  # one of the words above, and what it leaves open after a semicolon
+    number: str  # the one that decides, for a table
+    measured: str  # all that was seen
 
 
 @dataclass(frozen=True)
@@ -56,9 +63,9 @@ def judge(
 
 
 def _row(claim: str, where: str, rule: str, verdict: Verdict, on: str, command: str) -> Row:
-    said, measured = verdict
     return {
-        "claim": claim, "where": where, "rule": rule, "measured": measured, "verdict": said, "on": on, "command": command,
+        "claim": claim, "where": where, "rule": rule, "number": verdict.number, "measured": verdict.measured,
+        "verdict": verdict.said, "on": on, "command": command,
     }  # fmt: skip
 
 
@@ -77,7 +84,8 @@ def _rate(index: int) -> Callable[[Finding], Verdict]:
         fits = {m: found.numbers[rate, m] for m in GRIDS[rate.grid].methods}
         text = "; ".join(f"{label(m)}: n^{fit.n} eps^-{fit.eps}" for m, fit in fits.items())
         ours = [fit for m, fit in fits.items() if m.split(":")[0] in OURS]
-        return _of_three([exponent.holds for fit in ours for exponent in (fit.n, fit.eps)]), text
+        most = f"n^{max(fit.n.mean for fit in ours):.2f} eps^-{max(fit.eps.mean for fit in ours):.2f}"
+        return Verdict(_of_three([exponent.holds for fit in ours for exponent in (fit.n, fit.eps)]), most, text)
 
     return judged
 
@@ -92,11 +100,11 @@ def _of_three(held: Sequence[bool | None]) -> str:
 
 def _big_batches(found: Finding) -> Verdict:
     """A short step that has the good rate at b = 1 refutes the claim, also by proof; no run can show that it holds."""
-    _, text = _rate(8)(found)
+    _, most, text = _rate(8)(found)
     held = [found.numbers[RATES[8], m].n.holds for m in GRIDS[RATES[8].grid].methods]
     seen = NOT if any(held) else f"{REFUTED}; {'undecided' if None in held else 'not seen'} here"
     cards = ", ".join(f"{label(m)}: {METHODS[m].card.smallest.correction}" for m in OURS)
-    return seen, f"with the step c / sqrt K, c from b and n (SmallBatch), at b = 1: {text}. By proof: {cards}"
+    return Verdict(seen, most, f"with the step c / sqrt K, c from b and n (SmallBatch), at b = 1: {text}. By proof: {cards}")
 
 
 # batches, starts, memory
@@ -106,52 +114,54 @@ def _any_batch(found: Finding) -> Verdict:
     errors, (early, late) = found.numbers["errors"], found.numbers["budgets"]
     gains = {key[:3]: errors[*key[:3], early] / errors[*key[:3], late] for key in errors}
     least = min(gains, key=lambda key: gains[key])
+    number = f"{sum(g > 2 for g in gains.values())} of {len(gains)} cases"
     text = (
-        f"from {early:g} to {late:g} passes the error fell more than 2 times in {sum(g > 2 for g in gains.values())} of "
-        f"{len(gains)} cases (two problems, both algorithms, batches 1 to n): from {gains[least]:.1f} times (batch {least[2]}, "
+        f"from {early:g} to {late:g} passes the error fell more than 2 times in {number} (two problems, both algorithms, "
+        f"batches 1 to n): from {gains[least]:.1f} times (batch {least[2]}, "
         f"{label(least[1])}, {least[0]}) to {max(gains.values()):.0f} times"
     )
-    return _by_share([gain > 2 for gain in gains.values()]), text
+    return Verdict(_by_share([gain > 2 for gain in gains.values()]), number, text)
 
 
 def _same_gradients(found: Finding) -> Verdict:
     errors, (_, late) = found.numbers["errors"], found.numbers["budgets"]
     ratios = {m: errors[LOGISTIC, m, "1", late] / errors[LOGISTIC, m, "sqrt", late] for m in OURS}
     text = "; ".join(f"{label(m)}: error at b = 1 over error at b = sqrt n {ratio:.2f}" for m, ratio in ratios.items())
-    return _by_share([ratio <= SAME for ratio in ratios.values()]), text
+    return Verdict(_by_share([ratio <= SAME for ratio in ratios.values()]), f"{max(ratios.values()):.2f} times", text)
 
 
 def _no_full_gradient(found: Finding) -> Verdict:
     passes, ends = found.numbers["passes"], found.numbers["ends"]
     ratios = {p: cold / first for p, (first, _, cold) in ends.items()}
     above = ", ".join(f"{p.key}: {ratio:.3g}" for p, ratio in ratios.items() if ratio > COMPARABLE)
+    number = f"{sum(ratio <= COMPARABLE for ratio in ratios.values())} of {len(ratios)} problems"
     text = (
-        f"f - f_min of Algorithm 2 without any full gradient over that of Algorithm 1: at most {COMPARABLE:g} on "
-        f"{sum(ratio <= COMPARABLE for ratio in ratios.values())} of {len(ratios)} problems; median "
-        f"{np.median(list(ratios.values())):.2f}, from {min(ratios.values()):.2f} to {max(ratios.values()):.3g}"
+        f"f - f_min of Algorithm 2 without any full gradient over that of Algorithm 1: at most {COMPARABLE:g} on {number}; "
+        f"median {np.median(list(ratios.values())):.2f}, from {min(ratios.values()):.2f} to {max(ratios.values()):.3g}"
     )
     if above:
         left = " and ".join(f"{transient(m, passes):.1e} for {label(m)}" for m in OURS)
         text += f"; above it: {above}. The constant steps leave exp(-N/8n) and exp(-N/16n) of the start's error: here {left}"
-    return _by_share([ratio <= COMPARABLE for ratio in ratios.values()]), text
+    return Verdict(_by_share([ratio <= COMPARABLE for ratio in ratios.values()]), number, text)
 
 
 def _cheaper(found: Finding) -> Verdict:
     pairs = [(one, two) for one, two, _ in found.numbers["cost"].values()]
     ones, twos = zip(*pairs, strict=True)
     text = f"component gradients an iteration over b: Algorithm 1 {min(ones):.2f} to {max(ones):.2f}, Algorithm 2 {max(twos):.2f}"
-    return _by_share([two < one for one, two in pairs]), text
+    return Verdict(_by_share([two < one for one, two in pairs]), f"{max(twos):.2f} b against {min(ones):.2f} b", text)
 
 
 def _table_memory(found: Finding) -> Verdict:
     extra, n, d = (found.numbers[name] for name in ("extra", "n", "d"))
     if n < 1000 or d < 10:
-        return UNDECIDED, f"n = {n}, d = {d}: too small for a table to be seen"
+        return Verdict(UNDECIDED, f"n = {n}, d = {d}", f"n = {n}, d = {d}: too small for a table to be seen")
     general = extra["separable", "saga-sarah-fw"] / (n * d)
     linear = {m: extra["linear", m] / n for m in ("saga-sarah-fw", "negiar-sfw", "lu-freund-sfw")}
     each = ", ".join(f"{label(m)} {size:.1f} n" for m, size in linear.items())
     text = f"beyond Algorithm 1, n = {n}, d = {d}: Algorithm 2 {general:.2f} n d for general sums; for linear models only {each}"
-    return (HOLDS if min(linear.values()) > d / 2 else PART if general > 0.5 else NOT), text
+    said = HOLDS if min(linear.values()) > d / 2 else PART if general > 0.5 else NOT
+    return Verdict(said, f"{general:.2f} n d; linear models {min(linear.values()):.1f} n", text)
 
 
 # the figures
@@ -176,7 +186,8 @@ def _figure_row(figure: Figure, panels: Sequence[Panel], command: str) -> Row:
     claim = f"Both algorithms are superior or comparable to the baselines ({figure.title})."
     held = [ratio <= COMPARABLE for _, ratio in ratios["own steps against own steps"]]
     on = ", ".join(dict.fromkeys(panel.source.text for panel in panels))
-    return _row(claim, "Section 5, Appendix D", rule, (_by_share(held), text), on, command)
+    verdict = Verdict(_by_share(held), f"{sum(held)} of {len(held)} cases", text)
+    return _row(claim, "Section 5, Appendix D", rule, verdict, on, command)
 
 
 def _against(panels: Sequence[Panel]) -> str:
@@ -212,23 +223,24 @@ def _well(panels: Sequence[Panel], command: str) -> Row:
         if c.method in OURS and c.steps == "own"
     ]
     above = [name for name, below in ends if not below]
-    text = f"below the start in {len(ends) - len(above)} of {len(ends)} cases"
+    number = f"{len(ends) - len(above)} of {len(ends)} cases"
+    text = f"below the start in {number}"
     text += f"; above it: {', '.join(above)}" if above else ""
     claim = "The algorithms perform well on different l1-constrained logistic regression problems, with nothing to tune."
     rule = "with their own steps both end below the value at the start, on every problem that was run"
     on = ", ".join(dict.fromkeys(panel.source.text for panel in panels))
-    return _row(claim, "Section 6", rule, (_by_share([below for _, below in ends]), text), on, command)
+    return _row(claim, "Section 6", rule, Verdict(_by_share([below for _, below in ends]), number, text), on, command)
 
 
 def _sizes(table2: dict[str, Any]) -> Row:
     """The paper's Table 2 against the data."""
     same = {row[0]: (row[1], row[2]) == (row[4], row[5]) for row in table2["rows"] if row[5] != "-"}
     wrong = [row for row in table2["rows"] if not same.get(row[0], True)]
-    text = f"as printed for {sum(same.values())} of {len(same)} data sets that are here"
+    number = f"{sum(same.values())} of {len(same)} data sets"
+    text = f"as printed for {number} that are here"
     text += "".join(f"; {row[0]}: printed n = {row[2]}, the file {row[3]} has n = {row[5]}" for row in wrong)
-    verdict = _by_share(list(same.values())) if same else UNDECIDED
-    claim = "The sizes of the data sets (Table 2)."
-    return _row(claim, "Section 5", "n and d as printed", (verdict, text), "", f"{COMMAND} table2")
+    verdict = Verdict(_by_share(list(same.values())) if same else UNDECIDED, number, text)
+    return _row("The sizes of the data sets (Table 2).", "Section 5", "n and d as printed", verdict, "", f"{COMMAND} table2")
 
 
 _EXPONENT = (
