@@ -18,11 +18,12 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import extremal as ex
-from extremal.support.palette import GREY, PALETTE
+from extremal.support import palette
 
+BLUE, GREY = palette.PALETTE[0][0], palette.GREY
 FOLDER = "_static/sets"  # below docs, ignored by git
 EYE = np.array([[-0.42, 0.91, 0.0], [-0.3, -0.14, 0.94], [0.86, 0.39, 0.33]])  # to the right, up, towards the reader
-INK, FLAT = np.array(to_rgb(PALETTE[0][0])), 1e-7
+INK, FLAT = np.array(to_rgb(BLUE)), 1e-7
 FEW, SHARP = 60, (0.999, 0.85)  # edges are drawn where normals have a smaller cosine: of polytopes, of smooth bodies
 DIRECTIONS, SIZE = 900, 2.4
 
@@ -83,9 +84,7 @@ SHAPES: dict[str, Callable[[], Shape]] = {
     "Fantope": lambda: Shape(ex.Fantope(2).on((3, 3)), BESIDE),
     "LoewnerInterval": lambda: Shape(ex.LoewnerInterval(np.zeros((2, 2)), np.diag([1.0, 0.7])), SYMMETRIC),
     "Birkhoff": lambda: Shape(ex.Birkhoff(3), entries((3, 3), (0, 0), (1, 1), (2, 2))),
-    "TransportPolytope": lambda: Shape(
-        ex.TransportPolytope([1.0, 2.0], [1.0, 1.2, 0.8]), entries((2, 3), (0, 0), (0, 1), (0, 2))
-    ),
+    "TransportPolytope": lambda: Shape(ex.TransportPolytope([1.0, 2.0], [1.0, 1.2, 0.8]), np.eye(3, 6)),
     "PathPolytope": lambda: Shape(ex.PathPolytope(ROADS, "a", "d"), np.eye(5)[[0, 3, 4]]),
     "SpanningTrees": lambda: Shape(ex.SpanningTrees(WHEEL), np.eye(5)[[0, 1, 3]]),
     "Matchings": lambda: Shape(ex.Matchings([("a", "b"), ("b", "c"), ("c", "d")])),
@@ -173,14 +172,13 @@ def picture(found: np.ndarray) -> Figure:
     reach, over = 1.25 * np.abs(found).max(), 0 if len(around) > 1 else 3  # a solid body hides the axes
     rays = [np.array([np.zeros(2), EYE[:2] @ (reach * axis)]) for axis in np.eye(3)]
     axes.add_collection(LineCollection(rays, colors=GREY, lw=1, zorder=over))
-    axes.add_collection(
-        PolyCollection([corners @ EYE[:2].T for corners, _ in shown], facecolors=colours, edgecolors=colours, lw=0.4)
-    )
+    flat = [corners @ EYE[:2].T for corners, _ in shown]
+    axes.add_collection(PolyCollection(flat, facecolors=colours, edgecolors=colours, lw=0.4))
     sharp = SHARP[len(found) > FEW]
     for of, style in ((around, {"lw": 0.8, "ls": (0, (2, 2)), "alpha": 0.7}), (shown, {"lw": 1.2, "capstyle": "round"})):
-        axes.add_collection(LineCollection([line @ EYE[:2].T for line in edges(of, sharp)], colors=PALETTE[0][0], **style))
-    flat = np.vstack([found @ EYE[:2].T, (reach * EYE[:2]).T, np.zeros((1, 2))])
-    centre, size = (flat.max(axis=0) + flat.min(axis=0)) / 2, 0.54 * np.ptp(flat, axis=0).max()
+        axes.add_collection(LineCollection([line @ EYE[:2].T for line in edges(of, sharp)], colors=BLUE, **style))
+    within = np.vstack([found @ EYE[:2].T, (reach * EYE[:2]).T, np.zeros((1, 2))])
+    centre, size = (within.max(axis=0) + within.min(axis=0)) / 2, 0.54 * np.ptp(within, axis=0).max()
     axes.set(xlim=centre[0] + size * np.array([-1, 1]), ylim=centre[1] + size * np.array([-1, 1]), aspect="equal")
     axes.set_axis_off()
     return figure
@@ -190,7 +188,7 @@ def draw(app: Sphinx) -> None:
     """Draw the pictures that are not there yet; a change of this file or of the palette draws all of them again."""
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    changed = max(Path(path).stat().st_mtime for path in (__file__, ex.support.palette.__file__))
+    changed = max(Path(path).stat().st_mtime for path in (__file__, palette.__file__))
     for name, make in SHAPES.items():
         path = folder / f"{name}.png"
         if not path.exists() or path.stat().st_mtime < changed:
