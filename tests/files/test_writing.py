@@ -250,7 +250,7 @@ def test_names_are_text_on_a_console(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_text_in_the_ledger(name):
-    row = dict.fromkeys(("claim", "where", "verdict", "number", "measured", "rule", "on", "command"), name)
+    row = dict.fromkeys(("short", "claim", "where", "verdict", "number", "measured", "rule", "on", "command"), name)
     said = {
         "title": name, "quick": False, "generated": "now", "versions": {"extremal": "1"}, "caution": [name], "ledger": [row],
         "studies": [{"title": name, "text": name, "tables": [{"columns": [name], "rows": [[name]]}]}], "settings": {name: name},

@@ -122,7 +122,7 @@ def test_the_verdicts_that_are_printed_are_those_of_the_rules():
     judged = ledger.judge([], found)
     assert len(judged) == 11
     for row in judged:
-        assert said[row["claim"]] == (row["verdict"], row["number"])
+        assert said[row["short"]] == (row["verdict"], row["number"])
         head, where = list(markdown._evidence(row))[:2]
         assert head.strip() in text
         assert where.partition(". *Measured:*")[0] in text
@@ -205,7 +205,7 @@ def test_the_ledger_in_markdown(figure, panels, tmp_path):
     assert f"{panels[0].minimum:.9g}" in text
     assert f"{panels[0].excess(panels[0].curves[0]):.1e}" in text
     first = said["ledger"][0]
-    assert f"| {first['claim']} | **{first['verdict']}** | {first['number']} |" in text
+    assert f"| {first['short']} | **{first['verdict']}** | {first['number']} |" in text
     assert text.count("<details>") == text.count("\n\n</details>") == len(said["ledger"])
     assert first["measured"] in text.partition("## Evidence")[2]
     for line in text.splitlines():

@@ -348,15 +348,16 @@ def test_the_ledger_says_when_a_claim_holds_and_on_which_data(show, report):
     del report["ledger"][2]["rule"]
     opened = show(report)
     rows = [row.locator("td").all_inner_texts() for row in opened.locator("#ledger tbody tr").all()]
-    assert [(row[0], row[2]) for row in rows] == [(f"claim {i}", f"{i} of 5" if i < 4 else "–") for i in range(5)]
+    assert [(row[0], row[2]) for row in rows] == [(f"short {i}", f"{i} of 5" if i < 4 else "–") for i in range(5)]
     assert not opened.locator("#ledger dl").first.is_visible()  # evidence is folded
     opened.locator("#ledger summary").nth(1).click()
     assert opened.locator("#ledger dl").nth(1).is_visible()
     facts = [[term.text_content() for term in held.locator("dd").all()] for held in opened.locator("#ledger dl").all()]
     rule = [f"{i} < 5 & <so on>" for i in range(5)]
     shown = "extremal reproduce"
-    assert facts == [["4", "m", rule[0], shown], ["4", "m", rule[1], "LIBSVM's a9a", shown], ["4", "m", shown],
-                     ["4", "m", rule[3], shown], ["4", rule[4], shown]]  # fmt: skip
+    assert facts == [["claim 0", "4", "m", rule[0], shown], ["claim 1", "4", "m", rule[1], "LIBSVM's a9a", shown],
+                     ["claim 2", "4", "m", shown], ["claim 3", "4", "m", rule[3], shown],
+                     ["claim 4", "4", rule[4], shown]]  # fmt: skip
     counts = opened.locator("#ledger .counts .verdict").all_inner_texts()
     assert counts[3] == "? undecided: 1"
     looks = "n => { const s = getComputedStyle(n); return [s.borderTopStyle, s.borderTopWidth].join() }"

@@ -35,6 +35,7 @@ class Verdict(NamedTuple):
 class Claim:
     """What the paper says, and how it is judged here."""
 
+    short: str  # for a table
     text: str
     where: str
     rule: str  # when it holds
@@ -50,7 +51,7 @@ def judge(
 ) -> list[Row]:
     """A row for each claim that the given figures and studies bear on; ``options`` are those of the command that showed it."""
     rows = [
-        _row(claim.text, claim.where, claim.rule, claim.judge(study), study.on, f"{COMMAND} {study.name}{options}")
+        _row((claim.short, claim.text), claim.where, claim.rule, claim.judge(study), study.on, f"{COMMAND} {study.name}{options}")
         for study in studies
         for claim in CLAIMS
         if claim.target == study.name
@@ -62,10 +63,10 @@ def judge(
     return [row for row in rows if row] + ([_sizes(table2)] if table2 else [])
 
 
-def _row(claim: str, where: str, rule: str, verdict: Verdict, on: str, command: str) -> Row:
+def _row(claim: tuple[str, str], where: str, rule: str, verdict: Verdict, on: str, command: str) -> Row:
     return {
-        "claim": claim, "where": where, "rule": rule, "number": verdict.number, "measured": verdict.measured,
-        "verdict": verdict.said, "on": on, "command": command,
+        "short": claim[0], "claim": claim[1], "where": where, "rule": rule, "number": verdict.number,
+        "measured": verdict.measured, "verdict": verdict.said, "on": on, "command": command,
     }  # fmt: skip
 
 
@@ -184,10 +185,11 @@ def _figure_row(figure: Figure, panels: Sequence[Panel], command: str) -> Row:
     )
     rule = f"own steps: f - f_min at the end at most {COMPARABLE:g} times the best baseline's, each algorithm on each problem"
     claim = f"Both algorithms are superior or comparable to the baselines ({figure.title})."
+    short = f"{figure.title.partition(':')[0]}: superior or comparable to the baselines"
     held = [ratio <= COMPARABLE for _, ratio in ratios["own steps against own steps"]]
     on = ", ".join(dict.fromkeys(panel.source.text for panel in panels))
     verdict = Verdict(_by_share(held), f"{sum(held)} of {len(held)} cases", text)
-    return _row(claim, "Section 5, Appendix D", rule, verdict, on, command)
+    return _row((short, claim), "Section 5, Appendix D", rule, verdict, on, command)
 
 
 def _against(panels: Sequence[Panel]) -> str:
@@ -229,7 +231,8 @@ def _well(panels: Sequence[Panel], command: str) -> Row:
     claim = "The algorithms perform well on different l1-constrained logistic regression problems, with nothing to tune."
     rule = "with their own steps both end below the value at the start, on every problem that was run"
     on = ", ".join(dict.fromkeys(panel.source.text for panel in panels))
-    return _row(claim, "Section 6", rule, Verdict(_by_share([below for _, below in ends]), number, text), on, command)
+    verdict = Verdict(_by_share([below for _, below in ends]), number, text)
+    return _row(("Logistic regression: good with nothing to tune", claim), "Section 6", rule, verdict, on, command)
 
 
 def _sizes(table2: dict[str, Any]) -> Row:
@@ -240,7 +243,8 @@ def _sizes(table2: dict[str, Any]) -> Row:
     text = f"as printed for {number} that are here"
     text += "".join(f"; {row[0]}: printed n = {row[2]}, the file {row[3]} has n = {row[5]}" for row in wrong)
     verdict = Verdict(_by_share(list(same.values())) if same else UNDECIDED, number, text)
-    return _row("The sizes of the data sets (Table 2).", "Section 5", "n and d as printed", verdict, "", f"{COMMAND} table2")
+    claim = "Table 2: sizes of the data sets", "The sizes of the data sets (Table 2)."
+    return _row(claim, "Section 5", "n and d as printed", verdict, "", f"{COMMAND} table2")
 
 
 _EXPONENT = (
@@ -250,10 +254,8 @@ _EXPONENT = (
 
 
 def _claimed(index: int, where: str) -> Claim:
-    rate = RATES[index]
-    return Claim(
-        f"{rate.grid[0].upper()}{rate.grid[1:]}: O({rate.text}), up to logarithms.", where, _EXPONENT, "rates", _rate(index)
-    )
+    short = f"{RATES[index].grid[0].upper()}{RATES[index].grid[1:]}: O({RATES[index].text})"
+    return Claim(short, f"{short}, up to logarithms.", where, _EXPONENT, "rates", _rate(index))
 
 
 CLAIMS = (
@@ -265,20 +267,23 @@ CLAIMS = (
     _claimed(5, "Corollary 2, Table 1"),
     _claimed(6, "Corollary 2, Table 1"),
     _claimed(7, "Corollary 2, Table 1"),
-    Claim("Non-convex f: large batches are required for the better dependence of the component gradients on n.",
+    Claim("Non-convex: large batches are required",
+          "Non-convex f: large batches are required for the better dependence of the component gradients on n.",
           "Section 2, Small batches", "no step has at b = 1 the exponent of n that b = sqrt n has: runs can only refute it",
           "rates", _big_batches),
-    Claim("The algorithms converge with all sizes of batches.",
+    Claim("Any batch size converges", "The algorithms converge with all sizes of batches.",
           "Section 2, Small batches", "the error falls more than 2 times over an 8 (quick) or 16 times larger budget",
           "batches", _any_batch),
-    Claim("Convex f: for every b up to sqrt n the number of component gradients is the same.",
+    Claim("Convex: b up to sqrt n costs the same gradients",
+          "Convex f: for every b up to sqrt n the number of component gradients is the same.",
           "Section 4.1", f"the error at b = 1 is at most {SAME:g} times that at b = sqrt n, at equal gradients", "batches",
           _same_gradients),
-    Claim("Algorithm 2, which needs no full gradient, matches Algorithm 1.",
+    Claim("Algorithm 2 matches Algorithm 1", "Algorithm 2, which needs no full gradient, matches Algorithm 1.",
           "Section 4.2", f"f - f_min at the end at most {COMPARABLE:g} times Algorithm 1's, on all convex problems",
           "starts", _no_full_gradient),
-    Claim("An iteration of Algorithm 2 needs fewer component gradients than one of Algorithm 1 (2b against p n + 2b (1 - p)).",
+    Claim("Algorithm 2 needs fewer gradients a step",
+          "An iteration of Algorithm 2 needs fewer component gradients than one of Algorithm 1 (2b against p n + 2b (1 - p)).",
           "Section 4.2", "counted, on every problem", "starts", _cheaper),
-    Claim("Algorithm 2, Negiar et al. and Lu & Freund need O(nd) more memory.",
+    Claim("Tables need O(nd) more memory", "Algorithm 2, Negiar et al. and Lu & Freund need O(nd) more memory.",
           "Section 4.2", "the extra memory is of order n d for general sums and for linear models", "memory", _table_memory),
 )  # fmt: skip

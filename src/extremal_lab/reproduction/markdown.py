@@ -43,7 +43,7 @@ def _lines(said: dict[str, Any], done: Sequence[Ended]) -> Iterator[str]:
 def _verdicts(ledger: Sequence[dict[str, str]]) -> Iterator[str]:
     if ledger:
         yield "\n## Verdicts\n\nThe number is the one that decides; for a rate, the larger exponents of the two algorithms.\n"
-        rows = ((row["claim"], _Marked(f"**{plain(row['verdict'])}**"), row["number"]) for row in ledger)
+        rows = ((row["short"], _Marked(f"**{plain(row['verdict'])}**"), row["number"]) for row in ledger)
         yield from table(("claim", "verdict", "number"), rows)
         yield "\n## Evidence\n\nEach claim unfolds: where the paper makes it, what was measured, when it holds, and the command."
         yield from itertools.chain.from_iterable(map(_evidence, ledger))

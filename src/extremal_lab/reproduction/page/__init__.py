@@ -26,11 +26,11 @@ def write_page(path: Path, report: dict[str, Any]) -> None:
     section. Numbers that are not finite become null.
 
     A problem may have a ``floor``, the least difference to f_min that means something; left out, it is the gap of f_min. A tuned
-    curve may have an ``edge``: true if its factor is the first or the last of the grid of trials. A row of the ledger has the
-    claim, its verdict and one number; folded below them are where, measured, ``rule`` (when the claim holds), ``on`` (the data)
-    and the command, as far as they are given. A figure may say what its controls show at
-    first: ``view``, with any of x (passes, lmos, cpu), y (relative, excess, value, gap), log_x, log_y, steps (own, tuned,
-    both) and band (quartiles, range, none).
+    curve may have an ``edge``: true if its factor is the first or the last of the grid of trials. A row of the ledger has
+    the claim (and ``short``, for the table), its verdict and one number; folded below them are where, measured, ``rule``
+    (when the claim holds), ``on`` (the data) and the command, as far as they are given. A figure may say what its controls
+    show at first: ``view``, with any of x (passes, lmos, cpu), y (relative, excess, value, gap), log_x, log_y, steps (own,
+    tuned, both) and band (quartiles, range, none).
     """
     with whole_file(path) as temporary:
         temporary.write_text(page(report), encoding="utf-8", newline="\n")

@@ -116,9 +116,9 @@ const command = (text) =>
 
 function claim(item) {
   const fact = (name, value) => value && [el("dt", {}, name), el("dd", {}, value)];
-  const facts = el("dl", {}, fact("where", item.where), fact("measured", item.measured), fact("it holds if", item.rule),
+  const facts = el("dl", {}, fact("claim", item.short && item.claim), fact("where", item.where), fact("measured", item.measured), fact("it holds if", item.rule),
     fact("on", item.on), fact("shown by", item.command && command(item.command)));
-  const folded = el("details", { class: "evidence" }, el("summary", {}, item.claim), facts);
+  const folded = el("details", { class: "evidence" }, el("summary", {}, item.short ?? item.claim), facts);
   return [folded, verdict(item.verdict), item.number || "–"];
 }
 
