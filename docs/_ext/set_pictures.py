@@ -204,8 +204,8 @@ class SetCards(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """The cards as a grid of sphinx-design: two in a row on a phone, four on a screen."""
-        lines = [":::::{grid} 2 3 4 4", ":gutter: 2", ":class-container: sets", ""]
+        """The cards as a grid of sphinx-design: two in a row on a phone, three on a screen."""
+        lines = [":::::{grid} 2 3 3 3", ":gutter: 2", ":class-container: sets", ""]
         for line in filter(None, map(str.strip, self.content)):
             lines += card(*(part.strip() for part in line.split(" | ")))
         return self.parse_text_to_nodes("\n".join([*lines, ":::::"]))
