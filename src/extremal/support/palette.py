@@ -15,8 +15,8 @@ PALETTE: tuple[Colour, ...] = (
 LATER: tuple[Colour, ...] = (("#5c6b00", "#c6d64a"), ("#117a8b", "#5fc9d8"), ("#8b6a4f", "#c9a88b"), ("#7b8794", "#9aa6b3"))
 GREY = "#767676"  # what is not the subject of a picture: zero lines, tolerances, rivals
 METHOD_COLOURS: dict[str, Colour] = dict(zip(
-    ("sarah-fw", "saga-sarah-fw", "copt-momentum-sfw", "lu-freund-sfw", "spider-rfw", "most-fw", "negiar-sfw", "momentum-sfw",
-     "auto", "frank-wolfe"), PALETTE, strict=True,
+    ("sarah-fw", "saga-sarah-fw", "auto", "lu-freund-sfw", "spider-rfw", "most-fw", "negiar-sfw", "frank-wolfe",
+     "copt-momentum-sfw", "momentum-sfw"), PALETTE, strict=True,
 ))  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def colours_of_series(names: Iterable[str]) -> dict[str, Colour]:
     Examples
     --------
     >>> colours_of_series(["b = 1", "b = n"])["b = 1"][0], colours_of_series(["b = 1", "auto"])["auto"][0]
-    ('#0b4fd0', '#541800')
+    ('#0b4fd0', '#008457')
     """
     return _assigned(names, (*PALETTE, *LATER))
 
