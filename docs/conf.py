@@ -22,6 +22,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "reference",  # pages of the reference, from the stub files
+    "set_pictures",  # pictures of the sets, and their cards
     "plain_docstrings",  # formulas and bars of docstrings, as reStructuredText
 ]
 exclude_patterns = ["_build", "_ext", "_templates", "auto_examples/*.py", "auto_examples/*.ipynb", "auto_examples/*.md5"]

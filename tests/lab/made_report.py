@@ -58,7 +58,8 @@ def make_report() -> dict:
         "overview": {"own": ranks, "tuned": ranks[::-1]},
         "studies": [{"name": "batch", "title": "Batches", "text": "Why.", "plots": [plot],
                      "tables": [{"title": "t", "columns": ["b", "what"], "rows": [[16, "x"], [None, "y"]]}]}],
-        "ledger": [{"claim": f"claim {i}", "where": "4", "rule": f"{i} < 5 & <so on>", "measured": "m" * (i < 4), "verdict": v,
+        "ledger": [{"claim": f"claim {i}", "short": f"short {i}", "where": "4", "rule": f"{i} < 5 & <so on>",
+                    "measured": "m" * (i < 4), "verdict": v, "number": f"{i} of 5" * (i < 4),
                     "command": "extremal reproduce"} | ({"on": "LIBSVM's a9a"} if i == 1 else {})
                    for i, v in enumerate(verdicts)],
         "settings": {"passes": 22, "seeds": [0, 1, 2]}, "versions": {"numpy": "2"}, "machine": {"cores": "2"},

@@ -60,8 +60,13 @@ def test_nothing_in_the_picture_is_cut_off_or_overlaps(shown):
     assert left.get_title("left") != right.get_title("left")
     drawn = {line.get_label(): line.get_color() for line in right.get_lines() if not line.get_label().startswith("_")}
     assert len(set(drawn.values())) == len(demo.METHODS)  # one colour for each method
-    legend = left.get_legend().get_window_extent()
-    assert not any(legend.overlaps(bar.get_window_extent()) for bar in left.patches if bar.get_width() != 0)
+    for axes in (left, right):  # legends hide nothing
+        legend, label = axes.get_legend().get_window_extent(), axes.xaxis.label.get_window_extent()
+        assert not legend.overlaps(axes.get_window_extent())
+        assert not legend.overlaps(label)
+        assert edge.x0 <= legend.x0
+        assert legend.x1 <= edge.x1
+        assert edge.y0 <= legend.y0
 
 
 def test_without_scikit_learn_one_line_says_what_to_install(monkeypatch, tmp_path):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from panels_by_hand import made_up
 
-from extremal_lab.reproduction import Problem, ledger, rates, report, reproduce, spec
+from extremal_lab.reproduction import Problem, ledger, markdown, rates, report, reproduce, spec
+from extremal_lab.reproduction.markdown import plain
 from extremal_lab.reproduction.studies import Finding
 
 
@@ -91,17 +92,18 @@ def test_large_batches_are_refuted_by_a_short_step_that_does_without():
         assert "n + sqrt(n)/eps^2 SFO for non-convex f with the step SmallBatch" in measured
 
 
-def printed(title):
-    """The rows of the table under a heading of docs/reproduction.md, as lists of cells."""
-    text = (
-        (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
-    )
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def printed(title, page="reproduction-tables.md"):
+    """The rows of the table under a heading of a page, as lists of cells."""
+    text = (DOCS / page).read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
 
 
 def test_the_verdicts_that_are_printed_are_those_of_the_rules():
-    """The numbers in docs/reproduction.md, judged again."""
+    """The numbers in docs/reproduction-tables.md, judged again; and the page has the form that the writer makes."""
     names = {report.label(m): m for grid in rates.GRIDS.values() for m in grid.methods}
     claimed = {(rate.grid, rate.text): rate for rate in rates.RATES}
     numbers, ends, cost = {}, {}, {}
@@ -114,11 +116,17 @@ def test_the_verdicts_that_are_printed_are_those_of_the_rules():
         key = Problem(*problem.split(", "))
         ends[key], cost[key] = [float(one), float(two), float(one) * float(ratio)], [*map(float, per_step), 2.0]
     found = [Finding("rates", "", numbers, {}), Finding("starts", "", {"ends": ends, "cost": cost, "passes": 100.0}, {})]
-    said = {row[0]: (row[1].strip("*"), row[3]) for row in printed("Verdicts")}
+    said = {row[0]: (row[1].strip("*"), row[2]) for row in printed("Verdicts", "reproduction.md")}
+    text = (DOCS / "reproduction.md").read_text()
+    assert len(said) == text.count("<details>") == 21
     judged = ledger.judge([], found)
     assert len(judged) == 11
     for row in judged:
-        assert said[f"{row['claim']} ({row['where']})"] == (row["verdict"], row["rule"])
+        assert said[row["short"]] == (row["verdict"], row["number"])
+        head, where = list(markdown._evidence(row))[:2]
+        assert head.strip() in text
+        assert where.partition(". *Measured:*")[0] in text
+        assert plain(row["rule"]) in text
 
 
 def test_batches_are_judged():
@@ -196,7 +204,10 @@ def test_the_ledger_in_markdown(figure, panels, tmp_path):
     text = (tmp_path / "ledger.md").read_text()
     assert f"{panels[0].minimum:.9g}" in text
     assert f"{panels[0].excess(panels[0].curves[0]):.1e}" in text
-    assert said["ledger"][0]["verdict"] in text
+    first = said["ledger"][0]
+    assert f"| {first['short']} | **{first['verdict']}** | {first['number']} |" in text
+    assert text.count("<details>") == text.count("\n\n</details>") == len(said["ledger"])
+    assert first["measured"] in text.partition("## Evidence")[2]
     for line in text.splitlines():
         if line.startswith("|"):
             assert line.endswith("|")

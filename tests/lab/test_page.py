@@ -16,7 +16,7 @@ pytest.importorskip("plotly", reason="plotly is not installed")
 from made_report import ROWS, column, expected, make_report
 from opened_page import Opened
 
-from extremal_lab.reproduction.colours import OTHERS, STRONG
+from extremal.support.palette import LATER, METHOD_COLOURS
 from extremal_lab.reproduction.page import write_page
 from extremal_lab.reproduction.report import CSV_COLUMNS
 
@@ -348,10 +348,16 @@ def test_the_ledger_says_when_a_claim_holds_and_on_which_data(show, report):
     del report["ledger"][2]["rule"]
     opened = show(report)
     rows = [row.locator("td").all_inner_texts() for row in opened.locator("#ledger tbody tr").all()]
-    claims, _, measured, _, _ = ([cell.split("\n") for cell in column] for column in zip(*rows, strict=True))
-    rules = [[f"It holds if {i} < 5 & <so on>"] if i != 2 else [] for i in range(5)]
-    assert claims == [[f"claim {i}", *rules[i]] for i in range(5)]
-    assert measured == [["m"], ["m", "On LIBSVM's a9a"], ["m"], ["m"], ["–"]]
+    assert [(row[0], row[2]) for row in rows] == [(f"short {i}", f"{i} of 5" if i < 4 else "–") for i in range(5)]
+    assert not opened.locator("#ledger dl").first.is_visible()  # evidence is folded
+    opened.locator("#ledger summary").nth(1).click()
+    assert opened.locator("#ledger dl").nth(1).is_visible()
+    facts = [[term.text_content() for term in held.locator("dd").all()] for held in opened.locator("#ledger dl").all()]
+    rule = [f"{i} < 5 & <so on>" for i in range(5)]
+    shown = "extremal reproduce"
+    assert facts == [["claim 0", "4", "m", rule[0], shown], ["claim 1", "4", "m", rule[1], "LIBSVM's a9a", shown],
+                     ["claim 2", "4", "m", shown], ["claim 3", "4", "m", rule[3], shown],
+                     ["claim 4", "4", rule[4], shown]]  # fmt: skip
     counts = opened.locator("#ledger .counts .verdict").all_inner_texts()
     assert counts[3] == "? undecided: 1"
     looks = "n => { const s = getComputedStyle(n); return [s.borderTopStyle, s.borderTopWidth].join() }"
@@ -410,7 +416,7 @@ def test_colours_are_those_of_the_report(show, report):
     opened, where = show(report, color_scheme="light"), panel(report["figures"][0])
     opened.lines(where)
     drawn = {t["meta"]["method"]: t["line"]["color"] for t in opened.plot(where)["data"] if t["meta"]["role"] == "line"}
-    assert drawn == {"sarah-fw": STRONG[0][0], "frank-wolfe": "#123456", "svrf": OTHERS[1][0]}
+    assert drawn == {"sarah-fw": METHOD_COLOURS["sarah-fw"][0], "frank-wolfe": "#123456", "svrf": LATER[1][0]}
 
 
 def test_text_stays_text(opened, report):

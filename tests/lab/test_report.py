@@ -8,7 +8,8 @@ import numpy as np
 from panels_by_hand import made_up
 
 import extremal as ex
-from extremal_lab.reproduction import Figure, Problem, colours, pictures, report, reproduce, tasks
+from extremal.support.palette import colours_of_methods
+from extremal_lab.reproduction import Figure, Problem, pictures, report, reproduce, tasks
 
 
 def test_ranks():
@@ -82,7 +83,7 @@ def test_a_method_has_one_colour_in_pictures_and_page():
     shown = [(Figure(m[0], "t", (Problem("x"),), m), panels) for m, panels in zip(lists, made, strict=True)]
     page = {item["name"]: item["colour"][0] for item in report.report("title", shown, quick=False)["methods"]}
     assert len(set(page.values())) == len(page) == 5
-    looks = colours.colours(m for methods in lists for m in methods)
+    looks = colours_of_methods(m for methods in lists for m in methods)
     for figure, panels in shown:
         for axes in pictures.picture_of(figure, panels, "passes", looks).get_axes():
             drawn = {line.get_label(): line.get_color() for line in axes.get_lines()}

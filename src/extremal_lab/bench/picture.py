@@ -10,9 +10,10 @@ from typing import Any
 
 from extremal.checks import InputError
 from extremal.files import whole_file
+from extremal.support.palette import PALETTE, colours_of_series
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#999999", "#b07aa1", "#56b4e9", "#000000")
-COLUMNS = 4
+COLUMNS = 3
+OUTSIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 6, "frameon": False}  # hides no points
 NEEDED = "the picture needs matplotlib: pip install 'extremal[figures]'"
 Said = dict[str, Any]  # a run of the suite, as `extremal_lab.bench.report.document` has it
 Row = tuple[str, str, Said]  # its name on the axis, its series, its measurement
@@ -27,7 +28,7 @@ def draw(path: Path, said: Said, kept: Sequence[Said] = ()) -> Path:
     panels = panels_of(said["measurements"])
     lines = math.ceil(len(panels) / COLUMNS)
     past = len(kept) > 1
-    picture = Figure(figsize=(4.6 * COLUMNS, 3.0 * lines + (5.0 if past else 0.0) + 0.6), layout="constrained")
+    picture = Figure(figsize=(5.6 * COLUMNS, 3.0 * lines + (5.0 if past else 0.0) + 0.6), layout="constrained")
     grid = picture.add_gridspec(lines + past, COLUMNS, height_ratios=[3.0] * lines + [5.0] * past)
     for i, (title, rows) in enumerate(panels.items()):
         _panel(picture.add_subplot(grid[i // COLUMNS, i % COLUMNS]), title, rows)
@@ -67,14 +68,13 @@ def _title(said: Said) -> str:
 def _panel(axes: Any, title: str, rows: Sequence[Row]) -> None:
     """A line for each name, a colour for each series; a cross where the bar is missed, a tick where the bar is."""
     names = list(dict.fromkeys(name for name, _, _ in rows))
-    series = list(dict.fromkeys(which for _, which, _ in rows))
+    looks = {which: light for which, (light, _) in colours_of_series(which for _, which, _ in rows).items()}
     for name, which, found in rows:
         beside = [other for row, other, _ in rows if row == name]
         height = names.index(name) + 0.7 * (beside.index(which) + 0.5) / len(beside) - 0.35
-        colour = COLOURS[series.index(which) % len(COLOURS)]
         missed = found["bar"] is not None and found["ratio"] > found["bar"]
-        axes.plot([found["low"], found["high"]], [height, height], color=colour, linewidth=1.2)
-        axes.plot([found["ratio"]], [height], color=colour, marker="X" if missed else "o", markersize=4, linestyle="")
+        axes.plot([found["low"], found["high"]], [height, height], color=looks[which], linewidth=1.2)
+        axes.plot([found["ratio"]], [height], color=looks[which], marker="X" if missed else "o", markersize=4, linestyle="")
         if found["bar"] is not None:
             axes.plot([found["bar"]], [height], color="black", marker="|", markersize=8, linestyle="")
     low, high = min(found["low"] for _, _, found in rows), max(found["high"] for _, _, found in rows)
@@ -86,10 +86,10 @@ def _panel(axes: Any, title: str, rows: Sequence[Row]) -> None:
     axes.grid(alpha=0.25)
     axes.set_title(title, fontsize=9)
     axes.set_xlabel(fill(rows[0][2]["unit"], 70), fontsize=7)
-    for s, which in enumerate(series):
-        axes.plot([], [], color=COLOURS[s % len(COLOURS)], marker="o", markersize=4, label=which)
-    if any(series):
-        axes.legend(fontsize=6, framealpha=0.5)
+    for which, colour in looks.items():
+        axes.plot([], [], color=colour, marker="o", markersize=4, label=which)
+    if any(looks):
+        axes.legend(**OUTSIDE)
 
 
 def _history(axes: Any, kept: Sequence[Said]) -> None:
@@ -100,12 +100,12 @@ def _history(axes: Any, kept: Sequence[Said]) -> None:
             if found["bar"] is not None:
                 tracks.setdefault(f"{found['part']}, {found['name']}", []).append((i, found["ratio"] / found["bar"]))
     for j, (name, points) in enumerate(tracks.items()):
-        style = ("-", "--", ":")[j // len(COLOURS) % 3]
-        axes.plot(*zip(*points, strict=True), style, color=COLOURS[j % len(COLOURS)], marker="o", markersize=3, label=name)
+        style, (light, _) = ("-", "--", ":")[j // len(PALETTE) % 3], PALETTE[j % len(PALETTE)]
+        axes.plot(*zip(*points, strict=True), style, color=light, marker="o", markersize=3, label=name)
     axes.axhline(1.0, color="black", linewidth=0.8)
     axes.set_yscale("log")
     axes.set_xticks(range(len(kept)), [f"{said['date'][:10]}\n{said['commit'] or said['version']}" for said in kept], fontsize=7)
     axes.set_ylabel("ratio / bar", fontsize=8)
     axes.set_title("history of what has a bar (below 1: met)", fontsize=9)
     axes.grid(alpha=0.25)
-    axes.legend(fontsize=6, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.legend(**OUTSIDE)

@@ -15,8 +15,8 @@ from extremal.losses import Logistic
 from extremal.objectives import LinearModel
 from extremal.run import Record, Result, minimize
 from extremal.sets import L1Ball
+from extremal.support.palette import LATER, colours_of_methods
 from extremal_lab.reproduction import standins
-from extremal_lab.reproduction.colours import OTHERS, colours
 from extremal_lab.reproduction.extras import check_extra
 
 BUDGET = "l1:12"  # of the coefficients
@@ -26,7 +26,8 @@ METHODS = {  # and how the picture calls them
     "frank-wolfe": "Frank-Wolfe",
 }  # fmt: skip
 TITLE: dict[str, Any] = {"loc": "left", "fontsize": 11, "fontweight": "bold"}
-FREE, HELD = OTHERS[8][1], OTHERS[9][0]  # the colours of the two models; no method here has them
+LEGEND: dict[str, Any] = {"frameon": False, "loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 2}  # hides nothing
+FREE, HELD = LATER[3][1], LATER[1][0]  # the colours of the two models; no method here has them
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,11 @@ def _coefficients(axes: Any, fit: Fit) -> None:
     axes.set_yticks(places, [fit.names[j] for j in order])
     axes.set_xlabel("coefficient (standardised feature)")
     axes.set_title("No measurement may lower the risk", **TITLE)
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(**LEGEND)
 
 
 def _gaps(axes: Any, results: dict[str, Result]) -> None:
-    looks = colours(METHODS)
+    looks = colours_of_methods(METHODS)
     for name, r in results.items():
         passes, gap, colour = r.trace.passes, np.maximum(r.trace.gap, 1e-12), looks[name][0]
         axes.semilogy(passes, gap, label=METHODS[name], color=colour, linewidth=2)
@@ -149,4 +150,4 @@ def _gaps(axes: Any, results: dict[str, Result]) -> None:
     axes.set(xlabel="passes over the data (component gradients / n)", ylabel="certified gap")
     axes.set_title(f"The gap that each method proves ($|x|_1$ ≤ {RADIUS:g})", **TITLE)
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
+    axes.legend(**LEGEND)

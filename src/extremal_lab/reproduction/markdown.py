@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -40,13 +42,25 @@ def _lines(said: dict[str, Any], done: Sequence[Ended]) -> Iterator[str]:
 
 def _verdicts(ledger: Sequence[dict[str, str]]) -> Iterator[str]:
     if ledger:
-        yield "\n## Verdicts\n"
-        yield from table(("claim", "verdict", "measured", "it holds if", "on", "shown by"), map(_verdict, ledger))
+        yield "\n## Verdicts\n\nThe number is the one that decides; for a rate, the larger exponents of the two algorithms.\n"
+        rows = ((row["short"], _Marked(f"**{plain(row['verdict'])}**"), row["number"]) for row in ledger)
+        yield from table(("claim", "verdict", "number"), rows)
+        yield "\n## Evidence\n\nEach claim unfolds: where the paper makes it, what was measured, when it holds, and the command."
+        yield from itertools.chain.from_iterable(map(_evidence, ledger))
 
 
-def _verdict(row: dict[str, str]) -> list[str]:
-    claim, verdict = f"{row['claim']} ({row['where']})", _Marked(f"**{plain(row['verdict'])}**")
-    return [claim, verdict, row["measured"], row["rule"], row["on"], _code(row["command"])]
+def _evidence(row: dict[str, str]) -> Iterator[str]:
+    """What is behind a verdict, folded."""
+    yield f"\n<details><summary>{_html(row['claim'])} <b>{_html(row['verdict'])}</b></summary>\n"
+    yield f"*Where:* {plain(row['where'])}. *Measured:* {plain(row['measured'])}. *It holds if* {plain(row['rule'])}."
+    yield (f"*On:* {plain(row['on'])}. " if row["on"] else "") + f"*Shown by* {_code(row['command'])}."
+    yield "\n</details>"
+
+
+def _html(text: str) -> str:
+    """The text in an element of HTML, on one line, in which nothing is Markdown either."""
+    escaped = html.escape(re.sub(r"\s", " ", printable(text)), quote=False)
+    return re.sub(r"[\\`*\[\]~_]", lambda match: f"&#{ord(match[0])};", escaped)
 
 
 class _Marked(str):

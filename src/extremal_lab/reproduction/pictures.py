@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from extremal.files import whole_file
-from extremal_lab.reproduction.colours import Colour, colours, is_ours
+from extremal.support.palette import Colour, colours_of_methods
 from extremal_lab.reproduction.plan import Curve, Panel
 from extremal_lab.reproduction.report import labels
-from extremal_lab.reproduction.spec import Figure
+from extremal_lab.reproduction.spec import Figure, is_ours
 
 X_AXES = {"passes": "full gradients (component gradients / n)", "lmos": "LMO calls", "cpu": "CPU seconds"}
 Y_AXES = {"relative": "(f - f_min) / (f_max - f_min)", "gap": "Frank-Wolfe gap"}
@@ -37,7 +37,7 @@ def picture_of(figure: Figure, panels: Sequence[Panel], x: str, looks: Mapping[s
     from matplotlib.figure import Figure as Picture
 
     names = labels(panels)
-    looks = colours(names) if looks is None else looks
+    looks = colours_of_methods(names) if looks is None else looks
     steps = [s for s in STEPS if any(curve.steps == s for panel in panels for curve in panel.curves)]
     kinds = ["relative"] if all(panel.convex for panel in panels) else ["relative", "gap"]
     rows = [(s, kind) for s in steps for kind in kinds]

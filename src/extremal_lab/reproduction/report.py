@@ -19,9 +19,9 @@ from scipy.stats import rankdata
 
 from extremal.files import cells, terminal, to_json, whole_file
 from extremal.methods import METHODS as ALL
-from extremal_lab.reproduction.colours import colours, is_ours
+from extremal.support.palette import colours_of_methods
 from extremal_lab.reproduction.plan import Curve, Panel
-from extremal_lab.reproduction.spec import INSIDE, METHODS, OURS, TUNING_SEED, Figure, transient
+from extremal_lab.reproduction.spec import INSIDE, METHODS, OURS, TUNING_SEED, Figure, is_ours, transient
 from extremal_lab.reproduction.store import code
 from extremal_lab.reproduction.tasks import COLUMNS
 
@@ -134,7 +134,7 @@ def _cautions(shown: Sequence[tuple[Figure, Sequence[Panel]]], studies: Sequence
 
 def _methods(panels: Sequence[Panel]) -> list[dict[str, Any]]:
     names = labels(panels)
-    looks = colours(names)
+    looks = colours_of_methods(names)
     return [{"name": m, "label": text, "source": _card(m), "ours": is_ours(m), "colour": looks[m]} for m, text in names.items()]
 
 

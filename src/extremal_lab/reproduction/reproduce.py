@@ -10,8 +10,8 @@ from rich.console import Console
 
 from extremal.checks import InputError
 from extremal.files import check_out
+from extremal.support.palette import colours_of_methods
 from extremal_lab.reproduction import pictures, report
-from extremal_lab.reproduction.colours import colours
 from extremal_lab.reproduction.markdown import write_ledger
 from extremal_lab.reproduction.page import write_page
 from extremal_lab.reproduction.plan import Comparison, Panel, Work, compared
@@ -26,7 +26,7 @@ def run_figures(figures: Sequence[Figure], work: Work, console: Console, out: Pa
     comparisons = compared(figures, work)
     folder(out)
     _say_what_is_shown(comparisons, console)
-    looks = colours(method for comparison in comparisons for method in comparison.methods)
+    looks = colours_of_methods(method for comparison in comparisons for method in comparison.methods)
     done = []
     for comparison in comparisons:
         figure = comparison.figure

@@ -29,6 +29,17 @@ FADING = {"sarah-fw": 8.0, "saga-sarah-fw": 16.0}  # passes of a run that divide
 INSIDE = 0.05  # of the start's error left, and more, is inside the transient
 
 
+def is_ours(method: str) -> bool:
+    """Whether it is one of the paper's two, with any parameters.
+
+    Examples
+    --------
+    >>> is_ours("sarah-fw:batch=10"), is_ours("svrf")
+    (True, False)
+    """
+    return method.split(":")[0] in OURS
+
+
 def transient(method: str, passes: float) -> float:
     """What the steps of Theorems 1 and 3 leave of the error at the start, over so many passes: the rate is seen beyond it.
 

@@ -12,7 +12,8 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.run.result import Trace
 from extremal.sklearn.options import is_fitted, numbered
-from extremal.sklearn.plots.drawing import COLOURS, GREY, Canvas, axes_for, fitted_model, labels_of_rows
+from extremal.sklearn.plots.drawing import OUTSIDE, Canvas, axes_for, fitted_model, labels_of_rows
+from extremal.support.palette import GREY, colours_of_series
 
 ACROSS = {"passes": "passes over the data", "seconds": "seconds", "iter": "iterations"}
 
@@ -71,8 +72,9 @@ class ConvergenceDisplay:
         (self.ax_,) = axes_for(call, ax)
         self.figure_, self.lines_ = self.ax_.figure, []
         best = min((np.nanmin(t.value, initial=np.inf) for t in self.traces.values()), default=np.inf)
-        for i, (name, trace) in enumerate(self.traces.items()):
-            look = {"color": COLOURS[i % len(COLOURS)], "marker": ".", "linewidth": 1.6} | style
+        looks = colours_of_series(self.traces)
+        for name, trace in self.traces.items():
+            look = {"color": looks[name][0], "marker": ".", "linewidth": 1.6} | style
             if y != "value":
                 label = name if y == "gap" else f"{name}: gap"
                 self.lines_.append(positive_curve(self.ax_, trace[x], trace.gap, label=label, **look))
@@ -83,7 +85,7 @@ class ConvergenceDisplay:
             self.ax_.axhline(self.tol, color=GREY, linestyle=":", linewidth=1.2, label="tolerance")
         self.ax_.set(xlabel=ACROSS[x], ylabel={"gap": "certified gap", "value": "value - best"}.get(y, "distance to the optimum"))
         self.ax_.set_yscale("log")
-        self.ax_.legend(frameon=False)
+        self.ax_.legend(**OUTSIDE)
         return self
 
 

@@ -17,7 +17,8 @@ from extremal import checks
 from extremal.sets.norms.balls import LinfBall
 from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 from extremal.sklearn.options import fitted_names, is_fitted
-from extremal.sklearn.plots.drawing import COLOURS, GREY, Canvas, axes_for, fitted_model, name_features, row_of, standard_error
+from extremal.sklearn.plots.drawing import COLOURS, OUTSIDE, Canvas, axes_for, fitted_model, name_features, row_of, standard_error
+from extremal.support.palette import GREY
 
 
 class CoefficientsDisplay:
@@ -215,7 +216,7 @@ class PathDisplay:
             if self.radius is not None:
                 axes_.axvline(self.radius, color="#000000", linestyle="--", linewidth=1, label=f"radius {self.radius:.3g}")
         (self.score_ax_ or self.ax_).set_xlabel("radius of the l1 ball")
-        self.ax_.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+        self.ax_.legend(**OUTSIDE)
         return self
 
     def _curve(self, place: int, j: int, max_labels: int, style: dict[str, object]) -> Any:

@@ -10,13 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from extremal.checks import InputError
 from extremal.sklearn.options import is_fitted
+from extremal.support.palette import PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Canvas: TypeAlias = "Axes | Sequence[Axes] | None"
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # also for colour-blind readers
-GREY = "#767676"
+COLOURS = tuple(light for light, _ in PALETTE)
+OUTSIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False, "fontsize": "small"}  # of a legend
 
 
 def axes_for(call: str, ax: Any, heights: Sequence[float] = (1,)) -> list[Any]:

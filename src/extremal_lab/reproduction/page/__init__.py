@@ -13,7 +13,7 @@ from typing import Any
 
 from extremal.checks import InputError
 from extremal.files import to_json, whole_file
-from extremal_lab.reproduction.colours import OTHERS, STRONG
+from extremal.support.palette import LATER, METHOD_COLOURS, PALETTE
 
 SCRIPTS = ("data.js", "plots.js", "view.js", "page.js")  # in this order: each may use those before it as it is read
 
@@ -26,10 +26,11 @@ def write_page(path: Path, report: dict[str, Any]) -> None:
     section. Numbers that are not finite become null.
 
     A problem may have a ``floor``, the least difference to f_min that means something; left out, it is the gap of f_min. A tuned
-    curve may have an ``edge``: true if its factor is the first or the last of the grid of trials. A row of the ledger may have a
-    ``rule``, when the claim holds, and ``on``, the data on which it was measured. A figure may say what its controls show at
-    first: ``view``, with any of x (passes, lmos, cpu), y (relative, excess, value, gap), log_x, log_y, steps (own, tuned,
-    both) and band (quartiles, range, none).
+    curve may have an ``edge``: true if its factor is the first or the last of the grid of trials. A row of the ledger has
+    the claim (and ``short``, for the table), its verdict and one number; folded below them are where, measured, ``rule``
+    (when the claim holds), ``on`` (the data) and the command, as far as they are given. A figure may say what its controls
+    show at first: ``view``, with any of x (passes, lmos, cpu), y (relative, excess, value, gap), log_x, log_y, steps (own,
+    tuned, both) and band (quartiles, range, none).
     """
     with whole_file(path) as temporary:
         temporary.write_text(page(report), encoding="utf-8", newline="\n")
@@ -53,7 +54,8 @@ def _resource(name: str) -> str:
 
 def _drawing() -> str:
     """The page's own script: the colours and its files, in one scope that is none of plotly's."""
-    palette = f"const STRONG = {to_json(STRONG)}, COLOURS = {to_json(OTHERS)}; // light, dark\n\n"
+    held = {"OWN": METHOD_COLOURS, "COLOURS": PALETTE, "LATER": LATER}  # light, dark
+    palette = "".join(f"const {name} = {to_json(value)};\n" for name, value in held.items()) + "\n"
     return '(() => {\n"use strict";\n\n' + palette + "\n".join(map(_resource, SCRIPTS)) + "})();\n"
 
 

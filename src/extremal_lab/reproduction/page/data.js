@@ -56,10 +56,9 @@ const hidden = new Set(); // names of methods that no panel shows
 function addMethod(item) {
   const ours = [...methods.values()].filter((other) => other.ours).length;
   const others = methods.size - ours, [circle, square, ...rest] = Object.keys(SYMBOLS);
-  const looks = item.ours && ours < STRONG.length
-    ? { colour: STRONG[ours], symbol: cycle([circle, square], ours) }
-    : { colour: cycle(COLOURS, others), symbol: cycle(rest, others) };
-  methods.set(item.name, { ...looks, ...item });
+  const colour = OWN[item.name] ?? cycle([...LATER, ...COLOURS], others);
+  const symbol = item.ours && ours < 2 ? [circle, square][ours] : cycle(rest, others);
+  methods.set(item.name, { colour, symbol, ...item });
 }
 
 function method(name) {

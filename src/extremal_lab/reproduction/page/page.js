@@ -115,9 +115,11 @@ const command = (text) =>
   el("code", {}, text.split(" ").flatMap((word, i) => [i ? " " : "", el("span", { class: "word" }, word)]));
 
 function claim(item) {
-  const said = twoLines(item.claim, item.rule && `It holds if ${item.rule}`);
-  const measured = twoLines(item.measured || "–", item.on && `On ${item.on}`);
-  return [said, item.where, measured, verdict(item.verdict), command(item.command ?? "")];
+  const fact = (name, value) => value && [el("dt", {}, name), el("dd", {}, value)];
+  const facts = el("dl", {}, fact("claim", item.short && item.claim), fact("where", item.where), fact("measured", item.measured), fact("it holds if", item.rule),
+    fact("on", item.on), fact("shown by", item.command && command(item.command)));
+  const folded = el("details", { class: "evidence" }, el("summary", {}, item.short ?? item.claim), facts);
+  return [folded, verdict(item.verdict), item.number || "–"];
 }
 
 function ledger() {
@@ -126,7 +128,8 @@ function ledger() {
   const sorted = Object.keys(VERDICTS).flatMap((kind) => said.filter((name) => word(name) === kind));
   const counts = sorted.map((name) => verdict(name, `: ${count(name)}`));
   return rows.length ? section("ledger", "The paper's claims, and what was measured", el("p", { class: "counts" }, counts),
-    table(["claim", "where", "measured", "verdict", "command"], rows, "claims and verdicts", "ledger")) : null;
+    el("p", { class: "note" }, "A claim unfolds to its evidence: where the paper makes it, what was measured, when it holds."),
+    table(["claim", "verdict", "number"], rows, "claims and verdicts", "ledger")) : null;
 }
 
 function methodTable() {

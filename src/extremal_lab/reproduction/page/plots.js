@@ -157,7 +157,7 @@ const standIn = (colours) => ({
 /** A series with the looks of the method of that name, if there is one. */
 function dressed(series, i) {
   const same = [...methods.values()].find((item) => item.label === series.label || item.name === series.label);
-  const colour = same?.colour ?? cycle([...STRONG, ...COLOURS], i);
+  const colour = same?.colour ?? cycle([...COLOURS, ...LATER], i);
   return { ...series, ours: true, colour, symbol: same?.symbol ?? cycle(Object.keys(SYMBOLS), i) };
 }
 
