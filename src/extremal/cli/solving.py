@@ -13,7 +13,6 @@ import typer
 from extremal import checks
 from extremal.checks import InputError
 from extremal.cli.common import AsJson, lines, one_line
-from extremal.cli.progress import progress
 from extremal.cli.shard_rows import check_room, opened_shards, shard_objective
 from extremal.files.models import Model, save_model
 from extremal.files.outputs import check_out, printable, terminal, to_json
@@ -30,6 +29,7 @@ from extremal.objectives.linear import LinearModel
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.reach import reaches, told_apart
 from extremal.run.front import minimize, moved_inside
+from extremal.run.progress import last_line, shown
 from extremal.run.result import Result, Status
 from extremal.sets.base import ConvexSet
 from extremal.sets.words.read import Reading, read_constraint
@@ -87,9 +87,10 @@ def solve(
         names, column, (f, classes) = _asked(file, shards, target, loss, positive, intercept, quiet)
         plan = read_constraint(set_, None, f.shape, names)
         budget = {"seed": seed, "tol": tol, "atol": atol, "max_grads": max(1, round(passes * f.n)), "max_iter": max_iter}
-        with progress(passes, quiet) as callback:
-            kept = budget | {"max_seconds": max_seconds, "callback": callback, "bursts": True}
-            C, result, bounded = _minimum(f, plan, chosen, kept)
+        on_terminal = not quiet and terminal(stderr=True).is_terminal
+        with shown("solve", on_terminal):
+            C, result, bounded = _minimum(f, plan, chosen, budget | {"max_seconds": max_seconds})
+            last_line("")  # all of it is printed below
         x = np.asarray(result.x)
         level = f.intercept(x) if isinstance(f, InterceptModel) else 0.0
     model = Model(x, level, loss, set_, method, names, classes, column)

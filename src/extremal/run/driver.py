@@ -17,6 +17,7 @@ from extremal.methods.base import Budget
 from extremal.points.iterates import answer, wide
 from extremal.run.bursts.run import Reach
 from extremal.run.loop import Setup, State, loop
+from extremal.run.progress import Progress, observed
 from extremal.run.recording import Recorder
 from extremal.run.result import Certificate, Record, Result, Status
 from extremal.run.stopping import Headway, at_rounding, extended_grads, usual_grads, usual_work
@@ -32,9 +33,13 @@ def drive(
     record: Record | float | None = None,
 ) -> tuple[Result, State]:
     """Run what has been prepared; the result, and the last state."""
-    run = _Run(setup, tol, atol, budget, callback, record)
-    with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run in words
-        return run.drive()
+    with observed(tol, atol) as progress:
+        run = _Run(setup, tol, atol, budget, callback, record, progress)
+        with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run in words
+            result, last = run.drive()
+        if progress is not None:
+            progress.finish(result)
+    return result, last
 
 
 class _Run:
@@ -50,13 +55,14 @@ class _Run:
         budget: Budget,
         callback: Callable[[State], object] | None,
         record: Record | float | None,
+        progress: Progress | None,
     ):
         self.setup, self.f, self.C = setup, setup.f.inner, setup.C
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # a method for answers, and not for comparisons
         self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
         self.budget = Budget(max_grads=usual_grads(self.f)) if self.unlimited else budget
-        self.recorder = Recorder(self.f, self.C.inner, record)
+        self.recorder = Recorder(self.f, self.C.inner, record, progress)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
         self.best: Certificate | None = None  # the best one: smallest value, or smallest gap if f is not convex
@@ -99,11 +105,15 @@ class _Run:
         most = self.budget.max_seconds
         return most is not None and self.clock.seconds + self.tail >= most
 
+    def _late(self) -> bool:
+        """Whether somebody wants a state now."""
+        return self._over() or self.recorder.watched()
+
     def _reach(self) -> Reach:
         """How far the run may go before there is something to see."""
         b = self.budget
         grads = min(self.gap_due, self.recorder.next, math.inf if b.max_grads is None else b.max_grads)
-        late = self._over if self.callback is None else (lambda: True)  # it is called after each compiled call
+        late = self._late if self.callback is None else (lambda: True)  # it is called after each compiled call
         return Reach(grads, math.inf if b.max_iter is None else b.max_iter, late)
 
     def _stop(self, state: State) -> Status | None:
@@ -112,6 +122,8 @@ class _Run:
                 self.recorder.see(state, self.clock)
         if self._converged(state):
             return Status.GAP
+        if self.recorder.watched():
+            self.recorder.glance(state, self.clock)
         budget, calls = self.budget, state.calls
         if budget.max_iter is not None and state.k >= budget.max_iter:
             return Status.MAX_ITER

@@ -10,6 +10,7 @@ import numpy as np
 from extremal.objectives.base import Smooth
 from extremal.points.iterates import wide
 from extremal.run.loop import State
+from extremal.run.progress import Progress
 from extremal.run.result import Certificate, Record, Row, Trace
 from extremal.sets.base import ConvexSet
 from extremal.support.clock import Clock
@@ -18,8 +19,8 @@ from extremal.support.clock import Clock
 class Recorder:
     """Fills the trace: off the count (it asks the bare objective and set) and off the clock."""
 
-    def __init__(self, f: Smooth, C: ConvexSet, record: Record | float | None):
-        self.f, self.C, self.trace = f, C, Trace()
+    def __init__(self, f: Smooth, C: ConvexSet, record: Record | float | None, progress: Progress | None = None):
+        self.f, self.C, self.trace, self.progress = f, C, Trace(), progress
         self.record = record if record is None or isinstance(record, Record) else Record(every=record)
         self.next = 0.0 if self.record else math.inf  # component gradients at which the next row is due
 
@@ -40,7 +41,19 @@ class Recorder:
             row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
             self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
 
+    def watched(self) -> bool:
+        """Whether somebody waits for a line about the run."""
+        return self.progress is not None and self.progress.due()
+
+    def glance(self, state: State, clock: Clock) -> None:
+        """Tell the observer how far the run is; this is no row of the trace."""
+        if self.progress is not None:
+            with clock.paused():
+                self.progress.see(self._row(state, clock))
+
     def _add(self, row: Row) -> None:
+        if self.progress is not None:
+            self.progress.see(row)
         if self.trace.append(row) and self.record is not None and self.record.watch is not None:
             self.record.watch(row)
 

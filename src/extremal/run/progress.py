@@ -1,0 +1,146 @@
+"""How far runs are: an observer of their records, for `verbose=1`. It asks nothing of the objective or the set."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from extremal import checks
+from extremal.run.result import Result, Row
+from extremal.support.display import Screen, screen
+
+QUIET = 1.0  # seconds before the first line: a shorter call writes its last line only
+
+
+class Progress:
+    """The progress of one call, which may make several runs: passes and seconds are those of all of them.
+
+    Examples
+    --------
+    >>> progress = Progress("minimize", now=lambda: 0.0)
+    >>> progress.begin(tol=1e-3, atol=0.0)
+    >>> progress.see({"passes": 3.0, "seconds": 2.5, "value": 0.5, "gap": 0.002})
+    >>> progress.text()
+    'minimize: 3.0 passes, f 0.5, gap 2.00e-03 = 4 x tolerance, 2.5 s'
+    """
+
+    def __init__(self, name: str, place: Screen | None = None, now: Callable[[], float] | None = None):
+        self.name, self.place, self.now = name, place or screen(), now or time.monotonic
+        self.started = self.now()
+        self.next = self.started + QUIET  # when the line is to be shown
+        self.part, self.last = "", ""  # which of several runs this is; the line that stays
+        self.before, self.latest = (0.0, 0.0), (0.0, 0.0)  # passes and seconds of the runs before, and of this one
+        self.value, self.gap, self.tol, self.atol = math.nan, math.nan, 0.0, 0.0
+
+    def begin(self, tol: float, atol: float) -> None:
+        """Another run begins."""
+        self.before, self.latest = self.totals(), (0.0, 0.0)
+        self.tol, self.atol, self.value, self.gap = tol, atol, math.nan, math.nan
+
+    def totals(self) -> tuple[float, float]:
+        """Passes and seconds of all runs."""
+        return self.before[0] + self.latest[0], self.before[1] + self.latest[1]
+
+    def due(self) -> bool:
+        """Whether it is time to show something."""
+        return self.now() >= self.next
+
+    def see(self, row: Row) -> None:
+        """Take a record of the run, with or without a value and a gap; show it if it is time."""
+        self.latest = float(row["passes"]), float(row["seconds"])
+        self.value, self.gap = float(row.get("value", self.value)), float(row.get("gap", self.gap))
+        if self.due():
+            self.place.show(self.text())
+            now = self.now()
+            self.next = now + self.place.pause(now - self.started)
+
+    def finish(self, result: Result) -> None:
+        """The end of a run: its own words are the last line, unless the call has others."""
+        self.latest = self.latest[0], result.seconds
+        self.value, self.gap = result.value, result.gap
+        self.last = f"{self.text()}: {result.status.sentence}"
+
+    def text(self) -> str:
+        """The line."""
+        passes, seconds = self.totals()
+        known = [] if math.isnan(self.value) else [f"f {self.value:.8g}"]
+        known += [] if math.isnan(self.gap) else [f"gap {self.gap:.2e}{self._relative()}"]
+        return f"{self.name}: " + ", ".join([*filter(None, [self.part]), f"{passes:.1f} passes", *known, f"{seconds:.1f} s"])
+
+    def _relative(self) -> str:
+        wanted = self.tol * abs(self.value) + self.atol
+        return f" = {self.gap / wanted:.3g} x tolerance" if wanted > 0 else ""
+
+
+def check_verbose(call: str, verbose: object) -> int:
+    """``verbose`` as a whole number of at least 0; True and False are 1 and 0.
+
+    Examples
+    --------
+    >>> check_verbose("minimize", True)
+    1
+    """
+    return int(verbose) if isinstance(verbose, bool) else checks.whole(call, "verbose", verbose, 0)
+
+
+_PROGRESS: ContextVar[Progress | None] = ContextVar("extremal_progress", default=None)
+
+
+@contextmanager
+def shown(name: str, verbose: int) -> Iterator[None]:
+    """Show the progress of all runs inside, if it is to be shown; a call inside another one that is shown is part of that."""
+    if not verbose or _PROGRESS.get() is not None:
+        yield
+        return
+    progress = Progress(name)
+    token = _PROGRESS.set(progress)
+    try:
+        yield
+    except BaseException:
+        progress.last = ""
+        raise
+    finally:
+        _PROGRESS.reset(token)
+        progress.place.end(progress.last)
+
+
+@contextmanager
+def observed(tol: float, atol: float) -> Iterator[Progress | None]:
+    """The observer of a run that begins here, if there is one; runs that its objective may make are not shown."""
+    progress = _PROGRESS.get()
+    if progress is not None:
+        progress.begin(tol, atol)
+    token = _PROGRESS.set(None)
+    try:
+        yield progress
+    finally:
+        _PROGRESS.reset(token)
+
+
+def next_part(part: str) -> None:
+    """Say which part of a call comes next; nothing happens if nothing is shown.
+
+    Examples
+    --------
+    >>> next_part("set 1 of 3")
+    """
+    progress = _PROGRESS.get()
+    if progress is not None:
+        progress.part = part
+
+
+def last_line(words: str, costs: bool = False) -> None:
+    """Say what the last line of a call is, with the passes and seconds of all its runs if they are to be told; "" is none.
+
+    Examples
+    --------
+    >>> last_line("3 of 3 sets are within the tolerance", costs=True)
+    """
+    progress = _PROGRESS.get()
+    if progress is not None:
+        passes, seconds = progress.totals()
+        cost = f"{passes:.1f} passes, {seconds:.1f} s: " if costs else ""
+        progress.part, progress.last = "", words and f"{progress.name}: {cost}{words}"
