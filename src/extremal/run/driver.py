@@ -17,7 +17,7 @@ from extremal.methods.base import Budget
 from extremal.points.iterates import answer, wide
 from extremal.run.bursts.run import Reach
 from extremal.run.loop import Setup, State, loop
-from extremal.run.progress import Progress, observed
+from extremal.run.progress import RunProgress, observed
 from extremal.run.recording import Recorder
 from extremal.run.result import Certificate, Record, Result, Status
 from extremal.run.stopping import Headway, at_rounding, extended_grads, usual_grads, usual_work
@@ -55,7 +55,7 @@ class _Run:
         budget: Budget,
         callback: Callable[[State], object] | None,
         record: Record | float | None,
-        progress: Progress | None,
+        progress: RunProgress | None,
     ):
         self.setup, self.f, self.C = setup, setup.f.inner, setup.C
         self.tol, self.atol, self.callback = tol, atol, callback
@@ -229,6 +229,7 @@ class _Run:
             atoms=found.atoms,
             set=self.setup.whole,
             compiled=0 if self.setup.burst is None else self.setup.burst.iterations,
+            convex=self.f.convex,
         )
 
     def _final(self, state: State, status: Status) -> tuple[Certificate, Status]:

@@ -15,12 +15,12 @@ from extremal.support.display import Screen, screen
 QUIET = 1.0  # seconds before the first line: a shorter call writes its last line only
 
 
-class Progress:
+class RunProgress:
     """The progress of one call, which may make several runs: passes and seconds are those of all of them.
 
     Examples
     --------
-    >>> progress = Progress("minimize", now=lambda: 0.0)
+    >>> progress = RunProgress("minimize", now=lambda: 0.0)
     >>> progress.begin(tol=1e-3, atol=0.0)
     >>> progress.see({"passes": 3.0, "seconds": 2.5, "value": 0.5, "gap": 0.002})
     >>> progress.text()
@@ -86,7 +86,7 @@ def check_verbose(call: str, verbose: object) -> int:
     return int(verbose) if isinstance(verbose, bool) else checks.whole(call, "verbose", verbose, 0)
 
 
-_PROGRESS: ContextVar[Progress | None] = ContextVar("extremal_progress", default=None)
+_PROGRESS: ContextVar[RunProgress | None] = ContextVar("extremal_progress", default=None)
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def shown(name: str, verbose: int) -> Iterator[None]:
     if not verbose or _PROGRESS.get() is not None:
         yield
         return
-    progress = Progress(name)
+    progress = RunProgress(name)
     token = _PROGRESS.set(progress)
     try:
         yield
@@ -108,7 +108,7 @@ def shown(name: str, verbose: int) -> Iterator[None]:
 
 
 @contextmanager
-def observed(tol: float, atol: float) -> Iterator[Progress | None]:
+def observed(tol: float, atol: float) -> Iterator[RunProgress | None]:
     """The observer of a run that begins here, if there is one; runs that its objective may make are not shown."""
     progress = _PROGRESS.get()
     if progress is not None:

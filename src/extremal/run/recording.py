@@ -10,7 +10,7 @@ import numpy as np
 from extremal.objectives.base import Smooth
 from extremal.points.iterates import wide
 from extremal.run.loop import State
-from extremal.run.progress import Progress
+from extremal.run.progress import RunProgress
 from extremal.run.result import Certificate, Record, Row, Trace
 from extremal.sets.base import ConvexSet
 from extremal.support.clock import Clock
@@ -19,7 +19,7 @@ from extremal.support.clock import Clock
 class Recorder:
     """Fills the trace: off the count (it asks the bare objective and set) and off the clock."""
 
-    def __init__(self, f: Smooth, C: ConvexSet, record: Record | float | None, progress: Progress | None = None):
+    def __init__(self, f: Smooth, C: ConvexSet, record: Record | float | None, progress: RunProgress | None = None):
         self.f, self.C, self.trace, self.progress = f, C, Trace(), progress
         self.record = record if record is None or isinstance(record, Record) else Record(every=record)
         self.next = 0.0 if self.record else math.inf  # component gradients at which the next row is due
