@@ -21,7 +21,7 @@ class Group(NamedTuple):
 
 
 GROUPS = {
-    "run": Group("Solve", "Minimise, follow a path, drive the loop, read the result.", ("run", "checks")),
+    "run": Group("Solve", "Minimise, follow a path, drive the loop, read the result.", ("run", "checks", "support.versions")),
     "sklearn": Group("Estimators", "Models for scikit-learn, and their pictures.", ("sklearn",)),
     "sets": Group("Sets", "Constraints. Each set is known by its linear minimisation oracle.", ("sets", "rounding")),
     "losses": Group("Losses", "What a model is fitted by.", ("losses",)),

@@ -266,7 +266,11 @@ def test_demo_passes_on_where_the_picture_goes(data, monkeypatch):
 
 
 def test_version_and_help():
-    assert run("--version").stdout == f"extremal {ex.__version__}\n"
+    first, second, *others = run("--version").stdout.splitlines()
+    assert first == f"extremal {ex.__version__}"
+    assert second.startswith("Python 3.")
+    assert {"numpy", "scipy", "numba", "typer"} <= {line.split(" ")[0] for line in others}
+    assert all(len(line.split(" ")) == 2 for line in others)  # a line for each package
     assert run("--help").exit_code == 0
     for args in (["--help"], ["solve", "--help"]):
         text = " ".join(run(*args).stdout.split())

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from extremal import __version__
 from extremal.checks import InputError
 from extremal.cli import data, lists
 from extremal.cli.common import one_line
 from extremal.cli.predicting import predict
 from extremal.cli.shards import shards_app
 from extremal.cli.solving import solve
+from extremal.support.versions import versions
 
 EXIT_CODES = (
     "Exit codes: 0 the certified gap meets the tolerance; 2 a mistake in the input, or a file that cannot be read or written; "
@@ -26,19 +26,21 @@ LENIENT = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 app = typer.Typer(
     help="Projection-free learning: minimise finite sums over convex sets, with certified answers.",
-    epilog=EXIT_CODES, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+    epilog=EXIT_CODES, no_args_is_help=True, pretty_exceptions_enable=False,
 )  # fmt: skip
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"extremal {__version__}")
+        typer.echo("\n".join(f"{name} {text}" for name, text in versions().items() if name != "platform"))
         raise typer.Exit
 
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the versions, a line for each package.")
+    ] = False,
 ) -> None: ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -13,6 +13,17 @@ from extremal.checks import InputError, NonFiniteError
 from extremal.files.outputs import printable, terminal, to_json
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
+
+
+def completed(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """What a shell proposes for the beginning of a name: the names that begin so.
+
+    Examples
+    --------
+    >>> completed(["l1", "l2", "simplex"])("l")
+    ['l1', 'l2']
+    """
+    return lambda incomplete: sorted(name for name in names if name.startswith(incomplete))
 
 
 @contextmanager

@@ -12,8 +12,7 @@ import typer
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.cli.common import AsJson, lines, one_line
-from extremal.cli.progress import progress
+from extremal.cli.common import AsJson, completed, lines, one_line
 from extremal.cli.shard_rows import check_room, opened_shards, shard_objective
 from extremal.files.models import Model, save_model
 from extremal.files.outputs import check_out, printable, terminal, to_json
@@ -21,8 +20,9 @@ from extremal.files.shards.directory import ShardDir
 from extremal.files.tables import Table, read_table
 from extremal.losses.base import Loss
 from extremal.losses.multi import Multinomial
-from extremal.losses.named import named_loss
+from extremal.losses.named import LOSS_FORMS, named_loss
 from extremal.losses.weighted import unweighted
+from extremal.methods.cards import METHODS
 from extremal.methods.method import Recipe
 from extremal.methods.parse import recipe
 from extremal.objectives.intercept import InterceptModel
@@ -30,8 +30,10 @@ from extremal.objectives.linear import LinearModel
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.reach import reaches, told_apart
 from extremal.run.front import minimize, moved_inside
+from extremal.run.progress import last_line, shown
 from extremal.run.result import Result, Status
 from extremal.sets.base import ConvexSet
+from extremal.sets.words.names import SETS
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sets.words.words import check_words
 
@@ -45,12 +47,26 @@ def solve(
         typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz, .npy, or a directory of shards.", metavar="FILE"),
     ],
     set_: Annotated[
-        str, typer.Option("--set", metavar="SET", help="l1:20, simplex, nonneg, 'l1:3 & age >= 0'; see: extremal sets.")
+        str,
+        typer.Option(
+            "--set",
+            metavar="SET",
+            help="l1:20, simplex, nonneg, 'l1:3 & age >= 0'; see: extremal sets.",
+            autocompletion=completed(SETS),
+        ),
     ],
-    loss: Annotated[str, typer.Option(metavar="LOSS", help="See: extremal losses; with parameters: huber:1.35.")] = "logistic",
+    loss: Annotated[
+        str,
+        typer.Option(
+            metavar="LOSS", help="See: extremal losses; with parameters: huber:1.35.", autocompletion=completed(LOSS_FORMS)
+        ),
+    ] = "logistic",
     intercept: Annotated[bool, typer.Option("--intercept", help="Fit an intercept too, which no set constrains.")] = False,
     method: Annotated[
-        str, typer.Option(metavar="METHOD", help="See: extremal methods; with parameters: sarah-fw:p=0.1.")
+        str,
+        typer.Option(
+            metavar="METHOD", help="See: extremal methods; with parameters: sarah-fw:p=0.1.", autocompletion=completed(METHODS)
+        ),
     ] = "auto",
     passes: Annotated[float, typer.Option(help="Budget of component gradients, in multiples of n.")] = 100.0,
     tol: Annotated[float, typer.Option(help="Stop when gap <= tol * |value| + atol.")] = 1e-4,
@@ -87,9 +103,10 @@ def solve(
         names, column, (f, classes) = _asked(file, shards, target, loss, positive, intercept, quiet)
         plan = read_constraint(set_, None, f.shape, names)
         budget = {"seed": seed, "tol": tol, "atol": atol, "max_grads": max(1, round(passes * f.n)), "max_iter": max_iter}
-        with progress(passes, quiet) as callback:
-            kept = budget | {"max_seconds": max_seconds, "callback": callback, "bursts": True}
-            C, result, bounded = _minimum(f, plan, chosen, kept)
+        on_terminal = not quiet and terminal(stderr=True).is_terminal
+        with shown("solve", on_terminal):
+            C, result, bounded = _minimum(f, plan, chosen, budget | {"max_seconds": max_seconds})
+            last_line("")  # all of it is printed below
         x = np.asarray(result.x)
         level = f.intercept(x) if isinstance(f, InterceptModel) else 0.0
     model = Model(x, level, loss, set_, method, names, classes, column)

@@ -17,8 +17,9 @@ from extremal.methods.method import Budget
 from extremal.points.iterates import answer
 from extremal.points.matrix import wide
 from extremal.run.bursts.run import Reach
+from extremal.run.headway import Headway, Recorder, at_rounding, extended_grads, usual_grads, usual_work
 from extremal.run.loop import Setup, State, loop
-from extremal.run.progress import Headway, Recorder, at_rounding, extended_grads, usual_grads, usual_work
+from extremal.run.progress import observed
 from extremal.run.result import Certificate, Record, Result, Status
 from extremal.support.clock import Clock, TimeUp, deadline
 
@@ -54,6 +55,14 @@ class Driver:
 
     def drive(self) -> tuple[Result, State]:
         """Run to a stop: the result, and the last state that was reached, which is what counts."""
+        with observed(self.tol, self.atol) as progress:
+            self.recorder.progress = progress
+            result, last = self._driven()
+            if progress is not None:
+                progress.finish(result)
+        return result, last
+
+    def _driven(self) -> tuple[Result, State]:
         state, status, states = None, None, loop(self.setup)
         try:
             with np.errstate(all="ignore"), deadline(None if self.budget.max_seconds is None else self._over):
@@ -85,11 +94,15 @@ class Driver:
         most = self.budget.max_seconds
         return most is not None and self.clock.seconds + self.tail >= most
 
+    def _late(self) -> bool:
+        """Whether somebody wants a state now."""
+        return self._over() or self.recorder.watched()
+
     def _reach(self) -> Reach:
         """How far the run may go before there is something to see."""
         b = self.budget
         grads = min(self.gap_due, self.recorder.next, math.inf if b.max_grads is None else b.max_grads)
-        late = self._over if self.callback is None else (lambda: True)  # it is called after each compiled call
+        late = self._late if self.callback is None else (lambda: True)  # it is called after each compiled call
         return Reach(grads, math.inf if b.max_iter is None else b.max_iter, late)
 
     def _stop(self, state: State) -> Status | None:
@@ -98,6 +111,8 @@ class Driver:
                 self.recorder.see(state, self.clock)
         if self._converged(state):
             return Status.GAP
+        if self.recorder.watched():
+            self.recorder.glance(state, self.clock)
         budget, calls = self.budget, state.calls
         if budget.max_iter is not None and state.k >= budget.max_iter:
             return Status.MAX_ITER
@@ -203,6 +218,7 @@ class Driver:
             atoms=found.atoms,
             set=self.setup.whole,
             compiled=0 if self.setup.burst is None else self.setup.burst.iterations,
+            convex=self.f.convex,
         )
 
     def _final(self, state: State, status: Status) -> tuple[Certificate, Status]:

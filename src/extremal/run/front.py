@@ -18,6 +18,7 @@ from extremal.points.active import ActiveSet
 from extremal.points.iterates import farthest, freeze
 from extremal.run.driver import Driver
 from extremal.run.loop import Setup, State, check_objective, prepare
+from extremal.run.progress import check_verbose, last_line, next_part, shown
 from extremal.run.result import Record, Result
 from extremal.sets.base import ConvexSet, Projectable
 from extremal.support.clock import counted
@@ -38,6 +39,7 @@ def minimize(
     callback: Callable[[State], object] | None = None,
     record: Record | float | None = None,
     bursts: bool | None = None,
+    verbose: int = 0,
 ) -> Result:
     """Minimise a finite sum over a convex set, and certify the answer.
 
@@ -83,6 +85,10 @@ def minimize(
         `Simplex`, `Box` or `CappedSimplex`. The iterates are the same up to rounding. Left out, this is so unless there is a
         callback, which is to see every iteration; True lets a callback see the states between bursts only, some milliseconds
         apart; False is the readable loop. ``result.compiled`` says how many iterations were made so.
+    verbose : int
+        1 shows passes, f, the gap and seconds while the run goes on: one live line on a terminal (with rich), one output in a
+        notebook, lines on standard error elsewhere. A run shorter than a second writes its last line only. Neither counts nor
+        clock nor any bit of the result change.
 
     Examples
     --------
@@ -101,8 +107,9 @@ def minimize(
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = check_budget("minimize", max_grads, max_iter, max_seconds)
-    setup = prepare("minimize", f, C, method, x0, seed, budget, in_bursts=callback is None if bursts is None else bursts)
-    return Driver(setup, tol, atol, budget, callback, record).drive()[0]
+    with shown("minimize", check_verbose("minimize", verbose)):
+        setup = prepare("minimize", f, C, method, x0, seed, budget, in_bursts=callback is None if bursts is None else bursts)
+        return Driver(setup, tol, atol, budget, callback, record).drive()[0]
 
 
 def path(
@@ -116,6 +123,7 @@ def path(
     max_grads: int | None = None,
     max_iter: int | None = None,
     max_seconds: float | None = None,
+    verbose: int = 0,
 ) -> list[Result]:
     """Minimise f over each of some sets, a regularisation path say, and certify every answer.
 
@@ -133,6 +141,8 @@ def path(
         Sets of one kind and different size: ``[L1Ball(r) for r in radii]``.
     method, seed, tol, atol, max_grads, max_iter, max_seconds
         As for `minimize`, for each of the sets.
+    verbose : int
+        As for `minimize`, for all sets together.
 
     Examples
     --------
@@ -158,13 +168,17 @@ def path(
     fitted = [C.on(f.shape) for C in sets]
     results: dict[int, Result] = {}
     seen: list[tuple[float, State]] = []
-    for i in sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter):
-        with counted() as asked:
-            x0 = moved_inside(fitted[i], ahead(fitted[i].diameter, seen)) if seen else None
-        setup = prepare("path", f, fitted[i], method, x0, seed, budget)
-        setup.C.calls.certificate_lmos += asked.calls
-        results[i], last = Driver(_resumed(setup, seen[-1][1]) if seen else setup, tol, atol, budget).drive()
-        seen = [*seen[-2:], (fitted[i].diameter, last)]
+    with shown("path", check_verbose("path", verbose)):
+        for at, i in enumerate(sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter), 1):
+            next_part(f"set {at} of {len(sets)}")
+            with counted() as asked:
+                x0 = moved_inside(fitted[i], ahead(fitted[i].diameter, seen)) if seen else None
+            setup = prepare("path", f, fitted[i], method, x0, seed, budget)
+            setup.C.calls.certificate_lmos += asked.calls
+            results[i], last = Driver(_resumed(setup, seen[-1][1]) if seen else setup, tol, atol, budget).drive()
+            seen = [*seen[-2:], (fitted[i].diameter, last)]
+        met = sum(result.converged for result in results.values())
+        last_line(f"{met} of {len(sets)} sets are within the tolerance", costs=True)
     return [results[i] for i in range(len(sets))]
 
 

@@ -1,158 +1,146 @@
-"""What a run has brought so far: its trace, whether it gets anywhere, and when it stops short of its tolerance."""
+"""How far runs are: an observer of their records, for `verbose=1`. It asks nothing of the objective or the set."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-
-import numpy as np
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from extremal import checks
-from extremal.gradients.base import value_of
-from extremal.losses.weighted import unweighted
-from extremal.objectives.base import Smooth
-from extremal.objectives.intercept import InterceptModel
-from extremal.points.matrix import wide
-from extremal.quadratic.search import UNSEEN
-from extremal.run.counting import CountedSet
-from extremal.run.loop import State
-from extremal.run.result import Certificate, Record, Row, Trace
-from extremal.sets.base import ConvexSet
-from extremal.support.clock import Clock
+from extremal.run.result import Result, Row
+from extremal.support.display import Screen, screen
 
-USUAL_PASSES = 1000  # of a run without a budget
-MORE_PASSES = 5000  # of one for an answer, if its passes are small
-SMALL_RUN, FEW_LMOS = 1e9, 5000  # multiplications of passes that are small; oracle calls by then, at most
-LEVEL_RUN, FEW_ROWS = 1e7, 1000  # margins in all passes, where classes have intercepts; rows that take no longer than none
-QUADRATIC_WORK, QUADRATIC_SHARE = 6e8, 4.0  # numbers that quadratic problems may read; times what all passes do, if that is more
-SAME_POINT = 3  # times that exact gradients may leave the point as it is
-PROGRESS, IDLE_STEPS = 0.9, 12  # share of the smallest gap that is progress; steps without any, after which none is expected
-DUST = float(np.finfo(np.float64).eps) ** 2  # share of the largest |f| below which a square of rounding errors is all of f
-FIRST_JUDGED = 16  # steps after which a run for an answer is judged as a whole, and again when their number has doubled
-LARGE_POINT = 10**7  # entries of a point up to which its rounding is looked at
-ROUNDED = 0.25  # share of the tolerance that a change of the gap by rounding must be for the tolerance to be out of reach
-NEAR_ROUNDING = 100.0  # times that change: a gap below is one of rounding, if no step leads farther
+QUIET = 1.0  # seconds before the first line: a shorter call writes its last line only
 
 
-def usual_grads(f: Smooth, passes: int = USUAL_PASSES) -> int:
-    """Component gradients of a run without a budget, which goes by counts of operations and never by a clock: so many passes.
+class RunProgress:
+    """The progress of one call, which may make several runs: passes and seconds are those of all of them.
 
-    Fewer where each finds the best intercepts of classes, since one target ties these together: dozens of looks at all rows.
+    Examples
+    --------
+    >>> progress = RunProgress("minimize", now=lambda: 0.0)
+    >>> progress.begin(tol=1e-3, atol=0.0)
+    >>> progress.see({"passes": 3.0, "seconds": 2.5, "value": 0.5, "gap": 0.002})
+    >>> progress.text()
+    'minimize: 3.0 passes, f 0.5, gap 2.00e-03 = 4 x tolerance, 2.5 s'
     """
-    if isinstance(f, InterceptModel) and f.deriv_shape and not unweighted(f.loss).target_shape:
-        passes = min(passes, max(1, int(LEVEL_RUN / (math.prod(f.deriv_shape) * (f.n + FEW_ROWS)))))
-    return passes * f.n
+
+    def __init__(self, name: str, place: Screen | None = None, now: Callable[[], float] | None = None):
+        self.name, self.place, self.now = name, place or screen(), now or time.monotonic
+        self.started = self.now()
+        self.next = self.started + QUIET  # when the line is to be shown
+        self.part, self.last = "", ""  # which of several runs this is; the line that stays
+        self.before, self.latest = (0.0, 0.0), (0.0, 0.0)  # passes and seconds of the runs before, and of this one
+        self.value, self.gap, self.tol, self.atol = math.nan, math.nan, 0.0, 0.0
+
+    def begin(self, tol: float, atol: float) -> None:
+        """Another run begins."""
+        self.before, self.latest = self.totals(), (0.0, 0.0)
+        self.tol, self.atol, self.value, self.gap = tol, atol, math.nan, math.nan
+
+    def totals(self) -> tuple[float, float]:
+        """Passes and seconds of all runs."""
+        return self.before[0] + self.latest[0], self.before[1] + self.latest[1]
+
+    def due(self) -> bool:
+        """Whether it is time to show something."""
+        return self.now() >= self.next
+
+    def see(self, row: Row) -> None:
+        """Take a record of the run, with or without a value and a gap; show it if it is time."""
+        self.latest = float(row["passes"]), float(row["seconds"])
+        self.value, self.gap = float(row.get("value", self.value)), float(row.get("gap", self.gap))
+        if self.due():
+            self.place.show(self.text())
+            now = self.now()
+            self.next = now + self.place.pause(now - self.started)
+
+    def finish(self, result: Result) -> None:
+        """The end of a run: its own words are the last line, unless the call has others."""
+        self.latest = self.latest[0], result.seconds
+        self.value, self.gap = result.value, result.gap
+        self.last = f"{self.text()}: {result.status.sentence}"
+
+    def text(self) -> str:
+        """The line."""
+        passes, seconds = self.totals()
+        known = [] if math.isnan(self.value) else [f"f {self.value:.8g}"]
+        known += [] if math.isnan(self.gap) else [f"gap {self.gap:.2e}{self._relative()}"]
+        return f"{self.name}: " + ", ".join([*filter(None, [self.part]), f"{passes:.1f} passes", *known, f"{seconds:.1f} s"])
+
+    def _relative(self) -> str:
+        wanted = self.tol * abs(self.value) + self.atol
+        return f" = {self.gap / wanted:.3g} x tolerance" if wanted > 0 else ""
 
 
-def extended_grads(f: Smooth, lmos: int) -> int:
-    """The same of a run for an answer: more, where passes are small and the oracle was asked little so far."""
-    return min(usual_grads(f, MORE_PASSES), int(SMALL_RUN / math.prod(f.shape))) if lmos <= FEW_LMOS else 0
+def check_verbose(call: str, verbose: object) -> int:
+    """``verbose`` as a whole number of at least 0; True and False are 1 and 0.
+
+    Examples
+    --------
+    >>> check_verbose("minimize", True)
+    1
+    """
+    return int(verbose) if isinstance(verbose, bool) else checks.whole(call, "verbose", verbose, 0)
 
 
-def usual_work(f: Smooth) -> float:
-    """Numbers of atoms that the quadratic problems of its steps may read."""
-    return max(QUADRATIC_WORK, QUADRATIC_SHARE * USUAL_PASSES * f.n * math.prod(f.shape))
+_PROGRESS: ContextVar[RunProgress | None] = ContextVar("extremal_progress", default=None)
 
 
-class Headway:
-    """What a run has brought so far: the one rule by which a run is called stalled."""
-
-    def __init__(self) -> None:
-        self.x, self.same = None, 0  # the last point, and how often it has stayed the same
-        self.gap, self.value, self.scale, self.idle = math.inf, math.inf, 0.0, 0  # the smallest gap, the last f, the largest |f|
-        self.judged, self.due = None, FIRST_JUDGED  # the certificate that was judged last, and the step to do it next
-
-    def stalled(self, state: State) -> bool:
-        """Whether the point stays where it is, or steps have lowered neither the gap nor f for so long that rounding is all.
-
-        The second is asked of estimators that know f with an exact gradient: steps from these never go up.
-        """
-        self.same = self.same + 1 if state.exact and state.x is self.x else 0
-        self.x = state.x
-        value = value_of(state.estimate) if state.exact else None
-        if value is not None:
-            gap, self.scale = state.gap(state.g), max(self.scale, abs(value))
-            lower = not self.value - value <= max(UNSEEN[0] * abs(self.value), DUST * self.scale)
-            farther = gap < PROGRESS * self.gap or lower
-            self.gap, self.idle = (gap, 0) if farther else (min(self.gap, gap), self.idle + 1)
-            self.value = value
-        return self.same >= SAME_POINT or self.idle >= IDLE_STEPS
-
-    def nowhere(self, last: Certificate, wanted: float) -> bool | None:
-        """Whether the gap was not halved since it was judged last, nor f lowered by some of the tolerance; None if not due."""
-        if last.k < self.due:
-            return None
-        self.due, before, self.judged = 2 * last.k, self.judged, last
-        if before is None or before.k < 2 * FIRST_JUDGED:
-            return False
-        return last.gap > 0.5 * before.gap and last.value >= before.value - 0.01 * wanted
+@contextmanager
+def shown(name: str, verbose: int) -> Iterator[None]:
+    """Show the progress of all runs inside, if it is to be shown; a call inside another one that is shown is part of that."""
+    if not verbose or _PROGRESS.get() is not None:
+        yield
+        return
+    progress = RunProgress(name)
+    token = _PROGRESS.set(progress)
+    try:
+        yield
+    except BaseException:
+        progress.last = ""
+        raise
+    finally:
+        _PROGRESS.reset(token)
+        progress.place.end(progress.last)
 
 
-def at_rounding(f: Smooth, C: CountedSet, found: Certificate, wanted: float, times: float = NEAR_ROUNDING) -> bool:
-    """Whether the gap is at most ``times`` what rounding makes of it, and the tolerance ``wanted`` lies below that."""
-    change = _change(f, C, found)
-    return change >= ROUNDED * wanted and found.gap <= times * change
+@contextmanager
+def observed(tol: float, atol: float) -> Iterator[RunProgress | None]:
+    """The observer of a run that begins here, if there is one; runs that its objective may make are not shown."""
+    progress = _PROGRESS.get()
+    if progress is not None:
+        progress.begin(tol, atol)
+    token = _PROGRESS.set(None)
+    try:
+        yield progress
+    finally:
+        _PROGRESS.reset(token)
 
 
-def _change(f: Smooth, C: CountedSet, found: Certificate) -> float:
-    """How far the gap changes if x changes in its last digits: two gradients and LMOs; 0.0 for very large points."""
-    if math.prod(found.x.shape) > LARGE_POINT:
-        return 0.0
-    rng, most = np.random.default_rng(0), 0.0
-    for _ in range(2):
-        signs = rng.choice((-1.0, 1.0), found.x.shape)
-        g = f.grad(np.asarray(wide(found.x)) * (1.0 + np.finfo(np.float64).eps * signs))
-        C.calls.certificate += f.n
-        most = max(most, abs(C.gap(found.x, g) - found.gap) if checks.all_finite(g) else math.inf)
-    return most
+def next_part(part: str) -> None:
+    """Say which part of a call comes next; nothing happens if nothing is shown.
+
+    Examples
+    --------
+    >>> next_part("set 1 of 3")
+    """
+    progress = _PROGRESS.get()
+    if progress is not None:
+        progress.part = part
 
 
-class Recorder:
-    """Fills the trace: off the count (it asks the bare objective and set) and off the clock."""
+def last_line(words: str, costs: bool = False) -> None:
+    """Say what the last line of a call is, with the passes and seconds of all its runs if they are to be told; "" is none.
 
-    def __init__(self, f: Smooth, C: ConvexSet, record: Record | float | None):
-        self.f, self.C, self.trace = f, C, Trace()
-        self.record = record if record is None or isinstance(record, Record) else Record(every=record)
-        self.next = 0.0 if self.record else math.inf  # component gradients at which the next row is due
-
-    def due(self, state: State) -> bool:
-        """Whether it is time for a row."""
-        return self.record is not None and state.calls.grads >= self.next
-
-    def see(self, state: State, clock: Clock) -> None:
-        """Add a row."""
-        assert self.record is not None
-        every = self.record.every * self.f.n
-        self.next = (state.calls.grads // every + 1) * every
-        self._add(self._row(state, clock) | self._measure(state, self.record.what))
-
-    def certified(self, state: State, certificate: Certificate, clock: Clock) -> None:
-        """Add a certificate as a row: it is there anyway."""
-        with clock.paused():
-            row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
-            self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
-
-    def _add(self, row: Row) -> None:
-        if self.trace.append(row) and self.record is not None and self.record.watch is not None:
-            self.record.watch(row)
-
-    def _row(self, state: State, clock: Clock) -> Row:
-        calls = state.calls
-        return {
-            "iter": state.k,
-            "grads": calls.grads,
-            "passes": calls.grads / self.f.n,
-            "lmos": calls.lmos,
-            "seconds": clock.seconds,
-            "cpu": clock.cpu,
-        }
-
-    def _measure(self, state: State, what: Sequence[str]) -> Row:
-        row: Row = {"value": np.nan, "gap": np.nan}
-        if "gap" in what:
-            row["value"], row["gap"] = state.measure()
-        elif "value" in what:
-            row["value"] = self.f.value(wide(state.x))
-        if "x" in what:
-            row["x"] = state.x
-        return row
+    Examples
+    --------
+    >>> last_line("3 of 3 sets are within the tolerance", costs=True)
+    """
+    progress = _PROGRESS.get()
+    if progress is not None:
+        passes, seconds = progress.totals()
+        cost = f"{passes:.1f} passes, {seconds:.1f} s: " if costs else ""
+        progress.part, progress.last = "", words and f"{progress.name}: {cost}{words}"

@@ -217,6 +217,7 @@ class Result:
     atoms: ActiveSet | None = None  # what x is a combination of, if the method keeps it; a later run may start there
     set: Any = field(default=None, repr=False)  # the set, fitted to x
     compiled: int = 0  # iterations that were made in compiled bursts; the readable loop made the others
+    convex: bool = True  # whether f is convex; otherwise the gap is 0 at stationary points, and bounds nothing
 
     @cached_property
     def violation(self) -> float:
@@ -233,6 +234,11 @@ class Result:
     def why(self) -> str:
         """What `Auto` chose, and why; empty if the method was named."""
         return "" if self.method is None else self.method.why
+
+    def _repr_html_(self) -> str:
+        from extremal.run.html import result_html  # imported by notebooks
+
+        return result_html(self)
 
     def __repr__(self) -> str:
         c = self.calls

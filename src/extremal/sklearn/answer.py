@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.margins import MarginModel
 from extremal.points.matrix import wide
 from extremal.rounding.exact import settle, violation
+from extremal.run.progress import last_line, shown
 from extremal.run.result import Result, Status, Trace
 from extremal.sets.base import ConvexSet
 from extremal.support.kinds import Numbers
@@ -181,10 +182,15 @@ class CertifiedEstimator(BaseEstimator):
     tol: float
     verbose: int
 
+    def _shown(self) -> AbstractContextManager[None]:
+        """Inside, the progress of all runs is shown, if it is to be."""
+        return shown(type(self).__name__, self.verbose)
+
     def _store(self, answer: Answer, words: str = "") -> None:
         """Keep the answer in the attributes; ``fit`` calls this itself, so that a warning shows its caller.
 
-        It warns if the tolerance was not met (``words`` may say what gap there is), and writes a line if it is to be verbose.
+        It warns if the tolerance was not met (``words`` may say what gap there is). The certificate is the last line of what
+        `_shown` shows.
         """
         self.objective_, self.dual_gap_ = answer.value, answer.gap
         self.constraint_, self.constraint_violation_ = answer.C, answer.violation
@@ -193,8 +199,7 @@ class CertifiedEstimator(BaseEstimator):
         if answer.trace is not None:
             self.trace_ = answer.trace
         name = type(self).__name__
-        if self.verbose:
-            sys.stdout.write(f"{name}: {self.certificate_!r}\n")
+        last_line(" ".join(repr(self.certificate_).split()))
         if answer.status == "tol":
             return
         gap = words or f"a certified gap of {answer.gap:.2g} at an objective of {answer.value:.3g}"

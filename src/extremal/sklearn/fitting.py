@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from extremal.objectives.margins import MarginModel
 from extremal.objectives.reach import CONSTANT, reaches, told_apart
 from extremal.points.matrix import Iterate
 from extremal.run.front import minimize, moved_inside
-from extremal.run.result import Calls, Record, Result
+from extremal.run.result import Calls, Result
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import Product
 from extremal.sets.simplices.plain import Box
@@ -125,7 +124,7 @@ def _certified(f: MarginModel, C: ConvexSet, options: Options, atol: float, star
 def _run(f: MarginModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> Result:
     """By the default method, or by the one that was asked for; that may need an intercept which is a coefficient too."""
     method = None if options.solver in (None, "auto") else as_recipe(options.name, options.solver)
-    kept = {"tol": options.tol, "atol": atol, "max_iter": options.max_iter, "seed": options.seed, "record": _watch(options)}
+    kept = {"tol": options.tol, "atol": atol, "max_iter": options.max_iter, "seed": options.seed}
     if method is None:
         return _by_default(f, C, kept, x0)
     if not isinstance(f, InterceptModel) or _reads_all(method, f, C):
@@ -145,7 +144,7 @@ def _by_default(f: MarginModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> 
     r = minimize(f, C, x0=x0, **kept)
     left = kept["max_iter"] - r.n_iter
     if r.converged and left > 0 and f.n * math.prod(f.shape) <= SMALL_FIT:
-        more = minimize(f, C, x0=r.x, **kept | {"tol": 1e-15, "atol": 0.0, "max_iter": min(POLISH, left), "record": None})
+        more = minimize(f, C, x0=r.x, **kept | {"tol": 1e-15, "atol": 0.0, "max_iter": min(POLISH, left)})
         spent = Calls(grads=r.calls.grads + more.calls.grads, certificate=r.calls.certificate + more.calls.certificate)
         if more.value <= r.value and more.gap <= r.gap:
             r = replace(more, trace=r.trace, n_iter=r.n_iter + more.n_iter, status=r.status)
@@ -169,15 +168,3 @@ def _joint(f: MarginModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
     level = float(f.intercept(np.zeros(f.shape, f.dtype)))  # type: ignore[attr-defined]
     unit = 1.0 + abs(level) + min(far, 10.0 * (1.0 + abs(level)))
     return f.on_rows(rows.with_column(unit), LinearModel), Product(C, Box(-1.0, 1.0, shape=(1,)))
-
-
-def _watch(options: Options) -> Record | None:
-    """Progress on standard error, a line a pass."""
-    if not options.verbose:
-        return None
-
-    def show(row: dict[str, Any]) -> None:
-        text = f"passes {row['passes']:8.1f}   objective {row['value']:.10g}   gap {row['gap']:.2e}   {row['seconds']:.2f} s"
-        sys.stderr.write(f"[{options.name}] {text}\n")
-
-    return Record(every=1.0, watch=show)

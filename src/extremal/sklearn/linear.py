@@ -116,7 +116,7 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
     random_state : int, RandomState or None
         For methods that draw; the default draws rows for its first steps, with a fixed seed if this is None.
     verbose : int
-        1 writes a line a pass.
+        1 shows how far the fit is, as for `extremal.minimize`; its last line is the certificate.
 
     Attributes
     ----------

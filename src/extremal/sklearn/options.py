@@ -21,6 +21,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.losses.base import Loss
 from extremal.methods.method import Recipe
+from extremal.run.progress import check_verbose
 from extremal.sets.base import ConvexSet
 from extremal.support.kinds import MatrixLike
 
@@ -99,9 +100,8 @@ def read_options(model: BaseEstimator) -> Options:
     tol, max_iter = checks.positive(name, "tol", given["tol"]), checks.whole(name, "max_iter", given["max_iter"], 1)
     checks.flag(name, "warm_start", given.get("warm_start", False))
     intercept, verbose = checks.flag(name, "fit_intercept", given.get("fit_intercept", False)), given.get("verbose", 0)
-    if isinstance(verbose, str) or not 0 <= verbose:
-        raise InputError(f"`{name}(verbose=...)` must be a whole number of at least 0, got {verbose!r}")
-    return Options(name, tol, max_iter, intercept, given.get("solver", "auto"), seed_of(given.get("random_state")), verbose)
+    seed = seed_of(given.get("random_state"))
+    return Options(name, tol, max_iter, intercept, given.get("solver", "auto"), seed, check_verbose(name, verbose))
 
 
 def seed_of(random_state: RandomState) -> int:

@@ -94,9 +94,10 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
         X is an array, a sparse matrix or an `extremal.data.RowData`. float32 stays float32; C-ordered arrays are not copied.
         A `ShardDir` brings its own targets and weights, and is given alone; X and y may be collections of Dask.
         """
-        with rows_near(X, y, sample_weight) as given:
-            answer = self._solve(*given)
-        self._store(answer)
+        with self._shown():
+            with rows_near(X, y, sample_weight) as given:
+                answer = self._solve(*given)
+            self._store(answer)
         return self
 
     @abstractmethod

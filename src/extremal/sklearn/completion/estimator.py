@@ -96,7 +96,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
     random_state : int, RandomState or None
         Of the entries that are held back to choose a radius; None is 0.
     verbose : int
-        If positive, a line is written when the fit is done.
+        1 shows how far the fit is, as for `extremal.minimize`; its last line is the certificate.
 
     Attributes
     ----------
@@ -184,10 +184,11 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         given: dict[str, Any] = {"centre": self.offsets, "loss": loss, "seed": options.seed}
         less = partial(MatrixCompletion, rows, cols, values, shape, **given)  # with a share of the entries held back
         problem = less(validation=0.0)
-        radius = float(self.radius) if self.radius is not None else chosen_radius(problem, values, less)
         self.input_, self.range_ = kind, (float(values.min()), float(values.max()))
         dtype = np.dtype(np.float32 if values.dtype == np.float32 else np.float64)
-        self._store(self._complete(problem, NuclearBall(radius).on(shape), dtype, options))
+        with self._shown():
+            radius = float(self.radius) if self.radius is not None else chosen_radius(problem, values, less)
+            self._store(self._complete(problem, NuclearBall(radius).on(shape), dtype, options))
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -79,8 +79,7 @@ class PathClassifier(LinearClassifier):
     tol: float = 1e-6
     max_iter: int = 1000
     random_state: RandomState = None
-
-    verbose = 0  # a path writes nothing
+    verbose: int = 0
 
     def decision_function(self, X: MatrixLike, radius: float | None = None) -> np.ndarray:
         """<a, x> + b for each row a and the given radius, one of ``radii_``; (n,) for two classes, (n, K) for more."""

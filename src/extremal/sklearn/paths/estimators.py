@@ -61,6 +61,8 @@ class SparseLogisticPath(PathClassifier):
         Iterations for each radius, at most.
     random_state : int, RandomState or None
         Seed of the solver, for the rows that it looks at first where there are many.
+    verbose : int
+        1 shows how far the fit is, as for `extremal.minimize`; its last line is the certificate.
 
     Attributes
     ----------
@@ -104,12 +106,13 @@ class SparseLogisticPath(PathClassifier):
         A `ShardDir` brings its own targets and weights, and is given alone.
         """
         options = self._options()
-        with rows_near(X, y, sample_weight) as given:
-            ps, n = self._problems(*given, options.intercept)
-            radii = self._grid(ps)
-            found = solve_ball(ps, radii, options)
-        self._keep(self.classes_, radii, found)
-        self._store(self._choose(len(radii) - 1, found, n), found.worst_gap(radii))
+        with self._shown():
+            with rows_near(X, y, sample_weight) as given:
+                ps, n = self._problems(*given, options.intercept)
+                radii = self._grid(ps)
+                found = solve_ball(ps, radii, options)
+            self._keep(self.classes_, radii, found)
+            self._store(self._choose(len(radii) - 1, found, n), found.worst_gap(radii))
         return self
 
 
@@ -126,7 +129,7 @@ class SparseLogisticPathCV(PathClassifier):
 
     Parameters
     ----------
-    radii, n_radii, eps, fit_intercept, class_weight, tol, max_iter, random_state
+    radii, n_radii, eps, fit_intercept, class_weight, tol, max_iter, random_state, verbose
         As for `SparseLogisticPath`. "balanced" classes are balanced over all rows.
     cv : int, splitter or iterable of (train, test), optional
         How the folds are made; five, with the shares of the classes kept, if left out.
@@ -191,15 +194,16 @@ class SparseLogisticPathCV(PathClassifier):
         folds = list(splitter.split(rows.X, rows.y, **for_split))
         used = rows.used()
         ps = used.problems(options.intercept)
-        radii = self._grid(ps)
-        runs: Any = Parallel(n_jobs=self.n_jobs)(
-            delayed(one_fold)(SparseLogisticPath(), rows, fold, radii, options, self.scoring, for_score) for fold in folds
-        )
-        paths, self.scores_ = [path for path, _ in runs], np.array([scores for _, scores in runs])
-        index = chosen(self.scores_, self.rule)
-        found = solve_ball(ps, radii, options) if self.refit else averaged(ps, radii, paths)
-        self._keep(rows.classes, radii, found)
-        self._store(self._choose(index, found, len(used.codes), paths), found.worst_gap(radii))
+        with self._shown():
+            radii = self._grid(ps)
+            runs: Any = Parallel(n_jobs=self.n_jobs)(
+                delayed(one_fold)(SparseLogisticPath(), rows, fold, radii, options, self.scoring, for_score) for fold in folds
+            )
+            paths, self.scores_ = [path for path, _ in runs], np.array([scores for _, scores in runs])
+            index = chosen(self.scores_, self.rule)
+            found = solve_ball(ps, radii, options) if self.refit else averaged(ps, radii, paths)
+            self._keep(rows.classes, radii, found)
+            self._store(self._choose(index, found, len(used.codes), paths), found.worst_gap(radii))
         return self
 
     def get_metadata_routing(self) -> Any:

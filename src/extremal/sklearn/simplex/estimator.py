@@ -61,7 +61,7 @@ class SimplexRegression(OwnScore, MultiOutputMixin, RegressorMixin, RowsEstimato
     random_state : int, RandomState or None
         Of the rows that the first iterations of "newton" look at; None is 0. It does not change the minimiser.
     verbose : int
-        If positive, a line is written when the fit is done.
+        1 shows how far the fit is, as for `extremal.minimize`; its last line is the certificate.
 
     Attributes
     ----------
@@ -134,10 +134,11 @@ class SimplexRegression(OwnScore, MultiOutputMixin, RegressorMixin, RowsEstimato
             y = y.toarray()
         weights = read_weights(self, sample_weight, X)
         rows = SimplexRows(as_rows(X), y.reshape(len(y), -1), weights, self.fit_intercept)
-        answers = solve_simplex(rows, C.on(rows.columns), options, self._starts(rows))
-        self._keep(answers, one=y.ndim == 1)
-        worst, mean = max(answers, key=lambda answer: answer.gap), float(self.objectives_.mean())
-        self._store(replace(together(answers), value=mean, gap=worst.gap, trace=worst.trace, method=worst.method))
+        with self._shown():
+            answers = solve_simplex(rows, C.on(rows.columns), options, self._starts(rows))
+            self._keep(answers, one=y.ndim == 1)
+            worst, mean = max(answers, key=lambda answer: answer.gap), float(self.objectives_.mean())
+            self._store(replace(together(answers), value=mean, gap=worst.gap, trace=worst.trace, method=worst.method))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

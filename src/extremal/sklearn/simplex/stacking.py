@@ -148,10 +148,11 @@ class StackingWeights(CertifiedEstimator):
         models: Any = [model if prefit else clone(model) for _, model in named]
         self.estimators_ = models if prefit else [model.fit(X, labels, **with_weights_of(model, weights)) for model in models]
         self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
-        answer = (weigh_squared if loss == "squared" else weigh_log)(table, y, weights, options)
-        self.coef_ = answer.x
-        self.weights_ = {name: float(w) for (name, _), w in zip(named, self.coef_, strict=True)}
-        self._store(answer)
+        with self._shown():
+            answer = (weigh_squared if loss == "squared" else weigh_log)(table, y, weights, options)
+            self.coef_ = answer.x
+            self.weights_ = {name: float(w) for (name, _), w in zip(named, self.coef_, strict=True)}
+            self._store(answer)
         return self
 
     def predict(self, X: MatrixLike) -> np.ndarray:

@@ -1,0 +1,172 @@
+"""What a run has brought so far: its trace, whether it gets anywhere, and when it stops short of its tolerance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from extremal import checks
+from extremal.gradients.base import value_of
+from extremal.losses.weighted import unweighted
+from extremal.objectives.base import Smooth
+from extremal.objectives.intercept import InterceptModel
+from extremal.points.matrix import wide
+from extremal.quadratic.search import UNSEEN
+from extremal.run.counting import CountedSet
+from extremal.run.loop import State
+from extremal.run.progress import RunProgress
+from extremal.run.result import Certificate, Record, Row, Trace
+from extremal.sets.base import ConvexSet
+from extremal.support.clock import Clock
+
+USUAL_PASSES = 1000  # of a run without a budget
+MORE_PASSES = 5000  # of one for an answer, if its passes are small
+SMALL_RUN, FEW_LMOS = 1e9, 5000  # multiplications of passes that are small; oracle calls by then, at most
+LEVEL_RUN, FEW_ROWS = 1e7, 1000  # margins in all passes, where classes have intercepts; rows that take no longer than none
+QUADRATIC_WORK, QUADRATIC_SHARE = 6e8, 4.0  # numbers that quadratic problems may read; times what all passes do, if that is more
+SAME_POINT = 3  # times that exact gradients may leave the point as it is
+PROGRESS, IDLE_STEPS = 0.9, 12  # share of the smallest gap that is progress; steps without any, after which none is expected
+DUST = float(np.finfo(np.float64).eps) ** 2  # share of the largest |f| below which a square of rounding errors is all of f
+FIRST_JUDGED = 16  # steps after which a run for an answer is judged as a whole, and again when their number has doubled
+LARGE_POINT = 10**7  # entries of a point up to which its rounding is looked at
+ROUNDED = 0.25  # share of the tolerance that a change of the gap by rounding must be for the tolerance to be out of reach
+NEAR_ROUNDING = 100.0  # times that change: a gap below is one of rounding, if no step leads farther
+
+
+def usual_grads(f: Smooth, passes: int = USUAL_PASSES) -> int:
+    """Component gradients of a run without a budget, which goes by counts of operations and never by a clock: so many passes.
+
+    Fewer where each finds the best intercepts of classes, since one target ties these together: dozens of looks at all rows.
+    """
+    if isinstance(f, InterceptModel) and f.deriv_shape and not unweighted(f.loss).target_shape:
+        passes = min(passes, max(1, int(LEVEL_RUN / (math.prod(f.deriv_shape) * (f.n + FEW_ROWS)))))
+    return passes * f.n
+
+
+def extended_grads(f: Smooth, lmos: int) -> int:
+    """The same of a run for an answer: more, where passes are small and the oracle was asked little so far."""
+    return min(usual_grads(f, MORE_PASSES), int(SMALL_RUN / math.prod(f.shape))) if lmos <= FEW_LMOS else 0
+
+
+def usual_work(f: Smooth) -> float:
+    """Numbers of atoms that the quadratic problems of its steps may read."""
+    return max(QUADRATIC_WORK, QUADRATIC_SHARE * USUAL_PASSES * f.n * math.prod(f.shape))
+
+
+class Headway:
+    """What a run has brought so far: the one rule by which a run is called stalled."""
+
+    def __init__(self) -> None:
+        self.x, self.same = None, 0  # the last point, and how often it has stayed the same
+        self.gap, self.value, self.scale, self.idle = math.inf, math.inf, 0.0, 0  # the smallest gap, the last f, the largest |f|
+        self.judged, self.due = None, FIRST_JUDGED  # the certificate that was judged last, and the step to do it next
+
+    def stalled(self, state: State) -> bool:
+        """Whether the point stays where it is, or steps have lowered neither the gap nor f for so long that rounding is all.
+
+        The second is asked of estimators that know f with an exact gradient: steps from these never go up.
+        """
+        self.same = self.same + 1 if state.exact and state.x is self.x else 0
+        self.x = state.x
+        value = value_of(state.estimate) if state.exact else None
+        if value is not None:
+            gap, self.scale = state.gap(state.g), max(self.scale, abs(value))
+            lower = not self.value - value <= max(UNSEEN[0] * abs(self.value), DUST * self.scale)
+            farther = gap < PROGRESS * self.gap or lower
+            self.gap, self.idle = (gap, 0) if farther else (min(self.gap, gap), self.idle + 1)
+            self.value = value
+        return self.same >= SAME_POINT or self.idle >= IDLE_STEPS
+
+    def nowhere(self, last: Certificate, wanted: float) -> bool | None:
+        """Whether the gap was not halved since it was judged last, nor f lowered by some of the tolerance; None if not due."""
+        if last.k < self.due:
+            return None
+        self.due, before, self.judged = 2 * last.k, self.judged, last
+        if before is None or before.k < 2 * FIRST_JUDGED:
+            return False
+        return last.gap > 0.5 * before.gap and last.value >= before.value - 0.01 * wanted
+
+
+def at_rounding(f: Smooth, C: CountedSet, found: Certificate, wanted: float, times: float = NEAR_ROUNDING) -> bool:
+    """Whether the gap is at most ``times`` what rounding makes of it, and the tolerance ``wanted`` lies below that."""
+    change = _change(f, C, found)
+    return change >= ROUNDED * wanted and found.gap <= times * change
+
+
+def _change(f: Smooth, C: CountedSet, found: Certificate) -> float:
+    """How far the gap changes if x changes in its last digits: two gradients and LMOs; 0.0 for very large points."""
+    if math.prod(found.x.shape) > LARGE_POINT:
+        return 0.0
+    rng, most = np.random.default_rng(0), 0.0
+    for _ in range(2):
+        signs = rng.choice((-1.0, 1.0), found.x.shape)
+        g = f.grad(np.asarray(wide(found.x)) * (1.0 + np.finfo(np.float64).eps * signs))
+        C.calls.certificate += f.n
+        most = max(most, abs(C.gap(found.x, g) - found.gap) if checks.all_finite(g) else math.inf)
+    return most
+
+
+class Recorder:
+    """Fills the trace: off the count (it asks the bare objective and set) and off the clock."""
+
+    def __init__(self, f: Smooth, C: ConvexSet, record: Record | float | None):
+        self.f, self.C, self.trace = f, C, Trace()
+        self.progress: RunProgress | None = None  # the observer, if somebody wants to see how far the run is
+        self.record = record if record is None or isinstance(record, Record) else Record(every=record)
+        self.next = 0.0 if self.record else math.inf  # component gradients at which the next row is due
+
+    def due(self, state: State) -> bool:
+        """Whether it is time for a row."""
+        return self.record is not None and state.calls.grads >= self.next
+
+    def see(self, state: State, clock: Clock) -> None:
+        """Add a row."""
+        assert self.record is not None
+        every = self.record.every * self.f.n
+        self.next = (state.calls.grads // every + 1) * every
+        self._add(self._row(state, clock) | self._measure(state, self.record.what))
+
+    def certified(self, state: State, certificate: Certificate, clock: Clock) -> None:
+        """Add a certificate as a row: it is there anyway."""
+        with clock.paused():
+            row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
+            self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
+
+    def watched(self) -> bool:
+        """Whether somebody waits for a line about the run."""
+        return self.progress is not None and self.progress.due()
+
+    def glance(self, state: State, clock: Clock) -> None:
+        """Tell the observer how far the run is; this is no row of the trace."""
+        if self.progress is not None:
+            with clock.paused():
+                self.progress.see(self._row(state, clock))
+
+    def _add(self, row: Row) -> None:
+        if self.progress is not None:
+            self.progress.see(row)
+        if self.trace.append(row) and self.record is not None and self.record.watch is not None:
+            self.record.watch(row)
+
+    def _row(self, state: State, clock: Clock) -> Row:
+        calls = state.calls
+        return {
+            "iter": state.k,
+            "grads": calls.grads,
+            "passes": calls.grads / self.f.n,
+            "lmos": calls.lmos,
+            "seconds": clock.seconds,
+            "cpu": clock.cpu,
+        }
+
+    def _measure(self, state: State, what: Sequence[str]) -> Row:
+        row: Row = {"value": np.nan, "gap": np.nan}
+        if "gap" in what:
+            row["value"], row["gap"] = state.measure()
+        elif "value" in what:
+            row["value"] = self.f.value(wide(state.x))
+        if "x" in what:
+            row["x"] = state.x
+        return row

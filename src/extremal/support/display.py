@@ -1,0 +1,150 @@
+"""Where the progress of a run is shown: one live line on a terminal, one output of a notebook, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from IPython.core.display_functions import DisplayHandle
+    from rich.live import Live
+
+LIVE_PAUSE, NOTEBOOK_PAUSE = 0.1, 0.5  # seconds between two updates
+LONGEST_PAUSE = 600.0  # seconds between two plain lines, at most
+
+
+class Screen(Protocol):
+    """A place for one line of text that changes, and for a last line that stays."""
+
+    def pause(self, seconds: float) -> float:
+        """Seconds until the next update, after so many seconds of the run."""
+        ...
+
+    def show(self, text: str) -> None:
+        """Show how far the run is."""
+        ...
+
+    def end(self, text: str) -> None:
+        """Leave the last line, or nothing if it is empty."""
+        ...
+
+
+class PlainLines:
+    """Lines on standard error. The pause between two lines is as long as the run so far, and ten minutes at most.
+
+    Examples
+    --------
+    >>> [PlainLines().pause(seconds) for seconds in (1.0, 2.0, 4.0, 5000.0)]
+    [1.0, 2.0, 4.0, 600.0]
+    """
+
+    def pause(self, seconds: float) -> float:
+        """As long as the run so far."""
+        return min(max(seconds, 1.0), LONGEST_PAUSE)
+
+    def show(self, text: str) -> None:
+        """Write a line."""
+        if sys.stderr is not None:  # a program without a console has none
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+    def end(self, text: str) -> None:
+        """Write the last line."""
+        if text:
+            self.show(text)
+
+
+class LiveLine(PlainLines):
+    """One line on a terminal, written again and again by rich, which is imported with the first update."""
+
+    def __init__(self) -> None:
+        self.live: Live | None = None
+
+    def pause(self, seconds: float) -> float:
+        """A tenth of a second."""
+        return LIVE_PAUSE
+
+    def show(self, text: str) -> None:
+        """Write over the line."""
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        if self.live is None:
+            self.live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+            self.live.start()
+        self.live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    def end(self, text: str) -> None:
+        """Take the line away, and write the last one."""
+        if self.live is not None:
+            self.live.stop()
+        if text:
+            super().show(text)
+
+
+class NotebookOutput:
+    """One output below the cell of a notebook, changed in place."""
+
+    def __init__(self) -> None:
+        self.handle: DisplayHandle | None = None
+
+    def pause(self, seconds: float) -> float:
+        """Half a second."""
+        return NOTEBOOK_PAUSE
+
+    def show(self, text: str) -> None:
+        """Make the output, or change it."""
+        from IPython.display import display
+
+        output = {"text/plain": text}
+        if self.handle is None:
+            self.handle = display(output, raw=True, display_id=True)
+        else:
+            self.handle.update(output, raw=True)
+
+    def end(self, text: str) -> None:
+        """Leave the last line in the output; an output that is there is emptied if there is no such line."""
+        if text or self.handle is not None:
+            self.show(text)
+
+
+def screen() -> Screen:
+    """The place for this process: a notebook, a terminal, or lines.
+
+    Threads and processes that were started by others write lines, because several live lines on one terminal would mix. So do
+    processes without rich.
+
+    Examples
+    --------
+    >>> type(screen()).__name__ in ("PlainLines", "LiveLine", "NotebookOutput")
+    True
+    """
+    if _alone() and _in_notebook():
+        return NotebookOutput()
+    return LiveLine() if _alone() and _on_terminal() else PlainLines()
+
+
+def _alone() -> bool:
+    return threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
+
+
+def _in_notebook() -> bool:
+    if "IPython" not in sys.modules:
+        return False
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+def _on_terminal() -> bool:
+    if sys.stderr is None or not sys.stderr.isatty():
+        return False
+    try:
+        from rich.console import Console
+    except ImportError:
+        return False
+    return Console(stderr=True).is_terminal and not Console(stderr=True).is_dumb_terminal
