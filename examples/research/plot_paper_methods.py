@@ -2,16 +2,18 @@
 The paper's methods by exact counts
 ===================================
 
-*Sarah Frank-Wolfe* (Beznosikov, Dobre, Gidel, ICML 2024) has two stochastic methods without projections. We run both
-beside the method of Negiar and others (2020), plain Frank-Wolfe, and this library's default. Costs are component
-gradients and calls of the linear minimisation oracle. Wrappers count them; no method can go around these wrappers.
+*Sarah Frank-Wolfe* (Beznosikov, Dobre, Gidel, ICML 2024) has two stochastic methods without
+projections. We run both beside the method of Negiar and others (2020), plain Frank-Wolfe, and
+this library's default. Costs are component gradients and calls of the linear minimisation oracle.
+Wrappers count them; no method can go around these wrappers.
 """
 
 # %%
 # One problem, five methods
 # -------------------------
-# Logistic regression on sparse binary rows, with a budget on the l1 norm. Every method may use as many component
-# gradients as 60 passes over the data cost. Stochastic methods take their own default batch. Each starts at zero.
+# Logistic regression on sparse binary rows, with a budget on the l1 norm. Every method may use as
+# many component gradients as 60 passes over the data cost. Stochastic methods take their own
+# default batch. Each starts at zero.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -34,14 +36,15 @@ methods = {
     "default": None,
 }
 runs = {
-    name: ex.minimize(f, C, method, max_grads=60 * n, tol=0, atol=1e-9, record=0.5, seed=0) for name, method in methods.items()
+    name: ex.minimize(f, C, method, max_grads=60 * n, tol=0, atol=1e-9, record=0.5, seed=0)
+    for name, method in methods.items()
 }
 
 # %%
 # The bill
 # --------
-# Gradients that only serve a certificate are counted apart. The gap is exact for all of them: it bounds how far each
-# value is above the minimum.
+# Gradients that only serve a certificate are counted apart. The gap is exact for all of them: it
+# bounds how far each value is above the minimum.
 best = min(run.value - run.gap for run in runs.values() if run.gap < 1e-8)
 rows = {
     name: {
@@ -59,7 +62,13 @@ pd.DataFrame(rows).T
 # The same runs over passes and over oracle calls
 # -----------------------------------------------
 # Which method is best depends on what is expensive: gradients or the oracle.
-styles = dict(zip(methods, (("C0", "-"), ("C1", "-"), ("0.6", "-"), ("black", ":"), ("black", "-")), strict=True))
+styles = dict(
+    zip(
+        methods,
+        (("C0", "-"), ("C1", "-"), ("0.6", "-"), ("black", ":"), ("black", "-")),
+        strict=True,
+    )
+)
 fig, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.6), sharey=True, layout="constrained")
 for name, run in runs.items():
     colour, line = styles[name]
@@ -74,8 +83,11 @@ plt.show()
 # %%
 # The batch decides
 # -----------------
-# Small batches make many cheap iterations, large batches few expensive ones. The counts say what each one costs.
+# Small batches make many cheap iterations, large batches few expensive ones. The counts say what
+# each one costs.
 print(" batch   passes   oracle calls   value - minimum")
 for batch in (8, 80, 800):
     run = ex.minimize(f, C, ex.SarahFW(batch=batch), max_grads=60 * n, tol=0, atol=0, seed=0)
-    print(f"{batch:6d}   {run.calls.grads / n:6.1f}   {run.calls.lmos:12d}   {run.value - best:15.1e}")
+    print(
+        f"{batch:6d}   {run.calls.grads / n:6.1f}   {run.calls.lmos:12d}   {run.value - best:15.1e}"
+    )

@@ -2,16 +2,17 @@
 Credit scoring with signs that a review accepts
 ===============================================
 
-A scorecard that lowers the risk of applicants because they have open loans will not pass a review. Yet features
-overlap, and a free fit uses one to correct another. Regulators ask for signs. People drop the features with wrong
-signs by hand, or set their coefficients to zero. Here the signs are part of the fit.
+A scorecard that lowers the risk of applicants because they have open loans will not pass a
+review. Yet features overlap, and a free fit uses one to correct another. Regulators ask for
+signs. People drop the features with wrong signs by hand, or set their coefficients to zero. Here
+the signs are part of the fit.
 """
 
 # %%
 # Applicants
 # ----------
-# Twelve standardised features that share three causes. Ten have a known sign; the effect of age has to stay in a
-# narrow band.
+# Twelve standardised features that share three causes. Ten have a known sign; the effect of age
+# has to stay in a narrow band.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -49,19 +50,19 @@ print(model.certificate_)
 # %%
 # Beside what people do today
 # ---------------------------
-# The free fit; the free fit with wrong signs set to zero; dropping features until no sign is wrong; and scipy's
-# L-BFGS-B, which handles bounds well if one writes the loss and its gradient by hand.
+# The free fit; the free fit with wrong signs set to zero; dropping features until no sign is
+# wrong; and scipy's L-BFGS-B, which handles bounds well if one writes the loss and its gradient
+# by hand.
 low = np.array([0.0] * 6 + [-np.inf] * 4 + [-0.1, -np.inf])
 high = np.array([np.inf] * 6 + [0.0] * 4 + [0.1, np.inf])
 free = LogisticRegression(C=np.inf).fit(X, y)
-kept = list(names)
-while True:
-    fewer = LogisticRegression(C=np.inf).fit(X[kept], y)
-    sign = np.array([1.0 if name in raises else -1.0 if name in lowers else 0.0 for name in kept])
-    if (fewer.coef_[0] * sign >= 0).all():
-        break
-    kept = [name for name, wrong in zip(kept, fewer.coef_[0] * sign < 0, strict=True) if not wrong]
-few = pd.Series(fewer.coef_[0], kept).reindex(names).fillna(0)
+sign = pd.Series([1] * 6 + [-1] * 4 + [0, 0], names)
+fewer, few = free, pd.Series(free.coef_[0], names)
+while (few * sign[few.index] < 0).any():
+    used = few.index[few * sign[few.index] >= 0]
+    fewer = LogisticRegression(C=np.inf).fit(X[used], y)
+    few = pd.Series(fewer.coef_[0], used)
+few = few.reindex(names).fillna(0)
 A, target = np.column_stack([X, np.ones(len(X))]), np.where(y, 1.0, -1.0)
 
 
@@ -91,10 +92,11 @@ for name, (w, b) in answers.items():
 pd.DataFrame(rows).T
 
 # %%
-# Only fits that break the bounds can have a loss below the bound.
+# Only a fit that breaks the rules can have a loss below the certified bound.
 fig, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 at, w = np.arange(12), free.coef_[0]
-ax.bar(at - 0.2, w, 0.38, color=np.where((w >= low) & (w <= high), "0.7", "C1"), label="free fit (orange: not allowed)")
+colours = np.where((w >= low) & (w <= high), "0.7", "C1")
+ax.bar(at - 0.2, w, 0.38, color=colours, label="free fit (orange: not allowed)")
 ax.bar(at + 0.2, model.coef_[0], 0.38, color="C0", label="with signs and bounds")
 ax.axhline(0, color="black", lw=0.8)
 ax.set_xticks(at, names, rotation=40, ha="right")

@@ -2,9 +2,10 @@
 A fairness bound as a linear constraint
 =======================================
 
-A model decides about loans. The score should not depend much on a group that the law protects. A common bound limits
-the covariance of group and score (Zafar and others, 2017). For a linear model, that is one linear inequality in the
-coefficients, in both directions. Leaving the group out of the features is not enough: other features know it.
+A model decides about loans. The score should not depend much on a group that the law protects. A
+common bound limits the covariance of group and score (Zafar and others, 2017). For a linear
+model, that is one linear inequality in the coefficients, in both directions. Leaving the group
+out of the features is not enough: other features know it.
 """
 
 # %%
@@ -37,8 +38,8 @@ direction = (group - group.mean()) @ X / len(X)  # covariance of group and score
 # %%
 # One bound
 # ---------
-# A pair (A, b) stands for A w <= b. Two rows bound the covariance from both sides. Wide bounds on the coefficients,
-# far from what is found, make the set bounded.
+# A pair (A, b) stands for A w <= b. Two rows bound the covariance from both sides. Wide bounds on
+# the coefficients, far from what is found, make the set bounded.
 
 
 def fair(limit):
@@ -54,8 +55,8 @@ print(f"covariance of group and score: {direction @ model.coef_[0]:.6f}, allowed
 # %%
 # Beside what people do today
 # ---------------------------
-# The plain model; a penalty on the squared covariance, whose weight one has to search; and SLSQP with the two
-# inequalities.
+# The plain model; a penalty on the squared covariance, whose weight one has to search; and SLSQP
+# with the two inequalities.
 A, sign = np.column_stack([X, np.ones(len(X))]), np.where(y, 1.0, -1.0)
 long = np.append(direction, 0.0)
 
@@ -66,12 +67,13 @@ def loss(x, weight=0.0):
     return np.mean(np.logaddexp(0, -z)) + weight * covariance**2, gradient
 
 
-both = {"type": "ineq", "fun": lambda x: limit - np.array([1, -1]) * (long @ x), "jac": lambda x: np.stack([-long, long])}
+sides = np.stack([long, -long])
+both = {"type": "ineq", "fun": lambda x: limit - sides @ x, "jac": lambda x: -sides}
 free = LogisticRegression(C=np.inf).fit(X, y)
 answers = {"LogisticRegression": np.append(free.coef_[0], free.intercept_)}
 for weight in (1, 10, 100):
-    answers[f"penalty, weight {weight}"] = minimize(loss, np.zeros(7), args=(weight,), jac=True, method="BFGS").x
-answers["scipy SLSQP"] = minimize(loss, np.zeros(7), jac=True, constraints=both, method="SLSQP").x
+    answers[f"penalty, weight {weight}"] = minimize(loss, np.zeros(7), weight, jac=True).x
+answers["scipy SLSQP"] = minimize(loss, np.zeros(7), jac=True, constraints=both).x
 answers["ConstrainedLogisticRegression"] = np.append(model.coef_[0], model.intercept_)
 
 
@@ -95,16 +97,14 @@ pd.DataFrame(rows).T
 # %%
 # What fairness costs
 # -------------------
-# The bound is a number that one can discuss. Here are twenty of them, each fitted and certified.
-limits = np.linspace(0, abs(direction @ free.coef_[0]), 20)
-curve = []
-for bound in limits:
-    fit = fair(bound)
-    curve.append(measures(np.append(fit.coef_[0], fit.intercept_)))
-_, accuracy, difference = np.array(curve).T
+# The bound is a number that one can discuss. Here are twelve of them, each fitted and certified.
+limits = np.linspace(0.005, abs(direction @ free.coef_[0]), 12)
+fits = [fair(bound) for bound in limits]
+curve = np.array([measures(np.append(fit.coef_[0], fit.intercept_)) for fit in fits])
+_, accuracy, difference = measures(answers["LogisticRegression"])
 fig, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
-ax.plot(difference, accuracy, "o-", ms=4, color="C0", label="bounds on the covariance")
-ax.plot(*measures(answers["LogisticRegression"])[:0:-1], "s", ms=8, color="0.5", label="plain model")
-ax.set(xlabel="difference of acceptance rates on new applicants", ylabel="accuracy on new applicants")
+ax.plot(curve[:, 2], curve[:, 1], "o-", ms=4, color="C0", label="bounds on the covariance")
+ax.plot(difference, accuracy, "s", ms=8, color="0.5", label="plain model")
+ax.set(xlabel="difference of acceptance rates, new applicants", ylabel="accuracy")
 ax.legend(frameon=False, loc="lower right")
 plt.show()

@@ -2,22 +2,23 @@
 A tariff that never falls where the risk rises
 ==============================================
 
-More points on the licence must not make the premium cheaper, even if the few drivers with many points had a good
-year. The effects of ordered bands have to rise. People smooth the bands afterwards, or change variables by hand. Here
-the order is the constraint of a Poisson model.
+More points on the licence must not make the premium cheaper, even if the few drivers with many
+points had a good year. The effects of ordered bands have to rise. People smooth the bands
+afterwards, or change variables by hand. Here the order is the constraint of a Poisson model.
 """
 
 # %%
 # Policies
 # --------
-# Counts of claims, 25 bands of points that are rare at the top, and three other features. The true effect rises and
-# levels off.
+# Counts of claims, 25 bands of points that are rare at the top, and three other features. The
+# true effect rises and levels off.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import mean_poisson_deviance
 
 import extremal as ex
 from extremal.sklearn import ConstrainedGLM
@@ -25,7 +26,9 @@ from extremal.sklearn import ConstrainedGLM
 rng = np.random.default_rng(0)
 n, bands, others = 8000, 25, 3
 band = np.minimum(rng.geometric(0.13, n) - 1, bands - 1)
-X = np.column_stack([np.eye(bands)[band], rng.standard_normal((n, others)) + 0.04 * band[:, None] * [1, -1, 1]])
+X = np.column_stack(
+    [np.eye(bands)[band], rng.standard_normal((n, others)) + 0.04 * band[:, None] * [1, -1, 1]]
+)
 level = 1.4 * (1 - np.exp(-np.arange(bands) / 7))
 claims = rng.poisson(np.exp(-1.8 + level[band] + X[:, bands:] @ [0.3, 0.25, -0.2]))
 
@@ -40,8 +43,8 @@ print(model.certificate_)
 # %%
 # Beside what people do today
 # ---------------------------
-# A free Poisson regression; the claim rate of each band made to rise by isotonic regression, which does not look at
-# the other features; and scipy's SLSQP with linear constraints.
+# A free Poisson regression; the claim rate of each band made to rise by isotonic regression,
+# which does not look at the other features; and scipy's SLSQP with linear constraints.
 A = np.column_stack([X, np.ones(n)])
 
 
@@ -55,7 +58,7 @@ free = PoissonRegressor(alpha=1e-6, max_iter=1000).fit(X, claims).coef_
 rates = IsotonicRegression(y_min=1e-3).fit(band, claims).predict(np.arange(bands))
 rises = LinearConstraint(np.diff(np.eye(bands, bands + others + 1), axis=0), 0, np.inf)
 start = np.append(np.zeros(bands + others), np.log(claims.mean()))
-slsqp = minimize(value_and_gradient, start, jac=True, constraints=rises, method="SLSQP", options={"maxiter": 300}).x[:-1]
+slsqp = minimize(value_and_gradient, start, jac=True, constraints=rises, method="SLSQP").x[:-1]
 effects = {
     "PoissonRegressor": free,
     "IsotonicRegression of the bands": np.concatenate([np.log(rates / rates[0]), free[bands:]]),
@@ -68,7 +71,7 @@ share = X[:, :bands].mean(axis=0)
 def loss(w):  # half the deviance, with the best intercept
     z = X @ w
     z += np.log(claims.mean() / np.exp(z).mean())
-    return np.mean(np.exp(z) - claims * z + np.where(claims > 0, claims * np.log(np.maximum(claims, 1)), 0) - claims)
+    return 0.5 * mean_poisson_deviance(claims, np.exp(z))
 
 
 rows = {}
@@ -83,9 +86,12 @@ pd.DataFrame(rows).T
 
 # %%
 fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-ax.step(np.arange(bands), free[:bands] - share @ free[:bands], where="mid", color="C1", lw=1, label="free fit")
-ax.step(np.arange(bands), model.coef_[:bands] - share @ model.coef_[:bands], where="mid", color="C0", lw=2, label="never falls")
-ax.step(np.arange(bands), level - share @ level, where="mid", color="black", ls=":", label="truth")
+for effect, label, style in (
+    (free[:bands], "free fit", {"color": "C1", "lw": 1}),
+    (model.coef_[:bands], "never falls", {"color": "C0", "lw": 2}),
+    (level, "truth", {"color": "black", "ls": ":"}),
+):
+    ax.step(np.arange(bands), effect - share @ effect, where="mid", label=label, **style)
 ax.set(xlabel="points on the licence", ylabel="effect on the log of the claims")
 ax.legend(frameon=False)
 plt.show()

@@ -2,15 +2,17 @@
 Quantile regression with signs
 ==============================
 
-How much staff is enough for nine days out of ten? That is a question about a quantile. Orders, rain and the length of
-the route should not make a delivery faster, and experience should not make it slower, at any quantile. A free
-quantile regression breaks such rules at the edges, where few data decide.
+How much staff is enough for nine days out of ten? That is a question about a quantile. Orders,
+rain and the length of the route should not make a delivery faster, and experience should not make
+it slower, at any quantile. A free quantile regression breaks such rules at the edges, where few
+data decide.
 """
 
 # %%
 # Deliveries
 # ----------
-# The spread of the delivery time grows with the number of orders. Two of the features hardly matter, and two overlap.
+# The spread of the delivery time grows with the number of orders. Two of the features hardly
+# matter, and two overlap.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -36,9 +38,9 @@ X_test, y_test = deliveries(20_000, seed=1)
 # %%
 # Fits at five quantiles
 # ----------------------
-# The estimator rounds the corner of the quantile's loss a little, and certifies the answer of the rounded problem.
-# The table uses the exact loss for both tools. ``QuantileRegressor`` of scikit-learn solves the exact problem as a
-# linear program, without signs.
+# The estimator rounds the corner of the quantile's loss a little, and certifies the answer of the
+# rounded problem. The table uses the exact loss for both tools. ``QuantileRegressor`` of
+# scikit-learn solves the exact problem as a linear program, without signs.
 signs = dict.fromkeys(names[:5], ">=0") | {"experience": "<=0"}
 quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
 low, high = np.array([0.0] * 5 + [-np.inf]), np.array([np.inf] * 5 + [0.0])
@@ -72,5 +74,7 @@ for j, ax in enumerate(axes.flat):
     ax.set(title=names[j], ylim=(bottom, top))
 axes[1, 1].set_xlabel("quantile")
 fig.supylabel("minutes per unit", fontsize="medium")
-fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+fig.legend(
+    *axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False
+)
 plt.show()

@@ -2,15 +2,17 @@
 Combine forecasts with weights that sum to one
 ==============================================
 
-Thirty forecasters predict one monthly series. A weighted mean of them is better than any single one, if the weights
-are good. A plain regression gives some forecasters negative weights, which nobody can explain. We ask for weights
-that are non-negative and sum to one, and compare the usual ways to get them.
+Thirty forecasters predict one monthly series. A weighted mean of them is better than any single
+one, if the weights are good. A plain regression gives some forecasters negative weights, which
+nobody can explain. We ask for weights that are non-negative and sum to one, and compare the usual
+ways to get them.
 """
 
 # %%
 # Forecasts
 # ---------
-# The forecasters share the surprise of a month and add an error of their own. We fit on 120 months and test on 500.
+# The forecasters share the surprise of a month and add an error of their own. We fit on 120
+# months and test on 500.
 import math
 
 import matplotlib.pyplot as plt
@@ -31,16 +33,16 @@ X, y, X_test, y_test = forecasts[:120], truth[:120], forecasts[120:], truth[120:
 # %%
 # The fit
 # -------
-# One line. The model carries its certificate: the mean of the halved squared errors, and a bound on how much lower it
-# could be.
+# One line. The model carries its certificate: the mean of the halved squared errors, and a bound
+# on how much lower it could be.
 model = SimplexRegression().fit(X, y)
 print(model.certificate_)
 
 # %%
 # Beside what people do today
 # ---------------------------
-# Non-negative least squares (``nnls``) knows no sum. One either divides by the sum afterwards, or adds a heavy row
-# that asks for it. SLSQP takes the sum as a constraint, up to a tolerance.
+# Non-negative least squares (``nnls``) knows no sum. One either divides by the sum afterwards, or
+# adds a heavy row that asks for it. SLSQP takes the sum as a constraint, up to a tolerance.
 d = X.shape[1]
 heavy = 100 * np.linalg.norm(X, axis=0).max()
 positive = nnls(X, y)[0]
@@ -75,11 +77,18 @@ def judge(w):
 pd.DataFrame({name: judge(w) for name, w in weights.items()}).T
 
 # %%
-# The free fit may end below the bound, because its weights break the constraint. No weights that keep it can.
+# The free fit may end below the bound, because its weights break the constraint. No weights that
+# keep it can.
 free = weights["LinearRegression, free"]
 fig, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 at = np.arange(d)
-ax.bar(at - 0.2, free, 0.4, color=np.where(free < 0, "C1", "0.7"), label="free regression (orange: negative)")
+ax.bar(
+    at - 0.2,
+    free,
+    0.4,
+    color=np.where(free < 0, "C1", "0.7"),
+    label="free regression (orange: negative)",
+)
 ax.bar(at + 0.2, model.coef_, 0.4, color="C0", label="non-negative, sum one")
 ax.axhline(0, color="black", lw=0.8)
 ax.set(xlabel="forecaster", ylabel="weight")

@@ -2,15 +2,16 @@
 A portfolio with caps and a sector limit
 ========================================
 
-The minimum-variance portfolio of 60 stocks: all weights non-negative, sum one, none above 8 %, at most 27 % in one
-sector. The textbook formula knows none of this. Common repairs are to clip and rescale, or to call a general solver
-and round.
+The minimum-variance portfolio of 60 stocks: all weights non-negative, sum one, none above 8 %, at
+most 27 % in one sector. The textbook formula knows none of this. Common repairs are to clip and
+rescale, or to call a general solver and round.
 """
 
 # %%
 # Returns
 # -------
-# Two years of daily returns: a market, four sectors of 15 stocks, and noise. Another two years test the portfolios.
+# Two years of daily returns: a market, four sectors of 15 stocks, and noise. Another two years
+# test the portfolios.
 import math
 
 import matplotlib.pyplot as plt
@@ -24,7 +25,9 @@ rng = np.random.default_rng(1)
 sector = np.repeat(np.arange(4), 15)
 loading, noise = rng.uniform(0.3, 1.5, 60), rng.uniform(0.8, 2.5, 60)
 factors = rng.standard_normal((1000, 5)) * [1.0, 0.3, 0.6, 0.6, 0.6]
-returns = loading * factors[:, :1] + factors[:, 1 + sector] + noise * rng.standard_normal((1000, 60))
+returns = (
+    loading * factors[:, :1] + factors[:, 1 + sector] + noise * rng.standard_normal((1000, 60))
+)
 sectors = ["energy", "health", "retail", "tech"]
 names = [f"{sectors[s]}{i % 15:02d}" for i, s in enumerate(sector)]
 train, test = pd.DataFrame(returns[:500], columns=names), returns[500:]
@@ -32,14 +35,16 @@ train, test = pd.DataFrame(returns[:500], columns=names), returns[500:]
 # %%
 # The variance as a regression
 # ----------------------------
-# A regression of zero on the returns, with an intercept, minimises the variance of the weighted sum. The constraint
-# is a list: words for the cap, and a relation between columns for each sector.
+# A regression of zero on the returns, with an intercept, minimises the variance of the weighted
+# sum. The constraint is a list: words for the cap, and a relation between columns for each
+# sector.
 zero = np.zeros(len(train))
 capped = ConstrainedLinearRegression("capped-simplex:0.08").fit(train, zero)
 limits = [" + ".join(name for name in names if name.startswith(s)) + " <= 0.27" for s in sectors]
 model = ConstrainedLinearRegression(["capped-simplex:0.08", *limits]).fit(train, zero)
-for s, label in enumerate(sectors):
-    print(f"{label}: {capped.coef_[sector == s].sum():.3f} with caps alone, {model.coef_[sector == s].sum():.3f} with limits")
+inside = np.eye(4)[sector].T  # a row for each sector
+shares = {"caps alone": inside @ capped.coef_, "with limits": inside @ model.coef_}
+print(pd.DataFrame(shares, index=sectors).round(3))
 print(model.certificate_)
 
 # %%
@@ -49,7 +54,6 @@ S = np.cov(train.T, bias=True)
 formula = np.linalg.solve(S, np.ones(60))
 formula /= formula.sum()
 clipped = np.clip(formula, 0, 0.08)
-inside = np.eye(4)[sector].T  # a row for each sector
 slsqp = minimize(
     lambda w: 0.5 * w @ S @ w,
     np.full(60, 1 / 60),
@@ -72,7 +76,8 @@ bound = model.objective_ - model.dual_gap_
 
 
 def judge(w):
-    parts = {"sign": -w.min(), "cap": w.max() - 0.08, "sum": abs(math.fsum(w) - 1), "sector": (inside @ w).max() - 0.27}
+    parts = {"sign": -w.min(), "cap": w.max() - 0.08, "sector": (inside @ w).max() - 0.27}
+    parts["sum"] = abs(math.fsum(w) - 1)
     worst = max(parts, key=parts.get)
     return {
         "violation": f"{parts[worst]:.1e} ({worst})" if parts[worst] > 0 else "0",
@@ -87,7 +92,8 @@ pd.DataFrame({name: judge(w) for name, w in weights.items()}).T
 # A variance below the bound is only there where the constraint is broken.
 fig, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 order = np.lexsort([-model.coef_, sector])
-ax.bar(np.arange(60), formula[order], color=np.where(formula[order] < 0, "C1", "0.8"), width=0.9, label="formula (orange: short)")
+colours = np.where(formula[order] < 0, "C1", "0.8")
+ax.bar(np.arange(60), formula[order], color=colours, width=0.9, label="formula (orange: short)")
 ax.bar(np.arange(60), model.coef_[order], color="C0", width=0.45, label="constrained")
 ax.axhline(0.08, color="black", lw=0.8, ls="--")
 ax.axhline(0, color="black", lw=0.8)

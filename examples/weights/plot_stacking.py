@@ -2,9 +2,10 @@
 Stack models with weights that can be read
 ==========================================
 
-Five regressors predict house-like prices. A stack weighs them. scikit-learn's ``StackingRegressor`` fits a second
-model on their predictions, often with negative weights and a sum that is not one. ``StackingWeights`` gives a
-weighted mean, and its weights say how much each model is worth.
+Five regressors predict house-like prices. A stack weighs them. scikit-learn's
+``StackingRegressor`` fits a second model on their predictions, often with negative weights and a
+sum that is not one. ``StackingWeights`` gives a weighted mean, and its weights say how much each
+model is worth.
 """
 
 # %%
@@ -28,15 +29,21 @@ models = [
     ("ridge", Ridge()),
     ("neighbours", KNeighborsRegressor()),
     ("tree", DecisionTreeRegressor(max_depth=6, random_state=0)),
-    ("forest", RandomForestRegressor(40, random_state=0)),
+    ("forest", RandomForestRegressor(20, random_state=0)),
     ("svm", SVR(C=10)),
 ]
 
 # %%
-# Fit --- Predictions come from cross-validation, so that a model cannot win by knowing the answers.
+# Fit --- Predictions come from cross-validation, so that a model cannot win by knowing the
+# answers.
 stack = StackingWeights(models, cv=5).fit(X_train, y_train)
 print(stack.certificate_)
-print("weights:", {name: round(weight, 3) for name, weight in stack.weights_.items()}, "sum:", sum(stack.weights_.values()))
+print(
+    "weights:",
+    {name: round(weight, 3) for name, weight in stack.weights_.items()},
+    "sum:",
+    sum(stack.weights_.values()),
+)
 
 # %%
 # Beside what people do today
@@ -54,7 +61,11 @@ best = min(alone, key=alone.get)
 rows = {
     f"best single model on the test rows ({best})": (1.0, 0.0, alone[best]),
     "VotingRegressor, equal weights": (1.0, 1 / len(models), rmse(vote)),
-    "StackingRegressor, linear": (free.final_estimator_.coef_.sum(), free.final_estimator_.coef_.min(), rmse(free)),
+    "StackingRegressor, linear": (
+        free.final_estimator_.coef_.sum(),
+        free.final_estimator_.coef_.min(),
+        rmse(free),
+    ),
     "StackingWeights": (stack.coef_.sum(), stack.coef_.min(), rmse(stack)),
 }
 pd.DataFrame(rows, index=["sum of weights", "smallest weight", "test RMSE"]).T.round(4)
