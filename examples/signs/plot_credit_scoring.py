@@ -95,11 +95,12 @@ pd.DataFrame(rows).T
 # Only a fit that breaks the rules can have a loss below the certified bound.
 fig, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 at, w = np.arange(12), free.coef_[0]
-colours = np.where((w >= low) & (w <= high), "0.7", "C1")
-ax.bar(at - 0.2, w, 0.38, color=colours, label="free fit (orange: not allowed)")
+allowed = (w >= low) & (w <= high)
+ax.bar(at - 0.2, w * allowed, 0.38, color="0.7", label="free fit")
+ax.bar(at - 0.2, w * ~allowed, 0.38, color="C1", label="free fit, not allowed")
 ax.bar(at + 0.2, model.coef_[0], 0.38, color="C0", label="with signs and bounds")
 ax.axhline(0, color="black", lw=0.8)
 ax.set_xticks(at, names, rotation=40, ha="right")
 ax.set_ylabel("effect on the log odds of default")
-fig.legend(loc="outside upper center", ncols=2, frameon=False)
+fig.legend(loc="outside upper center", ncols=3, frameon=False)
 plt.show()

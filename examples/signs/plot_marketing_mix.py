@@ -76,12 +76,12 @@ pd.DataFrame(rows).T
 # other loss and no certificate.
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 at, share, free = np.arange(8), A[:, :8].mean(axis=0), coefficients["LinearRegression"][:8]
-colours = np.where(free < 0, "C1", "0.7")
-ax.bar(at - 0.27, free * share, 0.25, color=colours, label="free fit (orange: negative)")
+ax.bar(at - 0.27, np.maximum(free, 0) * share, 0.25, color="0.7", label="free fit")
+ax.bar(at - 0.27, np.minimum(free, 0) * share, 0.25, color="C1", label="free fit, negative")
 ax.bar(at, model.coef_[:8] * share, 0.25, color="C0", label="with signs")
 ax.bar(at + 0.27, effect[:8] * share, 0.25, color="black", label="truth")
 ax.axhline(0, color="black", lw=0.8)
 ax.set_xticks(at, media)
 ax.set_ylabel("sales per week")
-fig.legend(loc="outside upper center", ncols=3, frameon=False)
+fig.legend(loc="outside upper center", ncols=4, frameon=False)
 plt.show()

@@ -4,8 +4,8 @@ Quantile regression with signs
 
 How much staff is enough for nine days out of ten? That is a question about a quantile. Orders,
 rain and the length of the route should not make a delivery faster, and experience should not make
-it slower, at any quantile. A free quantile regression breaks such rules at the edges, where few
-data decide.
+it slower, at any quantile. A free quantile regression often breaks such rules at the edges, where
+few data decide.
 """
 
 # %%

@@ -10,7 +10,7 @@ number one can state beforehand. The rows stay sparse all the way.
 # %%
 # Posts
 # -----
-# Word frequencies follow Zipf's law. One post in five is about science, and uses some words ten
+# Word frequencies follow Zipf's law. One post in five is about science, and uses some words four
 # times as often. Three in a hundred labels are wrong.
 import time
 
@@ -27,11 +27,14 @@ from extremal.sklearn import ConstrainedLogisticRegression
 
 threadpool_limits(1)  # one thread for all tools: a fair clock
 
-special = "orbit rocket lunar satellite patient dose therapy voltage circuit chip cipher secret"
-words = np.array(special.split() + [f"word{j}" for j in range(12, 20_000)])
+special = (
+    "orbit rocket lunar satellite patient dose therapy voltage circuit chip cipher secret "
+    "enzyme neuron fossil quark lens theorem proof alloy plasma gene virus comet"
+)
+words = np.array(special.split() + [f"word{j}" for j in range(24, 20_000)])
 usual = 1 / (np.arange(20_000) + 20.0)
-usual[:12] = usual[200:212]
-scientific = np.where(np.arange(20_000) < 12, 10, 1) * usual
+usual[:24] = usual[200:224]
+scientific = np.where(np.arange(20_000) < 24, 4, 1) * usual
 
 
 def posts(n, seed):
@@ -55,7 +58,7 @@ X, X_test = tfidf.transform(counts), tfidf.transform(test)
 # %%
 # The budget as a number
 # ----------------------
-budget = 100.0
+budget = 250.0
 model = ConstrainedLogisticRegression("l1", radius=budget).fit(X, y)
 print(model.certificate_)
 
@@ -98,10 +101,10 @@ pd.DataFrame(rows).T
 # The largest and the smallest weights.
 w = model.coef_.ravel()
 order = np.argsort(-w)
-show = np.concatenate([order[:16], order[-4:]])
+show = np.concatenate([order[:24], order[-6:]])
 fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-ax.bar(np.arange(20), w[show], color=np.where(show < 12, "C0", "0.7"))
+ax.bar(np.arange(30), w[show], color=np.where(show < 24, "C0", "0.7"))
 ax.axhline(0, color="black", lw=0.8)
-ax.set_xticks(np.arange(20), words[show], rotation=60, ha="right")
+ax.set_xticks(np.arange(30), words[show], rotation=60, ha="right")
 ax.set(ylabel="weight", title="blue: words that posts about science use more often")
 plt.show()

@@ -82,15 +82,10 @@ pd.DataFrame({name: judge(w) for name, w in weights.items()}).T
 free = weights["LinearRegression, free"]
 fig, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 at = np.arange(d)
-ax.bar(
-    at - 0.2,
-    free,
-    0.4,
-    color=np.where(free < 0, "C1", "0.7"),
-    label="free regression (orange: negative)",
-)
+ax.bar(at - 0.2, np.maximum(free, 0), 0.4, color="0.7", label="free")
+ax.bar(at - 0.2, np.minimum(free, 0), 0.4, color="C1", label="free, negative")
 ax.bar(at + 0.2, model.coef_, 0.4, color="C0", label="non-negative, sum one")
 ax.axhline(0, color="black", lw=0.8)
 ax.set(xlabel="forecaster", ylabel="weight")
-fig.legend(loc="outside upper center", ncols=2, frameon=False)
+fig.legend(loc="outside upper center", ncols=3, frameon=False)
 plt.show()

@@ -61,7 +61,8 @@ right.plot(gaps[0], color="C0", label="treated minus synthetic (grey: the other 
 right.set(xlabel="month", ylabel="difference")
 for ax in (left, right):
     ax.axvline(before - 0.5, color="black", lw=0.8, ls=":")
-    ax.legend(frameon=False, loc="lower left")
+left.legend(frameon=False, loc="upper left")
+right.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
