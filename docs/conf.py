@@ -48,7 +48,6 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"/(common|_)",
     "backreferences_dir": "reference/used",
     "doc_module": ("extremal",),
     "download_all_examples": False,
@@ -57,6 +56,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "show_memory": False,
     "write_computation_times": False,  # the page needs the network
+    "subsection_order": [f"../examples/{name}" for name in ("start", "weights", "signs", "structure", "research")],
     "within_subsection_order": "FileNameSortKey",
     "parallel": 2,
 }
