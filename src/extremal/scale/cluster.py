@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -15,10 +16,11 @@ from distributed import Client, KilledWorker
 from distributed.protocol.serialize import to_serialize
 
 from extremal.checks import InputError
-from extremal.scale.host import Host, Order
+from extremal.scale.host import Answers
 from extremal.scale.wire import Packed, sent, unpack
 from extremal.support import clock
 
+ATTEMPTS = 3  # how often something is tried on workers that are lost before it is given up
 POLL = 0.2  # seconds between two looks at a worker that has not answered yet
 
 
@@ -46,9 +48,9 @@ class Link:
 class Workers:
     """Those of a client. Every question to them has a timeout in seconds."""
 
-    def __init__(self, client: Client, timeout: float):
+    def __init__(self, client: Client, timeout: float, call: str = "ShardDir"):
         if not isinstance(client, Client) or client.asynchronous:
-            raise InputError(f"`ShardDir(client=...)` must be a distributed.Client that is not asynchronous, got {client!r}")
+            raise InputError(f"`{call}(client=...)` must be a distributed.Client that is not asynchronous, got {client!r}")
         self.client, self.timeout = client, timeout
         self.avoid: set[str] = set()  # where hosts have been lost
         self._beats: dict[str, tuple[float, float]] = {}  # the last sign of each worker, and when it was noticed here
@@ -93,20 +95,25 @@ class Workers:
                 raise ClusterError(f"the Dask scheduler {self._scheduler} has no worker that answers")
             time.sleep(POLL)
 
-    def asked(self, address: str, name: str, *given: Any) -> Link:
-        """A host that is to be made on a worker; it need not be there yet."""
-        key = f"extremal-host-{name}-{uuid4().hex[:8]}"
-        return Link(address, key, self.client.submit(Host, *given, key=key, actor=True, workers=[address], pure=False))
+    def least_busy(self, links: Iterable[Link | None]) -> str:
+        """The worker that has the fewest of some hosts."""
+        held = [link.address for link in links if link is not None]
+        return min(self.alive(), key=held.count)
+
+    def asked(self, address: str, name: str, kind: type[Answers], *given: Any) -> Link:
+        """A host, or an agent, that is to be made on a worker; it need not be there yet. Dashboards show its name."""
+        key = f"extremal-{name}-{uuid4().hex[:8]}"
+        return Link(address, key, self.client.submit(kind, *given, key=key, actor=True, workers=[address], pure=False))
 
     def made(self, link: Link) -> None:
-        """Wait until a host is there."""
+        """Wait until it is there."""
         while True:
             try:
                 link.held.result(timeout=POLL)
                 return
             except TimeoutError:
                 if self.is_lost(link) or link.address in self._paused:
-                    raise Lost(f"no host could be made on the Dask worker {link}") from None
+                    raise Lost(f"nothing could be made on the Dask worker {link}") from None
                 clock.check()
             except (OSError, RuntimeError, KilledWorker, CancelledError, asyncio.CancelledError) as error:
                 raise Lost(f"the Dask worker {link} is lost: {_told(error)}") from None
@@ -118,8 +125,8 @@ class Workers:
         age = self.ages().get(link.address)
         return age is None or age >= self.timeout
 
-    def call(self, link: Link, order: Order, message: Packed) -> Future[Any]:
-        """Have a host do a work."""
+    def call(self, link: Link, order: object, message: Packed) -> Future[Any]:
+        """Have a host do what an order says."""
         return self._submitted(self._execute(link, "do", order, *sent(message)))
 
     def names(self, link: Link) -> list[str]:
@@ -156,14 +163,12 @@ class Workers:
         """A method of a host; by the scheduler, if workers cannot be reached."""
         if self._direct is None:
             self._direct = await self._reached(link.address)
-        what = {"function": function, "actor": link.key, "args": [to_serialize(item) for item in given], "kwargs": {}}
         if self._direct:
-            found: Any = await self.client.rpc(link.address).actor_execute(**what)
-        else:
-            found = await self.client.scheduler.proxy(worker=link.address, msg={"op": "actor_execute", **what})  # type: ignore
-        if found["status"] != "OK":
-            raise found["exception"]
-        return found["result"]
+            return await executed(self.client.rpc(link.address).actor_execute, link.key, function, *given)
+        return await executed(partial(self._forwarded, link.address), link.key, function, *given)
+
+    async def _forwarded(self, address: str, **what: Any) -> Any:
+        return await self.client.scheduler.proxy(worker=address, msg={"op": "actor_execute", **what})  # type: ignore[union-attr]
 
     async def _reached(self, address: str) -> bool:
         try:
@@ -171,6 +176,14 @@ class Workers:
         except OSError:  # also if it takes too long
             return False
         return True
+
+
+async def executed(execute: Callable[..., Any], key: str, function: str, *given: Any) -> Any:
+    """A method of an actor on another worker, by who executes it there."""
+    found = await execute(function=function, actor=key, args=[to_serialize(item) for item in given], kwargs={})
+    if found["status"] != "OK":
+        raise found["exception"]
+    return found["result"]
 
 
 def _told(error: BaseException) -> str:
