@@ -21,6 +21,7 @@ from extremal.scale.wire import Packed, sent, unpack
 from extremal.support import clock
 
 ATTEMPTS = 3  # how often something is tried on workers that are lost before it is given up
+GONE = OSError, KeyError, AttributeError, CancelledError, asyncio.CancelledError  # from calls of actors that are not there
 POLL = 0.2  # seconds between two looks at a worker that has not answered yet
 
 
@@ -45,6 +46,17 @@ class Link:
         return self.address
 
 
+@dataclass
+class Costs:
+    """What was asked of hosts, in all."""
+
+    calls: int = 0
+    sent: int = 0  # bytes of messages
+    back: int = 0  # bytes of answers
+    cpu: float = 0.0  # seconds of the threads that did the works
+    longest: float = 0.0  # seconds that a host took for one call, at most
+
+
 class Workers:
     """Those of a client. Every question to them has a timeout in seconds."""
 
@@ -52,6 +64,7 @@ class Workers:
         if not isinstance(client, Client) or client.asynchronous:
             raise InputError(f"`{call}(client=...)` must be a distributed.Client that is not asynchronous, got {client!r}")
         self.client, self.timeout = client, timeout
+        self.costs = Costs()
         self.avoid: set[str] = set()  # where hosts have been lost
         self._beats: dict[str, tuple[float, float]] = {}  # the last sign of each worker, and when it was noticed here
         self._paused: set[str] = set()  # workers that take no tasks now
@@ -127,6 +140,8 @@ class Workers:
 
     def call(self, link: Link, order: object, message: Packed) -> Future[Any]:
         """Have a host do what an order says."""
+        self.costs.calls += 1
+        self.costs.sent += message.size
         return self._submitted(self._execute(link, "do", order, *sent(message)))
 
     def names(self, link: Link) -> list[str]:
@@ -143,15 +158,19 @@ class Workers:
         """What a call brings; `Lost` if the host is, and mistakes that it made as they are."""
         while True:
             try:
-                fine, found = unpack(*call.result(timeout=POLL))
+                head, buffers = call.result(timeout=POLL)
                 break
             except TimeoutError as error:
                 if call.exception() is error if call.done() else self.is_lost(link):
                     call.cancel()
                     raise Lost(f"the Dask worker {link} is silent") from None
                 clock.check()
-            except (OSError, KeyError, CancelledError, asyncio.CancelledError) as error:
+            except GONE as error:
                 raise Lost(f"the Dask worker {link} is lost: {_told(error)}") from None
+        fine, found, seconds, cpu = unpack(head, buffers)
+        costs = self.costs
+        costs.back += len(head) + sum(a.nbytes for a in buffers)
+        costs.cpu, costs.longest = costs.cpu + cpu, max(costs.longest, seconds)
         if not fine:
             raise found
         return found

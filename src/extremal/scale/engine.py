@@ -25,7 +25,7 @@ from extremal.data.works import Picked, WholePart
 from extremal.files.shards.engine import ShardParts
 from extremal.files.shards.manifest import Manifest
 from extremal.scale.branches import Branch, shares
-from extremal.scale.cluster import ATTEMPTS, ClusterError, Link, Lost, Workers
+from extremal.scale.cluster import ATTEMPTS, ClusterError, Costs, Link, Lost, Workers
 from extremal.scale.host import BY_BRANCH, BY_PART, NO_ANSWER, Host, Order, digest_of
 from extremal.scale.local import closed, local_client
 from extremal.scale.numbers import Made, RemoteNumbers, history
@@ -96,6 +96,11 @@ class DaskShards(ShardParts):
     @timeout.setter
     def timeout(self, seconds: float) -> None:
         self.workers.timeout = seconds
+
+    def take_costs(self) -> Costs:
+        """What was asked of the hosts since the last time: calls, bytes, seconds."""
+        costs, self.workers.costs = self.workers.costs, Costs()
+        return costs
 
     def room(self, n: int, *shape: int) -> PerRow:
         """A handle; hosts make room when they first write there, and drop it some time after the handle is gone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,11 +43,13 @@ class Answers(ABC):
     """An actor on a worker that is given orders; answers are packed, mistakes included."""
 
     def do(self, order: Any, head: bytes, buffers: list[Any]) -> tuple[bytes, list[Any]]:
-        """Do what an order says with a message."""
+        """Do what an order says with a message; the seconds and the CPU seconds that this took are told, too."""
+        start, cpu = time.perf_counter(), time.thread_time()
         try:
-            return sent(pack((True, self._done(order, head, buffers))))
+            fine, found = True, self._done(order, head, buffers)
         except Exception as error:
-            return sent(pack((False, _sendable(error))))
+            fine, found = False, _sendable(error)
+        return sent(pack((fine, found, time.perf_counter() - start, time.thread_time() - cpu)))
 
     @abstractmethod
     def _done(self, order: Any, head: bytes, buffers: list[Any]) -> Any: ...

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import CancelledError
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
 from extremal.run.counted_set import CountedSet
 from extremal.run.result import Calls
-from extremal.scale.cluster import executed
+from extremal.scale.cluster import GONE, executed
 from extremal.scale.host import Answers
 from extremal.scale.wire import Packed, pack, sent, unpack
 from extremal.sets.base import ConvexSet
@@ -136,7 +135,7 @@ class Resident(Answers):
         for j, call in calls:
             try:
                 call.result(self.timeout)
-            except (OSError, KeyError, CancelledError):
+            except GONE:
                 raise Unheard(f"agent {j} on the Dask worker {self.near[j][0]} does not hear agent {self.i}") from None
             self.sent[j] += size
 
