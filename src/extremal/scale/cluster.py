@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from distributed import Client, KilledWorker
+from distributed import Client, KilledWorker, secede
 from distributed.protocol.serialize import to_serialize
 
 from extremal.checks import InputError
@@ -21,7 +21,7 @@ from extremal.scale.wire import Packed, sent, unpack
 from extremal.support import clock
 
 ATTEMPTS = 3  # how often something is tried on workers that are lost before it is given up
-GONE = OSError, KeyError, AttributeError, CancelledError, asyncio.CancelledError  # from calls of actors that are not there
+GONE = OSError, KeyError, AttributeError, RuntimeError, CancelledError, asyncio.CancelledError  # calls of actors that are gone
 POLL = 0.2  # seconds between two looks at a worker that has not answered yet
 
 
@@ -64,6 +64,8 @@ class Workers:
         if not isinstance(client, Client) or client.asynchronous:
             raise InputError(f"`{call}(client=...)` must be a distributed.Client that is not asynchronous, got {client!r}")
         self.client, self.timeout = client, timeout
+        with suppress(ValueError, KeyError):  # not in a task of a cluster, or done before
+            secede()  # a task would keep the thread that hosts and agents need
         self.costs = Costs()
         self.avoid: set[str] = set()  # where hosts have been lost
         self._beats: dict[str, tuple[float, float]] = {}  # the last sign of each worker, and when it was noticed here
@@ -75,7 +77,8 @@ class Workers:
         try:
             held = self._sync(self._identity)["workers"]
         except (OSError, CancelledError, asyncio.CancelledError, RuntimeError, AttributeError) as error:
-            raise ClusterError(f"the Dask scheduler {self._scheduler} does not answer ({_told(error)})") from None
+            why = "" if self.client.scheduler is None else f" ({_told(error)})"
+            raise ClusterError(f"the Dask scheduler {self._scheduler} does not answer{why}") from None
         now, newest = time.monotonic(), max((item["last_seen"] for item in held.values()), default=0.0)
         self._paused = {address for address, item in held.items() if item.get("status", "running") != "running"}
         seen = {address: float(item["last_seen"]) for address, item in held.items()}
