@@ -19,6 +19,7 @@ from extremal_lab.bench import (
     simplex_rivals,
     simplex_tall,
     spectral,
+    workers,
 )
 from extremal_lab.bench.timing import Measurement, Skipped
 
@@ -35,6 +36,22 @@ def test_without_scikit_learn_a_sentence_says_so(part, monkeypatch):
     monkeypatch.setattr(part, "installed", lambda package: package != "sklearn")
     (item,) = part.measure("smoke")
     assert item.reason == "scikit-learn is not installed"
+
+
+def test_without_dask_a_sentence_says_so(monkeypatch):
+    monkeypatch.setattr(workers, "installed", lambda package: False)
+    (item,) = workers.measure("smoke")
+    assert "distributed is not installed" in item.reason
+
+
+def test_two_workers_are_measured_beside_one_process():
+    pytest.importorskip("distributed")
+    found = {item.name.rpartition(", ")[0]: item for item in workers.measure("smoke")}
+    assert len(found) == len(workers.BARS)
+    for way in ("sent to each worker", "sent back by each worker"):
+        assert 1.0 <= found[f"a pass, {way}"].ratio <= 1.01
+    assert all(item.low <= item.ratio <= item.high for item in found.values())
+    assert found["a pass, both hosts over one process"].ratio > 0
 
 
 def test_without_highspy_scipys_programs_are_measured(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import contextmanager
 
 import distributed
@@ -23,3 +24,10 @@ def cluster_of_two(n_workers=2, **options):
 def pids(client):
     """The processes of workers that answer, by address."""
     return {address: pid for address, pid in client.run(os.getpid, on_error="ignore").items() if isinstance(pid, int)}
+
+
+def settled(client, many=2):
+    """Wait until the workers that were killed have been replaced."""
+    end = time.monotonic() + 20
+    while len(pids(client)) < many and time.monotonic() < end:
+        time.sleep(0.1)

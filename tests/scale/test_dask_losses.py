@@ -13,7 +13,7 @@ from contextlib import suppress
 import distributed
 import numpy as np
 import pytest
-from clusters import cluster_of_two, pids
+from clusters import cluster_of_two, pids, settled
 
 import extremal as ex
 from extremal.scale.cluster import ClusterError
@@ -49,13 +49,6 @@ def harmed(parts, seen, at, how, known):
             seen["longest"] = max(seen["longest"], time.monotonic() - start)
 
     parts.workers.call, parts._pass = called, timed
-
-
-def settled(client, many=2):
-    """Wait until the workers that were killed have been replaced."""
-    end = time.monotonic() + 20
-    while len(pids(client)) < many and time.monotonic() < end:
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise, starmap
 from typing import Any, Protocol, TypeVar
 
@@ -194,75 +194,6 @@ class Threads(OnePart):
 
         bounds = self.rows.bounds(many)
         return len(bounds) - 1, each_part(answer, list(pairwise(bounds)), work.alone)
-
-
-class OtherParts(Parts):
-    """The parts of another engine, each of which a work sees in another form."""
-
-    inner: Parts
-
-    @abstractmethod
-    def seen(self, work: Work) -> Work:
-        """What the other engine is to do for a work."""
-
-    def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
-        return self.inner.answers(self.seen(work))
-
-    def reduced(self, work: Work) -> Sums:
-        return self.inner.reduced(self.seen(work))
-
-    def room(self, n: int, *shape: int) -> PerRow:
-        return self.inner.room(n, *shape)
-
-
-class ChangedParts(OtherParts):
-    """The parts of another engine, each changed before a work looks at its rows."""
-
-    def __init__(self, inner: Parts, change: Callable[[Any], Any]):
-        self.inner, self.change, self.n, self.away = inner, change, inner.n, inner.away
-
-    def seen(self, work: Work) -> Work:
-        return _Changing(work, self.change, work.alone, work.sums) if work.reads else work
-
-
-class HeadParts(OtherParts):
-    """The first rows of each part of another engine, which makes the same parts for every work."""
-
-    def __init__(self, inner: Parts, counts: Sequence[int]):
-        self.inner, self.ends = inner, tuple(np.cumsum([0, *counts]).tolist())
-        self.n, self.away = self.ends[-1], inner.away
-
-    def seen(self, work: Work) -> Work:
-        return _OfHead(work, self.ends, work.reads, work.alone, work.sums)
-
-
-@dataclass(frozen=True)
-class _Changing(RowWork):
-    """A work on parts that are changed first."""
-
-    work: Work
-    change: Callable[[Any], Any]  # of a block of rows, to another
-    alone: bool
-    sums: int
-
-    def __call__(self, part: Part) -> Sums:
-        return self.work(replace(part, rows=self.change(part.rows)))
-
-
-@dataclass(frozen=True)
-class _OfHead:
-    """A work on the first rows of each part."""
-
-    work: Work
-    ends: tuple[int, ...]
-    reads: bool
-    alone: bool
-    sums: int
-
-    def __call__(self, part: Part) -> Sums:
-        at = slice(self.ends[part.index], self.ends[part.index + 1])
-        rows = part.rows.part(slice(0, at.stop - at.start)) if self.reads else None
-        return self.work(replace(part, rows=rows, at=at))
 
 
 def parts_count(entries: int, sums: int) -> int:

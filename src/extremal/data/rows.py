@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from extremal.data.algebra import RowAlgebra
-from extremal.data.parts import ChangedParts, HeadParts, Parts, PerRow, Threads, count_rows
+from extremal.data.around import ChangedParts, HeadParts
+from extremal.data.parts import Parts, PerRow, Threads, count_rows
 from extremal.data.works import Picked
 
 

@@ -7,6 +7,9 @@ from .batches import MiniBatch as MiniBatch
 from .batches import Pool as Pool
 from .full import Full as Full
 from .full import Growing as Growing
+from .mixing import complete as complete
+from .mixing import metropolis as metropolis
+from .mixing import ring as ring
 from .momentum import Momentum as Momentum
 from .momentum import Storm as Storm
 from .penalty import Penalised as Penalised
@@ -19,7 +22,4 @@ from .table import Sag as Sag
 from .table import Saga as Saga
 from .table import SagaSarah as SagaSarah
 from .tracking import Tracking as Tracking
-from .tracking import complete as complete
-from .tracking import metropolis as metropolis
-from .tracking import ring as ring
 from .zeroth import ZerothOrder as ZerothOrder

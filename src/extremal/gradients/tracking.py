@@ -6,110 +6,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Counting, Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
+from extremal.gradients.mixing import check_mixing, in_brief, mix
 from extremal.objectives.base import Objective, RowIndex, Sampler
-
-
-def metropolis(adjacency: ArrayLike) -> np.ndarray:
-    """Mixing matrix of a graph, by the weights of Metropolis: symmetric, so rows and columns sum to 1.
-
-        c_ij = 1 / (1 + max(deg_i, deg_j))  for neighbours,   c_ii = 1 - sum of the others
-
-    Parameters
-    ----------
-    adjacency : array of shape (m, m)
-        Symmetric; i and j are neighbours where it is not zero. The diagonal is not read. The graph must be connected.
-
-    References
-    ----------
-    Xiao, Boyd, Lall (2005), A scheme for robust distributed sensor fusion based on average consensus.
-
-    Examples
-    --------
-    >>> metropolis([[0, 1, 0], [1, 0, 1], [0, 1, 0]]).round(2)      # a path of three agents
-    array([[0.67, 0.33, 0.  ],
-           [0.33, 0.33, 0.33],
-           [0.  , 0.33, 0.67]])
-    """
-    near = _square("metropolis", "adjacency", adjacency) != 0
-    np.fill_diagonal(near, False)
-    if (near != near.T).any():
-        raise InputError("`metropolis(adjacency=...)` must be symmetric: a link goes both ways")
-    degree = near.sum(axis=1)
-    C = near / (1.0 + np.maximum(degree[:, None], degree))  # c_ij = 1 / (1 + max(deg_i, deg_j))
-    return check_mixing("metropolis", C + np.diag(1.0 - C.sum(axis=1)), "adjacency")  # c_ii = 1 - sum_j c_ij
-
-
-def ring(m: int) -> np.ndarray:
-    """Mixing matrix of m agents on a ring: each averages itself and its two neighbours.
-
-    Parameters
-    ----------
-    m : int
-        Number of agents, from 1.
-
-    Examples
-    --------
-    >>> ring(4).round(2)
-    array([[0.33, 0.33, 0.  , 0.33],
-           [0.33, 0.33, 0.33, 0.  ],
-           [0.  , 0.33, 0.33, 0.33],
-           [0.33, 0.  , 0.33, 0.33]])
-    """
-    next_one = np.roll(np.eye(checks.whole("ring", "m", m, 1)), 1, axis=1)
-    return metropolis(next_one + next_one.T)
-
-
-def complete(m: int) -> np.ndarray:
-    """Mixing matrix of m agents that all hear each other: c_ij = 1/m.
-
-    Parameters
-    ----------
-    m : int
-        Number of agents, from 1.
-
-    Examples
-    --------
-    >>> complete(2)
-    array([[0.5, 0.5],
-           [0.5, 0.5]])
-    """
-    m = checks.whole("complete", "m", m, 1)
-    return check_mixing("complete", np.full((m, m), 1.0 / m), "m")
-
-
-def check_mixing(call: str, mixing: ArrayLike, name: str = "mixing") -> np.ndarray:
-    """The matrix in float64; refuses all but doubly stochastic ones under which the agents come to agree."""
-    C = _square(call, name, mixing)
-    if (C < 0).any():
-        raise InputError(f"`{call}({name}=...)` must have no negative weight, got {C.min():g}")
-    for axis, what in ((1, "rows"), (0, "columns")):
-        off = float(np.abs(C.sum(axis=axis) - 1.0).max())
-        if off > 1e-12:
-            raise InputError(f"`{call}({name}=...)` must be doubly stochastic: its {what} sum to 1 up to {off:.1e} only")
-    if np.abs(np.linalg.eigvals(C - 1.0 / len(C))).max() > 1.0 - 1e-10:
-        raise InputError(
-            f"`{call}({name}=...)` must let the agents agree: the graph is not connected, or agents only swap places"
-        )
-    C.flags.writeable = False
-    return C
-
-
-def _square(call: str, name: str, value: object) -> np.ndarray:
-    """A float64 copy of a square matrix of finite numbers."""
-    C = checks.array(call, name, value)
-    if C.ndim != 2 or C.shape[0] != C.shape[1] or C.size == 0 or C.dtype.kind not in "biuf":
-        raise InputError(f"`{call}({name}=...)` must be a square matrix of numbers, got shape {C.shape}, dtype {C.dtype}")
-    return checks.finite(call, name, C.astype(np.float64))
-
-
-def mix(C: np.ndarray, stack: np.ndarray) -> np.ndarray:
-    """sum_j c_ij v_j for every agent i, summed in float64 so that float32 weights do not drift out of the set."""
-    return (C @ stack.reshape(len(C), -1)).astype(stack.dtype, copy=False).reshape(stack.shape)
 
 
 def bounds(n: int, m: int) -> list[tuple[int, int]]:
@@ -144,23 +46,65 @@ class _Shard(Counting):
         return np.arange(self.first, self.first + self.n) if idx is None else idx + self.first
 
 
-def agent_share(f: Objective, m: int, i: int) -> tuple[Objective, float]:
-    """The mean over the rows of agent i of m, and its weight m n_i / n, so that the mean over agents is f."""
-    part = _Shard(f, *bounds(f.n, m)[i])
-    return cast(Objective, part), m * part.n / f.n
+@dataclass(frozen=True)
+class AgentState:
+    """What one agent holds."""
+
+    own: Estimate  # the state of its estimator
+    y: np.ndarray  # its estimate of grad f_i
+    s: np.ndarray  # what it tracks
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One agent of m: what it runs, on which rows, with which draws. It steps alike in a stack and in a process of its own."""
+
+    gradient: SomeGradient
+    f: Objective  # the mean over its rows
+    weight: float  # m n_i / n, so that the mean of the f_i is f for shards of unequal size too
+    sampler: Sampler
+
+    @classmethod
+    def of(cls, tracking: Tracking, f: Objective, i: int, sampler: Sampler | None = None, seed: int = 0, shard: int = 0) -> Agent:
+        """Agent i; a stream of its own is made for it, from that seed and shard, if none is given."""
+        m = len(tracking.mixing)
+        part = _Shard(f, *bounds(f.n, m)[i])
+        draws = sampler or Sampler(part.n, seed, shard * m + i)
+        return cls(tracking.gradient, cast(Objective, part), m * part.n / f.n, draws)
+
+    def init(self, x: np.ndarray) -> AgentState:
+        """y_i = s_i at the start."""
+        own = self.gradient.init(self.f, x, self.sampler)
+        y = self.weight * own.g
+        return AgentState(own, y, y)
+
+    def update(self, k: int, x_prev: np.ndarray, x: np.ndarray, state: AgentState, p: np.ndarray) -> AgentState:
+        """y_i at x, and s_i = p_i + y_i - y_i,prev with p_i = sum_j c_ij s_j,prev."""
+        own = self.gradient.update(self.f, k, x_prev, x, (), state.own, self.sampler)
+        y = self.weight * own.g
+        return AgentState(own, y, y + (p - state.y))
 
 
 @dataclass(frozen=True)
 class TrackingEstimate(InEpochs):
     """What the agents hold."""
 
-    g: np.ndarray  # p, one row per agent, or their mean if all agents stand at one point
-    y: np.ndarray  # the agents' own estimates, (m, *shape)
-    s: np.ndarray  # what they track, (m, *shape): its mean is that of y
-    own: tuple[Estimate, ...]  # the states of the agents' estimators
+    g: np.ndarray  # p, or its mean if all agents stand at one point
+    p: np.ndarray  # what agents take for the gradient, one row per agent
+    states: tuple[AgentState, ...]
     samplers: tuple[Sampler, ...]  # the agents' streams
     exact: bool = False
     phase: Phase | None = None  # where the agents stand in their epoch; they go in step
+
+    @property
+    def y(self) -> np.ndarray:
+        """The agents' own estimates, (m, *shape)."""
+        return np.stack([state.y for state in self.states])
+
+    @property
+    def s(self) -> np.ndarray:
+        """What they track, (m, *shape): its mean is that of y."""
+        return np.stack([state.s for state in self.states])
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +118,7 @@ class Tracking(Wrapper[TrackingEstimate]):
     The mean of s is that of y at all times. With the move `Consensus`, x and g are stacks of m rows; with any other move
     all agents stand at its one point, and g is the mean of p. Agent i owns the rows [n i/m, n (i+1)/m), with a stream of
     its own, and f_i is m n_i/n times their mean. It costs what the m estimators cost on n_i components each, m vectors for
-    each of y, s and p, and two exchanges between neighbours a step (one for s, one for p).
+    each of y, s and p, and one exchange between neighbours a step, of s.
 
     Parameters
     ----------
@@ -223,35 +167,23 @@ class Tracking(Wrapper[TrackingEstimate]):
         )
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TrackingEstimate:
-        m, parts, points = len(self.mixing), self._parts(f), self._points(f, x)
-        samplers = tuple(Sampler(part.n, sampler.seed, sampler.shard * m + i) for i, part in enumerate(parts))
-        own = tuple(self.gradient.init(parts[i], points[i], samplers[i]) for i in range(m))
-        y = self._weighted(f, parts, own)
-        return self._estimate(f, x, y, y, own, samplers)
+        points = self._points(f, x)
+        agents = [Agent.of(self, f, i, seed=sampler.seed, shard=sampler.shard) for i in range(len(points))]
+        states = tuple(agent.init(point) for agent, point in zip(agents, points, strict=True))
+        return self._estimate(x, states, tuple(agent.sampler for agent in agents))
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: TrackingEstimate, sampler: Sampler
     ) -> TrackingEstimate:
-        old, new, parts = self._points(f, x_prev), self._points(f, x), self._parts(f)
-        own = tuple(
-            self.gradient.update(parts[i], k, old[i], new[i], (), state.own[i], state.samplers[i]) for i in range(len(parts))
+        old, new, draws = self._points(f, x_prev), self._points(f, x), state.samplers
+        states = tuple(
+            Agent.of(self, f, i, draws[i]).update(k, old[i], new[i], state.states[i], state.p[i]) for i in range(len(draws))
         )
-        y = self._weighted(f, parts, own)
-        s = y + (mix(self.mixing, state.s) - state.y)  # s_i = sum_j c_ij s_j,prev + y_i - y_i,prev
-        return self._estimate(f, x, y, s, own, state.samplers)
+        return self._estimate(x, states, draws)
 
-    def _estimate(
-        self, f: Objective, x: np.ndarray, y: np.ndarray, s: np.ndarray, own: tuple[Estimate, ...], samplers: tuple[Sampler, ...]
-    ) -> TrackingEstimate:
-        p = mix(self.mixing, s)  # p_i = sum_j c_ij s_j
-        return TrackingEstimate(p if x.shape == p.shape else p.mean(axis=0), y, s, own, samplers, phase=phase_of(own[0]))
-
-    def _weighted(self, f: Objective, parts: list[Objective], own: tuple[Estimate, ...]) -> np.ndarray:
-        """y_i = (m n_i / n) times agent i's estimate, so that the mean of f_i is f for shards of unequal size too."""
-        return np.stack([(len(parts) * part.n / f.n) * state.g for part, state in zip(parts, own, strict=True)])
-
-    def _parts(self, f: Objective) -> list[Objective]:
-        return [cast(Objective, _Shard(f, first, last)) for first, last in bounds(f.n, len(self.mixing))]
+    def _estimate(self, x: np.ndarray, states: tuple[AgentState, ...], samplers: tuple[Sampler, ...]) -> TrackingEstimate:
+        p = mix(self.mixing, np.stack([state.s for state in states]))  # p_i = sum_j c_ij s_j
+        return TrackingEstimate(p if x.shape == p.shape else p.mean(axis=0), p, states, samplers, phase=phase_of(states[0].own))
 
     def _points(self, f: Objective, x: np.ndarray) -> np.ndarray:
         """One point per agent."""
@@ -259,8 +191,3 @@ class Tracking(Wrapper[TrackingEstimate]):
         if x.shape not in (stack, f.shape):
             raise InputError(f"Tracking has {stack[0]} agents, but the move has {len(x)}: give both the same mixing matrix")
         return np.broadcast_to(x, stack)
-
-
-def in_brief(a: np.ndarray) -> str:
-    """A matrix by its shape."""
-    return f"<{a.shape[0]} x {a.shape[1]}>"

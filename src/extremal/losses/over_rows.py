@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,30 @@ from extremal.losses.weighted import unweighted, weights_of
 TOLD = 1e-8  # share of a margin that a change must be for derivatives to tell a difference quotient
 FAR_ROW = 20.0  # phi'^2 / phi'' of rows that are far out, at least
 STEP = 1e-5  # of differences of phi'
-ROWS_AT_ONCE = 2**14  # rows whose loss is evaluated at once, at most: its temporaries stay small
+ROWS_AT_ONCE = 2**14  # rows that are summed at once, at most
+EVALUATED = 2**13  # rows whose loss is evaluated at once, at most: from 128 KiB on, Dask's workers map each array anew
 
 
-def chunks(n: int) -> list[slice]:
+def chunks(n: int, size: int = 0) -> list[slice]:
     """All rows, by chunks."""
-    return [slice(i, i + ROWS_AT_ONCE) for i in range(0, n, ROWS_AT_ONCE)]
+    size = size or ROWS_AT_ONCE
+    return [slice(i, i + size) for i in range(0, n, size)]
 
 
 def sum_of(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> float:
     """The sum over all entries of function(*arrays), chunk by chunk and in float64."""
-    return sum(float(function(*(a[rows] for a in arrays)).sum(dtype=np.float64)) for rows in chunks(len(arrays[0])))
+    total, found = 0.0, None
+    for rows in chunks(len(arrays[0])):
+        found = _by_pieces(function, [a[rows] for a in arrays], found)
+        total += float(found.sum(dtype=np.float64))
+    return total
+
+
+def _by_pieces(function: Callable[..., np.ndarray], arrays: Sequence[np.ndarray], room: np.ndarray | None) -> np.ndarray:
+    """function(*arrays), row by row, in pieces that are small; in the room of an earlier answer."""
+    n = len(arrays[0])
+    found = [function(*(a[rows] for a in arrays)) for rows in chunks(n, EVALUATED)]
+    return found[0] if len(found) == 1 else np.concatenate(found, out=None if room is None else room[:n])
 
 
 def mean_of(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> float:

@@ -7,8 +7,9 @@ from typing import Any
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.gradients.mixing import check_mixing, in_brief, ring
 from extremal.gradients.momentum import Storm
-from extremal.gradients.tracking import Tracking, bounds, check_mixing, in_brief, ring
+from extremal.gradients.tracking import Tracking, bounds
 from extremal.laws import PowerLaw
 from extremal.methods.method import Budget, Checked, Method, root_batch
 from extremal.moves.consensus import Consensus
@@ -28,7 +29,7 @@ class DMFW(Checked):
         x_i <- xh_i + eta_k (lmo(p_i) - xh_i)
         gamma_k = min(1, 2 / (k + 1)),   eta_k = 2 / (k + 2),   k = 0, 1, ...;   y_i = s_i = grad f_i(x^0; S_i) at k = 0
 
-    m b component gradients at the start, 2 m b and m LMOs an iteration; 5 vectors for each agent, and three exchanges
+    m b component gradients at the start, 2 m b and m LMOs an iteration; 5 vectors for each agent, and two exchanges
     between neighbours. Agent i owns the rows [n i/m, n (i+1)/m) and draws b of them from a stream of its own; the f_i are
     weighted so that their mean is f. The iterate is the mean of the x_i, which is certified and returned; the agents
     themselves are in ``state.point.agents``. One agent is Frank-Wolfe on `Storm` with these steps; agents that all hear

@@ -10,8 +10,8 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient, phase_of
+from extremal.gradients.mixing import check_mixing, in_brief, mix
 from extremal.gradients.reduced import EpochEstimate
-from extremal.gradients.tracking import check_mixing, in_brief, mix
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.objectives.base import Objective
 from extremal.points.iterates import freeze, toward
@@ -83,11 +83,16 @@ class Consensus(FlatMove):
         phase: Any = phase_of(estimate)
         if p.shape != xh.shape:
             raise InputError(f"Consensus has {len(xh)} agents and wants an estimate for each: use Tracking with the same matrix")
-        stack = []
-        for i in range(len(xh)):
-            theta = C.lmo(p[i])  # theta_i = argmin <p_i, theta>
-            eta = take(step, k, Direction(f, xh[i], EpochEstimate(p[i], False, phase), theta))
-            stack.append(toward(xh[i], theta, eta))  # x_i = xh_i + eta (theta_i - xh_i)
-        agents = freeze(np.stack(stack))
-        x = agents.mean(axis=0, dtype=np.float64).astype(agents.dtype)  # the mean: mixing leaves it as it is
-        return AgentsPoint(freeze(x), freeze(mix(self.mixing, agents)), agents=agents)  # xh_i = sum_j c_ij x_j
+        agents = freeze(np.stack([agent_step(k, f, C, xh[i], p[i], phase, step) for i in range(len(xh))]))
+        return AgentsPoint(mean_agent(agents), freeze(mix(self.mixing, agents)), agents=agents)  # xh_i = sum_j c_ij x_j
+
+
+def agent_step(k: int, f: Objective, C: MoveOracle, xh: np.ndarray, p: np.ndarray, phase: Any, step: Step) -> np.ndarray:
+    """One agent's step from xh_i, in a stack and in a process of its own: x_i = xh_i + eta (theta_i - xh_i)."""
+    theta = C.lmo(p)  # theta_i = argmin <p_i, theta>
+    return toward(xh, theta, take(step, k, Direction(f, xh, EpochEstimate(p, False, phase), theta)))
+
+
+def mean_agent(agents: np.ndarray) -> np.ndarray:
+    """The mean of the x_i, which mixing leaves as it is."""
+    return freeze(agents.mean(axis=0, dtype=np.float64).astype(agents.dtype))

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from inspect import iscoroutine
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from distributed import Client
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.files.shards.directory import ShardDir
-from extremal.gradients.tracking import Tracking, agent_share
 from extremal.losses.base import Loss
 from extremal.methods.decentralised import DMFW
-from extremal.methods.method import Budget, Method
-from extremal.objectives.base import Sampler
+from extremal.methods.method import Budget, Recipe
+from extremal.moves.consensus import mean_agent
 from extremal.objectives.linear import LinearModel
-from extremal.points.iterates import freeze, toward
+from extremal.scale.cluster import ATTEMPTS, ClusterError, Link, Lost, Workers
+from extremal.scale.residents import SAVED, Resident, Unheard, parts_of
+from extremal.scale.wire import pack
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Scheduled
-from extremal.support.kinds import Numbers
 
-WAIT = 60.0  # seconds that a worker may take for its share of one iteration
+TAG = "run_agents"
 
 
 @dataclass(frozen=True)
@@ -40,83 +43,16 @@ class AgentsResult:
     edges: dict[tuple[int, int], int] = field(default_factory=dict)  # (from, to): bytes of the vectors that were sent
 
 
-class Agent:
-    """One agent: its rows, its iterate, and what its neighbours have told it. It lives on a worker."""
-
-    def __init__(self, i: int, directory: str, loss: Loss, C: ConvexSet, method: Method, seed: int):
-        data = ShardDir(directory, engine="disk")
-        tracking = method.gradient
-        assert isinstance(tracking, Tracking)
-        self.i, self.row, self.step, self.C = i, tracking.mixing[i], method.step, C
-        whole = LinearModel(loss, data, data.targets, data.weights)  # the targets of others are not looked at
-        self.f, self.share = agent_share(whole, len(self.row), i)
-        self.gradient, self.sampler = tracking.gradient, Sampler(self.f.n, seed, i)
-        self.x = self.xh = freeze(np.asarray(C.start(), np.float64))
-        self.own = self.gradient.init(self.f, self.xh, self.sampler)
-        self.y = self.s = self.share * self.own.g
-        self.heard: dict[str, dict[int, np.ndarray]] = {"s": {}, "x": {}}
-        self.near: dict[int, Any] = {}
-        self.sent: dict[int, int] = {}  # bytes to each neighbour
-
-    def meet(self, near: dict[int, Any]) -> None:
-        """Know the neighbours."""
-        self.near = near
-
-    async def hear(self, sender: int, what: str, vector: np.ndarray) -> None:
-        """Keep what a neighbour says; also while this agent is at work."""
-        self.heard[what][sender] = vector
-
-    def tell(self, what: str) -> None:
-        """Send s or x to all neighbours."""
-        vector = self._own(what)
-        calls = [agent.hear(self.i, what, vector) for agent in self.near.values()]
-        for neighbour, call in zip(self.near, calls, strict=True):
-            if iscoroutine(call):  # of an agent on the same worker
-                with suppress(StopIteration):
-                    call.send(None)
-            else:
-                call.result(timeout=WAIT)
-            self.sent[neighbour] = self.sent.get(neighbour, 0) + vector.nbytes
-
-    def _own(self, what: str) -> np.ndarray:
-        return self.s if what == "s" else self.x
-
-    def _mixed(self, what: str) -> np.ndarray:
-        """sum_j c_ij v_j over the neighbours and itself, in the order of the agents."""
-        known = self.heard[what] | {self.i: self._own(what)}
-        return np.sum([self.row[j] * known[j] for j in sorted(known)], axis=0)
-
-    def move(self, k: int) -> None:
-        """p_i from what was heard of s; a Frank-Wolfe step from xh_i."""
-        self.p = self._mixed("s")
-        theta = self.C.lmo(self.p)
-        self.x = toward(self.xh, theta, self._eta(k))
-
-    def _eta(self, k: int) -> float:
-        eta: Numbers = self.step.at(k) if isinstance(self.step, Scheduled) else 0.0
-        return float(eta)
-
-    def follow(self, k: int) -> None:
-        """xh_i from what was heard of x; the gradient there, and what is tracked."""
-        old, self.xh = self.xh, freeze(self._mixed("x"))
-        self.own = self.gradient.update(self.f, k, old, self.xh, (), self.own, self.sampler)
-        y = self.share * self.own.g
-        self.s, self.y = y + (self.p - self.y), y
-
-    def end(self) -> tuple[np.ndarray, dict[int, int]]:
-        """x_i, and how many bytes went to each neighbour."""
-        return self.x, self.sent
-
-
 def run_agents(
     loss: Loss,
     directory: str | Path,
     C: ConvexSet,
-    client: Any,
-    method: DMFW | None = None,
+    client: Client,
+    method: Recipe | None = None,
     *,
     max_iter: int = 100,
     seed: int = 0,
+    timeout: float = 5.0,
 ) -> AgentsResult:
     """Run `DMFW` with an agent on each worker of a Dask cluster, or several where there are fewer workers.
 
@@ -124,7 +60,11 @@ def run_agents(
 
     Agent i reads its own rows of the directory only. Vectors go from worker to worker, along the edges of the graph: two in each
     direction of an edge and iteration. The trajectory is that of ``minimize(LinearModel(loss, ShardDir(directory)), C, DMFW())``
-    with the same seed, up to rounding. The mean of the agents is certified at the end, by one read here.
+    with the same seed, bit by bit. The mean of the agents is certified at the end, by one read here.
+
+    Every ten iterations each agent has a neighbour on another worker keep a copy of its state, three or four vectors along one
+    edge. An agent that is lost is made anew elsewhere, and all go on from their last copies: the same bits. If an agent and its
+    copy are lost together, all begin again.
 
     Parameters
     ----------
@@ -137,52 +77,128 @@ def run_agents(
     client : distributed.Client
         Its workers are where the agents live.
     method : DMFW, optional
-        Its graph, its batch and its step, which must be fixed in advance.
+        Its graph, its batch and its step, which must be fixed in advance; or any method of `Tracking` and `Consensus`.
     max_iter, seed : int
         As for `minimize`.
+    timeout : float
+        For how many seconds a worker may be silent before its agents count as lost.
 
     References
     ----------
     Hou, Zeng, Wang, Sun, Chen (2022), Distributed momentum-based Frank-Wolfe algorithm for stochastic optimization,
     arXiv:2208.04053.
     """
-    checks.whole("run_agents", "max_iter", max_iter, 1)
-    data = ShardDir(directory, engine="disk")
-    f = LinearModel(loss, data)
+    checks.whole(TAG, "max_iter", max_iter, 1)
+    checks.whole(TAG, "seed", seed, 0)
+    workers = Workers(client, checks.positive(TAG, "timeout", timeout), TAG)
+    f = LinearModel(loss, ShardDir(directory, engine="disk"))
     C = C.on(f.shape)
     prepared = (method or DMFW()).prepare(f, C, Budget(max_iter=max_iter))
     if not isinstance(prepared.step, Scheduled):
-        raise InputError(f"`run_agents(method=...)` must have a step that is fixed in advance, got {prepared.step}")
-    mixing: np.ndarray = prepared.gradient.mixing  # type: ignore[attr-defined]
-    with client.as_current():  # what agents are known by needs it
-        agents = _made(client, len(mixing), str(Path(directory).resolve()), loss, C, prepared, seed)
-        near = [[j for j in range(len(mixing)) if j != i and mixing[i, j] != 0] for i in range(len(mixing))]
-        _all(agent.meet({j: agents[j] for j in near[i]}) for i, agent in enumerate(agents))
-        for k in range(max_iter):
-            _all(agent.tell("s") for agent in agents)
-            _all(agent.move(k) for agent in agents)
-            _all(agent.tell("x") for agent in agents)
-            _all(agent.follow(k) for agent in agents)
-        points, told = zip(*_all(agent.end() for agent in agents), strict=True)
-    stack = np.stack(points)
-    x = freeze(stack.mean(axis=0))
+        raise InputError(f"`{TAG}(method=...)` must have a step that is fixed in advance, got {prepared.step}")
+    tracking, move = parts_of(prepared)
+    crew = _Crew(workers, (tracking.mixing != 0) | (move.mixing != 0), str(Path(directory).resolve()), loss, C, prepared, seed)
+    stack = np.stack(crew.run(max_iter))
+    x = mean_agent(stack)
     value, g = f.value_and_grad(x)
-    sent = {(i, j): size for i, sizes in enumerate(told) for j, size in sizes.items()}
-    return AgentsResult(x, stack, value, C.gap(x, g), max_iter, max_iter * len(mixing), sent)
+    return AgentsResult(x, stack, value, C.gap(x, g), max_iter, max_iter * len(stack), dict(crew.edges))
 
 
-def _made(client: Any, m: int, *given: Any) -> list[Any]:
-    """The agents, in turn on the workers."""
-    workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    if not workers:
-        raise InputError("`run_agents(client=...)` has no workers")
-    made = [
-        client.submit(Agent, i, *given, actor=True, pure=False, workers=[workers[i % len(workers)]], allow_other_workers=True)
-        for i in range(m)
-    ]
-    return [agent.result(timeout=WAIT) for agent in made]
+class _Crew:
+    """All agents, as the driver knows them: where each is, and how far they have come together."""
 
+    def __init__(self, workers: Workers, hears: np.ndarray, *given: Any):
+        self.workers, self.given = workers, given
+        self.near = [[j for j in np.flatnonzero(column).tolist() if j != i] for i, column in enumerate(hears.T)]  # who hear i
+        self.links: list[Link | None] = [None] * len(hears)
+        self.edges: Counter[tuple[int, int]] = Counter()
 
-def _all(calls: Any) -> list[Any]:
-    """The answers of all agents, which work at once."""
-    return [call.result(timeout=WAIT) for call in list(calls)]
+    def run(self, rounds: int) -> list[np.ndarray]:
+        """The x_i after so many iterations; agents that are lost are made anew, as long as the others come farther."""
+        k, farthest, losses = None, 0, 0
+        while True:
+            try:
+                k = self._gathered() if k is None else self._round(k)
+                farthest, losses = (k, 0) if k > farthest else (farthest, losses)
+                if k == rounds:
+                    return self._all("end")
+            except (Lost, Unheard) as loss:
+                k, losses = None, losses + 1
+                if losses == ATTEMPTS:
+                    raise ClusterError(f"`{TAG}`: iteration {farthest} has failed {losses} times ({loss})") from None
+
+    def _round(self, k: int) -> int:
+        if k and k % SAVED == 0:
+            self._each("save", [(k, self._keeper(i)) for i in range(len(self.links))])
+        self._all("move", k)
+        self._all("follow", k)
+        return k + 1
+
+    def _keeper(self, i: int) -> int | None:
+        """Who keeps copies of agent i: one who hears it, on another worker if there is such a one."""
+        here = self._address(i)
+        return min(self.near[i], key=lambda j: self._address(j) == here, default=None)
+
+    def _address(self, i: int) -> str | None:
+        link = self.links[i]
+        return None if link is None else link.address
+
+    def _gathered(self) -> int:
+        """Make the agents that are missing, and have all stand at the last iteration of which there are copies of all."""
+        held = [self._held(i) for i in range(len(self.links))]
+        missing = [i for i, link in enumerate(self.links) if link is None]
+        for i in missing:
+            address = self.workers.least_busy(self.links)
+            self.links[i] = self.workers.asked(address, f"agent-{i}", Resident, i, *self.given, self.workers.timeout)
+        for i in missing:
+            self._of(i, self.workers.made)
+        there = {i: (link.address, link.key) for i, link in enumerate(self.links) if link is not None}
+        self._each("meet", [({j: there[j] for j in near},) for near in self.near])
+        known = set[tuple[int, int]]().union(*held)
+        k = max(k for k in {0} | {k for _, k in known} if k == 0 or all((i, k) in known for i in there))
+        for i in there:
+            if k and (i, k) not in held[i]:
+                self._one(next(j for j in there if (i, k) in held[j]), "give", i, k)
+        self._all("begin", k)
+        return k
+
+    def _held(self, i: int) -> set[tuple[int, int]]:
+        """Which copies an agent has: none, if it is not there."""
+        if self.links[i] is not None:
+            with suppress(Lost):
+                return self._one(i, "held")
+        return set()
+
+    def _one(self, i: int, order: str, *given: Any) -> Any:
+        return self._answer(i, self._call(i, order, *given))
+
+    def _all(self, order: str, *given: Any) -> list[Any]:
+        return self._each(order, [given] * len(self.links))
+
+    def _each(self, order: str, given: list[tuple[Any, ...]]) -> list[Any]:
+        """The answers of all agents, which work at once; none is at work any more if one is lost."""
+        calls = [self._call(i, order, *one) for i, one in enumerate(given)]
+        try:
+            return [self._answer(i, call) for i, call in enumerate(calls)]
+        except (Lost, Unheard):
+            wait(calls, self.workers.timeout)
+            raise
+
+    def _call(self, i: int, order: str, *given: Any) -> Future[Any]:
+        return self._of(i, self.workers.call, order, pack(given))
+
+    def _answer(self, i: int, call: Future[Any]) -> Any:
+        found, sizes = self._of(i, self.workers.answer, call)
+        self.edges.update({(i, j): size for j, size in sizes.items()})
+        return found
+
+    def _of(self, i: int, ask: Callable[..., Any], *given: Any) -> Any:
+        """Ask something of agent i; if it is lost, its worker is avoided from then on."""
+        link = self.links[i]
+        assert link is not None
+        try:
+            return ask(link, *given)
+        except Lost as loss:
+            self.workers.avoid.add(link.address)
+            self.links[i] = None
+            raise Lost(f"agent {i}: {loss}") from None

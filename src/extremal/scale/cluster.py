@@ -8,17 +8,20 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from distributed import Client, KilledWorker
+from distributed import Client, KilledWorker, secede
 from distributed.protocol.serialize import to_serialize
 
 from extremal.checks import InputError
-from extremal.scale.host import Host, Order
+from extremal.scale.host import Answers
 from extremal.scale.wire import Packed, sent, unpack
 from extremal.support import clock
 
+ATTEMPTS = 3  # how often something is tried on workers that are lost before it is given up
+GONE = OSError, KeyError, AttributeError, RuntimeError, CancelledError, asyncio.CancelledError  # calls of actors that are gone
 POLL = 0.2  # seconds between two looks at a worker that has not answered yet
 
 
@@ -43,13 +46,27 @@ class Link:
         return self.address
 
 
+@dataclass
+class Costs:
+    """What was asked of hosts, in all."""
+
+    calls: int = 0
+    sent: int = 0  # bytes of messages
+    back: int = 0  # bytes of answers
+    cpu: float = 0.0  # seconds of the threads that did the works
+    longest: float = 0.0  # seconds that a host took for one call, at most
+
+
 class Workers:
     """Those of a client. Every question to them has a timeout in seconds."""
 
-    def __init__(self, client: Client, timeout: float):
+    def __init__(self, client: Client, timeout: float, call: str = "ShardDir"):
         if not isinstance(client, Client) or client.asynchronous:
-            raise InputError(f"`ShardDir(client=...)` must be a distributed.Client that is not asynchronous, got {client!r}")
+            raise InputError(f"`{call}(client=...)` must be a distributed.Client that is not asynchronous, got {client!r}")
         self.client, self.timeout = client, timeout
+        with suppress(ValueError, KeyError):  # not in a task of a cluster, or done before
+            secede()  # a task would keep the thread that hosts and agents need
+        self.costs = Costs()
         self.avoid: set[str] = set()  # where hosts have been lost
         self._beats: dict[str, tuple[float, float]] = {}  # the last sign of each worker, and when it was noticed here
         self._paused: set[str] = set()  # workers that take no tasks now
@@ -60,7 +77,8 @@ class Workers:
         try:
             held = self._sync(self._identity)["workers"]
         except (OSError, CancelledError, asyncio.CancelledError, RuntimeError, AttributeError) as error:
-            raise ClusterError(f"the Dask scheduler {self._scheduler} does not answer ({_told(error)})") from None
+            why = "" if self.client.scheduler is None else f" ({_told(error)})"
+            raise ClusterError(f"the Dask scheduler {self._scheduler} does not answer{why}") from None
         now, newest = time.monotonic(), max((item["last_seen"] for item in held.values()), default=0.0)
         self._paused = {address for address, item in held.items() if item.get("status", "running") != "running"}
         seen = {address: float(item["last_seen"]) for address, item in held.items()}
@@ -93,20 +111,25 @@ class Workers:
                 raise ClusterError(f"the Dask scheduler {self._scheduler} has no worker that answers")
             time.sleep(POLL)
 
-    def asked(self, address: str, name: str, *given: Any) -> Link:
-        """A host that is to be made on a worker; it need not be there yet."""
-        key = f"extremal-host-{name}-{uuid4().hex[:8]}"
-        return Link(address, key, self.client.submit(Host, *given, key=key, actor=True, workers=[address], pure=False))
+    def least_busy(self, links: Iterable[Link | None]) -> str:
+        """The worker that has the fewest of some hosts."""
+        held = [link.address for link in links if link is not None]
+        return min(self.alive(), key=held.count)
+
+    def asked(self, address: str, name: str, kind: type[Answers], *given: Any) -> Link:
+        """A host, or an agent, that is to be made on a worker; it need not be there yet. Dashboards show its name."""
+        key = f"extremal-{name}-{uuid4().hex[:8]}"
+        return Link(address, key, self.client.submit(kind, *given, key=key, actor=True, workers=[address], pure=False))
 
     def made(self, link: Link) -> None:
-        """Wait until a host is there."""
+        """Wait until it is there."""
         while True:
             try:
                 link.held.result(timeout=POLL)
                 return
             except TimeoutError:
                 if self.is_lost(link) or link.address in self._paused:
-                    raise Lost(f"no host could be made on the Dask worker {link}") from None
+                    raise Lost(f"nothing could be made on the Dask worker {link}") from None
                 clock.check()
             except (OSError, RuntimeError, KilledWorker, CancelledError, asyncio.CancelledError) as error:
                 raise Lost(f"the Dask worker {link} is lost: {_told(error)}") from None
@@ -118,8 +141,10 @@ class Workers:
         age = self.ages().get(link.address)
         return age is None or age >= self.timeout
 
-    def call(self, link: Link, order: Order, message: Packed) -> Future[Any]:
-        """Have a host do a work."""
+    def call(self, link: Link, order: object, message: Packed) -> Future[Any]:
+        """Have a host do what an order says."""
+        self.costs.calls += 1
+        self.costs.sent += message.size
         return self._submitted(self._execute(link, "do", order, *sent(message)))
 
     def names(self, link: Link) -> list[str]:
@@ -136,15 +161,19 @@ class Workers:
         """What a call brings; `Lost` if the host is, and mistakes that it made as they are."""
         while True:
             try:
-                fine, found = unpack(*call.result(timeout=POLL))
+                head, buffers = call.result(timeout=POLL)
                 break
             except TimeoutError as error:
                 if call.exception() is error if call.done() else self.is_lost(link):
                     call.cancel()
                     raise Lost(f"the Dask worker {link} is silent") from None
                 clock.check()
-            except (OSError, KeyError, CancelledError, asyncio.CancelledError) as error:
+            except GONE as error:
                 raise Lost(f"the Dask worker {link} is lost: {_told(error)}") from None
+        fine, found, seconds, cpu = unpack(head, buffers)
+        costs = self.costs
+        costs.back += len(head) + sum(a.nbytes for a in buffers)
+        costs.cpu, costs.longest = costs.cpu + cpu, max(costs.longest, seconds)
         if not fine:
             raise found
         return found
@@ -156,14 +185,12 @@ class Workers:
         """A method of a host; by the scheduler, if workers cannot be reached."""
         if self._direct is None:
             self._direct = await self._reached(link.address)
-        what = {"function": function, "actor": link.key, "args": [to_serialize(item) for item in given], "kwargs": {}}
         if self._direct:
-            found: Any = await self.client.rpc(link.address).actor_execute(**what)
-        else:
-            found = await self.client.scheduler.proxy(worker=link.address, msg={"op": "actor_execute", **what})  # type: ignore
-        if found["status"] != "OK":
-            raise found["exception"]
-        return found["result"]
+            return await executed(self.client.rpc(link.address).actor_execute, link.key, function, *given)
+        return await executed(partial(self._forwarded, link.address), link.key, function, *given)
+
+    async def _forwarded(self, address: str, **what: Any) -> Any:
+        return await self.client.scheduler.proxy(worker=address, msg={"op": "actor_execute", **what})  # type: ignore[union-attr]
 
     async def _reached(self, address: str) -> bool:
         try:
@@ -171,6 +198,14 @@ class Workers:
         except OSError:  # also if it takes too long
             return False
         return True
+
+
+async def executed(execute: Callable[..., Any], key: str, function: str, *given: Any) -> Any:
+    """A method of an actor on another worker, by who executes it there."""
+    found = await execute(function=function, actor=key, args=[to_serialize(item) for item in given], kwargs={})
+    if found["status"] != "OK":
+        raise found["exception"]
+    return found["result"]
 
 
 def _told(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from uuid import uuid4
 
 import numpy as np
 from dask.delayed import delayed
-from distributed import Client, get_worker
+from distributed import Client, get_client, get_worker
 
 from extremal import checks
 from extremal.checks import InputError
@@ -31,9 +32,12 @@ from extremal.files.shards.manifest import DTYPES, Manifest, Shard
 from extremal.files.shards.shuffle import by_key, shuffle_keys
 from extremal.files.shards.sources import source_chunks
 from extremal.files.shards.writing import FactsSoFar, ShardWriter, write_array, written
+from extremal.scale.cluster import ClusterError, Workers
 from extremal.scale.local import closed, local_client
 
 ALL_KEYS = 2**64  # how many keys of a shuffle there are
+SCHEDULER_WAIT = 5.0  # seconds that the scheduler may take to answer
+SILENT = 30.0  # seconds that a worker may give no sign of life; one that is busy in Python gives few
 STOP = "stop"  # the file that tells workers that a conversion has failed
 
 
@@ -122,12 +126,13 @@ def _gone(place: Path, client: Client, cluster: Any) -> None:
 
 def _client(client: Client | None, most: int) -> tuple[Client, Any]:
     """The client that is given or in use, or one of a new cluster, with that."""
-    if client is not None:
-        return client, None
-    try:
-        return Client.current(), None
-    except ValueError:
-        return local_client(most)
+    if client is None:
+        try:
+            client = get_client(timeout=0)
+        except ValueError:
+            return local_client(most)
+    Workers(client, SCHEDULER_WAIT, "ShardDir.build").alive()
+    return client, None
 
 
 def _partitions(source: Any) -> tuple[list[tuple[Any, ...]], list[int] | None]:
@@ -164,12 +169,28 @@ def _gathered(client: Client, name: str, function: Any, given: Sequence[tuple[An
     calls = [made(*one, dask_key_name=(f"extremal-{name}-{tag}", i)) for i, one in enumerate(given)]
     futures: Any = client.compute(calls)
     try:
+        _awaited(client, futures)
         return client.gather(futures)  # type: ignore[return-value]
+    except ClusterError:
+        raise
     except BaseException:
         if stop is not None:
             stop.touch()
         client.gather(futures, errors="skip")  # nobody may write any more when the folder is cleared
         raise
+
+
+def _awaited(client: Client, futures: list[Any]) -> None:
+    """Wait until all is done, or one has failed; not for ever, if a worker gives no sign of life."""
+    workers, looked = Workers(client, SCHEDULER_WAIT, "ShardDir.build"), time.monotonic()
+    while not all(future.done() for future in futures) and not any(future.status == "error" for future in futures):
+        time.sleep(0.02)
+        if time.monotonic() - looked > 1.0:
+            silent = [address for address, age in workers.ages().items() if age > SILENT]
+            looked = time.monotonic()
+            if silent:
+                client.cancel(futures)
+                raise ClusterError(f"the Dask worker {silent[0]} gives no sign of life for {SILENT:g} s: nothing is built")
 
 
 def _length(block: Any) -> int:

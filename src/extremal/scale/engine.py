@@ -19,18 +19,17 @@ from typing import Any
 
 from distributed import Client
 
+from extremal.data.around import innermost
 from extremal.data.parts import PerRow, Sums, Work, tree_sum
 from extremal.data.works import Picked, WholePart
 from extremal.files.shards.engine import ShardParts
 from extremal.files.shards.manifest import Manifest
 from extremal.scale.branches import Branch, shares
-from extremal.scale.cluster import ClusterError, Link, Lost, Workers
-from extremal.scale.host import BY_BRANCH, BY_PART, NO_ANSWER, Order, digest_of
+from extremal.scale.cluster import ATTEMPTS, ClusterError, Costs, Link, Lost, Workers
+from extremal.scale.host import BY_BRANCH, BY_PART, NO_ANSWER, Host, Order, digest_of
 from extremal.scale.local import closed, local_client
 from extremal.scale.numbers import Made, RemoteNumbers, history
 from extremal.scale.wire import Packed, pack
-
-ATTEMPTS = 3  # how often a call is tried before its shards are given up
 
 
 @dataclass
@@ -98,6 +97,11 @@ class DaskShards(ShardParts):
     def timeout(self, seconds: float) -> None:
         self.workers.timeout = seconds
 
+    def take_costs(self) -> Costs:
+        """What was asked of the hosts since the last time: calls, bytes, seconds."""
+        costs, self.workers.costs = self.workers.costs, Costs()
+        return costs
+
     def room(self, n: int, *shape: int) -> PerRow:
         """A handle; hosts make room when they first write there, and drop it some time after the handle is gone."""
         handle = RemoteNumbers(f"n{next(self._numbers)}", (n, *shape))
@@ -114,7 +118,7 @@ class DaskShards(ShardParts):
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
         """Those of all parts, or of those that have a row that was asked for; whole parts come one by one."""
-        if isinstance(_innermost(work), WholePart):
+        if isinstance(innermost(work), WholePart):
             parts = range(len(self.manifest.shards))
             return len(parts), (self._one(work, i) for i in parts)
         found: dict[int, Sums] = {}
@@ -188,7 +192,9 @@ class DaskShards(ShardParts):
 
     def _asked(self, seat: Seat, address: str) -> Link:
         names = [self.manifest.shards[i].name for i in seat.parts]
-        return self.workers.asked(address, f"{names[0]}-to-{names[-1]}", str(self.directory), self._given, seat.branches)
+        return self.workers.asked(
+            address, f"host-{names[0]}-to-{names[-1]}", Host, str(self.directory), self._given, seat.branches
+        )
 
     def _called(self, seat: Seat, order: Order, message: Packed) -> _Call:
         """Send a call to the host of a seat; one is made if there is none."""
@@ -228,15 +234,11 @@ class DaskShards(ShardParts):
         if link is not None and link.ready:
             return link
         if link is None:
-            link = seat.link = self._asked(seat, self._least_busy())
+            link = seat.link = self._asked(seat, self.workers.least_busy(seat.link for seat in self._seats))
         self.workers.made(link)
         self._replayed(seat, link)
         link.ready = True
         return link
-
-    def _least_busy(self) -> str:
-        held = [seat.link.address for seat in self._seats if seat.link is not None]
-        return min(self.workers.alive(), key=held.count)
 
     def _replayed(self, seat: Seat, link: Link) -> None:
         """Have a new host do all works behind the numbers that are in use."""
@@ -254,12 +256,6 @@ def _messages(work: Work, seats: Sequence[Seat]) -> list[Packed | None]:
         return [pack(work)] * len(seats)
     own = [work.among(seat.spans) for seat in seats]
     return [None if some is None else pack(some) for some in own]
-
-
-def _innermost(work: Any) -> Any:
-    while hasattr(work, "work"):
-        work = work.work
-    return work
 
 
 def _bytes(manifest: Manifest, i: int) -> int:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from extremal.checks import InputError
-from extremal.data.parts import Part, Sums, Work, tree_sum
+from extremal.data.around import Around
+from extremal.data.parts import Part, tree_sum
 from extremal.files.shards.engine import LocalShards
 from extremal.files.shards.manifest import Manifest, read_manifest
 from extremal.scale.branches import Branch
@@ -36,7 +39,23 @@ def digest_of(manifest: Manifest) -> str:
     return hashlib.sha256(repr(manifest).encode()).hexdigest()
 
 
-class Host:
+class Answers(ABC):
+    """An actor on a worker that is given orders; answers are packed, mistakes included."""
+
+    def do(self, order: Any, head: bytes, buffers: list[Any]) -> tuple[bytes, list[Any]]:
+        """Do what an order says with a message; the seconds and the CPU seconds that this took are told, too."""
+        start, cpu = time.perf_counter(), time.thread_time()
+        try:
+            fine, found = True, self._done(order, head, buffers)
+        except Exception as error:
+            fine, found = False, _sendable(error)
+        return sent(pack((fine, found, time.perf_counter() - start, time.thread_time() - cpu)))
+
+    @abstractmethod
+    def _done(self, order: Any, head: bytes, buffers: list[Any]) -> Any: ...
+
+
+class Host(Answers):
     """Some branches of the tree of parts; shards are mapped when they are first asked for."""
 
     def __init__(self, directory: str, digest: str, branches: tuple[Branch, ...]):
@@ -44,14 +63,6 @@ class Host:
         self.own = tuple(i for lo, hi in branches for i in range(lo, hi))
         self.stopped = -1  # the last call that nobody waits for
         self._store: Store | None = None
-
-    def do(self, order: Order, head: bytes, buffers: list[Any]) -> tuple[bytes, list[Any]]:
-        """Do a work; what comes of it is packed, mistakes included."""
-        try:
-            with clock.deadline(lambda: self.stopped >= order.number):
-                return sent(pack((True, self._done(order, head, buffers))))
-        except Exception as error:
-            return sent(pack((False, _sendable(error))))
 
     async def stop(self, number: int) -> None:
         """Nobody waits for calls up to this one: it comes in between, since it needs no thread."""
@@ -62,13 +73,17 @@ class Host:
         return [] if self._store is None else self._store.names
 
     def _done(self, order: Order, head: bytes, buffers: list[Any]) -> Any:
+        with clock.deadline(lambda: self.stopped >= order.number):
+            return self._worked(order, head, buffers)
+
+    def _worked(self, order: Order, head: bytes, buffers: list[Any]) -> Any:
         store = self._store = self._store or self._opened()
         store.drop(order.drop)
 
         def find(name: str, shape: tuple[int, ...]) -> HostNumbers:
             return HostNumbers(store, name, shape, name in order.fresh)
 
-        work = _Placed.of(unpack(head, buffers, find, lock=True), self.own, self._starts)
+        work = _Placed(unpack(head, buffers, find, lock=True), self.own, self._starts)
         if order.only is not None:
             return store.local.answer(work, self.own.index(order.only))
         _, answers = store.local.answers(work)
@@ -95,23 +110,15 @@ class Host:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _Placed(Around):
     """A work on parts that are some of all: they are told which, and where."""
 
-    work: Work
     own: tuple[int, ...]
     starts: tuple[int, ...]
-    alone: bool
-    sums: int
-    reads: bool
 
-    @classmethod
-    def of(cls, work: Work, own: tuple[int, ...], starts: tuple[int, ...]) -> _Placed:
-        return cls(work, own, starts, work.alone, work.sums, work.reads)
-
-    def __call__(self, part: Part) -> Sums:
+    def changed(self, part: Part) -> Part:
         first = self.starts[part.index]
-        return self.work(replace(part, index=self.own[part.index], at=slice(first, first + part.n)))
+        return replace(part, index=self.own[part.index], at=slice(first, first + part.n))
 
 
 def _sendable(error: Exception) -> Exception:

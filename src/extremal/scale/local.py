@@ -9,6 +9,8 @@ from contextlib import suppress
 from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster
 
+from extremal.scale.cluster import ClusterError
+
 CLOSING = 5.0  # seconds that it may take
 LOGGERS = "distributed", "distributed.nanny", "distributed.worker", "distributed.comm", "distributed.client", "distributed.core"
 
@@ -18,11 +20,14 @@ def local_client(most: int) -> tuple[Client, LocalCluster]:
 
     Mapped files would count against such a limit, though their pages are given back after each work.
     """
-    cluster = LocalCluster(
-        n_workers=max(1, min(CPU_COUNT, most)), threads_per_worker=1, processes=True, memory_limit=0,
-        dashboard_address=":0", scheduler_kwargs={"dashboard": False},
-        silence_logs=logging.CRITICAL,
-    )  # fmt: skip
+    try:
+        cluster = LocalCluster(
+            n_workers=max(1, min(CPU_COUNT, most)), threads_per_worker=1, processes=True, memory_limit=0,
+            dashboard_address=":0", scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+        )  # fmt: skip
+    except RuntimeError as error:
+        raise ClusterError(f"no Dask cluster can be started here: give a client ({error})") from None
     return Client(cluster, direct_to_workers=True, set_as_default=False), cluster
 
 

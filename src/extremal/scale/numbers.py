@@ -64,6 +64,7 @@ class Store:
     n: int  # rows of all parts
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     heads: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)  # of the first rows of a part alone
+    spare: dict[tuple[int, ...], list[np.ndarray]] = field(default_factory=dict)  # dropped by the last call, by shape
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -74,19 +75,26 @@ class Store:
         """Those of a part; there is room for them from the first time on that they are asked for."""
         with self.lock:
             if shape[0] < self.n:
-                return self.heads.setdefault((name, part.index), np.empty((part.n, *shape[1:])))
+                key = name, part.index
+                return self.heads[key] if key in self.heads else self.heads.setdefault(key, self._room(part.n, *shape[1:]))
             if name not in self.arrays:
-                self.arrays[name] = self.local.room(self.local.n, *shape[1:])
+                self.arrays[name] = self._room(self.local.n, *shape[1:])
         first = self._first[part.index]
         return self.arrays[name][first : first + part.n]
 
     def drop(self, names: Iterable[str]) -> None:
         """Forget some of them."""
         gone = set(names)
-        for name in gone & set(self.arrays):
-            del self.arrays[name]
-        for key in [key for key in self.heads if key[0] in gone]:
-            del self.heads[key]
+        lost = [self.arrays.pop(name) for name in gone & set(self.arrays)]
+        lost += [self.heads.pop(key) for key in list(self.heads) if key[0] in gone]
+        self.spare = {} if lost else self.spare
+        for a in lost:
+            self.spare.setdefault(a.shape, []).append(a)
+
+    def _room(self, *shape: int) -> np.ndarray:
+        """Room for numbers; that of numbers that were dropped, as workers of Dask map new arrays page by page."""
+        spare = self.spare.get(shape)
+        return spare.pop() if spare else self.local.room(*shape)
 
     @property
     def names(self) -> list[str]:

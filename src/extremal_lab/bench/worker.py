@@ -13,7 +13,7 @@ USUAL = ("methods", "rows", "iterations", "sizes", "variance", "memory", "startu
 NETWORK = ("peers", "l1_peers")  # others' packages
 LONG = (  # some minutes each, and about parts of the library that the others leave out
     "practical", "oracles", "polytopes", "spectral", "completion", "completion_error", "completion_large", "simplex",
-    "simplex_tall", "ensembles", "estimators", "libsvm", "shards",
+    "simplex_tall", "ensembles", "estimators", "libsvm", "shards", "workers",
 )  # fmt: skip
 PARTS = (*USUAL, *LONG, *NETWORK)
 

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from extremal.data.around import innermost
 from extremal.data.csr import CsrBlock
 from extremal.data.dense import DenseBlock
 from extremal.data.parts import Part, Parts, PerRow, Sums, Work, each_part
@@ -70,7 +71,7 @@ class LocalShards(ShardParts):
         try:
             return work(self.part(i))
         finally:
-            self._picks[i] = self._picks.get(i, 0) + 1 if isinstance(work, Picked) else PICKS  # a batch reads little
+            self._picks[i] = self._picks.get(i, 0) + 1 if isinstance(innermost(work), Picked) else PICKS  # a batch reads little
             if self._picks[i] >= PICKS:
                 self._picks[i] = 0
                 self._forget(i)

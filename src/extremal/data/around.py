@@ -1,0 +1,110 @@
+"""Parts of another engine in another form, and the works around works that give them that form."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from extremal.data.parts import Part, Parts, PerRow, Sums, Work
+
+
+@dataclass(frozen=True)
+class Around:
+    """What works are made from that do another work on parts that they change first: they say of themselves what it says."""
+
+    work: Work
+
+    @property
+    def reads(self) -> bool:
+        """Whether the other looks at rows."""
+        return self.work.reads
+
+    @property
+    def alone(self) -> bool:
+        """Whether the other has to be done on this thread."""
+        return self.work.alone
+
+    @property
+    def sums(self) -> int:
+        """Numbers of an answer."""
+        return self.work.sums
+
+    def __call__(self, part: Part) -> Sums:
+        return self.work(self.changed(part))
+
+    @abstractmethod
+    def changed(self, part: Part) -> Part:
+        """The part as the other work sees it."""
+
+
+def innermost(work: Work) -> Work:
+    """The work that others are around."""
+    while isinstance(work, Around):
+        work = work.work
+    return work
+
+
+class OtherParts(Parts):
+    """The parts of another engine, each of which a work sees in another form."""
+
+    inner: Parts
+
+    @abstractmethod
+    def seen(self, work: Work) -> Work:
+        """What the other engine is to do for a work."""
+
+    def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
+        return self.inner.answers(self.seen(work))
+
+    def reduced(self, work: Work) -> Sums:
+        return self.inner.reduced(self.seen(work))
+
+    def room(self, n: int, *shape: int) -> PerRow:
+        return self.inner.room(n, *shape)
+
+
+class ChangedParts(OtherParts):
+    """The parts of another engine, each changed before a work looks at its rows."""
+
+    def __init__(self, inner: Parts, change: Callable[[Any], Any]):
+        self.inner, self.change, self.n, self.away = inner, change, inner.n, inner.away
+
+    def seen(self, work: Work) -> Work:
+        return _Changing(work, self.change) if work.reads else work
+
+
+class HeadParts(OtherParts):
+    """The first rows of each part of another engine, which makes the same parts for every work."""
+
+    def __init__(self, inner: Parts, counts: Sequence[int]):
+        self.inner, self.ends = inner, tuple(np.cumsum([0, *counts]).tolist())
+        self.n, self.away = self.ends[-1], inner.away
+
+    def seen(self, work: Work) -> Work:
+        return _OfHead(work, self.ends)
+
+
+@dataclass(frozen=True)
+class _Changing(Around):
+    """A work on other rows."""
+
+    change: Callable[[Any], Any]  # of a block of rows, to another
+
+    def changed(self, part: Part) -> Part:
+        return replace(part, rows=self.change(part.rows))
+
+
+@dataclass(frozen=True)
+class _OfHead(Around):
+    """A work on the first rows of each part."""
+
+    ends: tuple[int, ...]
+
+    def changed(self, part: Part) -> Part:
+        at = slice(self.ends[part.index], self.ends[part.index + 1])
+        rows = part.rows.part(slice(0, at.stop - at.start)) if self.reads else None
+        return replace(part, rows=rows, at=at)

@@ -1,0 +1,147 @@
+"""An agent of `DMFW` that lives on a worker: it steps by itself, and tells its neighbours what they need."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from distributed import get_worker
+
+from extremal.checks import InputError
+from extremal.files.shards.directory import ShardDir
+from extremal.gradients.base import phase_of
+from extremal.gradients.mixing import mixed
+from extremal.gradients.tracking import Agent, Tracking
+from extremal.losses.base import Loss
+from extremal.methods.method import Method
+from extremal.moves.consensus import Consensus, agent_step
+from extremal.objectives.linear import LinearModel
+from extremal.points.iterates import freeze
+from extremal.run.counting import CountedSet
+from extremal.run.result import Calls
+from extremal.scale.cluster import GONE, executed
+from extremal.scale.host import Answers
+from extremal.scale.wire import Packed, pack, sent, unpack
+from extremal.sets.base import ConvexSet
+
+SAVED = 10  # iterations after which each agent has a neighbour keep a copy of its state
+Copies = dict[tuple[int, int], Packed]
+
+
+class Unheard(Exception):
+    """A neighbour does not hear an agent."""
+
+
+class Resident(Answers):
+    """An agent that lives on a worker: where it stands, what its neighbours have told it, and copies of their states."""
+
+    def __init__(self, i: int, directory: str, loss: Loss, C: ConvexSet, method: Method, seed: int, timeout: float):
+        data = ShardDir(directory, engine="disk")
+        tracking, move = parts_of(method)
+        f = LinearModel(loss, data, data.targets, data.weights)  # the targets of others are not looked at
+        self.i, self.step, self.C, self.timeout = i, method.step, CountedSet(C.relaxed, Calls()), timeout
+        self.rows = {"s": tracking.mixing[i], "x": move.mixing[i]}
+        self.agent = Agent.of(tracking, f, i, seed=seed)
+        self.xh = freeze(np.asarray(C.start(), f.dtype))
+        self.state = self.agent.init(self.xh)
+        self.copies: Copies = {(i, 0): self._packed}  # by agent and iteration: its own, and those that it keeps for others
+        self.heard: dict[tuple[str, int], dict[int, np.ndarray]] = {}
+        self.near: Mapping[int, tuple[str, str]] = {}
+        self.sent: Counter[int] = Counter()  # bytes to each neighbour, since the driver was told
+
+    def _done(self, order: str, head: bytes, buffers: list[Any]) -> Any:
+        orders = {
+            "held": self.held, "meet": self.meet, "give": self.give, "begin": self.begin,
+            "save": self.save, "move": self.move, "follow": self.follow, "end": self.end,
+        }  # fmt: skip
+        self.sent = Counter()
+        return orders[order](*unpack(head, buffers)), self.sent
+
+    @property
+    def _packed(self) -> Packed:
+        return pack((self.xh, self.state)).kept
+
+    def held(self) -> set[tuple[int, int]]:
+        """Which copies it has."""
+        return set(self.copies)
+
+    def meet(self, near: Mapping[int, tuple[str, str]]) -> None:
+        """Know who hears it: the address of the worker, and the key there."""
+        self.near = near
+
+    def begin(self, k: int) -> None:
+        """Stand where it stood at iteration k, and tell s_i."""
+        self.xh, self.state = unpack(*sent(self.copies[self.i, k]))
+        freeze(self.xh)
+        self.heard = {key: told for key, told in self.heard.items() if key[1] >= k}
+        self._tell("s", k, self.state.s)
+
+    def save(self, k: int, keeper: int | None) -> None:
+        """Copy where it stands at iteration k, for itself and for a neighbour."""
+        copy = self._packed
+        self._kept(self.i, k, copy)
+        if keeper is not None:
+            self._send([keeper], copy.size, "keep", self.i, k, *sent(copy))
+
+    def give(self, i: int, k: int) -> None:
+        """Give a neighbour that was made anew the copy of its state."""
+        self._send([i], self.copies[i, k].size, "keep", i, k, *sent(self.copies[i, k]))
+
+    def move(self, k: int) -> None:
+        """p_i from what was heard of s, a Frank-Wolfe step from xh_i, and x_i is told."""
+        self.p = freeze(self._mixed("s", k, self.state.s))
+        self.x = agent_step(k, self.agent.f, self.C, self.xh, self.p, phase_of(self.state.own), self.step)
+        self._tell("x", k, self.x)
+
+    def follow(self, k: int) -> None:
+        """xh_i from what was heard of x, the gradient there, and s_i is told."""
+        old, self.xh = self.xh, freeze(self._mixed("x", k, self.x))
+        self.state = self.agent.update(k, old, self.xh, self.state, self.p)
+        self._tell("s", k + 1, self.state.s)
+
+    def end(self) -> np.ndarray:
+        """x_i."""
+        return self.x
+
+    async def hear(self, what: str, k: int, sender: int, vector: np.ndarray) -> None:
+        """Note what a neighbour says, also while this agent is at work. What is said twice is the same."""
+        self.heard.setdefault((what, k), {})[sender] = vector
+
+    async def keep(self, i: int, k: int, head: bytes, buffers: list[np.ndarray]) -> None:
+        """Keep a copy of a state: a neighbour's, or its own that a neighbour gives back."""
+        self._kept(i, k, Packed(head, tuple(buffers)))
+
+    def _kept(self, i: int, k: int, copy: Packed) -> None:
+        """Of each agent the last two copies and the start: the last may be lacking elsewhere."""
+        rest = {key: old for key, old in self.copies.items() if key[0] != i or key[1] in {0, k - SAVED}}
+        self.copies = {**rest, (i, k): copy}
+
+    def _mixed(self, what: str, k: int, own: np.ndarray) -> np.ndarray:
+        return mixed(self.rows[what], self.heard.pop((what, k), {}) | {self.i: own})
+
+    def _tell(self, what: str, k: int, vector: np.ndarray) -> None:
+        self._send(list(self.near), vector.nbytes, "hear", what, k, self.i, vector)
+
+    def _send(self, to: list[int], size: int, function: str, *given: Any) -> None:
+        """Call a method of neighbours, all at once; vectors of so many bytes go to each."""
+        worker, calls = get_worker(), list[tuple[int, Any]]()
+        for j in to:
+            address, key = self.near[j]
+            todo = executed(worker.rpc(address).actor_execute, key, function, *given)
+            calls.append((j, asyncio.run_coroutine_threadsafe(todo, worker.loop.asyncio_loop)))  # type: ignore[attr-defined]
+        for j, call in calls:
+            try:
+                call.result(self.timeout)
+            except GONE:
+                raise Unheard(f"agent {j} on the Dask worker {self.near[j][0]} does not hear agent {self.i}") from None
+            self.sent[j] += size
+
+
+def parts_of(method: Method) -> tuple[Tracking, Consensus]:
+    """The two parts of a method that is for agents."""
+    if not isinstance(method.gradient, Tracking) or not isinstance(method.move, Consensus):
+        raise InputError(f"`run_agents(method=...)` must be DMFW(), or a method of Tracking and Consensus, got {method}")
+    return method.gradient, method.move
