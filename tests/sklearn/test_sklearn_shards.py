@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,6 +21,7 @@ from extremal.sklearn import (
     SparseLogisticPath,
     SparseLogisticPathCV,
 )
+from extremal.support import memory
 
 N, D = 500, 6
 NAMES = ("income", "debt", "age", "rooms", "pets", "tax")
@@ -241,3 +244,26 @@ def test_a_label_of_no_class_in_one_shard_is_named(tmp_path):
     np.save(path, y)
     with pytest.raises(ex.InputError, match=f"shard {name}: expected one of the classes.*got 7"):
         ConstrainedLogisticRegression().fit(data)
+
+
+def test_no_numbers_of_all_rows_are_in_memory(tmp_path, monkeypatch):
+    """Opening, fit, predict and score of 60 000 rows together need less memory than two numbers for each row."""
+    rng, n = np.random.default_rng(0), 60_000
+    X = rng.standard_normal((n, 3))
+    ex.ShardDir.build((X, np.where(X[:, 0] + rng.logistic(size=n) > 0, 1.0, 0.0)), tmp_path, seed=0, shard_bytes=2**16)
+    monkeypatch.setattr(memory, "SCRATCH", 2**16)
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**21)
+
+    def work(model):
+        data = ex.ShardDir(tmp_path, engine="disk")
+        return model.fit(data).predict(data), model.score(data)
+
+    model = ConstrainedLogisticRegression("l1:1", class_weight="balanced", tol=1e-4)
+    work(model)  # kernels are loaded
+    tracemalloc.start()
+    found, score = work(model)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert memory.mapping_of(found) is not None
+    assert 0.6 < score < 0.8
+    assert peak < 16 * n

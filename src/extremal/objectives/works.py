@@ -14,7 +14,7 @@ from extremal.checks import InputError
 from extremal.data.parts import Part, Parts, PerRow, Sums
 from extremal.losses.base import Loss, check_targets
 from extremal.losses.margin import compiled
-from extremal.losses.over_rows import line_sum, slope_sum
+from extremal.losses.over_rows import chunks, line_sum, slope_sum
 
 UNLIKE = 20.0  # times the variance within parts that the variance between them may be before it is warned of
 
@@ -117,15 +117,17 @@ class Summed:
 
 @dataclass(frozen=True)
 class Filled(Summed):
-    """The same for a function that answers one number for each row, to be kept; numpy's own write to where it is kept."""
+    """The same for a function that answers one number for each row, to be kept: chunk by chunk, as temporaries add up."""
 
     out: Any = None
 
     def __call__(self, part: Part) -> Sums:
-        if isinstance(self.function, np.ufunc):
-            self.function(*map(part.of, self.numbers), *self.rest, out=part.of(self.out))
-        else:
-            part.of(self.out)[...] = super().__call__(part)
+        out, numbers = part.of(self.out), [part.of(a) for a in self.numbers]
+        if isinstance(self.function, np.ufunc):  # it writes to where the numbers are kept
+            self.function(*numbers, *self.rest, out=out)
+            return ()
+        for rows in chunks(part.n):
+            out[rows] = self.function(*(a[rows] for a in numbers), *self.rest)
         return ()
 
 

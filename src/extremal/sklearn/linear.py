@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -67,7 +67,10 @@ class ConstrainedRegressor(OwnScore, RegressorMixin, ConstrainedModel):
     def predict(self, X: MatrixLike) -> np.ndarray:
         """<x, w> + b for every row x."""
         check_is_fitted(self)
-        return self._of_rows(X, self.coef_, self._mean)
+        return self._of_rows(X, *self._predictor())
+
+    def _predictor(self) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        return self.coef_, self._mean
 
     def _mean(self, z: np.ndarray) -> np.ndarray:
         """What is predicted for products with rows."""

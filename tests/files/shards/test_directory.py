@@ -17,6 +17,7 @@ import extremal as ex
 from extremal.files.shards import directory as directory_module
 from extremal.files.shards import engine as engine_module
 from extremal.objectives.sampling import Sampler, shared_counts
+from extremal.support import memory
 
 N, D = 400, 8
 A, Y = rows(N, D)
@@ -138,8 +139,8 @@ def test_threads_change_no_bit(kind, tmp_path):
 def test_numbers_of_rows_are_mapped_where_they_would_take_memory(tmp_path, monkeypatch):
     build(tmp_path)
     near = ex.minimize(ex.InterceptModel(ex.Logistic(), ex.ShardDir(tmp_path, engine="memory")), ex.L1Ball(3.0))
-    monkeypatch.setattr(engine_module, "SCRATCH", 1)
-    monkeypatch.setattr(engine_module, "free_memory", lambda: 1)
+    monkeypatch.setattr(memory, "SCRATCH", 1)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1)
     data = ex.ShardDir(tmp_path, engine="disk")
     room = data.parts.numbers()
     assert not room.flags.owndata

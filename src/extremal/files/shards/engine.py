@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import mmap
-import tempfile
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,10 +16,8 @@ from extremal.data.parts import Part, Parts, PerRow, Sums, Work, each_part
 from extremal.data.works import Picked
 from extremal.files.shards.manifest import Manifest, open_shard
 from extremal.support.blas import on_one_thread
-from extremal.support.memory import free_memory
+from extremal.support.memory import mapping_of, room
 
-SCRATCH = 2**24  # bytes of numbers of all rows from which on they may be mapped
-SCRATCH_SHARE = 32  # what part of the free memory may be numbers of one kind before they are
 PICKS = 16  # batches after which the pages of a shard are given back
 PAGE = mmap.PAGESIZE
 
@@ -83,7 +79,7 @@ class LocalShards(ShardParts):
         if self.keep:
             return
         for a in self._arrays.get(i, {}).values():
-            mapping = _mapping(a)
+            mapping = mapping_of(a)
             if mapping is not None:
                 mapping.madvise(mmap.MADV_DONTNEED)
         first, last = self.manifest.first_rows[i : i + 2]
@@ -94,14 +90,11 @@ class LocalShards(ShardParts):
 
     def room(self, n: int, *shape: int) -> PerRow:
         """In memory, or mapped from a file without a name where that would be much of it."""
-        size, free = 8 * n * math.prod(shape), free_memory()
-        if self.keep or size < SCRATCH or (free is not None and SCRATCH_SHARE * size < free):
-            return np.empty((n, *shape))
-        with tempfile.TemporaryFile() as file:
-            file.truncate(size)
-            mapping = mmap.mmap(file.fileno(), size)
-        self._scratch[mapping] = size // n
-        return np.frombuffer(mapping, np.float64).reshape(n, *shape)
+        numbers = np.empty((n, *shape)) if self.keep else room((n, *shape))
+        mapping = mapping_of(numbers)
+        if mapping is not None:
+            self._scratch[mapping] = numbers.nbytes // n
+        return numbers
 
 
 def part_of(directory: Path, manifest: Manifest, i: int, arrays: Mapping[str, np.ndarray]) -> Part:
@@ -112,11 +105,3 @@ def part_of(directory: Path, manifest: Manifest, i: int, arrays: Mapping[str, np
         rows = DenseBlock(arrays["rows"])
     at, kept = slice(*manifest.first_rows[i : i + 2]), {name: arrays[name] for name in ("targets", "weights") if name in arrays}
     return Part(rows, at, i, kept, f"{directory}, shard {manifest.shards[i].name}")
-
-
-def _mapping(a: np.ndarray) -> mmap.mmap | None:
-    """What an array is mapped by."""
-    base: object = a
-    while isinstance(base, (np.ndarray, memoryview)):
-        base = base.obj if isinstance(base, memoryview) else base.base
-    return base if isinstance(base, mmap.mmap) else None

@@ -154,7 +154,7 @@ def read_manifest(directory: Path) -> Manifest:
         what = "there is no such directory" if not Path(directory).is_dir() else f"it holds no file {MANIFEST}"
         raise InputError(f"{directory}: not a directory of shards ({what})")
     with reading(path), open(path, "rb") as file:
-        text = file.read(MANIFEST_BYTES + 1)
+        text = file.read(min(path.stat().st_size, MANIFEST_BYTES) + 1)  # room for these is made before a byte is read
     if len(text) > MANIFEST_BYTES:
         raise InputError(f"{path}: a manifest has at most {MANIFEST_BYTES} bytes")
     return _checked(Fields(path, "", parsed(path, text)))
