@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from operator import methodcaller
 from typing import Any
 
@@ -12,6 +14,22 @@ import numpy as np
 from extremal.data.algebra import RowAlgebra
 from extremal.data.parts import ChangedParts, HeadParts, Parts, PerRow, Threads, count_rows
 from extremal.data.works import Picked
+
+_WARNED: set[tuple[str, str]] = set()  # what was warned of in this process: the name of the rows, and the words
+
+
+@dataclass
+class Known:
+    """What has been found of rows that stay as they are: checks that need not be made again."""
+
+    name: str  # how messages call the rows
+    checks: set[Hashable] = field(default_factory=set)
+
+    def warn(self, what: str, *numbers: float) -> None:
+        """Warn of the rows, once in a process for each thing."""
+        if (self.name, what) not in _WARNED:
+            _WARNED.add((self.name, what))
+            logging.getLogger("extremal").warning(f"%s: {what}", self.name, *numbers)
 
 
 class RowData(RowAlgebra):
@@ -84,6 +102,11 @@ class RowData(RowAlgebra):
         return None
 
     @property
+    def known(self) -> Known | None:
+        """What has been found of them, to be added to; None of rows whose parts need not be alike, and which may change."""
+        return None
+
+    @property
     def where(self) -> str:
         """Where the rows are, in words."""
         return "in memory"
@@ -144,6 +167,10 @@ class Head(RowData):
     @property
     def dtype(self) -> np.dtype:
         return self.inner.dtype
+
+    @property
+    def known(self) -> Known | None:
+        return self.inner.known
 
     @property
     def nnz(self) -> int:

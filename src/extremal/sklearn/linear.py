@@ -21,8 +21,8 @@ from extremal.losses.glm import Quantile
 from extremal.losses.margin import Huber, Squared
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import named_loss, standard_deviation
+from extremal.objectives.alike import check_held
 from extremal.objectives.held_targets import check_numbers, signs_of, two_alike
-from extremal.objectives.works import check_held
 from extremal.sklearn.held import OwnScore
 from extremal.sklearn.options import Constraint, NamedLoss, SolverHint
 from extremal.sklearn.shared import ConstrainedModel, streams
@@ -51,7 +51,7 @@ class ConstrainedRegressor(OwnScore, RegressorMixin, ConstrainedModel):
         check_numbers(f"{type(self).__name__}.fit", data)
         loss = self._loss(two_alike(data), None)
         y = self._held_targets(data, loss)
-        check_held(data.parts, loss, y)
+        check_held(data, loss, y)
         return loss, [y], data.weights
 
     def _held_targets(self, data: RowData, loss: Loss) -> Any:

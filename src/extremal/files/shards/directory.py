@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +13,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.data.kept import Held
 from extremal.data.parts import KeptNumbers, Part, Parts, count_rows
-from extremal.data.rows import Head, RowData
+from extremal.data.rows import Head, Known, RowData
 from extremal.files.shards.engine import LocalShards, ShardParts
 from extremal.files.shards.manifest import Manifest, WeightFacts, read_manifest
 from extremal.support.lazy import imported
@@ -79,11 +78,9 @@ class ShardDir(RowData):
         self.directory = Path(directory)
         self.manifest: Manifest = read_manifest(self.directory)
         self.engine = self._chosen(engine, client)
-        self._parts = self._made(client)
+        self._parts, self._known = self._made(client), Known(str(self.directory))
         if not self.manifest.shuffled:
-            logging.getLogger("extremal").warning(
-                "%s: its rows were not shuffled, so that batches of consecutive rows may not be like the whole", self.directory
-            )
+            self._known.warn("its rows were not shuffled, so that batches of consecutive rows may not be like the whole")
 
     def _chosen(self, engine: str | None, client: object) -> str:
         if engine is not None and engine not in ENGINES:
@@ -154,6 +151,10 @@ class ShardDir(RowData):
     def weights(self) -> Any:
         """The weights, of mean 1, which stay with the shards; None if there are none."""
         return None if self.manifest.weights is None else MeanOneWeights(self.manifest.weights, self.shape[:1])
+
+    @property
+    def known(self) -> Known:
+        return self._known
 
     @property
     def where(self) -> str:
