@@ -20,6 +20,7 @@ from extremal.sklearn import (
     SimplexRegression,
     SparseLogisticPath,
     SparseLogisticPathCV,
+    StackingWeights,
 )
 from extremal.support import memory
 
@@ -267,3 +268,25 @@ def test_no_numbers_of_all_rows_are_in_memory(tmp_path, monkeypatch):
     assert memory.mapping_of(found) is not None
     assert 0.6 < score < 0.8
     assert peak < 16 * n
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_columns_that_are_nearly_constant_are_centred(dtype, tmp_path):
+    """As in memory: products with them would lose the digits that count."""
+    far = np.array([0.0, 1e6, 0.0, -3e5, 0.0, 0.0]) * (1.0 if dtype == "float64" else 1e-2)
+    X = (A + 0.1 * np.random.default_rng(5).standard_normal(A.shape) + far).astype(dtype)
+    ex.ShardDir.build((X, MARGIN), tmp_path, seed=0, shard_bytes=2**13, dtype=dtype)
+    near = ConstrainedLinearRegression("l1:2").fit(X, MARGIN)
+    for data in both(tmp_path):
+        model = ConstrainedLinearRegression("l1:2").fit(data)
+        assert (model.status_, near.status_) == ("tol", "tol")
+        np.testing.assert_allclose(model.coef_, near.coef_, rtol=1e-6, atol=1e-6)
+        assert model.objective_ == pytest.approx(near.objective_, rel=1e-6)
+        np.testing.assert_allclose(model.intercept_, near.intercept_, rtol=1e-6)
+
+
+def test_stacking_says_that_it_takes_rows_in_memory(tmp_path):
+    data = ex.ShardDir(build(tmp_path, "numbers"))
+    models = [("a", ConstrainedLinearRegression()), ("b", ConstrainedLinearRegression("l1:1"))]
+    with pytest.raises(ex.InputError, match=r"`StackingWeights.fit\(X=...\)` hands rows in memory to its models.*no ShardDir"):
+        StackingWeights(models).fit(data)

@@ -60,7 +60,7 @@ class RowData(RowAlgebra):
         return Changed(self, methodcaller("with_column", value), self.shape[1] + 1)
 
     def shifted(self, offset: np.ndarray) -> RowData | None:
-        """A copy with an offset taken from each column; None unless rows are dense arrays."""
+        """An offset taken from each column, in a copy or whenever rows are read; None unless rows are dense arrays."""
         return None
 
     def rows(self, order: np.ndarray) -> RowData:
@@ -121,7 +121,7 @@ class RowData(RowAlgebra):
 
 
 class Changed(RowData):
-    """Other rows with each part changed when it is read: some of its columns, or one more."""
+    """Other rows with each part changed when it is read: some of its columns, one more, or columns less an offset."""
 
     def __init__(self, inner: RowData, change: Callable[[Any], Any], d: int):
         self.inner, self.change, self.d = inner, change, d
@@ -141,6 +141,14 @@ class Changed(RowData):
     @property
     def bounds(self) -> Sequence[int] | None:
         return self.inner.bounds
+
+    @property
+    def known(self) -> Known | None:
+        return self.inner.known
+
+    @property
+    def where(self) -> str:
+        return self.inner.where
 
     def head(self, size: int) -> RowData | None:
         head = self.inner.head(size)

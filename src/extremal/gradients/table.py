@@ -177,6 +177,10 @@ class Saga(Batched[TableEstimate]):
     two_batches: bool = False
     replace: bool = False
 
+    def __post_init__(self):
+        super().__post_init__()
+        checks.fix_flags(self, "two_batches")
+
     def facts(self, n: int) -> Facts:
         b = checks.whole("Saga", "batch", self.batch, 1, n)
         return Facts(start=n, per_step=2 * b if self.two_batches else b, d=4 * n / b)

@@ -53,10 +53,10 @@ def check_alone(call: str, **given: object) -> None:
             raise InputError(f"`{call}({name}=...)` must be left out: the targets and weights of these rows come with them")
 
 
-def check_in_memory(call: str, X: object) -> None:
-    """Refuse rows that are elsewhere where batches are to come one by one."""
+def check_in_memory(call: str, X: object, does: str, instead: str) -> None:
+    """Refuse rows that are elsewhere, and say what a call does with rows in memory, and what to do."""
     if brings_targets(X) or is_distributed(X):
-        raise InputError(f"`{call}(X=...)` takes a batch of rows in memory, and no {type(X).__name__}: use fit for all of them")
+        raise InputError(f"`{call}(X=...)` {does} no {type(X).__name__}: {instead}")
 
 
 def check_columns(model: Any, data: RowData, reset: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.data.kept import Held
 from extremal.data.parts import KeptNumbers, Part, Parts, count_rows
-from extremal.data.rows import Head, Known, RowData
+from extremal.data.rows import Changed, Head, Known, RowData
 from extremal.files.shards.engine import LocalShards, ShardParts
 from extremal.files.shards.manifest import Manifest, WeightFacts, read_manifest
 from extremal.support.lazy import imported
@@ -165,6 +166,10 @@ class ShardDir(RowData):
     def bounds(self) -> tuple[int, ...]:
         """Where shards begin, and n: batches are consecutive rows of each."""
         return self.manifest.first_rows
+
+    def shifted(self, offset: np.ndarray) -> RowData | None:
+        dense = self.manifest.kind == "dense"
+        return Changed(self, methodcaller("shifted", offset), self.shape[1]) if dense else None
 
     def head(self, size: int) -> RowData | None:
         """The first rows of each shard, in proportion to its rows: a sample, as rows are in random order."""
