@@ -290,3 +290,11 @@ def test_stacking_says_that_it_takes_rows_in_memory(tmp_path):
     models = [("a", ConstrainedLinearRegression()), ("b", ConstrainedLinearRegression("l1:1"))]
     with pytest.raises(ex.InputError, match=r"`StackingWeights.fit\(X=...\)` hands rows in memory to its models.*no ShardDir"):
         StackingWeights(models).fit(data)
+
+
+def test_a_score_takes_targets_of_the_kind_of_the_fit(tmp_path):
+    text, numbers = (ex.ShardDir(build(tmp_path / kind, kind)) for kind in ("text", "numbers"))
+    with pytest.raises(ex.InputError, match=r"`ConstrainedLogisticRegression.score` takes rows of the classes .*are numbers"):
+        ConstrainedLogisticRegression("l1:1").fit(text).score(numbers)
+    with pytest.raises(ex.InputError, match=r"`ConstrainedLinearRegression.score` takes targets that are numbers.*of text"):
+        ConstrainedLinearRegression("l1:1").fit(numbers).score(text)

@@ -18,7 +18,7 @@ from extremal.checks import InputError
 from extremal.data.parts import count_rows
 from extremal.data.rows import RowData
 from extremal.data.works import ProductsBeside
-from extremal.objectives.held_targets import check_no_text, has_text, rows_called
+from extremal.objectives.held_targets import check_no_text, check_single, has_text, rows_called
 from extremal.support.lazy import imported
 from extremal.support.memory import room
 
@@ -103,12 +103,25 @@ class OwnScore(metaclass=ABCMeta):
         """The score of scikit-learn; rows that bring their targets are scored by these, and by their weights."""
         if not brings_targets(X) or y is not None:
             return super().score(X, y, sample_weight)  # type: ignore[misc]
-        check_alone(f"{type(self).__name__}.score", sample_weight=sample_weight)
-        pieces = scored_pieces(self._rows(X), *self._predictor())  # type: ignore[attr-defined]
+        call, rows = f"{type(self).__name__}.score", self._rows(X)  # type: ignore[attr-defined]
+        check_alone(call, sample_weight=sample_weight)
+        check_scored(call, rows, vars(self).get("classes_"))
+        pieces = scored_pieces(rows, *self._predictor())
         return accuracy(pieces) if is_classifier(self) else explained(pieces)
 
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # what is predicted for some rows, their targets and weights
+
+
+def check_scored(call: str, data: RowData, classes: np.ndarray | None) -> None:
+    """Refuse targets of another kind than those of the fit: numbers, or one class a row."""
+    if classes is None:
+        check_no_text(call, data)
+        return
+    check_single(call, data)
+    if has_text(data) != (classes.dtype.kind in "OU"):
+        kind = "labels of text" if has_text(data) else "numbers"
+        raise InputError(f"`{call}` takes rows of the classes {classes}, and the targets of {rows_called(data)} are {kind}")
 
 
 def scored_pieces(data: RowData, x: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> Iterator[ScoredRows]:
