@@ -11,6 +11,7 @@ from cases import DIM, GRADIENTS, MATRIX, N, model, separable
 import extremal as ex
 from extremal.gradients import table as tables
 from extremal.objectives.base import ROWS, SECOND
+from extremal.support import memory
 
 A = np.linspace(-0.4, 0.3, DIM)
 
@@ -97,8 +98,11 @@ def test_a_large_table_is_announced(monkeypatch, recwarn):
 
 def test_a_table_that_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(tables, "free_memory", lambda: 2**30)
-    with pytest.raises(MemoryError, match=r"3\.0 GiB.*1\.0 GiB of free memory; SarahFW needs no table"):
+    monkeypatch.setattr(tables.shutil, "disk_usage", lambda path: SimpleNamespace(free=2**31))
+    with pytest.raises(MemoryError, match=r"3\.0 GiB.*1\.0 GiB of free memory, nor in the 2\.0 GiB of .*SarahFW needs"):
         tables.check_memory(stub(3.0))
+    with pytest.warns(ex.gradients.LargeTableWarning):  # there is room on the disk
+        tables.check_memory(stub(1.5))
     monkeypatch.undo()
     f = ex.Separable(10**9, 10**6, grad=lambda x, idx: np.ones((len(idx), 10**6)), value=lambda x, idx: np.ones(len(idx)))
     for start in ("full", "cold"):  # nothing is allocated, and no gradient is asked for
@@ -110,3 +114,42 @@ def test_memory_that_the_system_does_not_tell(monkeypatch):
     monkeypatch.setattr(tables, "free_memory", lambda: None)
     with pytest.warns(ex.gradients.LargeTableWarning):
         tables.check_memory(stub(5.0))
+
+
+METHODS = [
+    ex.SagaSarahFW(batch=5),
+    ex.SagaSarahFW(batch=5, start="cold"),
+    ex.SagaFW(batch=5),
+    ex.NegiarSFW(batch=5),
+    ex.LuFreundSFW(batch=5),
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_a_table_that_would_take_much_memory_is_mapped(f, method, monkeypatch):
+    """With the same bits, in the readable loop and in bursts."""
+    if isinstance(f, ex.Separable) and isinstance(method, ex.LuFreundSFW):
+        return  # it needs margins
+    near = ex.minimize(f, ex.L1Ball(1.0), method, max_iter=30, seed=1)
+    monkeypatch.setattr(memory, "SCRATCH", 1)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1)
+    far = ex.minimize(f, ex.L1Ball(1.0), method, max_iter=30, seed=1)
+    assert near.x.tobytes() == far.x.tobytes()
+    last = next(ex.iterate(f, ex.L1Ball(1.0), method, seed=1))
+    assert memory.mapping_of(last.estimate.table.c) is not None
+
+
+def test_a_disk_without_room_is_named(monkeypatch):
+    def full(file, size):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(memory, "_reserve", full)
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**30)
+    with pytest.raises(MemoryError, match=r"no room for 0\.1 GiB .*No space left on device.*TMPDIR"):
+        memory.room((2**23, 2))
+    assert memory.room((2**10,)).flags.owndata
+    assert memory.room((2**23,), object).dtype == object
+    monkeypatch.setattr(memory, "free_memory", lambda: None)  # where the system does not say
+    assert memory.room((2**20,)).flags.owndata
+    with pytest.raises(MemoryError):
+        memory.room((2**22,))

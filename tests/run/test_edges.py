@@ -112,6 +112,7 @@ def test_float32_data_larger_than_a_block_are_widened_in_parts(monkeypatch):
 def test_small_tables_are_never_refused(monkeypatch):
     stub = SimpleNamespace(n=1000, deriv_shape=(), dtype=np.dtype(np.float64))
     monkeypatch.setattr(table, "free_memory", lambda: 0)
+    monkeypatch.setattr(table.shutil, "disk_usage", lambda path: SimpleNamespace(free=0))
     table.check_memory(stub)
     with pytest.raises(MemoryError, match="does not fit"):
         table.check_memory(SimpleNamespace(n=2**31, deriv_shape=(), dtype=np.dtype(np.float64)))

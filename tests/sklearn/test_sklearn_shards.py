@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -18,7 +20,9 @@ from extremal.sklearn import (
     SimplexRegression,
     SparseLogisticPath,
     SparseLogisticPathCV,
+    StackingWeights,
 )
+from extremal.support import memory
 
 N, D = 500, 6
 NAMES = ("income", "debt", "age", "rooms", "pets", "tax")
@@ -241,3 +245,56 @@ def test_a_label_of_no_class_in_one_shard_is_named(tmp_path):
     np.save(path, y)
     with pytest.raises(ex.InputError, match=f"shard {name}: expected one of the classes.*got 7"):
         ConstrainedLogisticRegression().fit(data)
+
+
+def test_no_numbers_of_all_rows_are_in_memory(tmp_path, monkeypatch):
+    """Opening, fit, predict and score of 60 000 rows together need less memory than two numbers for each row."""
+    rng, n = np.random.default_rng(0), 60_000
+    X = rng.standard_normal((n, 3))
+    ex.ShardDir.build((X, np.where(X[:, 0] + rng.logistic(size=n) > 0, 1.0, 0.0)), tmp_path, seed=0, shard_bytes=2**16)
+    monkeypatch.setattr(memory, "SCRATCH", 2**16)
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**21)
+
+    def work(model):
+        data = ex.ShardDir(tmp_path, engine="disk")
+        return model.fit(data).predict(data), model.score(data)
+
+    model = ConstrainedLogisticRegression("l1:1", class_weight="balanced", tol=1e-4)
+    work(model)  # kernels are loaded
+    tracemalloc.start()
+    found, score = work(model)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert memory.mapping_of(found) is not None
+    assert 0.6 < score < 0.8
+    assert peak < 16 * n
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_columns_that_are_nearly_constant_are_centred(dtype, tmp_path):
+    """As in memory: products with them would lose the digits that count."""
+    far = np.array([0.0, 1e6, 0.0, -3e5, 0.0, 0.0]) * (1.0 if dtype == "float64" else 1e-2)
+    X = (A + 0.1 * np.random.default_rng(5).standard_normal(A.shape) + far).astype(dtype)
+    ex.ShardDir.build((X, MARGIN), tmp_path, seed=0, shard_bytes=2**13, dtype=dtype)
+    near = ConstrainedLinearRegression("l1:2").fit(X, MARGIN)
+    for data in both(tmp_path):
+        model = ConstrainedLinearRegression("l1:2").fit(data)
+        assert (model.status_, near.status_) == ("tol", "tol")
+        np.testing.assert_allclose(model.coef_, near.coef_, rtol=1e-6, atol=1e-6)
+        assert model.objective_ == pytest.approx(near.objective_, rel=1e-6)
+        np.testing.assert_allclose(model.intercept_, near.intercept_, rtol=1e-6)
+
+
+def test_stacking_says_that_it_takes_rows_in_memory(tmp_path):
+    data = ex.ShardDir(build(tmp_path, "numbers"))
+    models = [("a", ConstrainedLinearRegression()), ("b", ConstrainedLinearRegression("l1:1"))]
+    with pytest.raises(ex.InputError, match=r"`StackingWeights.fit\(X=...\)` hands rows in memory to its models.*no ShardDir"):
+        StackingWeights(models).fit(data)
+
+
+def test_a_score_takes_targets_of_the_kind_of_the_fit(tmp_path):
+    text, numbers = (ex.ShardDir(build(tmp_path / kind, kind)) for kind in ("text", "numbers"))
+    with pytest.raises(ex.InputError, match=r"`ConstrainedLogisticRegression.score` takes rows of the classes .*are numbers"):
+        ConstrainedLogisticRegression("l1:1").fit(text).score(numbers)
+    with pytest.raises(ex.InputError, match=r"`ConstrainedLinearRegression.score` takes targets that are numbers.*of text"):
+        ConstrainedLinearRegression("l1:1").fit(numbers).score(text)

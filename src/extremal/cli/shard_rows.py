@@ -17,11 +17,11 @@ from extremal.files.shards.directory import ShardDir
 from extremal.losses.base import Loss
 from extremal.losses.multi import Multinomial
 from extremal.losses.named import named_loss
+from extremal.objectives.alike import check_held
 from extremal.objectives.held_targets import HeldClasses, against_rest, check_single, has_text, two_alike
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.margins import MarginModel
-from extremal.objectives.works import check_held
 from extremal.support.memory import free_memory
 
 SOLVE_VECTORS = 6  # of the size of x that a run holds at least
@@ -66,7 +66,7 @@ def _plain(data: ShardDir, name: str) -> tuple[Loss, Any, None]:
         raise InputError(f"{data.directory}: its targets are labels of text; {how}")
     loss = named_loss(name, two_alike(data))
     try:
-        check_held(data.parts, loss, data.targets)
+        check_held(data, loss, data.targets)
     except InputError as error:
         hint = "; here: --positive LABEL" if "map them" in str(error) else ""
         raise InputError(f"{error}{hint}") from None

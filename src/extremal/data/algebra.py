@@ -30,6 +30,7 @@ from extremal.data.works import (
     WholePart,
 )
 from extremal.points.vertex import Vertex
+from extremal.support.memory import room
 
 
 class RowAlgebra(ABC):
@@ -77,7 +78,7 @@ class RowAlgebra(ABC):
         if not isinstance(numbers, KeptNumbers):
             return numbers if idx is None else numbers[idx]
         if idx is None:
-            out = np.empty(numbers.shape)
+            out = room(numbers.shape)
             for at, found in self.parts.answers(WholeNumbers(numbers))[1]:
                 out[at] = found
             return out

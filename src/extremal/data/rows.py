@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from operator import methodcaller
 from typing import Any
 
@@ -13,6 +15,22 @@ from extremal.data.algebra import RowAlgebra
 from extremal.data.around import ChangedParts, HeadParts
 from extremal.data.parts import Parts, PerRow, Threads, count_rows
 from extremal.data.works import Picked
+
+_WARNED: set[tuple[str, str]] = set()  # what was warned of in this process: the name of the rows, and the words
+
+
+@dataclass
+class Known:
+    """What has been found of rows that stay as they are: checks that need not be made again."""
+
+    name: str  # how messages call the rows
+    checks: set[Hashable] = field(default_factory=set)
+
+    def warn(self, what: str, *numbers: float) -> None:
+        """Warn of the rows, once in a process for each thing."""
+        if (self.name, what) not in _WARNED:
+            _WARNED.add((self.name, what))
+            logging.getLogger("extremal").warning(f"%s: {what}", self.name, *numbers)
 
 
 class RowData(RowAlgebra):
@@ -43,7 +61,7 @@ class RowData(RowAlgebra):
         return Changed(self, methodcaller("with_column", value), self.shape[1] + 1)
 
     def shifted(self, offset: np.ndarray) -> RowData | None:
-        """A copy with an offset taken from each column; None unless rows are dense arrays."""
+        """An offset taken from each column, in a copy or whenever rows are read; None unless rows are dense arrays."""
         return None
 
     def rows(self, order: np.ndarray) -> RowData:
@@ -85,6 +103,11 @@ class RowData(RowAlgebra):
         return None
 
     @property
+    def known(self) -> Known | None:
+        """What has been found of them, to be added to; None of rows whose parts need not be alike, and which may change."""
+        return None
+
+    @property
     def where(self) -> str:
         """Where the rows are, in words."""
         return "in memory"
@@ -99,7 +122,7 @@ class RowData(RowAlgebra):
 
 
 class Changed(RowData):
-    """Other rows with each part changed when it is read: some of its columns, or one more."""
+    """Other rows with each part changed when it is read: some of its columns, one more, or columns less an offset."""
 
     def __init__(self, inner: RowData, change: Callable[[Any], Any], d: int):
         self.inner, self.change, self.d = inner, change, d
@@ -119,6 +142,14 @@ class Changed(RowData):
     @property
     def bounds(self) -> Sequence[int] | None:
         return self.inner.bounds
+
+    @property
+    def known(self) -> Known | None:
+        return self.inner.known
+
+    @property
+    def where(self) -> str:
+        return self.inner.where
 
     def head(self, size: int) -> RowData | None:
         head = self.inner.head(size)
@@ -145,6 +176,10 @@ class Head(RowData):
     @property
     def dtype(self) -> np.dtype:
         return self.inner.dtype
+
+    @property
+    def known(self) -> Known | None:
+        return self.inner.known
 
     @property
     def nnz(self) -> int:

@@ -26,6 +26,17 @@ class RowProducts(RowWork):
 
 
 @dataclass(frozen=True)
+class ProductsBeside(RowWork):
+    """Where a part is, <a_i, x> or a_i' x of its rows, and numbers that are kept for them; answers are not to be summed."""
+
+    x: np.ndarray
+    numbers: tuple[PerRow, ...] = ()
+
+    def __call__(self, part: Part) -> Sums:
+        return part.at, part.rows.dot(self.x), *(part.of(a).copy() for a in self.numbers)  # mapped pages may go after the work
+
+
+@dataclass(frozen=True)
 class Adjoint(RowWork):
     """A' c."""
 
@@ -120,7 +131,7 @@ class WholeNumbers:
     reads, alone, sums = False, False, 0
 
     def __call__(self, part: Part) -> Sums:
-        return part.at, part.of(self.numbers)
+        return part.at, part.of(self.numbers).copy()  # mapped pages may go after the work
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from extremal.objectives.base import Objective, Sampler
 from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
+COUNTED = 2**17  # iterations whose costs are added one by one, at most
 Steps = tuple[tuple[float, Vertex], ...]  # the (eta, s) that led from x_prev to x, in order
 
 
@@ -93,11 +95,12 @@ class Facts:
         left = grads - self.start
         if not callable(self.per_step):
             return max(1, round(left / self.per_step))
-        k = 0
-        while left >= self.per_step(k):
+        k, whole = 0, max(left, 1.0)
+        while left >= self.per_step(k) and k < COUNTED:
             left -= self.per_step(k)
             k += 1
-        return max(1, k)
+        rest = k * left / (whole - left) if k == COUNTED else 0.0  # as if all others cost as much as these, in the mean
+        return max(1, k + math.floor(rest))
 
 
 def phase_of(estimate: Estimate) -> Phase | None:
@@ -164,7 +167,12 @@ class Batched(Gradient[E]):
     replace: bool  # whether a row may be drawn twice
 
     def __post_init__(self):
-        checks.fix(self, batch=checks.whole(type(self).__name__, "batch", self.batch, 1))
+        checks.fix_flags(self, "replace")
+        checks.fix(self, batch=self._checked_batch(type(self).__name__))
+
+    def _checked_batch(self, call: str) -> Any:
+        """The batch; laws are for estimators that say so."""
+        return checks.whole(call, "batch", self.batch, 1)
 
 
 class Wrapper(Gradient[E]):

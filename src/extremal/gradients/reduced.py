@@ -88,8 +88,11 @@ class Epochal(Batched[EpochEstimate]):
     snapshots: ClassVar[bool]  # whether w is the start of the epoch and gw the gradient there, or the last point and its estimate
 
     def __post_init__(self):
-        call = type(self).__name__
-        checks.fix(self, batch=batches.check_batch(call, self.batch), epoch=batches.check_epoch(call, self.epoch))
+        super().__post_init__()
+        checks.fix(self, epoch=batches.check_epoch(type(self).__name__, self.epoch))
+
+    def _checked_batch(self, call: str) -> Batch:
+        return batches.check_batch(call, self.batch)
 
     def facts(self, n: int) -> Facts:
         batches.check_fits(type(self).__name__, self.batch, n)

@@ -11,6 +11,7 @@ from extremal import checks
 from extremal.gradients.base import Batched, Facts, PlainEstimate, Steps
 from extremal.gradients.table import DerivativeTable
 from extremal.objectives.base import Sampler
+from extremal.support.memory import stored
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Substitute(Batched[SubstituteEstimate]):
 
     def init(self, f: Any, x: np.ndarray, sampler: Sampler) -> SubstituteEstimate:
         """sigma_i = <a_i, x0>: the gradient itself."""
-        sigma = np.array(f.here(f.margins(x)))
-        table = DerivativeTable.of(f, f.here(f.derivs_at(sigma)))
+        sigma = stored(f.here(f.margins(x)))
+        table = DerivativeTable.of(f, stored(f.here(f.derivs_at(sigma))))
         return SubstituteEstimate(table.mean, True, sigma, table)
 
     def update(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shutil
+import tempfile
 import warnings
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +16,7 @@ from extremal.gradients.base import Batched, Facts, OnePoint, PlainEstimate, Ste
 from extremal.gradients.momentum import check_rho, weight
 from extremal.laws import PowerLaw
 from extremal.objectives.base import SECOND, Objective, Sampler
-from extremal.support.memory import free_memory
+from extremal.support.memory import free_memory, room
 
 _GIB = 2**30
 
@@ -26,7 +28,8 @@ class LargeTableWarning(UserWarning):
 class DerivativeTable:
     """y_i for every component, and their mean gradient, kept up to date.
 
-    n numbers for a linear model, n gradients for `Separable`. Changed in place: one table per run.
+    n numbers for a linear model, n gradients for `Separable`. Changed in place: one table per run. A table that would be much
+    of the free memory is mapped from a file without a name (`extremal.support.memory.room`).
     """
 
     def __init__(self, f: Objective, c: np.ndarray, mean: np.ndarray):
@@ -49,7 +52,9 @@ class DerivativeTable:
     def zero(cls, f: Objective) -> DerivativeTable:
         """y_i = 0: no component gradient."""
         check_memory(f)
-        return cls.of(f, np.zeros((f.n, *f.deriv_shape), f.dtype))
+        c = room((f.n, *f.deriv_shape), f.dtype)
+        c[...] = 0
+        return cls.of(f, c)
 
     def put(self, f: Objective, idx: np.ndarray, c: np.ndarray, distinct: bool) -> None:
         """y_i <- c for i in idx, once for each i, however often idx names it."""
@@ -74,12 +79,15 @@ class TableEstimate(PlainEstimate):
 
 
 def check_memory(f: Objective) -> None:
-    """Say so before a table above 1 GiB is made, and refuse one that does not fit in memory."""
+    """Say so before a table above 1 GiB is made, and refuse one for which there is no room on the disk either."""
     need = f.n * int(np.prod(f.deriv_shape, dtype=np.int64)) * f.dtype.itemsize
-    free = free_memory()
+    free, disk = free_memory(), shutil.disk_usage(tempfile.gettempdir()).free
     what = f"a table of {f.n} component gradients ({need / _GIB:.1f} GiB)"
-    if need > _GIB and free is not None and need > free:
-        raise MemoryError(f"{what} does not fit in the {free / _GIB:.1f} GiB of free memory; SarahFW needs no table")
+    if need > _GIB and free is not None and need > max(free, disk):
+        raise MemoryError(
+            f"{what} does not fit in the {free / _GIB:.1f} GiB of free memory, nor in the {disk / _GIB:.1f} GiB of "
+            f"{tempfile.gettempdir()}; SarahFW needs no table"
+        )
     if need > _GIB:
         warnings.warn(f"allocating {what}; SarahFW needs no table", LargeTableWarning, stacklevel=2)
 
@@ -167,6 +175,10 @@ class Saga(Batched[TableEstimate]):
     batch: int
     two_batches: bool = False
     replace: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.fix_flags(self, "two_batches")
 
     def facts(self, n: int) -> Facts:
         b = checks.whole("Saga", "batch", self.batch, 1, n)

@@ -63,6 +63,7 @@ class SarahFW(Checked):
 
     def __post_init__(self):
         super().__post_init__()
+        checks.fix_flags(self, "replace")
         if self.p is not None:
             checks.within("SarahFW", "p", self.p, 0, 1)
 
@@ -122,6 +123,7 @@ class SagaSarahFW(Checked):
 
     def __post_init__(self):
         super().__post_init__()
+        checks.fix_flags(self, "replace")
         if self.lam is not None:
             checks.within("SagaSarahFW", "lam", self.lam, 0, 1)
         checks.one_of("start", self.start, ("full", "cold"))

@@ -113,6 +113,10 @@ class SagaFW(BatchAndStep):
 
     two_batches: bool = True
 
+    def __post_init__(self):
+        super().__post_init__()
+        checks.fix_flags(self, "two_batches")
+
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         b = root_batch("SagaFW", self.batch, f.n, 1 / 3)
         return Method(Saga(b, self.two_batches), self.step or InverseSqrt()).prepare(f, C, budget)

@@ -16,6 +16,7 @@ from extremal.losses.base import Loss, MultiLoss
 from extremal.losses.multi import Multinomial, MultiTask
 from extremal.losses.over_rows import bend_sums, second_of, value_and_derivs
 from extremal.losses.weighted import unweighted, weights_of
+from extremal.objectives.alike import first_total
 from extremal.objectives.levels import level_of, levels_of
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.works import Along
@@ -114,7 +115,7 @@ class InterceptModel(MarginModel):
     def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
         """One pass for the margins, whose intercept the derivatives depend on, and one for the gradient."""
         z = self.data.parts.numbers(*self.deriv_shape) if z is None else z
-        self.data.parts.total(RowProducts(x, z))
+        first_total(self.data, RowProducts(x, z))
         at = self.lifted(freeze(z))
         if not graded:
             return self.mean_at(at), None

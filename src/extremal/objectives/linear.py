@@ -9,9 +9,11 @@ import numpy as np
 from extremal import checks
 from extremal.data.parts import PerRow
 from extremal.data.rows import RowData
+from extremal.objectives.alike import first_total
 from extremal.objectives.base import RowIndex
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.works import Look
+from extremal.support.memory import room
 
 
 class LinearModel(MarginModel):
@@ -76,15 +78,15 @@ class LinearModel(MarginModel):
         return new
 
     def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
-        total, g = self.data.parts.total(Look(self.loss, self.y, x, valued, graded, z))
+        total, g = first_total(self.data, Look(self.loss, self.y, x, valued, graded, z))
         return total / self.n, g / self.n if graded else None
 
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """c_i = phi'(<a_i, x>, y_i) for i in idx."""
+        """c_i = phi'(<a_i, x>, y_i) for i in idx; those of all rows are mapped if they would be much of the free memory."""
         if idx is not None:
             return self.loss.deriv(self.data.dot(x, idx), self._targets(idx))
-        c = self.data.parts.numbers(*self.deriv_shape)
-        self.data.parts.total(Look(self.loss, self.y, x, valued=False, graded=False, c=c))
+        c = self.data.parts.numbers(*self.deriv_shape) if self.elsewhere else room((self.n, *self.deriv_shape))
+        first_total(self.data, Look(self.loss, self.y, x, valued=False, graded=False, c=c))
         return self.data.numbers_of(c) if isinstance(self.data, RowData) else c
 
     def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:

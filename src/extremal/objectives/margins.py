@@ -22,12 +22,12 @@ from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss, check_targets
 from extremal.losses.margin import compiled
 from extremal.losses.weighted import unweighted, with_held_weights, with_weights
+from extremal.objectives.alike import check_held, first_total
 from extremal.objectives.at_margins import AtMargins
 from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock, Slice
 from extremal.objectives.on_atoms import OnMargins, OnPoints, Restriction
 from extremal.objectives.on_columns_multi import OutputSlice
-from extremal.objectives.works import check_held
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
@@ -73,7 +73,7 @@ class MarginModel(AtMargins, ABC):
             raise InputError(
                 "`LinearModel(weights=...)` needs y, too: the weights of rows that bring their targets come with them"
             )
-        check_held(self.data.parts, loss, y)
+        check_held(cast(RowData, self.data), loss, y)
         return (loss, y) if w is None else with_held_weights(loss, y, w)
 
     def _stored(self, y: KeptNumbers) -> PerRow:
@@ -173,7 +173,7 @@ class MarginModel(AtMargins, ABC):
         if idx is not None or not isinstance(self.data, RowData):
             return self.data.dot(x, idx)
         z = self.data.parts.numbers(*self.deriv_shape)
-        self.data.parts.total(RowProducts(np.ascontiguousarray(x), z))
+        first_total(self.data, RowProducts(np.ascontiguousarray(x), z))
         return z
 
     def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> PerRow:

@@ -14,6 +14,7 @@ from extremal.objectives.base import RowIndex, Segment
 from extremal.points import iterates
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
+from extremal.support.memory import room
 
 
 class Separable:
@@ -107,7 +108,7 @@ class Separable:
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """The gradients of the components idx, one per row; of all of them, chunk by chunk into an array of its own."""
         if idx is None:
-            out = np.empty((self.n, *self.shape), self.dtype)
+            out = room((self.n, *self.shape), self.dtype)
             for chunk in self._chunks():
                 out[chunk] = self.derivs(x, chunk)
             return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from extremal.checks import InputError
 from extremal.data.parts import Part, Parts, PerRow, Sums
-from extremal.losses.base import Loss, check_targets
+from extremal.losses.base import Loss
 from extremal.losses.margin import compiled
 from extremal.losses.over_rows import EVALUATED, chunks, line_sum, slope_sum
-
-UNLIKE = 20.0  # times the variance within parts that the variance between them may be before it is warned of
 
 
 @dataclass(frozen=True)
@@ -64,40 +60,6 @@ class Look:
                 if self.graded:
                     g = piece.tdot(derivs) if g is None else g + piece.tdot(derivs)
         return total, g
-
-
-@dataclass(frozen=True)
-class TargetCheck:
-    """Refuses targets that the loss does not take, naming the part; sums of 1, y, y^2 and of (sum of y)^2 / rows of a part."""
-
-    loss: Loss
-    y: PerRow
-    reads, alone, sums = False, False, 0
-
-    def __call__(self, part: Part) -> Sums:
-        try:
-            y = check_targets(self.loss, part.of(self.y), part.n)
-        except InputError as error:
-            raise InputError(f"{part.name}: {error}") from None
-        total, squares = float(y.sum()), float(np.vdot(y, y))
-        return 1, total, squares, total**2 / y.size
-
-
-def check_held(parts: Parts, loss: Loss, y: PerRow) -> float:
-    """Check targets that come with the rows, part by part; how much more the parts differ than parts of random rows would.
-
-    That is the ratio of the variance between parts to the one within, about 1 of rows in random order. A large one is warned of:
-    batches and samples would not be like the whole.
-    """
-    many, total, squares, apart = parts.total(TargetCheck(loss, y))
-    n = math.prod(y.shape)
-    between, within = apart - total**2 / n, squares - apart
-    ratio = between / (many - 1) / (within / (n - many)) if many > 1 and within > 1e-12 * squares else 1.0
-    if ratio > UNLIKE:
-        logging.getLogger("extremal").warning(
-            "the targets of the shards differ %.3g times as much as those of random rows would: were the rows shuffled?", ratio
-        )
-    return ratio
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,11 @@ T = TypeVar("T")
 class CountedObjective(Counting):
     """An objective that counts each component gradient and value asked of it."""
 
-    def __init__(self, f: Smooth, calls: Calls):
+    def __init__(self, f: Smooth, calls: Calls, columns: bool | None = None):
         self.inner, self.calls = f, calls
         self.n, self.shape, self.dtype = f.n, f.shape, f.dtype
         self.convex, self.deriv_shape = f.convex, f.deriv_shape
-        self.columns = has_slices(f)  # whether it has Hessians by columns
+        self.columns = has_slices(f) if columns is None else columns  # whether it has Hessians by columns
         self._looked: tuple[Any, Any] = None, None  # the last point that was looked at, and the answer
 
     @property
@@ -86,7 +86,7 @@ class CountedObjective(Counting):
         return self._ask(self._linear.tail_ratio, z, values=self.n)
 
     def sampled(self, size: int, draw: Callable[[], np.ndarray]) -> CountedObjective:
-        return CountedObjective(self._ask(self._linear.sampled, size, draw), self.calls)
+        return CountedObjective(self._ask(self._linear.sampled, size, draw), self.calls, self.columns)
 
     def between(self, z: PerRow, dz: PerRow) -> Segment:
         return _CountedSegment(self._linear.between(z, dz), self)

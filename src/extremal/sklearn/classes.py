@@ -83,6 +83,15 @@ class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
     def _told(self, X: MatrixLike, function: Callable[[np.ndarray], np.ndarray] | None = None, radius: Any = None) -> np.ndarray:
         """A function of the scores <x, w> + b: (n,) for two classes, positive for the second; (n, classes) otherwise."""
         check_is_fitted(self)
+        return self._of_rows(X, *self._teller(function, radius))
+
+    def _predictor(self) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        return self._teller(self._class_of)
+
+    def _teller(
+        self, function: Callable[[np.ndarray], np.ndarray] | None, radius: Any = None
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """The coefficients, and the function of products with them."""
         coef, intercept = self._at(radius)
 
         def told(z: np.ndarray) -> np.ndarray:
@@ -91,7 +100,7 @@ class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
                 scores = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
             return scores if function is None else function(scores)
 
-        return self._of_rows(X, coef.T, told)
+        return coef.T, told
 
     def _at(self, radius: float | None) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients and intercepts; of one of many radii, in classifiers that have these."""

@@ -71,15 +71,19 @@ def solve_fit(
 
 
 def centred(f: MarginModel) -> tuple[MarginModel, np.ndarray | None]:
-    """The same model with columns that are nearly constant shifted by their means, a copy, and by how much; or f itself.
+    """The same model with columns that are nearly constant shifted by their means, and by how much; or f itself.
 
-    An intercept makes up for the shift. Products with columns like 10^6 + noise would lose the digits that count.
+    An intercept makes up for the shift. Products with columns like 10^6 + noise would lose the digits that count. Rows in
+    memory are copied, and those of a directory are shifted shard by shard, whenever these are read.
     """
-    if f.is_finite_sum or not isinstance(f.data, InMemory) or f.data.fill < 1:
+    data = f.data
+    if f.is_finite_sum or not isinstance(data, RowData) or data.fill < 1:
         return f, None
-    some = next(f.data.arrays(SEEN))[1].astype(np.float64)
-    offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(f.data.dtype)
-    rows = f.data.shifted(offset) if offset.any() else None
+    if data.bounds is None and not isinstance(data, InMemory):  # rows of a user's own kind stay as they are
+        return f, None
+    some = next(data.rows(np.arange(min(SEEN, f.n))).arrays(SEEN))[1].astype(np.float64)
+    offset = np.where(np.abs(some.mean(axis=0)) > OFFSET * some.std(axis=0), some.mean(axis=0), 0.0).astype(data.dtype)
+    rows = data.shifted(offset) if offset.any() else None
     return (f, None) if rows is None else (f.on_rows(rows, type(f)), offset.astype(np.float64))
 
 

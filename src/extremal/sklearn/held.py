@@ -5,19 +5,22 @@ What is predicted is put together from the parts; how targets are mapped is in o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import _check_n_features
 
 from extremal.checks import InputError
 from extremal.data.parts import count_rows
 from extremal.data.rows import RowData
-from extremal.data.works import RowProducts
-from extremal.objectives.held_targets import check_no_text, has_text, rows_called
+from extremal.data.works import ProductsBeside
+from extremal.objectives.held_targets import check_no_text, check_single, has_text, rows_called
 from extremal.support.lazy import imported
+from extremal.support.memory import room
 
 
 def brings_targets(X: object) -> bool:
@@ -50,10 +53,10 @@ def check_alone(call: str, **given: object) -> None:
             raise InputError(f"`{call}({name}=...)` must be left out: the targets and weights of these rows come with them")
 
 
-def check_in_memory(call: str, X: object) -> None:
-    """Refuse rows that are elsewhere where batches are to come one by one."""
+def check_in_memory(call: str, X: object, does: str, instead: str) -> None:
+    """Refuse rows that are elsewhere, and say what a call does with rows in memory, and what to do."""
     if brings_targets(X) or is_distributed(X):
-        raise InputError(f"`{call}(X=...)` takes a batch of rows in memory, and no {type(X).__name__}: use fit for all of them")
+        raise InputError(f"`{call}(X=...)` {does} no {type(X).__name__}: {instead}")
 
 
 def check_columns(model: Any, data: RowData, reset: bool) -> None:
@@ -81,25 +84,79 @@ def each_row(data: RowData, x: np.ndarray, function: Callable[[np.ndarray], np.n
     """
     count_rows(data.shape[0])
     out = None
-    for at, z in data.parts.answers(RowProducts(np.ascontiguousarray(x)))[1]:
+    for at, z in data.parts.answers(ProductsBeside(np.ascontiguousarray(x)))[1]:
         found = function(z)
-        out = np.empty((data.shape[0], *found.shape[1:]), found.dtype) if out is None else out
+        out = room((data.shape[0], *found.shape[1:]), found.dtype) if out is None else out
         out[at] = found
     assert out is not None
     return out
 
 
-class OwnScore:
+class OwnScore(metaclass=ABCMeta):
     """Scores by the targets and the weights that come with the rows, unless others are given."""
+
+    @abstractmethod
+    def _predictor(self) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """The coefficients, and what is predicted for products with them."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The score of scikit-learn; rows that bring their targets are scored by these, and by their weights."""
-        if brings_targets(X) and y is None:
-            check_alone(f"{type(self).__name__}.score", sample_weight=sample_weight)
-            y = X.numbers_of(X.targets)
-            y = X.classes[y.astype(np.intp)] if has_text(X) else y
-            sample_weight = None if X.weights is None else X.numbers_of(X.weights)
-        return super().score(X, y, sample_weight)  # type: ignore[misc]
+        if not brings_targets(X) or y is not None:
+            return super().score(X, y, sample_weight)  # type: ignore[misc]
+        call, rows = f"{type(self).__name__}.score", self._rows(X)  # type: ignore[attr-defined]
+        check_alone(call, sample_weight=sample_weight)
+        check_scored(call, rows, vars(self).get("classes_"))
+        pieces = scored_pieces(rows, *self._predictor())
+        return accuracy(pieces) if is_classifier(self) else explained(pieces)
+
+
+ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # what is predicted for some rows, their targets and weights
+
+
+def check_scored(call: str, data: RowData, classes: np.ndarray | None) -> None:
+    """Refuse targets of another kind than those of the fit: numbers, or one class a row."""
+    if classes is None:
+        check_no_text(call, data)
+        return
+    check_single(call, data)
+    if has_text(data) != (classes.dtype.kind in "OU"):
+        kind = "labels of text" if has_text(data) else "numbers"
+        raise InputError(f"`{call}` takes rows of the classes {classes}, and the targets of {rows_called(data)} are {kind}")
+
+
+def scored_pieces(data: RowData, x: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> Iterator[ScoredRows]:
+    """What is predicted for the rows of each part in turn, with their targets and weights: no more than some parts at once."""
+    count_rows(data.shape[0])
+    numbers, labels = (data.targets, *([] if data.weights is None else [data.weights])), data.classes if has_text(data) else None
+    for at, z, y, *w in data.parts.answers(ProductsBeside(np.ascontiguousarray(x), cast(Any, numbers)))[1]:
+        known = y if labels is None else labels[y.astype(np.intp)]
+        yield function(z), known, w[0] if w else np.ones(at.stop - at.start)
+
+
+def accuracy(pieces: Iterable[ScoredRows]) -> float:
+    """The share of the rows, by weight, whose class is predicted."""
+    hits, total = np.sum([(w @ (found == y), w.sum()) for found, y, w in pieces], axis=0)
+    return float(hits / total)
+
+
+def explained(pieces: Iterable[ScoredRows]) -> float:
+    """R^2, the mean over all outputs: 1 - sum w (y - found)^2 / sum w (y - mean of y)^2, from sums about the first target.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, 2.0, 4.0])
+    >>> round(explained([(np.array([1.0, 2.0]), y[:2], np.ones(2)), (np.array([3.0]), y[2:], np.ones(1))]), 12)
+    0.785714285714
+    """
+    about, sums = None, []
+    for found, y, w in pieces:
+        about = y[0] if about is None else about
+        off, away = w @ np.square(y - found), y - about
+        sums.append((np.broadcast_to(w.sum(), off.shape), off, w @ away, w @ np.square(away)))
+    total, off, first, second = np.sum(sums, axis=0)
+    spread = np.maximum(second - np.square(first) / total, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.mean(np.where(spread > 0, 1.0 - off / spread, np.where(off > 0, 0.0, 1.0))))
 
 
 def copied_targets(call: str, data: Any, y: object, sample_weight: object) -> tuple[np.ndarray, np.ndarray | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -21,8 +21,8 @@ from extremal.losses.glm import Quantile
 from extremal.losses.margin import Huber, Squared
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import named_loss, standard_deviation
+from extremal.objectives.alike import check_held
 from extremal.objectives.held_targets import check_numbers, signs_of, two_alike
-from extremal.objectives.works import check_held
 from extremal.sklearn.held import OwnScore
 from extremal.sklearn.options import Constraint, NamedLoss, SolverHint
 from extremal.sklearn.shared import ConstrainedModel, streams
@@ -51,7 +51,7 @@ class ConstrainedRegressor(OwnScore, RegressorMixin, ConstrainedModel):
         check_numbers(f"{type(self).__name__}.fit", data)
         loss = self._loss(two_alike(data), None)
         y = self._held_targets(data, loss)
-        check_held(data.parts, loss, y)
+        check_held(data, loss, y)
         return loss, [y], data.weights
 
     def _held_targets(self, data: RowData, loss: Loss) -> Any:
@@ -67,7 +67,10 @@ class ConstrainedRegressor(OwnScore, RegressorMixin, ConstrainedModel):
     def predict(self, X: MatrixLike) -> np.ndarray:
         """<x, w> + b for every row x."""
         check_is_fitted(self)
-        return self._of_rows(X, self.coef_, self._mean)
+        return self._of_rows(X, *self._predictor())
+
+    def _predictor(self) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        return self.coef_, self._mean
 
     def _mean(self, z: np.ndarray) -> np.ndarray:
         """What is predicted for products with rows."""

@@ -171,7 +171,8 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
 
     def _go_on(self, X: MatrixLike, y: Any, sample_weight: ArrayLike | None, classes: Any = None) -> None:
         """Fit to one batch of many, in steps from where the last one or a fit has ended."""
-        check_in_memory(f"{type(self).__name__}.partial_fit", X)
+        call = f"{type(self).__name__}.partial_fit"
+        check_in_memory(call, X, "takes a batch of rows in memory, and", "use fit for all of them")
         options, first, fitted = read_options(self), not self._streams, is_fitted(self, "coef_")
         X, y = self._validated(X, y, reset=first and not fitted)
         data, y, weights = self._used(X, y, sample_weight)

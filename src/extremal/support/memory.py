@@ -1,17 +1,79 @@
-"""How much memory is free, by the system and by the limit of a container."""
+"""How much memory is free, by the system and by the limit of a container; room for arrays that would take much of it."""
 
 from __future__ import annotations
 
+import math
+import mmap
+import os
+import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
-__all__ = ["free_memory"]
+import numpy as np
+
+__all__ = ["free_memory", "mapping_of", "room", "stored"]
 
 SYSTEM, CONTAINER, PROCESS = Path("/proc/meminfo"), Path("/sys/fs/cgroup"), Path("/proc/self/status")
+SCRATCH = 2**20  # bytes of an array from which on it may be mapped
+SCRATCH_SHARE = 32  # what part of the free memory an array may be before it is
+SCRATCH_UNTOLD = 2**24  # bytes that it may be where the system does not say what is free
 
 
 def free_memory() -> int | None:
     """Bytes that can be allocated without swapping, or None where the system does not say."""
     return min((free for free in (_of_machine(), _of_container(), _of_process()) if free is not None), default=None)
+
+
+def room(shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
+    """An array of any content: in memory, or mapped from a file without a name where it would be much of the free memory.
+
+    Examples
+    --------
+    >>> room((2, 3)).shape, mapping_of(room((2, 3)))
+    ((2, 3), None)
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < SCRATCH or np.dtype(dtype).hasobject or not _is_much(size):
+        return np.empty(shape, dtype)
+    with tempfile.TemporaryFile() as file:
+        try:
+            _reserve(file.fileno(), size)
+        except OSError as error:
+            where = tempfile.gettempdir()
+            raise MemoryError(
+                f"{where}: no room for {size / 2**30:.1f} GiB of numbers, which are much of the memory ({error.strerror}); "
+                "set TMPDIR to a directory with more"
+            ) from None
+        return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
+
+
+def stored(a: np.ndarray) -> np.ndarray:
+    """A copy with such room."""
+    new = room(a.shape, a.dtype)
+    new[...] = a
+    return new
+
+
+def mapping_of(a: np.ndarray) -> mmap.mmap | None:
+    """What an array is mapped by; None if it is in memory."""
+    base: object = a
+    while isinstance(base, (np.ndarray, memoryview)):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def _is_much(size: int) -> bool:
+    free = free_memory()
+    return size > SCRATCH_UNTOLD if free is None else SCRATCH_SHARE * size >= free
+
+
+def _reserve(file: int, size: int) -> None:
+    """Make a file of a size; its blocks are taken at once, as a write to a mapping cannot fail."""
+    if sys.platform == "linux":
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.truncate(file, size)
 
 
 def _of_machine() -> int | None:

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from shard_rows import rows, spoiled
 
 import extremal as ex
-from extremal.files.outputs import WriteError
 from extremal.files.shards import directory as directory_module
 from extremal.files.shards import engine as engine_module
 from extremal.objectives.base import Sampler, shared_counts
+from extremal.support import memory
 
 N, D = 400, 8
 A, Y = rows(N, D)
@@ -139,8 +139,8 @@ def test_threads_change_no_bit(kind, tmp_path):
 def test_numbers_of_rows_are_mapped_where_they_would_take_memory(tmp_path, monkeypatch):
     build(tmp_path)
     near = ex.minimize(ex.InterceptModel(ex.Logistic(), ex.ShardDir(tmp_path, engine="memory")), ex.L1Ball(3.0))
-    monkeypatch.setattr(engine_module, "SCRATCH", 1)
-    monkeypatch.setattr(engine_module, "free_memory", lambda: 1)
+    monkeypatch.setattr(memory, "SCRATCH", 1)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1)
     data = ex.ShardDir(tmp_path, engine="disk")
     room = data.parts.numbers()
     assert not room.flags.owndata
@@ -348,12 +348,12 @@ def test_more_shards_than_files_that_may_be_open(tmp_path, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="room is taken at once where the system can")
 def test_no_space_for_numbers_of_rows(tmp_path, monkeypatch):
     resource = pytest.importorskip("resource")
-    monkeypatch.setattr(engine_module, "SCRATCH", 1)
-    monkeypatch.setattr(engine_module, "free_memory", lambda: 0)
+    monkeypatch.setattr(memory, "SCRATCH", 1)
+    monkeypatch.setattr(memory, "free_memory", lambda: 0)
     data, limits = ex.ShardDir(build(tmp_path), engine="disk"), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, limits[1]))
     try:
-        with pytest.raises(WriteError, match=r"^a scratch file in .*: cannot be written \(File too large\)$"):
+        with pytest.raises(MemoryError, match=r"no room for .* GiB of numbers.*File too large.*TMPDIR"):
             data.parts.room(2**20)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.data.kept import Held
 from extremal.data.parts import KeptNumbers, Part, Parts, count_rows
-from extremal.data.rows import Head, RowData
+from extremal.data.rows import Changed, Head, Known, RowData
 from extremal.files.shards.engine import LocalShards, ShardParts
 from extremal.files.shards.manifest import Manifest, ShardProgress, WeightFacts, directory_path, read_manifest
 from extremal.files.shards.mapped import check_sizes
@@ -81,11 +81,9 @@ class ShardDir(RowData):
         self.manifest: Manifest = read_manifest(self.directory)
         check_sizes(self.directory, self.manifest)
         self.engine = self._chosen(engine, client)
-        self._parts = self._made(client)
+        self._parts, self._known = self._made(client), Known(str(self.directory))
         if not self.manifest.shuffled:
-            logging.getLogger("extremal").warning(
-                "%s: its rows were not shuffled, so that batches of consecutive rows may not be like the whole", self.directory
-            )
+            self._known.warn("its rows were not shuffled, so that batches of consecutive rows may not be like the whole")
 
     def _chosen(self, engine: str | None, client: object) -> str:
         if engine is not None and engine not in ENGINES:
@@ -165,6 +163,10 @@ class ShardDir(RowData):
         return None if self.manifest.weights is None else MeanOneWeights(self.manifest.weights, self.shape[:1])
 
     @property
+    def known(self) -> Known:
+        return self._known
+
+    @property
     def where(self) -> str:
         many = len(self.manifest.shards)
         return f"in {many} {'shard' if many == 1 else 'shards'} {self._parts.where}"
@@ -173,6 +175,10 @@ class ShardDir(RowData):
     def bounds(self) -> tuple[int, ...]:
         """Where shards begin, and n: batches are consecutive rows of each."""
         return self.manifest.first_rows
+
+    def shifted(self, offset: np.ndarray) -> RowData | None:
+        dense = self.manifest.kind == "dense"
+        return Changed(self, methodcaller("shifted", offset), self.shape[1]) if dense else None
 
     def head(self, size: int) -> RowData | None:
         """The first rows of each shard, in proportion to its rows: a sample, as rows are in random order."""

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import mmap
-import os
-import sys
-import tempfile
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,12 +17,9 @@ from extremal.data.parts import Part, Parts, PerRow, Sums, Work, each_part
 from extremal.data.works import Picked
 from extremal.files.shards.manifest import Manifest
 from extremal.files.shards.mapped import check_size, open_shard
-from extremal.files.shards.writing import written
 from extremal.support.linalg import on_one_thread
-from extremal.support.memory import free_memory
+from extremal.support.memory import mapping_of, room
 
-SCRATCH = 2**24  # bytes of numbers of all rows from which on they may be mapped
-SCRATCH_SHARE = 32  # what part of the free memory may be numbers of one kind before they are
 PICKS = 16  # batches after which the pages of a shard are given back
 PAGE = mmap.PAGESIZE
 
@@ -92,7 +85,7 @@ class LocalShards(ShardParts):
         """Refuse files that were cut since they were mapped: reading beyond their end would end the process."""
         shard = self.manifest.shards[i]
         for name, a in arrays.items():
-            mapping = _mapping(a)
+            mapping = mapping_of(a)
             if mapping is not None:
                 check_size(shard.path(self.directory, name), shard.files[name], mapping.size())
 
@@ -101,7 +94,7 @@ class LocalShards(ShardParts):
         if self.keep:
             return
         for a in self._arrays.get(i, {}).values():
-            mapping = _mapping(a)
+            mapping = mapping_of(a)
             if mapping is not None:
                 mapping.madvise(mmap.MADV_DONTNEED)
         first, last = self.manifest.first_rows[i : i + 2]
@@ -112,12 +105,11 @@ class LocalShards(ShardParts):
 
     def room(self, n: int, *shape: int) -> PerRow:
         """In memory, or mapped from a file without a name where that would be much of it."""
-        size, free = 8 * n * math.prod(shape), free_memory()
-        if self.keep or size < SCRATCH or (free is not None and SCRATCH_SHARE * size < free):
-            return np.empty((n, *shape))
-        mapping = scratch_file(size)
-        self._scratch[mapping] = size // n
-        return np.frombuffer(mapping, np.float64).reshape(n, *shape)
+        numbers = np.empty((n, *shape)) if self.keep else room((n, *shape))
+        mapping = mapping_of(numbers)
+        if mapping is not None:
+            self._scratch[mapping] = numbers.nbytes // n
+        return numbers
 
 
 def most_mapped() -> int:
@@ -130,22 +122,6 @@ def most_mapped() -> int:
         return 2**8
 
 
-def scratch_file(size: int) -> mmap.mmap:
-    """A file without a name, mapped. Its room is taken at once, since a page for which there is none would end the process.
-
-    Examples
-    --------
-    >>> len(scratch_file(2**16))
-    65536
-    """
-    with written(f"a scratch file in {tempfile.gettempdir()}"), tempfile.TemporaryFile() as file:
-        if sys.platform == "linux":
-            os.posix_fallocate(file.fileno(), 0, size)
-        else:
-            file.truncate(size)
-        return mmap.mmap(file.fileno(), size)
-
-
 def part_of(directory: Path, manifest: Manifest, i: int, arrays: Mapping[str, np.ndarray]) -> Part:
     """Shard i as a part, with its targets and weights."""
     if manifest.kind == "csr":
@@ -154,11 +130,3 @@ def part_of(directory: Path, manifest: Manifest, i: int, arrays: Mapping[str, np
         rows = DenseBlock(arrays["rows"])
     at, kept = slice(*manifest.first_rows[i : i + 2]), {name: arrays[name] for name in ("targets", "weights") if name in arrays}
     return Part(rows, at, i, kept, f"{directory}, shard {manifest.shards[i].name}")
-
-
-def _mapping(a: np.ndarray) -> mmap.mmap | None:
-    """What an array is mapped by."""
-    base: object = a
-    while isinstance(base, (np.ndarray, memoryview)):
-        base = base.obj if isinstance(base, memoryview) else base.base
-    return base if isinstance(base, mmap.mmap) else None

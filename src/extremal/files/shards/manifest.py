@@ -178,7 +178,7 @@ def read_manifest(directory: str | Path) -> Manifest:
             what = f"it holds no file {MANIFEST}" if path.parent.is_dir() else none
             raise InputError(f"{directory}: not a directory of shards ({what})")
         with open(path, "rb") as file:
-            text = file.read(MANIFEST_BYTES + 1)
+            text = file.read(min(path.stat().st_size, MANIFEST_BYTES) + 1)  # room for these is made before a byte is read
     if len(text) > MANIFEST_BYTES:
         raise InputError(f"{path}: a manifest has at most {MANIFEST_BYTES} bytes")
     return _checked(Fields(path, "", parsed(path, text)))

@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.sklearn.held import brings_targets, is_distributed, rows_near
+from extremal.sklearn.held import check_in_memory, rows_near
 from extremal.sklearn.options import Folds, Options, Scoring
 from extremal.sklearn.paths.balls import BallPath, averaged, solve_ball
 from extremal.sklearn.paths.base import PathClassifier, PathRows
@@ -187,7 +187,8 @@ class SparseLogisticPathCV(PathClassifier):
         options = self._options()
         checks.one_of("`SparseLogisticPathCV(rule=...)`", self.rule, ("best", "one-std"))
         checks.flag("SparseLogisticPathCV", "refit", self.refit)
-        check_foldable(X)
+        advice = "fit SparseLogisticPath to these, and choose its radius by `score` on others"
+        check_in_memory("SparseLogisticPathCV.fit", X, "makes folds of rows in memory, and takes", advice)
         rows = self._read_rows(X, y, sample_weight)
         for_split, for_score = routed(self, sample_weight, params)
         splitter: Any = check_cv(cast(Any, self.cv), rows.y, classifier=True)
@@ -209,15 +210,6 @@ class SparseLogisticPathCV(PathClassifier):
     def get_metadata_routing(self) -> Any:
         """Who asks for what is given to `fit`: the splitter and the scorer."""
         return router(self)
-
-
-def check_foldable(X: object) -> None:
-    """Refuse rows that are elsewhere."""
-    if brings_targets(X) or is_distributed(X):
-        raise InputError(
-            "`SparseLogisticPathCV.fit(X=...)` makes folds of rows in memory: fit SparseLogisticPath to a directory of shards, "
-            "and choose its radius by `score` on another"
-        )
 
 
 def one_fold(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
@@ -144,7 +144,10 @@ class SimplexRegression(OwnScore, MultiOutputMixin, RegressorMixin, RowsEstimato
     def predict(self, X: Any) -> np.ndarray:
         """X coef_' + intercept_, of shape (n_samples,) or (n_samples, n_targets)."""
         check_is_fitted(self)
-        return self._of_rows(X, self.coef_.T, lambda z: z + self.intercept_)
+        return self._of_rows(X, *self._predictor())
+
+    def _predictor(self) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        return self.coef_.T, lambda z: z + self.intercept_
 
     def _check_parameters(self) -> ConvexSet:
         """The set; parameters that make no sense are refused."""

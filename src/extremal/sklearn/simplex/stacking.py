@@ -29,6 +29,7 @@ from extremal.objectives.linear import LinearModel
 from extremal.run.front import minimize
 from extremal.sets.simplices.plain import Simplex
 from extremal.sklearn.answer import Answer, CertifiedEstimator, answer_at
+from extremal.sklearn.held import check_in_memory
 from extremal.sklearn.options import Folds, Models, Options, is_fitted, numbered, read_options, read_weights
 from extremal.sklearn.simplex.mixtures import MixtureLogLoss, aligned, with_weights_of
 from extremal.sklearn.simplex.solving import SimplexRows, solve_simplex
@@ -125,13 +126,16 @@ class StackingWeights(CertifiedEstimator):
         tags.input_tags.sparse = all(get_tags(model).input_tags.sparse for _, model in self._named())
         return tags
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StackingWeights:
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> StackingWeights:
         """Find the weights, and fit the models anew unless cv="prefit": X are rows that the models have not seen then.
 
         y may have several columns for regressors. ``sample_weight`` is for the weights' problem, and for models that take it.
         """
         (named, loss), options = self._check_parameters(), read_options(self)
         prefit = self._prefit(named)
+        check_in_memory(
+            "StackingWeights.fit", X, "hands rows in memory to its models, and takes", "give it some of the rows, as arrays"
+        )
         validate_data(self, X, skip_check_array=True)  # the models check what they are given
         if y is None:
             raise ValueError("StackingWeights requires y to be passed, but the target y is None")
