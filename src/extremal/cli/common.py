@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from extremal.checks import InputError, NonFiniteError
-from extremal.files.outputs import printable, terminal, to_json
+from extremal.files.outputs import to_json
+from extremal.support.display import printable, terminal
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 

@@ -13,7 +13,8 @@ from extremal import checks
 from extremal.cli.common import AsJson, one_line
 from extremal.cli.progress import bar
 from extremal.files import datasets
-from extremal.files.outputs import printable, terminal, to_json
+from extremal.files.outputs import to_json
+from extremal.support.display import printable, terminal
 
 data_app = typer.Typer(help="Data sets by name: list them, fetch them, the paper's Table 2 from them.", no_args_is_help=True)
 TABLE2 = ("data set", "paper's d", "paper's n", "file", "d", "n", "non-zero", "positive", "remark")

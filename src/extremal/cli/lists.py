@@ -10,10 +10,11 @@ import typer
 
 from extremal import checks
 from extremal.cli.common import AsJson, lines, listing, one_line
-from extremal.files.outputs import terminal, to_json
+from extremal.files.outputs import to_json
 from extremal.losses.named import LOSS_FORMS
 from extremal.methods.cards import METHODS, Card
 from extremal.sets.words.names import MORE, SETS, named
+from extremal.support.display import terminal
 
 TABLE_COLUMNS = (
     "method", "convex SFO", "convex LMO", "non-convex SFO", "non-convex LMO", "full gradients", "big batches", "needs",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from extremal.files.outputs import terminal
+from extremal.support.display import terminal
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn

@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from extremal.cli.common import AsJson, lines, one_line
-from extremal.files.outputs import terminal, to_json
+from extremal.files.outputs import to_json
 from extremal.files.shards.manifest import Manifest, ShardProgress, read_manifest
+from extremal.support.display import terminal
 
 SHARDS_CODES = "Exit codes: 0 done; 2 a mistake in the input, or a file that cannot be read or written; 130 Ctrl-C."
 shards_app = typer.Typer(

@@ -15,7 +15,7 @@ from extremal.checks import InputError
 from extremal.cli.common import AsJson, completed, lines, one_line
 from extremal.cli.shard_rows import check_room, opened_shards, shard_objective
 from extremal.files.models import Model, save_model
-from extremal.files.outputs import check_out, printable, terminal, to_json
+from extremal.files.outputs import check_out, to_json
 from extremal.files.shards.directory import ShardDir
 from extremal.files.tables import Table, read_table
 from extremal.losses.base import Loss
@@ -36,6 +36,7 @@ from extremal.sets.base import ConvexSet
 from extremal.sets.words.names import SETS
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sets.words.words import check_words
+from extremal.support.display import printable, terminal
 
 UNBOUNDED = "the loss goes on falling as coefficients grow, so that there is no best point: give a bound, --set l1:10 say"
 

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from extremal.checks import InputError
-from extremal.files.outputs import printable
 from extremal.files.reading import damaged, decoding, limit, opened_file, too_large
+from extremal.support.display import printable
 
 MAGIC = b"\x93NUMPY"
 LONGEST_HEADER = 2**16  # bytes of a header

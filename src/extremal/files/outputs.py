@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from extremal.checks import InputError
 from extremal.files.libsvm import is_number
+from extremal.support.display import printable as printable
+from extremal.support.display import terminal as terminal
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    pass
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a cell begins with that a spreadsheet would compute
 
@@ -147,19 +149,6 @@ def _finite(item: object) -> Any:
     return item
 
 
-def printable(text: str) -> str:
-    r"""The text for a terminal: what would move its cursor, change its colours or hide a part is written as an escape.
-
-    Examples
-    --------
-    >>> print(printable("a\x1b[31mb"))
-    a\x1b[31mb
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
-
-
 def cells(row: Iterable[object]) -> list[Any]:
     """A row for a CSV file: text that a spreadsheet would take for a formula has an apostrophe before it.
 
@@ -169,14 +158,3 @@ def cells(row: Iterable[object]) -> list[Any]:
     ["'=1+1", '-2.5', 'a,b', 3]
     """
     return [f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) and not is_number(cell) else cell for cell in row]
-
-
-def terminal(**how: Any) -> Console:
-    """A console of rich for text that may hold any name: nothing in it is markup, an emoji or a control sequence."""
-    from rich.console import Console
-
-    class Plain(Console):
-        def render_str(self, text: str, **how: Any) -> Any:  # type: ignore[override]
-            return super().render_str(printable(text), **how)
-
-    return Plain(markup=False, emoji=False, highlight=False, **how)

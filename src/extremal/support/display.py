@@ -5,10 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from IPython.core.display_functions import DisplayHandle
+    from rich.console import Console
     from rich.live import Live
 
 LIVE_PAUSE, NOTEBOOK_PAUSE = 0.1, 0.5  # seconds between two updates
@@ -68,12 +69,11 @@ class LiveLine(PlainLines):
 
     def show(self, text: str) -> None:
         """Write over the line."""
-        from rich.console import Console
         from rich.live import Live
         from rich.text import Text
 
         if self.live is None:
-            self.live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+            self.live = Live(console=terminal(stderr=True), auto_refresh=False, transient=True)
             self.live.start()
         self.live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
@@ -144,7 +144,32 @@ def _on_terminal() -> bool:
     if sys.stderr is None or not sys.stderr.isatty():
         return False
     try:
-        from rich.console import Console
+        import rich.console  # noqa: F401
     except ImportError:
         return False
-    return Console(stderr=True).is_terminal and not Console(stderr=True).is_dumb_terminal
+    console = terminal(stderr=True)
+    return console.is_terminal and not console.is_dumb_terminal
+
+
+def printable(text: str) -> str:
+    r"""The text for a terminal: what would move its cursor, change its colours or hide a part is written as an escape.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[31mb"))
+    a\x1b[31mb
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def terminal(**how: Any) -> Console:
+    """A console of rich for text that may hold any name: nothing in it is markup, an emoji or a control sequence."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def render_str(self, text: str, **how: Any) -> Any:  # type: ignore[override]
+            return super().render_str(printable(text), **how)
+
+    return Plain(markup=False, emoji=False, highlight=False, **how)
