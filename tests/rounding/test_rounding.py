@@ -420,3 +420,21 @@ def test_what_is_not_finite_is_refused(bad):
     for call in (settle, violation):
         with pytest.raises(ex.InputError, match="finite"):
             call(ex.Simplex(), np.array([1.0, bad]))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("total", [None, 1.0])
+def test_a_point_that_is_hardly_outside_hardly_moves(sparse, total):
+    """The inner point of a wide set is far away; a step toward it would cost digits of the certificate."""
+    rng = np.random.default_rng(0)
+    row = rng.standard_normal((1, 6))
+    A, sums = np.vstack([row, -row]), {} if total is None else {"A_eq": np.ones((1, 6)), "b_eq": [total]}
+    C = ex.Polytope(A_ub=sp.csr_array(A) if sparse else A, b_ub=[0.02, 0.02], bounds=(-300, 300), **sums)
+    x = rng.standard_normal(6)
+    if total is not None:
+        x += (total - x.sum()) / 6
+    flat = row[0] if total is None else row[0] - row.mean()
+    x += flat * ((0.02 + 2e-13 - row[0] @ x) / (row[0] @ flat))
+    inside = settle(C, x)
+    assert np.abs(inside - x).max() < 1e-11
+    assert violation(C, inside) == 0

@@ -15,6 +15,7 @@ from extremal.sets.polytopes.general import Polytope
 from extremal.support import linalg
 
 REPAIRED_ENTRIES = 4_000_000  # entries; equations of more are left as they are
+NUDGES = 8  # short steps back inside, each aimed twice as far as the last
 
 
 @settled.register
@@ -26,6 +27,7 @@ def _(C: Polytope, x: np.ndarray) -> np.ndarray:
         rows = WholeEquations.of(C.A_eq, C.b_eq, x.dtype)
         if len(rows.b) < len(C.b_eq) or not rows.holds(y):
             y = _finished(C, _on_equations(C, y, lo, up), lo, up)
+    y = _nudged(C, y, lo, up)
     over = _excess(C, y)
     if not (over > 0).any():
         return y
@@ -78,11 +80,36 @@ def _excess(C: Polytope, x: np.ndarray) -> np.ndarray:
     return np.zeros(0) if C.A_ub is None else C.A_ub @ wide - C.b_ub + _rounding(C.A_ub, wide)
 
 
+def _nudged(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+    """Move x by the shortest step that brings broken inequalities back; return x itself if such steps do not do.
+
+    A point that rounding has left outside by 1e-13 moves as little. The way to an inner point may be a thousand times as long.
+    """
+    y, share = x, 1.0
+    for _ in range(NUDGES):
+        over = _excess(C, y)
+        bad, free = over > 0, (y > lo) & (y < up)
+        if not bad.any():
+            return y
+        if not free.any() or (bad.sum() + (0 if C.A_eq is None else len(C.b_eq))) * x.size > REPAIRED_ENTRIES:
+            break
+        rows = _full(C.A_ub[bad]) if C.A_eq is None else np.vstack([_full(C.A_ub[bad]), _full(C.A_eq)])
+        off = np.append(share * over[bad], np.zeros(len(rows) - bad.sum()))  # equations stay as they are
+        y = y.astype(np.float64)
+        y[free] -= linalg.lstsq(rows[:, free], off)
+        y, share = _finished(C, np.clip(y.astype(x.dtype), lo, up), lo, up), 2 * share
+    return x
+
+
+def _full(A: Any) -> np.ndarray:
+    return np.asarray(A.toarray() if sp.issparse(A) else A)
+
+
 def _on_equations(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """x with the smallest changes that bring it nearer to the equations, as long as they do; of zeros only if it takes them."""
     if C.A_eq is None or C.A_eq.shape[0] * x.size > REPAIRED_ENTRIES:
         return x
-    A = np.asarray(C.A_eq.toarray() if sp.issparse(C.A_eq) else C.A_eq)
+    A = _full(C.A_eq)
     enough = _rounding(A, x.astype(np.float64)) + np.finfo(x.dtype).eps * (np.abs(C.b_eq) + abs(A) @ np.abs(x))
     for zeros in (False, True):
         x, off = _nearer(A, C.b_eq, x, lo, up, zeros)
