@@ -13,6 +13,7 @@ import pytest
 from command_line import CHILD, PLAIN, direct, heard, solve
 
 import extremal as ex
+from extremal.cli.app import main
 from extremal.run import progress
 
 # ---- progress
@@ -155,3 +156,15 @@ def test_ctrl_c_before_the_first_state_is_one_line(data, monkeypatch):
     assert result.exit_code == 130
     assert result.stdout == ""
     assert result.stderr == "interrupted before an answer was certified and saved\n"
+
+
+def test_ctrl_c_while_the_commands_are_imported(monkeypatch, capsys):
+    class Interrupted(types.ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "extremal.cli.commands", Interrupted("extremal.cli.commands"))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "interrupted before the command began\n"

@@ -13,8 +13,11 @@ def main() -> None:
     if missing:
         sys.stderr.write(f"error: the command line needs {' and '.join(missing)}: pip install 'extremal[cli]'\n")
         sys.exit(2)
-    from extremal.cli.commands import app
-
+    try:
+        from extremal.cli.commands import app
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted before the command began\n")
+        sys.exit(130)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show ends no command
