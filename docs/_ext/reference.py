@@ -52,6 +52,9 @@ def write(app: Sphinx, config: object) -> None:
     for name, group in GROUPS.items():
         names = "\n".join(f"   {full}" for full in sorted(_names(group.rooms), key=lambda full: full.split(".")[-1].lower()))
         _put(folder / f"{name}.rst", PAGE.format(title=group.title, line="=" * len(group.title), intro=group.intro, names=names))
+    for page in (folder / "api").glob("*.rst"):
+        if page.stem not in public_names().values():  # of a name that is gone
+            page.unlink()
     _put(folder / "index.rst", INDEX.format(pages="\n".join(f"   {name}" for name in GROUPS)))
 
 
