@@ -51,8 +51,8 @@ class Multinomial:
         phi(z, y) = log sum_j exp(z_j) - z_y,   phi' = p - e_y,   p_j = exp(z_j) / sum_i exp(z_i)
 
     The second derivative H = diag(p) - p p' has operator norm at most 1/2. Indeed v'Hv is the variance of v_j when j has
-    probability p_j, and a variance is at most a quarter of the squared range (Popoviciu). So v'Hv <= (max v - min v)^2 / 4 <=
-    |v|^2 / 2, with equality for two classes of probability 1/2.
+    probability p_j, and a variance is at most a quarter of the squared range (Popoviciu). So
+    v'Hv <= (max v - min v)^2 / 4 <= |v|^2 / 2, with equality for two classes of probability 1/2.
 
     Parameters
     ----------

@@ -24,8 +24,8 @@ class FactoredMatrix(Matrix):
 
     The matrix is a value, like a read-only array. A step (1 - eta) X + eta s toward a vertex s of rank one makes a new matrix
     from m + n numbers. Columns are only added, and the versions of an iterate share them. There is no bound on the rank. But
-    when the number of columns has more than doubled since the last check (plus 64, or the smaller side of X), `compressed`
-    reduces them to the rank of X if that is smaller.
+    beyond 2 r + min(64, m, n) columns, for r columns at the last check, `compressed` reduces them to the rank of X if that is
+    smaller.
 
     ``X @ v``, ``X.T @ u``, ``X.flat[j]``, sums, differences and multiples need no dense copy; ``np.asarray(X)`` makes one, up
     to 4 GiB.

@@ -22,8 +22,8 @@ Scaling = Callable[[Any, float], Any]  # multiplication or division by a number
 class Matrix(ABC):
     """An m x n matrix that is a value: it never changes.
 
-    Matrices support ``A @ v`` and ``A.T @ u`` (for vectors, or several side by side), ``A.flat[indices]``, ``A + B``, ``A -
-    B``, ``c * A`` and ``A / c``. ``np.asarray(A)`` makes a dense copy, up to 4 GiB.
+    Matrices support ``A @ v`` and ``A.T @ u`` (for vectors, or several side by side), ``A.flat[indices]``, ``A + B``,
+    ``A - B``, ``c * A`` and ``A / c``. ``np.asarray(A)`` makes a dense copy, up to 4 GiB.
     """
 
     ndim = 2

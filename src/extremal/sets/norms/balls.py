@@ -155,8 +155,8 @@ class LpBall(NormBall):
         {x : (sum_j |x_j|^p)^(1/p) <= radius},   lmo(g) = -radius sign(g) t / |t|_p,  t_j = |g_j|^(1/(p-1))
 
     A call is one pass over g with a power of each entry, and the vertex is dense. For p = 1 and p = infinity the answers are
-    those of `L1Ball` and `LinfBall`. The diameter is 2 radius for p <= 2, and 2 radius dimension^(1/2 - 1/p) for larger p. g =
-    0 gives radius e_0 if p is finite.
+    those of `L1Ball` and `LinfBall`. The diameter is 2 radius for p <= 2, and 2 radius dimension^(1/2 - 1/p) for larger p.
+    g = 0 gives radius e_0 if p is finite.
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ class WeightedL1Ball(ProjectableBall):
 
         {x : sum_j weights_j |x_j| <= radius},   lmo(g) = -(radius / weights_j) sign(g_j) e_j,  j = argmax |g_j| / weights_j
 
-    A call is a few passes over g, and the vertex is two numbers. The diameter is 2 radius / min weights, because |x|_2 <=
-    sum_j |x_j|. Ties go to the smallest j, and g = 0 to entry 0. `project` sorts the entries that may stay nonzero.
+    A call is a few passes over g, and the vertex is two numbers. The diameter is 2 radius / min weights, because
+    |x|_2 <= sum_j |x_j|. Ties go to the smallest j, and g = 0 to entry 0. `project` sorts the entries that may stay nonzero.
 
     Parameters
     ----------

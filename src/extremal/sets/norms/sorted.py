@@ -81,8 +81,8 @@ class KSparseBall(KBall):
 
         {x : max_j |x_j| <= radius, sum_j |x_j| <= k radius},   lmo(g) = -radius sign(g_S),  S = the k largest |g_j|
 
-    A call is a selection, O(dimension), and the vertex is k numbers. The diameter is 2 radius sqrt(k), because |x|_2^2 <=
-    max_j |x_j| sum_j |x_j|. Ties go to the smallest indices; entries of S where g_j = 0 are ``radius``. The norm is
+    A call is a selection, O(dimension), and the vertex is k numbers. The diameter is 2 radius sqrt(k), because
+    |x|_2^2 <= max_j |x_j| sum_j |x_j|. Ties go to the smallest indices; entries of S where g_j = 0 are ``radius``. The norm is
     max(|x|_inf, |x|_1 / k).
 
     Parameters
@@ -121,8 +121,9 @@ class KNormBall(KBall):
         {x : |x|_(1) + ... + |x|_(k) <= radius},
         lmo(g) = -radius sign(g_j) e_j, j = argmax |g_j|, if max_j |g_j| >= |g|_1 / k, else -(radius / k) sign(g)
 
-    A call is a few passes over g, and the vertex is two numbers or dense. The diameter is 2 radius max(1, sqrt(dimension) /
-    k), because all vertices are of these two kinds. Ties go to the smallest j. Membership takes a selection, O(dimension).
+    A call is a few passes over g, and the vertex is two numbers or dense. The diameter is 2 radius
+    max(1, sqrt(dimension) / k), because all vertices are of these two kinds. Ties go to the smallest j. Membership takes a
+    selection, O(dimension).
 
     Parameters
     ----------
@@ -224,8 +225,8 @@ class ElasticBall(NormBall):
         {x : l1_ratio |x|_1 + (1 - l1_ratio) |x|_2 <= radius},   lmo(g) = -radius z / norm(z),
         z_j = sign(g_j) max(|g_j| - l1_ratio t, 0),  t >= 0 the smallest with |z|_2 <= (1 - l1_ratio) t
 
-    A call is a few passes over g and a sort of the entries that may be above l1_ratio t. The vertex is zero where |g_j| <=
-    l1_ratio t. The diameter is 2 radius: the norm is at least |x|_2, and equal to it at e_j. g = 0 gives radius e_0.
+    A call is a few passes over g and a sort of the entries that may be above l1_ratio t. The vertex is zero where
+    |g_j| <= l1_ratio t. The diameter is 2 radius: the norm is at least |x|_2, and equal to it at e_j. g = 0 gives radius e_0.
 
     Parameters
     ----------

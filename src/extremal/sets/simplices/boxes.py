@@ -174,8 +174,8 @@ class Hypersimplex(BudgetSet):
 
         {x : 0 <= x <= scale, sum_j x_j = k scale},   lmo(g) = scale on the k smallest g_j
 
-    A call is a selection, O(dimension); the vertex has k entries. Ties go to the smallest j. The diameter is scale sqrt(2
-    min(k, dimension - k)).
+    A call is a selection, O(dimension); the vertex has k entries. Ties go to the smallest j. The diameter is scale
+    sqrt(2 min(k, dimension - k)).
 
     Parameters
     ----------
@@ -220,8 +220,8 @@ class BudgetBox(BudgetSet):
         lmo(g) = upper_j where g_j is smallest, lower_j where it is largest, one entry between
 
     A call is a few selections, O(dimension); the vertex is sparse if lower is 0, otherwise dense. Ties go to the smallest j.
-    The diameter is exact if upper - lower is the same everywhere (as for `CappedSimplex`), otherwise a bound, at most |upper -
-    lower|.
+    The diameter is exact if upper - lower is the same everywhere (as for `CappedSimplex`), otherwise a bound, at most
+    |upper - lower|.
 
     Parameters
     ----------

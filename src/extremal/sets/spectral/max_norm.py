@@ -31,9 +31,9 @@ class MaxNormBall(WarmSet, MatrixBall):
 
     The oracle solves a semidefinite program of size m + n, and refuses sizes beyond 2000. It works on factors with more than
     sqrt(2 (m + n)) columns, where the program has no spurious local maxima except for exceptional G. In turns, it sets the
-    rows of U to those of G V divided by their lengths, and the rows of V to those of G'U, with momentum. Each turn is O(m n
-    sqrt(m + n)), and a call takes dozens or hundreds of turns. The vertex has O((m + n)^1.5) numbers. Any a, b > 0 prove a
-    bound,
+    rows of U to those of G V divided by their lengths, and the rows of V to those of G'U, with momentum. Each turn is
+    O(m n sqrt(m + n)), and a call takes dozens or hundreds of turns. The vertex has O((m + n)^1.5) numbers. Any a, b > 0 prove
+    a bound,
 
         <G, U V'> <= |D_a^(-1/2) G D_b^(-1/2)| sqrt(sum(a) sum(b)),   |.| the largest singular value
 

@@ -104,8 +104,8 @@ class Fantope(WarmSet):
 
         sum_i l_i - k tol l_max <= low <= sum_i l_i <= <G, lmo(G)>,   i = 1..k, the smallest eigenvalues,
 
-    which fails only if an unseen eigenvector is nearly orthogonal to k + 2 random vectors. The diameter is sqrt(2 min(k, d -
-    k)).
+    which fails only if an unseen eigenvector is nearly orthogonal to k + 2 random vectors. The diameter is
+    sqrt(2 min(k, d - k)).
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class Region:
 
     @cached_property
     def least(self) -> float:
-        """The smallest bound on the magnitudes that some coefficients of an unbounded constraint satisfy."""
+        """min over feasible w of max_j |w_j|, for an unbounded constraint."""
         from scipy.optimize import linprog
 
         size = self.features.size
