@@ -1,4 +1,4 @@
-"""Validation shared by every constructor: one clear sentence per mistake, naming the call."""
+"""Validation shared by all constructors: one clear sentence per mistake, which names the call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class InputError(ValueError):
-    """A mistake in what the caller gave: the message names it and says what is accepted.
+    """A mistake in the caller's input: the message names it and says what is accepted.
 
     Examples
     --------
@@ -26,24 +26,24 @@ class InputError(ValueError):
 
 
 class NonFiniteError(ValueError):
-    """A NaN or an infinity turned up in a gradient or a value during a run."""
+    """A NaN or an infinity appeared in a gradient or a value during a run."""
 
 
 class OutsideError(InputError):
-    """An iterate is not in its set: the fault of a move, a step rule or an oracle. `minimize` falls back to a point that is."""
+    """An iterate is outside its set: a move, a step rule or an oracle is wrong. `minimize` falls back to a point inside."""
 
 
 class UnsolvedError(RuntimeError):
-    """A sub-problem of a step took as many LMOs as it may, short of its tolerance. `minimize` ends the run there."""
+    """A sub-problem of a step reached its limit of LMOs before its tolerance. `minimize` ends the run there."""
 
 
 def _number(value: object) -> float:
-    """The value as a float; NaN for what is no real number, so that every comparison refuses it."""
+    """The value as a float, or NaN if it is not a real number, so that every comparison refuses it."""
     return float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else math.nan
 
 
 def flag(call: str, name: str, value: object) -> bool:
-    """Return ``value`` as a bool, refusing what is none."""
+    """Return ``value`` as a bool, refusing other types."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"`{call}({name}=...)` must be True or False, got {value!r}")
     return bool(value)
@@ -61,7 +61,7 @@ def fix(instance: object, **fields: object) -> None:
 
 
 def positive(call: str, name: str, value: object) -> float:
-    """Return ``value`` as a float, refusing all but positive finite numbers."""
+    """Return ``value`` as a float, refusing everything but positive finite numbers."""
     number = _number(value)
     if not 0 < number < math.inf:
         raise InputError(f"`{call}({name}=...)` must be a positive finite number, got {value!r}")
@@ -69,7 +69,7 @@ def positive(call: str, name: str, value: object) -> float:
 
 
 def at_least(call: str, name: str, value: object, low: float) -> float:
-    """Return ``value`` as a float, refusing all but finite numbers from ``low`` on."""
+    """Return ``value`` as a float, refusing everything but finite numbers of at least ``low``."""
     number = _number(value)
     if not low <= number < math.inf:
         raise InputError(f"`{call}({name}=...)` must be a finite number of at least {low}, got {value!r}")
@@ -77,7 +77,7 @@ def at_least(call: str, name: str, value: object, low: float) -> float:
 
 
 def within(call: str, name: str, value: object, low: float, high: float) -> float:
-    """Return ``value`` as a float, refusing all but numbers in (low, high]."""
+    """Return ``value`` as a float, refusing everything but numbers in (low, high]."""
     number = _number(value)
     if not low < number <= high:
         raise InputError(f"`{call}({name}=...)` must be a number in ({low}, {high}], got {value!r}")
@@ -85,7 +85,7 @@ def within(call: str, name: str, value: object, low: float, high: float) -> floa
 
 
 def whole(call: str, name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return ``value`` as an int, refusing all but whole numbers in [low, high]."""
+    """Return ``value`` as an int, refusing everything but whole numbers in [low, high]."""
     number = int(value) if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) else None
     if number is None or number < low or (high is not None and number > high):
         span = f"of at least {low}" if high is None else f"between {low} and {high}"
@@ -104,7 +104,7 @@ def one_of(what: str, given: object, accepted: Iterable[str]) -> str:
 
 
 class Finite(Protocol):
-    """A matrix that is no array, see extremal.points.matrix."""
+    """A matrix that is not an array, see extremal.points.matrix."""
 
     def all_finite(self) -> bool: ...  # whether every entry is finite
 
@@ -112,7 +112,7 @@ class Finite(Protocol):
 def all_finite(a: np.ndarray | Finite) -> bool:
     """Whether every entry is finite, without a temporary of the size of ``a``.
 
-    A sum is finite only if all its terms are (or if finite terms overflow, hence the second look).
+    A sum is finite only if all its terms are. Finite terms can overflow, hence the second test.
     """
     if not isinstance(a, np.ndarray):
         return a.all_finite()
@@ -121,7 +121,7 @@ def all_finite(a: np.ndarray | Finite) -> bool:
 
 
 def finite(call: str, name: str, a: np.ndarray) -> np.ndarray:
-    """Return ``a``, refusing NaN and infinity and naming the first place."""
+    """Return ``a``, refusing NaN and infinity; the message names the first index."""
     if not all_finite(a):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(a))[0])
         place = where[0] if len(where) == 1 else where
@@ -130,9 +130,9 @@ def finite(call: str, name: str, a: np.ndarray) -> np.ndarray:
 
 
 def array(call: str, name: str, value: object) -> np.ndarray:
-    """Return ``value`` as an array, refusing ragged lists and masks."""
+    """Return ``value`` as an array, refusing ragged lists and masked arrays."""
     if np.ma.isMaskedArray(value):
-        raise InputError(f"`{call}({name}=...)` must be a plain array, got a masked one; fill or drop what is masked")
+        raise InputError(f"`{call}({name}=...)` must be a plain array, got a masked one; fill or drop the masked entries")
     try:
         return np.asarray(value)
     except ValueError:
@@ -140,13 +140,13 @@ def array(call: str, name: str, value: object) -> np.ndarray:
 
 
 def is_sparse(a: object) -> bool:
-    """Whether ``a`` is a sparse matrix or array of scipy; nothing is, as long as nobody has imported scipy.sparse."""
+    """Whether ``a`` is a scipy sparse matrix or array; false as long as scipy.sparse is not imported."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(a)
 
 
 def floating(call: str, name: str, dtype: np.dtype) -> np.dtype:
-    """The float type to compute in: float32 and float64 are kept, bools and integers widen."""
+    """The float type for computations: float32 and float64 stay, other numbers are widened."""
     if dtype in (np.float32, np.float64):
         return dtype
     if dtype.kind in "biu" or dtype == np.float16:
@@ -170,7 +170,7 @@ def _missing(part: object, members: Sequence[str]) -> list[str]:
 
 
 def contract(call: str, name: str, given: object, what: str, like: str, members: Sequence[str]) -> None:
-    """Refuse what is no part of a kind, or is not all that such a part has to be.
+    """Refuse an object that is not a part of this kind, or lacks a member that such a part needs.
 
     Examples
     --------

@@ -45,7 +45,7 @@ class Telescoping:
 
 @dataclass(frozen=True)
 class Doubling:
-    """Lengths of epochs that grow geometrically: ceil(scale * base ** t) - minus for t = 0, 1, ...; the first may be fixed.
+    """Epoch lengths that grow geometrically: ceil(scale * base ** t) - minus for t = 0, 1, ...; the first may be fixed.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class EpochLength:
 
 @dataclass(frozen=True)
 class EpochTolerance:
-    """A tolerance that halves from epoch to epoch: scale * 2 ** -epoch / (length * (k + 1)) at position k.
+    """A tolerance that halves with each epoch: scale * 2 ** -epoch / (length * (k + 1)) at position k.
 
     Examples
     --------

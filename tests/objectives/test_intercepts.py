@@ -78,7 +78,7 @@ def test_weights_that_are_none_are_refused(weights, message):
 
 
 def test_poisson_refuses_negative_counts():
-    with pytest.raises(ex.InputError, match="takes targets from 0 on, got -1"):
+    with pytest.raises(ex.InputError, match="takes targets of at least 0, got -1"):
         ex.LinearModel(ex.Poisson(), np.eye(2), [1.0, -1.0])
 
 

@@ -40,7 +40,7 @@ def test_the_gradient_cannot_be_written_to():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (np.zeros(2), r"`Oracle\(lmo=...\)` must answer points of shape \(3,\), as g has, got shape \(2,\)"),
+        (np.zeros(2), r"`Oracle\(lmo=...\)` must answer points of shape \(3,\), the shape of g, got shape \(2,\)"),
         (Coordinate(0, 1.0, (2,)), r"`Oracle\(lmo=...\)` must answer points of shape \(3,\)"),
         (np.array([0.0, np.nan, 0.0]), r"`Oracle\(lmo=...\)` must answer finite points"),
         (Coordinate(0, np.inf, (3,)), r"`Oracle\(lmo=...\)` must answer finite points"),

@@ -177,7 +177,7 @@ BOX = {"A_ub": [[1.0, 1.0]], "b_ub": [1.0], "bounds": (0, None)}
         ({"bounds": [(0, 1), (None, 1)]}, r"Unbounded \(variable 1 has no limit"),
         ({"A_ub": [[1.0, 1.0]], "bounds": (0, 1)}, "b_ub=...*given together"),
         ({"b_eq": [1.0], "bounds": [(0, 1)]}, "A_eq=.*given together"),
-        ({"A_ub": [[1.0]], "b_ub": [1.0], "A_eq": [[1.0, 1.0]], "b_eq": [1.0]}, "as many columns"),
+        ({"A_ub": [[1.0]], "b_ub": [1.0], "A_eq": [[1.0, 1.0]], "b_eq": [1.0]}, "the same number of columns"),
         ({"A_ub": [[1.0]], "b_ub": [1.0, 2.0]}, "one number for each of the 1 rows"),
         ({"A_ub": [1.0], "b_ub": [1.0]}, r"A_ub=...\)` must be a matrix"),
         ({"A_ub": [[np.nan]], "b_ub": [1.0]}, "must be finite, got nan"),

@@ -19,17 +19,17 @@ import extremal as ex
         ("simlex", None, r"no constraint of that name; did you mean 'simplex'\?"),
         ("l1:", None, "write l1:RADIUS or give radius="),
         ("lp:3", None, "write lp:RADIUS,P or give radius="),
-        ("l1:10", 5, "`radius` must be left out, or meet one constraint in words .* no part of it is without one"),
-        ("l1 & l2", 5, "more than one part of it is without one"),
-        ("nonneg", 5, "no part of it is without one"),
+        ("l1:10", 5, "`radius` must be left out, or belong to one constraint in words .* no part of it needs one"),
+        ("l1 & l2", 5, "more than one part of it needs one"),
+        ("nonneg", 5, "no part of it needs one"),
         (ex.L1Ball(1.0), 5, "`radius` must be left out if `constraint` is a set"),
         ("l1", -1, r"`radius` must be a positive number, or a fraction such as '30%'"),
         ("l1", "130%", "at most 100%"),
         ("l1", True, "`radius` must be a positive number"),
         ("l1:-3", None, "`radius` must be a positive number"),
         ("l1:abc", None, "`radius` must be a positive number"),
-        ("simplex:30%", None, "simplex is no ball of a norm"),
-        ("box:0%,1", None, "box is no ball of a norm"),
+        ("simplex:30%", None, "simplex is not a ball of a norm"),
+        ("box:0%,1", None, "box is not a ball of a norm"),
         ("box:1,0", None, "must have lower <= upper"),
         ("hypersimplex:9", None, "does not fit coefficients of shape"),
         ("capped-simplex:0.1", None, "must be at least total / dimension"),
@@ -51,18 +51,18 @@ import extremal as ex
         ({"age": "> 0"}, None, "cannot read the bounds '> 0'.*Bounds read"),
         ({"age": (1, 0)}, None, "leave no number between them"),
         ({"age": (0, 1, 2)}, None, "cannot read the bounds"),
-        ({"age": float("nan")}, None, "are no bounds"),
+        ({"age": float("nan")}, None, "are not bounds"),
         ({"age": True}, None, "cannot read the bounds True"),
         ([{"age": ">=1"}, {"age": "<=0"}], None, "cannot be at least 1 and at most 0 .by {age: >=1} and {age: <=0}"),
         ("age >= 1 & age <= 0", None, "feature 'age' cannot be at least 1 and at most 0"),
-        ("age >= 1 & age <= income & income <= 0", None, "no coefficients keep all of it"),
+        ("age >= 1 & age <= income & income <= 0", None, "no coefficients satisfy all of it"),
         ("simplex & >=0.3", None, "sum to 1.2 to inf, not to 1|would be at least"),
         ("simplex & <=0.2", None, "sum to 0 to 0.8, not to 1"),
         ("simplex & simplex:2", None, "cannot sum to 1.0 and to 2.0"),
         ("simplex:2 & l1:1", None, "more than the radius 1"),
-        ("l1:1 & >=0.5", None, "magnitudes between the bounds sum to 2 at least, more than the radius 1"),
+        ("l1:1 & >=0.5", None, "magnitudes between the bounds sum to at least 2, more than the radius 1"),
         ("monotone & monotone-decreasing", None, "all equal"),
-        ("l2:3 & nonneg", None, "l2:3 cannot be joined with nonneg: there is no oracle for both. What can be joined"),
+        ("l2:3 & nonneg", None, "l2:3 cannot be joined with nonneg: there is no oracle for both. These can be joined"),
         ("l1:30% & l1:5", None, "one radius can be a fraction"),
         ("linf:30% & nonneg", None, "cannot be joined with nonneg"),
         ("age < 1", None, "write <= for <"),
@@ -75,15 +75,15 @@ import extremal as ex
         ("age <= (income)", None, "cannot read it from"),
         ("agee <= 1", None, "no feature 'agee'; did you mean 'age'"),
         ("__import__('os').getcwd() <= 1", None, "cannot read it|no feature"),
-        ("0*age >= 1", None, "it wants 1 <= 0 <= inf"),
+        ("0*age >= 1", None, "a row of zeros says 1 <= 0 <= inf"),
         ((np.ones((2, 3)), 1.0), None, r"A must have a column for each of the 4 features, got shape \(2, 3\)"),
         ((ROWS, [1.0, 2.0, 3.0]), None, "b must be a number, or one for each of the 2 rows"),
         ((ROWS, [1.0, np.nan]), None, "b must be without NaN"),
         ((np.full((1, 4), np.nan), 1.0), None, "A must be finite"),
         ({"A_ub": ROWS}, None, "A_ub and b_ub must be given together"),
         (Bounds([0, 0], 1), None, "one for each of the 4 features"),
-        (3.0, None, "it is a float, of which nothing is known. Accepted are: a set such as"),
-        (["l1:3", 4], None, "it is a int, of which nothing is known"),
+        (3.0, None, "its type float is not accepted. Accepted are: a set such as"),
+        (["l1:3", 4], None, "its type int is not accepted"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_the_reason(constraint, radius, message):
@@ -148,7 +148,7 @@ def test_what_is_for_one_output_is_refused_for_several(constraint):
 
 
 def test_names_come_with_data_frames():
-    with pytest.raises(ex.InputError, match=r"no feature names: these come with a DataFrame\. .* Else write x0, x1"):
+    with pytest.raises(ex.InputError, match=r"no feature names: these come with a DataFrame\. .* Otherwise write x0, x1"):
         read({"age": ">=0"}, names=None)
     with pytest.raises(ex.InputError, match="a reach is needed"):
         read("nonneg").set()

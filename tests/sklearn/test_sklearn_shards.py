@@ -203,7 +203,7 @@ REFUSED = [
     (ConstrainedLogisticRegression(), "numbers", {}, "are no labels"),
     (ConstrainedLinearRegression(), "text", {}, "are labels of text"),
     (SimplexRegression(), "text", {}, "are labels of text"),
-    (ConstrainedGLM("poisson"), "numbers", {}, "shard 0000.*takes targets from 0 on"),
+    (ConstrainedGLM("poisson"), "numbers", {}, "shard 0000.*takes targets of at least 0"),
     (ConstrainedGLM("logistic"), "three", {}, "shard 0000.*takes labels"),
 ]
 

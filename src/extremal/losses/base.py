@@ -1,8 +1,8 @@
 """Losses phi(z, y) of a margin z = <a, x> and a target y: elementwise, smooth, safe at any margin.
 
-A loss knows ``value``, ``deriv`` (in z), ``curvature`` (a bound on |phi''|), ``convex``, and which targets it takes (``labels``,
-and ``least`` if there is a smallest one); one that knows ``second`` (phi'') too is `Curved`, and open to second-order methods.
-Values and derivatives keep the float type of z. Losses of several margins a row are in extremal.losses.multi.
+A loss has ``value``, ``deriv`` (in z), ``curvature`` (a bound on |phi''|), ``convex``, and the accepted targets (``labels``,
+and ``least`` if there is a smallest one). A loss that also has ``second`` (phi'') is `Curved`, and works with second-order
+methods. Values and derivatives keep the float type of z. Losses of several margins per row are in extremal.losses.multi.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Loss(Protocol):
     @property
     def convex(self) -> bool: ...  # decides the default step of a method
     @property
-    def labels(self) -> tuple[float, ...] | None: ...  # accepted targets; None: any finite number
+    def labels(self) -> tuple[float, ...] | None: ...  # accepted targets; None for any finite number
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # phi(z, y)
     def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # d phi / d z
 
 
 @runtime_checkable
 class Curved(Loss, Protocol):
-    """A loss of one margin with a second derivative; where phi'' jumps, either side will do."""
+    """A loss of one margin with a second derivative; where phi'' jumps, the value of either side is valid."""
 
     def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # d^2 phi / d z^2
 
@@ -52,32 +52,32 @@ class MultiLoss(Loss, Protocol):
 class BentMulti(MultiLoss, Protocol):
     """A loss of several margins with second derivatives, diag(D_i) - P_i P_i' for every row."""
 
-    def curvature_rows(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...  # D and P; P may be 0
+    def curvature_rows(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...  # D, P (None for 0)
 
 
 @runtime_checkable
 class _FromLeast(Protocol):
-    """A loss that says which target is the smallest."""
+    """A loss that states its smallest target."""
 
     @property
     def least(self) -> float | None: ...
 
 
 def expit(u: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-u)), with all its digits down to the smallest numbers; scipy's is 0 below -710."""
+    """1 / (1 + exp(-u)), accurate down to the smallest numbers; scipy's version is 0 below -710."""
     e = np.exp(-np.abs(u))
     return np.where(u >= 0, 1.0, e) / (1.0 + e)
 
 
 def check_targets(loss: Loss, y: np.ndarray, n: int) -> np.ndarray:
-    """Return y in float64, refusing targets that the loss does not take."""
+    """Return y in float64, refusing targets that the loss does not accept."""
     _check_shape(loss, y, n)
     if y.dtype.kind not in "biuf":
         raise InputError(f"`LinearModel(y=...)` must hold numbers, got dtype {y.dtype}; {_how_to_map(loss)}")
     y = checks.finite("LinearModel", "y", y.astype(np.float64))
     least = loss.least if isinstance(loss, _FromLeast) else None
     if least is not None and not (y >= least).all():
-        raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets from {least:g} on, got {y.min():g}")
+        raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets of at least {least:g}, got {y.min():g}")
     if loss.labels is None or (known := np.isin(y, loss.labels)).all():
         return y
     seen = _some(np.unique(y if len(loss.labels) == 2 else y[~known]))
@@ -85,7 +85,7 @@ def check_targets(loss: Loss, y: np.ndarray, n: int) -> np.ndarray:
 
 
 def _check_shape(loss: Loss, y: np.ndarray, n: int) -> None:
-    """Refuse targets that are not one per row of A."""
+    """Refuse targets unless there is one per row of A."""
     rest = loss.target_shape if isinstance(loss, MultiLoss) else ()
     if y.shape == (n, *rest):
         return
@@ -97,7 +97,7 @@ def _check_shape(loss: Loss, y: np.ndarray, n: int) -> None:
 
 
 def _some(values: Sequence[float] | np.ndarray) -> str:
-    """A set of numbers, increasing: all of them, or the first and the last."""
+    """A set of increasing numbers as text: all of them, or the first and the last."""
     shown = [f"{v:g}" for v in values]
     return "{" + ", ".join(shown if len(shown) <= 5 else [*shown[:3], "...", shown[-1]]) + "}"
 

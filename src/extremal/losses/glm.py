@@ -1,4 +1,4 @@
-"""Further losses of one margin: smoothed quantiles, counts."""
+"""Further losses of one margin: smoothed quantiles and counts."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from extremal import checks
 
 @dataclass(frozen=True)
 class Quantile:
-    """The pinball loss of a quantile, its corner rounded over a width; any finite targets.
+    """The pinball loss of a quantile, with its corner rounded over a width, for any finite targets.
 
         phi(z, y) = min over u of rho(u) + (r - u)^2 / (2 width),   rho(u) = max(q u, (q - 1) u),   r = y - z
         phi' = -clip(r / width, q - 1, q),   phi'' = 1 / width between, 0 outside
 
-    This is the Moreau envelope of rho: it lies below rho by width max(q, 1 - q)^2 / 2 at most, so a minimiser has a pinball loss
-    within that of the best. At the minimum over an intercept the share of rows below is q up to the rows within the width.
+    This is the Moreau envelope of rho: it lies below rho by at most width max(q, 1 - q)^2 / 2, so a minimiser has a pinball
+    loss within that of the best. At the minimum over an intercept, the share of rows below is q, up to the rows within the
+    width.
 
     Parameters
     ----------
     q : float
         The quantile, between 0 and 1; 0.5 is the median.
     width : float
-        Of the parabola between the two lines, in units of y; positive.
+        Width of the parabola between the two lines, in units of y; positive.
 
     References
     ----------
@@ -78,17 +79,17 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Poisson:
-    """Half the Poisson deviance of counts with mean exp(z), targets y >= 0.
+    """Half the Poisson deviance of counts with mean exp(z), for targets y >= 0.
 
         phi(z, y) = exp(z) - y z - (y - y log y),   phi' = exp(z) - y,   phi'' = exp(z)
 
-    Above z = ``cap`` exp is followed by its second-order Taylor polynomial there, so that nothing overflows and the curvature is
-    finite; no mean of exp(cap), 5e8 if it is left out, is affected. phi >= 0, and 0 where the mean is y.
+    Above z = ``cap``, the second-order Taylor polynomial at cap replaces exp, so that nothing overflows and the curvature is
+    finite. Means below exp(cap), 5e8 by default, are not affected. phi >= 0, and phi = 0 where the mean is y.
 
     Parameters
     ----------
     cap : float
-        From which margin on the mean is not exp(z) any more; at most 80, which float32 can hold.
+        The margin beyond which the mean is no longer exp(z); at most 80, so that float32 can hold it.
 
     References
     ----------
@@ -105,17 +106,17 @@ class Poisson:
     convex = True
     nonnegative = True
     labels = None
-    least = 0.0  # targets are not below
+    least = 0.0  # the smallest target
 
     def __post_init__(self):
         checks.fix(self, cap=checks.within("Poisson", "cap", self.cap, 0, 80))
 
     def mean(self, z: np.ndarray) -> np.ndarray:
-        """exp(z), but no infinity."""
+        """exp(z), capped below infinity."""
         return np.exp(np.minimum(z, np.log(np.finfo(z.dtype).max)))
 
     def far(self, y: np.ndarray) -> float:
-        """As far as the logarithm of the largest count."""
+        """The logarithm of the largest count."""
         return 1.0 + float(np.log1p(y.max()))
 
     @property
@@ -124,7 +125,7 @@ class Poisson:
         return math.exp(self.cap)
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The deviance, halved; through expm1 and log1p near 0, where its terms would cancel."""
+        """Half the deviance, by expm1 and log1p near 0, where its terms would cancel."""
         beyond = np.maximum(z - self.cap, 0.0)
         mean = np.exp(np.minimum(z, self.cap))
         positive = np.maximum(y, np.finfo(z.dtype).tiny)

@@ -37,7 +37,7 @@ class Logistic:
         return expit(z)
 
     def far(self, y: np.ndarray) -> float:
-        """Log-odds go some units."""
+        """A few units, as for log-odds."""
         return 3.0
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -55,11 +55,11 @@ class Logistic:
 
 @dataclass(frozen=True)
 class SignedLogistic(Logistic):
-    """Logistic loss of a row of weight |y| and label sign(y).
+    """Logistic loss of a row with weight |y| and label sign(y).
 
         phi(z, y) = |y| log(1 + exp(-sign(y) z)),   phi' = -y / (1 + exp(sign(y) z))
 
-    The compiled loops of `Logistic` are those of this loss for any y.
+    The compiled loops of `Logistic` compute this loss for any y.
 
     Examples
     --------
@@ -91,12 +91,12 @@ class SignedLogistic(Logistic):
 
 @dataclass(frozen=True)
 class NonlinearLeastSquares:
-    """Least squares on a sigmoid, targets in {0, 1}; not convex. The second problem of the Sarah Frank-Wolfe paper.
+    """Least squares on a sigmoid, with targets in {0, 1}; not convex. The second problem of the Sarah Frank-Wolfe paper.
 
         phi(z, y) = (y - q)^2,   q = 1 / (1 + exp(z)),   phi' = 2 (y - q) q (1 - q)
 
-    Mind the sign: a large margin z means q near 0, as the paper writes it. |phi''| = 2 q^2 (1 - q) |2 - 3q| is largest
-    at q = (15 - sqrt 33)/24 (for y = 0; y = 1 is its mirror image), where it is 0.15406.
+    Note the sign: a large margin z means q near 0, as in the paper. |phi''| = 2 q^2 (1 - q) |2 - 3q| is 0.15406 at most,
+    for q = (15 - sqrt 33)/24. This is for y = 0; y = 1 is the mirror image.
 
     Examples
     --------
@@ -162,14 +162,14 @@ class Squared:
 
 @dataclass(frozen=True)
 class Huber:
-    """Squared error near zero, absolute error far out, any finite targets: outliers pull with bounded force.
+    """Squared error near zero, absolute error far out, for any finite targets: outliers have bounded influence.
 
         phi(z, y) = r^2 / 2 if |r| <= delta else delta (|r| - delta/2),   r = z - y,   |phi''| <= 1
 
     Parameters
     ----------
     delta : float
-        Where the parabola turns into a line; positive.
+        The residual at which the parabola becomes a line; positive.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class Huber:
         object.__setattr__(self, "delta", checks.positive("Huber", "delta", self.delta))
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """r^2 / 2, or delta (|r| - delta/2): with m = min(|r|, delta) both are m (|r| - m/2)."""
+        """r^2 / 2, or delta (|r| - delta/2); with m = min(|r|, delta) both are m (|r| - m/2)."""
         r = np.abs(z - y)
         m = np.minimum(r, self.delta)
         return m * (r - 0.5 * m)
@@ -212,7 +212,7 @@ _COMPILED = {Logistic: LOGISTIC, SignedLogistic: LOGISTIC, NonlinearLeastSquares
 
 
 def compiled(loss: Loss) -> tuple[int, float] | None:
-    """The loss as compiled loops take it: its number and its one parameter; None for a loss of your own.
+    """The number and the one parameter of a loss in compiled loops; None for a user's own loss.
 
     Examples
     --------

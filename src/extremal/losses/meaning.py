@@ -1,9 +1,9 @@
-"""What margins mean for targets: four things that a loss may say of itself, and what is true of one that does not.
+"""The meaning of margins for targets: four optional members of a loss, and the defaults for losses without them.
 
-mean(z)        the mean of y at the margin z; z itself, if the loss does not say
-far(y)         how far margins are likely to go; as far as the targets do
-ends_at_zero   whether f falls to 0 without end where margins tell all classes apart; not so
-nonnegative    whether f is never below 0; not known, so that nothing is made of it
+mean(z)        the mean of y at margin z; default: z
+far(y)         how far margins are likely to go; default: as far as the targets
+ends_at_zero   whether f decreases to 0 without reaching it if margins separate all classes; default: no
+nonnegative    whether f is never below 0; default: unknown
 """
 
 from __future__ import annotations

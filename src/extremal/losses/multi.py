@@ -1,6 +1,6 @@
-"""Losses of several margins a row, for models with a matrix X of one column per output: z = a' X, a row of k numbers.
+"""Losses of several margins per row, for models with a matrix X of one column per output: z = a' X, a row of k numbers.
 
-Values are one number a row, derivatives one row of k; both keep the float type of z.
+Values are one number per row, derivatives one row of k; both keep the float type of z.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class CurvatureRows:
     """Second derivatives of a loss of k margins, row by row: diag(D_i) - P_i P_i'."""
 
     D: np.ndarray  # (n, k)
-    P: np.ndarray | None  # (n, k), or nothing
+    P: np.ndarray | None  # (n, k), or None
 
     def dot(self, Z: np.ndarray) -> np.ndarray:
-        """The product with a row of Z for every row."""
+        """The product of each row's matrix with the same row of Z."""
         out = self.D * Z
         return out if self.P is None else out - self.P * (self.P * Z).sum(axis=1, keepdims=True)
 
     @cached_property
     def total(self) -> np.ndarray:
-        """The sum of all, k x k."""
+        """The sum over all rows, k x k."""
         whole = np.diag(self.D.sum(axis=0, dtype=np.float64))
         return whole if self.P is None else whole - (self.P.T @ self.P).astype(np.float64)
 
@@ -40,7 +40,7 @@ class CurvatureRows:
         return np.linalg.pinv(self.total, rcond=1e-12, hermitian=True)
 
     def follow(self, C: np.ndarray) -> np.ndarray:
-        """The change of the intercepts that makes up for the derivatives C: minus the inverse of the total times their sum."""
+        """The change of the intercepts that compensates the derivatives C: minus the inverse of the total times their sum."""
         return -self.inverse @ C.sum(axis=0, dtype=np.float64)
 
 
@@ -50,14 +50,14 @@ class Multinomial:
 
         phi(z, y) = log sum_j exp(z_j) - z_y,   phi' = p - e_y,   p_j = exp(z_j) / sum_i exp(z_i)
 
-    The second derivative H = diag(p) - p p' has operator norm 1/2 at most: v'Hv is the variance of v_j when j has
-    probability p_j, and a variance is at most a quarter of the squared range (Popoviciu), so
-    v'Hv <= (max v - min v)^2 / 4 <= |v|^2 / 2. Two classes of probability 1/2 attain it.
+    The second derivative H = diag(p) - p p' has operator norm at most 1/2. Indeed v'Hv is the variance of v_j when j has
+    probability p_j, and a variance is at most a quarter of the squared range (Popoviciu). So
+    v'Hv <= (max v - min v)^2 / 4 <= |v|^2 / 2, with equality for two classes of probability 1/2.
 
     Parameters
     ----------
     classes : int
-        k, from 2; the shape of x is (d, k).
+        Number k of classes, at least 2; the shape of x is (d, k).
 
     References
     ----------
@@ -104,18 +104,18 @@ class Multinomial:
         return e / e.sum(axis=1, keepdims=True)
 
     def far(self, y: np.ndarray) -> float:
-        """Log-odds go some units."""
+        """A few units, as for log-odds."""
         return 3.0
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """log(1 + (exp(d_y) - 1) + sum_{j != y} exp(d_j)) - d_y with d = z - max z: small losses keep their digits."""
+        """log(1 + (exp(d_y) - 1) + sum_{j != y} exp(d_j)) - d_y with d = z - max z, so that small losses keep their digits."""
         d, own = _below_top(z), (_whole(y), np.arange(len(z)))
         d_y, e = d[own], np.exp(d, out=d)
         e[own] = 0.0
         return np.log1p(e.sum(axis=0) + np.expm1(d_y)) - d_y
 
     def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """p - e_y; entry y is minus the sum of the others, which keeps its digits when p_y is nearly 1."""
+        """p - e_y; entry y is minus the sum of the others, which keeps its digits if p_y is nearly 1."""
         d, own = _below_top(z), (_whole(y), np.arange(len(z)))
         p = np.exp(d, out=d)
         p /= p.sum(axis=0)
@@ -134,7 +134,7 @@ class Multinomial:
 
 @dataclass(frozen=True)
 class MultiTask:
-    """The sum of one elementwise loss over several outputs: tasks that share A, and are tied together by the set only.
+    """The sum of one elementwise loss over several outputs: tasks that share A, and are coupled only by the set.
 
         phi(z, y) = sum_j loss(z_j, y_j),   phi' = (loss'(z_1, y_1), ..., loss'(z_k, y_k))
 
@@ -143,9 +143,10 @@ class MultiTask:
     Parameters
     ----------
     loss : Loss
-        `Squared`, `Logistic`, `Huber`, `NonlinearLeastSquares` or your own elementwise loss; it says which targets are taken.
+        `Squared`, `Logistic`, `Huber`, `NonlinearLeastSquares` or a user's own elementwise loss; it decides the accepted
+        targets.
     outputs : int
-        k, from 1; targets have shape (n, k) and x has shape (d, k).
+        Number k of outputs, at least 1; targets have shape (n, k) and x has shape (d, k).
 
     Examples
     --------
@@ -173,17 +174,17 @@ class MultiTask:
 
     @property
     def curvature(self) -> float:
-        """That of the inner loss."""
+        """The curvature of the inner loss."""
         return self.loss.curvature
 
     @property
     def convex(self) -> bool:
-        """Whether the inner loss is."""
+        """Whether the inner loss is convex."""
         return self.loss.convex
 
     @property
     def labels(self) -> tuple[float, ...] | None:
-        """Those of the inner loss."""
+        """The labels of the inner loss."""
         return self.loss.labels
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -196,7 +197,7 @@ class MultiTask:
 
     @property
     def curvature_rows(self) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, None]]:
-        """diag(loss''(z_j, y_j)), of an inner loss that knows its second derivative."""
+        """diag(loss''(z_j, y_j)), if the inner loss has a second derivative."""
         if not isinstance(self.loss, Curved):
             raise AttributeError(f"{self.loss!r} has no second derivative")
         second = self.loss.second
@@ -204,7 +205,7 @@ class MultiTask:
 
 
 def _below_top(z: np.ndarray) -> np.ndarray:
-    """z - max z for each row, transposed and in new memory: sums over few classes are faster with the rows side by side."""
+    """z - max z for each row, transposed and contiguous: sums over few classes are faster if rows are adjacent."""
     d = z.T.copy()
     d -= d.max(axis=0)
     return d

@@ -1,4 +1,4 @@
-"""Losses by name, as estimators and the command line take them: ``logistic``, ``huber:1.35``, ``quantile:0.9``."""
+"""Losses by name, for estimators and the command line: ``logistic``, ``huber:1.35``, ``quantile:0.9``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from extremal.losses.glm import Poisson, Quantile
 from extremal.losses.margin import LOSSES, Huber
 from extremal.losses.multi import Multinomial
 
-WIDTH = 1e-2  # of the rounded corner of a quantile's loss, in standard deviations of the targets
-# name: (how it is written, how many numbers it takes at most, its class)
+WIDTH = 1e-2  # width of the rounded corner of a quantile's loss, in standard deviations of the targets
+# name: (notation, largest number of arguments, class)
 LOSS_FORMS: dict[str, tuple[str, int, type]] = {name: (name, 0, type(make())) for name, make in LOSSES.items()} | {
     "huber": ("huber or huber:DELTA", 1, Huber),
     "quantile": ("quantile, quantile:Q or quantile:Q,WIDTH", 2, Quantile),
@@ -30,7 +30,7 @@ def named_loss(
     among: Iterable[str] = tuple(LOSS_FORMS),
     what: str = "loss",
 ) -> Loss:
-    """Read a loss from a short string; some depend on the targets y: on their spread, or on how many classes there are.
+    """Read a loss from a short string; some depend on the spread of the targets y, or on their number of classes.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def named_loss(
 
 
 def standard_deviation(y: np.ndarray | None, weights: np.ndarray | None = None) -> float:
-    """The standard deviation of y, of weighted rows; 1 if that is 0 or there is no y.
+    """The standard deviation of y, for weighted rows if weights are given; 1 if it is 0 or there is no y.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A loss over many rows: sums, derivatives and lines, by compiled loops for the losses of this library."""
+"""Evaluate a loss over many rows: sums, derivatives and lines, by compiled loops for the losses of this library."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from extremal.losses.glm import Quantile
 from extremal.losses.margin import compiled
 from extremal.losses.weighted import unweighted, weights_of
 
-TOLD = 1e-8  # share of a margin that a change must be for derivatives to tell a difference quotient
-FAR_ROW = 20.0  # phi'^2 / phi'' of rows that are far out, at least
-STEP = 1e-5  # of differences of phi'
-ROWS_AT_ONCE = 2**14  # rows that are summed at once, at most
-EVALUATED = 2**13  # rows whose loss is evaluated at once, at most: from 128 KiB on, Dask's workers map each array anew
+TOLD = 1e-8  # smallest change, as a share of the margin, for which a difference quotient of derivatives is accurate
+FAR_ROW = 20.0  # rows with phi'^2 / phi'' of at least this are far out
+STEP = 1e-5  # step of differences of phi'
+ROWS_AT_ONCE = 2**14  # largest number of rows that are summed at once
+EVALUATED = 2**13  # largest number of rows in one evaluation of a loss: from 128 KiB on, Dask's workers map each array anew
 
 
 def chunks(n: int, size: int = 0) -> list[slice]:
-    """All rows, by chunks."""
+    """Slices of all rows, chunk by chunk."""
     size = size or ROWS_AT_ONCE
     return [slice(i, i + size) for i in range(0, n, size)]
 
@@ -44,7 +44,7 @@ def _by_pieces(function: Callable[..., np.ndarray], arrays: Sequence[np.ndarray]
 
 
 def mean_of(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> float:
-    """The same, divided by the number of rows."""
+    """The sum of function(*arrays), divided by the number of rows."""
     return sum_of(function, *arrays) / len(arrays[0])
 
 
@@ -67,7 +67,7 @@ def second_of(z: np.ndarray, y: np.ndarray, loss: Any) -> np.ndarray:
     """phi''(z_i, y_i)."""
     code = compiled(loss)
     if code is None:
-        if not hasattr(loss, "second"):  # as isinstance(loss, Curved) would, which takes longer
+        if not hasattr(loss, "second"):  # faster than isinstance(loss, Curved)
             raise InputError(f"{loss!r} has no second derivative: give it a method second(z, y)")
         return _checked_second(z, y, loss)
     h = np.empty_like(z)
@@ -76,7 +76,7 @@ def second_of(z: np.ndarray, y: np.ndarray, loss: Any) -> np.ndarray:
 
 
 def mean_second_of(loss: Loss, z: np.ndarray, width: float, y: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """The mean of phi'' from z - width to z + width, by phi' at both ends; h = phi''(z) where that is too near to tell."""
+    """The mean of phi'' from z - width to z + width, from phi' at both ends, or h = phi''(z) if the ends are too close."""
     change = derivs_of(z + width, y, loss) - derivs_of(z - width, y, loss)
     return np.where((width > TOLD * np.abs(z)) & np.isfinite(change), change / (2.0 * width), h)
 
@@ -92,7 +92,7 @@ def bent_of(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[np.ndarray, np.nd
 
 
 def _checked_second(z: np.ndarray, y: np.ndarray, loss: Curved) -> np.ndarray:
-    """phi'' of a loss of the user's own."""
+    """phi'' of a user's own loss, checked."""
     h = np.asarray(each_of(lambda z, y: np.broadcast_to(loss.second(z, y), z.shape), z, y))
     if not np.isfinite(h).all():
         raise NonFiniteError(f"{type(loss).__name__}.second(z, y) has a NaN or an infinity")
@@ -134,11 +134,11 @@ def tail_sum(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[float]:
 
 
 def curvature_of(z: np.ndarray, y: np.ndarray, loss: Loss, width: float, far: bool) -> np.ndarray:
-    """phi''(z_i, y_i); its mean within a width of z_i.
+    """phi''(z_i, y_i), or its mean within a width of z_i.
 
-    ``far`` from a solution, rows that are far out on a line of their loss (phi'' vanishes, phi' does not) are given some
-    curvature, if its slopes are of size one: they would leave steps without a bound that would have to turn around. It is
-    phi'^2 / 20, or phi'^2 / phi where phi is larger, by which a row alone would go to its target in one step.
+    ``far`` from a solution, some rows are far out on a line of their loss: phi'' vanishes, phi' does not. If the slopes are of
+    size one, these rows get some curvature, because steps would otherwise have no bound and would have to turn around. It is
+    phi'^2 / 20, or phi'^2 / phi if phi is larger; with it a row alone would reach its target in one step.
     """
     h = second_of(z, y, loss)
     h = mean_second_of(loss, z, width, y, h) if width > 0 else h
@@ -146,13 +146,13 @@ def curvature_of(z: np.ndarray, y: np.ndarray, loss: Loss, width: float, far: bo
     if own is None or not (own.curvature <= 1 or isinstance(own, Quantile)):
         return h
     w = weights_of(loss, y)
-    w = np.ones(len(z)) if w is None else w  # a row of weight 2 is a row twice
+    w = np.ones(len(z)) if w is None else w  # a row of weight 2 counts twice
     slopes, values = np.square(derivs_of(z, y, loss)), each_of(loss.value, z, y)
     return np.maximum(h, np.minimum(slopes / np.maximum(FAR_ROW * np.where(w > 0, w, 1.0), values), own.curvature * w))
 
 
 def bend_sums(z: np.ndarray, y: np.ndarray, loss: Loss, b: float) -> tuple[float, float, float]:
-    """The sums of phi', |phi'| and phi'' at z + b; phi'' by differences, of a loss that knows phi' only."""
+    """The sums of phi', |phi'| and phi'' at z + b, with phi'' by differences if the loss has only phi'."""
     z = z.astype(np.float64, copy=False) + b
     if hasattr(loss, "second"):
         c, h = bent_of(z, y, loss)

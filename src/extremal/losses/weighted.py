@@ -1,4 +1,4 @@
-"""Losses of weighted rows: a row's target carries its weight, so that whoever takes some rows takes their weights along."""
+"""Losses of weighted rows: a row's target carries its weight, so that a selection of rows also selects their weights."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Weighted:
 
     @property
     def curvature(self) -> float:
-        """That of the loss, times the largest weight."""
+        """The curvature of the loss, times the largest weight."""
         return self.loss.curvature * self.heaviest
 
     @property
     def convex(self) -> bool:
-        """Whether the loss is."""
+        """Whether the loss is convex."""
         return self.loss.convex
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -59,7 +59,7 @@ class Weighted:
 
 
 class WeightedCurved(Weighted):
-    """The same for a loss with a second derivative."""
+    """A weighted loss with a second derivative."""
 
     def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """w loss''(z, y)."""
@@ -67,21 +67,21 @@ class WeightedCurved(Weighted):
 
 
 class WeightedMulti(Weighted):
-    """The same for a loss of several margins; the weight follows the targets."""
+    """A weighted loss of several margins; the weight is the last entry of the target."""
 
     @property
     def outputs(self) -> int:
-        """Those of the loss."""
+        """The number of outputs of the loss."""
         return self.loss.outputs
 
     @property
     def target_shape(self) -> tuple[int, ...]:
-        """One number more than the loss has."""
+        """One number more than for the loss."""
         return ((self.loss.target_shape or (1,))[0] + 1,)
 
     @property
     def curvature_rows(self) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray | None]]:
-        """Those of the loss, times the weight; of a loss that knows them."""
+        """The curvature rows of the loss times the weight, if the loss has them."""
         inner = self.loss.curvature_rows
 
         def curvature_rows(z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -95,7 +95,7 @@ class WeightedMulti(Weighted):
 
 
 def with_weights(loss: Loss, y: np.ndarray, weights: ArrayLike | None, call: str = "LinearModel") -> tuple[Loss, np.ndarray]:
-    """The loss and the targets of weighted rows; weights are divided by their mean, so that (1/n) sum is the weighted mean.
+    """The loss and the targets of weighted rows, with weights divided by their mean, so that (1/n) sum is the weighted mean.
 
     Examples
     --------
@@ -108,20 +108,20 @@ def with_weights(loss: Loss, y: np.ndarray, weights: ArrayLike | None, call: str
     if w.shape != (len(y),):
         raise InputError(f"`{call}(weights=...)` must have shape ({len(y)},), one per row of A, got {w.shape}")
     if not (w >= 0).all() or not w.any():
-        raise InputError(f"`{call}(weights=...)` must be non-negative and not all zero, got a least of {w.min():g}")
+        raise InputError(f"`{call}(weights=...)` must be non-negative and not all zero, got a minimum of {w.min():g}")
     w = w / w.max()
     w /= w.mean()
     return weighted_loss(loss, float(w.max())), carrying(y, w, loss)
 
 
 def with_held_weights(loss: Loss, y: Any, w: Any) -> tuple[Loss, Derived]:
-    """The same for numbers that are with the parts of the rows: weights of mean 1 that know the heaviest."""
+    """The loss and the targets for weights that lie with the parts of the rows, have mean 1 and know their maximum."""
     shape = y.shape if type(loss) is Logistic else (len(y), math.prod(y.shape[1:]) + 1)
     return weighted_loss(loss, w.heaviest), Derived(carrying, (y, w), shape, (loss,))
 
 
 def weighted_loss(loss: Loss, heaviest: float) -> Loss:
-    """The loss of targets that carry weights."""
+    """The loss for targets that carry weights."""
     if type(loss) is Logistic:
         return SignedLogistic(heaviest)
     kind = WeightedMulti if isinstance(loss, MultiLoss) else WeightedCurved if isinstance(loss, Curved) else Weighted
@@ -152,5 +152,5 @@ def _carried(y: np.ndarray, loss: Loss) -> np.ndarray:
 
 
 def targets_of(loss: Loss, y: np.ndarray) -> np.ndarray:
-    """The targets, without the weights that they carry."""
+    """The targets without their weights."""
     return np.sign(y) if type(loss) is SignedLogistic else loss._target(y) if isinstance(loss, Weighted) else y

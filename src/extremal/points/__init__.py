@@ -1,4 +1,4 @@
-"""What an iterate, a vertex and an atom are: kept as small as their structure allows."""
+"""Iterates, vertices and atoms, stored as compactly as their structure allows."""
 
 from extremal.support.lazy import attach
 

@@ -1,4 +1,4 @@
-"""Active sets: a point as a convex combination of atoms, which moves can go away from."""
+"""Active sets: a point as a convex combination of atoms, for moves away from atoms."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from extremal.points.vertex import DenseVertex, Vertex
 class ActiveSet:
     """A convex combination of atoms, x = sum_i w_i v_i, w_i > 0, sum_i w_i = 1.
 
-    What away, pairwise and fully corrective methods keep, and hand back as ``result.atoms``; give it as ``x0`` to start the
-    next run from there. It is a value: steps make new ones. Atoms are looked up by a hash of their key; each is there once.
+    Away, pairwise and fully corrective methods keep an active set and return it as ``result.atoms``; pass it as ``x0`` to
+    start the next run there. It is a value: steps make new ones. Each atom occurs once, and is found by a hash of its key.
 
     Parameters
     ----------
     vertices : sequence of vertices
-        `Coordinate`, `RankOne`, ... or `DenseVertex` for any point of the set; equal ones are merged.
+        `Coordinate`, `RankOne`, ... or `DenseVertex` for any point of the set; equal vertices are merged.
     weights : array
-        One for each, not negative, of sum 1; atoms of weight zero are dropped.
+        One non-negative weight per vertex, with sum 1; atoms of weight zero are dropped.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class ActiveSet:
 
     @classmethod
     def _make(cls, atoms: Stack, weights: np.ndarray, places: dict[Hashable, int] | None = None) -> ActiveSet:
-        """Without checks."""
+        """Make an active set without checks."""
         new = object.__new__(cls)
         new._stack, new.weights = atoms, freeze(weights)
         if places is not None:
@@ -67,7 +67,7 @@ class ActiveSet:
 
     @classmethod
     def at(cls, v: Vertex) -> ActiveSet:
-        """One atom with all the weight."""
+        """An active set with all the weight on one atom."""
         return cls._make(stack((v,)), np.ones(1))
 
     @property
@@ -93,7 +93,7 @@ class ActiveSet:
 
     @property
     def point(self) -> Any:
-        """sum_i w_i v_i as an iterate: a factored matrix, if all atoms are of rank one."""
+        """sum_i w_i v_i as an iterate: a factored matrix if all atoms have rank one."""
         return _in_factors(self) if isinstance(self._stack, Factors) else freeze(self.x)
 
     def sum(self, weights: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ class ActiveSet:
         return {v.key: i for i, v in enumerate(self.vertices)}
 
     def find(self, v: Vertex) -> int | None:
-        """Where an atom is; None if it is not there."""
+        """The position of an atom; None if it is missing."""
         return self._places.get(v.key)
 
     def toward(self, v: Vertex, eta: float) -> ActiveSet:
@@ -117,19 +117,19 @@ class ActiveSet:
         return self.at(v) if eta == 1 else self._shift(1.0 - eta, ((eta, v),))
 
     def away(self, i: int, t: float) -> ActiveSet:
-        """x + t (x - v_i); all of atom i is gone at t = w_i / (1 - w_i)."""
+        """x + t (x - v_i); atom i disappears at t = w_i / (1 - w_i)."""
         return self._shift(1.0 + t, ((-t, self.vertices[i]),))
 
     def swap(self, s: Vertex, i: int, t: float) -> ActiveSet:
-        """x + t (s - v_i); all of atom i is gone at t = w_i."""
+        """x + t (s - v_i); atom i disappears at t = w_i."""
         return self._shift(1.0, ((t, s), (-t, self.vertices[i])))
 
     def with_weights(self, weights: np.ndarray) -> ActiveSet:
-        """The same atoms with other weights, divided by their sum; those of weight zero are dropped."""
+        """The same atoms with other weights, divided by their sum; atoms of weight zero are dropped."""
         return self._make(self._stack, _normal(weights), self._places).only(weights > 0)
 
     def with_atom(self, v: Vertex) -> ActiveSet:
-        """The same point, with one atom more, of weight zero."""
+        """The same point, with one more atom of weight zero."""
         if self.find(v) is not None:
             return self
         return self._make(self._stack.add(v), np.append(self.weights, 0.0), self._places | {v.key: len(self)})
@@ -148,7 +148,7 @@ class ActiveSet:
         return self._make(new._stack, weights, new._places)
 
     def only(self, kept: np.ndarray) -> ActiveSet:
-        """Some of the atoms, by a mask, with their weights divided by their sum."""
+        """The atoms selected by a mask, with their weights divided by their sum."""
         if kept.all():
             return self
         return self._make(self._stack.keep(np.flatnonzero(kept)), _normal(self.weights[kept]))
@@ -169,7 +169,7 @@ def as_atom(x: np.ndarray | FactoredMatrix) -> Vertex:
 
 
 def rebuilt(x: Iterate, atoms: ActiveSet) -> Any:
-    """The iterate anew from its atoms, in the form that x has: what steps have lost by rounding is back."""
+    """Recompute the iterate from its atoms, in the form of x, to remove the rounding errors of steps."""
     new = _in_factors(atoms) if isinstance(x, FactoredMatrix) else atoms.x
     return freeze(new.astype(x.dtype, copy=False))
 

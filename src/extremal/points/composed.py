@@ -1,4 +1,4 @@
-"""Points made of vertices: sums of them, an iterate and some more, and one for each block of a product of sets."""
+"""Points composed of vertices: sums of vertices, an iterate plus vertices, and one vertex per block of a product of sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex
 
 @dataclass(frozen=True)
 class Combination:
-    """A sum of vertices with coefficients, v = sum_i c_i v_i: what scaled, shifted and summed sets answer.
+    """A sum of vertices with coefficients, v = sum_i c_i v_i: the answer of scaled, shifted and summed sets.
 
     Examples
     --------
@@ -25,7 +25,7 @@ class Combination:
     """
 
     terms: tuple[tuple[float, Vertex], ...]  # (c_i, v_i), at least one
-    low: float | None = None  # <g, s> >= low for all s of the set, if an oracle that answered is not exact
+    low: float | None = None  # <g, s> >= low for all s in the set, if the oracle is not exact
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -39,7 +39,7 @@ class Combination:
 
     @property
     def key(self) -> Hashable:
-        """Coefficients and keys."""
+        """The coefficients and the keys of the terms."""
         return tuple((c, v.key) for c, v in self.terms)
 
     def dot(self, g: np.ndarray) -> float:
@@ -60,10 +60,10 @@ class Combination:
 
 @dataclass(frozen=True)
 class Chord:
-    """A direction that x and vertices span, d = own x + sum_j c_j v_j, such that x + d is the farthest point allowed.
+    """A direction spanned by x and vertices, d = own x + sum_j c_j v_j, such that x + d is the farthest point allowed.
 
-    A step toward s has own = -1 and the term (1, s); one away from a, as far as t, has own = t and (-t, a); a pairwise one
-    has own = 0, (t, s) and (-t, a). What rules ask of d is computed from the terms, without subtracting points that are near.
+    A step toward s has own = -1 and the term (1, s). A step away from a, as far as t, has own = t and (-t, a). A pairwise step
+    has own = 0, (t, s) and (-t, a). Properties of d are computed from the terms, without subtracting nearby points.
     """
 
     own: float  # coefficient of x
@@ -75,7 +75,7 @@ class Chord:
         return s if isinstance(s, Chord) else cls(-1.0, ((1.0, s),))
 
     def image(self, x: np.ndarray, of: Callable[[Vertex], np.ndarray]) -> np.ndarray:
-        """What a linear map makes of d, given what it makes of x and of each vertex."""
+        """The image of d under a linear map, given the images of x and of each vertex."""
         total = np.zeros_like(x) if self.own == 0 else self.own * x
         for c, v in self.terms:
             total = total + c * of(v) if c != 1 else total + of(v)
@@ -95,7 +95,7 @@ class Chord:
 
 @dataclass(frozen=True)
 class Blocks:
-    """A vertex of a product of sets: vertices of the parts, one after the other in the order of ``x.reshape(-1)``.
+    """A vertex of a product of sets: the vertices of the parts, one after the other in the order of ``x.reshape(-1)``.
 
     Examples
     --------
@@ -106,22 +106,22 @@ class Blocks:
     (array([ 0.,  2.,  0.,  1., -1.]), 6.0, 4.0)
     """
 
-    parts: tuple[Vertex, ...]  # the parts' vertices; their sizes add up to that of the whole
+    parts: tuple[Vertex, ...]  # the vertices of the parts; their sizes sum to the size of the whole
     shape: tuple[int, ...]  # shape of the vertex as an array
-    low: float | None = None  # <g, s> >= low for all s of the set, if an oracle that answered is not exact
+    low: float | None = None  # <g, s> >= low for all s in the set, if the oracle is not exact
 
     @property
     def norm2(self) -> float:
-        """|v|^2, the sum of the parts'."""
+        """|v|^2, the sum over the parts."""
         return sum(v.norm2 for v in self.parts)
 
     @property
     def key(self) -> Hashable:
-        """The parts' keys."""
+        """The keys of the parts."""
         return tuple(v.key for v in self.parts)
 
     def dot(self, g: np.ndarray) -> float:
-        """<g, v>, the sum of the parts'."""
+        """<g, v>, the sum over the parts."""
         return sum(v.dot(block) for v, block in self._with_blocks(g))
 
     def add_to(self, x: np.ndarray, w: float) -> None:
@@ -144,13 +144,13 @@ class Blocks:
 
 
 def blocks_of(x: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-    """The blocks of x of the given shapes, one after the other; views if x is contiguous."""
+    """The consecutive blocks of x of the given shapes; views if x is contiguous."""
     flat, ends = x.reshape(-1), np.cumsum([math.prod(shape) for shape in shapes])
     return [flat[end - math.prod(shape) : end].reshape(shape) for end, shape in zip(ends, shapes, strict=True)]
 
 
 def joined_blocks(parts: Sequence[Vertex], blocks: Sequence[np.ndarray], shape: tuple[int, ...]) -> Blocks | SparseVertex:
-    """The vertex of a product, from what the parts' oracles answered to the blocks of g; sparse if all of them are."""
+    """The vertex of a product, from the answers of the parts' oracles to the blocks of g; sparse if all answers are."""
     exact = all(v.low is None for v in parts)
     low = None if exact else sum(least(v, block) for v, block in zip(parts, blocks, strict=True))
     few = [v for v in parts if isinstance(v, (Coordinate, SparseVertex))]
@@ -160,7 +160,7 @@ def joined_blocks(parts: Sequence[Vertex], blocks: Sequence[np.ndarray], shape: 
 
 
 def parted(v: Vertex, shapes: Sequence[tuple[int, ...]]) -> tuple[Vertex, ...]:
-    """The parts of a vertex of a product: those that `joined_blocks` made it of, if it did."""
+    """The parts of a vertex of a product, as given to `joined_blocks` if it made the vertex."""
     if isinstance(v, Blocks):
         return v.parts
     if not isinstance(v, SparseVertex):

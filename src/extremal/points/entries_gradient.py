@@ -1,4 +1,4 @@
-"""Gradients of functions of some entries of a matrix: zero but at the observed positions."""
+"""Gradients of functions of some entries of a matrix: they are zero except at the observed positions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from extremal.support.kinds import Products
 
 
 class Positions:
-    """Places (rows[t], cols[t]), t = 0, 1, ..., of an m x n matrix, in any order and with repeats.
+    """Positions (rows[t], cols[t]), t = 0, 1, ..., of an m x n matrix, in any order and with repeats.
 
-    How they lie row by row is found once, by two counting sorts, when a product first needs it.
+    When a product first needs their order by rows, two counting sorts find it once.
     """
 
     def __init__(self, rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]):
@@ -30,12 +30,12 @@ class Positions:
         return len(self.rows)
 
     def take(self, at: np.ndarray) -> Positions:
-        """Some of them."""
+        """A selection of the positions."""
         return Positions(self.rows[at], self.cols[at], self.shape)
 
     @cached_property
     def layout(self) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
-        """(order, starts, indices) of the places by row, then column; no order if they lie so. Row i starts at starts[i]."""
+        """(order, starts, indices) by row, then column; order is None if already sorted. Row i starts at starts[i]."""
         kind = np.int32 if max(len(self), *self.shape) < 2**31 else np.int64
         order = np.arange(len(self), dtype=kind)
         starts = np.zeros(1, kind)
@@ -46,19 +46,19 @@ class Positions:
         return (None if (order[1:] > order[:-1]).all() else order), starts, indices
 
     def by_rows(self, values: np.ndarray) -> sp.csr_array:
-        """The sparse array with these values; repeated positions stay apart."""
+        """The sparse array with these values; repeated positions stay separate."""
         order, starts, indices = self.layout
         data = values
         if order is not None:
             data = np.empty_like(values)
             kernels("positions").pick(values, order, data)
         found = sp.csr_array((data, indices, starts), shape=self.shape)
-        found.has_sorted_indices, found.has_canonical_format = True, self.most == 1  # so that scipy does not look
+        found.has_sorted_indices, found.has_canonical_format = True, self.most == 1  # so that scipy does not check
         return found
 
     @cached_property
     def most(self) -> int:
-        """How often the most frequent of them is there."""
+        """The number of repeats of the most frequent position."""
         return int(kernels("positions").repeats(*self.layout[1:]))
 
     def __getstate__(self) -> dict[str, object]:
@@ -66,20 +66,20 @@ class Positions:
 
 
 class Observed(Matrix):
-    """A matrix that is zero but at given positions: the gradient of a function of these entries.
+    """A matrix that is zero except at given positions: the gradient of a function of these entries.
 
         G = sum_t values[t] e_{rows[t]} e_{cols[t]}'
 
-    The gradient of a batch keeps the numbers of the batch only, until it meets others. Products are those of a sparse matrix,
-    which is arranged at the first of them.
+    The gradient of a batch stores only the numbers of the batch, until it meets others. Products are those of a sparse matrix,
+    which the first product builds.
 
     Parameters
     ----------
     positions : Positions
     values : array
-        One for each position, in their order; of repeated positions the sum counts.
+        One value per position, in the same order; values of repeated positions add up.
     at : array of int, optional
-        The positions that the values are for, in any order and with repeats; all others are zero.
+        The positions of the values, in any order and with repeats; all other positions are zero.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Observed(Matrix):
 
     @cached_property
     def sparse(self) -> sp.csr_array:
-        """The same as a scipy sparse array; repeated positions stay apart."""
+        """The matrix as a scipy sparse array; repeated positions stay separate."""
         return (self.positions if self.at is None else self.positions.take(self.at)).by_rows(self.values)
 
     def __repr__(self) -> str:
@@ -150,7 +150,7 @@ class Observed(Matrix):
         return Observed(self.positions, values)
 
     def inner(self, other: Iterate) -> float:
-        """<G, X> in float64: one product for each value, given the entries of X."""
+        """<G, X> in float64: one product per value, given the entries of X."""
         if isinstance(other, Observed):
             return float(self.astype(np.float64).sparse.multiply(other.astype(np.float64).sparse).sum())
         if isinstance(other, MatrixSum):
@@ -183,10 +183,10 @@ class Observed(Matrix):
 
 
 class MatrixSum(Matrix):
-    """A sum of matrices, each known by its products: a gradient and the pull of a proximal term, say."""
+    """A sum of matrices, each known by its products, for example a gradient and the pull of a proximal term."""
 
     def __init__(self, terms: tuple[Any, ...]):
-        self.terms = terms  # a `Matrix` each; in a transpose also scipy sparse arrays
+        self.terms = terms  # each is a `Matrix`; in a transpose also a scipy sparse array
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -194,7 +194,7 @@ class MatrixSum(Matrix):
 
     @property
     def dtype(self) -> np.dtype:
-        """The widest of the terms'."""
+        """The widest type among the terms."""
         return np.result_type(*(a.dtype for a in self.terms))
 
     @property
@@ -233,7 +233,7 @@ class MatrixSum(Matrix):
 
 
 def read_entries(x: Iterate, positions: Positions, at: np.ndarray | None = None) -> np.ndarray:
-    """The entries of a matrix at all positions, or at some of them; those of matrices in factors are remembered for all."""
+    """The entries of a matrix at all positions, or at some; for factored matrices, those at all positions are cached."""
     rows, cols = (positions.rows, positions.cols) if at is None else (positions.rows[at], positions.cols[at])
     if isinstance(x, FactoredMatrix):
         return x.image(positions, rows, cols) if at is None else x.gather(rows, cols)

@@ -1,4 +1,4 @@
-"""Matrices in factors, X = left right': what steps toward vertices of low rank make, without ever forming the matrix."""
+"""Matrices in factors, X = left right': steps toward vertices of low rank make them without ever forming the matrix."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from extremal.points.matrix import Iterate, Matrix, Scaling, check_positions, wi
 from extremal.points.vertex import DenseVertex, Vertex
 from extremal.support import linalg
 
-SMALLEST = 1e-12  # of the factor that all columns share: below it, they are scaled anew
+SMALLEST = 1e-12  # limit for the factor that all columns share: below it, the columns are rescaled
 FactorPair = tuple[np.ndarray, np.ndarray]  # m x r and n x r
 
 
 class FactoredMatrix(Matrix):
-    """An m x n matrix of rank r at most, X = left right', in (m + n) r numbers.
+    """An m x n matrix of rank at most r, X = left right', in (m + n) r numbers.
 
-    A value, like an array that nobody writes to. A step (1 - eta) X + eta s toward a vertex s of rank one makes a new matrix
-    from m + n numbers: columns are only ever added, and the versions of an iterate share them. When there are more than twice
-    as many as at the last look (and 64, or the smaller side of X, on top) they are brought down to the rank of X by
-    `compressed`, where that is less; there is no bound on the rank.
+    The matrix is a value, like a read-only array. A step (1 - eta) X + eta s toward a vertex s of rank one makes a new matrix
+    from m + n numbers. Columns are only added, and the versions of an iterate share them. There is no bound on the rank. But
+    beyond 2 r + min(64, m, n) columns, for r columns at the last check, `compressed` reduces them to the rank of X if that is
+    smaller.
 
-    ``X @ v``, ``X.T @ u``, ``X.flat[j]``, sums, differences and multiples need no dense copy; ``np.asarray(X)`` makes one, up to
-    4 GiB.
+    ``X @ v``, ``X.T @ u``, ``X.flat[j]``, sums, differences and multiples need no dense copy; ``np.asarray(X)`` makes one, up
+    to 4 GiB.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ class FactoredMatrix(Matrix):
 
     @classmethod
     def zeros(cls, shape: tuple[int, int], dtype: DTypeLike = np.float64) -> FactoredMatrix:
-        """The zero matrix: no columns at all."""
+        """The zero matrix, without any columns."""
         m, n = (checks.whole("FactoredMatrix.zeros", "shape", side, 1) for side in shape)
         return cls(np.zeros((m, 0), dtype), np.zeros((n, 0), dtype))
 
     @property
     def left(self) -> np.ndarray:
-        """The m x r factor, a copy; it carries the scale."""
+        """A copy of the m x r factor, including the scale."""
         return self._columns.left[:, : self.rank] * self.dtype.type(self._scale)
 
     @property
@@ -91,7 +91,7 @@ class FactoredMatrix(Matrix):
 
     @property
     def T(self) -> FactoredMatrix:
-        """The transpose, of the same columns."""
+        """The transpose, with the same columns."""
         return self._of(FactorBuffer(self.right, self._columns.left[:, : self.rank]), self.rank, self._scale)
 
     def __repr__(self) -> str:
@@ -114,14 +114,14 @@ class FactoredMatrix(Matrix):
         return self._renewed([(1.0, self.factors()), (1.0, other.factors())])
 
     def _with_version(self, other: FactoredMatrix) -> FactoredMatrix:
-        """The sum with another version of the same matrix: as many columns as the longer one."""
+        """The sum with another version of the same matrix, with as many columns as the longer one."""
         long, short = (self, other) if self.rank >= other.rank else (other, self)
         left = long.left
         left[:, : short.rank] += short.left
         return self._of(FactorBuffer(left, long.right, self._columns.limit), long.rank)
 
     def factors(self) -> FactorPair:
-        """Left and right."""
+        """The two factors, left and right."""
         return self.left, self.right
 
     def to_array(self) -> np.ndarray:
@@ -131,26 +131,26 @@ class FactoredMatrix(Matrix):
         return self if self.dtype == dtype else FactoredMatrix(self.left.astype(dtype), self.right.astype(dtype))
 
     def all_finite(self) -> bool:
-        """Whether there is no NaN and no infinity in the factors."""
+        """Whether the factors contain no NaN and no infinity."""
         return all(checks.all_finite(a) for a in self.factors())
 
     def sum(self) -> float:
         return float(self.left.sum(axis=0, dtype=np.float64) @ self.right.sum(axis=0, dtype=np.float64))
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
-        """X[rows[t], cols[t]] for every t: r products each."""
+        """X[rows[t], cols[t]] for every t, with r products each."""
         return self.gather(*check_positions("entries", rows, cols, self.shape))
 
     def gather(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """As ``entries``, for positions that have been checked."""
+        """The same as ``entries``, for checked positions."""
         return self._scaled(self._columns.gather(self.rank, rows, cols))
 
     def image(self, key: Hashable, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """As ``gather``, and remembered for ``key`` as long as that lives: the next version pays for its new columns only."""
+        """The same as ``gather``, cached for the lifetime of ``key``: the next version pays only for its new columns."""
         return self._scaled(self._columns.image(self.rank, key, rows, cols))
 
     def inner(self, other: Iterate) -> float:
-        """<X, Y> in float64: O((m + n) r) a step for X itself, O((m + n) r r') for factors, r products for others."""
+        """<X, Y> in float64: O((m + n) r) per step for X itself, O((m + n) r r') for factors, r products for others."""
         if other is self:
             return self._scale * self._scale * self._columns.norm2(self.rank)
         if isinstance(other, FactoredMatrix):
@@ -164,7 +164,7 @@ class FactoredMatrix(Matrix):
         return float(self._decomposed()[2].sum())
 
     def plus(self, own: float, terms: Iterable[tuple[float, FactorPair]] = ()) -> FactoredMatrix:
-        """own X + sum_j c_j left_j right_j': a step, for the numbers in the new columns."""
+        """own X + sum_j c_j left_j right_j': a step, at the cost of the new columns."""
         terms, scale = [(c, pair) for c, pair in terms if c != 0], own * self._scale
         if not terms:
             return self * own
@@ -176,11 +176,11 @@ class FactoredMatrix(Matrix):
         return self._of(columns, rank, scale).bounded()
 
     def compressed(self, tol: float | None = None) -> FactoredMatrix:
-        """X with as few columns as its rank: the smallest singular values go, whose sum is at most ``tol`` |X|_*.
+        """X with as few columns as its rank: drop the smallest singular values, whose sum is at most ``tol`` |X|_*.
 
-        The others are scaled up such that the nuclear norm stays as it is, and so does the trace if X is symmetric without
-        negative eigenvalues: X remains in a nuclear ball, or on a spectrahedron. It changes by 2 tol |X|_* at most: by
-        1e-12 |X|_* for the tolerance that steps use, which is 5e-13 (5e-7 in float32). O((m + n) r^2).
+        The remaining values are scaled up to keep the nuclear norm, and so the trace if X is symmetric without negative
+        eigenvalues: X stays in a nuclear ball, or on a spectrahedron. X changes by at most 2 tol |X|_*. Steps use the
+        tolerance 5e-13 (5e-7 in float32), so that X changes by 1e-12 |X|_*. The cost is O((m + n) r^2).
         """
         tol = (5e-13 if self.dtype == np.float64 else 5e-7) if tol is None else checks.at_least("compressed", "tol", tol, 0)
         q_left, q_right, s, u, vt = self._decomposed()
@@ -195,11 +195,11 @@ class FactoredMatrix(Matrix):
         return a if self._scale == 1 else np.multiply(a, self._scale, out=a)
 
     def bounded(self) -> FactoredMatrix:
-        """X, compressed if a look at the rank is due."""
+        """X, compressed if a check of the rank is due."""
         return self.compressed() if self.rank > self._columns.limit else self
 
     def _renewed(self, terms: list[tuple[float, FactorPair]]) -> FactoredMatrix:
-        """sum_j c_j left_j right_j', with columns of its own."""
+        """sum_j c_j left_j right_j', with its own columns."""
         columns = FactorBuffer(*joined(self.dtype, terms), self._columns.limit)
         return self._of(columns, columns.used)
 
@@ -214,7 +214,7 @@ class FactoredMatrix(Matrix):
 
 
 def factors(v: Vertex) -> FactorPair:
-    """Factors of a vertex: its own, or those of a dense copy, one of which is a unit matrix."""
+    """Factors of a vertex: its own, or a dense copy and an identity matrix."""
     if isinstance(v, RankOne):
         return v.left[:, None], v.right[:, None]
     if isinstance(v, LowRank):
@@ -228,7 +228,7 @@ def factors(v: Vertex) -> FactorPair:
 
 
 def joined(dtype: np.dtype, terms: list[tuple[float, FactorPair]]) -> FactorPair:
-    """Factors of sum_j c_j left_j right_j', in arrays of their own."""
+    """Factors of sum_j c_j left_j right_j', in new arrays."""
     left, right = np.hstack([c * left for c, (left, _) in terms]), np.hstack([right for _, (_, right) in terms])
     return left.astype(dtype, copy=False), right.astype(dtype, copy=False)
 

@@ -1,7 +1,7 @@
-"""What a step moves. An iterate is a value: a step makes a new one and leaves the old one alone.
+"""Iterates are values: a step makes a new iterate and leaves the old one unchanged.
 
-So a state that was yielded stays true, and two-point estimators may keep x_prev without a copy. There are two kinds: dense
-arrays, and matrices in factors for objectives and sets that never need the whole matrix.
+So a yielded state stays valid, and two-point estimators can keep x_prev without a copy. There are two kinds: dense arrays, and
+matrices in factors for objectives and sets that never need the whole matrix.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 
 def start(call: str, x0: object, dtype: np.dtype, factored: bool = False) -> Any:
-    """The first iterate: a copy of x0 in the run's float type, so that the caller's array stays as it is.
+    """The first iterate: a copy of x0 in the run's float type, so that the caller's array does not change.
 
-    A matrix in factors stays one if ``factored`` says that objective and set can do with it, and becomes an array if not.
+    A factored matrix stays factored if ``factored`` says that objective and set support it, and becomes an array otherwise.
     """
     if factored and isinstance(x0, FactoredMatrix):
         return x0.astype(dtype)
@@ -35,14 +35,14 @@ def start(call: str, x0: object, dtype: np.dtype, factored: bool = False) -> Any
 
 
 def freeze(a: T) -> T:
-    """Make an array a value: nobody changes it from now on. Matrices that are not arrays are values by birth."""
+    """Make an array read-only, and so a value. Matrices that are not arrays are always values."""
     if isinstance(a, np.ndarray):
         a.flags.writeable = False
     return a
 
 
 def farthest(holds: Callable[[float], bool], precision: float) -> float:
-    """The largest t in [0, 1] for which ``holds`` does, by bisection; 0 if it holds nowhere that it was tried."""
+    """The largest t in [0, 1] for which ``holds`` is true, by bisection; 0 if it was true at no tested t."""
     if holds(1.0):
         return 1.0
     low, high = 0.0, 1.0
@@ -53,12 +53,12 @@ def farthest(holds: Callable[[float], bool], precision: float) -> float:
 
 
 def answer(x: T) -> T | np.ndarray:
-    """The iterate as the caller gets it: an array of their own, or a matrix that nobody can change."""
+    """The iterate for the caller: a new array, or a matrix that cannot change."""
     return np.array(x) if isinstance(x, np.ndarray) else x
 
 
 def toward(x: np.ndarray | FactoredMatrix, v: Vertex, eta: float) -> Any:
-    """Step to a vertex: (1 - eta) x + eta v, a convex combination also in rounding."""
+    """A step to a vertex: (1 - eta) x + eta v, a convex combination even after rounding."""
     if isinstance(x, FactoredMatrix):
         return x.plus(1.0 - eta, ((eta, factors(v)),))
     new = (1.0 - eta) * x

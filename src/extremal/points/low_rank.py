@@ -1,4 +1,4 @@
-"""Matrices of low rank: vertices of rank one or of a few more, and buffers in which two factors grow."""
+"""Matrices of low rank: vertices of rank one or slightly more, and buffers in which two factors grow."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from extremal.points.vertex import dot64
 
 @dataclass(frozen=True)
 class _InFactors:
-    """What they share: v = left right', of shape (m, n)."""
+    """The common base: v = left right', of shape (m, n)."""
 
-    left: np.ndarray  # m x r, or of length m; carries the scale
-    right: np.ndarray  # n x r, or of length n
-    low: float | None = None  # <g, s> >= low for all s of the set, if the oracle that answered is not exact
+    left: np.ndarray  # m x r, or a vector of length m; includes the scale
+    right: np.ndarray  # n x r, or a vector of length n
+    low: float | None = None  # <g, s> >= low for all s in the set, if the oracle is not exact
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -32,7 +32,7 @@ class _InFactors:
 
 
 class RankOne(_InFactors):
-    """A matrix of rank one, v = left right': m + n numbers in the place of m n.
+    """A matrix of rank one, v = left right', stored as m + n numbers instead of m n.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class RankOne(_InFactors):
 
 
 class LowRank(_InFactors):
-    """A matrix of rank r at most, v = left right', from m x r and n x r factors.
+    """A matrix of rank at most r, v = left right', from m x r and n x r factors.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class LowRank(_InFactors):
 
     @property
     def key(self) -> Hashable:
-        """The bytes of the matrix: factors are not unique."""
+        """The bytes of the matrix, because factors are not unique."""
         return (self.to_array() + 0.0).tobytes()
 
     def add_to(self, x: np.ndarray, w: float) -> None:
@@ -93,23 +93,23 @@ class LowRank(_InFactors):
 
 
 class FactorBuffer:
-    """Two factors with the same number of columns. A version of a matrix is left[:, :rank] right[:, :rank]', times a number.
+    """Two factors with equal column counts. A version of a matrix is left[:, :rank] right[:, :rank]', times a number.
 
-    New columns go behind those that are there, into room that doubles when it is full, so that a step costs what its own
-    columns do, and earlier versions stay true. What versions are asked again and again is kept here, and brought up to date.
+    New columns are appended, into room that doubles when it is full. So a step costs only its own columns, and earlier
+    versions stay valid. The buffer also caches the results that versions compute repeatedly, and updates them.
     """
 
     def __init__(self, left: np.ndarray, right: np.ndarray, limit: int | None = None):
-        self.left, self.right = left, right  # m and n x capacity; only ever exchanged for larger ones with the same columns
+        self.left, self.right = left, right  # m and n x capacity; only ever replaced by larger arrays with the same columns
         self.used = left.shape[1]
         fit = 2 * self.used + min(64, len(left), len(right))
-        self.limit = fit if limit is None else limit  # with more columns than that, a look at the rank is due
-        self.images: WeakKeyDictionary[object, tuple[int, np.ndarray]] = WeakKeyDictionary()  # so many columns, their entries
-        self.norms = 0, 0.0  # so many columns, their |left right'|^2
+        self.limit = fit if limit is None else limit  # beyond this number of columns, a check of the rank is due
+        self.images: WeakKeyDictionary[object, tuple[int, np.ndarray]] = WeakKeyDictionary()  # column count, their entries
+        self.norms = 0, 0.0  # column count, their |left right'|^2
         self.lock = threading.Lock()
 
     def append(self, rank: int, left: np.ndarray, right: np.ndarray) -> tuple[FactorBuffer, int]:
-        """These columns behind the first ``rank``, here or in a copy if another version has taken the place; and their number."""
+        """Append columns after the first ``rank``, or in a copy if the place is taken; return the buffer and its rank."""
         new = rank + left.shape[1]
         with self.lock:
             if self.used == rank:
@@ -117,7 +117,7 @@ class FactorBuffer:
                 self.left[:, rank:new], self.right[:, rank:new] = left, right
                 self.used = new
                 return self, new
-            copy = FactorBuffer(self.left[:, :rank], self.right[:, :rank], self.limit)  # without room: it will grow first
+            copy = FactorBuffer(self.left[:, :rank], self.right[:, :rank], self.limit)  # without spare room: it will grow first
         return copy.append(rank, left, right)
 
     def _grow(self, wanted: int) -> None:
@@ -133,10 +133,10 @@ class FactorBuffer:
         return out
 
     def image(self, rank: int, key: Hashable, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """Entries at positions that every version is asked for: the sum over the columns so far is kept."""
+        """Entries at positions that every version needs: the sum over the columns so far is cached."""
         with self.lock:
             count, total = self.images.get(key, (0, None))
-            earlier = total is not None and count > rank  # a version that is no longer the last: the last one's sum is kept
+            earlier = total is not None and count > rank  # an older version: the sum of the newest one stays cached
             if total is None or earlier:
                 count, total = 0, np.zeros(len(rows), self.left.dtype)
             self._add(count, rank, rows, cols, total)
@@ -146,7 +146,7 @@ class FactorBuffer:
             return total.copy()
 
     def _add(self, first: int, last: int, rows: np.ndarray, cols: np.ndarray, out: np.ndarray) -> None:
-        """Add entries of these columns; of a single one (a step to a vertex) after a copy, which the nearest cache holds."""
+        """Add entries of these columns; copy a single column (a step to a vertex) first, because the copy fits the cache."""
         if last == first + 1:
             kernels("positions").add_at(self.left[:, first].copy(), self.right[:, first].copy(), rows, cols, out)
         elif last > first:
@@ -154,7 +154,7 @@ class FactorBuffer:
             kernels("positions").entries(*some, rows, cols, out)
 
     def norm2(self, rank: int) -> float:
-        """|left right'|^2, from that of the columns before."""
+        """|left right'|^2, updated from the earlier columns."""
         with self.lock:
             count, total = self.norms if self.norms[0] <= rank else (0, 0.0)
             for j in range(count, rank):
@@ -165,5 +165,5 @@ class FactorBuffer:
 
 
 def _products(a: np.ndarray, j: int) -> np.ndarray:
-    """Products of column j with those up to it."""
+    """Products of column j with the columns up to j."""
     return a[:, : j + 1].T.astype(np.float64, copy=False) @ a[:, j].astype(np.float64, copy=False)

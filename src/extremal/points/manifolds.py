@@ -1,4 +1,4 @@
-"""Where iterates live: flat space, or a manifold with geodesics and transport."""
+"""The space of the iterates: flat, or a manifold with geodesics and transport."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from extremal.checks import InputError
 
-_NOT_A_POINT = "SPD: a point must be a symmetric positive definite matrix, of finite numbers"
+_NOT_A_POINT = "SPD: a point must be a symmetric positive definite matrix of finite numbers"
 
 
 class Manifold(Protocol):
@@ -18,7 +18,7 @@ class Manifold(Protocol):
     def inner(self, x: np.ndarray, u: np.ndarray, v: np.ndarray) -> float: ...  # <u, v> in the tangent space at x
     def log(self, x: np.ndarray, z: np.ndarray) -> np.ndarray: ...  # the tangent vector at x that points to z
     def geodesic(self, x: np.ndarray, z: np.ndarray, t: float) -> np.ndarray: ...  # from x (t = 0) to z (t = 1)
-    def transport(self, x: np.ndarray, z: np.ndarray, v: np.ndarray) -> np.ndarray: ...  # v from the tangent space at x to z's
+    def transport(self, x: np.ndarray, z: np.ndarray, v: np.ndarray) -> np.ndarray: ...  # v, from the tangent space at x to z's
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Euclidean:
 class SPD:
     """Symmetric positive definite matrices with the affine-invariant metric <U, V>_X = tr(X^-1 U X^-1 V).
 
-    Two points have a common frame B with X = B B' and Z = B diag(w) B' (a Cholesky factor of X, then one eigenproblem), in which
+    Two points have a common frame B with X = B B' and Z = B diag(w) B', by a Cholesky factor of X and one eigenproblem. In it
 
         log_X(Z) = B diag(log w) B',   geodesic(t) = B diag(w^t) B',   dist(X, Z) = |log w|,
         transport(V) = E V E' with E = B diag(sqrt w) B^-1 = (Z X^-1)^(1/2)
 
-    O(d^3) each. Curvature is between -1/2 and 0, so any two points are joined by one geodesic. Congruences X -> G X G' are
-    isometries.
+    Each operation is O(d^3). The curvature is between -1/2 and 0, so exactly one geodesic joins any two points. Congruences X
+    -> G X G' are isometries.
 
     References
     ----------
@@ -99,7 +99,7 @@ class SPD:
         return float(np.linalg.norm(np.log(frame(x, z)[1])))
 
     def gradient(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """X sym(G) X: the Riemannian gradient of a function whose Euclidean one is G."""
+        """X sym(G) X: the Riemannian gradient of a function with Euclidean gradient G."""
         return _symmetric(x @ _symmetric(g) @ x)
 
 
@@ -116,7 +116,7 @@ def _root(x: np.ndarray) -> np.ndarray:
 
 
 def frame(x: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """B and w > 0 with X = B B', Z = B diag(w) B'; one for each Z, if z is a stack of them."""
+    """B and w > 0 with X = B B', Z = B diag(w) B'; one pair per Z, if z is a stack."""
     root = _root(x)
     inverse = np.linalg.inv(root)
     try:

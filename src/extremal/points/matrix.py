@@ -1,4 +1,4 @@
-"""What matrices share that are not arrays: products, sums and single entries, and a dense copy only when asked for one."""
+"""The common base of matrices that are not arrays: products, sums and single entries, and a dense copy only on request."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.support.kinds import Numbers, Products
 
-LARGEST_COPY = 4 * 2**30  # bytes of a dense copy
-Scaling = Callable[[Any, float], Any]  # a product with a number, or a quotient
+LARGEST_COPY = 4 * 2**30  # limit for a dense copy, in bytes
+Scaling = Callable[[Any, float], Any]  # multiplication or division by a number
 
 
 class Matrix(ABC):
-    """An m x n matrix that is a value: nobody changes it.
+    """An m x n matrix that is a value: it never changes.
 
-    ``A @ v`` and ``A.T @ u`` (vectors, or several side by side), ``A.flat[indices]``, ``A + B``, ``A - B``, ``c * A``, ``A / c``;
-    ``np.asarray(A)`` makes a dense copy, up to 4 GiB.
+    Matrices support ``A @ v`` and ``A.T @ u`` (for vectors, or several side by side), ``A.flat[indices]``, ``A + B``,
+    ``A - B``, ``c * A`` and ``A / c``. ``np.asarray(A)`` makes a dense copy, up to 4 GiB.
     """
 
     ndim = 2
-    __array_ufunc__ = None  # numpy's arrays and numbers leave sums and products to this class
+    __array_ufunc__ = None  # numpy arrays and numbers leave sums and products to this class
 
     @property
     @abstractmethod
@@ -42,14 +42,14 @@ class Matrix(ABC):
     @property
     @abstractmethod
     def T(self) -> Products:
-        """The transpose, known by products as well."""
+        """The transpose, also known by products."""
 
     @abstractmethod
     def __matmul__(self, v: np.ndarray) -> np.ndarray: ...
 
     @abstractmethod
     def _scaled_by(self, operation: Scaling, c: float) -> Self:
-        """The operation of all entries with a number."""
+        """Apply the operation with a number to all entries."""
 
     @abstractmethod
     def _plus_matrix(self, other: Matrix) -> Matrix: ...
@@ -64,7 +64,7 @@ class Matrix(ABC):
 
     @abstractmethod
     def all_finite(self) -> bool:
-        """Whether there is no NaN and no infinity in it."""
+        """Whether the matrix contains no NaN and no infinity."""
 
     @abstractmethod
     def sum(self) -> float:
@@ -72,15 +72,15 @@ class Matrix(ABC):
 
     @abstractmethod
     def to_array(self) -> np.ndarray:
-        """A dense copy, whatever its size."""
+        """A dense copy, of any size."""
 
     @abstractmethod
     def astype(self, dtype: DTypeLike, copy: bool = True) -> Self:
-        """The matrix in another float type; itself, if it has that one."""
+        """The matrix in another float type; itself if it already has that type."""
 
     @property
     def stored(self) -> Iterate:
-        """Its entries as they were given, before those of equal places were added up; the matrix, where that is the same."""
+        """The entries as given, before duplicates are summed; the matrix itself if that is the same."""
         return self
 
     @property
@@ -94,18 +94,18 @@ class Matrix(ABC):
         return _Flat(self)
 
     def copy(self) -> Self:
-        """The matrix itself: it is never changed."""
+        """The matrix itself, because it never changes."""
         return self
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
-            raise ValueError(f"a {type(self).__name__} has no array to share: np.asarray makes one")
+            raise ValueError(f"a {type(self).__name__} has no array to share: use np.asarray")
         need = self.size * self.dtype.itemsize
         if need > LARGEST_COPY:
             what = f"{self.shape[0]} x {self.shape[1]} {type(self).__name__}"
             raise MemoryError(
-                f"a dense copy of this {what} would take {need / 2**30:.1f} GiB: sets that are ``matrix_free`` want none; "
-                "`A @ v`, `A.T @ u` and `A.entries(rows, cols)` need none"
+                f"a dense copy of this {what} would take {need / 2**30:.1f} GiB: sets that are ``matrix_free`` need none; "
+                "use `A @ v`, `A.T @ u` and `A.entries(rows, cols)`"
             )
         return self.to_array().astype(self.dtype if dtype is None else dtype, copy=False)
 
@@ -139,7 +139,7 @@ class Matrix(ABC):
         return self * -1.0
 
 
-Iterate = np.ndarray | Matrix  # what a step moves, and its gradients
+Iterate = np.ndarray | Matrix  # iterates, and their gradients
 
 
 def wide(x: Iterate) -> Any:
@@ -159,7 +159,7 @@ class _Flat:
 
 
 def check_positions(call: str, rows: ArrayLike, cols: ArrayLike, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns as arrays of one shape, refused if one is no whole number within ``shape``; the first such is named."""
+    """Rows and columns as arrays of one shape; refuse entries that are not whole numbers within ``shape``, and name the first."""
     rows, cols = checks.array(call, "rows", rows), checks.array(call, "cols", cols)
     if rows.shape != cols.shape:
         raise InputError(f"`{call}(rows=..., cols=...)` must be of one shape, got {rows.shape} and {cols.shape}")

@@ -1,7 +1,7 @@
-"""Many vertices at once: their products with a gradient, and their weighted sum, without a loop over them where kinds agree.
+"""Many vertices at once: their products with a gradient and their weighted sum, without a loop if they are of one kind.
 
 A stack is a value: `add` and `keep` make new ones. Dense rows and low-rank factors lie in a buffer with room to grow, which
-versions share as long as they only add; so a vertex more costs its own length, not that of all.
+versions share as long as they only add. So one more vertex costs its own length, not the length of all.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ import numpy as np
 from extremal.points.low_rank import RankOne
 from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex
 
-LOCK = threading.Lock()  # versions of a stack may be in the hands of several threads
+LOCK = threading.Lock()  # several threads may hold versions of a stack
 
 
 @dataclass(frozen=True)
 class Stack(ABC):
-    """Some vertices of one shape, at least one."""
+    """One or more vertices of one shape."""
 
     vertices: tuple[Any, ...]
 
     @abstractmethod
     def dots(self, g: np.ndarray) -> np.ndarray:
-        """<g, v_i> for each."""
+        """<g, v_i> for each vertex."""
 
     @abstractmethod
     def sum(self, weights: np.ndarray) -> np.ndarray:
         """sum_i w_i v_i as an array, in float64."""
 
     def add(self, v: Vertex) -> Stack:
-        """The stack with one more at the end."""
+        """The stack with one more vertex at the end."""
         return stack((*self.vertices, v))
 
     def keep(self, kept: np.ndarray) -> Stack:
-        """Only those at the given places."""
+        """The vertices at the given positions."""
         return stack(tuple(self.vertices[i] for i in kept))
 
 
 def stack(vertices: tuple[Any, ...]) -> Stack:
-    """The stack that suits the vertices' kinds."""
+    """The type of stack that suits the vertices."""
     kinds = {type(v) for v in vertices}
     if kinds <= {Coordinate, SparseVertex}:
         parts = [_entries(v) for v in vertices]
@@ -59,10 +59,10 @@ def stack(vertices: tuple[Any, ...]) -> Stack:
 
 @dataclass(frozen=True)
 class FewVertices(Stack):
-    """Vertices with few non-zeros, as one list of places and values."""
+    """Vertices with few non-zeros, as one list of indices and values."""
 
-    indices: np.ndarray  # flat indices of all, one vertex after the other
-    values: np.ndarray  # the entries there
+    indices: np.ndarray  # flat indices of all vertices, one after the other
+    values: np.ndarray  # the entries at these indices
     starts: np.ndarray  # where each vertex begins
 
     def dots(self, g: np.ndarray) -> np.ndarray:
@@ -82,20 +82,20 @@ class FewVertices(Stack):
 
 
 def _entries(v: Coordinate | SparseVertex) -> tuple[np.ndarray, np.ndarray]:
-    """Places and values; a vertex of zeros keeps one place, so that none is empty."""
+    """Indices and values; a vertex of zeros keeps one index, so that no vertex is empty."""
     if isinstance(v, Coordinate):
         return np.array([v.j]), np.array([v.value])
     return (v.indices, v.values) if len(v.indices) else (np.array([0]), np.array([0.0]))
 
 
 class _Buffer:
-    """Rows with room for more, shared by versions: the one that holds all rows in use may append in place."""
+    """Rows with room for more, shared by versions: the version that holds all rows in use may append in place."""
 
     def __init__(self, rows: np.ndarray):
         self.rows, self.used = rows, len(rows)
 
     def put(self, count: int, row: np.ndarray) -> _Buffer:
-        """A buffer whose first count rows are these, and whose next is the new one."""
+        """A buffer with the first ``count`` rows of this one, followed by the new row."""
         with LOCK:
             home, dtype = self, np.result_type(self.rows, row)
             if not (count == self.used < len(self.rows) and dtype == self.rows.dtype):

@@ -1,4 +1,4 @@
-"""What an oracle answers: the contract of a vertex, and vertices of one number, of a few, or of all of them."""
+"""Answers of oracles: the contract of a vertex, and vertices with one entry, a few, or all of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 
 def dot64(a: np.ndarray, b: np.ndarray) -> float:
-    """<a, b>, summed in float64 whatever the arrays hold: gaps are differences of such sums.
+    """<a, b>, summed in float64 for any type of array, because gaps are differences of such sums.
 
-    Matrices that are not arrays (in factors, or known at some positions only) have a method ``inner`` for it.
+    Matrices that are not arrays (factored, or known at some positions only) have a method ``inner`` for this.
     """
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
@@ -20,29 +20,29 @@ def dot64(a: np.ndarray, b: np.ndarray) -> float:
 
 
 class Vertex(Protocol):
-    """An extreme point, kept as small as its structure allows."""
+    """An extreme point, stored as compactly as its structure allows."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...  # shape of the vertex as an array
     @property
     def norm2(self) -> float: ...  # |v|^2
     @property
-    def key(self) -> Hashable: ...  # equal for equal vertices: active sets look atoms up by it
+    def key(self) -> Hashable: ...  # equal for equal vertices: active sets find atoms by it
     @property
-    def low(self) -> float | None: ...  # a proven bound, <g, s> >= low for all s of the set; None: <g, v> itself is it
+    def low(self) -> float | None: ...  # a proven bound, <g, s> >= low for all s in the set; None if <g, v> is that bound
     def dot(self, g: np.ndarray) -> float: ...  # <g, v>
     def add_to(self, x: np.ndarray, w: float) -> None: ...  # x += w v, in place
     def to_array(self) -> np.ndarray: ...  # a fresh dense copy
 
 
 def least(v: Vertex, g: np.ndarray) -> float:
-    """What no point of the set undercuts: <g, v> for the answer v of an exact oracle, its proven bound for others."""
+    """A lower bound of <g, s> over the set: <g, v> for the answer v of an exact oracle, its proven bound otherwise."""
     return v.dot(g) if v.low is None else v.low
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """A multiple of a unit vector: v = value * e_j. Two numbers, whatever the dimension.
+    """A multiple of a unit vector, v = value * e_j: two numbers in any dimension.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Coordinate:
     """
 
     j: int  # flat index of the non-zero entry
-    value: float  # that entry
+    value: float  # the entry
     shape: tuple[int, ...]  # shape of the vertex as an array
     low: float | None = field(default=None, repr=False, compare=False)  # see `Vertex`
 
@@ -94,8 +94,8 @@ class SparseVertex:
     (-4.0, array([ 1.,  0., -1.,  0.]))
     """
 
-    indices: np.ndarray  # flat indices, increasing, each once
-    values: np.ndarray  # the entries there
+    indices: np.ndarray  # flat indices, increasing and distinct
+    values: np.ndarray  # the entries at these indices
     shape: tuple[int, ...]  # shape of the vertex as an array
     low: float | None = field(default=None, repr=False, compare=False)  # see `Vertex`
 
@@ -106,15 +106,15 @@ class SparseVertex:
 
     @property
     def key(self) -> Hashable:
-        """The indices' and the values' bytes."""
+        """The bytes of the indices and of the values."""
         return np.asarray(self.indices, np.int64).tobytes(), (self.values + 0.0).tobytes()
 
     def dot(self, g: np.ndarray) -> float:
-        """<g, v>: one product for each non-zero."""
+        """<g, v>: one product per non-zero."""
         return dot64(g.flat[self.indices], self.values)
 
     def add_to(self, x: np.ndarray, w: float) -> None:
-        """x += w v in place: one sum for each non-zero."""
+        """x += w v in place: one sum per non-zero."""
         x.flat[self.indices] += (w * self.values).astype(x.dtype, copy=False)
 
     def to_array(self) -> np.ndarray:
@@ -145,7 +145,7 @@ class DenseVertex:
 
     @property
     def key(self) -> Hashable:
-        """The entries' bytes, with one kind of zero."""
+        """The bytes of the entries, with -0.0 as 0.0."""
         return (self.values + 0.0).tobytes()
 
     @property

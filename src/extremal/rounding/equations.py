@@ -1,11 +1,11 @@
-"""Equations with small whole numbers: solved in whole numbers of units, so that they hold in any order of summation.
+"""Equations with small whole numbers, solved in whole numbers of units, so that they hold in any order of summation.
 
-Row i is measured in a power of two u_i of which all its terms are together at most 2^mantissa, and entry j in the largest u_i of
-its rows, U_j. Then x_j = U_j n_j, all sums are exact, and the equation is one of whole numbers:
+The unit of row i is a power of two u_i such that all terms together are at most 2^mantissa u_i. The unit of entry j is U_j,
+the largest u_i of its rows. Then x_j = U_j n_j, all sums are exact, and the equation is one of whole numbers:
 
     sum_j (a_ij U_j / u_i) n_j = b_i / u_i
 
-What rounding to n leaves of it is given to few entries, by an echelon form over the whole numbers.
+An echelon form over the whole numbers gives the remainder of rounding to n to a few entries.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ import scipy.sparse as sp
 from extremal.rounding.totals import exact_sum, exact_unit
 from extremal.support.kinds import MatrixLike
 
-BITS = 10  # coefficients are whole numbers over 2^BITS, and at most as large
-SPARE = 1 + 1e-6  # sums may grow by this, but not for a point that has been here
-LARGE_CHANGE = 2.0**20  # changes are small, or not worth it
-EQUATIONS_AT_ONCE = 300  # equations that are solved at once
-REPAIRS = ((3, 0), (12, 0), (48, 0), (48, 4))  # entries of a row that may change, and units by which all leave their bounds
-MOST_ENTRIES = 3000  # of such entries, all rows together
+BITS = 10  # coefficients are whole numbers divided by 2^BITS, and at most 2^BITS
+SPARE = 1 + 1e-6  # sums may grow by this factor, but not for a point that is already settled
+LARGE_CHANGE = 2.0**20  # limit for changes; larger changes are not worth it
+EQUATIONS_AT_ONCE = 300  # limit for the equations solved at once
+REPAIRS = ((3, 0), (12, 0), (48, 0), (48, 4))  # entries of a row that may change, units that they may leave their bounds by
+MOST_ENTRIES = 3000  # limit for these entries, over all rows
 
 
 @dataclass(frozen=True)
 class WholeEquations:
-    """Those of the equations A x = b that have whole numbers as coefficients, once they are multiplied by a power of two."""
+    """The equations of A x = b whose coefficients are whole numbers, after multiplication by a power of two."""
 
     A: sp.csr_array
     b: np.ndarray
 
     @classmethod
     def of(cls, A: Any, b: np.ndarray, dtype: np.dtype) -> WholeEquations:
-        """The rows that have; right sides are what a float type can hold."""
+        """Select these rows; their right sides are rounded to a float type."""
         A = sp.csr_array(A, dtype=np.float64, copy=True)
         A.eliminate_zeros()
         row, scale = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)), np.zeros(A.shape[0])
@@ -49,14 +49,14 @@ class WholeEquations:
         return cls(sp.csr_array(sp.diags_array(scale) @ A)[kept], (scale * right)[kept])
 
     def units(self, x: np.ndarray, spare: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """u of the rows and U of the entries, 0 for those that are in no row."""
+        """u of the rows and U of the entries, 0 for entries that are in no row."""
         size = np.maximum(abs(self.A) @ np.abs(x.astype(np.float64)), np.abs(self.b))
         u, U = np.array([exact_unit(s * spare, x.dtype) for s in size.tolist()]), np.zeros(x.size)
         np.maximum.at(U, self.A.indices, np.repeat(u, np.diff(self.A.indptr)))
         return u, U
 
     def off(self, x: np.ndarray) -> np.ndarray:
-        """A x - b, each rounded once."""
+        """A x - b, with each entry rounded once."""
         terms, ends = self.A.data * x.astype(np.float64)[self.A.indices], self.A.indptr
         return np.array([exact_sum(np.append(terms[ends[i] : ends[i + 1]], -c)) for i, c in enumerate(self.b)])
 
@@ -71,7 +71,7 @@ class WholeEquations:
 
 
 def solved(A: MatrixLike, b: np.ndarray, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """x between bounds with equations that hold, where they have whole numbers; as nearly as can be where none solve them.
+    """x between bounds, with exact equations if they have solutions in whole numbers, and as near as possible otherwise.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def _on_grid(rows: WholeEquations, x: np.ndarray, lo: np.ndarray, up: np.ndarray
     u, U = rows.units(x, SPARE)
     one = np.where(U > 0, U, 1.0)
     low, high = np.ceil(lo / one), np.floor(up / one)
-    moved = (U > 0) & (low <= high)  # others are in no equation, or between bounds that are not on the grid
+    moved = (U > 0) & (low <= high)  # others are in no equation, or between bounds that are off the grid
     fixed = np.where(moved, 0.0, x.astype(np.float64))
     right = -rows.off(fixed) / u
     scaled = sp.csr_array(sp.diags_array(1 / u) @ rows.A @ sp.diags_array(np.where(moved, U, 0.0)))
@@ -103,9 +103,9 @@ def _on_grid(rows: WholeEquations, x: np.ndarray, lo: np.ndarray, up: np.ndarray
 
 
 def _balanced(A: sp.csr_array, r: np.ndarray, n: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """n with A n greater by r: all rows, or as many as can be, by changes of few entries that have room for them.
+    """n with A n increased by r, in all rows or as many as possible, by changes of a few entries that have room.
 
-    Zeros stay zeros, and entries at a bound leave it if nothing else will do.
+    Zeros stay zeros, and entries at a bound leave it only if nothing else works.
     """
     best, left = n, float(np.abs(r).sum())
     for each, inward in REPAIRS:
@@ -125,7 +125,7 @@ def _balanced(A: sp.csr_array, r: np.ndarray, n: np.ndarray, low: np.ndarray, hi
 
 
 def _roomy(A: Any, usable: np.ndarray, room: np.ndarray, need: float, each: int) -> np.ndarray:
-    """For each row some entries to change: far from their bounds, of small coefficients, in few rows."""
+    """For each row some entries to change: far from their bounds, with small coefficients, in few rows."""
     count = np.bincount(A.indices, minlength=len(room))
     found = []
     for i in range(A.shape[0]):
@@ -137,11 +137,11 @@ def _roomy(A: Any, usable: np.ndarray, room: np.ndarray, need: float, each: int)
 
 
 def change_by(B: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Small whole numbers d with B d = r, for B and r of whole numbers; rows that have none are met as nearly as can be.
+    """Small whole numbers d with B d = r, for B and r of whole numbers, or as near as possible in rows without a solution.
 
-    Columns are subtracted from each other, as in Euclid's algorithm, until each row has one that the rows above do not have
-    (the column echelon form B V = H); then H z = r is solved row by row, and d = V z, made shorter by the columns of V that
-    the rows do not see.
+    As in Euclid's algorithm, columns are subtracted from each other until each row has a column with zeros in the rows above
+    (the column echelon form B V = H). Then H z = r is solved row by row, and d = V z. Columns v of V with B v = 0 finally make
+    d shorter.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def change_by(B: np.ndarray, r: np.ndarray) -> np.ndarray:
 
 
 def _with_rests(rows: WholeEquations, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """x with what right sides are more than a multiple of their unit, on entries small enough for it that are in no other row."""
+    """x with the remainders of right sides modulo their unit, on small enough entries that are in no other row."""
     alone = np.bincount(rows.A.indices, minlength=x.size) == 1
     for i, off in enumerate(rows.off(x)):
         if off:

@@ -1,6 +1,6 @@
 """Points whose constraints hold exactly, in floating point and without a tolerance: the last step of a fit.
 
-Each family of sets has its rules in a module of its own; those of sets made of sets go part by part, and stand here.
+Each family of sets has its rules in a separate module. This module has the rules of composed sets, which go part by part.
 """
 
 from __future__ import annotations
@@ -25,20 +25,24 @@ from extremal.sets.made.sums import ScaledSet, ShiftedSet
 def settle(C: ConvexSet, x: Iterate) -> Any:
     """A point next to x, of the same float type, at which the constraints of C hold exactly as computed.
 
-    Weights of a simplex sum to their total, and magnitudes to the radius at most, in any order of summation; bounds hold for
-    every entry; norms are at most the radius as numpy computes them. Totals and bounds are those that x's float type can
-    hold, bounds rounded inward. Zeros stay zeros, and a settled point is left as it is. Equations of a polytope hold if their
-    coefficients are small whole numbers, or such over a power of two, and there are numbers of x's type that solve them (thirds
-    are none); in any order of summation if the right side has no more digits than the terms together. Other equations are met as
-    well as rounding allows. Sets without a rule (see `violation`) leave x as it is. A few passes over x; for a polytope one
-    linear program, and some singular value decompositions for norms of matrices.
+    Weights of a simplex sum to their total, and magnitudes to at most the radius, in any order of summation. Bounds hold for
+    every entry, and norms are at most the radius as numpy computes them. Totals and bounds are rounded to x's float type,
+    bounds inward. Zeros stay zeros, and a settled point is returned unchanged.
+
+    Equations of a polytope hold if their coefficients are small whole numbers, possibly divided by a power of two, and numbers
+    of x's type solve them (1/3 is no such number). They hold in any order of summation if the right side has no more digits
+    than the terms together. Other equations hold as well as rounding allows. Sets without a rule (see `violation`) leave x
+    unchanged.
+
+    The cost is a few passes over x, plus a linear program for a polytope and some singular value decompositions for norms of
+    matrices.
 
     Parameters
     ----------
     C : ConvexSet
         The set.
     x : array or FactoredMatrix
-        A point of the set up to 1e-3 of its size; what is farther away is refused.
+        A point of the set up to 1e-3 of its size; points farther away are refused.
 
     References
     ----------
@@ -66,10 +70,10 @@ a constraint by 0.1
 
 
 def violation(C: ConvexSet, x: Iterate) -> float:
-    """The largest amount by which x breaks a constraint of C: 0.0 if it breaks none, and after `settle`.
+    """The largest amount by which x breaks a constraint of C: 0.0 if x breaks none, and after `settle`.
 
-    Computed in float64 from the numbers in x, sums by `math.fsum`. For sets that are known by their oracle alone, the smallest
-    of some relative tolerances at which ``C.contains(x)``, times the diameter; below 1e-13 that counts as none.
+    The amount is computed in float64 from the numbers in x, with sums by `math.fsum`. For sets known only by their oracle, it
+    is the diameter times the smallest of some relative tolerances at which ``C.contains(x)``; below 1e-13 it counts as 0.
 
     Examples
     --------

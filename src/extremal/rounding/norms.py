@@ -33,7 +33,7 @@ Ball = NormBall | NuclearBall | SpectralBall
 @settled.register(NuclearBall)
 @settled.register(SpectralBall)
 def _shrunk(C: Ball, x: np.ndarray) -> np.ndarray:
-    """x, or the nearest point on the way to the centre whose norm fits: with some ulps to spare, for other ways to sum up."""
+    """x, or the nearest point toward the centre whose norm fits, with some ulps to spare for other orders of summation."""
     eps, size = float(np.finfo(x.dtype).eps), math.prod(x.shape)
     spare = 1 - (4 + math.log2(size)) * eps
     most = float(rounded_inward(0.0, C.radius, x.dtype)[1]) * spare

@@ -1,4 +1,4 @@
-"""Polytopes: a point moves toward an inner one until every inequality holds, however it is summed up."""
+"""Polytopes: a point moves toward an inner point until every inequality holds in any order of summation."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from extremal.sets.made.images import LinearImage
 from extremal.sets.polytopes.general import Polytope
 from extremal.support import linalg
 
-REPAIRED_ENTRIES = 4_000_000  # entries; equations of more are left as they are
+REPAIRED_ENTRIES = 4_000_000  # limit for the entries of equations; larger systems are left as they are
 NUDGES = 8  # short steps back inside, each aimed twice as far as the last
 
 
 @settled.register
 def _(C: Polytope, x: np.ndarray) -> np.ndarray:
-    """On the bounds, next to the equations, and then inside the inequalities; entries at a bound stay there if they can."""
+    """Move x to the bounds, next to the equations, and inside the inequalities; entries at a bound stay there if possible."""
     lo, up = rounded_inward(C.bounds[:, 0], C.bounds[:, 1], x.dtype)
     y = np.clip(x, lo, up)
     if C.A_eq is not None:
@@ -69,13 +69,13 @@ def _row(A: Any, i: int) -> tuple[np.ndarray, np.ndarray | slice]:
 
 
 def _rounding(A: Any, x: np.ndarray) -> np.ndarray:
-    """The most that rounding can make of A x, in any order of summation."""
+    """The largest possible rounding error of A x, in any order of summation."""
     count = np.diff(A.indptr) if sp.issparse(A) else (A != 0).sum(axis=1)
     return (count + 1) * float(np.finfo(np.float64).eps) * (abs(A) @ np.abs(x))
 
 
 def _excess(C: Polytope, x: np.ndarray) -> np.ndarray:
-    """A_ub x - b_ub, and what rounding can add."""
+    """A_ub x - b_ub, plus the largest possible rounding error."""
     wide = x.astype(np.float64)
     return np.zeros(0) if C.A_ub is None else C.A_ub @ wide - C.b_ub + _rounding(C.A_ub, wide)
 
@@ -106,7 +106,7 @@ def _full(A: Any) -> np.ndarray:
 
 
 def _on_equations(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """x with the smallest changes that bring it nearer to the equations, as long as they do; of zeros only if it takes them."""
+    """x with the smallest changes that bring it nearer to the equations, as long as they do; zeros change only if needed."""
     if C.A_eq is None or C.A_eq.shape[0] * x.size > REPAIRED_ENTRIES:
         return x
     A = _full(C.A_eq)
@@ -121,7 +121,7 @@ def _on_equations(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) ->
 def _nearer(
     A: np.ndarray, b: np.ndarray, x: np.ndarray, lo: np.ndarray, up: np.ndarray, zeros: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """x after some corrections by least squares, and what is left of A x = b."""
+    """x after some corrections by least squares, and the remaining A x - b."""
     off = b - A @ x.astype(np.float64)
     for _ in range(5):
         free = (x > lo) & (x < up) & (zeros | (x != 0))
@@ -138,17 +138,17 @@ def _nearer(
 
 
 def _finished(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """x with equations that hold exactly, if their coefficients are whole numbers."""
+    """x with exact equations, if their coefficients are whole numbers."""
     if C.A_eq is None:
         return x
     row = _row(C.A_eq, 0)[0]
-    if len(C.b_eq) == 1 and len(row) == len(C.bounds) and (row == 1).all():  # all entries sum to a total
+    if len(C.b_eq) == 1 and len(row) == len(C.bounds) and (row == 1).all():  # the entries sum to a total
         return sum_to(x, lo, up, float(C.b_eq[0]))
     return solved(C.A_eq, C.b_eq, x, lo, up)
 
 
 def _inner(C: Polytope, lower: np.ndarray, upper: np.ndarray) -> np.ndarray | None:
-    """The point between bounds that is farthest from all inequalities, each divided by its norm; None if one is met by all."""
+    """The point between bounds farthest from all inequalities, each divided by its norm; None if one is always tight."""
     from scipy.optimize import linprog
 
     A: Any = sp.csr_array(C.A_ub)
@@ -161,11 +161,11 @@ def _inner(C: Polytope, lower: np.ndarray, upper: np.ndarray) -> np.ndarray | No
     return found.x[:-1] if found.status == 0 and found.x[-1] > 1e-9 * size else None
 
 
-# {p - q : (p, q) in a polytope}: an l1 ball cut by inequalities, of which p = max(x, 0) and q = max(-x, 0) tell all
+# {p - q : (p, q) in a polytope}: an l1 ball cut by inequalities; p = max(x, 0) and q = max(-x, 0) describe it fully
 
 
 def is_split(C: LinearImage) -> bool:
-    """Whether the image is p - q, p and q not negative."""
+    """Whether the image is p - q for non-negative p and q."""
     d = C.A.shape[0]
     if not (isinstance(C.C, Polytope) and sp.issparse(C.A) and C.A.shape == (d, 2 * d) and C.A.nnz == 2 * d):
         return False

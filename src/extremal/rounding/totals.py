@@ -1,8 +1,8 @@
-"""Bounds, totals and budgets: entries in order, weights that sum up, magnitudes within a radius.
+"""Bounds, totals and budgets: entries in order, weights with a given sum, magnitudes within a radius.
 
-Entries become multiples of one power of two u with total = K u and K no more than the mantissa holds. Sums of such numbers are
-exact in any order, so that the last digits can be given out as whole numbers: the largest remainders get one more each
-(Hamilton's method), or all an equal share.
+Entries become multiples of one power of two u with total = K u, where the mantissa can hold K. Sums of such numbers are exact
+in any order, so the last digits can be distributed as whole numbers. Either the largest remainders get one more each
+(Hamilton's method), or all entries get an equal share.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _(C: Monotone, x: np.ndarray) -> Pairs:
 
 
 def exact_unit(total: float, dtype: np.dtype) -> float:
-    """The smallest power of two of which ``total`` is at most 2^mantissa, so that all multiples up to there are exact."""
+    """The smallest power of two u with ``total`` <= 2^mantissa u, so that all multiples of u up to there are exact."""
     m, e = math.frexp(total)
     return math.ldexp(1.0, (e - 1 if m == 0.5 else e) - np.finfo(dtype).nmant - 1)
 
@@ -53,8 +53,9 @@ def whole_shares(
 ) -> np.ndarray | None:
     """Whole numbers next to r, from low to high, that sum to ``total``; None if there are none.
 
-    What rounding down leaves goes to the largest remainders. If that is more than one for each, all get the same: the
-    nearest point. Entries at a bound stay there as long as others can take it, and for good if the sum may be ``less``.
+    The remainder of rounding down goes to the largest remainders. If it is more than one per entry, all entries get the same
+    share, which gives the nearest point. Entries at a bound stay there while others can take the share, and always if the sum
+    may be ``less``.
     """
     low, high = np.broadcast_to(low, r.shape), np.broadcast_to(high, r.shape)
     n = np.clip(np.floor(r), low, high).astype(np.int64)
@@ -84,7 +85,7 @@ def exact_sum(x: np.ndarray) -> float:
 def limits(
     lower: float | np.ndarray, upper: float | np.ndarray, total: float, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """The bounds in a float type, rounded inward, and the total, to the nearest; it bounds entries that are not negative."""
+    """The bounds in a float type, rounded inward, and the nearest total, which also bounds non-negative entries."""
     lo, up = rounded_inward(lower, upper, dtype)
     own = dtype.type(total)
     if (lo >= 0).all():
@@ -99,7 +100,7 @@ def sum_to(x: np.ndarray, lower: float | np.ndarray, upper: float | np.ndarray, 
     wide = x.reshape(-1).astype(np.float64)
     one_sign = (lo >= 0).all() or (up <= 0).all()
     most = abs(total) if one_sign else max(abs(total), exact_sum(np.maximum(wide, 0.0)), exact_sum(np.maximum(-wide, 0.0)))
-    for spare in (1.0, 1 + 1e-6):  # sums of either sign may grow a little, but not for a point that has been here
+    for spare in (1.0, 1 + 1e-6):  # sums of either sign may grow a little, but not for a point that is already settled
         u = exact_unit(most if one_sign else most * spare, x.dtype)
         limit = 2.0 ** (np.finfo(x.dtype).nmant + 1)
         low, high = (np.clip(edge(bounds.flat(b) / u), -limit, limit) for edge, b in ((np.ceil, lo), (np.floor, up)))
@@ -110,7 +111,7 @@ def sum_to(x: np.ndarray, lower: float | np.ndarray, upper: float | np.ndarray, 
 
 
 def _with_rest(x: np.ndarray, total: float, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """x with what the total is more than a multiple of the unit, on the smallest entry that can take it."""
+    """x with the remainder of the total beyond a multiple of the unit, on the smallest entry that can take it."""
     rest = total - exact_sum(x)
     if rest:
         y = (x.astype(np.float64) + rest).astype(x.dtype)
@@ -122,7 +123,7 @@ def _with_rest(x: np.ndarray, total: float, lo: np.ndarray, up: np.ndarray) -> n
 
 
 def within_radius(x: np.ndarray, radius: float, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """x with magnitudes that sum to the radius at most, from ``low`` to ``high``; as it is if they do in any order."""
+    """x with magnitudes from ``low`` to ``high`` that sum to at most the radius; x itself if they do in any order."""
     a = np.abs(x.reshape(-1).astype(np.float64))
     spent = exact_sum(a)
     if spent * (1 + 2 * x.size * float(np.finfo(x.dtype).eps)) <= radius:

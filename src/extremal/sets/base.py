@@ -1,4 +1,4 @@
-"""The contract of a set, and what every set shares."""
+"""The contract of a set, and the parts that all sets have in common."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from extremal.points.matrix import Iterate, Matrix
 from extremal.points.vertex import Vertex, dot64, least
 from extremal.support.clock import ASKED
 
-BELOW = 1e-4  # share of its two terms by which a gap may be negative; a point that is outside by rounding gets there
-ORTHOGONAL = 1e-9  # share of |x| |g| that <g, x> may be by rounding
-CHECKED = {"lmo", "lmo_from", "contains", "project"}  # methods whose first argument is checked, see `ConvexSet`
+BELOW = 1e-4  # a gap may be negative by this share of its two terms: rounding can put a point outside the set
+ORTHOGONAL = 1e-9  # rounding can make <g, x> this share of |x| |g|
+CHECKED = {"lmo", "lmo_from", "contains", "project"}  # methods that check their first argument, see `ConvexSet`
 
 
 class ConvexSet(ABC):
     """A compact convex set, known by its linear minimisation oracle.
 
-    A new set is a frozen dataclass with a field ``shape`` and these four; docs/add-a-set.md has a complete one. Most sets
-    fit arrays of any shape: they are made without one, and ``on(shape)`` gives the same set for arrays of that shape.
-    Sets that can do more say so by further methods: ``project`` (`Projectable`), ``away`` and ``max_step`` (`Faced`),
-    ``lmo_from`` (`Warm`). Two sets are equal if they are of one class and have equal parameters.
+    A new set is a frozen dataclass with a field ``shape`` and the four methods below; docs/add-a-set.md has a complete
+    example. Most sets fit arrays of any shape: they are created without a shape, and ``on(shape)`` returns the same set for
+    arrays of that shape. Optional methods add abilities: ``project`` (`Projectable`), ``away`` and ``max_step`` (`Faced`),
+    ``lmo_from`` (`Warm`). Two sets are equal if they have the same class and equal parameters.
 
     Examples
     --------
@@ -37,48 +37,49 @@ class ConvexSet(ABC):
     True
     """
 
-    matrix_free: ClassVar[bool] = False  # whether ``lmo`` takes gradients that are known by products only
+    matrix_free: ClassVar[bool] = False  # whether ``lmo`` accepts gradients that are known only by their products
     by_factors: ClassVar[bool] = False  # whether `LowRankFW` corrects its points by their factors
-    is_bounds: ClassVar[bool] = False  # whether it is `Bounded`, and below `Warm`: found out once, as it takes long
+    is_bounds: ClassVar[bool] = False  # whether the set is `Bounded`, and below `Warm`: tested once, because the test is slow
     is_warm: ClassVar[bool] = False
 
-    shape: tuple[int, ...] | None  # shape of the set's points, None as long as it is open
-    _fits = None  # of a set of open shape: the last shape that was asked about and fits
+    shape: tuple[int, ...] | None  # shape of the set's points, None while it is open
+    _fits = None  # for a set of open shape: the last shape that was asked for and fits
 
     def __init_subclass__(cls, **options: object) -> None:
-        """What every set shares in its methods: what is no array of numbers that fits is refused before they see it."""
+        """Wrap the methods in `CHECKED`, so that they see only arrays of numbers of a shape that fits."""
         super().__init_subclass__(**options)
         for name in CHECKED & vars(cls).keys():
-            setattr(cls, name, _checked(name, vars(cls)[name]))  # what is abstract stays so
+            setattr(cls, name, _checked(name, vars(cls)[name]))  # abstract methods stay abstract
         cls.is_bounds, cls.is_warm = issubclass(cls, Bounded), issubclass(cls, Warm)
 
     @abstractmethod
     def lmo(self, g: np.ndarray) -> Vertex:
-        """An extreme point s that minimises <g, s> over the set; on ties, the one of smallest index."""
+        """Return an extreme point s that minimises <g, s> over the set; ties go to the smallest index."""
 
     @abstractmethod
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Whether x is in the set, up to ``tol`` relative to its size; if tol is left out, 1e-5 for x in float32."""
+        """Whether x is in the set, up to ``tol`` relative to its size. Default of tol: 1e-9, or 1e-5 for x in float32."""
 
     @property
     @abstractmethod
     def diameter(self) -> float:
-        """Largest Euclidean distance of two points of the set, exact unless the class says otherwise."""
+        """Largest Euclidean distance between two points of the set, exact unless the class says otherwise."""
 
     @abstractmethod
     def start(self) -> Any:
-        """A feasible point to start from: an array, or a `FactoredMatrix` where that is smaller."""
+        """Return a feasible point to start from: an array, or a `FactoredMatrix` if that is smaller."""
 
     def spikes(self) -> Spikes | None:
-        """The vertices, if all of them have one entry each; None of other sets."""
+        """The vertices, if every vertex has a single nonzero entry; None for other sets."""
         return None
 
     def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float:
         """The Frank-Wolfe gap at x, max over s in the set of <g, x - s>, or a proven upper bound on it.
 
-        For convex f with gradient g at x no point of the set is better than x by more. An oracle that is not exact answers
-        with a bound on what it may have missed, and that bound is used. Between bounds the gap is summed entry by entry, so
-        that large bounds do not swallow small gaps. One oracle call, or none if ``s``, the oracle's answer to g, is given.
+        For convex f with gradient g at x, no point of the set is better than x by more than the gap. An inexact oracle also
+        returns a bound on its error, and the gap includes that bound. For a box the gap is summed entry by entry, so that
+        large bounds do not swallow small gaps. The method makes one oracle call, or none if ``s``, the oracle's answer to g,
+        is given.
 
         Examples
         --------
@@ -89,7 +90,7 @@ class ConvexSet(ABC):
         s = self.lmo(g) if s is None else s
         if isinstance(x, np.ndarray) and isinstance(g, np.ndarray) and s.low is None:
             d = x.astype(np.float64)
-            s.add_to(d, -1.0)  # x - s: what the two share is not lost twice
+            s.add_to(d, -1.0)  # x - s: digits that the two share are lost only once
             if self.is_bounds:
                 return float(np.maximum(d * g, 0.0).sum(dtype=np.float64))
             excess = dot64(d, g)
@@ -105,7 +106,7 @@ class ConvexSet(ABC):
 
     @property
     def relaxed(self) -> ConvexSet:
-        """The set that ``lmo`` answers for: this one, but for an `AffineCut`, whose bounds are left to the method."""
+        """The set that ``lmo`` answers for: this set, except for an `AffineCut`, which leaves its bounds to the method."""
         return self
 
     def on(self, shape: int | tuple[int, ...]) -> Self:
@@ -146,7 +147,7 @@ class ConvexSet(ABC):
         return self.shape
 
     def _fix(self, **fields: object) -> None:
-        """Store checked fields; the shape may have been given as an int."""
+        """Store checked fields; the shape may be given as an int."""
         shape = None if self.shape is None else _as_shape(type(self).__name__, self.shape)
         checks.fix(self, **({"shape": shape} | fields))
 
@@ -155,12 +156,12 @@ class ConvexSet(ABC):
 class Projectable(Protocol):
     """A set with a cheap Euclidean projection."""
 
-    def project(self, x: np.ndarray) -> np.ndarray: ...  # the point of the set that is nearest to x
+    def project(self, x: np.ndarray) -> np.ndarray: ...  # the point of the set nearest to x
 
 
 @runtime_checkable
 class Faced(Protocol):
-    """A set that knows the smallest face that holds a point: moves away from vertices then need no active set."""
+    """A set that knows the smallest face containing a point, so that away moves need no active set."""
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex: ...  # a vertex v of that face with the largest <g, v>
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float: ...  # largest t <= 1 with x + t (s - a) in the set
@@ -168,30 +169,30 @@ class Faced(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Spikes:
-    """The vertices of a set whose vertices have one entry each: low_j e_j and high_j e_j for every j, where these are not 0."""
+    """The vertices of a set whose vertices have one entry each: low_j e_j and high_j e_j for every j, where they are not 0."""
 
-    low: float | np.ndarray  # for all entries, or for each
+    low: float | np.ndarray  # one number for all entries, or one per entry
     high: float | np.ndarray
     origin: bool  # whether 0 is in the set
 
 
 @runtime_checkable
 class Bounded(Protocol):
-    """A set that is all bounds: a box."""
+    """A set given by bounds alone: a box."""
 
-    def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # the lowest and the highest corner, or numbers for every entry
+    def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # the lowest and the highest corner, or one number for all entries
 
 
 @runtime_checkable
 class Normed(Protocol):
     """A set that is the ball of a norm."""
 
-    def norm(self, x: np.ndarray) -> float: ...  # of whatever x is given, in the ball or not
+    def norm(self, x: np.ndarray) -> float: ...  # the norm of any x, inside the ball or not
 
 
 @runtime_checkable
 class Warm(Protocol):
-    """A set whose oracle iterates, and may start from an earlier answer."""
+    """A set whose oracle is iterative and can start from an earlier answer."""
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex: ...
 
@@ -203,7 +204,7 @@ class _Shaped(Protocol):
 
 
 def _checked(name: str, method: Callable[..., object]) -> Callable[..., object]:
-    """The method of a set, for arrays of numbers that fit its shape only."""
+    """Wrap a method of a set, so that it sees only arrays of numbers that fit the set's shape."""
     argument, oracle = "g" if name.startswith("lmo") else "x", name.startswith("lmo")
 
     @functools.wraps(method)
@@ -214,7 +215,7 @@ def _checked(name: str, method: Callable[..., object]) -> Callable[..., object]:
             a = _fitting(self, name, argument, a)
         if name == "project":
             checks.finite(f"{type(self).__name__}.project", "x", a)
-        if name == "contains" and not args and not options and a.dtype.itemsize < 8:  # tol is left out
+        if name == "contains" and not args and not options and a.dtype.itemsize < 8:  # tol is not given
             options = {"tol": 1e-5}
         return method(self, a, *args, **options)
 
@@ -222,7 +223,7 @@ def _checked(name: str, method: Callable[..., object]) -> Callable[..., object]:
 
 
 def _fitting(C: ConvexSet, name: str, argument: str, a: Any) -> Any:
-    """The argument as an array of the set's shape; matrices that are no arrays pass to sets that take them."""
+    """Return the argument as an array of the set's shape; matrices that are not arrays pass to the sets that accept them."""
     what = f"`{type(C).__name__}.{name}({argument}=...)`"
     if not (C.matrix_free and isinstance(a, _Shaped) and isinstance(a.shape, tuple) and not isinstance(a, np.ndarray)):
         a = checks.array(f"{type(C).__name__}.{name}", argument, a)
@@ -230,7 +231,7 @@ def _fitting(C: ConvexSet, name: str, argument: str, a: Any) -> Any:
             raise InputError(f"{what} must be an array of real numbers, got {a.dtype} of shape {a.shape}")
         a = a if a.dtype.kind == "f" else a.astype(np.float64)
     if C.shape is None:
-        C.on(a.shape)  # refuses a shape that the set has no points of
+        C.on(a.shape)  # refuses a shape that does not fit the set
         object.__setattr__(C, "_fits", a.shape)
     elif C.shape != a.shape:
         raise InputError(f"{what} must have the shape of the set's points, {C.shape}, got {a.shape}")
@@ -238,14 +239,14 @@ def _fitting(C: ConvexSet, name: str, argument: str, a: Any) -> Any:
 
 
 def _size(a: Iterate) -> float:
-    """|a|, or infinity where its square is; of a matrix by its entries, as they were before equal places cancelled."""
+    """|a|, or infinity if |a|^2 overflows; for a matrix, the norm of its stored entries, before duplicates are summed."""
     values: Any = a.stored if isinstance(a, Matrix) else a
     with np.errstate(over="ignore"):
         return math.sqrt(dot64(values, values))
 
 
 def brief_array(value: Any) -> str:
-    """A parameter on one line: large arrays by their shape."""
+    """Show a parameter on one line; a large array is shown by its shape."""
     if isinstance(value, np.ndarray):
         return f"{value.item():g}" if value.ndim == 0 else f"<{' x '.join(map(str, value.shape))} array>"
     if checks.is_sparse(value):
@@ -265,7 +266,7 @@ def _is_default(f: dataclasses.Field[object], value: object) -> bool:
 def _hashable(value: Any) -> object:
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, value.tobytes()
-    if checks.is_sparse(value):  # kept by rows or by columns
+    if checks.is_sparse(value):  # stored by rows or by columns
         return value.shape, value.format, *map(_hashable, (value.indptr, value.indices, value.data))
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 
@@ -275,17 +276,17 @@ def _as_shape(call: str, shape: object) -> tuple[int, ...]:
 
 
 def refuse_non_finite(C: ConvexSet, *extremes: float) -> None:
-    """Refuse a gradient, judged by numbers that are finite only if all its entries are."""
+    """Refuse a non-finite gradient, given numbers that are finite only if all its entries are."""
     if not all(map(math.isfinite, extremes)):
         raise NonFiniteError(f"{type(C).__name__}.lmo(g): g has a NaN or an infinite entry")
 
 
 class WarmSet(ConvexSet):
-    """A set whose oracle may start from an earlier answer (`Warm`): ``lmo`` is the same without one."""
+    """A set whose oracle can start from an earlier answer (`Warm`); ``lmo`` starts without one."""
 
     @abstractmethod
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
-        """As ``lmo``, from an earlier answer."""
+        """The same as ``lmo``, but starting from an earlier answer."""
 
     def lmo(self, g: np.ndarray) -> Vertex:
         return self.lmo_from(g, None)

@@ -1,4 +1,4 @@
-"""Sets that are known by their oracle alone: how far a point is from one, with a proof either way, and sets of your own."""
+"""Sets known only by their oracle: the distance to such a set, with a proof either way, and sets defined by the user."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex
 from extremal.quadratic.solver import GrowingQuadratic
 from extremal.sets.base import ConvexSet, Warm, refuse_non_finite
 
-LEAST_TOL = 1e-13  # smaller tolerances count as this one: points of the set are sums that are rounded
-SPARE_POINTS = 50  # points beyond two for each dimension that are kept, though they have no weight
-NEAREST_ROUNDS = 100  # of the quadratic problem after each answer, at most
+LEAST_TOL = 1e-13  # the smallest tolerance in use: points of the set are rounded sums
+SPARE_POINTS = 50  # points without weight are kept until there are this many beyond two per dimension
+NEAREST_ROUNDS = 100  # upper limit for the quadratic problem after each answer
 VERTICES = Blocks, Combination, Coordinate, DenseVertex, LowRank, RankOne, SparseVertex  # answers that need no check
-NEAR_ENOUGH = 1e-5  # of the size: so near, a point counts as inside unless it is proved to be outside
+NEAR_ENOUGH = 1e-5  # a point this near, relative to the size, counts as inside unless a proof separates it
 
 
 @dataclass(frozen=True)
 class Distance:
-    """Bounds on the distance of x from a set, lower <= |x - y| for all y of the set and |x - nearest| = upper."""
+    """Bounds on the distance of x from a set: lower <= |x - y| for all y in the set, and |x - nearest| = upper."""
 
     nearest: np.ndarray  # a point of the set
-    direction: np.ndarray  # <direction, y - x> >= lower |direction| for all y of the set
+    direction: np.ndarray  # <direction, y - x> >= lower |direction| for all y in the set
     lower: float
     upper: float
-    size: float  # the largest norm of a point of the set that was met
-    inside: bool  # upper <= tol size, or upper <= 1e-5 size and nothing separates x by more than tol size
+    size: float  # the largest norm among the points of the set that the search met
+    inside: bool  # upper <= tol size, or upper <= 1e-5 size and no direction separates x by more than tol size
 
 
 def member(C: ConvexSet, x: np.ndarray, tol: float = 1e-9) -> bool:
-    """Whether x is in C up to ``tol`` times its size, by calls of its oracle: see `distance`, also for what is left undecided.
+    """Whether x is in C up to ``tol`` times the size of C, decided by calls of its oracle.
 
-    For the method ``contains`` of sets without a formula for it. C needs its shape only if x has to be checked against it.
+    Sets without a formula use this function for their method ``contains``. See `distance` for the cases that stay undecided. C
+    needs a shape only if x has to be checked against it.
 
     Examples
     --------
@@ -58,22 +59,22 @@ def distance(
     start: np.ndarray | None = None,
     limit: int | None = None,
 ) -> Distance:
-    """Bound the distance of x from a set until it is known whether it exceeds ``tol`` times the set's size.
+    """Bound the distance of x from a set, until the bounds decide whether it exceeds ``tol`` times the set's size.
 
         min |p - x|  over p = sum_i w_i v_i,  w >= 0,  sum_i w_i = 1,   v_i the oracle's answers at p - x
 
-    The nearest point of all that the answers span, again after each answer (Wolfe 1976): a factorisation of those that have a
-    weight is updated, O(d) times their number. It ends with p within tol size of x; or with a direction
-    in which every point of the set is farther than that, by the oracle's answer (by its proven bound, if it has one); or after
-    ``limit`` answers, or where rounding allows no progress, with the bounds found: x is then taken to be inside if p is within
-    1e-5 size and no separation was proved. The size is the largest norm of a point met.
+    The search finds the nearest point p of the convex hull of the answers again after each answer (Wolfe 1976). It updates a
+    factorisation of the points that have a weight, in O(d) times their number. The search ends when p is within tol size of x,
+    or when the oracle's answer (or its proven bound) gives a direction in which every point of the set is farther away. It
+    also ends after ``limit`` answers, or when rounding stops the progress. x then counts as inside if p is within
+    1e-5 size and no separation was proved. The size is the largest norm among the points met.
 
-    On polytopes it is finite, mostly with one or two answers for each dimension. Points well inside or outside of sets with a
-    curved boundary are decided as fast; on that boundary the bounds converge linearly, at 1e-9 after about 200 answers in ten
-    dimensions and 5000 in thirty, so that in more dimensions it takes a larger ``tol`` to find such points inside.
+    On polytopes the search is finite, mostly with one or two answers per dimension. On sets with a curved boundary, points
+    well inside or outside are decided as fast. For points on that boundary the bounds converge linearly: they reach 1e-9 after
+    about 200 answers in ten dimensions and 5000 in thirty. In more dimensions a larger ``tol`` is needed.
 
-    x is finite, and ``tol``, relative to the size, counts as 1e-13 at least. It begins at ``start``, a point of the set, or at
-    the vertex farthest in the direction of x. Without a ``limit``, that is 1000 answers and 100 for each dimension.
+    x is finite, and ``tol``, relative to the size, counts as at least 1e-13. The search begins at ``start``, a point of the
+    set, or at the vertex farthest in the direction of x. Default ``limit``: 1000 answers, and 100 more per dimension.
 
     References
     ----------
@@ -108,7 +109,7 @@ def distance(
 
 
 def _oracle(C: ConvexSet) -> Callable[[np.ndarray], Vertex]:
-    """The oracle of C, each time from its last answer if it can."""
+    """The oracle of C; each call starts from the last answer if the set allows it."""
     if not isinstance(C, Warm):
         return C.lmo
     last: Vertex | None = None
@@ -122,7 +123,7 @@ def _oracle(C: ConvexSet) -> Callable[[np.ndarray], Vertex]:
 
 
 def _excess(v: Vertex, corner: np.ndarray, g: np.ndarray, x: np.ndarray) -> float:
-    """min <g, y - x> / |g| over the y of the set, or a bound: every point of the set is at least that far from x."""
+    """min <g, y - x> / |g| over y in the set, or a lower bound: every point of the set is at least that far from x."""
     top = float(np.abs(g).max())
     g = g / top
     rise = float(np.vdot(g, corner - x)) if v.low is None else v.low / top - float(np.vdot(g, x))
@@ -130,15 +131,15 @@ def _excess(v: Vertex, corner: np.ndarray, g: np.ndarray, x: np.ndarray) -> floa
 
 
 def _norm(x: np.ndarray) -> float:
-    top = float(np.abs(x).max())  # taken out, so that squares neither overflow nor vanish
+    top = float(np.abs(x).max())  # divided out, so that squares neither overflow nor vanish
     return top * math.sqrt(float(np.vdot(x / top, x / top))) if 0 < top < math.inf else top
 
 
 class _Hull:
-    """The convex hull of some points, and the weights of the point of it that is nearest to 0: min |sum_i w_i u_i|^2 / 2."""
+    """The convex hull of some points, and the weights of its point nearest to 0: min |sum_i w_i u_i|^2 / 2."""
 
     def __init__(self, u: np.ndarray, unit: float):
-        self._shape, self._unit = u.shape, unit or 1.0  # lengths are in terms of a unit
+        self._shape, self._unit = u.shape, unit or 1.0  # lengths are multiples of the unit
         self._begin(u.reshape(1, -1) / self._unit, np.ones(1))
 
     def _begin(self, points: np.ndarray, weights: np.ndarray) -> None:
@@ -149,7 +150,7 @@ class _Hull:
         return self._unit * (self._weights @ self._points).reshape(self._shape)
 
     def add(self, u: np.ndarray) -> bool:
-        """Take in one more point and move to the nearest one; whether that came nearer."""
+        """Add a point and move to the nearest point; return whether the distance decreased."""
         row, before = u.reshape(-1) / self._unit, self._weights @ self._points
         if before @ (before - row) <= 1e-15 * math.sqrt(before @ before):
             return False
@@ -164,7 +165,7 @@ class _Hull:
 
 @dataclass(frozen=True)
 class Functions:
-    """What the user gave, as a value."""
+    """The user's arguments, as a value."""
 
     lmo: Callable[[np.ndarray], object]
     diameter: float
@@ -181,28 +182,28 @@ class Oracle(ConvexSet):
 
         lmo(g) = argmin over s in the set of <g, s>
 
-    That function and a number are enough. What it answers is copied and checked: its shape, and that it is finite. That it is
-    a point of the set and the best one is yours to see to: certificates are only as true as ``lmo``. Cost of a call as the
-    function's, and a copy; the vertex is dense, or what the function answers. Diameter: as given.
+    The function and a diameter are enough. `Oracle` copies each answer and checks that it has the right shape and is finite.
+    It does not check that the answer is the best point of the set: certificates are only as true as ``lmo``. A call costs the
+    function and a copy. The vertex is dense, or of the kind that the function returns. The diameter is as given.
 
-    Two are equal if they have the same functions and numbers. They can be pickled if the functions can.
+    Two oracles are equal if they have the same functions and numbers. They can be pickled if their functions can.
 
     Parameters
     ----------
     lmo : callable
-        ``lmo(g)`` answers a point s of the set with the least <g, s>, as an array of the shape of g or as a vertex
-        (`Coordinate`, `SparseVertex`, `RankOne`, ...). g is finite, may be zero or float32, and cannot be written to.
+        ``lmo(g)`` returns a point s of the set with the smallest <g, s>, as an array of the shape of g or as a vertex
+        (`Coordinate`, `SparseVertex`, `RankOne`, ...). g is finite and read-only, and may be zero or float32.
     diameter : float
-        Positive; the largest distance of two points, or a bound.
+        Positive: the largest distance between two points, or a bound on it.
     shape : int or tuple of int, optional
-        Shape of the points; that of ``start``, or any, if left out.
+        Shape of the points. Default: the shape of ``start`` if given, otherwise any.
     start : array, optional
-        A point of the set; the answer to g = (1, ..., 1) if left out.
+        A point of the set. Default: the answer to g = (1, ..., 1).
     contains : callable, optional
-        ``contains(x, tol)`` says whether x is in the set up to tol times its size. Left out, it is found by Frank-Wolfe steps
-        toward x, many calls of ``lmo``.
+        ``contains(x, tol)`` returns whether x is in the set up to tol times its size. If omitted, Frank-Wolfe steps toward x
+        decide, with many calls of ``lmo``.
     functions : Functions, optional
-        All of these but the shape, as another `Oracle` keeps them: how ``on(shape)`` makes one.
+        All arguments but the shape, as another `Oracle` stores them; ``on(shape)`` uses this argument.
 
     Examples
     --------
@@ -240,7 +241,7 @@ class Oracle(ConvexSet):
         return _checked(self.functions.lmo(shown), g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """What the function says; without one, whether no g separates x from the set, up to tol times its size."""
+        """The function's answer; without a function, whether no g separates x from the set, up to tol times its size."""
         if not np.isfinite(x).all():
             return False
         own = self.functions.contains
@@ -259,7 +260,7 @@ class Oracle(ConvexSet):
 
 
 def _functions(lmo: object, diameter: object, start: ArrayLike | None, contains: object) -> Functions:
-    """The arguments, refused where they cannot be right."""
+    """Check the arguments and pack them."""
     if not callable(lmo):
         raise InputError(f"`Oracle(lmo=...)` must be a callable g -> point, got {lmo!r}")
     if contains is not None and not callable(contains):
@@ -272,14 +273,14 @@ def _functions(lmo: object, diameter: object, start: ArrayLike | None, contains:
 
 
 def _checked(answer: object, shape: tuple[int, ...]) -> Vertex:
-    """The answer as a vertex of its own, refused if it is none of the shape."""
+    """Return a copy of the answer as a vertex, or refuse it if it is not finite or has another shape."""
     if isinstance(answer, VERTICES):
         v, finite = copy.deepcopy(answer), math.isfinite(answer.norm2)
     else:
         v = DenseVertex(_real("lmo", answer, "answer"))
         finite = bool(np.isfinite(v.values).all())
     if v.shape != shape:
-        raise InputError(f"`Oracle(lmo=...)` must answer points of shape {shape}, as g has, got shape {v.shape}")
+        raise InputError(f"`Oracle(lmo=...)` must answer points of shape {shape}, the shape of g, got shape {v.shape}")
     if not finite:
         raise InputError("`Oracle(lmo=...)` must answer finite points, got a NaN or an infinite entry")
     return v

@@ -1,4 +1,4 @@
-"""What sets share: arguments of constructors, checked and kept as values that nobody changes, and answers of oracles."""
+"""Helpers that sets share: checks of constructor arguments, which become read-only values, and answers of oracles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from extremal.checks import InputError
 from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex
 from extremal.sets.base import ConvexSet, brief_array, refuse_non_finite
 
-SHAPE_KINDS: dict[str, Callable[[tuple[int, ...]], bool]] = {  # what is wanted: whether a shape is that
+SHAPE_KINDS: dict[str, Callable[[tuple[int, ...]], bool]] = {  # the wanted kind: a test of the shape
     "one number": lambda shape: not shape,
     "a number or an array of numbers": lambda shape: True,
     "an array of numbers": lambda shape: len(shape) >= 1,
@@ -27,7 +27,7 @@ SHAPE_KINDS: dict[str, Callable[[tuple[int, ...]], bool]] = {  # what is wanted:
 
 
 def one_number(call: str, name: str, value: Any, wanted: str, fits: Callable[[float], bool]) -> float:
-    """Return ``value`` as a float, refusing what is no number or does not fit (a NaN is asked, too)."""
+    """Return ``value`` as a float; refuse other types and numbers that do not fit (``fits`` also sees NaN)."""
     real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
     if not real or not fits(float(value)):
         raise InputError(f"`{call}({name}=...)` must be {wanted}, got {value!r}")
@@ -37,7 +37,7 @@ def one_number(call: str, name: str, value: Any, wanted: str, fits: Callable[[fl
 def numbers(
     call: str, name: str, value: object, kind: str = "a number or an array of numbers", infinite: bool = False
 ) -> np.ndarray:
-    """A read-only float64 copy of a number or an array, of one of `SHAPE_KINDS`: finite, or only not NaN if ``infinite``.
+    """Return a read-only float64 copy of a number or an array of one of `SHAPE_KINDS`; ``infinite`` allows infinite entries.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def numbers(
 
 
 def positive_numbers(call: str, name: str, value: object) -> np.ndarray:
-    """The same for an array of positive finite numbers."""
+    """Return a read-only float64 copy of an array of positive finite numbers."""
     a = numbers(call, name, value, "an array of numbers")
     if not (a > 0).all():
         raise InputError(f"`{call}({name}=...)` must be positive everywhere, got {a.min()}")
@@ -69,14 +69,14 @@ def positive_numbers(call: str, name: str, value: object) -> np.ndarray:
 
 
 def matrix_argument(call: str, name: str, value: object, by_columns: bool = False) -> Any:
-    """A read-only float64 copy of a matrix: an array, or a sparse one by rows or columns, sorted and without zeros."""
+    """Return a read-only float64 copy of a matrix: an array, or a sparse matrix by rows or columns, sorted, without zeros."""
     if not checks.is_sparse(value):
         return numbers(call, name, value, "a matrix of numbers")
     _refuse_other(call, name, value, "a matrix of numbers", value)
-    from scipy.sparse import csc_array, csr_array  # imported already, by whoever made the value
+    from scipy.sparse import csc_array, csr_array  # already imported by the caller who made the value
 
     a = (csc_array if by_columns else csr_array)(value, dtype=np.float64, copy=True)
-    a.sum_duplicates()  # sorts, too
+    a.sum_duplicates()  # also sorts
     a.eliminate_zeros()
     checks.finite(call, name, a.data)
     a.indices, a.indptr = a.indices.astype(np.int64), a.indptr.astype(np.int64)  # equal matrices have equal bytes
@@ -95,7 +95,7 @@ def _shown(a: Any, value: object) -> str:
 
 
 def constraints(call: str, A_ub: object, b_ub: object, A_eq: object, b_eq: object, bounds: object) -> dict[str, Any]:
-    """The fields that describe a polytope as `scipy.optimize.linprog` does, checked; bounds as a d x 2 array."""
+    """Check the fields that describe a polytope as in `scipy.optimize.linprog`, with the bounds as a d x 2 array."""
     fields: dict[str, Any] = {}
     for kind, A, b in (("ub", A_ub, b_ub), ("eq", A_eq, b_eq)):
         if (A is None) != (b is None):
@@ -107,12 +107,12 @@ def constraints(call: str, A_ub: object, b_ub: object, A_eq: object, b_eq: objec
         fields |= {f"A_{kind}": A, f"b_{kind}": b}
     widths = {A.shape[1] for A in (fields["A_ub"], fields["A_eq"]) if A is not None}
     if len(widths) > 1:
-        raise InputError(f"`{call}(A_ub=..., A_eq=...)` must have as many columns as each other, got {widths}")
+        raise InputError(f"`{call}(A_ub=..., A_eq=...)` must have the same number of columns, got {widths}")
     return fields | {"bounds": _pairs(call, bounds, widths.pop() if widths else None)}
 
 
 def _pairs(call: str, value: object, d: int | None) -> np.ndarray:
-    """One pair for all variables or a pair for each; None is no bound."""
+    """One pair for all variables, or one pair per variable; None means no bound."""
     pairs = np.array((None, None) if value is None else value, dtype=object)
     if pairs.ndim == 1 and d is not None:
         pairs = np.tile(pairs, (d, 1))
@@ -138,12 +138,12 @@ def float_of(x: np.ndarray) -> np.dtype:
 
 
 def power(top: float) -> float:
-    """The power of two next above a number, 1 for 0 and 2^1023 at most: dividing by it rounds nothing."""
+    """The next power of two above a number, 1 for 0 and at most 2^1023: division by it is exact."""
     return 2.0 ** min(1023, math.frexp(top)[1]) if top > 0 else 1.0
 
 
 def scaled_gradient(C: ConvexSet, g: np.ndarray) -> tuple[np.ndarray, float]:
-    """g / scale in float64, entries below 2 in magnitude, and the scale, a power of two; what is not finite is refused.
+    """Return g / scale in float64, with entries below 2 in magnitude, and the scale, a power of two; refuse non-finite g.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def scaled_gradient(C: ConvexSet, g: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def unit(C: ConvexSet, g: np.ndarray) -> np.ndarray:
-    """The same, flat, without the scale."""
+    """The scaled gradient as a flat array, without the scale."""
     return scaled_gradient(C, g)[0].reshape(-1)
 
 
@@ -181,7 +181,7 @@ def signs(C: ConvexSet, g: np.ndarray, size: float) -> DenseVertex:
 
 
 def largest(a: np.ndarray, k: int) -> np.ndarray:
-    """Where the k largest entries are, in rising order; of equal entries the first ones. O(length) and a sort of k indices."""
+    """Indices of the k largest entries, in rising order; ties go to the first. O(length) and a sort of k indices."""
     if k >= len(a):
         return np.arange(len(a))
     last = np.partition(a, len(a) - k)[len(a) - k]
@@ -190,7 +190,7 @@ def largest(a: np.ndarray, k: int) -> np.ndarray:
 
 
 def few(indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> SparseVertex | DenseVertex:
-    """The vertex with these entries: sparse and without its zeros, or dense if more than half of all entries are not zero."""
+    """The vertex with these entries: sparse and without zeros, or dense if more than half of all entries are not zero."""
     filled = values != 0
     if 2 * int(np.count_nonzero(filled)) <= math.prod(shape):
         return SparseVertex(indices[filled], values[filled], shape)
@@ -203,8 +203,8 @@ def few(indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> Spar
 class CompiledOracle:
     """An oracle of `extremal.kernels.oracles`: its kind, a size, and two arrays whose meaning depends on the kind.
 
-    A set whose class has a method ``compiled() -> CompiledOracle | None`` of its own runs in bursts; a class that inherits one
-    does not, as it may have another oracle.
+    A set runs in bursts if its class itself defines ``compiled() -> CompiledOracle | None``. An inherited method does not
+    count, because the subclass may have another oracle.
 
     Examples
     --------
@@ -214,7 +214,7 @@ class CompiledOracle:
     """
 
     kind: Literal["peak", "weighted", "least", "unit", "corner", "fill"]
-    size: float = 1.0  # radius or total; the amount to be spent for "fill"
+    size: float = 1.0  # radius or total; the amount to spend for "fill"
     lower: float | np.ndarray = 0.0  # weights for "weighted"; an array, or one number for all entries
     upper: float | np.ndarray = 0.0
 
@@ -225,6 +225,6 @@ class CompiledOracle:
 
 
 def compiled_oracle(C: object) -> CompiledOracle | None:
-    """The oracle of a set as compiled loops take it; None for sets whose class does not say."""
+    """The oracle of a set in the form that compiled loops use; None if the set's class does not define ``compiled``."""
     said = vars(type(C)).get("compiled")
     return None if said is None else said(C)

@@ -1,1 +1,1 @@
-"""What every room needs: imports when first asked for, deadlines, decompositions, free memory."""
+"""Tools for all packages: lazy imports, deadlines, decompositions, free memory."""

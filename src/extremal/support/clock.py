@@ -1,4 +1,4 @@
-"""What a run watches in all that it calls: its clock, the time by which it has to end, and what sets ask their own oracles."""
+"""The clock of a run, its deadline, and the count of oracle calls made by sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 
 class Clock:
-    """Seconds since the start, and seconds of the processors, without what was spent paused."""
+    """Wall-clock and processor seconds since the start, without the time spent paused."""
 
     def __init__(self):
         self._start = self._now()
@@ -28,12 +28,12 @@ class Clock:
 
     @property
     def cpu(self) -> float:
-        """Seconds of all processors."""
+        """Seconds of processor time, over all processors."""
         return (time.process_time() if self._paused_at is None else self._paused_at[1]) - self._start[1]
 
     @contextmanager
     def paused(self):
-        """What is done inside does not count."""
+        """Work inside this context does not count."""
         self._paused_at = self._now()
         try:
             yield
@@ -44,7 +44,7 @@ class Clock:
 
 
 class TimeUp(Exception):
-    """The time of a run is over in the middle of a step; the driver ends the run at the last state."""
+    """The time of a run ended in the middle of a step; the driver ends the run at the last state."""
 
 
 _LATE: ContextVar[Callable[[], bool] | None] = ContextVar("extremal_late", default=None)
@@ -52,7 +52,7 @@ _LATE: ContextVar[Callable[[], bool] | None] = ContextVar("extremal_late", defau
 
 @contextmanager
 def deadline(over: Callable[[], bool] | None) -> Iterator[None]:
-    """Inside, `late` and `check` tell whether time is up by asking ``over``; nothing is ever late with None."""
+    """In this context, `late` and `check` call ``over`` to learn whether time is up; with None nothing is ever late."""
     token = _LATE.set(over)
     try:
         yield
@@ -61,7 +61,7 @@ def deadline(over: Callable[[], bool] | None) -> Iterator[None]:
 
 
 def late() -> bool:
-    """Whether the time of the run is over: a step that takes long should end with what it has.
+    """Whether the time of the run is over; a long step should then end with its current result.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def late() -> bool:
 
 
 def check() -> None:
-    """Leave a step that has nothing to show yet, if the time of the run is over."""
+    """Leave a step that has no result yet, if the time of the run is over."""
     if late():
         raise TimeUp
 
@@ -85,17 +85,17 @@ T = TypeVar("T")
 
 
 class Unsure(Exception):
-    """A question about a set has taken as many calls of its oracle as it may take."""
+    """A question about a set reached its limit of oracle calls."""
 
 
 class Asked:
-    """How many times oracles were asked, and may be."""
+    """The number of oracle calls so far, and its limit."""
 
     def __init__(self, limit: float):
         self.calls, self.limit = 0, limit
 
     def count(self, call: Callable[[], T]) -> T:
-        """Make a call that counts as one; the calls that it makes of the oracles of parts do not count again."""
+        """Make a call that counts as one; the oracle calls of parts that it makes do not count again."""
         if self.calls >= self.limit:
             raise Unsure
         self.calls += 1
@@ -111,9 +111,9 @@ ASKED: ContextVar[Asked | None] = ContextVar("extremal_asked", default=None)
 
 @contextmanager
 def counted(limit: float = math.inf) -> Iterator[Asked]:
-    """Count the calls of oracles inside: a set may ask its own for ``start``, ``diameter`` and ``contains``.
+    """Count the oracle calls in this context: a set may call its own oracle for ``start``, ``diameter`` and ``contains``.
 
-    `Unsure` is raised by the call that would exceed the limit.
+    The call that would exceed the limit raises `Unsure`.
     """
     asked = Asked(limit)
     token = ASKED.set(asked)

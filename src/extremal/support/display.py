@@ -1,4 +1,4 @@
-"""Where the progress of a run is shown: one live line on a terminal, one output of a notebook, plain lines elsewhere."""
+"""Where a run shows its progress: one live line on a terminal, one output of a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 LIVE_PAUSE, NOTEBOOK_PAUSE = 0.1, 0.5  # seconds between two updates
-LONGEST_PAUSE = 600.0  # seconds between two plain lines, at most
+LONGEST_PAUSE = 600.0  # longest time in seconds between two plain lines
 
 
 class Screen(Protocol):
-    """A place for one line of text that changes, and for a last line that stays."""
+    """A place for one changing line of text, and for a last line that stays."""
 
     def pause(self, seconds: float) -> float:
-        """Seconds until the next update, after so many seconds of the run."""
+        """Seconds until the next update, when the run has lasted ``seconds``."""
         ...
 
     def show(self, text: str) -> None:
-        """Show how far the run is."""
+        """Show the progress of the run."""
         ...
 
     def end(self, text: str) -> None:
-        """Leave the last line, or nothing if it is empty."""
+        """Leave the last line, or nothing if ``text`` is empty."""
         ...
 
 
 class PlainLines:
-    """Lines on standard error. The pause between two lines is as long as the run so far, and ten minutes at most.
+    """Lines on standard error. The pause between two lines is as long as the run so far, but at most ten minutes.
 
     Examples
     --------
@@ -42,12 +42,12 @@ class PlainLines:
     """
 
     def pause(self, seconds: float) -> float:
-        """As long as the run so far."""
+        """The length of the run so far."""
         return min(max(seconds, 1.0), LONGEST_PAUSE)
 
     def show(self, text: str) -> None:
         """Write a line."""
-        if sys.stderr is not None:  # a program without a console has none
+        if sys.stderr is not None:  # a program without a console has no stderr
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
 
@@ -58,7 +58,7 @@ class PlainLines:
 
 
 class LiveLine(PlainLines):
-    """One line on a terminal, written again and again by rich, which is imported with the first update."""
+    """One line on a terminal, rewritten by rich, which is imported with the first update."""
 
     def __init__(self) -> None:
         self.live: Live | None = None
@@ -68,7 +68,7 @@ class LiveLine(PlainLines):
         return LIVE_PAUSE
 
     def show(self, text: str) -> None:
-        """Write over the line."""
+        """Overwrite the line."""
         from rich.live import Live
         from rich.text import Text
 
@@ -78,7 +78,7 @@ class LiveLine(PlainLines):
         self.live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def end(self, text: str) -> None:
-        """Take the line away, and write the last one."""
+        """Remove the line, and write the last one."""
         if self.live is not None:
             self.live.stop()
         if text:
@@ -96,7 +96,7 @@ class NotebookOutput:
         return NOTEBOOK_PAUSE
 
     def show(self, text: str) -> None:
-        """Make the output, or change it."""
+        """Create the output, or change it."""
         from IPython.display import display
 
         output = {"text/plain": text}
@@ -106,15 +106,15 @@ class NotebookOutput:
             self.handle.update(output, raw=True)
 
     def end(self, text: str) -> None:
-        """Leave the last line in the output; an output that is there is emptied if there is no such line."""
+        """Leave the last line in the output, or empty an existing output if there is no last line."""
         if text or self.handle is not None:
             self.show(text)
 
 
 def screen() -> Screen:
-    """The place for this process: a notebook, a terminal, or lines.
+    """The screen for this process: a notebook, a terminal, or plain lines.
 
-    Threads and processes that were started by others write lines, because several live lines on one terminal would mix. So do
+    Threads and processes started by others write plain lines, because several live lines on one terminal would mix. So do
     processes without rich.
 
     Examples

@@ -1,4 +1,4 @@
-"""What callers may give and parts may share, as types that several rooms speak of."""
+"""Types of arguments and of shared parts that several packages use."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 MatrixLike: TypeAlias = "ArrayLike | sp.sparray | sp.spmatrix"
-Numbers = float | np.ndarray  # one, or an array of them
+Numbers = float | np.ndarray  # one number, or an array of numbers
 
 
 class Products(Protocol):
-    """A symmetric matrix that is known by its products."""
+    """A symmetric matrix known by its products."""
 
     def __matmul__(self, u: np.ndarray, /) -> np.ndarray:
         """H u."""
@@ -24,7 +24,7 @@ class Products(Protocol):
 
 
 class Operator(Products, Protocol):
-    """A symmetric matrix that is known by its products and its diagonal."""
+    """A symmetric matrix known by its products and its diagonal."""
 
     def diagonal(self) -> np.ndarray:
         """H_jj for every j."""
@@ -36,15 +36,15 @@ Symmetric = np.ndarray | Operator
 
 @runtime_checkable
 class DataFrame(Protocol):
-    """A data frame, of pandas or polars."""
+    """A pandas or polars data frame."""
 
     @property
     def columns(self) -> Iterable[object]:
-        """The names of its columns."""
+        """The names of the columns."""
         ...
 
     def __len__(self) -> int: ...
 
     def to_numpy(self) -> np.ndarray:
-        """Its rows as an array."""
+        """The rows as an array."""
         ...

@@ -1,4 +1,4 @@
-"""Names that are imported when they are first asked for: whoever uses one set pays for one set.
+"""Lazy imports: names are imported at first use, so that a user of one set pays for one set.
 
 A package lists its names once, in its stub file ``__init__.pyi``, which editors, type checkers and `attach` read.
 """
@@ -18,7 +18,7 @@ import lazy_loader
 
 
 def imported(module: str) -> ModuleType:
-    """A module, imported if it is not yet. Ctrl-C waits until then: packages that are half imported may be broken for good."""
+    """Import a module if needed. Ctrl-C waits until then, because half-imported packages may stay broken."""
     found = sys.modules.get(module)
     if found is not None and not getattr(getattr(found, "__spec__", None), "_initializing", False):
         return found
@@ -28,7 +28,7 @@ def imported(module: str) -> ModuleType:
 
 @contextmanager
 def unbroken() -> Iterator[None]:
-    """Let Ctrl-C wait until what is inside is done. Threads other than the main one never see it anyway."""
+    """Delay Ctrl-C until the work inside is done. Threads other than the main one never see it anyway."""
     handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
     if not callable(handler):
         yield
@@ -44,7 +44,7 @@ def unbroken() -> Iterator[None]:
 
 
 def attach(package: str, filename: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package, by its stub file; Ctrl-C waits while a name is imported."""
+    """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package, from its stub file; Ctrl-C waits during an import."""
     get, listed, names = lazy_loader.attach_stub(package, filename)
 
     def attribute(name: str) -> object:
@@ -57,7 +57,7 @@ def attach(package: str, filename: str) -> tuple[Callable[[str], object], Callab
 
 
 class Named(Mapping[str, Any]):
-    """Parts of a package by short names; a part is imported when it is looked up, and its name costs nothing.
+    """Parts of a package by short names; a lookup imports a part, while its name costs nothing.
 
     Examples
     --------

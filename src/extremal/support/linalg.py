@@ -1,6 +1,6 @@
-"""Linear algebra of numpy, made safe: decompositions that end whatever they are given, and sums that threads do not change.
+"""Safe linear algebra with numpy: decompositions that always end, and sums that do not depend on threads.
 
-With an infinity in a matrix LAPACK may loop for ever, and it writes words of its own on stderr; here that is an error at once.
+With an infinity in a matrix, LAPACK may loop forever and write to stderr; the functions here raise an error at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 def svd(a: np.ndarray, **options: Any) -> Any:
-    """As `numpy.linalg.svd`; LinAlgError for a NaN or an infinity.
+    """The same as `numpy.linalg.svd`, but with a LinAlgError for a NaN or an infinity.
 
     Examples
     --------
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 def on_one_thread(items: Iterator[T]) -> Iterator[T]:
-    """The same items, made while BLAS has one thread; as it is where the package threadpoolctl is missing.
+    """The same items, computed while BLAS has one thread; unchanged if the package threadpoolctl is missing.
 
     Examples
     --------

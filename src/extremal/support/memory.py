@@ -1,4 +1,4 @@
-"""How much memory is free, by the system and by the limit of a container; room for arrays that would take much of it."""
+"""The amount of free memory, by the system and by the limit of a container; room for arrays that would take much of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCRATCH_UNTOLD = 2**24  # bytes that it may be where the system does not say wha
 
 
 def free_memory() -> int | None:
-    """Bytes that can be allocated without swapping, or None where the system does not say."""
+    """Bytes that can be allocated without swapping, or None if the system does not report them."""
     return min((free for free in (_of_machine(), _of_container(), _of_process()) if free is not None), default=None)
 
 
@@ -94,9 +94,9 @@ def _of_container() -> int | None:
 
 
 def _of_process() -> int | None:
-    """What a limit of private memory (ulimit -d) leaves."""
+    """The memory that a limit on private memory (ulimit -d) leaves."""
     try:
-        import resource  # not everywhere
+        import resource  # not available on all systems
 
         limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
         used = next(int(line.split()[1]) for line in PROCESS.read_text().splitlines() if line.startswith("VmData:"))

@@ -1,4 +1,4 @@
-"""The colours of all pictures: one for each method, others for series, all told apart by colour-blind readers too."""
+"""The colours of all pictures: one per method, others for series, all distinguishable for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 __all__ = ["GREY", "LATER", "METHOD_COLOURS", "PALETTE", "Colour", "colours_of_methods", "colours_of_series"]
 
-Colour = tuple[str, str]  # on a light ground, on a dark one
-# any two are at least 14.9 apart in CIELAB, to normal sight and to the three kinds of colour blindness; 3:1 against the ground
+Colour = tuple[str, str]  # on a light background, on a dark one
+# any two differ by at least 14.9 in CIELAB, for normal sight and three kinds of colour blindness; 3:1 against the background
 PALETTE: tuple[Colour, ...] = (
     ("#0b4fd0", "#5a98ff"), ("#b92800", "#f5602c"), ("#008457", "#22e090"), ("#d77e03", "#ffd60a"), ("#7b1fa2", "#c23aac"),
     ("#1a99ee", "#aae6fe"), ("#b683a9", "#c78391"), ("#2a3038", "#f0f4ea"), ("#541800", "#8a7048"), ("#3c0054", "#a80cfc"),
 )  # fmt: skip
 LATER: tuple[Colour, ...] = (("#5c6b00", "#c6d64a"), ("#117a8b", "#5fc9d8"), ("#8b6a4f", "#c9a88b"), ("#7b8794", "#9aa6b3"))
-GREY = "#767676"  # what is not the subject of a picture: zero lines, tolerances, rivals
+GREY = "#767676"  # background elements of a picture: zero lines, tolerances, rivals
 METHOD_COLOURS: dict[str, Colour] = dict(zip(
     ("sarah-fw", "saga-sarah-fw", "auto", "lu-freund-sfw", "spider-rfw", "most-fw", "negiar-sfw", "frank-wolfe",
      "copt-momentum-sfw", "momentum-sfw"), PALETTE, strict=True,
@@ -21,9 +21,9 @@ METHOD_COLOURS: dict[str, Colour] = dict(zip(
 
 
 def colours_of_methods(methods: Iterable[str]) -> dict[str, Colour]:
-    """A colour for each method: its own in every picture, or else one that no method of the list has.
+    """A colour for each method: its own in every picture, or one that no method of the list has.
 
-    A variant such as "sarah-fw:batch=10" has the method's colour, if that is free. Colours begin again after fourteen.
+    A variant such as "sarah-fw:batch=10" has the colour of its method if that is free. Colours repeat after fourteen.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def colours_of_methods(methods: Iterable[str]) -> dict[str, Colour]:
 
 
 def colours_of_series(names: Iterable[str]) -> dict[str, Colour]:
-    """A colour for each series of a picture, in the order of the palette; a series with a method's name has that method's.
+    """A colour for each series of a picture, in palette order; a series named like a method has the colour of that method.
 
     Examples
     --------

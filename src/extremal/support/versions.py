@@ -1,4 +1,4 @@
-"""Versions of the library and of the packages that it uses, for reports of errors."""
+"""Versions of the library and of its dependencies, for error reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPTIONAL = (
 
 
 def versions() -> dict[str, str]:
-    """The versions of the library, of Python and of packages, by name; packages that are not installed are left out.
+    """The versions of the library, of Python and of packages, by name; packages that are not installed are omitted.
 
     Examples
     --------
@@ -27,10 +27,10 @@ def versions() -> dict[str, str]:
 
 
 def show_versions() -> None:
-    """Print the versions of the library, of Python and of the packages that it uses, and how linear algebra is computed.
+    """Print the versions of the library, of Python and of its dependencies, and the libraries for linear algebra.
 
-    A report of an error is easier to follow with this text. Packages that are not installed are named at the end. The lines on
-    BLAS and OpenMP (kernel and threads) need the package threadpoolctl.
+    Please include this text in an error report. Packages that are not installed are named at the end. The lines on BLAS and
+    OpenMP (kernel and threads) need the package threadpoolctl.
 
     Examples
     --------
@@ -55,12 +55,12 @@ def _version(package: str) -> str:
 
 
 def _threads() -> list[tuple[str, str]]:
-    """The libraries of this process that have threads of their own."""
+    """The libraries of this process that have their own threads."""
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
         return []
-    import numpy.linalg  # noqa: F401  its library is to be listed
+    import numpy.linalg  # noqa: F401  so that its library is listed
 
     return [(_kind(library), _words(library)) for library in threadpool_info()]
 

@@ -1,4 +1,4 @@
-"""Products of sets: blocks of a vector, or rows of an array, each in a set of its own."""
+"""Products of sets: each block of a vector, or each row of an array, lies in a set of its own."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from extremal.sets.simplices.plain import Box, Simplex
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Product(ConvexSet):
-    """The product of sets: a vector whose blocks, one after the other, lie in a set each.
+    """The product of sets: consecutive blocks of a vector each lie in one of the sets.
 
         {x : x[start_i:stop_i].reshape(shape_i) in C_i for all i},   lmo(g) = the blocks' lmo_i(g_i), one after the other
 
-    One oracle call of every part. The vertex is the parts', kept as they are, or one sparse vertex if all of them are sparse.
-    Diameter sqrt(sum_i D_i^2), exact if the parts' are. For steps away from vertices see `FacedProduct`.
+    A call costs one oracle call of every part. The vertex keeps the vertices of the parts as they are, or is one sparse vertex
+    if all of them are sparse. The diameter is sqrt(sum_i D_i^2), exact if all D_i are. For steps away from vertices see
+    `FacedProduct`.
 
     Parameters
     ----------
     *parts : ConvexSet
-        The sets, each with its shape, or one list of them.
+        The sets, each with a known shape, or one list of them.
     sets : sequence of ConvexSet, optional
-        The same by name.
+        The same sets by keyword.
 
     References
     ----------
@@ -54,7 +55,7 @@ class Product(ConvexSet):
            [ 1., -1.]])
     """
 
-    kind: ClassVar[type] = ConvexSet  # what the parts have to be
+    kind: ClassVar[type] = ConvexSet  # the type required of the parts
 
     sets: tuple[ConvexSet, ...]
     shape: tuple[int, ...] | None
@@ -73,7 +74,7 @@ class Product(ConvexSet):
         return [C.shape or () for C in self.sets]
 
     def split(self, x: np.ndarray) -> list[np.ndarray]:
-        """The blocks of a point, as views of it."""
+        """The blocks of a point, as views."""
         if x.shape != self.shape:
             raise InputError(f"`{type(self).__name__}.split(x)` must be given points of shape {self.shape}, got {x.shape}")
         return blocks_of(x, self.shapes)
@@ -101,16 +102,16 @@ class Product(ConvexSet):
 
 
 class FacedProduct(Product):
-    """A `Product` of sets that know their faces, and so knows its own: for steps away from vertices without an active set.
+    """A `Product` of sets that know their faces, for steps away from vertices without an active set.
 
         away(g, x) = the blocks' away_i(g_i, x_i), one after the other,   max_step = the smallest of the blocks'
 
-    All else as `Product`.
+    The rest is as for `Product`.
 
     Parameters
     ----------
     *parts, sets
-        As for `Product`, of sets with ``away`` and ``max_step``.
+        As for `Product`; the sets have ``away`` and ``max_step``.
 
     Examples
     --------
@@ -123,30 +124,31 @@ class FacedProduct(Product):
     kind: ClassVar[type] = Faced
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
-        """The blocks' worst vertices of the faces that hold them."""
+        """The worst vertex of each block's face, joined."""
         return _away(self.sets, self.split(g), self.split(x), x.shape)
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The smallest of the blocks' longest steps."""
+        """The smallest of the longest steps of the blocks."""
         return _max_step(self.sets, self.split(x), parted(s, self.shapes), parted(a, self.shapes))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows(ConvexSet):
-    """Arrays whose rows x[0], x[1], ... each lie in a copy of one set.
+    """Arrays whose rows x[0], x[1], ... each lie in one and the same set.
 
         {x : x[i] in C for all i},   lmo(g)[i] = lmo_C(g[i])
 
-    One oracle call for each row; one pass over g if C is a `Simplex`, an `L1Ball` around 0 or a `Box`. The vertex is
-    sparse if the rows' are, else the rows' one after the other. Diameter sqrt(rows) times C's, exact if that is.
-    ``Rows(Simplex())`` are the row-stochastic matrices. For steps away from vertices see `FacedRows`.
+    A call costs one oracle call per row, or one pass over g if C is a `Simplex`, an `L1Ball` around 0 or a `Box`. The vertex
+    is sparse if the rows' vertices are; otherwise it keeps the vertices of the rows. The diameter is sqrt(rows) times that of
+    C, exact if C's is. ``Rows(Simplex())`` is the set of row-stochastic matrices. For steps away from vertices see
+    `FacedRows`.
 
     Parameters
     ----------
     C : ConvexSet
         The set of a row.
     count : int, optional
-        How many rows; any number if left out.
+        Number of rows. Default: any number.
     shape : tuple of int, optional
         Shape of the points, (rows, ...).
 
@@ -158,7 +160,7 @@ class Rows(ConvexSet):
            [0., 0., 1.]])
     """
 
-    kind: ClassVar[type] = ConvexSet  # what C has to be
+    kind: ClassVar[type] = ConvexSet  # the type required of C
 
     C: ConvexSet
     count: int | None = None
@@ -191,11 +193,11 @@ class Rows(ConvexSet):
 
 
 class FacedRows(Rows):
-    """`Rows` in a set that knows its faces: for steps away from vertices without an active set.
+    """`Rows` in a set that knows its faces, for steps away from vertices without an active set.
 
         away(g, x)[i] = away_C(g[i], x[i]),   max_step = the smallest of the rows'
 
-    All else as `Rows`; one pass over all rows if C is a `Simplex`.
+    The rest is as for `Rows`. One pass handles all rows if C is a `Simplex`.
 
     Parameters
     ----------
@@ -214,13 +216,13 @@ class FacedRows(Rows):
     kind: ClassVar[type] = Faced
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
-        """The rows' worst vertices of the faces that hold them."""
+        """The worst vertex of each row's face, joined."""
         if isinstance(self.C, Simplex):
             return _one_each(np.where(bounds.support(x, self.C.total), g, -np.inf), np.argmax, self.C.total)
         return _away([self.C] * len(x), g, x, x.shape)
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The smallest of the rows' longest steps."""
+        """The smallest of the longest steps of the rows."""
         if isinstance(self.C, Simplex):
             return longest_step(x, s.to_array() - a.to_array())
         shapes = [x.shape[1:]] * len(x)
@@ -228,7 +230,7 @@ class FacedRows(Rows):
 
 
 def row_answers(C: ConvexSet, g: np.ndarray) -> Vertex:
-    """What C answers to each row of g, as one vertex; some sets do all rows in one pass."""
+    """The answers of C to all rows of g, as one vertex; for some sets one pass handles all rows."""
     match C:
         case Simplex():
             refuse_non_finite(C, float(g.min()), float(g.max()))
@@ -244,7 +246,7 @@ def row_answers(C: ConvexSet, g: np.ndarray) -> Vertex:
 
 
 def _one_each(g: np.ndarray, pick: Callable[..., np.ndarray], value: float) -> SparseVertex:
-    """The same number in each row of g, where argmin or argmax picks it."""
+    """The same number in each row of g, at the index that argmin or argmax picks."""
     flat = g.reshape(len(g), -1)
     return SparseVertex(np.arange(len(g)) * flat.shape[1] + pick(flat, axis=1), np.full(len(g), value), g.shape)
 

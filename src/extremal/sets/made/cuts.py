@@ -1,4 +1,4 @@
-"""The part of a set between affine bounds, which methods reach by a penalty; and what other sets may be made of."""
+"""The part of a set between affine bounds, which methods approach by a penalty, and checks of the parts of composed sets."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from extremal.sets.shared import matrix_argument, numbers
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AffineCut(ConvexSet):
-    """The points of a set that satisfy affine bounds besides.
+    """The points of a set that also satisfy affine bounds.
 
-        {x in C : lower <= G x <= upper},   lmo(g) = that of C, without the bounds
+        {x in C : lower <= G x <= upper},   lmo(g) = lmo_C(g), without the bounds
 
-    There is no cheap oracle for both. So ``lmo`` answers for C alone, and only methods that add a penalty for the bounds take
-    this set: `MostFW` does. Their iterates lie in C and approach the cut as the penalty grows; ``violation(x)`` says how far
-    they are. Other methods refuse it, and no other set can be made of it.
+    No cheap oracle handles both. So ``lmo`` answers for C alone, and only methods with a penalty for the bounds, such as
+    `MostFW`, accept this set. Their iterates lie in C and approach the cut as the penalty grows; ``violation(x)`` is the
+    distance of G x from its bounds. Other methods refuse this set, and other sets cannot contain it.
 
-    Cost of an oracle call and kind of vertex as C's. Diameter: C's, a bound. That C meets the bounds at all is not checked.
+    The cost of an oracle call and the kind of vertex are as for C. The diameter is that of C, which is an upper bound. The
+    constructor does not check that any point of C satisfies the bounds.
 
     Parameters
     ----------
     C : ConvexSet
         The set to cut.
     G : array or scipy sparse matrix of shape (r, d)
-        One row per constraint; points x are read in the order of ``x.reshape(-1)``.
+        One row per constraint; a point x enters as ``x.reshape(-1)``.
     lower, upper : float or array of shape (r,), optional
-        Bounds on G x, infinite ones included; both the same for equations. One may be left out.
+        Bounds on G x, which may be infinite; equal bounds make an equation. At least one of the two is required.
     shape : int or tuple of int, optional
-        Shape of the points; C's if left out.
+        Shape of the points. Default: the shape of C.
 
     References
     ----------
@@ -69,7 +70,7 @@ class AffineCut(ConvexSet):
         self._fix(C=C, shape=C.shape)
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        """C's: the bounds on G x are the method's to approach."""
+        """The answer of C: the method approaches the bounds on G x."""
         return self.C.lmo(g)
 
     @property
@@ -77,7 +78,7 @@ class AffineCut(ConvexSet):
         return self.C
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """x in C, and G x between the bounds up to tol times |row| times the size of C."""
+        """Whether x is in C, and G x lies between the bounds up to tol times |row| times the size of C."""
         if not self.C.contains(x, tol):
             return False
         rows = np.sqrt(np.asarray((self.G * self.G).sum(axis=1)).reshape(-1))
@@ -85,7 +86,7 @@ class AffineCut(ConvexSet):
         return bool((np.abs(self._excess(x)) <= tol * rows * size).all())
 
     def violation(self, x: np.ndarray) -> float:
-        """|G x - proj(G x)|, proj onto [lower, upper]: how far G x is from its bounds."""
+        """|G x - proj(G x)|, the distance of G x from its bounds; proj projects onto [lower, upper]."""
         return float(np.linalg.norm(self._excess(x)))
 
     @property
@@ -93,7 +94,7 @@ class AffineCut(ConvexSet):
         return self.C.diameter
 
     def start(self) -> np.ndarray:
-        """That of C: a point of C, which may violate the bounds."""
+        """The start of C, which may violate the bounds."""
         return self.C.start()
 
     def _excess(self, x: np.ndarray) -> np.ndarray:
@@ -102,7 +103,7 @@ class AffineCut(ConvexSet):
 
 
 def check_set(call: str, C: ConvexSet) -> ConvexSet:
-    """Refuse what is no set, and a set whose oracle is not its own."""
+    """Refuse objects that are not sets, and sets whose oracle answers for a larger set."""
     if not isinstance(C, ConvexSet):
         raise InputError(f"`{call}(...)` must be made of sets such as L1Ball(2.0), got {C!r}")
     if C.relaxed is not C:
@@ -111,14 +112,14 @@ def check_set(call: str, C: ConvexSet) -> ConvexSet:
 
 
 def on_shape(call: str, C: ConvexSet, shape: tuple[int, ...] | None) -> ConvexSet:
-    """C for points of the given shape; as it is if that is None."""
+    """C for points of the given shape; C itself if the shape is None."""
     if shape is not None and C.shape is not None and C.shape != shape:
         raise InputError(f"`{call}(...)` must be made of sets with points of shape {shape}, got {C}")
     return C if shape is None else C.on(shape)
 
 
 def check_affine(call: str, G: Any, lower: ArrayLike | None, upper: ArrayLike | None) -> dict[str, object]:
-    """G, lower and upper in float64; refuses what is no constraint."""
+    """G, lower and upper in float64, checked."""
     G = matrix_argument(call, "G", G)
     if lower is None and upper is None:
         raise InputError(f"`{call}(lower=..., upper=...)`: give at least one of the bounds on G x")

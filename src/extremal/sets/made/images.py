@@ -1,4 +1,4 @@
-"""What linear maps make of sets: images under a matrix, points that permutations leave alone, columns in the place of rows."""
+"""Linear maps of sets: the image under a matrix, the points that permutations leave unchanged, columns instead of rows."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class LinearImage(ConvexSet):
 
         {A x : x in C},   lmo(g) = A lmo_C(A'g)
 
-    Two products with A and an oracle call of C; if C answers few non-zeros, only those columns of A are read. The vertex is
-    sparse if A and C's answers are, else dense. Diameter: |A|_2 times C's, a bound (exact if A is a multiple of an isometry);
-    for sparse A, |A|_2 is replaced by sqrt(|A|_1 |A|_inf) or by |A|_F, the smaller. ``contains`` has no formula: it runs
-    Frank-Wolfe steps toward x, many oracle calls.
+    A call costs two products with A and an oracle call of C; if C's answer has few non-zeros, only those columns of A are
+    read. The vertex is sparse if A and C's answers are, otherwise dense. The diameter is a bound, |A|_2 times that of C, exact
+    if A is a multiple of an isometry. For sparse A, the smaller of sqrt(|A|_1 |A|_inf) and |A|_F replaces |A|_2. ``contains``
+    has no formula: it runs Frank-Wolfe steps toward x, with many oracle calls.
 
     Parameters
     ----------
     A : array or scipy sparse matrix of shape (p, d)
-        Points of C are read in the order of ``x.reshape(-1)``.
+        The matrix; a point x of C enters as ``x.reshape(-1)``.
     C : ConvexSet
-        A set whose points have d entries; one of open shape is taken for vectors of length d.
+        A set whose points have d entries; a set of open shape becomes a set of vectors of length d.
 
     References
     ----------
@@ -79,7 +79,7 @@ class LinearImage(ConvexSet):
         return self.A @ np.asarray(self.C.start()).reshape(-1)
 
     def _image(self, v: Vertex) -> SparseVertex | DenseVertex:
-        """A v: by the columns of A where v is not zero."""
+        """A v, by the columns of A where v is not zero."""
         A, sparse = self.A, sp.issparse(self.A)
         if isinstance(v, Coordinate):
             if not sparse:
@@ -103,25 +103,26 @@ class LinearImage(ConvexSet):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Symmetrised(ConvexSet):
-    """The points of a set that permutations of the entries leave alone.
+    """The points of a set that given permutations of the entries leave unchanged.
 
         {x in C : x[p] = x for every permutation p} = {R x : x in C},   R x = the mean of x over each orbit
         lmo(g) = R lmo_C(R g)
 
-    C must be invariant: if x is in it, so is x[p]. This is not checked, and without it answers may lie outside of the set. It
-    is enough to give permutations that generate the group. Orbits are found once; a call costs two means over them and an
-    oracle call of C. The vertex is sparse if C's is, else dense. Diameter: C's, a bound.
+    C must be invariant: if x is in C, so is x[p]. The constructor does not check this, and without invariance answers may lie
+    outside the set. Permutations that generate the group are enough. Orbits are computed once; a call then costs two means
+    over the orbits and an oracle call of C. The vertex is sparse if C's is, otherwise dense. The diameter is that of C, which
+    is an upper bound.
 
-    Symmetric matrices in a set of square ones: ``np.arange(n * n).reshape(n, n).T.reshape(-1)`` is the transposition.
+    For symmetric matrices in a set of square ones, ``np.arange(n * n).reshape(n, n).T.reshape(-1)`` is the transposition.
 
     Parameters
     ----------
     C : ConvexSet
-        Any set that the permutations map to itself.
+        A set that the permutations map to itself.
     permutations : array of int of shape (k, d), or list of index arrays of length d
-        Indices into ``x.reshape(-1)``; the identity, products and inverses need not be among them.
+        Indices into ``x.reshape(-1)``; the list need not contain the identity, products or inverses.
     shape : int or tuple of int, optional
-        Shape of the points; C's if left out.
+        Shape of the points. Default: the shape of C.
 
     Examples
     --------
@@ -150,7 +151,7 @@ class Symmetrised(ConvexSet):
         return replace(self._image(v), low=None if v.low is None else scale * v.low)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """x in C, and x[p] = x up to tol times the size of C."""
+        """Whether x is in C, and x[p] = x up to tol times the size of C."""
         if not self.C.contains(x, tol):
             return False
         size = max(self.C.on(x.shape).diameter, float(np.abs(x).max()))
@@ -165,8 +166,8 @@ class Symmetrised(ConvexSet):
 
     @cached_property
     def _orbits(self) -> tuple[np.ndarray, np.ndarray]:
-        """The orbit of each entry, and the orbits' sizes."""
-        from scipy.sparse.csgraph import connected_components  # imported when first needed: it takes long
+        """The orbit of each entry, and the sizes of the orbits."""
+        from scipy.sparse.csgraph import connected_components  # imported at first use: the import is slow
 
         k, d = self.permutations.shape
         places = np.tile(np.arange(d), k), self.permutations.reshape(-1)
@@ -191,19 +192,20 @@ class Symmetrised(ConvexSet):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Columns(ConvexSet):
-    """Matrices whose columns each lie in a copy of one set of vectors.
+    """Matrices whose columns each lie in one and the same set of vectors.
 
         {x : x[:, j] in C for all j},   lmo(g)[:, j] = lmo_C(g[:, j])
 
-    `Rows` of the transposed matrix: one oracle call for each column, one pass over g if C is a `Simplex`, an `L1Ball` around 0
-    or a `Box`. The vertex is sparse if the columns' are, else dense. Diameter sqrt(columns) times C's, exact if that is.
+    These are the `Rows` of the transposed matrix. A call costs one oracle call per column, or one pass over g if C is a
+    `Simplex`, an `L1Ball` around 0 or a `Box`. The vertex is sparse if the columns' vertices are, otherwise dense. The
+    diameter is sqrt(columns) times that of C, exact if C's is.
 
     Parameters
     ----------
     C : ConvexSet
         The set of a column.
     shape : tuple of int, optional
-        Shape of the points, (rows, columns); any if left out.
+        Shape of the points, (rows, columns). Default: any.
 
     Examples
     --------

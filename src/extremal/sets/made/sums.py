@@ -1,4 +1,4 @@
-"""Sets made of sets: scaled, shifted, summed. Each oracle call is one call of every part."""
+"""Scaled, shifted and summed sets. Each oracle call makes one call of every part."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from extremal.sets.shared import numbers, one_number
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScaledSet(ConvexSet):
-    """A set times a number; a negative one mirrors it.
+    """A set times a number; a negative number also mirrors the set.
 
         {factor x : x in C},   lmo(g) = factor lmo_C(sign(factor) g)
 
-    Cost and kind of vertex as C's. Diameter |factor| times C's, exact if that is.
+    The cost and the kind of vertex are as for C. The diameter is |factor| times that of C, exact if C's is.
 
     Parameters
     ----------
     C : ConvexSet
         Any set.
     factor : float
-        Not zero.
+        Any number except zero.
     shape : int or tuple of int, optional
-        Shape of the points; C's if left out.
+        Shape of the points. Default: the shape of C.
 
     Examples
     --------
@@ -75,16 +75,17 @@ class ShiftedSet(ConvexSet):
 
         {x + offset : x in C},   lmo(g) = lmo_C(g) + offset
 
-    Cost as C's; the vertex is C's and the offset, in one array if C's is dense. Diameter C's.
+    The cost is that of C. The vertex is C's vertex and the offset, in one array if C's vertex is dense. The diameter is that
+    of C.
 
     Parameters
     ----------
     C : ConvexSet
         Any set.
     offset : float or array
-        A number moves every entry.
+        A vector, or one number that moves every entry.
     shape : int or tuple of int, optional
-        Shape of the points; that of the offset, or C's, if left out.
+        Shape of the points. Default: the shape of the offset, or of C.
 
     Examples
     --------
@@ -110,7 +111,7 @@ class ShiftedSet(ConvexSet):
         return total([self.C.lmo(g), DenseVertex(np.broadcast_to(self.offset, g.shape))], g)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """x - offset in C, up to tol times the size of C and of the offset."""
+        """Whether x - offset is in C, up to tol times the size of C and of the offset."""
         y, away = x - self.offset, float(np.abs(self.offset).max())
         size = max(self.C.on(x.shape).diameter, float(np.abs(y).max()))
         return self.C.contains(y, tol * (1 + away / size) if size > 0 else tol)
@@ -125,21 +126,22 @@ class ShiftedSet(ConvexSet):
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class MinkowskiSum(ConvexSet):
-    """All sums of a point of each set.
+    """All sums of one point from each set.
 
         {x_1 + ... + x_k : x_i in C_i},   lmo(g) = lmo_1(g) + ... + lmo_k(g)
 
-    Cost that of all the parts; the vertex is the sum of theirs, each kept as small as it is. Diameter: the sum of the parts',
-    which is a bound. ``contains`` has no formula: it runs Frank-Wolfe steps toward x, many oracle calls.
+    The cost is the sum over the parts. The vertex is the sum of their vertices, each stored as compactly as before. The
+    diameter is the sum of the diameters, which is an upper bound. ``contains`` has no formula: it runs Frank-Wolfe steps
+    toward x, with many oracle calls.
 
     Parameters
     ----------
     *parts : ConvexSet
         The sets C_1, C_2, ..., or one list of them.
     sets : sequence of ConvexSet, optional
-        The same by name.
+        The same sets by keyword.
     shape : int or tuple of int, optional
-        Shape of the points; the parts' if left out.
+        Shape of the points. Default: the shape of the parts.
 
     References
     ----------
@@ -178,7 +180,7 @@ class MinkowskiSum(ConvexSet):
 
 
 def gathered(call: str, parts: tuple[object, ...], sets: object) -> tuple[ConvexSet, ...]:
-    """The sets that were given one by one, or as one list."""
+    """The sets, given one by one or as one list."""
     given: Any = parts or sets
     if len(parts) == 1 and isinstance(parts[0], (list, tuple)):
         given = parts[0]
@@ -188,7 +190,7 @@ def gathered(call: str, parts: tuple[object, ...], sets: object) -> tuple[Convex
 
 
 def times(c: float, v: Vertex) -> Vertex:
-    """c v, of the kind of v; what is known of a bound is of |c| times the set, or of its mirror image."""
+    """c v, of the same kind as v; a known bound then holds for |c| times the set, or for its mirror image."""
     low = None if v.low is None else abs(c) * v.low
     match v:
         case Coordinate():
@@ -203,7 +205,7 @@ def times(c: float, v: Vertex) -> Vertex:
 
 
 def total(parts: Sequence[Vertex], g: np.ndarray) -> Vertex:
-    """The sum of what several oracles answered to g; dense answers become one array."""
+    """The sum of the answers of several oracles to g; dense answers become one array."""
     low = None if all(v.low is None for v in parts) else sum(least(v, g) for v in parts)
     dense = [v.values for v in parts if isinstance(v, DenseVertex)]
     rest = [v for v in parts if not isinstance(v, DenseVertex)]

@@ -1,4 +1,4 @@
-"""Balls of norms: all x of a norm of at most ``radius``, around 0 or around a centre."""
+"""Balls of norms: all x whose norm is at most ``radius``, around 0 or around a centre."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from extremal.sets.simplices.bounds import shrunk
 
 @dataclass(frozen=True, eq=False, repr=False)
 class L1Ball(ProjectableBall):
-    """The l1 ball: a budget on the sum of magnitudes; its solutions are sparse.
+    """The l1 ball: a budget on the sum of magnitudes, with sparse solutions.
 
         {x : sum_j |x_j| <= radius},   lmo(g) = -radius sign(g_j) e_j,  j = argmax |g_j|
 
-    One look at each entry of g; the vertex is two numbers. Diameter 2 radius. Ties go to the smallest j, and g = 0 to
-    radius e_0. `project` sorts the entries within ``radius`` of the largest.
+    A call reads each entry of g once, and the vertex is two numbers. The diameter is 2 radius. Ties go to the smallest j, and
+    g = 0 gives radius e_0. `project` sorts the entries within ``radius`` of the largest.
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: any shape, and centre 0.
 
     References
     ----------
@@ -56,7 +56,7 @@ class L1Ball(ProjectableBall):
         return Spikes(-self.radius, self.radius, origin=True) if self.centre is None else None
 
     def compiled(self) -> CompiledOracle | None:
-        """The oracle of compiled loops, around 0."""
+        """The oracle for compiled loops, if the centre is 0."""
         return CompiledOracle("peak", self.radius) if self.centre is None else None
 
 
@@ -66,12 +66,12 @@ class L2Ball(ProjectableBall):
 
         {x : |x|_2 <= radius},   lmo(g) = -radius g / |g|
 
-    One pass over g, a dense vertex. Diameter 2 radius. g = 0 gives radius e_0.
+    A call is one pass over g, and the vertex is dense. The diameter is 2 radius. g = 0 gives radius e_0.
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: any shape, and centre 0.
 
     References
     ----------
@@ -104,16 +104,16 @@ class L2Ball(ProjectableBall):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinfBall(ProjectableBall):
-    """The maximum-norm ball: every entry in [-radius, radius].
+    """The maximum-norm ball: every entry lies in [-radius, radius].
 
         {x : max_j |x_j| <= radius},   lmo(g) = -radius sign(g)  (radius where g_j = 0)
 
-    One pass over g, a dense vertex. Diameter 2 radius sqrt(dimension). For other bounds see `Box`.
+    A call is one pass over g, and the vertex is dense. The diameter is 2 radius sqrt(dimension). For other bounds see `Box`.
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: any shape, and centre 0.
 
     References
     ----------
@@ -143,7 +143,7 @@ class LinfBall(ProjectableBall):
         return centre - self.radius, centre + self.radius
 
     def compiled(self) -> CompiledOracle:
-        """The oracle of compiled loops."""
+        """The oracle for compiled loops."""
         centre = 0.0 if self.centre is None else self.centre
         return CompiledOracle("corner", lower=centre - self.radius, upper=centre + self.radius)
 
@@ -154,15 +154,16 @@ class LpBall(NormBall):
 
         {x : (sum_j |x_j|^p)^(1/p) <= radius},   lmo(g) = -radius sign(g) t / |t|_p,  t_j = |g_j|^(1/(p-1))
 
-    One pass over g and a power of each entry; a dense vertex. For p = 1 and infinity the answers are those of `L1Ball` and
-    `LinfBall`. Diameter 2 radius for p <= 2, and 2 radius dimension^(1/2 - 1/p) above. g = 0 gives radius e_0 if p is finite.
+    A call is one pass over g with a power of each entry, and the vertex is dense. For p = 1 and p = infinity the answers are
+    those of `L1Ball` and `LinfBall`. The diameter is 2 radius for p <= 2, and 2 radius dimension^(1/2 - 1/p) for larger p.
+    g = 0 gives radius e_0 if p is finite.
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: any shape, and centre 0.
     p : float
-        At least 1; ``math.inf`` is one.
+        At least 1; ``math.inf`` is allowed.
 
     References
     ----------
@@ -197,26 +198,26 @@ class LpBall(NormBall):
         return DenseVertex(np.where(g > 0, -t, t).astype(float_of(g), copy=False))
 
     def _reach(self) -> float:
-        # |x|_2 <= |x|_p for p <= 2, with equality at e_j; above, the mean of x_j^2 is at most that of |x_j|^p to the power
-        # 2/p (Jensen), with equality if all magnitudes are equal
+        # |x|_2 <= |x|_p for p <= 2, with equality at e_j. For p > 2, the mean of x_j^2 is at most the mean of |x_j|^p to the
+        # power 2/p (Jensen), with equality if all magnitudes are equal.
         return 1.0 if self.p <= 2 else math.prod(self._known_shape("diameter")) ** (0.5 - 1 / self.p)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedL1Ball(ProjectableBall):
-    """The l1 ball with a price for each entry.
+    """The l1 ball with a weight for each entry.
 
         {x : sum_j weights_j |x_j| <= radius},   lmo(g) = -(radius / weights_j) sign(g_j) e_j,  j = argmax |g_j| / weights_j
 
-    A few passes over g; the vertex is two numbers. Diameter 2 radius / min weights: |x|_2 <= sum_j |x_j|. Ties go to the
-    smallest j, and g = 0 to entry 0. `project` sorts the entries that may stay.
+    A call is a few passes over g, and the vertex is two numbers. The diameter is 2 radius / min weights, because
+    |x|_2 <= sum_j |x_j|. Ties go to the smallest j, and g = 0 to entry 0. `project` sorts the entries that may stay nonzero.
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; the shape of the weights, and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: the shape of the weights, and centre 0.
     weights : array
-        Positive, in the points' shape.
+        Positive weights, in the shape of the points.
 
     References
     ----------
@@ -255,5 +256,5 @@ class WeightedL1Ball(ProjectableBall):
         return Spikes(-reach, reach, origin=True) if self.centre is None else None
 
     def compiled(self) -> CompiledOracle | None:
-        """The oracle of compiled loops, around 0."""
+        """The oracle for compiled loops, if the centre is 0."""
         return CompiledOracle("weighted", self.radius, self.weights) if self.centre is None else None

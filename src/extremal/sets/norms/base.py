@@ -1,4 +1,4 @@
-"""What all balls of norms share: the centre, membership, size."""
+"""The common base of norm balls: centre, membership, size."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from extremal.sets.shared import float_of, numbers, power
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NormBall(ConvexSet):
-    """The ball of a norm that depends on magnitudes only.
+    """The ball of a norm that depends only on magnitudes.
 
         {x : norm(x - centre) <= radius},   lmo(g) = centre + argmin {<g, v> : norm(v) <= radius}
 
-    A new one is a frozen dataclass with `_norm`, `_extreme` and `_reach`, that checks further fields in `__post_init__`. Diameter
-    2 radius max {|x|_2 : norm(x) <= 1}: the ball is symmetric about its centre, so x and y are no farther apart than twice the
-    farther of them is from there.
+    A new ball is a frozen dataclass with `_norm`, `_extreme` and `_reach` that checks its further fields in `__post_init__`.
+    The diameter is 2 radius max {|x|_2 : norm(x) <= 1}. The ball is symmetric about its centre, so two points are at most
+    twice as far apart as the farther one is from the centre.
 
     Parameters
     ----------
     radius : float
-        Positive.
+        A positive number.
     shape : int or tuple of int, optional
-        Shape of the points; that of the centre if left out, else any.
+        Shape of the points. Default: the shape of the centre if given, otherwise any.
     centre : array, optional
-        The ball's centre; 0 if left out.
+        The centre of the ball. Default: 0.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class NormBall(ConvexSet):
 
     @abstractmethod
     def _norm(self, a: np.ndarray) -> float:
-        """The norm, given all magnitudes: flat, in float64, the largest about 1."""
+        """The norm, given all magnitudes: flat, in float64, with the largest about 1."""
 
     @abstractmethod
     def _extreme(self, g: np.ndarray) -> Vertex:
@@ -65,7 +65,7 @@ class NormBall(ConvexSet):
         return v if self.centre is None else Combination(((1.0, v), (1.0, DenseVertex(self.centre))))
 
     def norm(self, x: np.ndarray) -> float:
-        """The norm of x (not of x - centre), in float64; entries may be as large or small as these get."""
+        """The norm of x (not of x - centre), in float64; entries may have any size that float64 can hold."""
         a = np.abs(np.asarray(x, np.float64)).reshape(-1)
         top = float(a.max())
         if not 0 < top < math.inf:
@@ -74,7 +74,7 @@ class NormBall(ConvexSet):
         return scale * float(self._norm(a / scale))
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """norm(x - centre) <= radius (1 + tol) + 4 eps norm(centre), eps being the rounding unit of x's float type."""
+        """norm(x - centre) <= radius (1 + tol) + 4 eps norm(centre), where eps is the rounding unit of x's float type."""
         if self.centre is None:
             return self.norm(x) <= self.radius * (1 + tol)
         with np.errstate(over="ignore"):
@@ -96,7 +96,7 @@ class NormBall(ConvexSet):
             self._fit("centre", self.centre.shape)
 
     def _fit(self, name: str, shape: tuple[int, ...]) -> None:
-        """Take the shape of the array in field ``name``, or refuse it if another is wanted."""
+        """Take the shape of the array in field ``name``, or refuse that array if the points have another shape."""
         if self.shape is None:
             self._fix(shape=shape)
         elif self.shape != shape:
@@ -109,10 +109,10 @@ class ProjectableBall(NormBall):
 
     @abstractmethod
     def _nearest(self, y: np.ndarray) -> np.ndarray:
-        """The point of the ball around 0 that is nearest to y, which is outside; in float64."""
+        """The point nearest to y in the ball around 0, for y outside; in float64."""
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """The point of the ball that is nearest to x, in x's float type; x itself if it is inside."""
+        """The point of the ball nearest to x, in x's float type; x itself if it is inside."""
         kind = float_of(x)
         c = np.zeros(()) if self.centre is None else self.centre
         y = checks.finite(f"{type(self).__name__}.project", "x", np.asarray(x, np.float64)) - c
@@ -120,6 +120,6 @@ class ProjectableBall(NormBall):
 
 
 def p_norm(a: np.ndarray, p: float) -> float:
-    """(sum_j a_j^p)^(1/p), for a >= 0 that is not 0."""
+    """(sum_j a_j^p)^(1/p), for a >= 0 that is not all 0."""
     top = float(a.max())
     return top if p == math.inf else top * float(((a / top) ** p).sum()) ** (1 / p)

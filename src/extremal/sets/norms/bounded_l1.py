@@ -1,4 +1,4 @@
-"""The l1 ball between bounds: a budget on the sum of magnitudes, and a sign or a range for each entry."""
+"""The l1 ball with bounds: a budget on the sum of magnitudes, and a sign or a range for each entry."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from extremal.sets.simplices import bounds
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundedL1Ball(ConvexSet):
-    """The l1 ball cut by bounds: a budget on the sum of magnitudes, and every entry between its own bounds.
+    """The l1 ball with bounds: a budget on the sum of magnitudes, and every entry between its own bounds.
 
         {x : lower <= x <= upper, sum_j |x_j| <= radius}
-        lmo(g) = m, then against g where |g_j| is largest, as far as the bounds allow, until the radius is used up
+        lmo(g) = m, then moved against g where |g_j| is largest, as far as the bounds allow, until the radius is used up
 
-    m is the point of least magnitudes between the bounds: 0 where they hold 0, else the bound next to it. Each further unit of
-    |x_j| costs one of the radius and gains |g_j|: a fractional knapsack problem, solved by selection, O(dimension). All entries
-    of a vertex but one are at a bound or 0; it is sparse where it can be. Ties go to the smallest j. `project` is O(d log d).
-    The diameter is a bound, exact if bounds only fix signs (each is 0 or beyond the radius) on two entries or more.
+    m is the point of smallest magnitudes between the bounds: 0 if the bounds contain 0, otherwise the bound nearer to 0. Each
+    further unit of |x_j| costs one unit of the radius and gains |g_j|. This fractional knapsack problem is solved by
+    selection, in O(dimension). All entries of a vertex but one are at a bound or 0; the vertex is sparse if possible. Ties go
+    to the smallest j. `project` is O(d log d). The diameter is a bound. It is exact if the bounds only fix signs (each is 0 or
+    beyond the radius) on two or more entries.
 
     Parameters
     ----------
     radius : float
-        Positive; at least sum_j |m_j|, or no point is left.
+        Positive, and at least sum_j |m_j|; otherwise the set is empty.
     lower, upper : float or array
-        lower <= upper; infinite for none. A number holds for every entry.
+        Bounds with lower <= upper, which may be infinite. One number holds for every entry.
     shape : int or tuple of int, optional
-        Shape of the points; that of the bounds if these are arrays, any if left out.
+        Shape of the points. Default: the shape of the bounds if they are arrays, otherwise any.
 
     References
     ----------
@@ -78,7 +79,7 @@ class BoundedL1Ball(ConvexSet):
         u = scaled_gradient(self, g)[0].reshape(-1)
         C = self.on(g.shape)
         nearest, below, above = C._rooms
-        both = (below > 0) & (above > 0)  # at g_j = 0, too, such an entry goes on while the radius lasts: 0 is no corner for it
+        both = (below > 0) & (above > 0)  # also at g_j = 0, such an entry uses up the radius, because 0 is not a corner for it
         room = np.where(u > 0, below, np.where((u < 0) | both, above, 0.0))
         indices, values = bounds.filled(-np.abs(u), room, min(C._budget, float(room.sum())))
         values = np.where(u[indices] > 0, -values, values)
@@ -89,7 +90,7 @@ class BoundedL1Ball(ConvexSet):
         return few(np.arange(x.size), np.clip(x, bounds.flat(C.lower), bounds.flat(C.upper)), g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """lower <= x <= upper, up to tol times an entry's size, and sum |x_j| <= radius (1 + tol)."""
+        """Whether lower <= x <= upper, up to tol times an entry's size, and sum |x_j| <= radius (1 + tol)."""
         with np.errstate(invalid="ignore"):
             slack = tol * np.minimum(np.maximum(np.abs(self.lower), np.abs(self.upper)), self.radius)
         inside = bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
@@ -105,11 +106,11 @@ class BoundedL1Ball(ConvexSet):
         return math.sqrt(float(c[indices] @ d))
 
     def start(self) -> np.ndarray:
-        """The point of least magnitudes: 0 if the bounds hold it."""
+        """The point of smallest magnitudes: 0 if the bounds contain it."""
         return np.broadcast_to(self._nearest, self._known_shape("start()")).copy()
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """m + s clip(s (x - m) - t, 0, room), s pointing from m away from 0, with t = 0 or the radius used up."""
+        """m + s clip(s (x - m) - t, 0, room), where s points from m away from 0, and t = 0 or the radius is used up."""
         C = self.on(x.shape)
         nearest, below, above = C._rooms
         away = x.reshape(-1).astype(np.float64) - nearest
@@ -121,7 +122,7 @@ class BoundedL1Ball(ConvexSet):
         return (nearest + sign * inside).reshape(x.shape)
 
     def spikes(self) -> Spikes | None:
-        """radius e_j and -radius e_j where the signs allow it, and 0; None if a bound cuts a magnitude."""
+        """radius e_j and -radius e_j where the signs allow it, and 0; None if a bound limits a magnitude."""
         lower, upper = (np.broadcast_to(b, self.shape or ()).reshape(-1) for b in (self.lower, self.upper))
         signs = ((lower == 0) | (lower <= -self.radius)) & ((upper == 0) | (upper >= self.radius))
         if not signs.all() or not (upper - lower).any():
@@ -141,12 +142,12 @@ class BoundedL1Ball(ConvexSet):
 
     @cached_property
     def _budget(self) -> float:
-        """What m leaves of the radius."""
+        """The part of the radius that m leaves."""
         return max(0.0, self.radius - self._needed)
 
     @cached_property
     def _rooms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """m, and how far its entries can go down and up, flat: away from 0, no farther than the budget."""
+        """m, and the room of its entries below and above, flat: away from 0, and at most the budget."""
         m = self._nearest
         parts = m, np.minimum(m - self.lower, self._budget), np.minimum(self.upper - m, self._budget)
         return tuple(np.broadcast_to(part, self._known_shape("lmo(g)")).reshape(-1) for part in parts)  # pyright: ignore

@@ -21,7 +21,7 @@ from extremal.sets.simplices.bounds import shrunk
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupedBall(NormBall):
-    """A ball over groups that hold every entry at least once; an extreme point has the entries of one group."""
+    """A ball over groups that together contain every entry; an extreme point has the entries of one group."""
 
     groups: Any
     weights: Any = None
@@ -54,24 +54,24 @@ class GroupedBall(NormBall):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupBall(GroupedBall, ProjectableBall):
-    """The group ball: a budget on the sum of the groups' Euclidean norms; solutions are zero on whole groups.
+    """The group ball: a budget on the sum of the groups' Euclidean norms, with solutions that are zero on whole groups.
 
         {x : sum_g weights_g |x_g|_2 <= radius},
         lmo(g) = -(radius / weights_h) g_h / |g_h|_2 on group h, 0 elsewhere,  h = argmax |g_h|_2 / weights_h
 
-    The groups are a partition of the entries. A few passes over g; the vertex has the entries of one group. Diameter
-    2 radius / min weights: |x|_2 <= sum_g |x_g|_2. Ties go to the first group; for g = 0 the vertex is at its first entry.
-    `project` sorts the groups that may stay.
+    The groups are a partition of the entries. A call is a few passes over g, and the vertex has the entries of one group. The
+    diameter is 2 radius / min weights, because |x|_2 <= sum_g |x_g|_2. Ties go to the first group; for g = 0 the vertex is at
+    its first entry. `project` sorts the groups that may stay nonzero.
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; the shape of the labels or (number of indices,), and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: the shape of the labels, or (number of indices,), and centre 0.
     groups : list of lists of int, or array of int
-        The flat indices of each group, every index once; or one label for each entry, in the points' shape: entries of equal
-        label are a group, and the groups are in the order of their labels.
+        The flat indices of each group, with every index once; or an array of one label per entry, in the shape of the points.
+        Entries with equal labels form a group, and the groups follow the order of the labels.
     weights : array, optional
-        One for each group, positive; 1 if left out (the square roots of the groups' sizes are another common choice).
+        One positive weight per group. Default: 1. The square roots of the group sizes are another common choice.
 
     References
     ----------
@@ -105,24 +105,25 @@ class GroupBall(GroupedBall, ProjectableBall):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LatentGroupBall(GroupedBall):
-    """The ball of the latent group norm, for groups that overlap: solutions are zero outside a union of groups.
+    """The ball of the latent group norm, for groups that overlap; solutions are zero outside a union of groups.
 
         conv of all {x : x zero outside group g, weights_g |x|_2 <= radius},
         lmo(g) = -(radius / weights_h) g_h / |g_h|_2 on group h, 0 elsewhere,  h = argmax |g_h|_2 / weights_h
 
-    The groups hold every entry at least once. An oracle call passes over all groups once; the vertex has the entries of one
-    group. Diameter 2 radius / min weights: that of the largest of those balls. Ties go to the first group.
+    The groups together contain every entry. A call is one pass over all groups, and the vertex has the entries of one group.
+    The diameter is 2 radius / min weights, that of the largest of those balls. Ties go to the first group.
 
-    The norm is the smallest sum_g weights_g |v_g|_2 with x = sum_g v_g, v_g zero outside g. `norm` and `contains` solve that
-    problem, by about ten steps of an interior-point method with a sparse system each (as many unknowns as groups and entries
-    that are not zero), to a relative accuracy of 1e-10, from above: a point outside is never taken for one inside because of it.
+    The norm is the smallest sum_g weights_g |v_g|_2 with x = sum_g v_g, v_g zero outside g. `norm` and `contains` solve this
+    problem with about ten steps of an interior-point method. Each step solves a sparse system whose size is the number of
+    groups and nonzero entries. The result has a relative accuracy of 1e-10 and errs upward, so a point outside never counts as
+    inside.
 
     Parameters
     ----------
     radius, shape, centre, weights
-        As for `GroupBall`, with (largest index + 1,) for the number of indices.
+        As for `GroupBall`, but with (largest index + 1,) instead of the number of indices.
     groups : list of lists of int, or array of int
-        The flat indices of each group; or one label for each entry, as for `GroupBall`.
+        The flat indices of each group; or one label per entry, as for `GroupBall`.
 
     References
     ----------
@@ -141,7 +142,7 @@ class LatentGroupBall(GroupedBall):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
-    """Groups of flat indices, one after the other; ``groups[i]`` are those of group i, rising.
+    """Groups of flat indices, stored one after the other; ``groups[i]`` holds those of group i, in rising order.
 
     Examples
     --------
@@ -152,12 +153,12 @@ class Groups:
     array([0, 2])
     """
 
-    indices: np.ndarray  # of all groups
-    starts: np.ndarray  # where each group begins among them
+    indices: np.ndarray  # the indices of all groups
+    starts: np.ndarray  # where each group begins in ``indices``
 
     @classmethod
     def of(cls, call: str, groups: object) -> tuple[Groups, tuple[int, ...] | None]:
-        """From lists of indices, or from labels, which tell the points' shape."""
+        """Read lists of indices, or labels, which also give the shape of the points."""
         if isinstance(groups, Groups):
             return groups, None
         if isinstance(groups, (list, tuple)) and not all(isinstance(item, Integral) for item in groups):
@@ -177,11 +178,11 @@ class Groups:
 
     @property
     def owner(self) -> np.ndarray:
-        """The group of each of the indices."""
+        """The group of each entry of ``indices``."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts, append=len(self.indices)))
 
     def norms(self, u: np.ndarray) -> np.ndarray:
-        """|u_g|_2 for each group; u is flat, and its squares are safe."""
+        """|u_g|_2 for each group, for flat u whose squares neither overflow nor vanish."""
         return np.sqrt(np.add.reduceat(u[self.indices] ** 2, self.starts))
 
     def __getitem__(self, i: int) -> np.ndarray:
@@ -205,7 +206,7 @@ class Groups:
 
 
 def _group(call: str, i: int, value: object) -> np.ndarray:
-    """The indices of one group, rising."""
+    """The indices of one group, in rising order."""
     group = checks.array(call, f"groups[{i}]", value)
     if group.ndim != 1 or group.dtype.kind not in "iu" or group.size == 0:
         raise InputError(f"`{call}(groups=...)` must be lists of one or more flat indices, but group {i} is {brief_array(value)}")
@@ -218,7 +219,7 @@ def _group(call: str, i: int, value: object) -> np.ndarray:
 
 
 def _refuse_missing(call: str, indices: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Refuse indices that are not all entries of the shape, each at least once."""
+    """Refuse indices that do not cover all entries of the shape."""
     entries, top = math.prod(shape), int(indices.max())
     if top >= entries:
         raise InputError(f"`{call}(groups=...)` must hold indices below {entries}, for points of shape {shape}, got {top}")

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-ACCURACY = 1e-10  # relative, between the norm's two bounds
-PRICING_STEPS = 100  # at most; about 10 are usual, and 31 were the most in 6000 random problems
-SMALL_ENTRIES = 1e-13  # of the norm: entries that matter less together are priced by hand
+ACCURACY = 1e-10  # relative, between the two bounds on the norm
+PRICING_STEPS = 100  # upper limit; about 10 are usual, and 31 were the maximum in 6000 random problems
+SMALL_ENTRIES = 1e-13  # relative to the norm: entries that together matter less are priced directly
 
 
 def latent_norm(a: np.ndarray, indices: np.ndarray, owner: np.ndarray, weights: np.ndarray) -> float:
-    """The norm of a vector of magnitudes a, not all 0, from above: the value of one decomposition, 1e-10 off at most.
+    """The norm of a vector of magnitudes a, not all 0, from above: the value of one decomposition, accurate to 1e-10.
 
         norm(a) = min {sum_g weights_g |v_g|_2 : a = sum_g v_g, v_g zero outside group g}
                 = min {sum_j a_j^2 / (2 H_j) + sum_g z_g / 2 : z >= 0},   H_j = sum_{g with j} z_g / weights_g^2
 
-    The second problem is solved by a primal-dual interior-point method. Each z gives the decomposition v_g = z_g u_g /
-    weights_g^2 with u_j = a_j / H_j, and <u, a> / max_g (|u_g|_2 / weights_g) is a lower bound: it stops when the two agree.
-    Index ``indices[i]`` is in group ``owner[i]``, and each index is in one group at least.
+    A primal-dual interior-point method solves the second problem. Each z gives the decomposition v_g = z_g u_g / weights_g^2
+    with u_j = a_j / H_j, and the lower bound <u, a> / max_g (|u_g|_2 / weights_g). The method stops when the two agree. Index
+    ``indices[i]`` is in group ``owner[i]``, and each index is in at least one group.
     """
     least = np.full(len(a), np.inf)
-    np.minimum.at(least, indices, weights[owner])  # of all groups with j
+    np.minimum.at(least, indices, weights[owner])  # the smallest weight of all groups with j
     price = a * least  # max(price) <= norm(a) <= sum(price)
     counts = price > SMALL_ENTRIES / len(a) * price.max()
     member = counts[indices]
@@ -35,7 +35,7 @@ def latent_norm(a: np.ndarray, indices: np.ndarray, owner: np.ndarray, weights: 
 
 @dataclass(frozen=True)
 class _Shares:
-    """A sparse matrix M >= 0 with a row for each entry and a column for each group."""
+    """A sparse matrix M >= 0 with a row per entry and a column per group."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -56,7 +56,7 @@ class _Shares:
 
         half, n = np.sqrt(z), len(root)
         B = root[self.rows] * self.values * half[self.columns]
-        corner = slack + 1e-13 * np.bincount(self.columns, B**2)  # equal groups make it singular at the end
+        corner = slack + 1e-13 * np.bincount(self.columns, B**2)  # equal groups would make it singular at the end
         diagonal, columns = np.arange(n + len(z)), n + self.columns
         places = np.concatenate([diagonal, self.rows, columns]), np.concatenate([diagonal, columns, self.rows])
         system = csc_array((np.concatenate([np.full(n, -1.0), corner, B, B]), places))
@@ -68,7 +68,7 @@ def _infimum(c: np.ndarray, M: _Shares) -> float:
     """min {sum_j c_j^2 / (2 (M z)_j) + sum_g z_g / 2 : z >= 0}, for c > 0."""
     scale = float(c.max())
     c = c / scale
-    z = np.sqrt(M.transposed(c**2))  # the solution if groups are disjoint
+    z = np.sqrt(M.transposed(c**2))  # the solution for disjoint groups
     z = np.maximum(z, 1e-3 * z.max())
     slack, low, up = np.full(len(z), 0.5), 0.0, np.inf
     for _ in range(PRICING_STEPS):
@@ -83,7 +83,7 @@ def _infimum(c: np.ndarray, M: _Shares) -> float:
 
 
 def _moved(z: np.ndarray, slack: np.ndarray, q: np.ndarray, solve: Callable) -> tuple[np.ndarray, np.ndarray]:
-    """One step toward z (1 - q) = 0 with both factors positive: its length tells how far to centre, as Mehrotra does."""
+    """One step toward z (1 - q) = 0 with both factors positive; its length decides the centring, as in Mehrotra's method."""
 
     def direction(mu: float) -> tuple[np.ndarray, np.ndarray]:
         dz = solve(mu / z - (1 - q))

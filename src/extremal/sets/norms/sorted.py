@@ -30,20 +30,20 @@ class KBall(NormBall):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KSupportBall(KBall):
-    """The k-support ball: the convex hull of all unit vectors, times the radius, with at most k entries that are not zero.
+    """The k-support ball: the convex hull of all vectors of norm ``radius`` with at most k nonzero entries.
 
         conv {x : |x|_0 <= k, |x|_2 <= radius},   lmo(g) = -radius g_S / |g_S|,  S = the k largest |g_j|
 
-    A selection, O(dimension), and a vertex of k numbers. Diameter 2 radius. Ties go to the smallest indices, and g = 0 to
-    radius e_0. The norm is sqrt(sum_{i <= k-r-1} a_i^2 + (sum_{i > k-r-1} a_i)^2 / (r+1)), a being the magnitudes in
-    falling order and r the one of 0, ..., k-1 that fits; the k largest are sorted for it.
+    A call is a selection, O(dimension), and the vertex is k numbers. The diameter is 2 radius. Ties go to the smallest
+    indices, and g = 0 gives radius e_0. The norm is sqrt(sum_{i <= k-r-1} a_i^2 + (sum_{i > k-r-1} a_i)^2 / (r+1)). Here a
+    holds the magnitudes in falling order, and r is the one index of 0, ..., k-1 that fits; the k largest are sorted to find r.
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: any shape, and centre 0.
     k : int
-        At least 1 (the l1 ball), at most the dimension (the l2 ball).
+        From 1 (the l1 ball) to the dimension (the l2 ball).
 
     References
     ----------
@@ -56,10 +56,11 @@ class KSupportBall(KBall):
     """
 
     def _norm(self, a: np.ndarray) -> float:
-        # each r whose mean is at most a_{k-r-1} gives the value of a feasible point of the dual: the one that fits, the largest
+        # each r whose mean is at most a_{k-r-1} gives the value of a feasible point of the dual; the r that fits gives the
+        # largest
         k = min(self.k, len(a))
         rest, head = np.split(np.partition(a, len(a) - k), [len(a) - k])
-        head, count = np.sort(head), np.arange(1, k + 1)  # rising, so that those that join the rest are the first r + 1
+        head, count = np.sort(head), np.arange(1, k + 1)  # rising, so that the first r + 1 join the rest
         mean = (rest.sum() + np.cumsum(head)) / count
         squares = np.append(np.cumsum(head[::-1] ** 2)[::-1][1:], 0.0)
         return math.sqrt((squares + mean**2 * count)[mean <= np.append(head[1:], np.inf)].max())
@@ -76,19 +77,20 @@ class KSupportBall(KBall):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KSparseBall(KBall):
-    """The k-sparse polytope: every entry in [-radius, radius], and magnitudes that sum to k radius at most.
+    """The k-sparse polytope: every entry in [-radius, radius], and the sum of magnitudes at most k radius.
 
         {x : max_j |x_j| <= radius, sum_j |x_j| <= k radius},   lmo(g) = -radius sign(g_S),  S = the k largest |g_j|
 
-    A selection, O(dimension), and a vertex of k numbers. Diameter 2 radius sqrt(k): |x|_2^2 <= max_j |x_j| sum_j |x_j|. Ties
-    go to the smallest indices; entries of S where g_j = 0 are ``radius``. The norm is max(|x|_inf, |x|_1 / k).
+    A call is a selection, O(dimension), and the vertex is k numbers. The diameter is 2 radius sqrt(k), because
+    |x|_2^2 <= max_j |x_j| sum_j |x_j|. Ties go to the smallest indices; entries of S where g_j = 0 are ``radius``. The norm is
+    max(|x|_inf, |x|_1 / k).
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: any shape, and centre 0.
     k : int
-        At least 1 (the l1 ball), at most the dimension (the maximum-norm ball).
+        From 1 (the l1 ball) to the dimension (the maximum-norm ball).
 
     References
     ----------
@@ -119,15 +121,16 @@ class KNormBall(KBall):
         {x : |x|_(1) + ... + |x|_(k) <= radius},
         lmo(g) = -radius sign(g_j) e_j, j = argmax |g_j|, if max_j |g_j| >= |g|_1 / k, else -(radius / k) sign(g)
 
-    A few passes over g; the vertex is two numbers or dense. Diameter 2 radius max(1, sqrt(dimension) / k): the vertices are
-    of these two kinds. Ties go to the smallest j. Membership takes a selection, O(dimension).
+    A call is a few passes over g, and the vertex is two numbers or dense. The diameter is 2 radius
+    max(1, sqrt(dimension) / k), because all vertices are of these two kinds. Ties go to the smallest j. Membership takes a
+    selection, O(dimension).
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: any shape, and centre 0.
     k : int
-        At least 1 (the maximum-norm ball), at most the dimension (the l1 ball).
+        From 1 (the maximum-norm ball) to the dimension (the l1 ball).
 
     References
     ----------
@@ -144,7 +147,7 @@ class KNormBall(KBall):
 
     def _extreme(self, g: np.ndarray) -> DenseVertex | Coordinate:
         a = np.abs(unit(self, g))
-        if self.k >= g.size or (self.k > 1 and a.max() >= a.sum() / self.k):  # for k = 1 no e_j is extreme, for k = d only they
+        if self.k >= g.size or (self.k > 1 and a.max() >= a.sum() / self.k):  # for k = 1 no e_j is extreme, for k = d only those
             return peak(self, g, self.radius)
         return signs(self, g, self.radius / self.k)
 
@@ -159,16 +162,16 @@ class OwlBall(NormBall):
         {x : sum_i weights_i |x|_(i) <= radius},   lmo(g) = -(radius / W_k) sign(g_S),  S = the k largest |g_j|,
         W_k = weights_1 + ... + weights_k,  k = argmax (|g|_(1) + ... + |g|_(k)) / W_k
 
-    |x|_(1) >= |x|_(2) >= ... are the magnitudes in falling order. A sort, O(dimension log dimension), and a vertex of k
-    numbers that are equal but for their signs. Diameter 2 radius max_k sqrt(k) / W_k: all vertices are of this kind. Ties go
-    to the smallest k and indices.
+    |x|_(1) >= |x|_(2) >= ... are the magnitudes in falling order. A call is a sort, O(dimension log dimension). The vertex is
+    k numbers of equal magnitude. The diameter is 2 radius max_k sqrt(k) / W_k, because all vertices are of this kind. Ties go
+    to the smallest k and the smallest indices.
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; vectors as long as the weights, and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: vectors as long as the weights, and centre 0.
     weights : array
-        One for each entry, not increasing, not negative, the first one positive.
+        One weight per entry: not increasing, not negative, and the first one positive.
 
     References
     ----------
@@ -207,7 +210,7 @@ class OwlBall(NormBall):
         return few(S, np.where(u[S] > 0, -size, size), g.shape)
 
     def _sizes(self) -> np.ndarray:
-        """Whether vertices have 1, 2, ... entries: not several if all these weigh the same, and all if the others weigh 0."""
+        """Whether vertices can have k = 1, 2, ... entries. k > 1 needs weights_k < weights_1; k < d needs weights_(k+1) > 0."""
         w = self.weights
         return np.append(True, w[1:] < w[0]) & np.append(w[1:] > 0, True)
 
@@ -222,13 +225,13 @@ class ElasticBall(NormBall):
         {x : l1_ratio |x|_1 + (1 - l1_ratio) |x|_2 <= radius},   lmo(g) = -radius z / norm(z),
         z_j = sign(g_j) max(|g_j| - l1_ratio t, 0),  t >= 0 the smallest with |z|_2 <= (1 - l1_ratio) t
 
-    A few passes over g and a sort of the entries that may be above l1_ratio t; the vertex is zero where |g_j| <= l1_ratio t.
-    Diameter 2 radius: the norm is |x|_2 at least, and equal to it at e_j. g = 0 gives radius e_0.
+    A call is a few passes over g and a sort of the entries that may be above l1_ratio t. The vertex is zero where
+    |g_j| <= l1_ratio t. The diameter is 2 radius: the norm is at least |x|_2, and equal to it at e_j. g = 0 gives radius e_0.
 
     Parameters
     ----------
     radius, shape, centre
-        As for `NormBall`: a positive number; any shape, and the centre 0, if left out.
+        As for `NormBall`: the radius is positive. Defaults: any shape, and centre 0.
     l1_ratio : float
         From 0 (the l2 ball) to 1 (the l1 ball).
 
@@ -268,11 +271,11 @@ class ElasticBall(NormBall):
 
 
 def _support(b: np.ndarray, ratio: float) -> tuple[float, float]:
-    """The last entry of b, in falling order, that is above ratio t, and by how much: y = b_m - ratio t.
+    """The last entry b_m of b, in falling order, that is above ratio t, and its excess y = b_m - ratio t.
 
-    t is the smallest with |max(b - ratio t, 0)|_2 <= (1 - ratio) t. The square of that norm is D + 2 E y + m y^2, E being
-    sum_{i <= m} (b_i - b_m) and D the sum of these squares: of positive terms, so that no digits are lost where ratio is next
-    to 1. b_m is above ratio t if and only if ratio^2 D < (1 - ratio)^2 b_m^2.
+    t is the smallest number with |max(b - ratio t, 0)|_2 <= (1 - ratio) t. The square of that norm is D + 2 E y + m y^2. Here
+    E is sum_{i <= m} (b_i - b_m), and D is the sum of the squares of these terms. All terms are positive, so no digits are lost
+    if ratio is close to 1. b_m is above ratio t if and only if ratio^2 D < (1 - ratio)^2 b_m^2.
     """
     before, fall = np.arange(len(b)), -np.diff(b, prepend=b[0])
     E = np.cumsum(before * fall)

@@ -1,1 +1,1 @@
-"""Polytopes: by inequalities, by vertices, of graphs."""
+"""Polytopes: given by inequalities, given by vertices, and polytopes of graphs."""

@@ -1,4 +1,4 @@
-"""Graphs by their edges, checked and numbered; and flows through directed ones, with a variable for each edge."""
+"""Graphs given by their edges, checked and numbered, and flows through directed graphs, with a variable for each edge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from extremal.sets.simplices import bounds
 
 
 class Edges(tuple):
-    """Pairs of nodes that are no integers, shown by their number only."""
+    """Pairs of nodes that are not integers; repr shows only their number."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class Edges(tuple):
 
 
 class Graph:
-    """Edges with nodes numbered from 0 on, in the order of their first use; integers in increasing order."""
+    """Edges with nodes numbered from 0, in the order of their first use; integer nodes in increasing order."""
 
     def __init__(self, edges: np.ndarray | Edges):
         if isinstance(edges, Edges):
@@ -48,7 +48,7 @@ class Graph:
         return sp.csr_array((np.repeat([1.0, -1.0], E), places), shape=(self.size, E))
 
     def topological(self) -> list[tuple[int, int, int]]:
-        """(tail, head, e) of the edges, each after all that lead to its tail; fewer than all if there is a cycle."""
+        """(tail, head, e) of the edges, each after all edges that lead to its tail; some are missing if there is a cycle."""
         waiting, out = np.bincount(self.heads, minlength=self.size).tolist(), [[] for _ in range(self.size)]
         for e, tail in enumerate(self.tails.tolist()):
             out[tail].append(e)
@@ -63,14 +63,14 @@ class Graph:
         return order
 
     def cheapest(self, cost: np.ndarray) -> np.ndarray:
-        """Of all edges between the same two nodes, that of least cost; the first one on ties."""
+        """The cheapest of all edges between the same two nodes; the first one on ties."""
         pairs = np.minimum(self.tails, self.heads) * self.size + np.maximum(self.tails, self.heads)
         order = np.lexsort((cost, pairs))
         return order[np.append(True, np.diff(pairs[order]) > 0)]
 
     @cached_property
     def sides(self) -> np.ndarray | None:
-        """0 or 1 for each node so that every edge joins a 0 and a 1, or None if the graph is not bipartite."""
+        """0 or 1 for each node such that every edge joins a 0 and a 1, or None if the graph is not bipartite."""
         near = [[] for _ in range(self.size)]
         for tail, head in zip(self.tails.tolist(), self.heads.tolist(), strict=True):
             near[tail].append(head)
@@ -78,7 +78,7 @@ class Graph:
         side = np.full(self.size, -1)
         for root in range(self.size):
             todo, side[root] = ([root], 0) if side[root] < 0 else ([], side[root])
-            while todo:  # all that is connected to the root, alternating
+            while todo:  # every node connected to the root, with alternating sides
                 v = todo.pop()
                 for w in near[v]:
                     if side[w] < 0:
@@ -89,7 +89,7 @@ class Graph:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EdgeSet(ConvexSet):
-    """A set of vectors with a number for each edge of a graph."""
+    """A set of vectors with one number per edge of a graph."""
 
     edges: Any
     shape: tuple[int, ...] | None = field(init=False, default=None)
@@ -100,7 +100,7 @@ class EdgeSet(ConvexSet):
 
 
 def listed(call: str, edges: np.ndarray | Iterable[Sequence[Hashable]], loops: bool = True) -> np.ndarray | Edges:
-    """Edges as an E x 2 array of integers, or as pairs of other nodes; refused if they are none."""
+    """Check the edges; return an E x 2 array of integers, or pairs if the nodes are other objects."""
     if isinstance(edges, np.ndarray) and edges.dtype.kind in "iu" and edges.shape[1:] == (2,) and len(edges):
         return _numbered(call, edges, loops)
     try:
@@ -131,23 +131,23 @@ def _loop(call: str, node: Hashable) -> InputError:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PathPolytope(EdgeSet, bounds.ZeroFaced):
-    """Unit flows from a source to a sink in a directed graph without cycles: the mixtures of paths.
+    """Unit flows from a source to a sink in a directed acyclic graph: the convex hull of its paths.
 
         {x : x >= 0, flow out of v - flow into v = [v = source] - [v = sink] for every node v}
-        lmo(g) = the shortest path, where edge e has length g_e, of any sign
+        lmo(g) = the shortest path, where edge e has length g_e of any sign
 
-    One pass over the edges in topological order, O(V + E) steps of Python; the vertex has the path's edges. Of paths of equal
-    length the one is taken that is found first. Diameter sqrt(largest number of edges in just one of two paths), exact, by
-    a linear program at the first use.
+    A call is one pass over the edges in topological order, O(V + E) steps of Python, and the vertex has the edges of the path.
+    Among paths of equal length, the first one found wins. The diameter is exact: the square root of the largest number of
+    edges that belong to just one of two paths. A linear program finds it at the first use.
 
-    The smallest face that holds x is known by where x is zero, so that moves away from vertices need no active set.
+    The zeros of x determine the smallest face that contains x, so away moves need no active set.
 
     Parameters
     ----------
     edges : array of shape (E, 2) or sequence of pairs
-        (tail, head) of each edge; nodes are integers, or anything that can be hashed. Parallel edges are allowed, cycles are not.
+        (tail, head) of each edge; nodes are integers or any hashable objects. Parallel edges are allowed, cycles are not.
     source, sink : node
-        Where paths begin and end; there has to be one.
+        The first and the last node of every path; at least one path must exist.
 
     References
     ----------
@@ -180,7 +180,7 @@ class PathPolytope(EdgeSet, bounds.ZeroFaced):
         return self._path(scaled_gradient(self, g)[0])
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """x >= -tol, and the flow is kept at every node up to tol."""
+        """Whether x >= -tol, and the flow is conserved at every node up to tol."""
         off = self._graph.incidence @ x.astype(np.float64) - self._supply
         return float(x.min()) >= -tol and float(np.abs(off).max()) <= tol
 
@@ -193,7 +193,7 @@ class PathPolytope(EdgeSet, bounds.ZeroFaced):
         return self.lmo(np.zeros(self.shape or 0)).to_array()
 
     def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
-        """The longest path of those that use edges with x > 0 only."""
+        """The longest path that uses only edges with x > 0."""
         return self._path(np.where(bounds.support(x, 1.0), -scaled_gradient(self, g)[0], np.inf))
 
     @cached_property
@@ -208,7 +208,7 @@ class PathPolytope(EdgeSet, bounds.ZeroFaced):
 
     @cached_property
     def _diameter(self) -> float:
-        """Two units of flow, where the first on an edge is worth 1 and the second -1: integral, hence two paths."""
+        """Send two units of flow; the first on an edge is worth 1, the second -1. The solution is integral, hence two paths."""
         from scipy.optimize import linprog
 
         E, flow = len(self.edges), self._graph.incidence

@@ -1,4 +1,4 @@
-"""Polytopes given by points or by inequalities, and hulls of integer points."""
+"""Polytopes given by points or by inequalities, and convex hulls of integer points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from extremal.sets.oracle import member
 from extremal.sets.polytopes.programs import Program, vertex
 from extremal.sets.shared import constraints, numbers, scaled_gradient
 
-EXACT_DIAMETER = 2000  # up to this many points, the diameter of their hull is the largest of all distances
+EXACT_DIAMETER = 2000  # up to this number of points, the diameter of their hull is the maximum over all distances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,14 +27,14 @@ class ConvexHull(ConvexSet):
 
         {sum_i w_i p_i : w >= 0, sum_i w_i = 1},   lmo(g) = p_i,  i = argmin <g, p_i>
 
-    One product with the m x d matrix of the points; a dense vertex that is a view of the point. Ties go to the smallest i.
-    Diameter: the largest distance of two points up to 2000 points; for more twice the largest distance from the mean, a bound.
-    ``contains`` calls the oracle, see `extremal.sets.oracle.distance`.
+    A call is one product with the m x d matrix of the points; the vertex is dense and a view of the point. Ties go to the
+    smallest i. For up to 2000 points the diameter is the largest distance between two points. For more points it is a bound,
+    twice the largest distance from the mean. ``contains`` calls the oracle, see `extremal.sets.oracle.distance`.
 
     Parameters
     ----------
     points : array of shape (m, ...)
-        At least one point; all but the first dimension are the shape of a point.
+        At least one point; all dimensions after the first are the shape of a point.
 
     References
     ----------
@@ -86,7 +86,7 @@ class ConvexHull(ConvexSet):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Constrained(ConvexSet):
-    """A set of vectors that keep linear constraints, in the notation of `scipy.optimize.linprog`; refused if none do."""
+    """A nonempty set of vectors with linear constraints, in the notation of `scipy.optimize.linprog`."""
 
     A_ub: Any = None
     b_ub: Any = None
@@ -112,29 +112,29 @@ class Polytope(WarmSet, Constrained):
 
         {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper},   lmo(g) by the dual simplex method of HiGHS
 
-    One linear program for each oracle call, through scipy; with the package highspy (extra ``polytopes``) a model is kept and
-    ``lmo_from`` starts from the basis of the last answer, which pays where gradients change little. On ties the answer is a
-    minimiser that may depend on that start, and need not be extreme if variables have no bounds. Vertices are sparse if less
-    than half of the entries differ from zero.
+    Each oracle call solves a linear program with scipy. The package highspy (extra ``polytopes``) keeps a model, and
+    ``lmo_from`` starts from the basis of the last answer, which is faster if gradients change little. On ties the answer is a
+    minimiser that may depend on that start, and need not be extreme if variables have no bounds. Vertices are sparse if fewer
+    than half of their entries are nonzero.
 
-    Vertices keep the constraints up to 1e-9 of the polytope's size, each row divided by its largest entry: sizes are
-    measured by two opposite vertices, and entries are rounded to 2^-46 of it, so that equal vertices mostly have equal
-    keys. Entries of a row below 1e-9 of its largest are nothing to HiGHS. Sets that are empty or unbounded are refused.
+    Vertices satisfy the constraints up to 1e-9 of the polytope's size, with each row divided by its largest entry. Two
+    opposite vertices measure the size. Entries are rounded to 2^-46 of the size, so that equal vertices mostly have equal
+    keys. HiGHS treats entries of a row below 1e-9 of its largest as zero. Empty and unbounded sets are refused.
 
-    The diameter is a bound: from a box [l, u] that holds the polytope, found by 2 d programs at the first use (with more than
-    100 variables, finite bounds are taken as they are), the least of
+    The diameter is a bound. It uses a box [l, u] around the polytope, which 2 d programs find at the first use. With more than
+    100 variables, finite bounds are used as they are. The bound is the smallest of
 
         |w|,   sqrt(2 max <w, x - l>),   sqrt(2 max <w, u - x>),   w = u - l
 
     Parameters
     ----------
     A_ub, A_eq : array or scipy sparse array of shape (m, d), optional
-        Rows of the inequalities and of the equations.
+        Left sides of the inequalities and of the equations.
     b_ub, b_eq : array of shape (m,), optional
-        Their right sides.
+        Right sides.
     bounds : pair or sequence of d pairs, optional
-        Lower and upper bounds, None for none; one pair holds for every variable. Without it variables are free, other than in
-        scipy, where they are non-negative.
+        Lower and upper bounds, with None for no bound; one pair holds for every variable. By default variables are free,
+        unlike in scipy, where they are non-negative.
 
     References
     ----------
@@ -150,11 +150,11 @@ class Polytope(WarmSet, Constrained):
     >>> Polytope(A_ub=[[1.0, 2.0]], b_ub=[2.0])
     Traceback (most recent call last):
         ...
-    extremal.checks.InputError: `Polytope(...)` must be bounded, but HiGHS calls it: Unbounded (variable 0 has no limit, for one)
+    extremal.checks.InputError: `Polytope(...)` must be bounded, but HiGHS calls it: Unbounded (variable 0 has no limit)
     """
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
-        """As ``lmo``, from the basis of ``near`` if that is an earlier answer and highspy is installed."""
+        """The same as ``lmo``, but from the basis of ``near`` if that is an earlier answer and highspy is installed."""
         refuse_non_finite(self, float(np.abs(g).max()))
         return self._program.ask(g, near)
 
@@ -181,17 +181,17 @@ class IntegerHull(Constrained):
         conv {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper, x_j integer where integrality_j = 1}
         lmo(g) by the branch and cut method of HiGHS
 
-    One mixed-integer program for each oracle call, solved to optimality (a gap of 1e-12 of the largest cost): easy for some
-    constraints, exponential in d for others. On ties the answer is a minimiser that need not be extreme. ``contains`` calls
-    the oracle, see `extremal.sets.oracle.distance`. The diameter is a bound, that of `Polytope` for the polytope's box,
-    rounded inward. Sets that are empty or unbounded are refused.
+    Each oracle call solves a mixed-integer program to optimality, up to a gap of 1e-12 of the largest cost. This is easy for
+    some constraints and exponential in d for others. On ties the answer is a minimiser that need not be extreme. ``contains``
+    calls the oracle, see `extremal.sets.oracle.distance`. The diameter is a bound: that of `Polytope`, for the polytope's box
+    rounded inward. Empty and unbounded sets are refused.
 
     Parameters
     ----------
     A_ub, b_ub, A_eq, b_eq, bounds
         As for `Polytope`.
     integrality : int or sequence of d ints
-        1 for variables that have to be integers, 0 for others; a number holds for every variable.
+        1 for integer variables, 0 for others; one number holds for every variable.
 
     References
     ----------
@@ -224,12 +224,12 @@ class IntegerHull(Constrained):
         return vertex(found, g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Whether x keeps the constraints and is a mixture of integer points, up to tol times their norm."""
+        """Whether x satisfies the constraints and is a mixture of integer points, up to tol times their norm."""
         return self._program.holds(x, max(tol, 1e-9) * self._program.size) and member(self, x, tol)
 
     @property
     def diameter(self) -> float:
-        """A bound by a box and two calls of the oracle: not kept, so that equal runs have equal counts."""
+        """A bound from a box and two calls of the oracle; not cached, so that equal runs have equal counts."""
         whole, (lower, upper) = self.integrality == 1, self._program.box()
         lower, upper = np.where(whole, np.ceil(lower - 1e-6), lower), np.where(whole, np.floor(upper + 1e-6), upper)
         return _in_box(self.lmo, lower, upper)
@@ -239,7 +239,7 @@ class IntegerHull(Constrained):
 
 
 def _in_box(lmo: Callable[[np.ndarray], Vertex], lower: np.ndarray, upper: np.ndarray) -> float:
-    """A bound on the distance of two points of a set in a box: x - l >= 0, so that |x - y|^2 <= |x - l|^2 + |y - l|^2."""
+    """A bound on the distance of two points of a set in a box: x - l >= 0, hence |x - y|^2 <= |x - l|^2 + |y - l|^2."""
     w = upper - lower
     if not w.any():
         return 0.0

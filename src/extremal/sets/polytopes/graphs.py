@@ -1,4 +1,4 @@
-"""Polytopes of undirected graphs, with one variable for each edge: spanning trees and matchings."""
+"""Polytopes of undirected graphs, with one variable per edge: spanning trees and matchings."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from extremal.sets.oracle import member
 from extremal.sets.polytopes.edges import EdgeSet, Graph, listed
 from extremal.sets.shared import scaled_gradient
 
-COST_ENTRIES = 1_000_000  # entries of a full matrix of costs, at most
+COST_ENTRIES = 1_000_000  # upper limit for the entries of a full cost matrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpanningTrees(EdgeSet):
-    """The spanning tree polytope of a connected graph: the mixtures of its spanning trees.
+    """The spanning tree polytope of a connected graph: the convex hull of its spanning trees.
 
-        conv {1_T : T a spanning tree},   lmo(g) = the tree with the least sum of g_e, of any sign
+        conv {1_T : T a spanning tree},   lmo(g) = the tree with the smallest sum of g_e, of any sign
 
-    One sort and one minimum spanning tree for each oracle call, O(E log E); the vertex has n - 1 entries for n nodes. Ties go to
-    the edges of smallest index. ``contains`` calls the oracle, see `extremal.sets.oracle.distance`. Diameter
-    sqrt(2 min(n - 1, E - n + 1)), a bound that is exact if two trees share as few edges as that.
+    Each oracle call sorts the edges and finds a minimum spanning tree, O(E log E); the vertex has n - 1 entries for n nodes.
+    Ties go to the edges of smallest index. ``contains`` calls the oracle, see `extremal.sets.oracle.distance`. The diameter is
+    a bound, sqrt(2 min(n - 1, E - n + 1)), exact if two trees are that far apart.
 
     Parameters
     ----------
     edges : array of shape (E, 2) or sequence of pairs
-        The two ends of each edge; nodes are integers, or anything that can be hashed. Parallel edges are allowed, loops are not.
+        The two ends of each edge; nodes are integers or any hashable objects. Parallel edges are allowed, loops are not.
 
     References
     ----------
@@ -56,11 +56,11 @@ class SpanningTrees(EdgeSet):
         from scipy.sparse.csgraph import minimum_spanning_tree
 
         refuse_non_finite(self, float(np.abs(g).max()))
-        order = np.argsort(g, kind="stable")  # ranks from 1 on take the place of g, as scipy takes zeros for missing edges
+        order = np.argsort(g, kind="stable")  # g is replaced by ranks from 1, because scipy reads zeros as missing edges
         rank = np.empty(len(g))
         rank[order] = np.arange(1.0, len(g) + 1)
         used, n = self._graph.cheapest(rank), self._graph.size
-        ends = self._graph.tails[used].astype(np.int32), self._graph.heads[used].astype(np.int32)  # as older scipy wants them
+        ends = self._graph.tails[used].astype(np.int32), self._graph.heads[used].astype(np.int32)  # old scipy needs int32
         weights = sp.csr_array((rank[used], ends), shape=(n, n))
         tree = order[minimum_spanning_tree(weights).data.astype(np.int64) - 1]
         return SparseVertex(np.sort(tree), np.ones(len(tree)), g.shape)
@@ -74,28 +74,29 @@ class SpanningTrees(EdgeSet):
         return math.sqrt(2 * min(n - 1, len(self.edges) - n + 1))
 
     def start(self) -> np.ndarray:
-        """The tree of the edges of smallest index."""
+        """The tree of the edges with the smallest indices."""
         return self.lmo(np.zeros(self.shape or 0)).to_array()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matchings(EdgeSet):
-    """The matching polytope of a graph: the mixtures of its matchings, sets of edges that share no node.
+    """The matching polytope of a graph: the convex hull of its matchings, sets of edges that share no node.
 
-        conv {1_M : M a matching},   lmo(g) = the matching, or the perfect one, with the least sum of g_e
+        conv {1_M : M a matching},   lmo(g) = the matching, or the perfect one, with the smallest sum of g_e
 
-    For bipartite graphs one assignment problem for each oracle call (scipy), and ``contains`` looks at the sums at the
-    nodes. For others the blossom method of networkx, O(n^3) steps of Python, which has to be installed; costs are
-    rounded to integers, to 2^-60 of the largest, for which that method is exact; ``contains`` then calls the oracle, see
-    `extremal.sets.oracle.distance`. The vertex has at most n / 2 entries for n nodes. Diameter sqrt(min(E, 2 k)) for k edges
-    in the largest matching, a bound that is exact if two matchings of that size, or all edges, are apart.
+    For bipartite graphs each oracle call solves an assignment problem (scipy), and ``contains`` checks the sums at the nodes.
+    Other graphs need networkx and its blossom method, O(n^3) steps of Python. Costs are then rounded to integers, to 2^-60 of
+    the largest, for which the method is exact, and ``contains`` calls the oracle, see `extremal.sets.oracle.distance`.
+
+    The vertex has at most n / 2 entries for n nodes. The diameter is a bound, sqrt(min(E, 2 k)) for k edges in the largest
+    matching. It is exact if two matchings of that size share no edge, or if two matchings together contain all edges.
 
     Parameters
     ----------
     edges : array of shape (E, 2) or sequence of pairs
         As for `SpanningTrees`.
     perfect : bool
-        Whether every node has to be matched; there has to be such a matching.
+        Whether every node must be matched; the graph must then have such a matching.
 
     References
     ----------
@@ -124,7 +125,7 @@ class Matchings(EdgeSet):
         return SparseVertex(used, np.ones(len(used)), g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """x >= 0 and sums at nodes of at most 1, or 1 if perfect, up to tol; if not bipartite, also a mixture of matchings."""
+        """x >= 0, sums at nodes at most 1 (1 if perfect), up to tol; if not bipartite, also a mixture of matchings."""
         at = abs(self._graph.incidence) @ x.astype(np.float64)
         filled = not self.perfect or float(at.min()) >= 1 - tol
         if not (float(x.min()) >= -tol and float(at.max()) <= 1 + tol and filled):
@@ -133,16 +134,16 @@ class Matchings(EdgeSet):
 
     @property
     def diameter(self) -> float:
-        """sqrt(min(E, 2 k)), k the size of the largest matching."""
+        """sqrt(min(E, 2 k)), where k is the size of the largest matching."""
         E = len(self.edges)
         return math.sqrt(min(E, 2 * self.lmo(-np.ones(E)).indices.size))
 
     def start(self) -> np.ndarray:
-        """A matching with the most edges."""
+        """A matching with the largest number of edges."""
         return self.lmo(-np.ones(len(self.edges))).to_array()
 
     def _best(self, cost: np.ndarray) -> np.ndarray | None:
-        """The edges of the cheapest matching, costs being below 2 in magnitude; None if there is no perfect one."""
+        """The edges of the cheapest matching, for costs below 2 in magnitude; None if no perfect one exists."""
         used = self._graph.cheapest(cost)
         if not self.perfect:
             used = used[cost[used] < 0]
@@ -153,9 +154,9 @@ class Matchings(EdgeSet):
 def _assigned(graph: Graph, used: np.ndarray, cost: np.ndarray, perfect: bool) -> np.ndarray | None:
     """The cheapest matching of a bipartite graph, as an assignment.
 
-    If it need not be perfect, each node also gets a partner of its own that it is matched with for nothing, and partners of
-    matched nodes are matched with each other: edges (u, v), (v*, u*), (u, u*), (v*, v). As scipy takes zeros for missing edges,
-    2 is added to all costs, and all these matchings are equally large.
+    If the matching need not be perfect, each node u gets a partner u*, to which it can be matched at no cost. Partners of
+    matched nodes are matched with each other. The edges are (u, v), (v*, u*), (u, u*), (v*, v). scipy reads zeros as missing
+    edges, so 2 is added to all costs. This is harmless, because all these matchings have the same size.
     """
     sides: Any = graph.sides
     number, p, q = np.where(sides == 0, np.cumsum(sides == 0), np.cumsum(sides)) - 1, int((sides == 0).sum()), int(sides.sum())
@@ -183,7 +184,7 @@ def _assigned(graph: Graph, used: np.ndarray, cost: np.ndarray, perfect: bool) -
 def _assigned_densely(
     used: np.ndarray, left: np.ndarray, right: np.ndarray, cost: np.ndarray, size: tuple[int, int], perfect: bool
 ) -> np.ndarray | None:
-    """The same by a full matrix: costs of missing edges are infinite, or zero if nodes may stay alone."""
+    """The cheapest matching, by a full matrix: missing edges cost infinity, or zero if nodes may stay unmatched."""
     from scipy.optimize import linear_sum_assignment
 
     if perfect and size[0] != size[1]:

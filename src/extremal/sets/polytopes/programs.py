@@ -21,21 +21,21 @@ from extremal.support.kinds import MatrixLike
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-TOLERANCE = 1e-10  # of HiGHS for feasibility and for reduced costs, the smallest it takes; the program is scaled to sizes of one
-COSTS = 2.0**13  # the largest cost it is given, so that the tolerance for reduced costs is below rounding
-GAPS = 2.0**20  # the same for mixed-integer programs, which end at a gap of 1e-6
-GRID = 2.0**-46  # entries of answers are multiples of this, relative to the size, so that equal vertices mostly have equal keys
-SMALL_PROGRAM = 100  # variables; with more, bounds count as tight
+TOLERANCE = 1e-10  # HiGHS's tolerance for feasibility and reduced costs, the smallest it accepts; the program is scaled to size 1
+COSTS = 2.0**13  # the largest cost passed to HiGHS, so that the tolerance for reduced costs is below rounding
+GAPS = 2.0**20  # the same for mixed-integer programs, which stop at a gap of 1e-6
+GRID = 2.0**-46  # entries of answers are multiples of GRID times the size, so that equal vertices mostly have equal keys
+SMALL_PROGRAM = 100  # largest number of variables for which the box is computed; beyond it, finite bounds count as tight
 OPTIONS = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
 
 
 class Program:
-    """min <g, x> over {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper}, for one g after the other.
+    """min <g, x> over {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper}, for a sequence of g.
 
-    Rows are divided by their largest entry and x by a power of two near the polytope's size, so that HiGHS's absolute
-    tolerances are relative ones. With the package highspy one model is kept, and a program can start from the basis of an earlier
-    answer; without it each program is a call of scipy. An answer follows from g and that basis alone, whoever else has asked
-    meanwhile. Copies and pickles leave the model behind.
+    Rows are divided by their largest entry, and x by a power of two near the polytope's size, so that HiGHS's absolute
+    tolerances become relative. With the package highspy, the program keeps one model and can start from the basis of an
+    earlier answer; without it, each program is a call of scipy. An answer depends only on g and that basis, not on other
+    callers. Copies and pickles do not include the model.
     """
 
     def __init__(
@@ -66,20 +66,20 @@ class Program:
         self._renew()
 
     def examine(self, call: str) -> None:
-        """Refuse constraints that are empty or without end; take the size from the two ends of a random direction."""
+        """Refuse empty or unbounded constraints, and measure the size by the two ends of a random direction."""
         g = np.random.default_rng(0).standard_normal(len(self.lower))
         ends = [self._linprog(g)]
         if ends[0].status != 0 and (found := self._linprog(np.zeros(len(g)))).status != 0:
             raise InputError(f"`{call}(...)` must have a feasible point, but HiGHS calls its constraints: {_word(found)}")
         if (ray := self._ray()) is not None:
             j, word = int(np.abs(ray).argmax()), _word(self._linprog(-ray))
-            raise InputError(f"`{call}(...)` must be bounded, but HiGHS calls it: {word} (variable {j} has no limit, for one)")
+            raise InputError(f"`{call}(...)` must be bounded, but HiGHS calls it: {word} (variable {j} has no limit)")
         ends.append(self._linprog(-g))
         self.size = self.unit * max(float(np.abs(_answer(found)).max()) for found in ends)
         self.unit = power(self.size)
 
     def ask(self, g: np.ndarray, near: Vertex | None = None) -> Vertex:
-        """A vertex with the least <g, x>; from the basis of ``near``, if that is an answer of this program's."""
+        """A vertex with the smallest <g, x>, from the basis of ``near`` if that is an answer of this program."""
         cost = _cost(g, COSTS)
         with self._lock:
             if self._model is None:
@@ -91,24 +91,24 @@ class Program:
             return found
 
     def _basis(self, near: Vertex | None) -> object:
-        """The basis that led to an answer; None of others."""
+        """The basis that led to an answer; None for vertices from elsewhere."""
         owner, basis = self._bases.get(id(near), (lambda: None, None))
         return basis if near is not None and owner() is near else None
 
     def _keep(self, found: Vertex, basis: object) -> None:
-        """Keep the basis of an answer as long as somebody keeps the answer."""
+        """Keep the basis of an answer for the lifetime of the answer."""
         key, bases = id(found), self._bases
         bases[key] = weakref.ref(found, lambda _: bases.pop(key, None)), basis
 
     def _cold(self, cost: np.ndarray) -> np.ndarray:
-        """An optimal vertex, from nothing; with HiGHS's own tolerances where it gets stuck with tighter ones."""
+        """An optimal vertex, without a start; if HiGHS gets stuck with tight tolerances, with its own ones."""
         found = self._linprog(cost)
         return _answer(found if found.status == 0 else self._linprog(cost, options={}))
 
     def integer(self, g: np.ndarray, integrality: np.ndarray) -> np.ndarray | str:
-        """A point with the least <g, x> of those with integers where integrality is 1; HiGHS's word if there is none.
+        """A point with the smallest <g, x>, with integers where integrality is 1; HiGHS's word if there is none.
 
-        Integers are rounded; the other variables are then found by a linear program, with the integers fixed.
+        Integers are rounded. A linear program with these integers fixed then determines the other variables.
         """
         cost = _cost(g, GAPS)
         found = self._milp(cost, integrality)
@@ -123,14 +123,14 @@ class Program:
         return np.where(whole, x, self._tidy(found.x)) if found.status == 0 else _word(found)
 
     def holds(self, x: np.ndarray, slack: float) -> bool:
-        """Whether x keeps every constraint up to ``slack``, each row divided by its largest entry."""
+        """Whether x satisfies every constraint up to ``slack``, with each row divided by its largest entry."""
         x = x.reshape(-1).astype(np.float64, copy=False)
         over = self.A @ x - self.b
         inside = (x >= self.lower - slack) & (x <= self.upper + slack)
         return bool((over[: self.upto] <= slack).all() and (np.abs(over[self.upto :]) <= slack).all() and inside.all())
 
     def box(self) -> tuple[np.ndarray, np.ndarray]:
-        """A box that holds the polytope, by one program for each side; with many variables, bounds are taken as they are."""
+        """A box around the polytope, by one program per side; with many variables, finite bounds are used as they are."""
         ends, near = np.array([self.lower, self.upper]), None
         for k, j in zip(*np.nonzero((len(self.lower) <= SMALL_PROGRAM) | np.isinf(ends)), strict=True):
             near = self.ask(np.bincount([j], [1.0 - 2 * k], len(self.lower)), near)
@@ -139,14 +139,14 @@ class Program:
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
-        self._model: _Highs | Literal[False] | None = None  # False without highspy
-        self._bases: dict[int, tuple[Callable[[], object], object]] = {}  # of answers that somebody keeps
+        self._model: _Highs | Literal[False] | None = None  # False if highspy is not installed
+        self._bases: dict[int, tuple[Callable[[], object], object]] = {}  # the bases of answers that are still alive
 
     def _ray(self) -> np.ndarray | None:
-        """A direction in which the polyhedron has no end, or None.
+        """A direction in which the polyhedron is unbounded, or None.
 
-        Rays r keep A_ub r <= 0, A_eq r = 0, and the signs that one-sided bounds leave. On these the sum of -A_ub r and of
-        |r_j| for one-sided j has only terms of one sign: one program, cut off at |r_j| <= 1, tells whether any differs from 0.
+        Rays r satisfy A_ub r <= 0, A_eq r = 0, and the signs of one-sided bounds. For them the sum of -A_ub r and of |r_j| for
+        one-sided j has terms of one sign only. So one program, bounded by |r_j| <= 1, decides whether any term differs from 0.
         If none does, rays are the null space of the columns without bounds.
         """
         below, above = np.isfinite(self.lower), np.isfinite(self.upper)
@@ -160,13 +160,13 @@ class Program:
         free = np.flatnonzero(~below & ~above)
         if not free.size:
             return None
-        square = np.vstack([self.A[:, free].toarray(), np.zeros((free.size, free.size))])  # or more rows than columns
+        square = np.vstack([self.A[:, free].toarray(), np.zeros((free.size, free.size))])  # at least as many rows as columns
         _, s, v = linalg.svd(square, full_matrices=False)
         null = v[s <= 1e-10]
         return None if not len(null) else np.bincount(free, null[0], len(self.lower))
 
     def _kept(self, model: _Highs, cost: np.ndarray, basis: object) -> np.ndarray | None:
-        """The kept model's answer, from a new factorisation if updates of the old one have lost too much."""
+        """The answer of the kept model; if updates of its factorisation have lost too many digits, from a new one."""
         y = model.solve(cost, basis)
         if y is None:
             return None
@@ -193,7 +193,7 @@ class Program:
         return milp(cost, integrality=integrality, bounds=bounds, constraints=rows, options={"mip_rel_gap": 0.0})
 
     def _tidy(self, y: np.ndarray) -> np.ndarray:
-        """The answer in its own units, on the grid, and on a bound where it is next to it."""
+        """The answer in the original units, rounded to the grid, and moved to a bound if it is next to one."""
         x = np.round(y / GRID) * GRID * self.unit
         for bound in (self.lower, self.upper):
             x = np.where(np.abs(x - bound) <= 2 * GRID * self.unit, bound, x)
@@ -201,7 +201,7 @@ class Program:
 
 
 class _Highs:
-    """A model that highspy keeps: only the costs change."""
+    """A model kept by highspy, in which only the costs change."""
 
     def __init__(self, module: ModuleType, program: Program):
         self._costs = np.arange(len(program.lower), dtype=np.int32)
@@ -212,11 +212,11 @@ class _Highs:
         self._highs.passModel(_lp(module, program))
 
     def solve(self, cost: np.ndarray, basis: object) -> np.ndarray | None:
-        """The vertex, from a basis if there is one; None if HiGHS did not end with one."""
-        self._highs.clearSolver()  # nothing of what others have asked is left
+        """The vertex, from a basis if given; None if HiGHS did not find one."""
+        self._highs.clearSolver()  # no trace of earlier calls remains
         if basis is not None:
             self._highs.setBasis(basis)
-        self._highs.setOptionValue("simplex_strategy", 1 if basis is None else 4)  # a basis is feasible: primal; else dual
+        self._highs.setOptionValue("simplex_strategy", 1 if basis is None else 4)  # primal if a basis is given
         self._highs.changeColsCost(len(cost), self._costs, cost)
         return self._run()
 
@@ -226,7 +226,7 @@ class _Highs:
         return self._highs.getBasis()
 
     def refresh(self) -> np.ndarray | None:
-        """The same from a new factorisation of the last basis."""
+        """Solve again, from a new factorisation of the last basis."""
         self._highs.setBasis(self._highs.getBasis())
         return self._run()
 
@@ -236,7 +236,7 @@ class _Highs:
 
 
 def _model(program: Program) -> _Highs | Literal[False]:
-    """A model, or False without highspy."""
+    """A model, or False if highspy is not installed."""
     try:
         import highspy  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -257,12 +257,12 @@ def _lp(module: ModuleType, program: Program) -> object:
 
 
 def vertex(x: np.ndarray, shape: tuple[int, ...]) -> SparseVertex | DenseVertex:
-    """x as a vertex: by its non-zero entries where that is less."""
+    """x as a vertex, sparse if that is smaller."""
     return few(np.arange(x.size), x, shape)
 
 
 def _cost(g: np.ndarray, most: float) -> np.ndarray:
-    """g, flat, with ``most`` for its largest magnitude; zero stays zero."""
+    """g, flat and scaled to the largest magnitude ``most``; zero stays zero."""
     return g.reshape(-1).astype(np.float64) / (float(np.abs(g).max()) or 1.0) * most
 
 
@@ -273,6 +273,6 @@ def _answer(found: OptimizeResult) -> np.ndarray:
 
 
 def _word(found: OptimizeResult) -> str:
-    """HiGHS's own, from scipy's message."""
+    """HiGHS's own status, from scipy's message."""
     match = re.search(r"model_status is ([^;)]*)", found.message)
     return match[1] if match else found.message

@@ -21,19 +21,19 @@ from extremal.sets.simplices import bounds
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Birkhoff(bounds.ZeroFaced):
-    """The Birkhoff polytope: doubly stochastic matrices, the mixtures of permutations.
+    """The Birkhoff polytope: doubly stochastic matrices, the convex hull of the permutations.
 
-        {X : X >= 0, X 1 = 1, X' 1 = 1},   lmo(G) = the permutation matrix with the least sum of G
+        {X : X >= 0, X 1 = 1, X' 1 = 1},   lmo(G) = the permutation matrix with the smallest sum of G
 
-    One assignment problem for each oracle call, O(n^3) at worst (`scipy.optimize.linear_sum_assignment`); the vertex has n
-    entries. Diameter sqrt(2 n), the distance of two permutations that agree nowhere; 0 for n = 1.
+    Each oracle call solves an assignment problem, O(n^3) at worst (`scipy.optimize.linear_sum_assignment`); the vertex has n
+    entries. The diameter is sqrt(2 n), the distance of two permutations that agree nowhere; it is 0 for n = 1.
 
-    The smallest face that holds X is known by where X is zero, so that moves away from vertices need no active set.
+    The zeros of X determine the smallest face that contains X, so away moves need no active set.
 
     Parameters
     ----------
     n : int
-        Rows and columns, at least 1.
+        Number of rows and columns, at least 1.
 
     References
     ----------
@@ -62,7 +62,7 @@ class Birkhoff(bounds.ZeroFaced):
         return _assignment(self, scaled_gradient(self, g)[0], 1.0)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """X >= -tol, and all sums of rows and columns 1 up to tol."""
+        """Whether X >= -tol, and all sums of rows and columns are 1 up to tol."""
         return _sums(x, np.ones(self.n), np.ones(self.n), tol)
 
     @property
@@ -73,23 +73,23 @@ class Birkhoff(bounds.ZeroFaced):
         return np.full((self.n, self.n), 1 / self.n)
 
     def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex:
-        """The permutation with the largest sum of G of those that use entries with X > 0 only."""
+        """The permutation with the largest sum of G that uses only entries with X > 0."""
         return _assignment(self, np.where(bounds.support(x, 1.0), -scaled_gradient(self, g)[0], np.inf), 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransportPolytope(WarmSet, bounds.ZeroFaced):
-    """The transport polytope: non-negative matrices with given sums of rows and of columns.
+    """The transport polytope: non-negative matrices with given row and column sums.
 
         {X : X >= 0, X 1 = a, X' 1 = b},   lmo(G) = the cheapest plan to move a to b at costs G
 
-    One linear program with m n variables for each oracle call, by HiGHS as for `Polytope`, with ``lmo_from`` if highspy is
-    installed; an assignment problem if all entries of a and b are equal. Vertices have at most m + n - 1 entries, exact to 1e-9
-    of the largest of a and b. Diameter, a bound that is exact where a = b = 1:
+    Each oracle call solves a linear program with m n variables by HiGHS, as for `Polytope`, with ``lmo_from`` if highspy is
+    installed. If all entries of a and b are equal, it solves an assignment problem. Vertices have at most m + n - 1 entries,
+    exact to 1e-9 of the largest of a and b. The diameter is a bound, exact if a = b = 1:
 
         sqrt(2 min(sum_i a_i min(a_i, max b), sum_j b_j min(b_j, max a))),   0 if a or b has one positive entry
 
-    The smallest face that holds X is known by where X is zero, so that moves away from vertices need no active set.
+    The zeros of X determine the smallest face that contains X, so away moves need no active set.
 
     Parameters
     ----------
@@ -119,12 +119,12 @@ class TransportPolytope(WarmSet, bounds.ZeroFaced):
         self._fix(a=a, b=b, shape=(len(a), len(b)))
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
-        """As ``lmo``, from the basis of ``near`` if that is the last answer and highspy is installed."""
+        """The same as ``lmo``, but from the basis of ``near`` if that is the last answer and highspy is installed."""
         g = scaled_gradient(self, g)[0]
         return _assignment(self, g, float(self.a[0])) if self._even else self._program.ask(g, near)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """X >= 0, and the sums of rows and columns a and b, up to tol times the largest of these."""
+        """Whether X >= 0 with row sums a and column sums b, up to tol times the largest of these."""
         return _sums(x, self.a, self.b, tol * self._size)
 
     @property
@@ -140,14 +140,14 @@ class TransportPolytope(WarmSet, bounds.ZeroFaced):
         return np.multiply.outer(self.a, self.b / self.b.sum())
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
-        """The plan with the largest sum of G X of those that use entries with X > 0 only."""
+        """The plan with the largest sum of G X that uses only entries with X > 0."""
         g, used = scaled_gradient(self, g)[0], bounds.support(x, self._size)
         if self._even:
             return _assignment(self, np.where(used, -g, np.inf), float(self.a[0]))
         cells = np.flatnonzero(used)
         try:
             part = self._on(cells).ask(-g.reshape(-1)[cells]).to_array()
-        except (RuntimeError, ValueError):  # infeasible, or no cells at all
+        except (RuntimeError, ValueError):  # infeasible, or without any cell
             raise bounds.not_in(self) from None
         return SparseVertex(cells[part > 0], part[part > 0], g.shape)
 
@@ -157,7 +157,7 @@ class TransportPolytope(WarmSet, bounds.ZeroFaced):
 
     @property
     def _even(self) -> bool:
-        """Whether this is a Birkhoff polytope, scaled."""
+        """Whether this set is a scaled Birkhoff polytope."""
         return len(self.a) == len(self.b) and bool((self.a == self.a[0]).all() and (self.b == self.a[0]).all())
 
     @cached_property
@@ -165,7 +165,7 @@ class TransportPolytope(WarmSet, bounds.ZeroFaced):
         return self._on(np.arange(len(self.a) * len(self.b)))
 
     def _on(self, cells: np.ndarray) -> Program:
-        """The linear program with these entries only."""
+        """The linear program restricted to these entries."""
         m, n = len(self.a), len(self.b)
         places = np.concatenate([cells // n, m + cells % n]), np.tile(np.arange(len(cells)), 2)
         A = sp.csr_array((np.ones(2 * len(cells)), places), shape=(m + n, len(cells)))
@@ -178,7 +178,7 @@ def _assignment(C: ConvexSet, cost: np.ndarray, value: float) -> SparseVertex:
 
     try:
         rows, columns = linear_sum_assignment(cost)
-    except ValueError:  # entries with infinite costs are needed
+    except ValueError:  # the solution would need entries with infinite costs
         raise bounds.not_in(C) from None
     return SparseVertex(rows * cost.shape[1] + columns, np.full(len(rows), value), cost.shape)
 

@@ -1,6 +1,6 @@
-"""What sets between bounds share: their shape, pinned entries, longest steps, filling up to a total, nearest points.
+"""Tools for sets between bounds: shapes, pinned entries, longest steps, filling up to a total, nearest points.
 
-Bounds are float64: one number for every entry, or arrays as large as the points that they bound.
+Bounds are float64: one number for every entry, or an array in the shape of the points.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from extremal.sets.base import ConvexSet
 from extremal.sets.shared import float_of
 from extremal.support.kinds import Numbers
 
-ROUNDING = 1e-12  # below this part of a set's size, a difference is taken for rounding
+ROUNDING = 1e-12  # a difference below this share of a set's size counts as rounding
 
 
 def common_shape(call: str, shape: tuple[int, ...] | None, **bounds: np.ndarray) -> tuple[int, ...] | None:
-    """The one shape that bounds and points have; None if all bounds are numbers and the shape is open."""
+    """The common shape of bounds and points; None if all bounds are numbers and the shape is open."""
     shapes = [bound.shape for bound in bounds.values()]
     try:
         fits = np.broadcast_shapes(*shapes, shape or ())
@@ -33,7 +33,7 @@ def common_shape(call: str, shape: tuple[int, ...] | None, **bounds: np.ndarray)
 
 
 def as_large(bound: np.ndarray, shape: tuple[int, ...] | None) -> np.ndarray:
-    """An array of bounds as large as the points; a number stays one."""
+    """An array of bounds, broadcast to the shape of the points; a number stays a number."""
     if bound.ndim == 0 or shape is None or bound.shape == shape:
         return bound
     full = np.broadcast_to(bound, shape).copy()
@@ -47,7 +47,7 @@ def summed(bound: Numbers, size: int) -> float:
 
 
 def flat(bound: np.ndarray) -> np.ndarray:
-    """An array of bounds as a vector; a number stays one."""
+    """An array of bounds as a vector; a number stays a number."""
     return np.asarray(bound) if np.ndim(bound) == 0 else bound.reshape(-1)
 
 
@@ -60,19 +60,19 @@ def support(x: np.ndarray, size: float) -> np.ndarray:
 
 
 def pinned(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which entries of x are at their lower bound, and which of the others are at their upper one, up to rounding."""
+    """Masks of the entries of x at their lower bound, and of the other entries at their upper bound, up to rounding."""
     slack = _rounding(x) * size
     low = x <= lower + slack
     return low, ~low & (x >= upper - slack)
 
 
 def _rounding(x: np.ndarray) -> float:
-    """1e-12, for float32 8 eps: a step of the greatest length ends at a bound up to this part of the size."""
+    """1e-12, or 8 eps for float32: a step of maximal length ends at a bound up to this share of the size."""
     return max(ROUNDING, 8 * float(np.finfo(float_of(x)).eps))
 
 
 class ZeroFaced(ConvexSet):
-    """A set {x >= 0 : equations}: the smallest face that holds x is known by where x is zero."""
+    """A set {x >= 0 : equations}: the zeros of x determine the smallest face that contains x."""
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0."""
@@ -80,7 +80,7 @@ class ZeroFaced(ConvexSet):
 
 
 def not_in(C: ConvexSet) -> InputError:
-    """What to raise if no vertex has its non-zero entries where x has."""
+    """The error to raise if no vertex has its nonzero entries where x has them."""
     return InputError(f"`{type(C).__name__}.away(g, x)` must be asked at a point x of the set")
 
 
@@ -88,7 +88,7 @@ def not_in(C: ConvexSet) -> InputError:
 
 
 def split(amount: float, room: float) -> tuple[int, float]:
-    """How often ``room`` fits into ``amount``, at least as large, and what is left, 0 if that is rounding."""
+    """How often ``room`` fits into ``amount`` >= room, and the remainder, 0 if it is rounding."""
     if room <= 0:
         return 0, 0.0
     full = math.floor(amount / room)
@@ -99,10 +99,11 @@ def split(amount: float, room: float) -> tuple[int, float]:
 
 
 def filled(g: np.ndarray, room: np.ndarray, amount: float) -> tuple[np.ndarray, np.ndarray]:
-    """Spend ``amount`` where g is smallest, at most ``room`` on an entry: argmin of <g, y> over 0 <= y <= room, sum y = amount.
+    """Spend ``amount`` where g is smallest: argmin of <g, y> over 0 <= y <= room, sum y = amount.
 
-    Answers indices (increasing) and values of the entries that get something. All are full but one; ties go to the smallest
-    index. O(len(g)): a selection if all have the same room, and else a few on ever fewer entries.
+    Return the indices (increasing) and values of the nonzero entries. All of them but one are full; ties go to the smallest
+    index. The cost is O(len(g)): one selection if all entries have the same room, otherwise a few selections on ever fewer
+    entries.
     """
     if amount <= 0 or len(g) == 0 or not room.any():
         return np.empty(0, np.intp), np.empty(0)
@@ -118,7 +119,7 @@ def _fill_equal(g: np.ndarray, room: float, amount: float) -> tuple[np.ndarray, 
     price = np.partition(g, count - 1)[count - 1]
     indices = np.flatnonzero(g <= price)
     ties = np.flatnonzero(g[indices] == price)
-    last = ties[len(ties) - 1 - (len(indices) - count)]  # of the ties that get something
+    last = ties[len(ties) - 1 - (len(indices) - count)]  # among the ties that get something
     values = np.full(len(indices), room)
     if count > full:
         values[last] = rest
@@ -128,9 +129,9 @@ def _fill_equal(g: np.ndarray, room: float, amount: float) -> tuple[np.ndarray, 
 
 
 def _price(g: np.ndarray, room: np.ndarray, amount: float) -> np.floating:
-    """The value of g at which the amount is used up: the median of some entries tells which half to look at next.
+    """The value of g at which the amount is used up; the median of some entries decides which half to search next.
 
-    A median that leaves more than three quarters is followed by one of all entries, so the work is O(len(g)) for any g.
+    If a median leaves more than three quarters, the next one is over all entries, so the work is O(len(g)) for any g.
     """
     bad = False
     while True:
@@ -151,7 +152,7 @@ def _price(g: np.ndarray, room: np.ndarray, amount: float) -> np.floating:
 
 
 def _fill_in_turn(indices: np.ndarray, g: np.ndarray, room: np.ndarray, amount: float) -> tuple[np.ndarray, np.ndarray]:
-    """All but the dearest entries are full; these are filled one by one."""
+    """Fill all but the most expensive entries, and then those one by one."""
     tiny = ROUNDING * amount
     values, dear = room.copy(), np.flatnonzero(g == g.max())
     values[dear] = 0.0
@@ -160,21 +161,22 @@ def _fill_in_turn(indices: np.ndarray, g: np.ndarray, room: np.ndarray, amount: 
     if (left > tiny).any():
         last = dear[np.flatnonzero(left > tiny)[-1]]
         values[last] = 0.0
-        rest = amount - float(values.sum())  # summed in the order of the indices: equal vertices have equal bytes
+        rest = amount - float(values.sum())  # summed in index order: equal vertices have equal bytes
         values[last] = room[last] if rest > room[last] - tiny else rest
     kept = np.flatnonzero(values)
     return indices[kept], values[kept]
 
 
-# how far apart points can be
+# distances between points
 
 
 def equal_diameter(room: float, amount: float, size: int) -> float:
     """The diameter of {0 <= y <= room, sum y = amount}, with ``size`` entries.
 
-    A vertex has m entries ``room``, one ``rest`` and z zeros, in any order. Two such are farthest apart if <v, w> is smallest,
-    that is (rearrangement inequality) if w rises where v falls: then min(m, z) entries at either end differ by ``room``, and
-    inside of these one on either side by ``rest`` (m < z) or room - rest (m > z), or the two rests meet (m = z).
+    A vertex has m entries ``room``, one ``rest`` and z zeros, in any order. Two vertices are farthest apart if <v, w> is
+    smallest. By the rearrangement inequality, w then rises where v falls, and min(m, z) entries at either end differ by
+    ``room``. Inside these, one entry on either side differs by ``rest`` (m < z) or room - rest (m > z), or the two rests meet
+    (m = z).
     """
     room = min(room, max(amount, 0.0))
     m, rest = split(amount, room)
@@ -186,8 +188,8 @@ def equal_diameter(room: float, amount: float, size: int) -> float:
 def diameter_bound(room: np.ndarray, amount: float) -> float:
     """A bound on the diameter of {0 <= y <= room, sum y = amount}.
 
-    Let d = v - w, of sum 0. The sum of its positive entries is at most sum v = amount, and at most sum(room - w); call the
-    smaller one a. So sum |d_j| <= 2 a, |d_j| <= c_j = min(room_j, a), and |d|^2 <= sum c_j |d_j|, of which the largest value is
+    Let d = v - w, of sum 0. The sum of its positive entries is at most sum v = amount, and at most sum(room - w); let a be the
+    smaller one. So sum |d_j| <= 2 a, |d_j| <= c_j = min(room_j, a), and |d|^2 <= sum c_j |d_j|. The maximum of the last sum is
     a knapsack problem.
     """
     a = max(0.0, min(amount, float(room.sum()) - amount))
@@ -200,10 +202,10 @@ def diameter_bound(room: np.ndarray, amount: float) -> float:
 
 
 def nearest(x: np.ndarray, lower: Numbers, upper: Numbers, total: float) -> np.ndarray:
-    """The point nearest to x between the bounds that sums to ``total``: clip(x - theta, lower, upper) for one number theta.
+    """The nearest point to x between the bounds with sum ``total``: clip(x - theta, lower, upper) for one number theta.
 
-    The sum falls in theta, linearly between the 2 d numbers x - upper and x - lower. A bisection over these, sorted, finds
-    the two that theta lies between, and there it is a division: O(d log d).
+    The sum decreases in theta, and is linear between the 2 d numbers x - upper and x - lower. A bisection over these numbers,
+    sorted, finds the two neighbours of theta; a division then gives theta. The cost is O(d log d).
     """
     x = x.astype(np.float64)
     lower, upper = tight(lower, upper, total, x.size)
@@ -213,19 +215,19 @@ def nearest(x: np.ndarray, lower: Numbers, upper: Numbers, total: float) -> np.n
         middle = (low + high) // 2
         enough = float(np.clip(x - turns[middle], lower, upper).sum()) >= total
         low, high = (middle, high) if enough else (low, middle)
-    if abs(turns[low]) > 1e4 * float((upper - lower).max()) > 0:  # x is far away: again from near by, for all digits
+    if abs(turns[low]) > 1e4 * float((upper - lower).max()) > 0:  # x is far away: repeat from a nearby point, to get all digits
         return nearest(x - turns[low], lower, upper, total)
     return _settle(np.clip(x - (turns[low] + (turns[high] - turns[low]) / 2), lower, upper), lower, upper, total)
 
 
 def tight(lower: Numbers, upper: Numbers, total: float, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds without what a sum of ``total`` leaves no entry, lest its size cost digits."""
+    """Bounds, cut to the values that a sum of ``total`` allows, so that huge bounds cost no digits."""
     amount, spare = total - summed(lower, size), summed(upper, size) - total
     return np.maximum(lower, upper - max(spare, 0.0)), np.minimum(upper, lower + max(amount, 0.0))
 
 
 def _settle(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:
-    """Shift what is strictly between its bounds by one number, such that the sum is right; once more for rounding."""
+    """Shift the entries strictly between their bounds by one number to correct the sum, twice because of rounding."""
     free = (x > lower) & (x < upper)
     for _ in range(2 if free.any() else 0):
         x[free] += (total - float(x.sum())) / np.count_nonzero(free)
@@ -234,12 +236,12 @@ def _settle(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -
 
 
 def shrunk(a: np.ndarray, w: np.ndarray, radius: float) -> np.ndarray:
-    """max(a - t w, 0) with the t that makes sum_j w_j max(a_j - t w_j, 0) the radius, for w > 0.
+    """max(a - t w, 0) for the t with sum_j w_j max(a_j - t w_j, 0) = radius, where w > 0.
 
-    The nearest point to a of {y >= 0 : sum_j w_j y_j = radius}; a sort of the entries that may stay.
+    This is the nearest point to a in {y >= 0 : sum_j w_j y_j = radius}. The function sorts the entries that may stay nonzero.
 
-    a_k / w_k = q_k is above t if and only if sum_i w_i^2 (q_i - q_k) < radius over the i with q_i > q_k. Summed up by the
-    differences of neighbours, so that points far outside lose no digits.
+    a_k / w_k = q_k is above t if and only if sum_i w_i^2 (q_i - q_k) < radius over the i with q_i > q_k. Differences of
+    neighbours are summed, so that points far outside lose no digits.
     """
     q = a / w
     top = int(q.argmax())

@@ -1,4 +1,4 @@
-"""Boxes cut by a budget: entries between bounds that sum to a total."""
+"""Boxes cut by a budget: entries between bounds with a given sum."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from extremal.sets.simplices import bounds
 
 
 class BudgetSet(ConvexSet):
-    """All x with lower <= x <= upper and sum_j x_j = total: what the sets of this module have in common.
+    """All x with lower <= x <= upper and sum_j x_j = total: the common base of the sets in this module.
 
-    The oracle spends total - sum(lower) where g is smallest, on each entry as much as fits: a fractional knapsack problem with
-    equal weights, solved by selection. All entries of a vertex but one are at a bound, and the smallest face that holds x
-    fixes those entries that are at a bound.
+    The oracle spends total - sum(lower) where g is smallest, as much as fits on each entry. This fractional knapsack problem
+    with equal weights is solved by selection. All entries of a vertex but one are at a bound. The smallest face that contains
+    x fixes the entries that are at a bound.
     """
 
     @property
@@ -43,13 +43,13 @@ class BudgetSet(ConvexSet):
         return DenseVertex(np.minimum(x, upper, out=x))
 
     def compiled(self) -> CompiledOracle:
-        """The oracle of compiled loops; a class that has this one says so."""
+        """The oracle for compiled loops; a class that uses it defines ``compiled`` itself."""
         lower, upper, total = self._limits
         amount = total - float(np.broadcast_to(lower, self.shape or np.shape(lower)).sum())
         return CompiledOracle("fill", amount, lower, upper)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """lower <= x <= upper, up to tol times an entry's size, and sum x = total, up to tol times the largest sum |x_j|."""
+        """Whether lower <= x <= upper up to tol times an entry's size, and sum x = total up to tol max sum |x_j|."""
         lower, upper, total = self.on(x.shape)._limits
         mass = _mass(lower, upper, total, x.size)
         slack = tol * _sizes(lower, upper, mass)
@@ -66,7 +66,7 @@ class BudgetSet(ConvexSet):
         return bounds.diameter_bound(bounds.flat(room), amount)
 
     def start(self) -> np.ndarray:
-        """lower + c (upper - lower), with the c that makes the sum right."""
+        """lower + c (upper - lower), for the c that gives the right sum."""
         shape = self._known_shape("start()")
         size = math.prod(shape)
         lower, upper, total = self._limits
@@ -75,11 +75,11 @@ class BudgetSet(ConvexSet):
         return np.broadcast_to(np.clip(lower + c * (upper - lower), lower, upper), shape).copy()
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """clip(x - theta, lower, upper), with the number theta that makes the sum right: O(d log d)."""
+        """clip(x - theta, lower, upper), for the number theta that gives the right sum: O(d log d)."""
         return bounds.nearest(x, *self.on(x.shape)._limits)
 
     def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex | DenseVertex:
-        """The vertex with the largest <g, v> among those that share the bounds that x is at, up to 1e-12 of the size."""
+        """The vertex with the largest <g, v> among those at the same bounds as x, up to 1e-12 of the size."""
         lower, upper, total = self.on(x.shape)._limits
         low, high = bounds.pinned(x, lower, upper, _sizes(lower, upper, _mass(lower, upper, total, x.size)))
         v = np.where(high, upper, lower)
@@ -100,27 +100,28 @@ class BudgetSet(ConvexSet):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CappedSimplex(BudgetSet):
-    """The capped simplex: non-negative weights that sum to ``total``, none above its cap.
+    """The capped simplex: non-negative weights with sum ``total``, none above its cap.
 
         {x : 0 <= x <= cap, sum_j x_j = total}
-        lmo(g) = cap on the smallest g_j, one after the other until total is reached; the last one gets the rest
+        lmo(g) = cap on the entries with the smallest g_j, one after the other until total is reached; the last one gets the
+        rest
 
-    A selection, O(dimension); the vertex has total / cap entries, rounded up. Ties go to the smallest j. For one cap, with
-    m = total / cap rounded down, the rest r = total - m cap and z = dimension - m - 1, the diameter is
+    A call is a selection, O(dimension); the vertex has total / cap entries, rounded up. Ties go to the smallest j. For a
+    single cap, let m = total / cap rounded down, r = total - m cap and z = dimension - m - 1. The diameter is then
 
         sqrt(2 (min(m, z) cap^2 + (r^2 if m < z, (cap - r)^2 if m > z)))
 
-    For a cap for each entry it is a bound, at most min(sqrt(2 total max(cap)), |cap|).
+    With one cap per entry the diameter is a bound, at most min(sqrt(2 total max(cap)), |cap|).
 
     Parameters
     ----------
     cap : float or array
-        The largest weight; a number holds for every entry. The caps must leave room for total: a cap for all cannot be below
+        The largest weight; one number holds for every entry. The caps must leave room for total: a single cap cannot be below
         total / dimension. Entries of an array may be 0, or infinite for no cap.
     total : float
         Positive; 1 for probabilities.
     shape : int or tuple of int, optional
-        Shape of the points; that of cap if this is an array, any if left out.
+        Shape of the points. Default: the shape of cap if it is an array, otherwise any.
 
     References
     ----------
@@ -169,21 +170,21 @@ class CappedSimplex(BudgetSet):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hypersimplex(BudgetSet):
-    """The hypersimplex: choose k entries, the hull of the 0/1 vectors with k ones.
+    """The hypersimplex: choose k entries, the convex hull of the 0/1 vectors with k ones.
 
         {x : 0 <= x <= scale, sum_j x_j = k scale},   lmo(g) = scale on the k smallest g_j
 
-    A selection, O(dimension); the vertex has k entries. Ties go to the smallest j.
-    Diameter scale sqrt(2 min(k, dimension - k)).
+    A call is a selection, O(dimension); the vertex has k entries. Ties go to the smallest j. The diameter is scale
+    sqrt(2 min(k, dimension - k)).
 
     Parameters
     ----------
     k : int
-        How many, from 1 to the dimension.
+        Number of chosen entries, from 1 to the dimension.
     scale : float
-        Positive; the size of an entry that is chosen.
+        The value of a chosen entry; positive.
     shape : int or tuple of int, optional
-        Shape of the points; any if left out.
+        Shape of the points. Default: any.
 
     References
     ----------
@@ -213,22 +214,23 @@ class Hypersimplex(BudgetSet):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BudgetBox(BudgetSet):
-    """A box cut by a budget: every entry between its own bounds, and a sum that is given.
+    """A box cut by a budget: every entry between its own bounds, and a given sum.
 
         {x : lower <= x <= upper, sum_j x_j = total}
         lmo(g) = upper_j where g_j is smallest, lower_j where it is largest, one entry between
 
-    A few selections, O(dimension); the vertex is sparse if lower is 0, else dense. Ties go to the smallest j. The diameter is
-    exact if upper - lower is the same everywhere (as for `CappedSimplex`), else a bound, at most |upper - lower|.
+    A call is a few selections, O(dimension); the vertex is sparse if lower is 0, otherwise dense. Ties go to the smallest j.
+    The diameter is exact if upper - lower is the same everywhere (as for `CappedSimplex`), otherwise a bound, at most
+    |upper - lower|.
 
     Parameters
     ----------
     lower, upper : float or array
-        Finite bounds, lower <= upper; a number holds for every entry.
+        Finite bounds with lower <= upper; one number holds for every entry.
     total : float
-        From sum(lower) to sum(upper).
+        The sum of the entries, from sum(lower) to sum(upper).
     shape : int or tuple of int, optional
-        Shape of the points; that of the bounds if these are arrays, any if left out.
+        Shape of the points. Default: the shape of the bounds if they are arrays, otherwise any.
 
     References
     ----------
@@ -271,11 +273,11 @@ class BudgetBox(BudgetSet):
 
 
 def _mass(lower: np.ndarray, upper: np.ndarray, total: float, size: int) -> float:
-    """No point has a larger sum |x_j|: it is sum x + 2 sum max(-x, 0), and also 2 sum max(x, 0) - sum x."""
+    """The largest possible sum |x_j|, which equals sum x + 2 sum max(-x, 0) and 2 sum max(x, 0) - sum x."""
     below, above = np.asarray(np.maximum(-lower, 0)), np.asarray(np.maximum(upper, 0))
     return max(0.0, min(total + 2 * bounds.summed(below, size), 2 * bounds.summed(above, size) - total))
 
 
 def _sizes(lower: np.ndarray, upper: np.ndarray, mass: float) -> np.ndarray:
-    """How large |x_j| can be, the measure for its rounding."""
+    """The largest possible |x_j|, the measure for its rounding."""
     return np.minimum(np.maximum(np.abs(lower), np.abs(upper)), mass)

@@ -1,4 +1,4 @@
-"""Chains: entries in order."""
+"""Chains: entries in rising or falling order."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from extremal.sets.simplices import bounds
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Monotone(ConvexSet):
-    """The chain polytope of sequences that never fall (or never rise), between two bounds: isotonic regression.
+    """The chain polytope: sequences between two bounds that never decrease (or never increase), as in isotonic regression.
 
         {x : lower <= x_1 <= x_2 <= ... <= x_d <= upper}
-        lmo(g) = lower before an index, upper from it on: the one where the sum of the g_j that follow is smallest
+        lmo(g) = lower before an index, upper from it on; the index has the smallest sum of the g_j from it on
 
-    One pass of sums over g, a dense vertex; there are d + 1 of them, so the set is a simplex. The order of arrays is that of
-    ``reshape(-1)``. Ties go to the vertex with the fewest entries ``lower``. Diameter (upper - lower) sqrt(dimension).
+    A call is one pass of sums over g, and the vertex is dense. There are d + 1 vertices, so the set is a simplex. Arrays are
+    ordered as in ``reshape(-1)``. Ties go to the vertex with the fewest entries ``lower``. The diameter is (upper - lower)
+    sqrt(dimension).
 
     Parameters
     ----------
     lower, upper : float
-        Finite, lower <= upper.
+        Finite bounds with lower <= upper.
     increasing : bool
         False for upper >= x_1 >= ... >= x_d >= lower.
     shape : int or tuple of int, optional
-        Shape of the points; any if left out.
+        Shape of the points. Default: any.
 
     References
     ----------
@@ -62,7 +63,7 @@ class Monotone(ConvexSet):
         return self._vertex(int(self._tails(g).argmin()), g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """lower <= x_1 <= ... <= x_d <= upper, each up to tol times the larger bound's size."""
+        """Whether lower <= x_1 <= ... <= x_d <= upper, each up to tol times the size of the larger bound."""
         return bool((self._gaps(x) >= -tol * max(abs(self.lower), abs(self.upper))).all())
 
     @property
@@ -95,7 +96,7 @@ class Monotone(ConvexSet):
         return x.reshape(-1) if self.increasing else x.reshape(-1)[::-1]
 
     def _gaps(self, x: np.ndarray) -> np.ndarray:
-        """x_1 - lower, x_2 - x_1, ..., upper - x_d: over upper - lower, the weights of the d + 1 vertices."""
+        """x_1 - lower, x_2 - x_1, ..., upper - x_d: divided by upper - lower, the weights of the d + 1 vertices."""
         kind = float_of(x).type
         return np.diff(self._turned(x), prepend=kind(self.lower), append=kind(self.upper))
 

@@ -1,4 +1,4 @@
-"""Simplices and boxes: weights that sum to a total, entries between bounds."""
+"""Simplices and boxes: weights with a given sum, and entries between bounds."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ class Simplex(bounds.ZeroFaced):
 
         {x : x >= 0, sum_j x_j = total},   lmo(g) = total e_j,  j = argmin g_j
 
-    One pass over g; the vertex is two numbers. Diameter sqrt(2) total (0 in one dimension). Ties go to the smallest j.
+    A call is one pass over g, and the vertex is two numbers. The diameter is sqrt(2) total (0 in one dimension). Ties go to
+    the smallest j.
 
     Parameters
     ----------
     total : float
         Positive; 1 for probabilities.
     shape : int or tuple of int, optional
-        Shape of the points; any if left out.
+        Shape of the points. Default: any.
 
     References
     ----------
@@ -49,12 +50,12 @@ class Simplex(bounds.ZeroFaced):
         self._fix(total=checks.positive("Simplex", "total", self.total))
 
     def lmo(self, g: np.ndarray) -> Coordinate:
-        j = int(g.argmin())  # a NaN counts as smallest, an infinity as smallest or largest
+        j = int(g.argmin())  # argmin finds a NaN first; an infinity is the smallest or the largest entry
         refuse_non_finite(self, float(g.flat[j]), float(g.max()))
         return Coordinate(j, self.total, g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """x_j >= -tol total, and the sum is total up to tol."""
+        """Whether x_j >= -tol total, and the sum is total up to tol."""
         off = abs(float(x.sum(dtype=np.float64)) - self.total)
         return off <= tol * self.total and float(x.min()) >= -tol * self.total
 
@@ -67,7 +68,7 @@ class Simplex(bounds.ZeroFaced):
         return np.full(shape, self.total / math.prod(shape))
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """max(x - theta, 0), with the number theta that makes the sum right: O(d log d)."""
+        """max(x - theta, 0), for the number theta that gives the right sum: O(d log d)."""
         return bounds.nearest(x, 0.0, self.total, self.total)
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Coordinate:
@@ -76,7 +77,7 @@ class Simplex(bounds.ZeroFaced):
         return Coordinate(int(np.where(used, g, -np.inf).argmax()), self.total, x.shape)
 
     def compiled(self) -> CompiledOracle:
-        """The oracle of compiled loops."""
+        """The oracle for compiled loops."""
         return CompiledOracle("least", self.total)
 
     def spikes(self) -> Spikes:
@@ -85,20 +86,20 @@ class Simplex(bounds.ZeroFaced):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnitSimplex(ConvexSet):
-    """The simplex with its inside: non-negative weights that sum to ``total`` at most.
+    """The simplex with its interior: non-negative weights with a sum of at most ``total``.
 
         {x : x >= 0, sum_j x_j <= total},   lmo(g) = total e_j,  j = argmin g_j,  or 0 if no g_j is negative
 
-    It is also the l1 ball of radius ``total`` cut with the positive orthant: a budget, not all of which has to be spent. One
-    pass over g; the vertex is two numbers. Diameter sqrt(2) total (total in one dimension). Ties go to 0, then to the
-    smallest j.
+    The set is the part of the l1 ball of radius ``total`` in the positive orthant: a budget that need not be spent entirely. A
+    call is one pass over g, and the vertex is two numbers. The diameter is sqrt(2) total (total in one dimension). Ties go to
+    0, then to the smallest j.
 
     Parameters
     ----------
     total : float
-        Positive.
+        A positive number.
     shape : int or tuple of int, optional
-        Shape of the points; any if left out.
+        Shape of the points. Default: any.
 
     References
     ----------
@@ -118,13 +119,13 @@ class UnitSimplex(ConvexSet):
         self._fix(total=checks.positive("UnitSimplex", "total", self.total))
 
     def lmo(self, g: np.ndarray) -> Coordinate:
-        j = int(g.argmin())  # a NaN counts as smallest, an infinity as smallest or largest
+        j = int(g.argmin())  # argmin finds a NaN first; an infinity is the smallest or the largest entry
         least = float(g.flat[j])
         refuse_non_finite(self, least, float(g.max()))
         return Coordinate(j, self.total, g.shape) if least < 0 else Coordinate(0, 0.0, g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """x_j >= -tol total, and the sum is at most total (1 + tol)."""
+        """Whether x_j >= -tol total, and the sum is at most total (1 + tol)."""
         return float(x.sum(dtype=np.float64)) <= self.total * (1 + tol) and float(x.min()) >= -tol * self.total
 
     @property
@@ -135,7 +136,7 @@ class UnitSimplex(ConvexSet):
         return np.zeros(self._known_shape("start()"))
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """max(x, 0) if its sum is at most total, else the nearest point of the simplex."""
+        """max(x, 0) if its sum is at most total, otherwise the nearest point of the simplex."""
         y = np.maximum(x, 0.0)
         inside = float(y.sum(dtype=np.float64)) <= self.total
         return y if inside else bounds.nearest(x, 0.0, self.total, self.total)
@@ -147,19 +148,19 @@ class UnitSimplex(ConvexSet):
         return Coordinate(j, self.total, x.shape) if j < x.size else Coordinate(0, 0.0, x.shape)
 
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with x + t (s - a) >= 0, and a sum of total at most."""
+        """The largest t <= 1 with x + t (s - a) >= 0 and a sum of at most total."""
         d = (s.to_array() - a.to_array()).reshape(-1)
         return longest_step(self._with_slack(x), np.append(d, -d.sum()))
 
     def compiled(self) -> CompiledOracle:
-        """The oracle of compiled loops."""
+        """The oracle for compiled loops."""
         return CompiledOracle("unit", self.total)
 
     def spikes(self) -> Spikes:
         return Spikes(0.0, self.total, origin=True)
 
     def _with_slack(self, x: np.ndarray) -> np.ndarray:
-        """x, and what is not spent as one more entry: a point of the simplex of one more dimension."""
+        """x with the unspent amount as one more entry: a point of the simplex of one more dimension."""
         return np.append(x, float_of(x).type(self.total - x.sum(dtype=np.float64)))
 
 
@@ -169,14 +170,14 @@ class Box(ConvexSet):
 
         {x : lower <= x <= upper},   lmo(g)_j = lower_j if g_j > 0 else upper_j
 
-    One pass over g, a dense vertex. Diameter |upper - lower|. For a sum that is given besides see `BudgetBox`.
+    A call is one pass over g, and the vertex is dense. The diameter is |upper - lower|. With a given sum, use `BudgetBox`.
 
     Parameters
     ----------
     lower, upper : float or array
-        Finite bounds, lower <= upper; a number holds for every entry.
+        Finite bounds with lower <= upper; one number holds for every entry.
     shape : int or tuple of int, optional
-        Shape of the points; that of the bounds if these are arrays, any if left out.
+        Shape of the points. Default: the shape of the bounds if they are arrays, otherwise any.
 
     Examples
     --------
@@ -200,7 +201,7 @@ class Box(ConvexSet):
         return self._corner(g <= 0, g)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """lower <= x <= upper, up to tol times the larger bound's size."""
+        """Whether lower <= x <= upper, up to tol times the size of the larger bound."""
         slack = tol * np.maximum(np.abs(self.lower), np.abs(self.upper))
         return bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
 
@@ -216,7 +217,7 @@ class Box(ConvexSet):
         return np.clip(x, self.lower, self.upper)
 
     def away(self, g: np.ndarray, x: np.ndarray) -> DenseVertex:
-        """upper_j where g_j > 0 and lower_j elsewhere, but x_j where that is a bound, up to 1e-12 of its size."""
+        """upper_j where g_j > 0 and lower_j elsewhere, but x_j where x_j is at a bound, up to 1e-12 of its size."""
         low, high = bounds.pinned(x, self.lower, self.upper, np.maximum(np.abs(self.lower), np.abs(self.upper)))
         return self._corner(high | (~low & (g > 0)), g)
 
@@ -225,7 +226,7 @@ class Box(ConvexSet):
         return longest_step(x, s.to_array() - a.to_array(), self.lower, self.upper)
 
     def compiled(self) -> CompiledOracle:
-        """The oracle of compiled loops."""
+        """The oracle for compiled loops."""
         return CompiledOracle("corner", lower=self.lower, upper=self.upper)
 
     def limits(self) -> tuple[np.ndarray, np.ndarray]:

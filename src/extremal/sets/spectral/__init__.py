@@ -1,1 +1,1 @@
-"""Sets of matrices by their spectra."""
+"""Sets of matrices defined by their spectra."""

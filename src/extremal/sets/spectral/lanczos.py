@@ -1,33 +1,35 @@
-"""Leading singular and eigenvectors of matrices that are known by products, with bounds on what was not found.
+"""Leading singular and eigenvectors of matrices known by products, with bounds on the values that may have been missed.
 
-The method is Lanczos': an orthonormal basis of the Krylov space of a start, kept orthonormal by two passes over all of it,
-and brought down to its best half when it is full (thick restarts; Wu, Simon 2000). Singular triples come from Lanczos on G'G
-or GG', whichever is smaller: the bidiagonalisation of Golub and Kahan (1965), with one of its two bases kept.
+The method is that of Lanczos. It builds an orthonormal basis of the Krylov space of a start, with two passes of
+orthogonalisation, and reduces a full basis to its best half (thick restarts; Wu, Simon 2000). Singular triples come from
+Lanczos on the smaller of G'G and GG': the bidiagonalisation of Golub and Kahan (1965), with one of its two bases kept.
 
-What is known of the answer, for a symmetric A with eigenvalues l_1 >= l_2 >= ... and Ritz values t_1 >= t_2 >= ...:
+The following holds for a symmetric A with eigenvalues l_1 >= l_2 >= ... and Ritz values t_1 >= t_2 >= ...:
 
-- t_1 <= l_1, and some eigenvalue is within |A x - t_1 x| of t_1: proven. That this is the largest is not, and a small residual
-  does not make it so.
-- If s is the start, x the Ritz vector of t_1 = x'Ax, r = |A x - t_1 x| and a the component of s along an eigenvector of l_1,
+- t_1 <= l_1, and some eigenvalue is within |A x - t_1 x| of t_1: proven. It is not proven that this eigenvalue is the largest,
+  not even if the residual is small.
+- Let s be the start, x the Ritz vector of t_1 = x'Ax, r = |A x - t_1 x| and a the component of s along an eigenvector of l_1.
+  Then
 
       (l_1 - t_1) prod_j (l_1 - t_j) / (t_1 - t_j)  <=  r |s'x| / |a|,   j = 2, 3, ...
 
-  (van Dorsselaer, Hochstenbach, van der Vorst 2000): x = p(A) s for a polynomial with zeros t_2, t_3, ..., which grows beyond
-  t_1, so that x has at least |a| / |s'x| of what was not found. In restarts, s stands for what they leave of it, with the
-  polynomial scaled to one at t_1. The start has independent normal entries, plus any other vector: |a| is below
-  CHANCE sqrt(pi / 2) with a probability of at most CHANCE, whatever A is. So is the chance that the bound fails, and it fails
-  by little: by a factor of c with a chance of CHANCE / c. The generator's seed is fixed, so that equal questions have equal
-  answers; the chance is that of meeting a matrix that is orthogonal to this start.
-- For A = G'G with a known |G|, l_1 is at most the larger eigenvalue of [[t_1, b], [b, w]], with the norm b of what the products
-  leave beyond the basis, and w = |G|^2 - (trace of A on the basis): proven, and good if few directions carry most of G.
+  (van Dorsselaer, Hochstenbach, van der Vorst 2000). Indeed x = p(A) s for a polynomial p with zeros t_2, t_3, ..., which
+  grows beyond t_1, so x contains at least |a| / |s'x| of the missed eigenvector. After restarts, s is the part of the start
+  that remains, with the polynomial scaled to one at t_1. The start has independent normal entries, plus any other vector. So
+  for any A, |a| is below CHANCE sqrt(pi / 2) with a probability of at most CHANCE. The bound fails with no larger probability,
+  and fails by little: by a factor of c with probability CHANCE / c. The seed of the generator is fixed, so that equal questions
+  have equal answers; the probability is that of meeting a matrix that is orthogonal to this start.
+- For A = G'G with a known |G|, l_1 is at most the larger eigenvalue of [[t_1, b], [b, w]]. Here b is the norm of the part of
+  the products outside the basis, and w = |G|^2 - (trace of A on the basis). This is proven, and tight if few directions carry
+  most of G.
 
-For k > 1 leading pairs a block of k + 2 starts is used. Some k eigenvalues sum up to t_1 + ... + t_k, up to
-sqrt(k) |A X - X diag(t)|: proven. For larger ones to stay unseen, their vectors would have to be nearly orthogonal to all the
-starts at once; ten times that margin is taken.
+For k > 1 leading pairs the method uses a block of k + 2 starts. Some k eigenvalues sum to t_1 + ... + t_k, up to
+sqrt(k) |A X - X diag(t)|: proven. Larger eigenvalues stay unseen only if their vectors are nearly orthogonal to all the starts
+at once; the bound uses ten times that margin.
 
-As for the number of products: with j of them, l_1 - t_1 > e l_1 for A >= 0 of size n has a chance of at most
-1.648 sqrt(n) exp(-(2 j - 1) sqrt(e)) (Kuczynski, Wozniakowski 1992). A start near the answer finds it earlier, but says less of
-what may lie beside it, by the same factor: the bound asks for as many products as from a random one.
+A bound on the number of products: with j products, l_1 - t_1 > e l_1 for A >= 0 of size n has a probability of at most
+1.648 sqrt(n) exp(-(2 j - 1) sqrt(e)) (Kuczynski, Wozniakowski 1992). A start near the answer finds it earlier, but says less
+about other directions, by the same factor: the bound needs as many products as from a random start.
 """
 
 from __future__ import annotations
@@ -42,11 +44,11 @@ from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.vertex import Vertex
 from extremal.sets.spectral.operators import SpectralProducts
 
-BlockProduct = Callable[[np.ndarray], np.ndarray]  # n x b -> n x b: the products of a symmetric matrix with b vectors
-DENSE_SIDE = 96  # sides up to this are solved by a dense eigenproblem
-BASIS = 40  # vectors kept, at least; half of them survive a restart
-BLOCK_STEPS = 1000  # block steps; what is found by then is the answer, with the bound that it has
-CHANCE = 1e-3  # that an eigenvalue beyond the bound stays unseen, in the worst case
+BlockProduct = Callable[[np.ndarray], np.ndarray]  # n x b -> n x b: products of a symmetric matrix with b vectors
+DENSE_SIDE = 96  # sides up to this length are solved as a dense eigenproblem
+BASIS = 40  # minimum number of vectors kept; half of them survive a restart
+BLOCK_STEPS = 1000  # limit for block steps; the method then returns its current answer, with the current bound
+CHANCE = 1e-3  # worst-case probability that an eigenvalue beyond the bound stays unseen
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -55,15 +57,15 @@ class Triple:
     """The leading singular triple of G."""
 
     sigma: float  # |G v|, at most the largest singular value
-    upper: float  # at least the largest singular value, in the sense of the module's text
+    upper: float  # at least the largest singular value, as explained in the module's docstring
     left: np.ndarray  # u, of length one
     right: np.ndarray  # v, of length one
     residual: float  # |G' u - sigma v|
-    steps: int  # products with G and with G', each
+    steps: int  # products with G, and as many with G'
 
 
 def leading_singular(A: SpectralProducts, near: Vertex | None, tol: float) -> Triple:
-    """The leading singular triple of G, with upper <= sigma (1 + tol) unless there is no way to that."""
+    """The leading singular triple of G, with upper <= sigma (1 + tol) if that can be reached."""
     m, n = A.shape
     if A.size == 0:
         return Triple(0.0, 0.0, np.eye(1, m)[0], np.eye(1, n)[0], 0.0, 0)
@@ -84,16 +86,16 @@ class Smallest:
     """Eigenpairs of the k smallest eigenvalues of sym(G) = (G + G') / 2."""
 
     values: np.ndarray  # Ritz values, smallest first
-    low: float  # at most the sum of the k smallest eigenvalues, in the sense of the module's text
+    low: float  # at most the sum of the k smallest eigenvalues, as explained in the module's docstring
     vectors: np.ndarray  # d x k, orthonormal
     residual: float  # |sym(G) X - X diag(values)|
-    steps: int  # products with G and with G', each, of a block of k vectors or a few more
+    steps: int  # products with G, and as many with G', of a block of k or a few more vectors
 
 
 def smallest(A: SpectralProducts, k: int, near: Vertex | None, tol: float) -> Smallest:
     """The k smallest eigenvalues of sym(G) and their vectors, up to ``tol`` times the largest magnitude of an eigenvalue."""
     start = _start(A.shape[0], min(A.shape[0], k + 2 if k > 1 else 1), near, of_left=False)
-    terms = float(np.linalg.norm(A.right(start[:, :1])))  # about |G|: it may be far more than sym(G)
+    terms = float(np.linalg.norm(A.right(start[:, :1])))  # about |G|, which may be far larger than |sym(G)|
     found = leading(lambda V: -(A.right(V) + A.left(V)) / 2, start, k, tol, eps=A.eps, terms=terms)
     low = -min(float(found.values.sum()) + found.slack, math.sqrt(k * A.square))  # |sym(G)| <= |G|
     values = np.array([A.unscaled(float(-t)) for t in found.values])
@@ -101,7 +103,7 @@ def smallest(A: SpectralProducts, k: int, near: Vertex | None, tol: float) -> Sm
 
 
 def _start(n: int, b: int, near: Vertex | None, of_left: bool) -> np.ndarray:
-    """Independent normal entries, plus an earlier answer's vectors where they fit, made about as long."""
+    """Independent normal entries, plus the vectors of an earlier answer if they fit, scaled to similar length."""
     start = np.random.default_rng(0).standard_normal((n, b))
     if isinstance(near, (RankOne, LowRank)):
         earlier = near.left if of_left else near.right
@@ -116,11 +118,11 @@ def _start(n: int, b: int, near: Vertex | None, of_left: bool) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Leading:
-    """The k leading eigenpairs of a symmetric matrix, as far as they were found."""
+    """The k leading eigenpairs of a symmetric matrix, to the accuracy reached."""
 
     values: np.ndarray  # Ritz values, largest first
     vectors: np.ndarray  # n x k, orthonormal
-    slack: float  # the k largest eigenvalues sum up to sum(values) + slack at most; see the module's text
+    slack: float  # the k largest eigenvalues sum to at most sum(values) + slack; see the module's docstring
     residual: float  # |A X - X diag(values)|
     steps: int  # block products with A
 
@@ -128,10 +130,10 @@ class Leading:
 def leading(
     apply: BlockProduct, start: np.ndarray, k: int, tol: float, *, eps: float = EPS, terms: float = 0.0, trace: float = math.inf
 ) -> Leading:
-    """The k leading eigenpairs of a symmetric A, from a start of n x b with independent normal entries, b >= k.
+    """The k leading eigenpairs of a symmetric A, from an n x b start with independent normal entries, b >= k.
 
-    ``apply(V)`` is A V up to a relative rounding of ``eps``, or that part of ``terms`` if A is a sum of matrices of this norm.
-    Stops when slack <= tol k max |t|. ``trace`` is for A >= 0: its trace, or a bound on it.
+    ``apply(V)`` is A V up to a relative rounding of ``eps``, or up to eps times ``terms`` if A is a sum of matrices of this
+    norm. The method stops when slack <= tol k max |t|. ``trace`` is the trace of A >= 0, or a bound on it.
 
     Examples
     --------
@@ -163,8 +165,8 @@ def leading(
 def ritz(apply: BlockProduct, start: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Ritz values of a symmetric A, largest first, and their vectors, over the Krylov space that ``steps`` products span.
 
-    No test and no bound: directions in which A is large, for whoever wants many of them and none exactly. Small matrices are
-    solved exactly, as by `leading`, and have as many as their size.
+    The function makes no test and gives no bound. It is for callers who need many directions in which A is large, but none
+    exactly. Small matrices are solved exactly, as in `leading`, and have as many Ritz values as their size.
 
     Examples
     --------
@@ -190,31 +192,31 @@ def _dense(apply: BlockProduct, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Basis:
-    """An orthonormal basis of a Krylov space, a vector in each row of V, and H = V A V'; the next b rows stand behind it."""
+    """An orthonormal basis of a Krylov space as rows of V, and H = V A V'; the next b rows follow the basis."""
 
     def __init__(self, apply: BlockProduct, start: np.ndarray, size: int = BASIS):
         n, self._b = start.shape
         most = min(max(size, 4 * self._b), n - self._b)
         self._apply, self._most, self._rng = apply, most, np.random.default_rng(2)
-        self._V, self._H = np.empty((most + self._b, n)), np.zeros((most, most))  # of H, the lower triangle
+        self._V, self._H = np.empty((most + self._b, n)), np.zeros((most, most))  # the lower triangle of H
         self._link = np.zeros((self._b, self._b))  # A (last rows) = (a sum of the basis) + link (next rows)
         self.steps, self._used, self._size = 0, 0, 0.0
         self._orthonormalise(start.T.copy())
-        self._start = np.zeros(most)  # coefficients on the basis of the first start, or of what restarts left of it
+        self._start = np.zeros(most)  # coefficients of the first start on the basis, or of the part that restarts left
         self._start[0] = self._link[0, 0]
 
     @property
     def full(self) -> bool:
-        """Whether the basis has to be restarted before it can grow."""
+        """Whether the basis must restart before it can grow."""
         return self._used + self._b > self._most
 
     @property
     def due(self) -> bool:
-        """Whether to look at the Ritz values: at first always, later at every fourth step."""
+        """Whether to compute the Ritz values: always at first, later at every fourth step."""
         return self.full or self.steps < 8 or self.steps % 4 == 0
 
     def grow(self) -> None:
-        """Take the next rows into the basis, and find those behind them: one product each."""
+        """Take the next rows into the basis, and find the rows that follow: one product each."""
         new = slice(self._used, self._used + self._b)
         P = self._apply(self._V[new].T).T
         self._used += self._b
@@ -222,7 +224,7 @@ class _Basis:
         self._H[new, : self._used] = self._orthonormalise(P)
 
     def _orthonormalise(self, P: np.ndarray) -> np.ndarray:
-        """Make the next rows from P: orthonormal, and random where nothing is left; returns P's coefficients on the basis."""
+        """Make the next rows from P: orthonormal, and random if nothing remains; return P's coefficients on the basis."""
         inside = np.zeros((self._b, self._used))
         for i, p in enumerate(P):
             self._size = max(self._size, float(np.linalg.norm(p)))
@@ -239,7 +241,7 @@ class _Basis:
         return values[::-1], Y[:, ::-1]
 
     def residual(self, Y: np.ndarray) -> float:
-        """|A X - X diag(t)| for Ritz vectors X = V' Y: what the last rows leave."""
+        """|A X - X diag(t)| for Ritz vectors X = V' Y, from the link to the next rows."""
         return float(np.linalg.norm(Y[-self._b :].T @ self._link))
 
     def vectors(self, Y: np.ndarray) -> np.ndarray:
@@ -247,19 +249,19 @@ class _Basis:
         return self._V[: self._used].T @ Y
 
     def slack(self, values: np.ndarray, y: np.ndarray, residual: float, trace: float) -> float:
-        """How far an eigenvalue may lie above the largest Ritz value: by the start's randomness, or by the trace."""
+        """How far an eigenvalue may lie above the largest Ritz value, by the randomness of the start or by the trace."""
         unseen = residual * abs(float(self._start[: len(y)] @ y)) / (CHANCE * math.sqrt(math.pi / 2))
         return min(_root(unseen, values[0] - values[1:]), self._excess(float(values[0]), trace))
 
     def _excess(self, top: float, trace: float) -> float:
-        """The larger eigenvalue of [[top, b], [b, w]], less top; for A >= 0."""
+        """The larger eigenvalue of [[top, b], [b, w]], minus top, for A >= 0."""
         if not math.isfinite(trace):
             return math.inf
         w = max(0.0, trace - float(np.trace(self._H[: self._used, : self._used])))
         return (w - top) / 2 + math.hypot((top - w) / 2, float(np.linalg.norm(self._link)))
 
     def restart(self, values: np.ndarray, Y: np.ndarray) -> None:
-        """Keep the better half, and the next rows."""
+        """Keep the better half of the basis, and the next rows."""
         keep = self._most // 2
         behind = self._V[self._used : self._used + self._b].copy()
         self._V[:keep] = Y[:, :keep].T @ self._V[: self._used]
@@ -267,14 +269,14 @@ class _Basis:
         self._H[:] = 0.0
         self._H[range(keep), range(keep)] = values[:keep]
         apart = np.maximum(values[0] - values[keep:], np.finfo(np.float64).tiny)
-        filtered = np.prod((values[:keep, None] - values[keep:]) / apart, axis=1)  # zero for what goes, one for t_1
+        filtered = np.prod((values[:keep, None] - values[keep:]) / apart, axis=1)  # zero for removed values, one for t_1
         self._start[:keep] = filtered * (self._start[: self._used] @ Y[:, :keep])
         self._start[keep:] = 0.0
         self._used = keep
 
 
 def _root(right: float, gaps: np.ndarray) -> float:
-    """d with d prod_j (1 + d / gaps_j) = right, from above: Newton's method in log d, a convex problem."""
+    """The d with d prod_j (1 + d / gaps_j) = right, from above, by Newton's method in log d, a convex problem."""
     if right == 0:
         return 0.0
     gaps, u = np.maximum(gaps, EPS * right), math.log(right)

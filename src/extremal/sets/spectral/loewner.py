@@ -1,4 +1,4 @@
-"""Sets of symmetric matrices, bounded in the Loewner order: A <= B if B - A has no negative eigenvalue."""
+"""Sets of symmetric matrices with bounds in the Loewner order: A <= B if B - A has no negative eigenvalue."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from extremal.points.vertex import DenseVertex
 from extremal.sets.base import ConvexSet
 from extremal.sets.shared import numbers, scaled_gradient
 
-INNER_STEPS = 200  # at most, for one geodesic oracle
+INNER_STEPS = 200  # upper limit for one geodesic oracle
 INNER_TOL = 1e-9  # of the oracle's own gap, relative to its value
 
 
 @dataclass(frozen=True)
 class GeodesicVertex(DenseVertex):
-    """What an oracle on a manifold answers at x: a point z of the set, and a proven bound for all its points."""
+    """The answer of an oracle on a manifold at x: a point z of the set, and a proven bound for all points of the set."""
 
-    low: float = -np.inf  # <g, log_x(y)>_x >= low for every y of the set
+    low: float = -np.inf  # <g, log_x(y)>_x >= low for every y in the set
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,18 +32,20 @@ class LoewnerInterval(ConvexSet):
         {Z : lower <= Z <= upper} = {lower + P W P : 0 <= W <= I},   P = (upper - lower)^(1/2)
         lmo(G) = lower + P W P,   W the projector on the negative eigenspace of P sym(G) P
 
-    Two eigenproblems of size d once, one for each oracle call; a dense vertex. Diameter |upper - lower| (Frobenius), exact.
+    The set solves two eigenproblems of size d once, and one per oracle call; the vertex is dense. The diameter is exact:
+    |upper - lower| (Frobenius).
 
-    If lower is positive definite the set is also geodesically convex for the affine-invariant metric, and has an oracle there:
+    If lower is positive definite, the set is also geodesically convex for the affine-invariant metric, and has an oracle
+    there:
 
         lmo_at(G, X) = argmin over Z of <G, log_X(Z)>_X = tr(S log M),   M = C^-1 Z C^-T,  S = C^-1 G C^-T,  X = C C'
 
-    See `lmo_at` for how, and for why it is no closed form.
+    `lmo_at` describes the method, and why no closed form exists.
 
     Parameters
     ----------
     lower, upper : array of shape (d, d)
-        Symmetric, lower <= upper.
+        Symmetric matrices with lower <= upper.
 
     References
     ----------
@@ -85,18 +87,18 @@ class LoewnerInterval(ConvexSet):
 
             min tr(S log M)  over  Lh <= M <= Uh,   Z = C M C'
 
-        The formula that is in print, M = Lh + P' [-sgn D]_+ P in the eigenbasis of S = Q D Q', holds only where all these
-        commute: it depends on which P with P'P = Uh - Lh is taken, and random feasible points beat it. For indefinite S the
-        problem is not convex. So Z is found by conditional gradients on it: the derivative of M -> tr(S log M) is known in the
-        eigenbasis of M, and over W in M = Lh + P'WP the linear problem is solved by a projector, as in ``lmo``. The answer is
-        stationary; on random problems with d up to 20 restarts found nothing better, and up to 1% where the bounds' eigenvalues
-        span orders of magnitude. A dozen eigenproblems of size d, some hundred in the latter case.
+        The published formula, M = Lh + P' [-sgn D]_+ P in the eigenbasis of S = Q D Q', holds only if all these matrices
+        commute. It depends on the choice of P with P'P = Uh - Lh, and random feasible points beat it. For indefinite S the
+        problem is not convex. So conditional gradients find Z. The derivative of M -> tr(S log M) is known in the eigenbasis
+        of M; over W in M = Lh + P'WP a projector solves the linear problem, as in ``lmo``. The answer is stationary. On random
+        problems with d up to 20, restarts found nothing better, or up to 1% better if the eigenvalues of the bounds span
+        orders of magnitude. A call takes a dozen eigenproblems of size d, and some hundred in the latter case.
 
-        The bound does not lean on that: log is operator monotone, so log M lies between log Lh and log Uh, and
+        The bound does not depend on the answer: log is operator monotone, so log M lies between log Lh and log Uh, and
 
             low = min tr(S Y)  over  log Lh <= Y <= log Uh
 
-        is a linear problem with a closed form. It is zero exactly where the minimum is, at stationary X.
+        is a linear problem with a closed form. The bound is zero exactly if the minimum is, at stationary X.
 
         Examples
         --------
@@ -114,7 +116,7 @@ class LoewnerInterval(ConvexSet):
         return GeodesicVertex(self._at(w), scale * _bound(s, lower, _symmetric(lower + root.T @ root)))  # Z = lower + P W P
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """X symmetric, and no eigenvalue of X - lower or upper - X below zero, up to tol times the bounds' size."""
+        """Whether X is symmetric, and X - lower and upper - X have no eigenvalue below zero, up to tol times the bounds' size."""
         size = _size(self.lower, self.upper)
         slack = tol * size
         if not np.abs(x).max() <= 2 * size + slack or np.abs(x - x.T).max() > slack:
@@ -137,7 +139,7 @@ class LoewnerInterval(ConvexSet):
 
     @cached_property
     def _positive(self) -> np.ndarray:
-        """The lower bound, refused if it is not positive definite."""
+        """The lower bound, refused unless positive definite."""
         _cholesky(self.lower, "lower")
         return self.lower
 
@@ -146,7 +148,7 @@ class LoewnerInterval(ConvexSet):
 
 
 def _minimise_log(s: np.ndarray, lower: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """W in [0, I] with a least tr(S log M), M = lower + root' W root: conditional gradients, from the W for log M = M - I."""
+    """W in [0, I] that minimises tr(S log M), M = lower + root' W root: conditional gradients, from the W for log M = M - I."""
     w = _projector(s, root)
     value, g = _log_term(s, lower + root.T @ w @ root)
     for _ in range(INNER_STEPS):
@@ -156,7 +158,7 @@ def _minimise_log(s: np.ndarray, lower: np.ndarray, root: np.ndarray) -> np.ndar
             break
         t, old = 1.0, value
         value, g = _log_term(s, lower + root.T @ (w + step) @ root)
-        while value > old - 0.1 * t * gap and t > 1e-6:  # halve the step until it pays
+        while value > old - 0.1 * t * gap and t > 1e-6:  # halve the step until the value decreases enough
             t /= 2
             value, g = _log_term(s, lower + root.T @ (w + t * step) @ root)
         w = w + t * step
@@ -188,7 +190,7 @@ def _projector(g: np.ndarray, root: np.ndarray) -> np.ndarray:
 
 
 def _function(f: Callable[[np.ndarray], np.ndarray], a: np.ndarray) -> np.ndarray:
-    """f of a symmetric matrix, by its eigenvalues."""
+    """f of a symmetric matrix, applied to its eigenvalues."""
     w, q = np.linalg.eigh(a)
     return _symmetric((q * f(w)) @ q.T)
 
@@ -213,11 +215,11 @@ def _cholesky(a: np.ndarray, name: str) -> np.ndarray:
     try:
         return np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
-        raise InputError(f"`LoewnerInterval.lmo_at` works on positive definite matrices only, and {name} is none") from None
+        raise InputError(f"`LoewnerInterval.lmo_at` works only on positive definite matrices, but {name} is not one") from None
 
 
 def _matrix(name: str, value: object) -> np.ndarray:
-    """A symmetric matrix of floats that nobody changes."""
+    """A read-only symmetric matrix of floats."""
     a = numbers("LoewnerInterval", name, value, "a square matrix of numbers")
     if np.abs(a - a.T).max() > 1e-10 * np.abs(a).max():
         raise InputError(f"`LoewnerInterval({name}=...)` must be symmetric")

@@ -16,36 +16,37 @@ from extremal.sets.shared import scaled_gradient
 from extremal.sets.spectral.nuclear import MatrixBall
 from extremal.support import linalg
 
-MOST_SIDES = 2000  # rows and columns together
-UPDATES = 2000  # pairs of updates for one oracle call
-SMALL_SUM = 1e-128  # of rows and columns of smaller sums the length is not known: squares vanish
-LOOK = 20  # updates between two looks at the bound, which takes a decomposition
+MOST_SIDES = 2000  # limit for the number of rows and columns together
+UPDATES = 2000  # limit for the pairs of updates in one oracle call
+SMALL_SUM = 1e-128  # below this, the length of a row or column is unknown, because squares underflow
+LOOK = 20  # updates between two checks of the bound, which needs a decomposition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MaxNormBall(WarmSet, MatrixBall):
     """The max-norm ball: matrices with factors whose rows are short; a convex bound on entries that favours low rank.
 
-        {X : X = U V', every row of U and of V of length sqrt(radius) at most}
+        {X : X = U V', every row of U and of V has length at most sqrt(radius)}
         lmo(G) = -radius U V',  U and V with rows of length one that maximise <G, U V'>
 
-    The oracle is a semidefinite program of size m + n, which is refused beyond 2000. It is solved in its factors, with more
-    than sqrt(2 (m + n)) columns, where it has no spurious local maxima but for exceptional G: in turns the rows of U become
-    those of G V over their lengths, and those of V those of G'U, with momentum. That is O(m n sqrt(m + n)) for each turn, and
-    takes some dozens or hundreds of them. The vertex has O((m + n)^1.5) numbers. Any a, b > 0 prove a bound,
+    The oracle solves a semidefinite program of size m + n, and refuses sizes beyond 2000. It works on factors with more than
+    sqrt(2 (m + n)) columns, where the program has no spurious local maxima except for exceptional G. In turns, it sets the
+    rows of U to those of G V divided by their lengths, and the rows of V to those of G'U, with momentum. Each turn is
+    O(m n sqrt(m + n)), and a call takes dozens or hundreds of turns. The vertex has O((m + n)^1.5) numbers. Any a, b > 0 prove
+    a bound,
 
         <G, U V'> <= |D_a^(-1/2) G D_b^(-1/2)| sqrt(sum(a) sum(b)),   |.| the largest singular value
 
-    and with the lengths of the rows of G V and G'U for a and b it is attained in the end. The updates stop when it is within
-    ``tol`` of <G, U V'>; the answer's ``low`` is this bound, proven also if they stop by their number. Diameter
-    2 radius sqrt(m n).
+    which becomes tight if a and b are the lengths of the rows of G V and G'U. The updates stop when the bound is within
+    ``tol`` of <G, U V'>. The answer's ``low`` is this bound, which is also proven if the updates stop at their limit. The
+    diameter is 2 radius sqrt(m n).
 
     Parameters
     ----------
     radius : float
-        Positive.
+        A positive number.
     shape : tuple of int, optional
-        Rows and columns of the points; any if left out.
+        Rows and columns of the points. Default: any.
     tol : float
         Relative accuracy of the oracle.
 
@@ -74,7 +75,7 @@ class MaxNormBall(WarmSet, MatrixBall):
             _refuse_large(self.shape)
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> LowRank:
-        """-radius U V', from the rows of an earlier answer, and from random ones if these lead nowhere."""
+        """-radius U V', starting from the rows of an earlier answer, or from random rows if those lead nowhere."""
         _refuse_large(g.shape)
         u, scale = scaled_gradient(self, g)
         U, V, upper = _longest(u, _first_rows(len(u), u.shape[1], near), self.tol)
@@ -83,13 +84,12 @@ class MaxNormBall(WarmSet, MatrixBall):
         return LowRank(-self.radius * U, V, -self.radius * upper * scale)
 
     def norm(self, x: np.ndarray) -> float:
-        """The max-norm: the least product of the largest row lengths of U and V over x = U V'.
+        """The max-norm: the smallest product of the largest row lengths of U and V over x = U V'.
 
-            max_norm(x) = max |D_p^(1/2) x D_q^(1/2)|_*   over weights p, q >= 0 that sum up to one each
+            max_norm(x) = max |D_p^(1/2) x D_q^(1/2)|_*   over weights p, q >= 0 that each sum to one
 
-        The maximum over p and q, of a concave function, is found by some dozens of singular value decompositions. What is
-        returned is proven to be no more than the norm; it is usually less by a part of 1e-9, and by 1e-5 in cases where the
-        maximum is flat.
+        Some dozens of singular value decompositions find the maximum over p and q, of a concave function. The result is proven
+        to be at most the norm. It is usually smaller by a share of 1e-9, and by 1e-5 if the maximum is flat.
         """
         top = float(np.abs(x).max())
         if not 0 < top < math.inf:
@@ -98,9 +98,9 @@ class MaxNormBall(WarmSet, MatrixBall):
         return top * _weighed(a[np.ix_(np.abs(a).max(axis=1) > 0, np.abs(a).max(axis=0) > 0)])
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """norm(x) <= radius (1 + tol): no point of the ball is refused, but one may pass that is outside by less than 1e-5."""
+        """norm(x) <= radius (1 + tol): every point of the ball passes, and perhaps some that are outside by less than 1e-5."""
         most = self.radius * (1 + tol)
-        largest = float(np.abs(x).max())  # of the norm, a lower bound; the longest row or column is an upper one
+        largest = float(np.abs(x).max())  # a lower bound on the norm; the longest row or column is an upper bound
         if not largest <= most:
             return False
         lengths = (largest * float(np.linalg.norm(x.astype(np.float64) / (largest or 1.0), axis=i).max()) for i in (0, 1))
@@ -108,7 +108,7 @@ class MaxNormBall(WarmSet, MatrixBall):
 
     @property
     def diameter(self) -> float:
-        """2 radius sqrt(m n): the ends are the constant matrices of entries radius and -radius."""
+        """2 radius sqrt(m n), between the constant matrices with entries radius and -radius."""
         return 2 * self.radius * math.sqrt(math.prod(self._known_shape("diameter")))
 
 
@@ -116,19 +116,19 @@ def _refuse_large(shape: tuple[int, ...]) -> None:
     if sum(shape) > MOST_SIDES:
         raise InputError(
             f"`MaxNormBall(shape=...)` must have at most {MOST_SIDES} rows and columns together, got {shape}: the oracle is a "
-            "semidefinite program; NuclearBall has one for large matrices"
+            "semidefinite program; use NuclearBall for large matrices"
         )
 
 
 def _first_rows(m: int, n: int, near: Vertex | None) -> np.ndarray:
-    """Rows of length one: an earlier answer's V, or random ones with enough columns."""
+    """Rows of length one: V of an earlier answer, or random rows with enough columns."""
     if isinstance(near, LowRank) and near.right.shape[0] == n and len(near.left) == m:
         return _unit(near.right.astype(np.float64))[0]
     return _unit(np.random.default_rng(0).standard_normal((n, 2 + math.isqrt(2 * (m + n)))))[0]
 
 
 def _unit(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows over their lengths, and these; e_0 for rows of zeros."""
+    """The rows divided by their lengths, and the lengths; a row of zeros becomes e_0."""
     lengths = np.sqrt(np.einsum("ij,ij->i", A, A))
     if lengths.all():
         return A / lengths[:, None], lengths
@@ -138,13 +138,13 @@ def _unit(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _longest(G: np.ndarray, V: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """U, V with rows of length one and a large <G, U V'>, and a proven bound on that."""
+    """U, V with rows of length one and a large <G, U V'>, and a proven upper bound on <G, U V'>."""
     U, before, pace, upper = np.empty(0), V, 0, math.inf
     value = -math.inf
     for turn in range(UPDATES):
         ahead = _unit(V + pace / (pace + 3) * (V - before))[0] if pace else V
         U, new, b = _turn(G, ahead)
-        if b.sum() < value and pace:  # momentum has led astray
+        if b.sum() < value and pace:  # momentum went too far
             pace = 0
             U, new, b = _turn(G, V)
         before, V, value, pace = V, new, float(b.sum()), pace + 1
@@ -156,13 +156,13 @@ def _longest(G: np.ndarray, V: np.ndarray, tol: float) -> tuple[np.ndarray, np.n
 
 
 def _turn(G: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best U for V, the best V for that U, and the lengths of the rows of G'U, which sum up to <G, U V'>."""
+    """The best U for V, the best V for that U, and the lengths of the rows of G'U, which sum to <G, U V'>."""
     U = _unit(G @ V)[0]
     return U, *_unit(G.T @ U)
 
 
 def _bound(G: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
-    """The bound by a and b, over the rows and columns of G that are not zero."""
+    """The bound from a and b, over the nonzero rows and columns of G."""
     rows, columns = np.abs(G).sum(axis=1), np.abs(G).sum(axis=0)
     G = G[np.ix_(rows > 0, columns > 0)]
     if not G.size:

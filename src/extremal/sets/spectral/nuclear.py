@@ -36,7 +36,7 @@ class MatrixBall(ConvexSet):
 
     @abstractmethod
     def norm(self, x: np.ndarray) -> float:
-        """The norm of x, in the ball or not."""
+        """The norm of any x, inside the ball or not."""
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         return self.norm(x) <= self.radius * (1 + tol)
@@ -47,29 +47,30 @@ class MatrixBall(ConvexSet):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NuclearBall(WarmSet, MatrixBall):
-    """The nuclear norm ball: a budget on the sum of the singular values; its solutions have low rank.
+    """The nuclear norm ball: a budget on the sum of the singular values, with solutions of low rank.
 
         {X : sum_i sigma_i(X) <= radius},   lmo(G) = -radius u v',  u and v the leading singular vectors of G
 
-    A vertex is m + n numbers. G may be an array, a sparse array of scipy, or anything that knows ``shape``, ``G @ v`` and
-    ``G.T @ u``: it is never made dense. If the smaller side is at most 96, that many products and an eigenproblem of this size
-    give the answer up to rounding. Beyond, Lanczos' method does, by some dozens of products with G and G' each (hundreds where
-    many singular values are nearly the largest), two passes over 40 vectors of the smaller side, and their memory. Then
+    A vertex is m + n numbers. G may be an array, a scipy sparse array, or any object with ``shape``, ``G @ v`` and ``G.T @
+    u``; the set never makes it dense. If the smaller side is at most 96, that number of products and an eigenproblem of this
+    size give the answer up to rounding. Otherwise Lanczos' method takes some dozens of products with G and with G', or
+    hundreds if many singular values are close to the largest. It also takes two passes over 40 vectors of the smaller side,
+    and their memory. Then
 
         -radius sigma_1 (1 + tol) <= low <= -radius sigma_1 <= <G, lmo(G)>
 
-    where ``low``, which gaps are computed from, is below the minimum for sure if few singular values carry most of G, and with
-    a chance of 99.9% at least whatever G is; the chance that sigma_1 is c tol above what was found is 0.1% / c at most.
-    The argument is in lanczos.py. After 1000 products of each kind (where hundreds of values are within 1e-3 of the
-    largest) the answer is what was found by then, and ``low`` is as safe, but farther away. Diameter 2 radius. G = 0 gives
-    -radius e_0 e_0'.
+    where ``low`` is the bound from which gaps are computed. If few singular values carry most of G, ``low`` is certainly below
+    the minimum; for any G it is with a probability of at least 99.9%. The probability that sigma_1 is c tol above the value
+    found is at most 0.1% / c. The argument is in lanczos.py. The method stops after 1000 products of each kind, which happens
+    if hundreds of values are within 1e-3 of the largest. ``low`` is then as safe, but farther away. The diameter is 2 radius.
+    G = 0 gives -radius e_0 e_0'.
 
     Parameters
     ----------
     radius : float
-        Positive.
+        A positive number.
     shape : tuple of int, optional
-        Rows and columns of the points; any if left out.
+        Rows and columns of the points. Default: any.
     tol : float
         Relative accuracy of the largest singular value. Certified gaps do not fall below tol radius sigma_1.
 
@@ -99,7 +100,7 @@ class NuclearBall(WarmSet, MatrixBall):
         self._fix(tol=checks.within("NuclearBall", "tol", self.tol, 0, 0.1))
 
     def lmo_from(self, g: Iterate, near: Vertex | None) -> RankOne:
-        """As ``lmo``; of directions that are as good as equal, the answer takes one near an earlier one. Saves no products."""
+        """The same as ``lmo``, but ties between nearly equal directions go to one near an earlier answer. Saves no products."""
         A = SpectralProducts(g)
         refuse_non_finite(self, A.size)
         found = leading_singular(A, near, self.tol)
@@ -118,7 +119,7 @@ class NuclearBall(WarmSet, MatrixBall):
         return FactoredMatrix.zeros((m, n))
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """U diag(max(sigma - theta, 0)) V', with theta = 0 or the sum right; a singular value decomposition of an array."""
+        """U diag(max(sigma - theta, 0)) V', with theta = 0 or the right sum, by a singular value decomposition of an array."""
         u, s, vt = linalg.svd(np.asarray(x, np.float64), full_matrices=False)
         if _total(s) > self.radius:
             s = bounds.nearest(s, 0.0, self.radius, self.radius)
@@ -128,19 +129,19 @@ class NuclearBall(WarmSet, MatrixBall):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpectralBall(MatrixBall):
-    """The ball of the operator norm: no singular value beyond ``radius``.
+    """The ball of the operator norm: no singular value exceeds ``radius``.
 
         {X : sigma_1(X) <= radius},   lmo(G) = -radius U V',  G = U diag(sigma) V'
 
-    A singular value decomposition for each oracle call, O(m n min(m, n)), and a dense vertex. Diameter
-    2 radius sqrt(min(m, n)). For singular values of 0, and so for G = 0, the vectors are those that LAPACK gives.
+    Each oracle call takes a singular value decomposition, O(m n min(m, n)), and the vertex is dense. The diameter is 2 radius
+    sqrt(min(m, n)). For zero singular values, and so for G = 0, LAPACK chooses the vectors.
 
     Parameters
     ----------
     radius : float
-        Positive.
+        A positive number.
     shape : tuple of int, optional
-        Rows and columns of the points; any if left out.
+        Rows and columns of the points. Default: any.
 
     References
     ----------
@@ -178,7 +179,7 @@ def _total(s: np.ndarray) -> float:
 
 
 def matrices_only(C: ConvexSet, square: bool = False) -> None:
-    """Refuse a shape that is not that of a matrix, or not that of a square one."""
+    """Refuse a shape that is not the shape of a matrix, or of a square one."""
     if C.shape is not None and (len(C.shape) != 2 or (square and C.shape[0] != C.shape[1])):
         wanted = "two equal numbers, for square matrices" if square else "two numbers, rows and columns"
         raise InputError(f"`{type(C).__name__}(shape=...)` must be {wanted}, got {C.shape}")

@@ -1,4 +1,4 @@
-"""Matrices that are known by products only."""
+"""Matrices known only by their products."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ DOUBLE = np.finfo(np.float64)
 
 
 class SpectralProducts:
-    """A matrix by its products G V and G' U, divided by a power of two near its largest entry: none overflows or vanishes.
+    """A matrix given by its products G V and G' U, divided by a power of two near its largest entry against overflow.
 
-    G may be an array, a sparse array of scipy, or anything with ``shape``, ``G @ v`` and ``G.T @ u`` for vectors v and u of
-    float64. Arrays of other types are widened to float64, in a copy. A product that is not finite is refused.
+    G may be an array, a scipy sparse array, or any object with ``shape``, ``G @ v`` and ``G.T @ u`` for float64 vectors v and
+    u. Arrays of other types are copied to float64. Products that are not finite are refused.
 
     Examples
     --------
@@ -36,10 +36,10 @@ class SpectralProducts:
         else:
             G, values = (a.astype(np.float64, copy=False) for a in (G, values))
             self.size, e = _largest(values)  # not finite if an entry is not; e is its exponent
-            self.square = _square(G, values, e)  # |G|^2 / 4^e from above, infinite if it is not known
+            self.square = _square(G, values, e)  # an upper bound on |G|^2 / 4^e, infinite if unknown
             self.eps = float(DOUBLE.eps)  # rounding of the products
         self.shape: tuple[int, int] = G.shape
-        self._several = values is not None  # G @ V for matrices V
+        self._several = values is not None  # whether G @ V works for matrices V
         self._G, self._T, self._halves = G, G.T, (math.ldexp(1.0, e // 2), math.ldexp(1.0, e - e // 2))
 
     def right(self, V: np.ndarray) -> np.ndarray:
@@ -51,7 +51,7 @@ class SpectralProducts:
         return self._times(self._T, U)
 
     def unscaled(self, value: float) -> float:
-        """Value times 2^e; infinite if that is too large for a float."""
+        """The value times 2^e; infinite if it overflows."""
         return value * self._halves[0] * self._halves[1]
 
     def _times(self, G: Any, V: np.ndarray) -> np.ndarray:
@@ -63,7 +63,7 @@ class SpectralProducts:
 
 
 def _entries(G: Any) -> np.ndarray | None:
-    """The stored entries of an array or a sparse array; None for what is known by products only."""
+    """The stored entries of an array or a sparse array; None for a matrix known only by products."""
     if isinstance(G, np.ndarray):
         return G
     return G.data if sp.issparse(G) and G.format in ("csr", "csc", "coo", "bsr") else None
@@ -76,10 +76,10 @@ def _largest(values: np.ndarray) -> tuple[float, int]:
 
 
 def _probe(G: np.ndarray) -> tuple[float, int, float]:
-    """As `_largest`, and the rounding, by a product with a random vector: it is finite if and only if G is."""
+    """The same as `_largest`, and the rounding, by a product with a random vector, which is finite if and only if G is."""
     v = np.random.default_rng(1).standard_normal(G.shape[1])
     size, eps = math.nan, math.nan
-    for shift in (0, 100):  # the second time, finite products are not too large
+    for shift in (0, 100):  # in the second round, finite products cannot overflow
         with np.errstate(over="ignore", invalid="ignore"):
             image = G @ np.ldexp(v, -shift)
         eps = float(np.finfo(image.dtype).eps)
@@ -90,7 +90,7 @@ def _probe(G: np.ndarray) -> tuple[float, int, float]:
 
 
 def _square(G: Any, values: np.ndarray, e: int) -> float:
-    if abs(e) > DOUBLE.maxexp // 3 or (sp.issparse(G) and not G.has_canonical_format):  # sums of entries that are stored apart
+    if abs(e) > DOUBLE.maxexp // 3 or (sp.issparse(G) and not G.has_canonical_format):  # duplicates to be summed
         return math.inf
     flat = values.ravel(order="K")
     return math.ldexp(float(np.vdot(flat, flat)), -2 * e) * (1 + flat.size * float(DOUBLE.eps))
@@ -98,7 +98,7 @@ def _square(G: Any, values: np.ndarray, e: int) -> float:
 
 @runtime_checkable
 class Factored(Protocol):
-    """A matrix left right', kept in factors of m x r and n x r."""
+    """A matrix left right', stored as factors of m x r and n x r."""
 
     @property
     def left(self) -> np.ndarray: ...
@@ -107,7 +107,7 @@ class Factored(Protocol):
 
 
 def singular_values(x: Iterate) -> np.ndarray:
-    """All singular values that are not zero for certain: of factors in O((m + n) r^2). NaN if x is not finite.
+    """All singular values that are not certainly zero; O((m + n) r^2) for factors. NaN if x is not finite.
 
     Examples
     --------

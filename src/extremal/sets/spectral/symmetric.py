@@ -1,4 +1,4 @@
-"""Sets of symmetric matrices without negative eigenvalues, bounded by the trace."""
+"""Sets of symmetric matrices without negative eigenvalues, with a bounded trace."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from extremal.sets.spectral.operators import SpectralProducts, compressed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spectrahedron(WarmSet):
-    """The spectrahedron: symmetric matrices without negative eigenvalues, of a given trace.
+    """The spectrahedron: symmetric positive semidefinite matrices with a given trace.
 
         {X : X = X', X >= 0, tr X = trace},   lmo(G) = trace v v',  v an eigenvector of the smallest eigenvalue of sym(G)
 
-    with sym(G) = (G + G') / 2. A vertex is 2 d numbers. G may be an array, a sparse array of scipy, or anything that knows
-    ``shape``, ``G @ v`` and ``G.T @ u``: it is never made dense. Up to d = 96 the answer is exact up to rounding, by d products
-    and an eigenproblem. Beyond, Lanczos' method gives it, by some dozens of products with G and G' each, or hundreds where many
-    eigenvalues are nearly the smallest, and the answer's ``low`` is a bound as for `NuclearBall`:
+    with sym(G) = (G + G') / 2. A vertex is 2 d numbers. G may be an array, a scipy sparse array, or any object with ``shape``,
+    ``G @ v`` and ``G.T @ u``; the set never makes it dense. Up to d = 96, d products and an eigenproblem give the answer up to
+    rounding. Beyond, Lanczos' method takes some dozens of products with G and with G', or hundreds if many eigenvalues are
+    close to the smallest. The answer's ``low`` is then a bound as for `NuclearBall`:
 
         trace (l_min - tol l_max) <= low <= trace l_min <= <G, lmo(G)>,   l_max the largest magnitude of an eigenvalue
 
-    Diameter sqrt(2) trace (0 for d = 1).
+    The diameter is sqrt(2) trace (0 for d = 1).
 
     Parameters
     ----------
     trace : float
-        Positive.
+        A positive number.
     shape : tuple of int, optional
-        (d, d); any if left out.
+        The shape (d, d). Default: any.
     tol : float
-        Accuracy of the smallest eigenvalue, relative to the largest magnitude of one.
+        Accuracy of the smallest eigenvalue, relative to the largest magnitude of an eigenvalue.
 
     References
     ----------
@@ -70,13 +70,13 @@ class Spectrahedron(WarmSet):
         matrices_only(self, square=True)
 
     def lmo_from(self, g: Iterate, near: Vertex | None) -> RankOne:
-        """As ``lmo``; of directions that are as good as equal, the answer takes one near an earlier one. Saves no products."""
+        """The same as ``lmo``, but ties between nearly equal directions go to one near an earlier answer. Saves no products."""
         found = _found(self, g, 1, near, self.tol)
         v = found.vectors[:, 0]
         return RankOne(self.trace * v, v, self.trace * found.low)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Symmetric, no eigenvalue below 0, and the trace right, up to tol trace; O(d r^2) for factors of r columns."""
+        """Whether x is symmetric with eigenvalues >= 0 and this trace, up to tol trace; O(d r^2) for factors of r columns."""
         return _is_between(x, self.trace, math.inf, tol * self.trace)
 
     @property
@@ -89,7 +89,7 @@ class Spectrahedron(WarmSet):
         return FactoredMatrix(self.trace * unit, unit)
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """The eigenvalues of sym(x) become the nearest point of a simplex: an eigenproblem, O(d^3)."""
+        """Replace the eigenvalues of sym(x) by the nearest point of a simplex: an eigenproblem, O(d^3)."""
         return _with_eigenvalues_in(x, self.trace, self.trace)
 
 
@@ -99,12 +99,12 @@ class Fantope(WarmSet):
 
         {X : X = X', 0 <= X <= I, tr X = k},   lmo(G) = V V',  V eigenvectors of the k smallest eigenvalues of sym(G)
 
-    A vertex is d k numbers. G as for `Spectrahedron`; exact up to rounding for d <= max(96, 8 k + 16), by d products and an
-    eigenproblem, and by Lanczos' method with a block of k + 2 vectors beyond, where the answer's ``low`` is a bound,
+    A vertex is d k numbers, and G is as for `Spectrahedron`. For d <= max(96, 8 k + 16), d products and an eigenproblem give
+    the answer up to rounding. Beyond, Lanczos' method uses a block of k + 2 vectors, and the answer's ``low`` is a bound,
 
         sum_i l_i - k tol l_max <= low <= sum_i l_i <= <G, lmo(G)>,   i = 1..k, the smallest eigenvalues,
 
-    that would take an unseen eigenvector which is nearly orthogonal to k + 2 random vectors to fail. Diameter
+    which fails only if an unseen eigenvector is nearly orthogonal to k + 2 random vectors. The diameter is
     sqrt(2 min(k, d - k)).
 
     Parameters
@@ -143,13 +143,13 @@ class Fantope(WarmSet):
             raise InputError(f"`Fantope(k=...)` must be at most d for points of shape (d, d) = {self.shape}, got {self.k}")
 
     def lmo_from(self, g: Iterate, near: Vertex | None) -> LowRank:
-        """As ``lmo``; of directions that are as good as equal, the answer takes some near earlier ones. Saves no products."""
+        """The same as ``lmo``, but ties between nearly equal directions go to those near an earlier answer. Saves no products."""
         found = _found(self, g, self.k, near, self.tol)
         V = np.eye(self.k) if self.k == g.shape[0] else found.vectors  # the set is {I}
         return LowRank(V, V, found.low)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """Symmetric, eigenvalues in [0, 1], and the trace k, up to tol k; O(d r^2) for factors of r columns."""
+        """Whether x is symmetric with eigenvalues in [0, 1] and trace k, up to tol k; O(d r^2) for factors of r columns."""
         return _is_between(x, self.k, 1.0, tol * self.k)
 
     @property
@@ -162,7 +162,7 @@ class Fantope(WarmSet):
         return FactoredMatrix(first, first)
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """The eigenvalues of sym(x) become the nearest in [0, 1] that sum up to k: an eigenproblem, O(d^3)."""
+        """Replace the eigenvalues of sym(x) by the nearest numbers in [0, 1] with sum k: an eigenproblem, O(d^3)."""
         return _with_eigenvalues_in(x, 1.0, self.k)
 
 
@@ -179,9 +179,9 @@ def _found(C: ConvexSet, g: Iterate, k: int, near: Vertex | None, tol: float) ->
 
 
 def _is_between(x: Iterate, trace: float, most: float, slack: float) -> bool:
-    """Whether x is symmetric, of this trace and with eigenvalues in [0, most], all up to slack."""
+    """Whether x is symmetric, with this trace and eigenvalues in [0, most], all up to slack."""
     a = compressed(x)
-    if not np.abs(a).max(initial=0.0) <= 2 * trace + (len(a) + 2) * slack:  # the entries of X >= 0 are at most its trace
+    if not np.abs(a).max(initial=0.0) <= 2 * trace + (len(a) + 2) * slack:  # entries of X >= 0 do not exceed its trace
         return False
     if np.abs(a - a.T).max(initial=0.0) > slack or abs(float(np.trace(a)) - trace) > slack:
         return False
@@ -190,7 +190,7 @@ def _is_between(x: Iterate, trace: float, most: float, slack: float) -> bool:
 
 
 def _with_eigenvalues_in(x: np.ndarray, most: float, total: float) -> np.ndarray:
-    """The nearest symmetric matrix with eigenvalues in [0, most] that sum up to total."""
+    """The nearest symmetric matrix with eigenvalues in [0, most] and sum total."""
     half = np.asarray(x, np.float64) / 2
     values, v = np.linalg.eigh(half + half.T)
     return (v * bounds.nearest(values, 0.0, most, total)) @ v.T

@@ -1,6 +1,7 @@
-"""Constraints as users write them: words, bounds by feature, matrices and sets, read by one grammar.
+"""Constraints as users write them: words, bounds by feature, matrices and sets, all read by one grammar.
 
-Estimators, ``solve --set``, ``compare --set`` and the laboratory all read them here. `names` has the one table of words.
+Estimators, ``solve --set``, ``compare --set`` and the laboratory all read constraints here. `names` has the only table of
+words.
 """
 
 from extremal.support.lazy import attach

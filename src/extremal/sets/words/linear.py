@@ -1,4 +1,4 @@
-"""Bounds and linear inequalities: in words, by feature and between features; and as matrices of numpy and scipy."""
+"""Bounds and linear inequalities: in words, by feature and between features, or as matrices of numpy and scipy."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from extremal.support.kinds import DataFrame
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
 BOUNDS = "Bounds read '>=0', '<= 1.5', '==0', '[0, 1]', 'nonneg', 'nonpos' or 'free', (low, high) with None for none, or a number"
-LINEAR = "Inequalities read 'x1 <= x2', 'x1 + 2*x2 <= 3' or 'sum == 1'; names with other characters stand in quotes"
-KEYS = ("A_ub", "b_ub", "A_eq", "b_eq", "bounds")  # of a dict in the notation of scipy.optimize.linprog
+LINEAR = "Inequalities read 'x1 <= x2', 'x1 + 2*x2 <= 3' or 'sum == 1'; put names with other characters in quotes"
+KEYS = ("A_ub", "b_ub", "A_eq", "b_eq", "bounds")  # keys of a dict in the notation of scipy.optimize.linprog
 
 
 def interval(value: object, given: object) -> tuple[float, float]:
-    """The bounds that a value of a dict stands for."""
+    """The bounds that a value of a dict means."""
     if isinstance(value, str):
         found = interval_of(value)
         if found is None:
@@ -38,7 +38,7 @@ def interval(value: object, given: object) -> tuple[float, float]:
         found = pair_of(value, given)
     low, high = found
     if math.isnan(low) or math.isnan(high) or low == math.inf or high == -math.inf:
-        raise refused(given, f"{value!r} are no bounds", BOUNDS)
+        raise refused(given, f"{value!r} are not bounds", BOUNDS)
     if low > high:
         raise refused(given, f"the bounds {value!r} leave no number between them", BOUNDS)
     return found
@@ -54,7 +54,7 @@ def pair_of(value: Any, given: object) -> tuple[float, float]:
 
 
 def interval_of(text: str) -> tuple[float, float] | None:
-    """The bounds that a text stands for, alone or joined by '&'; None if it is no text of that kind."""
+    """The bounds that a text means, alone or joined by '&'; None if the text does not describe bounds."""
     low, high = SIGNS["free"]
     for part in text.split("&"):
         found = _interval(part.strip())
@@ -76,7 +76,7 @@ def _interval(text: str) -> tuple[float, float] | None:
 
 
 def by_feature(given: dict[object, object], features: Features) -> Piece:
-    """Bounds from a dict: features by name or position; those that are not named are free."""
+    """Read bounds from a dict with features by name or position; other features are free."""
     lower, upper = np.full(features.count, -np.inf), np.full(features.count, np.inf)
     seen: dict[int, object] = {}
     for key, value in given.items():
@@ -91,12 +91,12 @@ def by_feature(given: dict[object, object], features: Features) -> Piece:
 
 
 def is_relation(text: str) -> bool:
-    """Whether a text compares something."""
+    """Whether a text contains a comparison."""
     return re.search(r"[<>=]", text) is not None
 
 
 def relation(text: str, features: Features) -> Piece:
-    """The inequalities between expressions, one for each neighbouring pair: '0 <= x1 <= x2' is two."""
+    """The inequalities between expressions, one per neighbouring pair: '0 <= x1 <= x2' is two."""
     sides: list[tuple[np.ndarray, float]] = []
     signs: list[str] = []
     for tokens, sign in _sides(text, features):
@@ -115,7 +115,7 @@ def relation(text: str, features: Features) -> Piece:
 
 
 def _sides(text: str, features: Features) -> Iterator[tuple[list[tuple[str, str]], str]]:
-    """The tokens between signs of comparison, each with the sign that follows."""
+    """The tokens between comparison signs, each with the sign that follows."""
     side: list[tuple[str, str]] = []
     for kind, token in _tokens(text, features):
         if kind == "sign":
@@ -166,7 +166,7 @@ def _expression(tokens: list[tuple[str, str]], text: str, features: Features) ->
 def _term(
     tokens: list[tuple[str, str]], text: str, features: Features
 ) -> tuple[float, int | slice | None, list[tuple[str, str]]]:
-    """The first term: its number, the features it is of (None for a number), and what follows."""
+    """The first term: its number, its features (None for a number), and the remaining tokens."""
     factor, place, at = 1.0, None, 0
     while at < len(tokens) and tokens[at] in (("mark", "+"), ("mark", "-")):
         factor, at = (-factor if tokens[at][1] == "-" else factor), at + 1
@@ -196,7 +196,7 @@ def _term(
 
 
 def by_matrices(given: Any, features: Features) -> Piece:
-    """From a pair (A, b), or a dict in the notation of `scipy.optimize.linprog`."""
+    """Read a pair (A, b), or a dict in the notation of `scipy.optimize.linprog`."""
     parts = {"A_ub": given[0], "b_ub": given[1]} if isinstance(given, (tuple, list)) else given
     rows, below, above = [], [], []
     for kind in ("ub", "eq"):
@@ -218,8 +218,8 @@ def by_matrices(given: Any, features: Features) -> Piece:
 
 
 def by_scipy(given: Any, features: Features) -> Piece:
-    """From `scipy.optimize.LinearConstraint` or `Bounds`."""
-    from scipy.optimize import LinearConstraint  # whoever has given one has imported it
+    """Read a `scipy.optimize.LinearConstraint` or `Bounds`."""
+    from scipy.optimize import LinearConstraint  # already imported by the caller
 
     if isinstance(given, LinearConstraint):
         A = _matrix(given.A, features, given)
@@ -229,7 +229,7 @@ def by_scipy(given: Any, features: Features) -> Piece:
 
 
 def by_bounds(lower: ArrayLike, upper: ArrayLike, text: str, features: Features) -> Piece:
-    """A bound for all features, or for each."""
+    """One bound for all features, or one per feature."""
     try:
         ends = [features.spread(np.asarray(end, np.float64)) for end in (lower, upper)]
     except ValueError:
@@ -240,7 +240,7 @@ def by_bounds(lower: ArrayLike, upper: ArrayLike, text: str, features: Features)
 
 
 def _ends(value: Any, features: Features, given: object) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds as `scipy.optimize.linprog` takes them: a pair, or a pair for each feature."""
+    """Bounds in the notation of `scipy.optimize.linprog`: a pair, or a pair per feature."""
     if value is None:
         return np.full(features.count, -np.inf), np.full(features.count, np.inf)
     pairs = list(value)
@@ -252,7 +252,7 @@ def _ends(value: Any, features: Features, given: object) -> tuple[np.ndarray, np
 
 
 def _matrix(A: Any, features: Features, given: object) -> Any:
-    """A as a sparse matrix with a column for each feature; columns of a data frame go by their names."""
+    """A as a sparse matrix with a column per feature; the columns of a data frame are matched by name."""
     if isinstance(A, DataFrame):
         places = [features.find(name, given) for name in A.columns]
         full = np.zeros((len(A), features.count))

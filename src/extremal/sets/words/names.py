@@ -1,4 +1,4 @@
-"""The one table of words: what constraints are called, how they are written, and which word was probably meant."""
+"""The only table of words: the names of constraints, how to write them, and suggestions for misspelt words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from extremal.support.lazy import Named
 if TYPE_CHECKING:
     from extremal.sets.base import ConvexSet
 
-SETS: dict[str, tuple[str, str, tuple[int, ...]]] = {  # name: (class, how it is written, how many numbers)
+SETS: dict[str, tuple[str, str, tuple[int, ...]]] = {  # name: (class, notation, possible numbers of arguments)
     "l1": ("L1Ball", "l1:RADIUS", (1,)),
     "l2": ("L2Ball", "l2:RADIUS", (1,)),
     "linf": ("LinfBall", "linf:RADIUS", (1,)),
@@ -33,7 +33,7 @@ SETS: dict[str, tuple[str, str, tuple[int, ...]]] = {  # name: (class, how it is
     "nuclear": ("NuclearBall", "nuclear:RADIUS", (1,)),
     "spectral": ("SpectralBall", "spectral:RADIUS", (1,)),
 }
-MORE: dict[str, tuple[str, str]] = {  # what is no set by itself: (how it is written, what it says)
+MORE: dict[str, tuple[str, str]] = {  # words that are not sets by themselves: (notation, meaning)
     "groups": ("groups:RADIUS;0-4;5-9 or groups:RADIUS;size=5", "Sum of the l2 norms of groups of features."),
     "nonneg": ("nonneg, nonpos or free", "Signs of all coefficients."),
     "bounds": (">=0, <= 1.5 or [0, 1]", "Bounds of all coefficients."),
@@ -42,11 +42,11 @@ MORE: dict[str, tuple[str, str]] = {  # what is no set by itself: (how it is wri
 }
 SET_FORMS = {name: form for name, (_, form, _) in SETS.items()} | {"groups": MORE["groups"][0]}
 NORMS = ("l1", "l2", "linf", "lp", "elastic", "k-support", "k-sparse", "k-norm", "nuclear", "spectral")  # balls, radius first
-FRACTIONS = (*NORMS, "groups")  # balls, of whose radius a fraction has a meaning
-SIMPLICES = ("simplex", "unit-simplex")  # of which the radius is the total, 1 if left out
-RADIUS = 10  # of a ball that is named without any number
+FRACTIONS = (*NORMS, "groups")  # balls for which a fraction as radius has a meaning
+SIMPLICES = ("simplex", "unit-simplex")  # their radius is the total, 1 by default
+RADIUS = 10  # default for a ball that is named without any number
 SIGNS: dict[str, tuple[float, float]] = dict.fromkeys(("free", "none"), (-math.inf, math.inf))
-SIGNS |= dict.fromkeys(("nonneg", "nonnegative", "positive", "pos"), (0.0, math.inf))  # as in scikit-learn, positive has the 0
+SIGNS |= dict.fromkeys(("nonneg", "nonnegative", "positive", "pos"), (0.0, math.inf))  # as in scikit-learn, positive includes 0
 SIGNS |= dict.fromkeys(("nonpos", "nonpositive", "negative", "neg"), (-math.inf, 0.0))
 CHAINS: dict[str, int] = dict.fromkeys(("monotone", "monotoneincreasing", "increasing", "nondecreasing", "isotonic"), 1)
 CHAINS |= dict.fromkeys(("monotonedecreasing", "decreasing", "nonincreasing", "antitonic"), -1)
@@ -59,7 +59,7 @@ SAID: dict[object, str] = {
 }
 OPPOSITE = {"nonneg": "nonpos", "monotone": "monotone-decreasing"}
 OPPOSITE |= {b: a for a, b in OPPOSITE.items()}
-LIKENESS, CLEAR = 0.4, 0.05  # how like a word must be to be proposed, and by how much more than one of the opposite meaning
+LIKENESS, CLEAR = 0.4, 0.05  # how similar a word must be for a suggestion, and by how much more than a word of opposite meaning
 KNOWN = (
     f"Names are {', '.join(['nonneg', 'nonpos', 'free', 'monotone-decreasing', *SET_FORMS.values()])}; "
     "inequalities read 'x1 <= x2', bounds '>=0' or '[0, 1]', and parts are joined by '&'"
@@ -68,7 +68,7 @@ _CLASSES = Named("extremal.sets", {name: kind for name, (kind, _, _) in SETS.ite
 
 
 def named(name: str) -> type[ConvexSet]:
-    """The class that a name stands for, imported now.
+    """Import and return the class that a name means.
 
     Examples
     --------
@@ -81,9 +81,9 @@ def named(name: str) -> type[ConvexSet]:
 
 
 def nearest_word(name: str) -> str:
-    """What was probably meant, as part of a sentence.
+    """A suggestion for an unknown word, as part of a sentence.
 
-    Nothing is proposed if a word that means the opposite is nearly as near, or if one of both is a negation.
+    The function suggests nothing if a word of opposite meaning is nearly as similar, or if just one of the two is a negation.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def nearest_word(name: str) -> str:
 
 
 def without_hyphens(text: str) -> str:
-    """A word in one piece: non-negative, non_negative and Non negative are the same."""
+    """A word without hyphens: non-negative, non_negative and Non negative are the same."""
     return re.sub(r"[-_\s]", "", text.lower())
 
 
@@ -113,9 +113,9 @@ def name_in(text: str) -> str:
 
 
 def numbers_in(text: str) -> list[str]:
-    """The numbers after the colon of a word, as they are written.
+    """The numbers after the colon of a word, as written.
 
-    A ball of a norm that is named without any number has the radius 10, wherever it is read.
+    A norm ball that is named without any number has radius 10 everywhere.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def numbers_in(text: str) -> list[str]:
 
 
 def parsed_numbers(parts: list[str]) -> list[float]:
-    """Numbers as they are written; whole ones stay whole.
+    """Convert numbers as written; whole numbers become ints.
 
     Examples
     --------

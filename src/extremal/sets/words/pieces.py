@@ -1,4 +1,4 @@
-"""What a constraint is made of: features by name, pieces that can be combined, and how sets fall into pieces."""
+"""The parts of a constraint: features by name, pieces that can be combined, and the pieces of a set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PIPELINES = """Steps of a pipeline keep them after `pipeline.set_output(transfor
 
 
 def refused(given: object, reason: str, accepted: str = ACCEPTED) -> InputError:
-    """What to raise about the argument ``constraint``."""
+    """The error to raise about the argument ``constraint``."""
     text = repr(given)
     text = text if len(text) <= 100 and "\n" not in text else f"{text.splitlines()[0][:90]} ..."
     return InputError(f"`constraint={text}`: {reason}{'' if reason.endswith('?') else '.'} {accepted}")
@@ -42,28 +42,28 @@ def refused(given: object, reason: str, accepted: str = ACCEPTED) -> InputError:
 
 @dataclass(frozen=True)
 class Features:
-    """The coefficients: one for each feature, or for each feature and output."""
+    """The coefficients: one per feature, or one per feature and output."""
 
     shape: tuple[int, ...]  # (features,) or (features, outputs)
     names: tuple[str, ...] | None = None
 
     @property
     def count(self) -> int:
-        """How many features."""
+        """The number of features."""
         return self.shape[0]
 
     @property
     def size(self) -> int:
-        """How many coefficients."""
+        """The number of coefficients."""
         return math.prod(self.shape)
 
     @cached_property
     def known(self) -> Sequence[str]:
-        """The names, scikit-learn's x0, x1, ... if there are none."""
+        """The names; by default scikit-learn's x0, x1, ..."""
         return self.names or [f"x{j}" for j in range(self.count)]
 
     def name(self, flat: int) -> str:
-        """What a coefficient is called in messages."""
+        """The name of a coefficient in messages."""
         j, output = divmod(flat, self.size // self.count)
         return f"feature {self.known[j]!r}" + (f", output {output}" if len(self.shape) > 1 else "")
 
@@ -80,7 +80,7 @@ class Features:
         near = difflib.get_close_matches(key, self.known, n=1, cutoff=0.0)
         if self.names is None:
             reason = f"X has no feature {key!r}, and no feature names: these come with a DataFrame"
-            raise refused(given, reason, f"{PIPELINES} Else write x0, x1, ...")
+            raise refused(given, reason, f"{PIPELINES} Otherwise write x0, x1, ...")
         raise refused(given, f"X has no feature {key!r}; did you mean {near[0]!r}?", f"It has {_some(self.names)}")
 
     @cached_property
@@ -88,7 +88,7 @@ class Features:
         return {name: j for j, name in enumerate(self.known)}
 
     def spread(self, values: ArrayLike) -> np.ndarray:
-        """A number for each feature, or one, for each coefficient."""
+        """Expand a number, or one number per feature, to all coefficients."""
         return np.repeat(np.broadcast_to(np.asarray(values, np.float64), self.count), self.size // self.count)
 
 
@@ -98,47 +98,47 @@ def _some(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Piece:
-    """One constraint; what is None or 0 does not constrain."""
+    """One constraint; fields that are None or 0 do not constrain."""
 
-    text: str  # as it reads
-    lower: np.ndarray | None = None  # for each coefficient
+    text: str  # as written
+    lower: np.ndarray | None = None  # one per coefficient
     upper: np.ndarray | None = None
-    total: float | None = None  # the sum of all
+    total: float | None = None  # the sum of all coefficients
     l1: bool = False  # whether ``radius`` bounds the sum of magnitudes
-    chain: int = 0  # 1 for coefficients that never fall, -1 for those that never rise
+    chain: int = 0  # 1 for coefficients that never decrease, -1 for those that never increase
     rows: tuple[Any, np.ndarray, np.ndarray] | None = None  # A, below, above: below <= A w <= above
-    make: Callable[[float], ConvexSet] | None = None  # the set for a radius, if that is all there is
+    make: Callable[[float], ConvexSet] | None = None  # the set for a radius, if the constraint is just a set
     radius: float | None = None
-    fraction: float | None = None  # of the unconstrained solution's norm, in place of the radius
-    loose: bool = False  # whether other pieces can be joined to it
+    fraction: float | None = None  # of the norm of the unconstrained solution, instead of the radius
+    loose: bool = False  # whether it can be joined with other pieces
 
     @property
     def alone(self) -> bool:
-        """Whether this is a set that nothing can be joined to."""
+        """Whether this is a set that cannot be joined with anything."""
         return self.make is not None and not self.loose
 
 
 def of_set(C: ConvexSet, text: str, make: Callable[[float], ConvexSet] | None = None) -> Piece:
-    """The pieces of a set with its shape; one that has none can only be used as it is."""
+    """The pieces of a set of known shape; a set without pieces can only be used as it is."""
     piece = _parts(C)
     keep = make or (lambda radius: C)
     return Piece(text, make=keep) if piece is None else replace(piece, text=text, make=keep, loose=True)
 
 
 def linear(text: str, A: MatrixLike, below: np.ndarray, above: np.ndarray, features: Features) -> Piece:
-    """below <= A w <= above, with one column for each feature."""
+    """below <= A w <= above, with one column per feature."""
     A = sp.csr_array(A)
     if len(features.shape) == 1:
         return Piece(text, rows=(A, below, above))
     if any(np.diff(A.indptr) > 1):
-        reason = f"linear inequalities are for one output, and the coefficients have shape {features.shape}"
+        reason = f"linear inequalities are for one output, but the coefficients have shape {features.shape}"
         raise refused(text, reason, "Bounds, and sets such as ex.NuclearBall, are for any shape")
     k = features.size // features.count
     return Piece(text, rows=(sp.csr_array(sp.kron(A, sp.eye_array(k))), np.repeat(below, k), np.repeat(above, k)))
 
 
 def _parts(C: ConvexSet) -> Piece | None:
-    """What a set is made of, without its text; None of a set that is all it says."""
+    """The piece that describes a set, without its text; None if the set has no such description."""
 
     def flat(bound: ArrayLike) -> np.ndarray:
         return np.broadcast_to(bound, C.shape or ()).reshape(-1).astype(np.float64)

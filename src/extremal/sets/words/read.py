@@ -1,7 +1,7 @@
 """The argument ``constraint`` of all estimators: read once, checked against the features, and turned into a set.
 
-Strings, dicts, matrices and sets fall into pieces (words, linear, pieces), which are joined to
-one region (regions); docs/constraints.md shows every form.
+Strings, dicts, matrices and sets become pieces (words, linear, pieces), and the pieces are joined to one region (regions).
+docs/constraints.md shows every form.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from extremal.sets.words.pieces import Features, Piece, of_set, refused
 from extremal.sets.words.regions import Region, joined_regions
 from extremal.sets.words.words import in_words, number_or_share, split_words, takes_radius
 
-TOUCH = 1e-6  # nearer than this part of it, a coefficient touches a bound
+TOUCH = 1e-6  # a coefficient nearer to a bound than this share of the bound touches it
 
 
 def read_constraint(constraint: Any, radius: object, shape: tuple[int, ...], names: Sequence[str] | None = None) -> Reading:
-    """What ``constraint`` and ``radius`` mean for coefficients of a shape: (features,), or (features, outputs).
+    """Read ``constraint`` and ``radius`` for coefficients of a shape: (features,), or (features, outputs).
 
     Parameters
     ----------
     constraint : ConvexSet, str, dict, pair (A, b), Bounds or LinearConstraint of scipy.optimize, list of these, or None
-        None, like "free", is no constraint.
+        The constraint. None and "free" mean no constraint.
     radius : float, str or None
-        The radius or total of a constraint in words that has none yet; "30%" is a fraction of the unconstrained solution's norm.
+        The radius or total for a constraint in words that has none yet. "30%" is a fraction of the unconstrained solution's
+        norm.
     shape : tuple of int
-        Of the coefficients.
+        Shape of the coefficients.
     names : sequence of str, optional
-        The features', else these are called x0, x1, ...
+        Names of the features. Default: x0, x1, ...
 
     Examples
     --------
@@ -56,7 +57,7 @@ It has 'age', 'income'
     """
     features = Features(tuple(shape), None if names is None else tuple(map(str, names)))
     if isinstance(constraint, str) and not constraint.strip(" &"):
-        raise refused(constraint, "it is empty; None is no constraint")
+        raise refused(constraint, "it is empty; use None for no constraint")
     several = isinstance(constraint, list) or (isinstance(constraint, tuple) and all(_stands_alone(part) for part in constraint))
     given = list(constraint) if several else [constraint]
     parts = [part for item in given for part in (split_words(item) if isinstance(item, str) else [item])]
@@ -66,12 +67,12 @@ It has 'age', 'income'
 
 
 def _stands_alone(part: object) -> bool:
-    """Whether part of a tuple is a constraint, and not a matrix or its right side."""
+    """Whether part of a tuple is a constraint, rather than a matrix or its right side."""
     return part is None or isinstance(part, (str, dict, ConvexSet)) or _is_scipy(part)
 
 
 def _radii(constraint: object, radius: object, parts: list[Any]) -> list[Any]:
-    """The radius for the one part that wants it, None for the others."""
+    """The radius for the one part that needs it, None for the others."""
     if radius is None:
         return [None] * len(parts)
     number_or_share(radius, constraint)
@@ -81,23 +82,23 @@ def _radii(constraint: object, radius: object, parts: list[Any]) -> list[Any]:
         )
     open_ = [isinstance(part, str) and takes_radius(part) for part in parts]
     if sum(open_) != 1:
-        what = "no part of it is without one" if not any(open_) else "more than one part of it is without one"
+        what = "no part of it needs one" if not any(open_) else "more than one part of it needs one"
         raise InputError(
-            f"`radius` must be left out, or meet one constraint in words that wants a radius, such as 'l1', got "
+            f"`radius` must be left out, or belong to one constraint in words that needs a radius, such as 'l1', got "
             f"radius={radius!r} for constraint={constraint!r}: {what}"
         )
     return [radius if wants else None for wants in open_]
 
 
 def _piece(part: object, radius: object, features: Features) -> Piece:
-    """One part of the argument, by its kind."""
+    """Read one part of the argument, by its type."""
     if part is None:
         return by_bounds(-math.inf, math.inf, "free", features)
     if isinstance(part, str):
         return in_words(part, radius, features)
     if isinstance(part, ConvexSet):
         if part.relaxed is not part:
-            raise refused(part, "its bounds are met in the limit only; say them by inequalities (A, b) beside the other set")
+            raise refused(part, "its bounds hold only in the limit; give them as inequalities (A, b) beside the other set")
         try:
             return of_set(part.on(features.shape), str(part))
         except InputError as error:
@@ -109,18 +110,18 @@ def _piece(part: object, radius: object, features: Features) -> Piece:
         return by_scipy(part, features)
     if isinstance(part, tuple) and len(part) == 2 and (is_sparse(part[0]) or np.ndim(part[0]) in (1, 2)):
         return by_matrices(part, features)
-    raise refused(part, f"it is a {type(part).__name__}, of which nothing is known")
+    raise refused(part, f"its type {type(part).__name__} is not accepted")
 
 
 def _is_scipy(part: object) -> bool:
-    """Whether it is a constraint of scipy's; nobody has one who has not imported that, which takes long."""
+    """Whether it is a constraint of scipy; scipy.optimize is slow to import, and such a constraint implies that it is loaded."""
     optimize = sys.modules.get("scipy.optimize")
     return optimize is not None and isinstance(part, (optimize.Bounds, optimize.LinearConstraint))
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A constraint that has been read: the set it stands for, once what is still open is known.
+    """A constraint after reading: the set that it means, once the open parameters are known.
 
     Examples
     --------
@@ -133,28 +134,28 @@ class Reading:
 
     pieces: tuple[Piece, ...]
     features: Features
-    fraction: float | None  # of the norm of the unconstrained solution, if the radius is such; see `with_norm`
+    fraction: float | None  # of the norm of the unconstrained solution, for a radius given as a fraction; see `with_norm`
 
     @classmethod
     def of(cls, pieces: Sequence[Piece], features: Features) -> Reading:
-        """The plan, or the reason why there are no such coefficients."""
+        """The plan for these pieces, or an error that says why no coefficients fit."""
         shares = [piece.fraction for piece in pieces if piece.fraction is not None]
         plan = cls(tuple(pieces), features, shares[0] if shares else None)
         if len(shares) > 1 or (shares and sum(piece.l1 for piece in pieces) > 1):
             raise refused(str(plan), "one radius can be a fraction, and then it is the only one", "Give the others as numbers")
         if plan._alone is None:
-            _ = plan._region.bounded  # refuses what no coefficients keep
+            _ = plan._region.bounded  # refuses constraints that no coefficients satisfy
         return plan
 
     @property
     def bounded(self) -> bool:
-        """Whether all coefficients are bounded by the constraint itself; else `set` wants a ``reach``."""
+        """Whether the constraint by itself bounds all coefficients; otherwise `set` needs a ``reach``."""
         return self._alone is not None or self._region.bounded
 
     def set(self, reach: ArrayLike | None = None) -> ConvexSet:
-        """The set: with bounds ``reach`` (a number, or one for each feature or coefficient) where the constraint has none."""
+        """The set, with bounds ``reach`` (a number, or one per feature or coefficient) where the constraint has none."""
         if self.fraction is not None:
-            raise InputError(f"`constraint={self}` is known after `with_norm` only")
+            raise InputError(f"`constraint={self}` has no radius before `with_norm`")
         if self._alone is not None:
             piece = self._alone
             return piece.make(piece.radius or 1.0)  # type: ignore[misc]
@@ -163,17 +164,17 @@ class Reading:
         return self._region.built(*(self._region.limits if self.bounded else self._limits(reach)[0]))
 
     def norm(self, x: np.ndarray) -> float:
-        """The norm of x of whose ball the constraint speaks."""
+        """The norm of x, for the norm whose ball is the constraint."""
         piece = next((piece for piece in self.pieces if piece.fraction is not None or piece.l1), self._alone)
         ball = None if piece is None or piece.make is None else piece.make(1.0)
         if piece is not None and piece.l1:
             return math.fsum(np.abs(x).reshape(-1).tolist())
         if not isinstance(ball, Normed):
-            raise InputError(f"`constraint={self}` is no ball of a norm")
+            raise InputError(f"`constraint={self}` is not a ball of a norm")
         return float(ball.norm(np.asarray(x, np.float64)))
 
     def with_norm(self, norm: float) -> Reading:
-        """The plan with the radius that is its fraction of this norm."""
+        """The plan with its fraction of this norm as the radius."""
         if not 0 < norm < math.inf:
             reason = f"the radius is a fraction of the unconstrained solution's norm, which is {norm:g}"
             raise refused(str(self), reason, "Give the radius as a number")
@@ -181,7 +182,7 @@ class Reading:
         return Reading.of(pieces, self.features)
 
     def at_reach(self, x: np.ndarray, reach: ArrayLike | None) -> bool:
-        """Whether x touches a bound that is there for ``reach`` only."""
+        """Whether x touches a bound that exists only because of ``reach``."""
         if self.bounded:
             return False
         (lower, upper), (low, high) = self._limits(reach)
@@ -195,7 +196,7 @@ class Reading:
 
     @cached_property
     def _alone(self) -> Piece | None:
-        """The one piece whose own set serves; pieces that say nothing do not count."""
+        """The single piece whose own set is used; pieces without a constraint do not count."""
         said = [piece for piece in self.pieces if not _is_free(piece)]
         return said[0] if len(said) == 1 and said[0].make is not None else None
 
@@ -204,7 +205,7 @@ class Reading:
         return joined_regions([piece for piece in self.pieces if not _is_free(piece)], self.features, str(self))
 
     def _limits(self, reach: ArrayLike | None) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-        """All bounds of what is not bounded by itself, and which of them are there for the reach only."""
+        """All bounds of an unbounded region, and masks of the bounds that exist only because of the reach."""
         lower, upper = self._region.limits
         far = np.asarray(reach, np.float64)
         far = far.reshape(-1) if far.size == self.features.size else self.features.spread(far)

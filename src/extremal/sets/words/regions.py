@@ -1,4 +1,4 @@
-"""Pieces of a constraint joined to one region, and the set that has an oracle for it."""
+"""Pieces of a constraint joined to one region, and the set that has an oracle for the region."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from extremal.sets.simplices.chains import Monotone
 from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 from extremal.sets.words.pieces import Features, Piece, refused
 
-JOINED = "What can be joined: bounds, signs, linear inequalities, monotone, simplex and l1; other balls stand alone"
+JOINED = "These can be joined: bounds, signs, linear inequalities, monotone, simplex and l1; other balls stand alone"
 
 
 @dataclass(frozen=True)
 class Region:
-    """{w : lower <= w <= upper, sum w = total, |w|_1 <= radius, w in order, below <= A w <= above}; what is None is left out."""
+    """{w : lower <= w <= upper, sum w = total, |w|_1 <= radius, w in order, below <= A w <= above}; None for no constraint."""
 
     text: str
     features: Features
-    lower: np.ndarray  # for each coefficient, infinite for none
+    lower: np.ndarray  # one per coefficient, infinite for no bound
     upper: np.ndarray
     total: float | None
     radius: float | None
     chain: int
-    A: Any  # sparse, perhaps without rows
+    A: Any  # sparse, possibly without rows
     below: np.ndarray
     above: np.ndarray
 
     def built(self, lower: np.ndarray, upper: np.ndarray) -> ConvexSet:
-        """The set, with bounds that may be narrower than its own."""
+        """The set, with bounds that may be tighter than those of the region."""
         shape = self.features.shape
         if self.A.shape[0] or not self._plain(lower, upper):
             return self._polytope(lower, upper)
@@ -54,7 +54,7 @@ class Region:
 
     @cached_property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds that follow from all that is said, but for inequalities."""
+        """Bounds that follow from all constraints except the inequalities."""
         lower, upper = self.lower, self.upper
         if self.chain:
             lower, upper = lower[:: self.chain], upper[:: self.chain]
@@ -69,14 +69,14 @@ class Region:
 
     @property
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """The bounds as they were given, and what follows where there are none; those of an order follow for all."""
+        """The given bounds, and implied bounds where none are given; an order implies bounds for all."""
         if self.chain:
             return self.ends
         return tuple(np.where(np.isfinite(own), own, end) for own, end in zip((self.lower, self.upper), self.ends, strict=True))  # type: ignore[return-value]
 
     @cached_property
     def bounded(self) -> bool:
-        """Whether the constraint bounds all coefficients by itself; if no coefficients keep it, that is refused here."""
+        """Whether the constraint by itself bounds all coefficients; refuse it if no coefficients satisfy it."""
         if not self.A.shape[0] and self._plain(*self.limits):
             return bool(np.isfinite(self.limits).all())
         try:
@@ -84,12 +84,12 @@ class Region:
         except InputError as error:
             if "must be bounded" in str(error):
                 return False
-            raise refused(self.text, "no coefficients keep all of it", "Leave out, or loosen, one part") from None
+            raise refused(self.text, "no coefficients satisfy all of it", "Remove or loosen one part") from None
         return True
 
     @cached_property
     def least(self) -> float:
-        """The smallest number that bounds the magnitudes of some coefficients that keep the constraint, which is unbounded."""
+        """min over feasible w of max_j |w_j|, for an unbounded constraint."""
         from scipy.optimize import linprog
 
         size = self.features.size
@@ -108,14 +108,14 @@ class Region:
         return float(found.fun) if found.status == 0 else 0.0
 
     def _plain(self, lower: np.ndarray, upper: np.ndarray) -> bool:
-        """Whether a set other than a polytope will do."""
+        """Whether a set other than a polytope suffices."""
         if self.chain:
             one = (lower == lower[0]).all() and (upper == upper[0]).all()
             return bool(one) and self.total is None and self.radius is None
         return self.total is None or self.radius is None
 
     def _inequalities(self) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-        """A_ub, b_ub, A_eq, b_eq, perhaps without rows. The l1 norm is left out."""
+        """A_ub, b_ub, A_eq, b_eq, possibly without rows, and without the l1 norm."""
         size, rows, below, above = self.features.size, [self.A], [self.below], [self.above]
         if self.total is not None:
             rows, below, above = [*rows, sp.csr_array(np.ones((1, size)))], [*below, [self.total]], [*above, [self.total]]
@@ -154,7 +154,7 @@ def _program(A: Any, b: np.ndarray, equations: Any, c: np.ndarray, lower: np.nda
 
 
 def _others(bound: np.ndarray, end: float) -> np.ndarray:
-    """The sum of all bounds but one, for each; ``end`` where one of these is infinite."""
+    """For each entry, the sum of all other bounds; ``end`` if one of them is infinite."""
     finite = np.isfinite(bound)
     missing = np.count_nonzero(~finite)
     rest = bound[finite].sum() - np.where(finite, bound, 0.0)
@@ -179,7 +179,7 @@ def _ball(lower: np.ndarray, upper: np.ndarray, radius: float, shape: tuple[int,
 
 
 def joined_regions(pieces: list[Piece], features: Features, text: str) -> Region:
-    """The region of all pieces, or the reason why there is none."""
+    """The region of all pieces, or an error that says why it does not exist."""
     if any(piece.alone for piece in pieces):
         one = next(piece for piece in pieces if piece.alone)
         others = " & ".join(piece.text for piece in pieces if piece is not one)
@@ -209,7 +209,7 @@ def joined_regions(pieces: list[Piece], features: Features, text: str) -> Region
 
 
 def _simpler(r: Region) -> Region:
-    """Rows of one coefficient as bounds, and rows of all alike as totals and budgets."""
+    """Turn rows with one coefficient into bounds, and rows with equal coefficients into totals and budgets."""
     r.A.eliminate_zeros()
     lower, upper, total, radius = r.lower.copy(), r.upper.copy(), r.total, r.radius
     count, kept = np.diff(r.A.indptr), np.ones(r.A.shape[0], bool)
@@ -217,7 +217,7 @@ def _simpler(r: Region) -> Region:
         kept[i] = False
         if count[i] == 0:
             if not r.below[i] <= 0 <= r.above[i]:
-                raise refused(r.text, f"it wants {r.below[i]:g} <= 0 <= {r.above[i]:g}, of no coefficient", "Leave out that row")
+                raise refused(r.text, f"a row of zeros says {r.below[i]:g} <= 0 <= {r.above[i]:g}", "Remove that row")
             continue
         j, a = int(r.A.indices[r.A.indptr[i]]), float(r.A.data[r.A.indptr[i]])
         low, high = sorted((r.below[i] / a, r.above[i] / a))
@@ -246,12 +246,12 @@ def _refuse_crossed(r: Region, pieces: list[Piece]) -> None:
 
 
 def _refuse_empty(r: Region) -> None:
-    """Bounds that follow from others, and cross."""
+    """Refuse implied bounds that cross."""
     lower, upper = r.ends
     crossed = np.flatnonzero(lower > upper + 1e-9 * np.maximum(np.abs(lower), np.abs(upper)))
     if len(crossed):
         j = int(crossed[0])
-        reason = f"no coefficients keep all of it: {r.features.name(j)} would be at least {lower[j]:g} and at most {upper[j]:g}"
+        reason = f"no coefficients satisfy it: {r.features.name(j)} would be at least {lower[j]:g} and at most {upper[j]:g}"
         raise refused(r.text, reason, "Loosen a bound, the total or the radius")
 
 
@@ -260,12 +260,12 @@ def _ends_at(bound: np.ndarray | None, j: int, common: np.ndarray) -> bool:
 
 
 def _refuse_sums(r: Region) -> None:
-    """Totals and radii that the bounds do not allow."""
+    """Refuse totals and radii that the bounds do not allow."""
     least, most = float(r.lower.sum()), float(r.upper.sum())
     if r.total is not None and not least - 1e-9 * abs(least) <= r.total <= most + 1e-9 * abs(most):
         raise refused(r.text, f"coefficients between their bounds sum to {least:g} to {most:g}, not to {r.total:g}", "Loosen one")
     if r.radius is not None:
         needed = max(float(np.abs(np.clip(0.0, r.lower, r.upper)).sum()), abs(r.total or 0.0))
         if needed > r.radius * (1 + 1e-12):
-            reason = f"magnitudes between the bounds sum to {needed:g} at least, more than the radius {r.radius:g}"
+            reason = f"magnitudes between the bounds sum to at least {needed:g}, more than the radius {r.radius:g}"
             raise refused(r.text, reason, "Loosen a bound, or give a larger radius")

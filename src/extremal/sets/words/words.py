@@ -1,4 +1,4 @@
-"""Constraints in words: 'l1:10', 'simplex', 'nonneg', 'groups:5;0-3;4-9', 'x1 <= x2', and the radius that goes with them."""
+"""Constraints in words: 'l1:10', 'simplex', 'nonneg', 'groups:5;0-3;4-9', 'x1 <= x2', and the radius that belongs to them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MATRICES = ("nuclear", "spectral")
 
 
 def split_words(text: str) -> list[str]:
-    """The parts of a text that are joined by '&', outside of quotes."""
+    """Split a text at '&', except in quotes."""
     parts = re.findall(r"(?:'[^']*'|\"[^\"]*\"|`[^`]*`|[^&])+", text)
     return [part.strip() for part in parts] or [""]
 
 
 def takes_radius(text: str) -> bool:
-    """Whether the radius of a constraint in words is still to be given."""
+    """Whether a constraint in words still needs a radius."""
     name, rest = name_in(text), text.partition(":")[2]
     if name == "groups":
         return not rest.partition(";")[0].strip()
@@ -40,7 +40,7 @@ def takes_radius(text: str) -> bool:
 
 
 def check_words(text: str) -> None:
-    """Refuse a constraint in words that cannot be meant, before there are data to read it for.
+    """Refuse a constraint in words that is surely wrong, before the data are known.
 
     Examples
     --------
@@ -56,11 +56,11 @@ def check_words(text: str) -> None:
             if "%" not in part:
                 names.parse(part)
         elif not (interval_of(part) or without_hyphens(name) in CHAINS or name == "groups" or is_relation(part)):
-            names.named(name)  # refuses it
+            names.named(name)  # raises the error
 
 
 def in_words(text: str, radius: object, features: Features) -> Piece:
-    """One part of a text; ``radius`` is what was given by its own argument, or None."""
+    """Read one part of a text; ``radius`` is the value of the argument of that name, or None."""
     low = text.strip().lower()
     bounds = interval_of(low)
     if bounds is not None or not low:
@@ -97,7 +97,7 @@ def number_or_share(value: object, given: object) -> tuple[float | None, float |
 
 
 def _ball(text: str, name: str, radius: object, features: Features) -> Piece:
-    """A set of the table, with its radius from the text or from its own argument."""
+    """A set of the table, with its radius from the text or from the argument ``radius``."""
     given = text if radius is None or ":" in text else f"{text}:"
     parts = names.numbers_in(given)
     if radius is not None:
@@ -114,7 +114,7 @@ def _ball(text: str, name: str, radius: object, features: Features) -> Piece:
         return _shaped(text, name, partial(_made, name, parts[1:], text), size, share, features)
     if any(part.endswith("%") for part in parts):
         balls = ", ".join(names.FRACTIONS)
-        raise refused(text, f"{name} is no ball of a norm, of which a fraction could be meant", f"These are {balls}")
+        raise refused(text, f"{name} is not a ball of a norm, so a fraction has no meaning", f"These are {balls}")
     if name in SIMPLICES:
         total = number_or_share(parts[0], text)[0] if parts else 1.0
         return _shaped(text, name, partial(_made, name, [], text), total, None, features)
@@ -132,7 +132,7 @@ def _made(name: str, more: list[str], text: str, radius: float | None = None) ->
 def _shaped(
     text: str, name: str, make: Callable[[float], ConvexSet], size: float | None, share: float | None, features: Features
 ) -> Piece:
-    """The set on the coefficients; that of a fraction is looked at with the radius 1."""
+    """The set for these coefficients; a set with a fraction is tested with radius 1."""
     if name in MATRICES and len(features.shape) == 1:
         raise refused(text, f"{name} is for matrices of coefficients, such as several classes or targets, not for one output")
     columns = len(features.shape) > 1 and name in ("simplex", "capped-simplex", "budget-box", "hypersimplex", "unit-simplex")
@@ -150,9 +150,9 @@ def _shaped(
 
 
 def _chain(text: str, name: str, features: Features) -> Piece:
-    """Coefficients in order, between bounds or without."""
+    """Coefficients in order, with or without bounds."""
     if len(features.shape) > 1:
-        raise refused(text, f"an order is for one output, and the coefficients have shape {features.shape}")
+        raise refused(text, f"an order is for one output, but the coefficients have shape {features.shape}")
     rest = [part for part in text.partition(":")[2].split(",") if part.strip()]
     try:
         lower, upper = map(float, rest) if rest else (-math.inf, math.inf)
@@ -165,11 +165,11 @@ def _chain(text: str, name: str, features: Features) -> Piece:
 
 
 def _groups(text: str, radius: object, features: Features) -> Piece:
-    """A budget on the sum of the groups' l2 norms: groups of features, or rows of a matrix of coefficients."""
+    """A budget on the sum of the groups' l2 norms, for groups of features or rows of a matrix of coefficients."""
     head, *parts = text.split(";")
     given = head.partition(":")[2].strip()
     if given and radius is not None:
-        raise InputError(f"`radius` must be left out, as constraint={text!r} has one, got {radius!r}")
+        raise InputError(f"`radius` must be left out, because constraint={text!r} has one, got {radius!r}")
     radius = names.RADIUS if not given and radius is None else radius
     size, share = number_or_share(given or radius, text)
     groups = _members([part.strip() for part in parts if part.strip()], text, features)
@@ -202,7 +202,7 @@ def _members(parts: list[str], text: str, features: Features) -> list[list[int]]
 
 
 def _span(item: str, text: str, features: Features) -> list[int]:
-    """A position, a span of positions such as 0-4, or a name, in quotes or not."""
+    """A position, a span of positions such as 0-4, or a name, with or without quotes."""
     if features.names is not None and item in features.names:
         return [features.find(item, text)]
     if match := re.fullmatch(r"(\d+)\s*-\s*(\d+)", item):
