@@ -122,7 +122,7 @@ class NegiarSFW(BatchAndStep):
         c_i <- phi'(<a_i, x>)  for i in S,   g = (1/n) A' c,   x <- x + 2/(t + 2) (lmo(g) - x),   initially c = 0
 
     The method refreshes the table before the LMO, at the current x. An iteration takes b component gradients and one LMO. The
-    table has n numbers. The paper covers linear models; here the method runs on any finite sum, with a table of n gradients.
+    table has n numbers. The paper covers linear models; for other finite sums the table has n gradients.
 
     Parameters
     ----------

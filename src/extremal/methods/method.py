@@ -118,7 +118,7 @@ class Method:
 
 
 class WithCard(Recipe):
-    """A named method: its card is the row under its name, and its docstring ends with the row's guarantee."""
+    """A named method: its card is the row under its name, and its docstring states the row's guarantee."""
 
     card: ClassVar[Card]
 

@@ -24,7 +24,7 @@ CALL = "least_squares_many"
 class ManyResult:
     """The answers of `least_squares_many`: each array has one entry for each of the p problems.
 
-    Value and gap come from the residual at x; ``rounding`` bounds the error of the gap by rounding.
+    Value and gap come from the residual at x; ``rounding`` is the size of rounding errors in the gap.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def least_squares_many(
         Any total or radius, no centre. Default: ``Simplex()``.
     tol, atol : float
         Problem p has converged if gap_p <= tol f_p(x_p) + atol, or if gap_p is within rounding of 0. A problem that has not
-        converged is solved again with recomputed gradients, if these help.
+        converged continues with recomputed gradients, as long as these help.
 
     Notes
     -----
