@@ -108,7 +108,7 @@ def test_rows_without_names(files):
         (["solve", "price", "--set", "l1:3", "--loss", "multinomial"], ["are no labels"]),
         (["solve", "signs", "--set", "l1:3", "--target", "y"], ["--target y does not apply to signs"]),
         (["solve", "signs", "--set", "l1:3", "--engine", "tape"], ["--engine must be one of", "'tape'"]),
-        (["solve", "signs.csv", "--set", "l1:3", "--engine", "disk"], ["--engine disk is for a directory", "signs.csv is not one"]),
+        (["solve", "signs.csv", "--set", "l1:3", "--engine", "disk"], ["--engine disk is for a directory", "csv is not one"]),
         (["solve", ".", "--set", "l1:3"], ["not a directory of shards", "manifest.json"]),
         (["solve", "signs", "--set", "l1:3", "--intercept", "--method", "sarah-fw"], ["has no batches"]),
         (["solve", "signs", "--set", "l1:3 & rooms >= 0"], ["rooms"]),

@@ -47,7 +47,7 @@ def html_table(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def proves(gap: float, convex: bool) -> str:
-    """Say in one sentence what a gap proves.
+    """The meaning of a gap, in one sentence.
 
     Examples
     --------
