@@ -50,7 +50,7 @@ class AtomNewton(AtomMove):
 
     Fully corrective Frank-Wolfe steps solve the quadratic problem. The oracle's answer to the model's gradient joins the atoms,
     and an active-set method finds the best weights. The steps end when the model's gap is a share ``tol`` of the gap of f. They
-    read no data, so a pass over the data repays many oracle calls. The move keeps a Hessian as long as every step reduces the
+    read no data: one pass over the data serves many oracle calls. The move keeps a Hessian as long as every step reduces the
     gap fivefold. f never increases. If H is not positive definite, |phi''| replaces phi''. The step rule is not used.
 
     If the objective is not a linear model, or its loss has no second derivatives, the Hessian is learnt from gradients. It is the
