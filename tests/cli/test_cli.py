@@ -199,8 +199,8 @@ def test_a_loss_without_a_minimum_says_so(data):
     assert result.exit_code == 3
     said = json.loads(result.stdout)
     assert (said["status"], said["converged"]) == ("unbounded", False)
-    assert "goes on falling" in said["sentence"]
-    refused(run("solve", "c.npz", "--set", "l1:30%"), "--set l1:30%", "goes on falling")
+    assert "keeps falling" in said["sentence"]
+    refused(run("solve", "c.npz", "--set", "l1:30%"), "--set l1:30%", "keeps falling")
 
 
 # ---- lists, the demonstration, help

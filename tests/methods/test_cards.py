@@ -52,4 +52,4 @@ def test_without_docstrings_there_is_a_card():
 
 def test_docstrings_without_sections_end_with_the_guarantee():
     short = type("SarahFW", (WithCard,), {"__doc__": "In short.\n"})
-    assert short.__doc__.startswith("In short.\n\nGuarantee, as the paper's Table 1 has it: convex f: ~n")
+    assert short.__doc__.startswith("In short.\n\nGuarantee, as in the paper's Table 1: convex f: ~n")

@@ -1,1 +1,1 @@
-"""The command line, a file for each group of commands; `commands` puts them together, `app` starts them."""
+"""The command line, with one file per group of commands; `commands` assembles them, `app` starts them."""

@@ -1,4 +1,4 @@
-"""The entry point of the command line, which says so in one line if its packages are not installed."""
+"""The entry point of the command line; it reports missing packages in one line."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def main() -> None:
         sys.exit(130)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show ends no command
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show must not end a command
     app()

@@ -1,4 +1,4 @@
-"""The command line: ``extremal solve FILE --set l1:20``, the paper's experiments, and lists of what there is."""
+"""The command line: ``extremal solve FILE --set l1:20``, the paper's experiments, and lists of methods, sets and losses."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from extremal.support.versions import versions
 
 EXIT_CODES = (
     "Exit codes: 0 the certified gap meets the tolerance; 2 a mistake in the input, or a file that cannot be read or written; "
-    "3 the run ended before the tolerance was met, or there is no minimum (its result is printed and saved all the same); "
-    "130 Ctrl-C (the best certified point so far is, too)."
+    "3 the run ended before it met the tolerance, or there is no minimum (the result is still printed and saved); "
+    "130 Ctrl-C (the best certified point so far is printed and saved)."
 )
 LABORATORY = {"bench": "figures", "compare": "figures", "demo": "demo", "reproduce": "figures"}  # commands, and their extras
 LENIENT = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -39,13 +39,13 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the versions, a line for each package.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the versions, one line per package.")
     ] = False,
 ) -> None: ...
 
 
 def _add(name: str, point: EntryPoint | None) -> None:
-    """A command of another package; if it is not there or does not load, one that says so, whatever it is given."""
+    """Add a command of another package; if that does not load, add a command that says so for any arguments."""
     try:
         if point is None:
             raise ImportError("it is not installed")

@@ -1,4 +1,4 @@
-"""What the commands share: one-line errors, JSON or two columns."""
+"""The shared parts of the commands: one-line errors, JSON or two columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and 
 
 
 def completed(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """What a shell proposes for the beginning of a name: the names that begin so.
+    """The completions that a shell proposes: the names with the given beginning.
 
     Examples
     --------
@@ -29,14 +29,14 @@ def completed(names: Iterable[str]) -> Callable[[str], list[str]]:
 
 @contextmanager
 def one_line(interrupted: str = "interrupted before an answer was certified and saved") -> Iterator[None]:
-    """A mistake of the user ends in one line and exit code 2, Ctrl-C in one line and 130; a bug is a traceback.
+    """End a user's mistake with one line and exit code 2, Ctrl-C with one line and 130; a bug gives a traceback.
 
-    What was interrupted may say more about it in the message of its `KeyboardInterrupt`.
+    The interrupted code may say more in the message of its `KeyboardInterrupt`.
     """
     try:
         yield
     except BrokenPipeError:
-        raise  # whoever read stdout has gone: typer ends quietly
+        raise  # the reader of stdout has gone: typer ends quietly
     except (InputError, NonFiniteError, OSError, MemoryError) as error:
         text = f"not enough memory. {error}" if isinstance(error, MemoryError) else _as_options(str(error))
         typer.echo("error: " + printable(" ".join(text.split())), err=True)
@@ -47,14 +47,14 @@ def one_line(interrupted: str = "interrupted before an answer was certified and 
 
 
 def _as_options(text: str) -> str:
-    """An argument of the library is an option here."""
+    """The text with arguments of the library as options of the command line."""
     text = re.sub(r"`constraint=(.*?)`(?=:| )", r"--set \1", text)
     names = "tol|atol|seed|passes|batch|max_iter|max_seconds|engine"
     return re.sub(rf"`[\w.]+\(({names})=\.\.\.\)`", lambda m: "--" + m[1].replace("_", "-"), text)
 
 
 def lines(pairs: list[tuple[str, str]]) -> None:
-    """Two columns, the first one bold on a terminal."""
+    """Print two columns, the first one bold on a terminal."""
     from rich.text import Text
 
     console = terminal()
@@ -64,7 +64,7 @@ def lines(pairs: list[tuple[str, str]]) -> None:
 
 
 def listing(names: tuple[str, str, str], rows: list[tuple[str, str, str]], as_json: bool) -> None:
-    """A list of things with a name, a form and a summary: JSON, or two columns."""
+    """Print a list of items with a name, a form and a summary: as JSON, or in two columns."""
     if as_json:
         typer.echo(to_json([dict(zip(names, row, strict=True)) for row in rows]))
         return

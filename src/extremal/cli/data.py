@@ -1,4 +1,4 @@
-"""``extremal data``: which data sets there are and where, fetching them, the paper's Table 2 from them."""
+"""``extremal data``: list the data sets, fetch them, and print the paper's Table 2 from them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from extremal.files import datasets
 from extremal.files.outputs import to_json
 from extremal.support.display import printable, terminal
 
-data_app = typer.Typer(help="Data sets by name: list them, fetch them, the paper's Table 2 from them.", no_args_is_help=True)
+data_app = typer.Typer(help="Data sets by name: list them, fetch them, print the paper's Table 2.", no_args_is_help=True)
 TABLE2 = ("data set", "paper's d", "paper's n", "file", "d", "n", "non-zero", "positive", "remark")
-TEXTS = ("name", "found", "note", "data set", "file", "remark")  # the columns that are no numbers
+TEXTS = ("name", "found", "note", "data set", "file", "remark")  # the columns of text
 
 
 @data_app.command(name="list")
@@ -42,7 +42,7 @@ def fetch_command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="See: extremal data list.")],
     mirror: Annotated[str, typer.Option(metavar="URL", help="A directory with the files of LIBSVM.")] = datasets.PUBLIC,
 ) -> None:
-    """Download data sets that are not here, and say where each is."""
+    """Download missing data sets, and print where each one is."""
     for name in names:
         checks.one_of("data set", name, datasets.CATALOGUE)
     for name in names:
@@ -56,7 +56,7 @@ def fetch_command(
 @data_app.command("table2")
 @one_line()
 def table2_command(as_json: AsJson = False) -> None:
-    """Print the paper's Table 2, measured on the data sets that are here."""
+    """Print the paper's Table 2, measured on the data sets found on this machine."""
     rows = datasets.table2()
     if as_json:
         typer.echo(to_json([dataclasses.asdict(row) for row in rows]))
@@ -65,12 +65,12 @@ def table2_command(as_json: AsJson = False) -> None:
 
 
 def print_table2(rows: Sequence[datasets.Table2Row]) -> None:
-    """The paper's Table 2 beside what the data say."""
+    """Print the paper's Table 2 beside the measured values."""
     _table(TABLE2, [table2_cells(row) for row in rows])
 
 
 def fetch_shown(name: str, mirror: str = datasets.PUBLIC) -> Path:
-    """Download a data set, with a bar on a terminal."""
+    """Download a data set, with a progress bar on a terminal."""
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
     columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn()
@@ -80,14 +80,14 @@ def fetch_shown(name: str, mirror: str = datasets.PUBLIC) -> Path:
 
 
 def table2_cells(row: datasets.Table2Row) -> list[str]:
-    """A row under the names of ``TABLE2``."""
+    """A row of cells, in the order of ``TABLE2``."""
     shares = ("-" if share is None else f"{100 * share:.4g} %" for share in (row.density, row.positives))
     sizes = ("-" if size is None else str(size) for size in (row.d, row.n))
     return [row.paper, str(row.paper_d), str(row.paper_n), row.name, *sizes, *shares, row.remark]
 
 
 def _table(names: Sequence[str], rows: list[list[str]]) -> None:
-    """Columns as wide as what they hold, numbers to the right; the last one may run over the terminal's edge."""
+    """Print columns as wide as their contents, numbers to the right; the last column may exceed the terminal's width."""
     from rich.text import Text
 
     console = terminal()

@@ -1,4 +1,4 @@
-"""Lists of what there is. Methods are a table and cards, from the metadata that each carries: the paper's Table 1, corrected."""
+"""Lists of methods, sets and losses. Methods are a table and cards, from the facts in `Card`: the paper's Table 1, corrected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def methods(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print the card of this method.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the methods: the paper's Table 1, or the card of one."""
+    """List the methods: the paper's Table 1, or the card of one method."""
     if as_json:
         typer.echo(to_json([_row(known) for known in METHODS] if name is None else _row(name)))
     elif name is None:
@@ -38,13 +38,13 @@ def methods(
 
 
 def sets(as_json: AsJson = False) -> None:
-    """List the sets and how they are written."""
+    """List the sets, and how to write them."""
     rows = [(name, form, _first_line(named(name))) for name, (_, form, _) in SETS.items()]
     listing(WRITTEN, rows + [(name, *said) for name, said in MORE.items()], as_json)
 
 
 def losses(as_json: AsJson = False) -> None:
-    """List the losses and the targets they take."""
+    """List the losses, and the targets that they accept."""
     listing(WRITTEN, [(name, form, _first_line(kind)) for name, (form, _, kind) in LOSS_FORMS.items()], as_json)
 
 
@@ -53,7 +53,7 @@ def _first_line(documented: type) -> str:
 
 
 def _row(name: str) -> dict[str, Any]:
-    """What is known of a method, under the names of the table's columns, for machines."""
+    """The facts about a method, under the names of the table's columns, for machines."""
     make = METHODS[checks.one_of("method", name, METHODS)]
     return _of_card(make.card) | {"class": make.__name__}
 
@@ -67,7 +67,7 @@ def _of_card(card: Card) -> dict[str, Any]:
 
 
 def _show_table() -> None:
-    """Table 1 at its full width, whatever the terminal's; a star marks what we correct or remark, with the reason below."""
+    """Print Table 1 at its full width on any terminal; a star marks our corrections and remarks, with the reason below."""
     from rich.table import Table
 
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -87,7 +87,7 @@ def _show_table() -> None:
 
 
 def _show_card(name: str) -> None:
-    """All that is known of one method: its docstring, its row of the table, its parameters."""
+    """Print all facts about one method: its docstring, its row of the table, its parameters."""
     known, make, console = _row(name), METHODS[name], terminal()
     text = inspect.cleandoc(make.__doc__ or "").split("\nExamples\n")[0].rstrip()
     console.print(f"{name}: {make.__name__}", style="bold", soft_wrap=True)
@@ -107,6 +107,6 @@ def _cell(value: object) -> str:
 
 
 def _written(field: dataclasses.Field[Any]) -> str:
-    """A parameter with its default, as one writes it."""
+    """A parameter with its default, in Python syntax."""
     made = field.default_factory
     return f"{field.name}={(field.default if made is dataclasses.MISSING else made())!r}"

@@ -1,4 +1,4 @@
-"""``extremal predict``: what a saved model says of the rows of a file."""
+"""``extremal predict``: the predictions of a saved model for the rows of a file."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from extremal.files.tables import read_features
 
 @one_line()
 def predict(
-    model: Annotated[Path, typer.Argument(help="What `extremal solve --out` has saved.", metavar="MODEL.npz")],
+    model: Annotated[Path, typer.Argument(help="A model saved by `extremal solve --out`.", metavar="MODEL.npz")],
     file: Annotated[
         Path,
         typer.Argument(help="LIBSVM text (also .gz, .bz2, .xz), .csv, .npz, .npy, or a directory of shards.", metavar="FILE"),
     ],
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="A column that is no feature, by name or 0-based number."),
+        typer.Option(metavar="COLUMN", help="A column that is not a feature, by name or 0-based number."),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write the CSV there instead of to stdout.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a saved model predicts for the rows of FILE, as CSV: values, means of counts, or classes and probabilities.
+    """Print the predictions of a saved model for the rows of FILE, as CSV: values, means of counts, or classes and probabilities.
 
-    Columns go by name if both the model and the file have names; others of the file are left out.
+    Columns are matched by name if both the model and the file have names; other columns of the file are ignored.
     """
     if out is not None:
         check_out(out)

@@ -1,4 +1,4 @@
-"""How far a download or a conversion is: a bar on stderr if that is a terminal, elsewhere nothing."""
+"""Progress of a download or a conversion: a bar on stderr if that is a terminal, otherwise nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def bar(name: str, total: float | None, *columns: ProgressColumn) -> Iterator[Callable[..., None] | None]:
-    """What moves a bar of rich's columns; None if stderr is no terminal."""
+    """A function that moves a bar with rich's columns; None if stderr is not a terminal."""
     from rich.progress import Progress
 
     console = terminal(stderr=True)

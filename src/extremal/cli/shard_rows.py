@@ -1,4 +1,4 @@
-"""Directories of shards in the place of files: the rows of `extremal solve` and `extremal predict`."""
+"""Directories of shards instead of files: the rows of `extremal solve` and `extremal predict`."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from extremal.objectives.linear import LinearModel
 from extremal.objectives.margins import MarginModel
 from extremal.support.memory import free_memory
 
-SOLVE_VECTORS = 6  # of the size of x that a run holds at least
+SOLVE_VECTORS = 6  # least number of vectors of the size of x that a run holds
 
 
 def opened_shards(path: Path, engine: str | None, target: str | None) -> ShardDir | None:
-    """The directory; None for what is a file, which no engine reads."""
+    """The directory of shards; None for a file, with which no engine is allowed."""
     if not path.is_dir():
         if engine is not None:
-            raise InputError(f"--engine {engine} is for a directory of shards, and {path} is none")
+            raise InputError(f"--engine {engine} is for a directory of shards, and {path} is not one")
         return None
     if target is not None:
-        raise InputError(f"--target {target} does not apply to {path}: the targets of shards come with them")
+        raise InputError(f"--target {target} does not apply to {path}: shards hold their own targets")
     return ShardDir(path, engine=engine)
 
 
 def check_room(path: Path, d: int) -> None:
-    """Refuse more features than memory can hold coefficients for."""
+    """Refuse more features than the memory can hold coefficients for."""
     if SOLVE_VECTORS * 8 * d > (free_memory() or math.inf):
         raise InputError(f"{path}: {d} features are more than the memory can hold coefficients for")
 
 
 def shard_objective(data: ShardDir, name: str, positive: str | None, intercept: bool) -> tuple[MarginModel, np.ndarray | None]:
-    """The rows of a directory as an objective, with the targets and weights that they bring; and the labels of the classes."""
+    """The rows of a directory as an objective, with their own targets and weights; and the labels of the classes."""
     check_single("extremal solve", data)
     if positive is not None:
         loss = named_loss(name)
@@ -60,9 +60,9 @@ def shard_objective(data: ShardDir, name: str, positive: str | None, intercept: 
 
 
 def _plain(data: ShardDir, name: str) -> tuple[Loss, Any, None]:
-    """Targets as they are, of a loss that takes them."""
+    """Targets as they are, for a loss that accepts them."""
     if has_text(data):
-        how = "make one of them the positive class by --positive LABEL, or say --loss multinomial"
+        how = "make one of them the positive class by --positive LABEL, or use --loss multinomial"
         raise InputError(f"{data.directory}: its targets are labels of text; {how}")
     loss = named_loss(name, two_alike(data))
     try:
@@ -74,7 +74,7 @@ def _plain(data: ShardDir, name: str) -> tuple[Loss, Any, None]:
 
 
 def _positive_class(data: ShardDir, label: str, loss: Loss) -> tuple[KeptNumbers, np.ndarray]:
-    """The upper label of the loss for one class and the lower one for all others; and what both are called."""
+    """Targets with the loss's upper label for one class and its lower label for all others; and the names of both."""
     if loss.labels is None or isinstance(loss, Multinomial):
         raise InputError(f"--positive {label} does not apply to {type(loss).__name__}, which takes numbers or several classes")
     found, wanted = HeldClasses.of("extremal solve --positive", data), None
@@ -83,14 +83,14 @@ def _positive_class(data: ShardDir, label: str, loss: Loss) -> tuple[KeptNumbers
     hit = found.labels == wanted
     if not hit.any():
         seen = ", ".join(str(v) for v in found.labels[:5].tolist())
-        raise InputError(f"--positive {label}: no target is that; the targets begin with {seen}")
+        raise InputError(f"--positive {label}: no target has this label; the targets begin with {seen}")
     (low, high), others = loss.labels, found.labels[~hit]
     names = np.array([str(others[0]) if len(others) == 1 else f"not {label}", label])
     return against_rest(data.targets, float(found.numbers[hit][0]), high, low), names
 
 
 def shard_model(data: ShardDir, model: Model) -> Model:
-    """The model, with a coefficient for each column of a directory: by name, if both have names."""
+    """The model with a coefficient for each column of a directory, matched by name if both have names."""
     names, d = data.names, data.shape[1]
     if names is None or model.features is None:
         if d != len(model.x):

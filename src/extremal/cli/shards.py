@@ -1,4 +1,4 @@
-"""``extremal shards``: convert data to a directory of shards, say what one holds, check every byte of it."""
+"""``extremal shards``: convert data to a directory of shards, describe a directory, verify every byte of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from extremal.support.display import terminal
 
 SHARDS_CODES = "Exit codes: 0 done; 2 a mistake in the input, or a file that cannot be read or written; 130 Ctrl-C."
 shards_app = typer.Typer(
-    help="Rows on disk for data that are larger than memory: build a directory of shards, describe it, verify it.",
+    help="Rows on disk, for data larger than memory: build a directory of shards, describe it, verify it.",
     epilog=SHARDS_CODES, no_args_is_help=True,
 )  # fmt: skip
 ShardFolder = Annotated[Path, typer.Argument(metavar="DIRECTORY", help="A directory of shards.")]
@@ -29,13 +29,13 @@ def build_command(
     sources: Annotated[
         list[str], typer.Argument(metavar="SOURCE...", help="LIBSVM text, CSV, .npz, .npy or Parquet; patterns are expanded.")
     ],
-    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="Where to; made if it is not there.")],
+    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="The target directory; created if missing.")],
     no_shuffle: Annotated[bool, typer.Option("--no-shuffle", help="Keep the order of the rows.")] = False,
-    seed: Annotated[int, typer.Option(help="Of the shuffle.")] = 0,
-    target: Annotated[str | None, typer.Option(help="The target's column, a name or a number; else the last one.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the shuffle.")] = 0,
+    target: Annotated[str | None, typer.Option(help="The target's column, a name or a number. Default: the last one.")] = None,
     weights: Annotated[str | None, typer.Option(help="The column of the weights, a name or a number.")] = None,
     dtype: Annotated[str | None, typer.Option(help="float32 or float64.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace shards that are there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing shards.")] = False,
 ) -> None:
     """Convert files to shards, shuffled, in bounded memory. The same command resumes a build that was interrupted."""
     from extremal.files.shards.build import build
@@ -51,7 +51,7 @@ def build_command(
 @shards_app.command("info", epilog=SHARDS_CODES)
 @one_line("interrupted")
 def info_command(directory: ShardFolder, as_json: AsJson = False) -> None:
-    """Say what a directory holds, by its manifest."""
+    """Describe the contents of a directory, by its manifest."""
     found = shard_summary(read_manifest(directory))
     if as_json:
         typer.echo(to_json(found))
@@ -71,7 +71,7 @@ def verify_command(directory: ShardFolder) -> None:
 
 
 def shard_summary(manifest: Manifest) -> dict[str, object]:
-    """What to tell of a directory."""
+    """The facts to print about a directory."""
     targets = manifest.targets
     return {
         "kind": manifest.kind, "rows": manifest.n, "columns": manifest.d, "entries": manifest.nnz, "dtype": manifest.dtype,
@@ -85,7 +85,7 @@ def shard_summary(manifest: Manifest) -> dict[str, object]:
 
 
 def _said(value: object) -> str:
-    """A value in words; long lists are cut."""
+    """A value as text; long lists are cut."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_said(item)}" for name, item in value.items() if item is not None)
     if isinstance(value, (list, tuple)):
@@ -98,7 +98,7 @@ def _said(value: object) -> str:
 
 @contextmanager
 def _line() -> Iterator[ShardProgress | None]:
-    """How far it is, in one line on stderr, if that is a terminal."""
+    """Show progress in one line on stderr, if that is a terminal."""
     console = terminal(stderr=True)
     if not console.is_terminal:
         yield None
@@ -108,7 +108,7 @@ def _line() -> Iterator[ShardProgress | None]:
 
 
 class _ShardWatch:
-    """Shows it ten times a second at most, and whenever another pass begins."""
+    """Shows progress at most ten times a second, and whenever another pass begins."""
 
     def __init__(self, show: Callable[[str], object]):
         self.show, self.due, self.stage = show, 0.0, ""

@@ -38,7 +38,7 @@ from extremal.sets.words.read import Reading, read_constraint
 from extremal.sets.words.words import check_words
 from extremal.support.display import printable, terminal
 
-UNBOUNDED = "the loss goes on falling as coefficients grow, so that there is no best point: give a bound, --set l1:10 say"
+UNBOUNDED = "the loss keeps falling as coefficients grow, so there is no best point: give a bound, such as --set l1:10"
 
 
 @one_line()
@@ -62,7 +62,7 @@ def solve(
             metavar="LOSS", help="See: extremal losses; with parameters: huber:1.35.", autocompletion=completed(LOSS_FORMS)
         ),
     ] = "logistic",
-    intercept: Annotated[bool, typer.Option("--intercept", help="Fit an intercept too, which no set constrains.")] = False,
+    intercept: Annotated[bool, typer.Option("--intercept", help="Also fit an intercept, which no set constrains.")] = False,
     method: Annotated[
         str,
         typer.Option(
@@ -72,18 +72,18 @@ def solve(
     passes: Annotated[float, typer.Option(help="Budget of component gradients, in multiples of n.")] = 100.0,
     tol: Annotated[float, typer.Option(help="Stop when gap <= tol * |value| + atol.")] = 1e-4,
     atol: Annotated[float, typer.Option(help="See --tol.")] = 1e-10,
-    batch: Annotated[int | None, typer.Option(help="Rows a step; the method's own choice if left out.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    batch: Annotated[int | None, typer.Option(help="Rows per step. Default: the method's own choice.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
     max_iter: Annotated[int | None, typer.Option(help="Budget of iterations.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Budget of time.")] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Target by column name or 0-based number, or a .npy file; else last.")
+        str | None, typer.Option(metavar="COLUMN", help="Target: column name, 0-based number or .npy file. Default: the last.")
     ] = None,
     positive: Annotated[
         str | None, typer.Option(metavar="LABEL", help="Make this label the positive class, all others the negative one.")
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(metavar="ENGINE", help="Where shards are read: memory, disk or dask; by size if left out.")
+        str | None, typer.Option(metavar="ENGINE", help="Where to read shards: memory, disk or dask. Default: by size.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="MODEL.npz", help="Save the model, for `extremal predict`.")] = None,
     as_json: AsJson = False,
@@ -91,7 +91,7 @@ def solve(
 ) -> None:
     """Minimise a loss over a set on the data of FILE, and print the certified answer.
 
-    FILE may be a directory of shards, see: extremal shards build. Its targets and weights are taken, and nothing is copied.
+    FILE may be a directory of shards (see: extremal shards build), with its own targets and weights. Nothing is copied.
     """
     check_words(set_)
     named_loss(loss)
@@ -107,14 +107,14 @@ def solve(
         on_terminal = not quiet and terminal(stderr=True).is_terminal
         with shown("solve", on_terminal):
             C, result, bounded = _minimum(f, plan, chosen, budget | {"max_seconds": max_seconds})
-            last_line("")  # all of it is printed below
+            last_line("")  # the full result is printed below
         x = np.asarray(result.x)
         level = f.intercept(x) if isinstance(f, InterceptModel) else 0.0
     model = Model(x, level, loss, set_, method, names, classes, column)
     try:
         if out is not None:
             save_model(out, model, result)
-    finally:  # a disk that is full does not cost the answer
+    finally:  # a full disk must not lose the answer
         _show(_summary(f, C, model, result, bounded, intercept), as_json)
     raise typer.Exit(130 if result.status == Status.INTERRUPTED else 0 if result.converged and bounded else 3)
 
@@ -122,14 +122,14 @@ def solve(
 def _recipe(text: str, batch: int | None) -> Recipe:
     made: Any = recipe(text, batch)
     if batch is not None and "batch" not in {field.name for field in dataclasses.fields(made)}:
-        raise InputError(f"--batch does not apply to {text}, which has no batches; leave it out or choose another --method")
+        raise InputError(f"--batch does not apply to {text}, which has no batches; omit it or choose another --method")
     return made
 
 
 def _asked(
     file: Path, shards: ShardDir | None, target: str | None, loss: str, positive: str | None, intercept: bool, quiet: bool
 ) -> tuple[tuple[str, ...] | None, str | None, tuple[MarginModel, np.ndarray | None]]:
-    """The names of the features and of the target, the objective and the labels of its classes."""
+    """The names of the features and of the target, the objective, and the labels of its classes."""
     if shards is not None:
         check_room(file, shards.shape[1])
         return shards.names, None, shard_objective(shards, loss, positive, intercept)
@@ -141,7 +141,7 @@ def _read(file: Path, target: str | None, quiet: bool) -> Table:
     from rich.text import Text
 
     said = Text(printable(f"reading {file}"))
-    with nullcontext() if quiet else terminal(stderr=True).status(said):  # shows on terminals only
+    with nullcontext() if quiet else terminal(stderr=True).status(said):  # shown on terminals only
         table = read_table(file, target)
     check_room(file, table.A.shape[1])
     return table
@@ -150,7 +150,7 @@ def _read(file: Path, target: str | None, quiet: bool) -> Table:
 def _objective(
     file: Path, table: Table, name: str, positive: str | None, intercept: bool
 ) -> tuple[MarginModel, np.ndarray | None]:
-    """The data of a file as an objective, refusing what does not fit with the file's name; and the labels of its classes."""
+    """The data of a file as an objective, and the labels of its classes; errors name the file."""
     y, classes = table.y, None
     assert y is not None
     try:
@@ -158,7 +158,7 @@ def _objective(
             y, classes = _two_classes(y, positive, named_loss(name))
         elif name.partition(":")[0].strip().lower() == "multinomial":
             classes, y = np.unique(y, return_inverse=True)
-        numbers = y if y.dtype.kind in "biuf" and np.isfinite(y).all() else None  # otherwise refused below
+        numbers = y if y.dtype.kind in "biuf" and np.isfinite(y).all() else None  # others are refused below
         loss = named_loss(name, numbers)
         f = (InterceptModel if intercept else LinearModel)(loss, table.A, y)
     except InputError as error:
@@ -168,11 +168,11 @@ def _objective(
 
 
 def _two_classes(y: np.ndarray, label: str, loss: Loss) -> tuple[np.ndarray, np.ndarray]:
-    """The labels of the loss, its upper one where y is ``label`` and its lower one elsewhere; and what both are called."""
+    """The loss's upper label where y is ``label``, its lower label elsewhere; and the names of both."""
     if loss.labels is None or isinstance(loss, Multinomial):
         raise InputError(f"--positive {label} does not apply to {type(loss).__name__}, which takes numbers or several classes")
     if y.dtype.kind == "f":
-        checks.finite("LinearModel", "y", y)  # a target that is missing is no class
+        checks.finite("LinearModel", "y", y)  # a missing target is not a class
     low, high = loss.labels
     wanted = None
     with suppress(ValueError):
@@ -180,18 +180,18 @@ def _two_classes(y: np.ndarray, label: str, loss: Loss) -> tuple[np.ndarray, np.
     hit = np.array([v == wanted for v in y.tolist()])
     if not hit.any():
         seen = ", ".join(str(v) for v in np.unique(y)[:5].tolist())
-        raise InputError(f"--positive {label}: no target is that; the targets begin with {seen}")
+        raise InputError(f"--positive {label}: no target has this label; the targets begin with {seen}")
     others = np.unique(y[~hit])
     return np.where(hit, high, low), np.array([str(others[0]) if len(others) == 1 else f"not {label}", label])
 
 
 def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[ConvexSet, Result, bool]:
-    """The set, the run over it, and whether there is a minimum."""
+    """The set, the run over it, and whether a minimum exists."""
     if plan.fraction is not None:
         free = read_constraint(None, None, f.shape)
         _, found, bounded = _minimum(f, free, recipe("auto"), kept)
         if not bounded:
-            raise InputError(f"--set {plan}: a percentage is of the unconstrained solution's norm, but {UNBOUNDED}")
+            raise InputError(f"--set {plan}: a percentage refers to the unconstrained solution's norm, but {UNBOUNDED}")
         plan = plan.with_norm(plan.norm(np.asarray(found.x)))
     if plan.bounded:
         C = plan.set()
@@ -211,7 +211,7 @@ def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]
 
 
 def _summary(f: MarginModel, C: ConvexSet, model: Model, result: Result, bounded: bool, intercept: bool) -> dict[str, object]:
-    """All that is printed of a result, under its names in JSON."""
+    """The printed facts about a result, under their JSON names."""
     calls, x = result.calls, model.x
     sentence = result.status.sentence if bounded else UNBOUNDED
     level = np.asarray(model.intercept).tolist() if intercept else None

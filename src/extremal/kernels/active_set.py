@@ -1,10 +1,10 @@
-"""Quadratic functions of variables between bounds, of a fixed sum or not: one active-set Newton method.
+"""Minimise quadratic functions of bounded variables, with a fixed sum or not: one active-set Newton method.
 
     min q(w) = g'd + d'Hd / 2,   d = u - x,   u_j = the sum of scale_a w_a over the variables a with place_a = j
     over lower <= w <= upper, and sum w = 1 if the variables are ``tied``
 
-One text has two forms: compiled, for arrays; and as plain Python, for Hessians that are known by their products, where conjugate
-gradients take the place of a factor. extremal.quadratic.solver says why q is written so.
+One text has two forms: compiled, for arrays; and plain Python, for Hessians given by their products, with conjugate gradients
+instead of a factor. extremal.quadratic.solver explains the form of q.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ import numpy as np
 from extremal.kernels.factors import SUM_ROUNDING, direction, hold, new_factor
 from extremal.kernels.jit import as_python, inner_kernel, vectors
 
-NOTHING = 1e-25  # a weight of this size is rounding, also beside one that is nearly 1
-PROMISING, PROMISING_ROW = 0.1, 0.5  # shares of the largest promise from which on other weights come in with it; with a root
-ENOUGH_LEFT = 0.1  # share of the fall of a step that is enough of it
-FORCING = 0.1  # share of the residual that conjugate gradients leave
+NOTHING = 1e-25  # a weight of this size is rounding, even next to a weight near 1
+PROMISING, PROMISING_ROW = 0.1, 0.5  # other weights enter if they promise this share of the largest promise; the same with a root
+ENOUGH_LEFT = 0.1  # share of a step's decrease that is enough
+FORCING = 0.1  # share of the residual at which conjugate gradients stop
 
 
 class QuadraticProblem(NamedTuple):
-    """A quadratic function, and where its variables may go."""
+    """A quadratic function, and the domain of its variables."""
 
-    H: Any  # k x k, positive semidefinite, or what has ``H @ d``; of no size if there is a root
-    root: np.ndarray  # k x r with H = root root': differences keep twice as many digits; of no size if it is not known
+    H: Any  # k x k, positive semidefinite, or an object with ``H @ d``; empty if there is a root
+    root: np.ndarray  # k x r with H = root root': differences keep twice as many digits; empty if unknown
     g: np.ndarray  # k
     x: np.ndarray  # k
-    place: np.ndarray  # the coordinate that each variable is for
-    scale: np.ndarray  # how much of it there is for a variable of 1; 0 for the origin
+    place: np.ndarray  # the coordinate of each variable
+    scale: np.ndarray  # the contribution of a variable of 1 to its coordinate; 0 for the origin
     lower: np.ndarray
     upper: np.ndarray
-    tied: bool  # whether the variables sum to 1; then they are not negative, and nothing else bounds them
+    tied: bool  # whether the variables sum to 1; they are then non-negative, without other bounds
 
 
 @vectors
 def scattered(place, scale, w, size):
-    """u."""
+    """The point u of the variables w."""
     u = np.zeros(size)
     for a in range(w.size):
         u[place[a]] += scale[a] * w[a]
@@ -48,7 +48,7 @@ def scattered(place, scale, w, size):
 
 @vectors
 def seen(place, scale, g, x, d, bent, square):
-    """q at x + d, its derivatives in w, and what rounding may make of the value; from Hd, and d'Hd if it is known better."""
+    """q at x + d, its derivatives in w, and the rounding error of the value; from Hd, and d'Hd if it is known better."""
     value, noise = 0.0, 0.0
     for j in range(d.size):
         value += d[j] * ((g[j] + 0.5 * bent[j]) if square < 0.0 else g[j])
@@ -61,7 +61,7 @@ def seen(place, scale, g, x, d, bent, square):
 
 @vectors
 def remaining(w, slopes, lower, upper, tied):
-    """How much is left to be won: by moving a unit of weight; or the gap, if every variable has bounds of its own."""
+    """The largest possible gain: that of moving a unit of weight, or the gap if every variable has its own bounds."""
     top, low, gap = -np.inf, np.inf, 0.0
     for a in range(w.size):
         if tied:
@@ -73,7 +73,7 @@ def remaining(w, slopes, lower, upper, tied):
 
 @vectors
 def freed(w, slopes, lower, upper, tied, share):
-    """The variables that no bound holds: those in between, and those whose slopes lead inside; weights by what they promise."""
+    """The variables that no bound holds: those in between, and those whose slopes lead inside; weights enter by promise."""
     free, level, best = np.empty(w.size, np.bool_), 0.0, 0.0
     if tied:
         for a in range(w.size):
@@ -90,7 +90,7 @@ def freed(w, slopes, lower, upper, tied, share):
 
 @vectors
 def leave_misled(w, step, lower, upper, free):
-    """Hold the variables at a bound that a step would take outside; return how many there are."""
+    """Hold the variables at a bound that a step would cross; return their number."""
     count = 0
     for a in range(w.size):
         if free[a] and ((w[a] <= lower[a] and step[a] < 0.0) or (w[a] >= upper[a] and step[a] > 0.0)):
@@ -101,7 +101,7 @@ def leave_misled(w, step, lower, upper, free):
 
 @vectors
 def least_ratio(w, step, lower, upper):
-    """The ratio test: how many times the step can be made before a variable meets a bound; those at one are not asked."""
+    """The ratio test: the multiple of the step at which a variable meets a bound; variables at a bound are ignored."""
     least = np.inf
     for a in range(w.size):
         if step[a] < 0.0 and w[a] > lower[a]:
@@ -113,7 +113,7 @@ def least_ratio(w, step, lower, upper):
 
 @vectors
 def moved(w, step, t, lower, upper, tied):
-    """w + t step between the bounds, of sum 1 if it has one; what is so near a bound that rounding kept it off is there."""
+    """w + t step between the bounds, with sum 1 if tied; a variable within rounding of a bound moves onto it."""
     new, total = np.empty(w.size), 0.0
     for a in range(w.size):
         near = SUM_ROUNDING * abs(t * step[a])
@@ -130,7 +130,7 @@ def moved(w, step, t, lower, upper, tied):
 
 @vectors
 def stopped(w, new, lower, upper):
-    """Whether a variable was between its bounds, and is at one now."""
+    """Whether a variable moved from between its bounds to one of them."""
     found = False
     for a in range(w.size):
         found = found or (lower[a] < w[a] < upper[a] and not lower[a] < new[a] < upper[a])
@@ -139,7 +139,7 @@ def stopped(w, new, lower, upper):
 
 @inner_kernel
 def combined(M, d):
-    """M'd: the sum of d_j M_j over the rows M_j that count."""
+    """M'd: the sum of d_j M_j over the rows with d_j != 0."""
     total = np.zeros(M.shape[1])
     for j in range(d.size):
         if d[j] != 0.0:
@@ -150,7 +150,7 @@ def combined(M, d):
 
 @inner_kernel
 def value_at(p, w):
-    """q(w): one product with H, of which arrays compute only what w is made of."""
+    """q(w), by one product with H; for arrays, only with the columns that w uses."""
     d = scattered(p.place, p.scale, w, p.x.size) - p.x
     if p.root.size > 0:
         along = combined(p.root, d)
@@ -160,7 +160,7 @@ def value_at(p, w):
 
 @inner_kernel
 def look_at(p, w):
-    """q(w), its derivatives, and what rounding may make of the value: one product with H."""
+    """q(w), its derivatives, and the rounding error of the value: one product with H."""
     d = scattered(p.place, p.scale, w, p.x.size) - p.x
     if p.root.size > 0:
         along = combined(p.root, d)
@@ -170,9 +170,9 @@ def look_at(p, w):
 
 @inner_kernel
 def cut_step(p, w, value, slopes, step):
-    """All of the step, or a half, a quarter, ... of it, cut off at the bounds; or to where the first bound is met.
+    """The whole step, a half, a quarter, ... of it, cut off at the bounds; or the step to the first bound.
 
-    The first of these that is lower than the last, which needs no look: q is a parabola up to there.
+    The first candidate that is lower than the last one wins. The last one needs no evaluation: q is a parabola up to it.
     """
     stop = min(1.0, least_ratio(w, step, p.lower, p.upper))
     edge = value + (stop - 0.5 * stop * stop) * (slopes @ step)
@@ -187,7 +187,7 @@ def cut_step(p, w, value, slopes, step):
 
 @inner_kernel
 def factored(p, factor, w, slopes):
-    """The change of the free variables that minimises q without their bounds; those that it would take outside are left out."""
+    """The change of the free variables that minimises q without bounds; variables that it would take outside are dropped."""
     free = freed(w, slopes, p.lower, p.upper, p.tied, PROMISING if p.root.size == 0 else PROMISING_ROW)
     while True:
         hold(p, factor, w, slopes, free)
@@ -199,7 +199,7 @@ def factored(p, factor, w, slopes):
 def conjugate(p, factor, w, slopes):
     """The Newton step by conjugate gradients, with the diagonal of H as preconditioner.
 
-    What it would take outside stays where it is. The rest of the step will do if it still leads down, and is made anew if not.
+    Variables that it would take outside stay. The rest of the step is used if it still descends, otherwise it is recomputed.
     """
     free, diagonal = freed(w, slopes, p.lower, p.upper, p.tied, PROMISING), p.H.diagonal()
     while True:
@@ -217,17 +217,17 @@ def conjugate(p, factor, w, slopes):
         if slopes @ step <= ENOUGH_LEFT * fall and leave_misled(w, step, p.lower, p.upper, free) == 0:
             d = scattered(p.place, p.scale, step, p.x.size)
             bend = float(d @ (p.H @ d))
-            return step * (-float(slopes @ step) / bend) if bend > 0 else step  # to where q is least on its way
+            return step * (-float(slopes @ step) / bend) if bend > 0 else step  # to the minimiser of q along the step
 
 
 def _conjugate(p, idx, slopes, diagonal):
-    """For these variables, without their bounds; and how each takes part where a sum is to be made right."""
+    """The step of these variables without their bounds, and the share of each in a correction of the sum."""
     at, scale = p.place[idx], p.scale[idx]
     curves = diagonal[at] * scale * scale
     inverse = 1.0 / np.maximum(curves, max(1e-6 * float(curves.mean()), 1e-300))
     share = inverse / inverse.sum() if p.tied else np.zeros(len(idx))
     r, u = slopes.copy(), np.zeros(len(idx))
-    z = inverse * (r - share @ r)  # of sum 0, if the variables are tied
+    z = inverse * (r - share @ r)  # with sum 0, if the variables are tied
     along, rz = -z, r @ z
     target = FORCING**2 * rz
     for _ in range(p.H.longest):
@@ -247,10 +247,10 @@ def _conjugate(p, idx, slopes, diagonal):
 
 @vectors
 def descend(p, factor, w, tol, rounds):
-    """Variables at which no more than ``tol`` is left to be won, or the best after so many rounds; whether there are none.
+    """Minimise until at most ``tol`` can be gained, or for ``rounds`` rounds; return the variables, and whether they are final.
 
-    Each round minimises q over the variables that are free, and lets them stop at bounds. No round increases q. The
-    ``factor`` may know some of the variables already.
+    Each round minimises q over the free variables, and stops them at bounds. No round increases q. The ``factor`` may already
+    hold some of the variables.
     """
     value, slopes, noise = look_at(p, w)
     left = remaining(w, slopes, p.lower, p.upper, p.tied)

@@ -1,6 +1,6 @@
-"""How compiled code is called: by modules that are imported when first needed, since numba takes long, with what they are given.
+"""How to call compiled code: kernel modules are imported on first use, because numba takes long; and their arguments.
 
-Losses, sets and estimators are numbers because numba keeps no kernel on disk that takes a function.
+Losses, sets and estimators are numbers, because numba cannot cache a kernel that takes a function.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def kernels(name: str) -> ModuleType:
 
 
 def locked(a: np.ndarray) -> np.ndarray:
-    """A read-only view: numba compiles apart for arrays that can be written.
+    """A read-only view: numba would compile a second version for writable arrays.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def locked(a: np.ndarray) -> np.ndarray:
     return view
 
 
-SPARSE, DENSE = 3, 1  # fields of these two kinds of rows
+SPARSE, DENSE = 3, 1  # number of fields of the two kinds of rows
 
 
 class SparseRows(NamedTuple):
@@ -67,36 +67,36 @@ class BurstModel(NamedTuple):
 
     rows: SparseRows | DenseRows
     y: np.ndarray
-    loss: int  # one of the numbers above
+    loss: int  # one of the codes above
     parameter: float
 
 
 class BurstOracle(NamedTuple):
     """A set, and the index of its oracle: see `extremal.kernels.oracles`."""
 
-    kind: int  # one of the numbers above
-    size: float  # radius or total; the amount to be spent for FILL
+    kind: int  # one of the codes above
+    size: float  # radius or total; for FILL, the amount to spend
     lower: np.ndarray  # weights for WEIGHTED; an array, or one number for all coordinates
     upper: np.ndarray
-    order: np.ndarray  # room for an order of all coordinates, for FILL
-    blocks: np.ndarray  # bounds of the index; empty if there is none
+    order: np.ndarray  # workspace for an order of all coordinates, for FILL
+    blocks: np.ndarray  # bounds of the index; empty without an index
     groups: np.ndarray
 
 
 class BurstSteps(NamedTuple):
-    """The iterations to be made: an entry of ``eta``, ``alpha`` and ``beta`` for each, and b rows of ``flat``."""
+    """The iterations to make: each has an entry of ``eta``, ``alpha`` and ``beta``, and b rows of ``flat``."""
 
     kind: int  # the estimator: see `extremal.kernels.burst`
     b: int
     flat: np.ndarray  # batches, one after the other
-    second: np.ndarray  # second batches, whose table entries are refreshed instead; empty if there are none
+    second: np.ndarray  # second batches, which refresh the table instead; empty if there are none
     eta: np.ndarray
     alpha: np.ndarray
     beta: np.ndarray
 
 
 class BurstState(NamedTuple):
-    """What a burst changes: x = xi v, g = M + sigma V, a table; and room to work in."""
+    """The state that a burst changes: x = xi v, g = M + sigma V, a table; and its workspace."""
 
     scales: np.ndarray  # xi, sigma and the number of iterations made
     v: np.ndarray
@@ -104,13 +104,13 @@ class BurstState(NamedTuple):
     w: np.ndarray  # the snapshot
     table: np.ndarray
     margins: np.ndarray
-    s: np.ndarray  # room for a vertex with many entries
-    old: np.ndarray  # room for the table entries of a batch
-    last: np.ndarray  # the batch that V stands on if V is cleared in each step; its first entry is -1 if it is not known
+    s: np.ndarray  # workspace for a vertex with many entries
+    old: np.ndarray  # workspace for the table entries of a batch
+    last: np.ndarray  # the batch that V consists of, if each step clears V; its first entry is -1 if unknown
 
 
 class DrawnBatch(NamedTuple):
-    """The rows flat[q : q + b]; the draws behind them are there for looking ahead."""
+    """The rows flat[q : q + b]; the draws after them serve to look ahead."""
 
     flat: np.ndarray
     q: int
@@ -118,7 +118,7 @@ class DrawnBatch(NamedTuple):
 
 
 class ScaledPair(NamedTuple):
-    """g = M + sigma V for G = (V, M); ``two`` says whether there is an M."""
+    """g = M + sigma V for G = (V, M); ``two`` says whether M exists."""
 
     G: np.ndarray
     two: bool
@@ -126,7 +126,7 @@ class ScaledPair(NamedTuple):
 
 
 class TowardVertex(NamedTuple):
-    """A step x <- (1 - eta) x + eta s, with s = ``length`` at coordinate j if it is ``single``."""
+    """A step x <- (1 - eta) x + eta s; if ``single``, s has one entry, ``length`` at coordinate j."""
 
     eta: float
     single: bool

@@ -1,7 +1,7 @@
 """Many iterations of a stochastic Frank-Wolfe method in one call, for linear models over sets with simple vertices.
 
-The iterate is x = xi v, and the gradient estimate g = M + sigma V, so that an iteration changes what its rows touch and two
-numbers. An estimator enters as a small integer; with c_i = phi'(<a_i, x>) after the step, c_i' before it, y_i the table:
+The iterate is x = xi v, and the gradient estimate g = M + sigma V. An iteration thus changes only the entries of its rows and
+two numbers. An estimator is a small integer; with c_i = phi'(<a_i, x>) after the step, c_i' before it, y_i the table:
 
     RECURSE      V <- alpha V + (1/b) sum (c_i - alpha c_i') a_i                                   Sarah (alpha = 1), STORM
     AVERAGE      V <- alpha V + (beta/b) sum c_i a_i                                               momentum
@@ -11,8 +11,8 @@ numbers. An estimator enters as a small integer; with c_i = phi'(<a_i, x>) after
     BOTH         the same, g <- (1 - beta) g + beta M^old + (1/b) sum (c_i - c_i' + beta (c_i' - y_i)) a_i    Saga Sarah
     SNAPSHOT     g <- M + (1/b) sum (c_i - phi'(<a_i, w>)) a_i                                     SVRG
 
-V = g - M for the last three, so it falls by alpha like the others. The readable loop says what all this means and is
-what these loops are tested against.
+V = g - M for the last three, so it is scaled by alpha like the others. The readable loop explains these updates, and the
+tests compare these loops with it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ TINY_SCALE = 1e-16  # scales below this are multiplied into their vector
 
 @bare
 def burst(model, oracle, steps, state):
-    """Make an iteration for each of the steps; fewer if a number is not finite."""
+    """Make one iteration per step; stop early if a number is not finite."""
     kind, b, scales, G = steps.kind, steps.b, state.scales, state.G
     single, two, twice = oracle.kind < codes.CORNER, kind >= codes.TABLE, steps.second.size > 0
-    before = kind == codes.RECURSE or kind == codes.BOTH or kind == codes.FOLLOW  # these read the rows before x has moved
+    before = kind == codes.RECURSE or kind == codes.BOTH or kind == codes.FOLLOW  # these read the rows before x moves
     xi, sigma = scales[0], scales[1]
     for t in range(steps.eta.size):
         # the vertex s: one coordinate j, or an array; without M the scale of V does not matter
@@ -51,7 +51,7 @@ def burst(model, oracle, steps, state):
         if not before:
             xi = move_to_vertex(state, toward, xi)
 
-        # what is left of V
+        # the remainder of V
         a = steps.alpha[t]
         if a == 0.0:
             clear(model.rows, state, oracle.blocks.size > 0)
@@ -103,7 +103,7 @@ def burst(model, oracle, steps, state):
 
 @inlined
 def move_to_vertex(state, toward, xi):
-    """x <- (1 - e) x + e s for x = xi v; return xi."""
+    """x <- (1 - e) x + e s for x = xi v; return the new xi."""
     v, e = state.v, toward.eta
     if not toward.single:
         for k in range(v.size):
@@ -120,7 +120,7 @@ def move_to_vertex(state, toward, xi):
 
 @bare
 def rescale(oracle, g):
-    """V <- sigma V; without M, bounds are those of V."""
+    """V <- sigma V; without M, the bounds are those of V."""
     for j in range(g.G.shape[0]):
         g.G[j, 0] *= g.sigma
     if not g.two:
@@ -132,7 +132,7 @@ def rescale(oracle, g):
 
 @bare
 def clear(rows, state, by_rows):
-    """V <- 0, knowing on which rows it stands."""
+    """V <- 0, only on the entries of its rows if these are known."""
     G, last = state.G, state.last
     if len(rows) == SPARSE and by_rows and last[0] >= 0:
         for i in last:
@@ -145,7 +145,7 @@ def clear(rows, state, by_rows):
 
 @bare
 def raise_bounds(rows, oracle, g, batch):
-    """Raise the index's bounds above all that some rows have changed."""
+    """Raise the bounds of the index above all scores that the batch has changed."""
     if len(rows) == SPARSE:
         for r in range(batch.q, batch.q + batch.b):
             i = U(batch.flat[r])

@@ -1,7 +1,7 @@
-"""Batches of distinct rows, from uniform numbers, by Floyd's algorithm: O(b) for b of them.
+"""Batches of distinct rows from uniform numbers by Floyd's algorithm: O(b) for b rows.
 
-The r-th pick is uniform in [0, n - b + r]; if that is taken, n - b + r itself is the pick. What is taken is marked by a bit for
-every index, or, where these are too many, in a hash table.
+The r-th pick is uniform in [0, n - b + r]; if that index is taken, n - b + r itself is the pick. Taken indices are marked in
+a bit set or, if there are too many indices, in a hash table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def by_bits(u, n, taken, out):
 
 @bare
 def by_hashes(u, n, slots, out):
-    """The same with a hash table, of a power of two above b places."""
+    """The same with a hash table, whose size is a power of two above b."""
     b, mask = u.shape[1], slots.size - 1
     for t in range(u.shape[0]):
         for i in range(slots.size):
@@ -48,7 +48,7 @@ def by_hashes(u, n, slots, out):
 
 @inlined
 def insert(slots, mask, pick):
-    """Put a number into the hash table, or say that it is there already."""
+    """Insert a number into the hash table; return whether it was new."""
     at = ((pick * MIX) >> 20) & mask
     while slots[at] != EMPTY:
         if slots[at] == pick:

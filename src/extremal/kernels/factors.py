@@ -1,4 +1,4 @@
-"""A triangular factor of some rows and columns of a Hessian, kept up to date while variables come and go."""
+"""A triangular factor of some rows and columns of a Hessian, updated as variables come and go."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from extremal.kernels.jit import bare_inner_kernel, inner_kernel, vectors
 from extremal.kernels.rows import row_product
 
-RIDGE = 1e-13  # added to a diagonal of ones: pivots are not smaller
-FLAT = 1e-10  # and relative to the slopes, where there is no curvature at all: no step is longer than its inverse
-TINY_DIAGONAL = 1e-250  # a diagonal entry of this size is no curvature
-DEPENDENT = 1e-22  # square of the part of a row of length 1 that others do not explain: rounding
-BASE = 0.1  # share of the largest weight below which another one takes the base's place
-BLOCK = 32  # rows that are eliminated together, by rows that are read once
-DECOMPOSED = 64  # unknowns up to which an eigenvalue decomposition costs little beside the rest
-SINGULAR = 1e-10  # the smallest pivot, as a share of the largest, from which on solutions of a system are not told apart
-FLAT_EIGENVALUE = 1e-12  # share of the largest eigenvalue that is none
+RIDGE = 1e-13  # added to a diagonal of ones, which bounds the pivots from below
+FLAT = 1e-10  # the same relative to the slopes, if there is no curvature at all: no step is longer than its inverse
+TINY_DIAGONAL = 1e-250  # a diagonal entry of this size means no curvature
+DEPENDENT = 1e-22  # a row of length 1 depends on others if the square of its remainder is below this
+BASE = 0.1  # the base changes if its weight is below this share of the largest
+BLOCK = 32  # rows eliminated together, so that other rows are read once
+DECOMPOSED = 64  # largest system for which an eigenvalue decomposition costs little
+SINGULAR = 1e-10  # a system is singular if its smallest pivot is below this share of the largest
+FLAT_EIGENVALUE = 1e-12  # an eigenvalue below this share of the largest counts as zero
 SLOPE_ROUNDING = 1e-9  # share of a slope that may be rounding
 SUM_ROUNDING = 4 * 2.0**-52  # the rounding of a sum, as a share of the sum of its magnitudes
 
@@ -25,24 +25,24 @@ COUNT, AT_BASE, COLUMNS_OF_Q = 0, 1, 2
 
 
 class Factor(NamedTuple):
-    """L L' = D M D with M the Hessian of the variables ``order[:count]``, relative to a base, and D = diag unit.
+    """L L' = D M D, where M is the Hessian of the variables ``order[:count]`` relative to a base, and D = diag unit.
 
-    Where variables are tied, weight goes to and from the base, and the others are free: M_ac = <f_a - f_b, f_c - f_b>.
-    With a root, for which variables are tied, D (f_a - f_b) = L Q, and Q has orthonormal rows. A row that depends on others has
-    a column of its own in Q.
+    If variables are tied, weight moves to and from the base, and the others are free: M_ac = <f_a - f_b, f_c - f_b>. With a root
+    (for tied variables only), D (f_a - f_b) = L Q, and Q has orthonormal rows. A row that depends on others gets its own column
+    in Q.
     """
 
     L: np.ndarray
     Q: np.ndarray
     unit: np.ndarray
     order: np.ndarray
-    position: np.ndarray  # of each variable in the order; -1 if it is not there
+    position: np.ndarray  # the position of each variable in the order; -1 if absent
     sizes: np.ndarray  # count, base, columns of Q in use
 
 
 @vectors
 def new_factor(variables, rank):
-    """Room for so many variables, and for a root of so many columns; 0 without a root."""
+    """Room for ``variables`` variables, and for a root of ``rank`` columns; 0 without a root."""
     Q = np.empty((variables if rank > 0 else 0, rank + variables if rank > 0 else 0))
     order, position, sizes = np.empty(variables, np.int64), np.full(variables, -1), np.zeros(3, np.int64)
     sizes[AT_BASE], sizes[COLUMNS_OF_Q] = -1, rank
@@ -51,7 +51,7 @@ def new_factor(variables, rank):
 
 @bare_inner_kernel
 def hold(p, factor, w, slopes, free):
-    """Bring the factor to the variables that are free."""
+    """Change the factor to the free variables."""
     sizes, largest, best = factor.sizes, 0, 0
     for a in range(w.size):
         largest, best = a if w[a] > w[largest] else largest, a if slopes[a] < slopes[best] else best
@@ -70,7 +70,7 @@ def hold(p, factor, w, slopes, free):
             if not free[factor.order[i]]:
                 remove(p, factor, i)
     first, rank = sizes[COUNT], p.root.shape[1]
-    for turn in range(3):  # those in use, the best newcomer, the others
+    for turn in range(3):  # first those in use, then the best newcomer, then the others
         for a in range(w.size):
             if not free[a] or factor.position[a] >= 0 or a == sizes[AT_BASE]:
                 continue
@@ -91,7 +91,7 @@ def hold(p, factor, w, slopes, free):
 
 @bare_inner_kernel
 def clear_factor(p, factor, base):
-    """Take all variables out."""
+    """Remove all variables."""
     for i in range(factor.sizes[COUNT]):
         factor.position[factor.order[i]] = -1
     factor.sizes[COUNT], factor.sizes[AT_BASE] = 0, base if p.tied else -1
@@ -101,7 +101,7 @@ def clear_factor(p, factor, base):
 
 @bare_inner_kernel
 def bend(p, a, c, base):
-    """M_ac."""
+    """The entry M_ac."""
     total = p.scale[a] * p.scale[c] * p.H[p.place[a], p.place[c]]
     if base < 0:
         return total
@@ -113,7 +113,7 @@ def bend(p, a, c, base):
 
 @bare_inner_kernel
 def floor_of(p, slopes, a, base):
-    """What is added to M_aa: no step is longer than the way between the bounds over FLAT."""
+    """The amount added to M_aa: no step is longer than the distance between the bounds divided by FLAT."""
     if base >= 0:
         return FLAT * abs(slopes[base] - slopes[a])
     return FLAT * abs(slopes[a]) / max(p.upper[a] - p.lower[a], 1e-300)
@@ -121,7 +121,7 @@ def floor_of(p, slopes, a, base):
 
 @bare_inner_kernel
 def append(p, factor, floor, a):
-    """One variable more: its row of D M D."""
+    """Add one variable: its row of D M D."""
     L, m, base = factor.L, factor.sizes[COUNT], factor.sizes[AT_BASE]
     diagonal = bend(p, a, a, base) + floor
     unit = 1.0 / np.sqrt(diagonal) if diagonal > TINY_DIAGONAL else 1.0
@@ -132,9 +132,9 @@ def append(p, factor, floor, a):
 
 @bare_inner_kernel
 def eliminate(L, first, last):
-    """From rows of a matrix to rows of its Cholesky factor; a pivot that rounding has made too small is raised.
+    """Turn rows of a matrix into rows of its Cholesky factor; raise pivots that rounding made too small.
 
-    Returns the least pivot before that: the matrix is positive definite if it is positive.
+    Return the least pivot before that: the matrix is positive definite if this pivot is positive.
     """
     least = np.inf
     for j in range(last):
@@ -147,7 +147,7 @@ def eliminate(L, first, last):
 
 @bare_inner_kernel
 def append_to_root(p, factor, floor, a, needed):
-    """The same by Gram and Schmidt, twice, where H has a root. What depends on the others is left out unless it is needed."""
+    """Add one variable by Gram-Schmidt, twice, if H has a root; skip a dependent row unless it is needed."""
     L, Q, m, base, width = factor.L, factor.Q, factor.sizes[COUNT], factor.sizes[AT_BASE], factor.sizes[COLUMNS_OF_Q]
     r = p.root.shape[1]
     for t in range(r):
@@ -172,7 +172,7 @@ def append_to_root(p, factor, floor, a, needed):
     length = np.sqrt(max(square, extra))
     for t in range(width):
         Q[m, t] = Q[m, t] / length if square > extra else 0.0
-    if not square > extra:  # it depends on the others: a direction of its own
+    if not square > extra:  # it depends on the others, and gets its own direction
         for j in range(m + 1):
             Q[j, width] = 1.0 if j == m else 0.0
         factor.sizes[COLUMNS_OF_Q] = width + 1
@@ -182,7 +182,7 @@ def append_to_root(p, factor, floor, a, needed):
 
 @bare_inner_kernel
 def remove(p, factor, i):
-    """Take a variable out: rotations of columns make what is left triangular again."""
+    """Remove a variable: rotations of columns make the remainder triangular again."""
     L, Q, m, width = factor.L, factor.Q, factor.sizes[COUNT], factor.sizes[COLUMNS_OF_Q]
     factor.position[factor.order[i]] = -1
     for j in range(i, m - 1):
@@ -206,7 +206,7 @@ def remove(p, factor, i):
 
 @inner_kernel
 def direction(p, factor, w, slopes):
-    """The Newton step of the variables in the factor, as a step of all; of sum 0 if these are tied."""
+    """The Newton step of the variables in the factor, as a step of all variables; with sum 0 if these are tied."""
     L, m, base, step = factor.L, factor.sizes[COUNT], factor.sizes[AT_BASE], np.zeros(slopes.size)
     if m == 0:
         return step
@@ -237,10 +237,10 @@ def direction(p, factor, w, slopes):
 
 @inner_kernel
 def shortest(p, factor, w, slopes, step):
-    """A step of a singular system, to the shortest of its solutions: rounding must not choose among them.
+    """Replace the step of a singular system by the shortest solution, so that rounding does not pick one at random.
 
-    Lengths are in terms of each variable's own curvature. Where there is no curvature but a slope, the step is as long as the
-    ridge allows; slopes below their rounding lead nowhere.
+    Lengths are relative to each variable's own curvature. In a direction with a slope but no curvature, the step is as long as
+    the ridge allows. Slopes below their rounding error give no step.
     """
     m, base = factor.sizes[COUNT], factor.sizes[AT_BASE]
     size = m + (base >= 0)
@@ -249,7 +249,7 @@ def shortest(p, factor, w, slopes, step):
     sizes = np.abs(p.x)
     for a in range(w.size):
         sizes[p.place[a]] += abs(p.scale[a] * w[a])
-    magnitudes = np.abs(p.H) @ sizes + np.abs(p.g)  # of what slopes are sums of
+    magnitudes = np.abs(p.H) @ sizes + np.abs(p.g)  # the magnitudes of the terms of the slopes
     for i in range(size):
         own = bend(p, order[i], order[i], -1)
         unit[i] = 1.0 / np.sqrt(own) if own > TINY_DIAGONAL else 0.0
@@ -257,17 +257,17 @@ def shortest(p, factor, w, slopes, step):
     for i in range(size):
         unit[i] = unit[i] if unit[i] > 0.0 else largest if largest > 0.0 else 1.0
         noise += (SUM_ROUNDING * abs(p.scale[order[i]]) * magnitudes[p.place[order[i]]] * unit[i]) ** 2
-    sums = unit / np.sqrt(unit @ unit) if base >= 0 else np.zeros(size)  # along which the sum changes
+    sums = unit / np.sqrt(unit @ unit) if base >= 0 else np.zeros(size)  # the direction in which the sum changes
     M, right, here = np.empty((size, size)), np.empty(size), np.empty(size)
     for i in range(size):
         right[i], here[i] = -slopes[order[i]] * unit[i], w[order[i]] / unit[i]
         for j in range(size):
             M[i, j] = bend(p, order[i], order[j], -1) * unit[i] * unit[j]
     if not np.isfinite(M.sum()):
-        return  # too large to work with
+        return  # the numbers overflow
     right -= (right @ sums) * sums
     across = M @ sums
-    level = sums @ across + 1.0  # a curvature of 1 along the sums, which no step changes
+    level = sums @ across + 1.0  # a curvature of 1 in the direction of the sum, which no step changes
     for i in range(size):
         for j in range(size):
             M[i, j] += level * sums[i] * sums[j] - across[i] * sums[j] - sums[i] * across[j]

@@ -1,6 +1,6 @@
-"""Passes over all rows of a CSR matrix: a linear model with its gradient at once, some of the columns, and their Gram matrix.
+"""Passes over all rows of a CSR matrix: a linear model and its gradient in one pass, some columns, and their Gram matrix.
 
-All sums are in float64, and x is taken in float64, so that float32 data need not be copied for it.
+All sums and x are in float64, so that float32 data need no copy.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from extremal.kernels.terms import terms
 
 CsrArrays = tuple[np.ndarray, ...]  # indptr, indices, data
 
-CACHED_ROWS = 8192  # rows whose entries are still in the cache when they are read again
-CACHED_FEATURES = 2**18  # features up to which x and the gradient stay in the cache together
+CACHED_ROWS = 8192  # rows whose entries are still in the cache when read again
+CACHED_FEATURES = 2**18  # largest number of features for which x and the gradient stay in the cache together
 
 
 @jit
 def sweep(indptr, indices, data, y, x, loss, parameter, block, valued, z, c, g):
     """Return sum phi(<a_i, x>, y_i) if ``valued``; fill z_i = <a_i, x> and c_i = phi'; g += sum c_i a_i.
 
-    ``z``, ``c`` and ``g`` may be empty, which leaves them out. A block of rows is read from memory once.
+    Empty ``z``, ``c`` and ``g`` are skipped. A block of rows is read from memory once.
     """
     n = indptr.size - 1
     total, room, none = 0.0, np.empty((2, min(block, n))), np.empty(0)
@@ -45,7 +45,7 @@ def sweep(indptr, indices, data, y, x, loss, parameter, block, valued, z, c, g):
 
 
 def rows_in_order(entries: CsrArrays, order: np.ndarray) -> CsrArrays:
-    """Copies with row order[t] as row t."""
+    """Copy the arrays with row order[t] as row t."""
     indptr, indices, data = entries
     starts = np.zeros(len(order) + 1, indptr.dtype)
     np.cumsum(np.diff(indptr)[order], out=starts[1:])
@@ -55,15 +55,15 @@ def rows_in_order(entries: CsrArrays, order: np.ndarray) -> CsrArrays:
 
 
 def cached_rows(n: int, d: int, entries: int) -> int:
-    """Rows of a block: as many as stay in the cache, unless x and d sums do not; then so many that these are seldom read anew."""
+    """Rows per block: as many as stay in the cache; if x and d sums do not, enough that these are seldom read again."""
     return CACHED_ROWS if d <= CACHED_FEATURES else max(CACHED_ROWS, 8 * d * n // max(1, entries))
 
 
 @bare
 def compact(indptr, indices, data, place, starts, columns, values):
-    """Copy the entries of the columns j with place[j] >= 0, which become columns place[j]; return how many there are.
+    """Copy the entries of the columns j with place[j] >= 0, which become columns place[j]; return their number.
 
-    ``columns`` and ``values`` need room for one entry more than that. No branch: which entries stay cannot be foreseen.
+    ``columns`` and ``values`` need room for one entry more. There is no branch, because the processor could not predict it.
     """
     used = 0
     for i in range(indptr.size - 1):
@@ -75,7 +75,7 @@ def compact(indptr, indices, data, place, starts, columns, values):
 
 @inlined
 def keep_columns(indices, data, first, last, place, columns, values, used):
-    """The same for one row, behind the first ``used`` entries."""
+    """Copy those of one row, after the first ``used`` entries."""
     for e in range(first, last):
         p = place[indices[e]]
         columns[used] = p
@@ -86,7 +86,7 @@ def keep_columns(indices, data, first, last, place, columns, values, used):
 
 @bare
 def moments(indptr, indices, data, w, out):
-    """out[0] += sum_i w_i a_i, out[1] += the same of squares."""
+    """out[0] += sum_i w_i a_i, out[1] += the same with squared entries."""
     for i in range(indptr.size - 1):
         for e in range(indptr[i], indptr[i + 1]):
             out[0, indices[e]] += w[i] * data[e]
@@ -95,7 +95,7 @@ def moments(indptr, indices, data, w, out):
 
 @bare
 def gram(indptr, indices, data, h, out):
-    """out += sum over all rows of h_i a_i a_i', its lower triangle (columns of a row increase)."""
+    """out += sum over all rows of h_i a_i a_i', its lower triangle (columns increase within a row)."""
     for i in range(indptr.size - 1):
         if h[i] != 0.0:
             add_square(indices, data, indptr[i], indptr[i + 1], h[i], out)
@@ -113,9 +113,9 @@ def add_square(columns, values, first, last, c, out):
 
 @bare
 def gram_of_columns(indptr, indices, data, place, h, columns, values, out):
-    """The same for the columns j with place[j] >= 0, which become columns place[j]; no copy of them is kept.
+    """The same for the columns j with place[j] >= 0, which become columns place[j], without a copy of these.
 
-    ``columns`` and ``values`` have room for the entries of one row in these columns, and one entry more.
+    ``columns`` and ``values`` have room for the entries of one row in these columns, plus one.
     """
     for i in range(indptr.size - 1):
         if h[i] != 0.0:

@@ -1,4 +1,4 @@
-"""The one way in which kernels are compiled."""
+"""How kernels are compiled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from extremal.support.lazy import imported
 
-numba = imported("numba")  # Ctrl-C waits for it
+numba = imported("numba")  # Ctrl-C waits for this import
 
 Kernel: TypeAlias = Callable[..., Any]
 
@@ -29,37 +29,37 @@ NOT_KEPT = (
 
 
 def jit(function: Kernel, **options: Any) -> Kernel:
-    """Compile without the interpreter lock, and keep the machine code on disk where there is a place to write to."""
+    """Compile without the interpreter lock, and cache the machine code on disk if a folder is writable."""
     try:
         kernel = numba.njit(cache=True, nogil=True, **options)(function)
-    except RuntimeError:  # a read-only install without a writable home: compiled anew in every process
+    except RuntimeError:  # a read-only install without a writable home: every process compiles anew
         notice.text = NOT_KEPT
         kernel = numba.njit(nogil=True, **options)(function)
     return notice.attend(_stamped(kernel))
 
 
 def bare(function: Kernel, **options: Any) -> Kernel:
-    """The same for kernels that make no arrays, not even slices: numba then counts no references, which costs in inner loops."""
+    """The same for kernels that make no arrays, not even slices: numba then skips reference counts, costly in inner loops."""
     return jit(function, _nrt=False, **options)
 
 
 def inlined(function: Kernel) -> Kernel:
-    """A bare kernel without a call where it is used: for short functions of an inner loop."""
+    """A bare kernel that is inlined into its callers: for short functions of an inner loop."""
     return bare(function, forceinline=True)
 
 
 def summing(function: Kernel) -> Kernel:
-    """The same for short loops that sum: in any order, so that several terms are added at once."""
+    """The same for short loops that sum, in any order, so that several terms are added at once."""
     return bare(function, fastmath={"reassoc", "contract", "nsz"}, forceinline=True)
 
 
 def vectors(function: Kernel) -> Kernel:
-    """The same for loops over whole arrays: a division by zero gives an infinity, and is not looked for entry by entry."""
+    """The same for loops over whole arrays: a division by zero gives an infinity, without a check for every entry."""
     return jit(function, error_model="numpy")
 
 
 def inner_kernel(function: Kernel, **options: Any) -> Kernel:
-    """For kernels that only other kernels call: their code is kept with that of the callers."""
+    """Compile a kernel that only other kernels call: its code is cached with that of the callers."""
     return numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
 
 
@@ -69,7 +69,7 @@ def bare_inner_kernel(function: Kernel) -> Kernel:
 
 
 def as_python(kernels: list[Kernel], **others: Kernel) -> list[Kernel]:
-    """Kernels that call each other as plain Python, from the same text, with other functions in the place of some."""
+    """Kernels that call each other, as plain Python from the same text; ``others`` replaces some of the functions."""
     texts = [getattr(kernel, "py_func", kernel) for kernel in kernels]
     names = {**texts[0].__globals__, **others}
     for text in texts:
@@ -78,13 +78,13 @@ def as_python(kernels: list[Kernel], **others: Kernel) -> list[Kernel]:
 
 
 def _stamped(kernel: Kernel) -> Kernel:
-    """Have the kept code go out of date with any file of kernels.
+    """Make cached code expire with any file of kernels.
 
-    numba looks at the kernel's own file only, and would go on to use code into which an old kernel of another file is
-    compiled. It compares its version before it reads the rest, which may name classes that are no longer there.
+    numba checks the kernel's own file only, and would use cached code that contains an old kernel of another file. It compares
+    its version before it reads the rest, which may name classes that no longer exist.
 
-    It also numbers the files of code, and two processes that compile at once may write the same one: here each file has a name
-    of its own. Plain functions (``NUMBA_DISABLE_JIT=1``) pass as they are.
+    numba also numbers the files of code, and two processes that compile at once may write the same one: here each file has a
+    unique name. Plain functions (``NUMBA_DISABLE_JIT=1``) are returned unchanged.
     """
     kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
     if kept is not None:
@@ -95,13 +95,13 @@ def _stamped(kernel: Kernel) -> Kernel:
 
 
 def _save(kept: Any, save: Callable[..., None], *args: Any) -> None:
-    """Keep the code; where the disk is full, whoever waits for the next kernels hears that they are not kept."""
+    """Cache the code; if the disk is full, the next notice says that kernels are not cached."""
     try:
         save(*args)
     except OSError:
         notice.text = NOT_KEPT
         with suppress(OSError):
-            Path(kept._index_path).unlink()  # it names code that is not there
+            Path(kept._index_path).unlink()  # it names code that does not exist
 
 
 def _own_name(name: Callable[[int], str], number: int) -> str:
@@ -110,7 +110,7 @@ def _own_name(name: Callable[[int], str], number: int) -> str:
 
 @cache
 def _sources() -> str:
-    """A digest of all kernels' text."""
+    """A digest of the text of all kernels."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
@@ -118,11 +118,11 @@ def _sources() -> str:
 
 
 class Notice:
-    """Says that kernels are being compiled, each time that someone waits for it; code that was kept is loaded in silence.
+    """Announces that kernels are being compiled, each time a user waits for it; cached code is loaded in silence.
 
-    Whoever waits is told after ``patience`` seconds, while it lasts. Compilations with less than ``pause`` seconds between
-    them are one wait, of which one line is enough. It is a log record of level WARNING: on stderr, unless the program has
-    set up logging in another way. numba compiles one kernel at a time, with those that it calls inside.
+    The notice comes after ``patience`` seconds of waiting. Compilations with less than ``pause`` seconds between them are one
+    wait, with one line. The notice is a log record of level WARNING: it goes to stderr, unless the program configures logging.
+    numba compiles one kernel at a time, including the kernels that it calls.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic, later: Callable[..., Timer] = Timer) -> None:
@@ -131,14 +131,14 @@ class Notice:
         self._inside, self._told, self._waited, self._end = False, False, 0.0, -inf
 
     def attend(self, kernel: Kernel) -> Kernel:
-        """Hear of each compilation of this kernel, and of no other; a plain function (``NUMBA_DISABLE_JIT=1``) has none."""
+        """Watch the compilations of this kernel only; a plain function (``NUMBA_DISABLE_JIT=1``) has none."""
         compiler = getattr(kernel, "_compiler", None)
-        if compiler is not None:  # numba asks it when nothing was kept
+        if compiler is not None:  # numba calls it if there is no cached code
             compiler.compile = partial(self._compile, compiler.compile)
         return kernel
 
     def _compile(self, compile: Kernel, *args: Any) -> Any:
-        if self._inside:  # a kernel that another one calls: the same wait
+        if self._inside:  # a kernel that another kernel calls: the same wait
             return compile(*args)
         start = self._clock()
         if start - self._end > self.pause:

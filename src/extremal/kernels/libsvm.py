@@ -1,4 +1,4 @@
-"""LIBSVM text to numbers, for plain lines; the parser in extremal.files.libsvm says what the text means, and reads the rest."""
+"""LIBSVM text to numbers, for plain lines; the parser in extremal.files.libsvm defines the text, and reads the rest."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ COMPILED = not config.DISABLE_JIT  # pyright: ignore[reportAttributeAccessIssue]
 SPACE, TAB, NEWLINE, RETURN, HASH, COLON = ord(" "), ord("\t"), ord("\n"), ord("\r"), ord("#"), ord(":")
 PLUS, MINUS, DOT, SMALL_E, LARGE_E, ZERO, NINE = ord("+"), ord("-"), ord("."), ord("e"), ord("E"), ord("0"), ord("9")
 LAST_INDEX = 2**31 - 1
-WHOLE_FLOATS = 2**53  # every integer up to here is a float64 number
-MOST_DIGITS = 9 * 10**17  # an integer up to here may be given one more digit: 9 10^18 + 9 < 2^63
-POWERS = np.array([float(10**k) for k in range(23)])  # the powers of ten that are float64 numbers
+WHOLE_FLOATS = 2**53  # every integer up to here is exact in float64
+MOST_DIGITS = 9 * 10**17  # an integer up to here can take one more digit: 9 10^18 + 9 < 2^63
+POWERS = np.array([float(10**k) for k in range(23)])  # the powers of ten that are exact in float64
 REFUSED = (0, 0, 0, 0)
 TOO_LONG = -1
 
 
 def read_lines(text: bytes) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """Read whole lines; return (lines, where, labels, stops, columns, values), or None if something is not understood.
+    """Read whole lines; return (lines, where, labels, stops, columns, values), or None if a part is not understood.
 
-    Row i stands in line where[i], counted from 0, and has the entries from stops[i - 1] to stops[i] - 1.
+    Row i comes from line where[i], counted from 0, and has the entries from stops[i - 1] to stops[i] - 1.
     """
     text = text if text.endswith(b"\n") else text + b"\n"
     most_rows, most_entries = text.count(b"\n"), text.count(b":")
@@ -41,7 +41,7 @@ def parse_lines(text, where, stops, columns, numbers, rough):
     """Fill the arrays from the bytes of whole lines; return the counts (lines, rows, entries, rough), or REFUSED.
 
     Labels are numbers[0], numbers[1], ..., and values numbers[where.size], numbers[where.size + 1], ... A column (t, start, stop)
-    of rough is a number that is not correctly rounded here: numbers[t] = float(text[start:stop]).
+    of rough marks a number that is not correctly rounded here: numbers[t] = float(text[start:stop]).
     """
     at = lines = rows = entries = hard = 0
     while at < text.size:
@@ -58,7 +58,7 @@ def parse_lines(text, where, stops, columns, numbers, rough):
                 at = blanks(text, stop)
                 if ends(text, at):
                     break
-                index, start = digits(text, at, 0)  # behind a blank, since no number stops at a digit
+                index, start = digits(text, at, 0)  # after a blank, since no number stops at a digit
                 if start - at > 10 or not last < index <= LAST_INDEX or text[start] != COLON:
                     return REFUSED
                 start, t, last = start + 1, where.size + entries, index
@@ -75,7 +75,7 @@ def parse_lines(text, where, stops, columns, numbers, rough):
 
 @jit
 def blanks(text, at):
-    """Where the blanks at text[at] stop."""
+    """The position where the blanks at text[at] stop."""
     while text[at] == SPACE or text[at] == TAB:
         at += 1
     return at
@@ -89,7 +89,7 @@ def ends(text, at):
 
 @jit
 def next_line(text, at):
-    """Where the line after a comment, or after a line's end, starts; 0 if it follows a lone carriage return."""
+    """The start of the line after a comment or a line's end; 0 if it follows a lone carriage return."""
     while text[at] != NEWLINE and text[at] != RETURN:
         at += 1
     if text[at] == RETURN:
@@ -101,7 +101,7 @@ def next_line(text, at):
 def decimal(text, start):
     """Read [+-]digits[.digits][e[+-]digits]; return (value, whether it is correctly rounded, where it stops).
 
-    It stops at its start if there is no number. The value is m 10^k for integers m >= 0 and k, up to its sign.
+    It stops at its start if there is no number. Up to its sign, the value is m 10^k for integers m >= 0 and k.
     """
     at = start + (text[start] == PLUS or text[start] == MINUS)
     m, stop = digits(text, at, 0)
@@ -126,7 +126,7 @@ def power_of_ten(m, k):
     """m 10^k, and whether it is correctly rounded."""
     if m == TOO_LONG or abs(k) > 22:
         return 0.0, False
-    if m <= WHOLE_FLOATS:  # m and 10^|k| are float64 numbers, so that there is one rounding only
+    if m <= WHOLE_FLOATS:  # m and 10^|k| are exact in float64, so there is only one rounding
         return m * POWERS[k] if k >= 0 else m / POWERS[-k], True
     return quotient(m, POWERS[-k]) if k <= 0 else (0.0, False)
 
@@ -135,8 +135,8 @@ def power_of_ten(m, k):
 def quotient(m, p):
     """m / p for an integer m < 2^63 and a power of ten, and whether it is correctly rounded.
 
-    With h = fl(m), l = m - h and q = fl(h / p),  m / p = q + c  for c = (h - q p + l) / p. The numbers l and h - q p have
-    no rounding errors, so c has a relative error below 2^-50. If q + c is rounded to the same at both ends, it is m / p rounded.
+    With h = fl(m), l = m - h and q = fl(h / p),  m / p = q + c  for c = (h - q p + l) / p. The numbers l and h - q p are exact,
+    so c has a relative error below 2^-50. If q + c rounds to the same number at both ends of c, that number is m / p rounded.
     """
     h = float(m)
     l = float(m - np.int64(h))
@@ -148,7 +148,7 @@ def quotient(m, p):
 
 @jit
 def remainder(h, q, p):
-    """h - q p for q = fl(h / p), by Dekker's product: q p = product + error without a rounding error."""
+    """h - q p for q = fl(h / p), by Dekker's product: q p = product + error exactly."""
     product = q * p
     q1, p1 = upper(q), upper(p)
     q2, p2 = q - q1, p - p1
@@ -165,7 +165,7 @@ def upper(a):
 
 @jit
 def exponent(text, start):
-    """Read [+-]digits; return (the integer, or one that is large too, where its digits start, where they stop)."""
+    """Read [+-]digits; return (the integer, or another large one, where its digits start, where they stop)."""
     at = start + (text[start] == PLUS or text[start] == MINUS)
     power, stop = digits(text, at, 0)
     if power == TOO_LONG:
@@ -175,7 +175,7 @@ def exponent(text, start):
 
 @jit
 def digits(text, at, m):
-    """Append the digits at text[at] to the integer m; return (m, where they stop), m being TOO_LONG if it gets too large."""
+    """Append the digits at text[at] to the integer m; return (m, where they stop), with m = TOO_LONG if it gets too large."""
     while ZERO <= text[at] <= NINE:
         m = 10 * m + (text[at] - ZERO) if 0 <= m <= MOST_DIGITS else TOO_LONG
         at += 1

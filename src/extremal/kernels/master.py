@@ -1,7 +1,7 @@
 """The restricted master problem of a linear model over the vertices at some coordinates: Newton steps in one compiled loop.
 
-What it does is said in extremal.moves.newton and extremal.quadratic, whose methods these are the compiled forms of, for few
-coordinates: there a step takes less time than Python takes to ask for it.
+extremal.moves.newton and extremal.quadratic explain the methods. These are their compiled forms for few coordinates, where a
+step takes less time than a call from Python.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ ROUNDS = 50  # as in extremal.quadratic.solver
 
 @vectors
 def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x, z, tol, limit):
-    """Newton steps from the weights w, the point x and the margins z, which are changed in place, until the gap is ``tol``.
+    """Make Newton steps from the weights w, the point x and the margins z, changed in place, until the gap is ``tol``.
 
-    Returns how many steps were made, how many gradients and Hessians were computed, and how many times the value.
+    Return the number of steps, of gradients and Hessians computed, and of values.
     """
     n, k = y.size, x.size
     c, h, dz = np.empty(n), np.empty(n), np.empty(n)
@@ -71,7 +71,7 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
         now = line(loss, parameter, z, dz, t, y) / n
         values += 1
         if -slope <= UNSEEN * abs(value):
-            break  # values say no more: the caller's slopes do
+            break  # values decide no more: the caller's slopes do
         while not now <= value + SUFFICIENT * t * slope + 1e-15 * abs(value):
             t /= 2.0
             if t < 1e-12:
@@ -104,7 +104,7 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
 
 @vectors
 def master_hessian(indptr, indices, data, h, k, convex):
-    """(1/n) A' diag h A, or with |h| if that is not positive definite."""
+    """(1/n) A' diag h A, or with |h| if this is not positive definite."""
     n, H = h.size, np.zeros((k, k))
     gram(indptr, indices, data, h, H)
     if not convex and not eliminate(H.copy(), 0, k) > 0.0:

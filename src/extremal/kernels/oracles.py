@@ -1,15 +1,15 @@
 """Oracles of sets with simple vertices, on g = M + sigma V (a `ScaledPair`), for compiled loops.
 
-Sets enter as a small integer: PEAK for the l1 ball, WEIGHTED for one with weights, LEAST for the simplex, UNIT for the
-simplex with 0, CORNER for boxes, FILL for boxes with a given sum. The first four have one coordinate as their vertex, the
-one with the largest score:
+A set is a small integer: PEAK for the l1 ball, WEIGHTED for one with weights, LEAST for the simplex, UNIT for the simplex
+with 0, CORNER for boxes, FILL for boxes with a given sum. The first four have vertices at one coordinate, the one with the
+largest score:
 
     PEAK |g_j|    WEIGHTED |g_j| / w_j    LEAST and UNIT -g_j        ties go to the smallest j
 
-For large dimensions an index keeps upper bounds on the scores of blocks of 64 coordinates, and of blocks of 64 blocks.
-A bound is raised when a coordinate's score rises above it, and lowered only when the oracle looks at its block, which it
-does if the bound exceeds the best score found so far. M is constant between two changes of a coordinate, and sigma falls
-to 0, so |M_j + sigma V_j| stays below the larger of its value at the change and |M_j|: no bound goes stale.
+For large dimensions an index keeps upper bounds on the scores of blocks of 64 coordinates, and of blocks of 64 blocks. A bound
+rises when a coordinate's score rises above it. It falls only when the oracle searches its block, which it does if the bound
+exceeds the best score so far. M is constant between two changes of a coordinate, and sigma falls to 0. |M_j + sigma V_j| thus
+stays below the larger of its value at the change and |M_j|: no bound becomes invalid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from extremal.kernels.jit import bare, inlined
 
 @inlined
 def score(kind, value, weights, j):
-    """What the oracle maximises over the coordinates, for g_j = ``value``."""
+    """The score of a coordinate with g_j = ``value``, which the oracle maximises."""
     if kind == PEAK:
         return abs(value)
     if kind == WEIGHTED:
@@ -49,7 +49,7 @@ def best_of(oracle, g, lo, hi):
 
 @inlined
 def scan(kind, g, weights, lo, hi):
-    """The same for a kind that is known when this is compiled: two searches side by side, of every other coordinate."""
+    """The same for a kind known at compile time: two searches side by side, each over every other coordinate."""
     one, two = U(1), U(2)
     at, other = lo, lo
     top, rival = score(kind, entry(g, lo), weights, lo), -1.0e308
@@ -83,7 +83,7 @@ def group_bound(blocks, Q):
 
 @inlined
 def lift(oracle, g, j):
-    """Raise the bounds above coordinate j, which has changed."""
+    """Raise the bounds of coordinate j after it has changed."""
     top = bound(oracle, g, j)
     if top > oracle.blocks[j >> SHIFT]:
         oracle.blocks[j >> SHIFT] = top
@@ -93,7 +93,7 @@ def lift(oracle, g, j):
 
 @bare
 def rebuild_index(oracle, g):
-    """All bounds of the index anew."""
+    """Recompute all bounds of the index."""
     for B in range(oracle.blocks.size):
         oracle.blocks[B] = -1.0e308
     for Q in range(oracle.groups.size):
@@ -104,14 +104,14 @@ def rebuild_index(oracle, g):
 
 @bare
 def best(oracle, g):
-    """The first coordinate with the largest score, and the score: one look at each coordinate, or by the index."""
+    """The first coordinate with the largest score, and the score: by a scan of all coordinates, or by the index."""
     at, top, blocks, groups = 0, -1.0e308, oracle.blocks, oracle.groups
     if not groups.size:
         return best_of(oracle, g, 0, g.G.shape[0])
     first = highest(groups, 0, groups.size)
     B = highest(blocks, first << SHIFT, min((first + 1) << SHIFT, blocks.size))
     at, top = look_at_block(oracle, g, B, at, top)
-    for Q in range(groups.size):  # all that may be better, or as good and earlier
+    for Q in range(groups.size):  # all groups that may be better, or as good and earlier
         if groups[Q] < top or (groups[Q] == top and (Q << (2 * SHIFT)) > at):
             continue
         for B in range(Q << SHIFT, min((Q + 1) << SHIFT, blocks.size)):
@@ -123,7 +123,7 @@ def best(oracle, g):
 
 @bare
 def highest(a, lo, hi):
-    """Where the largest entry of a[lo:hi] is."""
+    """The position of the largest entry of a[lo:hi]."""
     at = lo
     for i in range(lo, hi):
         if a[i] > a[at]:
@@ -144,7 +144,7 @@ def look_at_block(oracle, g, B, at, top):
 
 @inlined
 def coordinate(oracle, g, at, top):
-    """The value of the vertex at coordinate ``at``, given the best score; the simplex with 0 answers 0 if no g_j is negative."""
+    """The vertex's value at coordinate ``at``, given the best score; the simplex with 0 returns 0 if no g_j is negative."""
     if oracle.kind == LEAST:
         return oracle.size
     if oracle.kind == UNIT:
@@ -164,8 +164,8 @@ def corner(oracle, g, s):
 def fill_budget(oracle, g, s):
     """s = lower, plus the amount ``size`` spent where g is smallest, up to upper_j on entry j; ties go to the smallest j.
 
-    A quickselect by what the cheaper entries cost, O(d) in the mean: if those before the pivot use up the amount, only they
-    are looked at again; if not, they and the pivot are filled. Bounds are arrays, or one number for all.
+    The method is a quickselect by the cost of the cheaper entries, O(d) on average. If the entries before the pivot use up the
+    amount, only these are searched again; if not, they and the pivot are filled. Bounds are arrays, or one number for all.
     """
     lower, upper, order = oracle.lower, oracle.upper, oracle.order
     for j in range(s.size):
@@ -190,13 +190,13 @@ def fill_budget(oracle, g, s):
 
 @inlined
 def bound_of(bounds, j):
-    """Entry j of bounds that are an array, or one number for all."""
+    """Entry j of the bounds, which are an array or one number for all."""
     return bounds[j] if bounds.size > 1 else bounds[0]
 
 
 @bare
 def partition(g, order, lo, hi):
-    """Bring order[lo:hi] into two parts around a pivot, cheaper entries first; return where the pivot is."""
+    """Partition order[lo:hi] around a pivot, cheaper entries first; return the position of the pivot."""
     middle = lo + (hi - lo) // 2
     order[middle], order[hi - 1] = order[hi - 1], order[middle]
     pivot = order[hi - 1]

@@ -1,6 +1,6 @@
-"""What a batch of rows does to the gradient estimate, one estimator each: see `extremal.kernels.burst` for the formulas.
+"""The effect of a batch of rows on the gradient estimate, one function per estimator; `extremal.kernels.burst` has the formulas.
 
-What they take has names in `extremal.kernels.arguments`. G has the columns V and M, and g = M + sigma V. Each answers a sum
+`extremal.kernels.arguments` names the arguments. G has the columns V and M, and g = M + sigma V. Each function returns a sum
 that is not finite if a derivative is not.
 """
 
@@ -11,8 +11,8 @@ from extremal.kernels.jit import inlined
 from extremal.kernels.rows import FAR, U, add, add_two, dot_and_entry, look_ahead, prefetch, row_dot, row_entry, two_dots
 from extremal.kernels.terms import deriv
 
-NEXT = 2  # so many rows ahead what a row touches is announced
-LONG = 8192  # vectors of more entries do not stay in the fastest caches
+NEXT = 2  # how many rows ahead the entries that a row touches are prefetched
+LONG = 8192  # longer vectors do not stay in the fastest caches
 
 
 @inlined
@@ -42,7 +42,7 @@ def average(model, state, batch, xi, sigma, beta):
 
 @inlined
 def refresh(model, state, batch, xi, beta):
-    """V += (1/n) sum (y_i^new - y_i) a_i,  y_i^new = (1 - beta) y_i + beta c_i; once for each i, however often it is named."""
+    """V += (1/n) sum (y_i^new - y_i) a_i,  y_i^new = (1 - beta) y_i + beta c_i; once for each i, even if drawn repeatedly."""
     remember(state.table, batch, state.old)
     total, scale = 0.0, 1.0 / model.y.size
     for r in range(batch.q, batch.q + batch.b):
@@ -75,7 +75,7 @@ def follow(model, state, batch, toward, beta):
 
 @inlined
 def correct(model, state, batch, xi, put):
-    """g += (1/b) sum (c_i - y_i) a_i, and if the batch is to be put into the table, M += (1/n) sum (c_i - y_i) a_i."""
+    """g += (1/b) sum (c_i - y_i) a_i; with ``put`` also M += (1/n) sum (c_i - y_i) a_i, and the batch enters the table."""
     remember(state.table, batch, state.old)
     total, scale, share = 0.0, 1.0 / batch.b, 1.0 / model.y.size
     for r in range(batch.q, batch.q + batch.b):
@@ -92,7 +92,7 @@ def correct(model, state, batch, xi, put):
 
 @inlined
 def renew(model, state, batch, xi):
-    """M += (1/n) sum (c_i - y_i) a_i, and g stays."""
+    """M += (1/n) sum (c_i - y_i) a_i; g stays."""
     total, share = 0.0, 1.0 / model.y.size
     for r in range(batch.q, batch.q + batch.b):
         i = drawn(model.rows, model.y, state, batch, r)
@@ -153,14 +153,14 @@ def two_margins(model, state, i, xi, toward):
 
 @inlined
 def remember(table, batch, old):
-    """The entries of a batch as they are before the batch changes them."""
+    """Copy the table entries of a batch before the batch changes them."""
     for r in range(old.size):
         old[r] = table[U(batch.flat[batch.q + r])]
 
 
 @inlined
 def drawn(rows, y, state, batch, r):
-    """The row of draw r; what later draws need is announced: where rows start, the rows, and what these touch of long vectors."""
+    """The row of draw r; prefetch for later draws the row starts, the rows, and the entries of long vectors they touch."""
     flat = batch.flat
     if len(rows) == SPARSE and r + FAR < flat.size:
         look_ahead(rows.indptr, rows.indices, rows.data, flat, r)

@@ -24,7 +24,7 @@ def add_at(left, right, rows, cols, out):
 
 @jit
 def arrange(keys, before, starts, order):
-    """A stable counting sort of ``before`` by keys[before]: fills starts[k], where key k begins, and order."""
+    """A stable counting sort of ``before`` by keys[before]: fill order, and starts[k], where key k begins."""
     for t in range(before.size):
         starts[keys[before[t]] + 1] += 1
     for k in range(1, starts.size):
@@ -38,7 +38,7 @@ def arrange(keys, before, starts, order):
 
 @jit
 def repeats(starts, indices):
-    """How often the most frequent index of a row is in it; indices are sorted in each row."""
+    """The largest number of times that a row contains the same index; indices are sorted in each row."""
     most = 1
     for i in range(starts.size - 1):
         count = 1

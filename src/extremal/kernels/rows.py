@@ -1,14 +1,14 @@
-"""Products with rows of CSR data, one or some in any order or all that follow one another; with one row of dense data, too.
+"""Products with rows of CSR data, for single rows, some rows in any order, or consecutive rows; and with one row of dense data.
 
-Unsigned positions spare the test for negative ones that numba makes at each access, which is half of the time. Entries are
-announced to the processor before they are read.
+Unsigned positions avoid numba's test for negative ones at each access, which is half of the time. Entries are prefetched
+before they are read.
 
-The first functions are for one row of a batch, of `SparseRows` or `DenseRows`. numba knows the length of a tuple when it
-compiles, and leaves out the branch of the other kind. Sparse rows are summed one entry after the other, dense
-ones several entries at once.
+The first functions are for one row of a batch, of `SparseRows` or `DenseRows`. numba knows the length of a tuple at compile
+time, and omits the branch of the other kind. Sparse rows are summed one entry after the other, dense rows several entries at
+once.
 
-The others take whole arrays. Their sum of a row is in two halves. They use no array after their last loop: numba would count
-references to it, which takes longer than a short row.
+The other functions take whole arrays. They sum a row in two halves. They use no array after their last loop: numba would
+count references to it, which takes longer than a short row.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from numpy import uint64 as U
 from extremal.kernels.arguments import DENSE
 from extremal.kernels.jit import inlined, jit, summing
 
-FAR, NEAR = 16, 8  # so many rows ahead a row that was drawn is announced: first where it starts, then itself
-ENTRIES_AHEAD = 96  # so many entries ahead, where rows follow one another
+FAR, NEAR = 16, 8  # how many rows ahead a drawn row is prefetched: first its start, then itself
+ENTRIES_AHEAD = 96  # how many entries ahead, for consecutive rows
 
 
-# products of two vectors, several entries at once: the order of these sums is the compiler's
+# products of two vectors, several entries at once: the compiler chooses the order of these sums
 
 
 @summing
@@ -135,11 +135,11 @@ def add_two(rows, i, c, m, out):
             out[j, 1] += m * rows.data[e]
 
 
-# a word to the processor about what will be read soon: rows drawn at random arrive while others are worked on
+# prefetches: rows drawn at random arrive while other rows are processed
 
 
 def _typed(_context: object, array: Any, _index: object) -> Any:
-    """The processor's own instruction: no effect but on its cache, no fault at any address."""
+    """The processor's own instruction: it affects only the cache, and no address is a fault."""
 
     def build(context, builder, signature, args):
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -147,14 +147,14 @@ def _typed(_context: object, array: Any, _index: object) -> Any:
         place = builder.bitcast(builder.gep(start, [args[1]]), pointer)
         kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
         call = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        builder.call(call, [place, number(0), number(3), number(1)])  # to be read, kept in all caches, data
+        builder.call(call, [place, number(0), number(3), number(1)])  # for reading, kept in all caches, data
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), build
 
 
 def _nothing(array: object, index: object) -> None:
-    """Without compilation there is nothing to gain."""
+    """Do nothing: without compilation there is no gain."""
 
 
 prefetch: Any = _nothing if config.DISABLE_JIT else intrinsic(_typed)  # pyright: ignore[reportAttributeAccessIssue]
@@ -162,16 +162,16 @@ prefetch: Any = _nothing if config.DISABLE_JIT else intrinsic(_typed)  # pyright
 
 @inlined
 def announce_entries(indices, data, e):
-    """Entries from e on will be read soon."""
+    """Prefetch the entries from e on."""
     prefetch(indices, e)
-    if data.strides[0] != 0:  # else one value stands for all
+    if data.strides[0] != 0:  # otherwise one value stands for all
         prefetch(data, e)
         prefetch(data, e + U(8))
 
 
 @inlined
 def look_ahead(indptr, indices, data, idx, t):
-    """Announce the rows that come after idx[t]: their first and their last entries, and so all of a short row."""
+    """Prefetch the rows after idx[t]: their first and their last entries, and so all of a short row."""
     prefetch(indptr, U(idx[min(t + FAR, idx.size - 1)]))
     i = U(idx[min(t + NEAR, idx.size - 1)])
     announce_entries(indices, data, U(indptr[i]))
@@ -182,7 +182,7 @@ def look_ahead(indptr, indices, data, idx, t):
 
 
 def _inner(function):
-    """For the loop over a row: compiled into its caller, products and sums in one instruction."""
+    """Compile the loop over a row into its caller, with products and sums in one instruction."""
     return jit(function, fastmath={"contract"}, forceinline=True)
 
 

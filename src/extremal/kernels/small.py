@@ -1,12 +1,12 @@
-"""Many small least squares over the simplex and its relatives, by an active-set method: one problem after the other.
+"""Many small least squares over the simplex and its relatives, by an active-set method: one problem after another.
 
-    min over u >= 0, sum u = total of  1/2 |V u - b|^2,   the columns of V being those of A, A and 0, or A and -A
+    min over u >= 0, sum u = total of  1/2 |V u - b|^2,   where the columns of V are those of A, A and 0, or A and -A
 
-A round has a gradient at one point that comes from the residual; what follows is in terms of the Gram matrix. The vertex of
-the smallest gradient enters, u goes to the minimiser over all combinations of its vertices that sum to ``total``, or as far
-as it stays non-negative, and what becomes zero leaves. The Gram matrix loses digits, and the next round finds them again: it
-starts from the residual at the point reached. On the simplex only differences of columns count, and the shortest column is
-taken off all of them first. Nothing is allocated for a problem, and no problem knows of another.
+A round computes one gradient from the residual; the rest uses the Gram matrix. The vertex of the smallest gradient enters. u
+goes to the minimiser over all combinations of its vertices that sum to ``total``, or as far as it stays non-negative. Zero
+weights leave. The Gram matrix loses digits, and the next round recovers them from the residual at the point reached. On
+the simplex only differences of columns count, and the shortest column is subtracted from all of them first. A problem
+allocates nothing, and problems are independent.
 
 Wolfe (1976), Finding the nearest point in a polytope, Mathematical Programming 11; Lawson, Hanson (1974), Solving least
 squares problems, chapter 23.
@@ -21,13 +21,13 @@ from extremal.kernels.rows import inner_product
 
 SIMPLEX, UNIT_SIMPLEX, L1_BALL = 0, 1, 2  # the vertices are the columns of A; these and 0; these and their negatives
 EPS = 2.0**-52
-PIVOT_NOISE = 1e-14  # of a squared pivot, relative to its diagonal entry: what is below is rounding
-RESIDUAL_ROUNDS = 8  # gradients from residuals for a problem, after the first, at most
+PIVOT_NOISE = 1e-14  # a squared pivot below this share of its diagonal entry is rounding
+RESIDUAL_ROUNDS = 8  # largest number of gradients from residuals for a problem, after the first
 
 
 @jit
 def solve_all(A, B, kind, total, tol, atol, x, value, gap, rounding, n_iter, converged):
-    """Solve min |A_p x - b_p|^2 / 2m for each p; a single A is meant for all. n_iter is -1 where numbers are not finite."""
+    """Solve min |A_p x - b_p|^2 / 2m for each p; a single A serves all. n_iter is -1 if numbers are not finite."""
     m, d = A.shape[1], A.shape[2]
     q = d if kind == SIMPLEX else (d + 1 if kind == UNIT_SIMPLEX else 2 * d)
     matrix = np.empty((d, m)), np.zeros((q, q)), np.empty(q), np.empty(m)
@@ -51,7 +51,7 @@ def solve_all(A, B, kind, total, tol, atol, x, value, gap, rounding, n_iter, con
 
 @jit
 def load_columns(A, kind, matrix):
-    """Fill V' (the columns of A less the origin, in float64), the Gram matrix, the vertices' lengths and the origin."""
+    """Fill V' (the columns of A minus the origin, in float64), the Gram matrix, the vertices' lengths and the origin."""
     V, G, lengths, origin = matrix
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -66,7 +66,7 @@ def load_columns(A, kind, matrix):
 
 @jit
 def take_off_shortest(V, origin):
-    """Differences to the shortest column: these have all their digits, as their products have not."""
+    """Subtract the shortest column: the differences keep all their digits, unlike their products."""
     shortest, least = 0, np.inf
     for j in range(V.shape[0]):
         square = inner_product(V[j], V[j])
@@ -80,7 +80,7 @@ def take_off_shortest(V, origin):
 
 @jit
 def small_gram(V, kind, G):
-    """The products of all vertices with each other; those of the vertex 0 stay as they are."""
+    """The products of all vertices with each other; those of the vertex 0 stay unchanged."""
     d = V.shape[0]
     for i in range(d):
         for j in range(i + 1):
@@ -97,7 +97,7 @@ def small_gram(V, kind, G):
 
 @jit
 def solve_small(matrix, factor, kind, total, b, tol, atol, r, u, g, step, kept):
-    """One problem; u is the answer. Return value, gap, rounding, iterations, and whether the gap is small enough."""
+    """Solve one problem; u is the answer. Return value, gap, rounding, iterations, and whether the gap is small enough."""
     V, G, lengths, origin = matrix
     m, shift, far, longest = b.size, np.trace(G) / u.size, np.sqrt(inner_product(b, b)), lengths.max()
     if not np.isfinite(shift + total * longest * (far + total * longest)):
@@ -118,9 +118,9 @@ def solve_small(matrix, factor, kind, total, b, tol, atol, r, u, g, step, kept):
         blur = 4.0 * unit * (away + mean)
         if gap <= max(tol * f + m * atol, blur) or not gap <= 0.5 * gap_before:
             break
-        shift = mean**2 / total**2 if mean > 0.0 else 1.0  # of the size that matters here
+        shift = mean**2 / total**2 if mean > 0.0 else 1.0  # a shift of the size that matters here
         k = extend(G, shift, factor, 0, k)
-    if gap > gap_before:  # rounding has the last word
+    if gap > gap_before:  # rounding made the last round worse
         u[:] = kept
         f, gap, blur = f_before, gap_before, blur_before
     return f / m, gap / m, blur / m, steps, gap <= max(tol * f + m * atol, blur)
@@ -189,16 +189,16 @@ def certify(V, b, u, kind, r, g):
 
 @jit
 def descend_small(G, lengths, shift, unit, far, factor, u, g, step, k):
-    """Iterations from u with its gradient g, both kept up to date, until no vertex promises more than rounding.
+    """Iterate from u with its gradient g, both updated in place, until no vertex promises more than rounding.
 
-    f falls with each of them in exact arithmetic, so that no set of vertices comes twice; their number is bounded all the same.
-    Return how many vertices are used, and the number of iterations.
+    In exact arithmetic f falls in each iteration, so no set of vertices repeats; the number of iterations is bounded anyway.
+    Return the number of vertices used, and of iterations.
     """
     _, _, used, inside = factor
     newest, limit = -1, 20 * u.size + 20
     for steps in range(1, limit + 1):
         leaving, t = small_direction(factor, u, g, step, k)
-        if leaving >= 0 and t == 0.0 and used[leaving] == newest:  # it came by rounding only
+        if leaving >= 0 and t == 0.0 and used[leaving] == newest:  # it had entered by rounding only
             return drop(G, shift, factor, u, k, leaving), steps
         small_move(G, used, u, g, step, k, t)
         if leaving >= 0:
@@ -217,7 +217,7 @@ def descend_small(G, lengths, shift, unit, far, factor, u, g, step, k):
 
 @jit
 def small_direction(factor, u, g, step, k):
-    """The step to the minimiser over the vertices used; how far it stays non-negative: which one leaves (-1: none), and t <= 1.
+    """The step to the minimiser over the vertices used; and how far it stays non-negative: the leaving one (-1: none), t <= 1.
 
     step = -M^-1 (g + c 1) for M = L L', with the c that makes its sum 0.
     """
@@ -255,7 +255,7 @@ def small_move(G, used, u, g, step, k, t):
 
 @jit
 def drop(G, shift, factor, u, k, leaving):
-    """Take a vertex out; return how many are left."""
+    """Remove a vertex; return how many remain."""
     _, _, used, inside = factor
     u[used[leaving]], inside[used[leaving]] = 0.0, False
     for i in range(leaving, k - 1):
@@ -267,9 +267,9 @@ def drop(G, shift, factor, u, k, leaving):
 def extend(G, shift, factor, first, k):
     """Rows from ``first`` to k of L with L L' = M = G + shift 1 1' on the vertices used, and of L^-1 1.
 
-    The shift changes nothing where sums are fixed, and M is positive definite if no vertex is an affine combination of the
-    others. Where rounding makes it less, a pivot is raised: the step is shorter then, and still downhill. Multiplying is faster
-    than dividing, and the diagonal of L holds reciprocals.
+    The shift has no effect if sums are fixed, and M is positive definite if no vertex is an affine combination of the others. If
+    rounding breaks this, a pivot is raised: the step is then shorter, and still descends. The diagonal of L holds reciprocals,
+    because multiplying is faster than dividing.
     """
     L, ones, used, _ = factor
     for i in range(first, k):

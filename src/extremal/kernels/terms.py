@@ -1,7 +1,7 @@
 """The losses: derivatives one margin at a time, for loops that draw rows; and over arrays of margins, in vector loops.
 
-These have an exp and a log of their own, which compute several entries at once; libm's take one at a time.
-What losses are is said in extremal.losses. A loss is a small integer and one number here, see `extremal.losses.margin.compiled`.
+The vector loops have their own exp and log, which compute several entries at once; libm's take one at a time. A loss is a
+small integer and one number here: see extremal.losses, and `extremal.losses.margin.compiled`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from extremal.kernels.arguments import HUBER, LOGISTIC, NONLINEAR
 from extremal.kernels.jit import inlined, summing, vectors
 
-SIZE = 1024  # margins at a time: what is kept of them stays in the nearest cache
+SIZE = 1024  # margins per block: their data stay in the nearest cache
 PER_LOG2 = 1.4426950408889634  # 1 / log 2
 LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2 in two parts: k times the first is exact
-ROUND = 6755399441055744.0  # 1.5 2^52: a number that is added to it is rounded to an integer, which its last bits then hold
-LAST = 708.0  # exp(-708) is the smallest that is not subnormal
+ROUND = 6755399441055744.0  # 1.5 2^52: adding it rounds a number to an integer, which the last bits then hold
+LAST = 708.0  # exp(-708) is the smallest power that is not subnormal
 ROOT = 0.41421356237309503  # sqrt 2 - 1
 TAYLOR = tuple(1.0 / math.factorial(k) for k in range(12, -1, -1))  # of exp, after 1/13!; loops over a tuple are unrolled
 ATANH = tuple(1.0 / k for k in range(21, 1, -2))  # after 1/23
@@ -25,7 +25,7 @@ ATANH = tuple(1.0 / k for k in range(21, 1, -2))  # after 1/23
 
 @vectors
 def exp_negative(a, out, bits):
-    """out = exp(-a) for a >= 0, to one unit in the last place; from 708 on as if a were 708. ``bits``: room for int64.
+    """out = exp(-a) for a >= 0, to one unit in the last place; a above 708 counts as 708. ``bits``: workspace of int64.
 
     exp(-a) = 2^k exp(r) with |r| <= log 2 / 2, and a Taylor polynomial of degree 13 for exp(r).
     """
@@ -50,7 +50,7 @@ def exp_negative(a, out, bits):
 def log1p_unit(e, out):
     """out = log(1 + e) for 0 <= e <= 1, to two units in the last place.
 
-    log(1 + e) = 2 atanh(e / (2 + e)), or log 2 + log((1 + e) / 2) for the larger e, by the series of atanh.
+    log(1 + e) = 2 atanh(e / (2 + e)), or log 2 + log((1 + e) / 2) for larger e, by the series of atanh.
     """
     for i in range(e.size):
         v = e[i]
@@ -65,7 +65,7 @@ def log1p_unit(e, out):
 
 @inlined
 def expit(u):
-    """1 / (1 + exp(-u)), without overflow, and without a branch: signs of margins cannot be foreseen."""
+    """1 / (1 + exp(-u)), without overflow, and without a branch: the signs of margins are unpredictable."""
     return 1.0 / (1.0 + math.exp(min(-u, 700.0)))
 
 
@@ -85,7 +85,7 @@ def deriv(loss, parameter, z, y):
 
 @vectors
 def terms(loss, parameter, z, y, valued, c, h):
-    """Return sum_i phi(z_i, y_i) if ``valued``; fill c_i = phi'(z_i, y_i) and h_i = phi''(z_i, y_i). Empty ones are left out."""
+    """Return sum_i phi(z_i, y_i) if ``valued``; fill c_i = phi'(z_i, y_i) and h_i = phi''(z_i, y_i), unless these are empty."""
     total, room, bits = 0.0, np.empty((3, SIZE)), np.empty(SIZE, np.int64)
     for first in range(0, z.size, SIZE):
         last = min(first + SIZE, z.size)
@@ -113,7 +113,7 @@ def terms(loss, parameter, z, y, valued, c, h):
 
 @summing
 def _hinges(z, y, rest):
-    """The sum of |y| log(1 + exp(-sign(y) z)) = max(0, -y z) + |y| log(1 + exp(-|z|)), the last log of which is given."""
+    """The sum of |y| log(1 + exp(-sign(y) z)) = max(0, -y z) + |y| log(1 + exp(-|z|)); ``rest`` holds the last logs."""
     total = 0.0
     for i in range(z.size):
         total += max(0.0, -y[i] * z[i]) + abs(y[i]) * rest[i]

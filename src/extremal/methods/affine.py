@@ -28,29 +28,29 @@ class MostFW(Checked):
         d  = y + (1/mu_t) G'(G x - proj(G x)),   x <- x + eta_t (lmo(d) - x),   t = 1, 2, ...
         gamma_t = eta_t = 2 / (t + 1),   mu_t = mu (t + 1)^(-1/4)
 
-    b component gradients at the start, 2b, one LMO and two products with G an iteration; memory O(d). Without G it is
-    Frank-Wolfe on `Storm` with these steps. The penalty is the wrapper `Penalised`, whose ``violation(x)`` tells how far
-    G x is from its bounds; the method of a result has it as ``r.method.gradient.violation(r.x)``.
+    The start takes b component gradients; an iteration takes 2b, one LMO and two products with G. Memory is O(d). Without G
+    the method is Frank-Wolfe on `Storm` with these steps. The penalty is the wrapper `Penalised`. Its ``violation(x)`` is the
+    distance of G x from its bounds: ``r.method.gradient.violation(r.x)`` for a result r.
 
-    The certified gap is that of f over C alone. With G it stays positive at the solution, so give ``tol=0, atol=0``: a run
-    that stops at a small gap may have stopped where the constraint is violated.
+    The certified gap is that of f over C alone. With G it stays positive at the solution, so pass ``tol=0, atol=0``: a
+    small gap may otherwise stop the run at a point that violates the constraint.
 
     The constants of gamma, eta and mu are from memory of the paper. To first order the violation is mu_t times the constraint's
-    multiplier, so with the power -1/4 it falls like t^(-1/4); ``mu=PowerLaw(c, 2, -1/2)`` balances it with the error in f,
-    which then falls like t^(-1/2) too.
+    multiplier, so with the power -1/4 it falls like t^(-1/4). ``mu=PowerLaw(c, 2, -1/2)`` balances the violation with the error
+    in f: both then fall like t^(-1/2).
 
     Parameters
     ----------
     batch : int, optional
-        b; 1 if left out.
+        b. Default: 1.
     G : array or scipy sparse matrix of shape (r, d), optional
-        One row per constraint; left out, there is none but those of an `AffineCut`.
+        One row per constraint. Default: only the constraints of an `AffineCut`.
     lower, upper : float or array of shape (r,), optional
-        Bounds on G x; both the same for equations. With G, at least one of them.
+        Bounds on G x; equal for equations. With G, at least one of them is required.
     mu : float or PowerLaw
         Smoothing: c for c (t + 1)^(-1/4), or the law at t - 1 = 0, 1, ...
     step : Step, optional
-        Left out, 2 / (t + 1). With G, none that looks at f alone.
+        Default: 2 / (t + 1). With G, a rule that looks at f alone is refused.
 
     References
     ----------
@@ -93,7 +93,7 @@ class MostFW(Checked):
         b = root_batch("MostFW", self.batch, f.n, 0)
         gradient = Storm(b, PowerLaw(2, 2, -1))  # gamma_t = 2 / (t + 1) at estimate j = t - 1
         if isinstance(C, AffineCut) and self.G is not None:
-            raise InputError("`MostFW(G=...)` must be left out where the set is an AffineCut, which has a G of its own")
+            raise InputError("`MostFW(G=...)` must be omitted if the set is an AffineCut, which has its own G")
         cut = C if isinstance(C, AffineCut) else self
         if cut.G is not None:
             check_fixed(self.step)
@@ -103,13 +103,13 @@ class MostFW(Checked):
 
 
 def with_penalty(f: Objective, C: Any) -> Method:
-    """The same over an `AffineCut` with full gradients, for objectives that have no batches."""
+    """The counterpart for an `AffineCut` with full gradients, for objectives without batches."""
     gradient = Penalised(Full(), C.G, C.lower, C.upper, smoothing("MostFW", 1.0))
     gradient.check_fits(f)
     return Method(gradient, OpenLoop())
 
 
 def check_fixed(step: Step | None) -> None:
-    """Refuse a step that looks at f, where f is not all."""
+    """Refuse a step rule that looks at f, because f is not the whole objective."""
     if isinstance(step, (LineSearch, ShortStep)):
-        raise InputError(f"`MostFW(step=...)` must be fixed in advance, as OpenLoop() is: {step} ignores the penalty")
+        raise InputError(f"`MostFW(step=...)` must be fixed in advance, such as OpenLoop(): {step} ignores the penalty")

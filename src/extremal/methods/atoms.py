@@ -1,4 +1,4 @@
-"""Full gradients and atoms: methods that go away from vertices, and so reach high accuracy over polytopes."""
+"""Full gradients and atoms: methods that can move away from vertices and reach high accuracy over polytopes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from extremal.steps.schedules import FullStep
 
 
 def _step(f: Objective, step: Step | None) -> Step:
-    """A line search where it costs no gradients, short steps where L is known, a line search otherwise."""
+    """A line search if it costs no gradients, else short steps if L is known, else a line search."""
     return step or (LineSearch() if isinstance(f, MarginModel) else short_step(f, LineSearch()))
 
 
 @dataclass(frozen=True)
 class _OverAtoms(Checked):
-    """Full gradients and a move over an active set, which may ask its atoms before the oracle."""
+    """Full gradients and a move over an active set, which may search its atoms before the oracle."""
 
     step: Step | None = None
     lazy: bool = False
@@ -45,15 +45,15 @@ class AwayFW(_OverAtoms):
 
         x <- x + eta (s - x)  or  x <- x + eta t (x - a),   s = lmo(grad f(x)),  a the worst atom,  t = w_a / (1 - w_a)
 
-    n component gradients and one LMO an iteration; memory: the atoms. The move is `Away`; for stochastic gradients give it to
-    `Method` with any estimator.
+    An iteration takes n component gradients and one LMO; memory: the atoms. The move is `Away`. For stochastic gradients, pass
+    the move to `Method` with any estimator.
 
     Parameters
     ----------
     step : Step, optional
-        `LineSearch` if left out, for `LinearModel`; for other objectives `ShortStep` if they know their L.
+        Default: `LineSearch` for a `LinearModel` or if L is not known, otherwise `ShortStep`.
     lazy : bool
-        Search the known atoms first, and ask the oracle only when they promise less than half of the last known gap.
+        Search the known atoms first, and ask the oracle only if the atoms promise less than half of the last known gap.
 
     References
     ----------
@@ -79,7 +79,7 @@ class PairwiseFW(_OverAtoms):
 
         x <- x + eta w_a (s - a),   s = lmo(grad f(x)),  a the worst atom
 
-    n component gradients and one LMO an iteration; memory: the atoms. The move is `Pairwise`.
+    An iteration takes n component gradients and one LMO; memory: the atoms. The move is `Pairwise`.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ class BlendedPairwiseFW(_OverAtoms):
 
         x <- x + eta w_a (b - a)  or  x <- x + eta (s - x),   s = lmo(grad f(x)),  a, b the worst and the best atom
 
-    n component gradients and one LMO an iteration (with ``lazy`` far fewer); memory: the atoms, of which it keeps the fewest.
-    The move is `BlendedPairwise`.
+    An iteration takes n component gradients and one LMO (far fewer LMOs with ``lazy``). Memory: the atoms; this method keeps
+    the fewest. The move is `BlendedPairwise`.
 
     Parameters
     ----------
@@ -136,13 +136,13 @@ class FullyCorrectiveFW(WithCard):
 
         s = lmo(grad f(x)),   x <- argmin of f over the convex hull of s and the atoms
 
-    One LMO an iteration, few iterations; n component gradients for each inner iteration on the weights. Memory: the atoms, and
-    their margins (k n numbers) for a linear model. The move is `FullyCorrective`.
+    There are few iterations, with one LMO each; every inner iteration on the weights takes n component gradients. Memory: the
+    atoms and, for a linear model, their margins (k n numbers). The move is `FullyCorrective`.
 
     Parameters
     ----------
     accuracy : float
-        Of the inner problem, relative to the gap before it, in (0, 1].
+        Accuracy of the inner problem, relative to the gap before it, in (0, 1].
 
     References
     ----------
@@ -169,17 +169,17 @@ class FullyCorrectiveFW(WithCard):
 class InFaceFW(Checked):
     """Decomposition-invariant Frank-Wolfe: pairwise steps inside the face that holds x, without atoms.
 
-        x <- x + eta t (s - a),   s = lmo(grad f(x)),  a the worst vertex of the face,  t as far as the set goes
+        x <- x + eta t (s - a),   s = lmo(grad f(x)),  a the worst vertex of the face,  t the longest feasible step
 
-    n component gradients and two oracle calls an iteration; no memory. For sets that know their faces (`Simplex`,
+    An iteration takes n component gradients and two oracle calls; there is no memory. The set must know its faces (`Simplex`,
     `CappedSimplex`, `Box`, `Birkhoff`, ...). The moves are `InFacePairwise` and `InFaceBlended`.
 
     Parameters
     ----------
     step : Step, optional
-        `LineSearch` if left out, for `LinearModel`; for other objectives `ShortStep` if they know their L.
+        Default: `LineSearch` for a `LinearModel` or if L is not known, otherwise `ShortStep`.
     blended : bool
-        Steps between two vertices of the face while they promise as much as a new vertex, otherwise toward it.
+        Step between two vertices of the face while this promises as much as a new vertex; otherwise step toward the new one.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The method of a run: the one that was asked for, or the choice of the library."""
+"""The method of a run: the user's method, or the library's choice."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from extremal.objectives.margins import MarginModel, has_slices
 from extremal.points.manifolds import Euclidean
 from extremal.sets.base import ConvexSet, Projectable
 
-COORDINATES = 1000  # up to so many, a Hessian of all of them is worth its cost
-WORK = 2e10  # unless it takes more multiplications than this: then
-FEW_COORDINATES = 200  # up to so many
-LEARNT = 500  # coordinates up to which a Hessian can be learnt from gradients
-SMALL_MATRIX = 100  # entries of matrices that are small: their factors are no simpler than they
+COORDINATES = 1000  # up to this size, a Hessian of all coordinates is worth its cost,
+WORK = 2e10  # unless it takes more multiplications than this;
+FEW_COORDINATES = 200  # and up to this size, always
+LEARNT = 500  # largest number of coordinates for which a Hessian is learnt from gradients
+SMALL_MATRIX = 100  # entries of a small matrix, whose factors are no simpler than the matrix itself
 SUM = 2000  # components from which on batches are worth their noise
-MARGINS = 2**29  # margins of a hundred vertices that may be kept, 4 GiB
+MARGINS = 2**29  # largest number of margins to keep for a hundred vertices: 4 GiB
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A method, and why."""
+    """A method, and the reason for it."""
 
     recipe: Recipe
     why: str
-    made: Callable[[Budget], Method] | None = None  # the method, if all that it would ask has been asked already
+    made: Callable[[Budget], Method] | None = None  # the prepared method, if all its questions are answered already
 
 
 @dataclass(frozen=True)
 class Auto(WithCard):
-    """The method for the problem at hand: what `minimize` runs if none is named.
+    """The method for the problem at hand: the default of `minimize`.
 
-    It looks at the objective (linear or not, rows, columns, outputs, second derivatives) and at the set (its kind of vertices,
-    its projection), never at a clock or at the machine: the choice follows from the problem alone. It picks
+    The choice depends on the objective (linear or not, rows, columns, outputs, second derivatives) and on the set (its kind of
+    vertices, its projection). It never depends on a clock or on the machine. `Auto` picks
 
-    - `NewtonFW` for a linear model in memory whose loss has second derivatives: over an l1 ball, a simplex or a box with any
-      number of coordinates, over any other set with up to a thousand; and for any other sum with up to 500 coordinates, with
-      second derivatives that are learnt from gradients;
-    - `LowRankFW` for matrices over a `NuclearBall`, but for several outputs of at most a hundred coordinates;
-    - `VRSliding` for linear models of several outputs that this leaves, over sets with a projection, and for sums of many
+    - `NewtonFW` for a linear model in memory whose loss has second derivatives. Over an l1 ball, a simplex or a box, the number
+      of coordinates is free; over other sets it is at most a thousand. `NewtonFW` also takes any other sum with at most 500
+      coordinates, and learns second derivatives from gradients;
+    - `LowRankFW` for matrices over a `NuclearBall`, except for several outputs of at most a hundred coordinates;
+    - `VRSliding` for the remaining linear models of several outputs, over sets with a projection, and for sums of many
       coordinates that are not linear;
-    - `FullyCorrectiveFW` for the rest: few oracle calls, and full gradients; `PairwiseFW` if its vertices' margins do not fit in
-      memory, or if rows are in shards;
+    - `FullyCorrectiveFW` for the rest, with few oracle calls and full gradients, or `PairwiseFW` if the margins of the vertices
+      do not fit in memory or the rows are in shards;
     - `MostFW` for an `AffineCut`, and full gradients along geodesics on a manifold.
 
     The choice and its reasons are in ``result.why``, and in the log (logger ``extremal``, level INFO).
@@ -65,7 +65,7 @@ class Auto(WithCard):
     """
 
     def choose(self, f: Objective, C: ConvexSet) -> Choice:
-        """The method for f over C, and why."""
+        """The method for f over C, and the reason for it."""
         for rule in (_cut, _newton, _low_rank, _curved, _learnt, _linear, _other):
             choice = rule(f, C)
             if choice is not None:
@@ -75,7 +75,7 @@ class Auto(WithCard):
         raise AssertionError("the last rule takes everything")
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """The choice, prepared; it is said in the log."""
+        """Prepare the choice, and log it."""
         choice = self.choose(f, C)
         logging.getLogger("extremal").info("auto: %s", choice.why)
         method = choice.recipe.prepare(f, C, budget) if choice.made is None else choice.made(budget)
@@ -83,7 +83,7 @@ class Auto(WithCard):
 
 
 def as_recipe(call: str, method: Recipe | str | None) -> Recipe:
-    """The method that was asked for: an object, a name from ``METHODS``, or `Auto` if left open."""
+    """The method of a run: an object, a name from ``METHODS``, or `Auto` for None."""
     if method is None:
         return Auto()
     if isinstance(method, str):
@@ -94,10 +94,10 @@ def as_recipe(call: str, method: Recipe | str | None) -> Recipe:
 
 
 def _cut(f: Objective, C: ConvexSet) -> Choice | None:
-    """Sets without an oracle of their own."""
+    """Choose for sets without an oracle of their own."""
     if C.relaxed is C:
         return None
-    from extremal.methods.affine import MostFW, with_penalty  # here and below: methods are imported by those who need them
+    from extremal.methods.affine import MostFW, with_penalty  # here and below, methods are imported on use
 
     cut = "the set is cut by bounds that its oracle does not know"
     if not has_batches(f):
@@ -106,7 +106,7 @@ def _cut(f: Objective, C: ConvexSet) -> Choice | None:
 
 
 def _curved(f: Objective, C: ConvexSet) -> Choice | None:
-    """Objectives on manifolds; linear models live in flat space."""
+    """Choose for objectives on manifolds; linear models live in flat space."""
     manifold = manifold_of(f)
     if manifold in (None, Euclidean()):
         return None
@@ -118,7 +118,7 @@ def _curved(f: Objective, C: ConvexSet) -> Choice | None:
 
 
 def _newton(f: Any, C: ConvexSet) -> Choice | None:
-    """Linear models with second derivatives."""
+    """Choose for linear models with second derivatives."""
     d = math.prod(f.shape)
     if not has_slices(f) or (f.deriv_shape and C.by_factors and d > SMALL_MATRIX):
         return None
@@ -133,7 +133,7 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
 
 
 def _learnt(f: Objective, C: ConvexSet) -> Choice | None:
-    """Few coordinates, and no second derivatives."""
+    """Choose for few coordinates without second derivatives."""
     if math.prod(f.shape) > LEARNT or (C.matrix_free and is_factored(f)):
         return None
     from extremal.methods.newton import NewtonFW
@@ -142,7 +142,7 @@ def _learnt(f: Objective, C: ConvexSet) -> Choice | None:
 
 
 def _low_rank(f: Objective, C: ConvexSet) -> Choice | None:
-    """Matrices of small nuclear norm."""
+    """Choose for matrices of small nuclear norm."""
     if not C.by_factors or not isinstance(f, MarginModel):
         return None
     from extremal.methods.low_rank import LowRankFW
@@ -154,7 +154,7 @@ def _low_rank(f: Objective, C: ConvexSet) -> Choice | None:
 
 
 def _linear(f: Objective, C: ConvexSet) -> Choice | None:
-    """Other linear models."""
+    """Choose for other linear models."""
     if not isinstance(f, MarginModel) or f.factored:
         return None
     from extremal.methods.atoms import FullyCorrectiveFW
@@ -167,17 +167,17 @@ def _linear(f: Objective, C: ConvexSet) -> Choice | None:
         from extremal.methods.atoms import PairwiseFW
 
         return Choice(
-            PairwiseFW(), f"{size}: full gradients and pairwise steps, as the margins of many vertices would not fit in memory"
+            PairwiseFW(), f"{size}: full gradients and pairwise steps, because margins of many vertices would not fit in memory"
         )
-    return Choice(FullyCorrectiveFW(), f"{size}: full gradients, few calls of the oracle, and the best weights of all vertices")
+    return Choice(FullyCorrectiveFW(), f"{size}: full gradients, few oracle calls, and the best weights of all vertices")
 
 
 def _other(f: Objective, C: ConvexSet) -> Choice | None:
-    """Sums that are not linear models, and matrices in factors."""
+    """Choose for sums that are not linear models, and for matrices in factors."""
     from extremal.methods.atoms import FullyCorrectiveFW
     from extremal.methods.reduced_sliding import VRSliding
 
-    what = f"{f.n} observed entries" if isinstance(f, MarginModel) else f"{f.n} components that are no linear model"
+    what = f"{f.n} observed entries" if isinstance(f, MarginModel) else f"{f.n} components that are not a linear model"
     if f.n >= SUM and not C.matrix_free:
         return Choice(VRSliding(), f"{what}: proximal steps along variance-reduced gradients")
     return Choice(FullyCorrectiveFW(), f"{what}: full gradients, and the best weights of all vertices")

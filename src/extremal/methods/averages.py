@@ -21,14 +21,14 @@ class MomentumSFW(BatchAndStep):
         g <- (1 - rho_t) g + rho_t (1/b) sum_{i in S} grad f_i(x),   x <- x + eta_t (lmo(g) - x)
         rho_t = 4 / (t + 8)^(2/3),  eta_t = 2 / (t + 7),   t = 1, 2, ...
 
-    b component gradients and one LMO an iteration; memory O(d). For the variant in the copt package see `CoptMomentumSFW`.
+    An iteration takes b component gradients and one LMO; memory O(d). `CoptMomentumSFW` is the variant of the copt package.
 
     Parameters
     ----------
     batch : int, optional
-        b; 1 if left out, as published.
+        b. Default: 1, as published.
     step : Step, optional
-        Left out, 2 / (k + 8) at iteration k = 0, 1, ..., as public codes have it. Published forms differ (1/(t + 1), 9/(t + 8)).
+        Default: 2 / (k + 8) at iteration k = 0, 1, ..., as in public codes. Published forms differ (1/(t + 1), 9/(t + 8)).
 
     References
     ----------
@@ -48,20 +48,20 @@ class MomentumSFW(BatchAndStep):
 
 @dataclass(frozen=True)
 class CoptMomentumSFW(BatchAndStep):
-    """The variant that the copt package calls MHK: the momentum touches the derivatives of the batch only.
+    """The variant that the copt package calls MHK: the momentum changes only the derivatives of the batch.
 
         c_i <- c_i + rho_t (phi'(<a_i, x>) - c_i)  for i in S,   g = (1/n) A' c,   x <- x + 2 / (t + 8) (lmo(g) - x)
         rho_t = (2 / (t + 8))^(2/3),   t = 0, 1, ...
 
-    A table method (n numbers), not the published one: entries that are not drawn do not decay. It is here because the curves
-    labelled with Mokhtari et al. in some papers were made with it. b component gradients and one LMO an iteration.
+    This is a table method (n numbers), not the published one: entries that are not drawn do not decay. The library has it
+    because some papers label its curves with Mokhtari et al. An iteration takes b component gradients and one LMO.
 
     Parameters
     ----------
     batch : int, optional
-        b; 1 if left out.
+        b. Default: 1.
     step : Step, optional
-        Left out, 2 / (t + 8).
+        Default: 2 / (t + 8).
 
     References
     ----------
@@ -87,14 +87,14 @@ class OneSampleSFW(BatchAndStep):
         g <- grad f_S(x) + (1 - rho_t) (g - grad f_S(x_prev)),   x <- x + eta_t (lmo(g) - x),   t = 1, 2, ...
         convex f: rho_t = eta_t = 1/t;   non-convex f (from memory): rho_t = (t - 1)^(-2/3) (1 at t = 1), eta = T^(-2/3)
 
-    b component gradients at the start, 2b and one LMO an iteration; memory O(d).
+    The start takes b component gradients; an iteration takes 2b and one LMO. Memory is O(d).
 
     Parameters
     ----------
     batch : int, optional
-        b; 1 if left out, as published.
+        b. Default: 1, as published.
     step : Step, optional
-        Left out, as above.
+        Default: as above.
 
     References
     ----------
@@ -119,17 +119,17 @@ class OneSampleSFW(BatchAndStep):
 class NegiarSFW(BatchAndStep):
     """Stochastic Frank-Wolfe with the SAG estimator.
 
-        c_i <- phi'(<a_i, x>)  for i in S,   g = (1/n) A' c,   x <- x + 2/(t + 2) (lmo(g) - x),   c = 0 at first
+        c_i <- phi'(<a_i, x>)  for i in S,   g = (1/n) A' c,   x <- x + 2/(t + 2) (lmo(g) - x),   initially c = 0
 
-    The table is refreshed before the LMO, at the current x. b component gradients and one LMO an iteration; a table of n
-    numbers. Published for linear models; here it runs on any finite sum, with a table of n gradients then.
+    The method refreshes the table before the LMO, at the current x. An iteration takes b component gradients and one LMO. The
+    table has n numbers. The paper covers linear models; for other finite sums the table has n gradients.
 
     Parameters
     ----------
     batch : int, optional
-        b; 1 if left out.
+        b. Default: 1.
     step : Step, optional
-        Left out, 2 / (t + 2).
+        Default: 2 / (t + 2).
 
     References
     ----------
@@ -152,22 +152,22 @@ class LuFreundSFW(BatchAndStep):
     """Generalised stochastic Frank-Wolfe with a substitute gradient.
 
         g = (1/n) sum_i phi'(sigma_i) a_i,   s = lmo(g),   x <- x + gamma_t (s - x)
-        sigma_i <- sigma_i + theta_t (<a_i, s> - sigma_i)  for i in S,   sigma_i = <a_i, x0> at first
+        sigma_i <- sigma_i + theta_t (<a_i, s> - sigma_i)  for i in S,   initially sigma_i = <a_i, x0>
         theta_t = 2m / (2m + t + 1),   gamma_t = 2 (2m + t) / ((t + 1) (4m + t)),   m = n/b
 
-    No derivative is taken at an iterate. n component gradients at the start, b and one LMO an iteration; 2n numbers.
-    Linear models only.
+    The method takes no derivative at an iterate. The start takes n component gradients; an iteration takes b and one LMO.
+    Memory: 2n numbers. Only linear models are accepted.
 
     Parameters
     ----------
     batch : int, optional
-        b; 1 if left out, as published.
+        b. Default: 1, as published.
     step : Step, optional
-        Left out, gamma_t.
+        Default: gamma_t.
 
     References
     ----------
-    Lu, Freund (2021), arXiv:1807.07680; with m = n/b for batches, as the copt package has it.
+    Lu, Freund (2021), arXiv:1807.07680; with m = n/b for batches, as in the copt package.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is known of each method, once: the paper's Table 1 and more. Docstrings and the command line are told from here."""
+"""The facts about each method, in one place: the paper's Table 1 and more. Docstrings and the command line show them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from extremal.support.lazy import Named
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a method: a row of the paper's Table 1."""
+    """The facts about a method: a row of the paper's Table 1."""
 
-    name: str  # on the command line
-    summary: str  # one line
+    name: str  # its name on the command line
+    summary: str  # one line of text
     source: str  # authors, year, algorithm
-    memory: str  # numbers beyond a few vectors of length d
+    memory: str  # stored numbers beyond a few vectors of length d
     convex: tuple[str, str] | None = None  # SFO and LMO complexity for convex f, O(...); None: no guarantee
     nonconvex: tuple[str, str] | None = None  # the same for the gap of non-convex f
-    no_rate: bool = False  # non-convex f: convergence, but without a rate
-    full_gradients: bool = False  # whether it needs them
+    no_rate: bool = False  # for non-convex f, the method converges without a rate
+    full_gradients: bool = False  # whether the method needs them
     big_batches: bool = False  # whether theory needs batches that grow with the accuracy or with n
-    needs: tuple[str, ...] = ()  # constants it has to know: L, D, sigma
-    note: str = ""  # remarks, and doubts about constants; without rates, what is known instead
-    correction: str = ""  # where we differ from the paper's table, and why
+    needs: tuple[str, ...] = ()  # constants that the method has to know: L, D, sigma
+    note: str = ""  # remarks, and doubts about constants; without rates, the known facts instead
+    correction: str = ""  # a difference from the paper's table, and its reason
     smallest: Card | None = None  # the row of the same method at b = 1, if the table has one
 
     @property
@@ -31,7 +31,7 @@ class Card:
         """The row as a paragraph."""
         if not (self.convex or self.nonconvex or self.no_rate):
             return f"Guarantee: {self.note}."
-        whose = "" if self.correction else ", as the paper's Table 1 has it"
+        whose = "" if self.correction else ", as in the paper's Table 1"
         said = [f"Guarantee{whose}: {self._rates}", self.note, self.correction]
         if self.smallest is not None:
             said += [f"at b = 1: {self.smallest._rates}", self.smallest.correction]
@@ -48,7 +48,7 @@ def _calls(cells: tuple[str, str] | None) -> str:
 
 
 def _capital(text: str) -> str:
-    """With a capital letter, unless a formula comes first."""
+    """The text with a capital letter, unless it begins with a formula."""
     return text[0].upper() + text[1:] if text[1].isalpha() else text
 
 
@@ -63,7 +63,7 @@ CARDS = {  # by class, in the order of the paper's Table 1
         needs=("L if non-convex",),
     ),
     "OnlineFW": Card(
-        "online-fw", "a pool that grows, all of it evaluated in each round", "Hazan, Kale 2012",
+        "online-fw", "a growing pool of components, all evaluated in each round", "Hazan, Kale 2012",
         convex=("1/eps^4", "1/eps^2"), big_batches=True, memory="n indices",
         note="the exponent 1/2 of the step is from memory",
     ),
@@ -76,9 +76,9 @@ CARDS = {  # by class, in the order of the paper's Table 1
         convex=("n/sqrt(eps)", "1/eps"), full_gradients=True, big_batches=True, memory="2d", needs=("L", "D"),
     ),
     "SFW": Card(
-        "sfw", "fresh batches as large as the run is long", "Reddi et al. 2016, Alg. 2",
+        "sfw", "fresh batches of T rows for T iterations", "Reddi et al. 2016, Alg. 2",
         nonconvex=("1/eps^4", "1/eps^2"), big_batches=True, memory="0",
-        note="constants of the step from memory",
+        note="the constants of the step are from memory",
     ),
     "SVFW": Card(
         "svfw", "the SVRG estimator, for non-convex f", "Reddi et al. 2016, Alg. 3",
@@ -88,25 +88,25 @@ CARDS = {  # by class, in the order of the paper's Table 1
         "saga-fw", "the SAGA estimator, for non-convex f", "Reddi et al. 2016, Alg. 4",
         nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="n, or nd",
         note="the authors claim n + n^(1/3)/eps^2; the paper shows a gap in that proof",
-        correction="at b = n^(2/3) it is n + n^(2/3)/eps^2, by a second-moment bound on the table, where the paper has n/eps^2",
+        correction="at b = n^(2/3) a second-moment bound on the table gives n + n^(2/3)/eps^2, where the paper has n/eps^2",
     ),
     "SVRF": Card(
         "svrf", "the SVRG estimator in epochs that double", "Hazan, Luo 2016, SVRF",
         convex=("~n + 1/eps^2", "1/eps"), full_gradients=True, big_batches=True, memory="2d",
-        note="constants from memory",
+        note="the constants are from memory",
     ),
     "STORC": Card(
         "storc", "the SVRG estimator inside accelerated sliding", "Hazan, Luo 2016, STORC",
         full_gradients=True, big_batches=True, memory="4d", needs=("L", "D"),
         note=(
-            "not a row of the paper's table; constants from memory, those of the authors' case grad f(x*) = 0. Their rate n + "
-            "1/eps^1.5 for smooth Lipschitz f goes with batches that need the Lipschitz constant"
+            "not a row of the paper's table; the constants are from memory and belong to the authors' case grad f(x*) = 0. Their "
+            "rate n + 1/eps^1.5 for smooth Lipschitz f requires batches that depend on the Lipschitz constant"
         ),
     ),
     "NCGS": Card(
         "ncgs", "non-convex accelerated sliding with fresh batches", "Qu, Li, Xu 2018, Alg. 3",
         nonconvex=("1/eps^4", "1/eps^4"), big_batches=True, memory="2d", needs=("L",),
-        note="for |G|^2 ~ eps^2 of the gradient mapping G; lambda_k and m_k from memory",
+        note="for |G|^2 ~ eps^2 of the gradient mapping G; lambda_k and m_k are from memory",
     ),
     "NCGSVR": Card(
         "ncgs-vr", "non-convex sliding with the SVRG estimator", "Qu, Li, Xu 2018, Alg. 4",
@@ -122,19 +122,19 @@ CARDS = {  # by class, in the order of the paper's Table 1
     "FZFW": Card(
         "fzfw", "the SPIDER estimator from function values", "Gao, Huang 2020, Alg. 1",
         nonconvex=("n + sqrt(n)/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="d",
-        note="in gradients: as values, 2d times as many",
-        correction="the authors count values, d sqrt(n)/eps^2; the paper's table leaves the factor d out",
+        note="the rates count gradients; function values are 2d times as many",
+        correction="the authors count values, d sqrt(n)/eps^2; the paper's table omits the factor d",
     ),
     "FZCGS": Card(
         "fzcgs", "non-convex sliding with the SPIDER estimator from function values", "Gao, Huang 2020, Alg. 2",
         nonconvex=("n + sqrt(n)/eps^2", "1/eps^4"), full_gradients=True, big_batches=True, memory="d", needs=("L",),
-        note="in gradients, for |G|^2 ~ eps^2 of the gradient mapping G: as values, 2d times as many",
-        correction="the authors count values, d sqrt(n)/eps (|G|^2 ~ eps); the paper's table leaves the factor d out",
+        note="the rates count gradients, for |G|^2 ~ eps^2 of the gradient mapping G; function values are 2d times as many",
+        correction="the authors count values, d sqrt(n)/eps (|G|^2 ~ eps); the paper's table omits the factor d",
     ),
     "FCGS": Card(
         "fcgs", "non-convex sliding with the SPIDER estimator", "Gao, Huang 2020, FCGS",
         nonconvex=("n + sqrt(n)/eps^2", "1/eps^4"), full_gradients=True, big_batches=True, memory="d", needs=("L",),
-        note="what the paper's row for Alg. 2 of Gao and Huang counts; for |G|^2 ~ eps^2 of the gradient mapping G",
+        note="the paper's row for Alg. 2 of Gao and Huang counts this method; for |G|^2 ~ eps^2 of the gradient mapping G",
     ),
     "MomentumSFW": Card(
         "momentum-sfw", "momentum on fresh batches", "Mokhtari, Hassani, Karbasi 2020",
@@ -156,8 +156,8 @@ CARDS = {  # by class, in the order of the paper's Table 1
         "negiar-sfw", "the SAG estimator: a table of derivatives, refreshed by batches", "Negiar et al. 2020",
         convex=("n/eps", "n/eps"), no_rate=True, memory="n, or nd",
         note=(
-            "for linear models; worst case, the rate depends on the data. The paper counts a table of nd, which these do not "
-            "need"
+            "for linear models; a worst case, since the rate depends on the data. The paper counts a table of nd numbers, which "
+            "linear models do not need"
         ),
     ),
     "LuFreundSFW": Card(
@@ -168,18 +168,18 @@ CARDS = {  # by class, in the order of the paper's Table 1
     "MostFW": Card(
         "most-fw", "the STORM estimator, and a smoothed penalty for a second, affine constraint", "Akhtar, Rajawat 2021, MOST-FW",
         convex=("1/eps^2", "1/eps^2"), memory="d",
-        note="constants of gamma, eta and mu from memory; the certificate is that of f over the set alone",
+        note="the constants of gamma, eta and mu are from memory; the certificate is that of f over the set alone",
     ),
     "RiemannianSFW": Card(
-        "riemannian-sfw", "on manifolds, fresh batches as large as the run is long; SFW in flat space", "Weber, Sra 2022, Alg. 2",
+        "riemannian-sfw", "on manifolds, fresh batches of K rows for K iterations; SFW in flat space", "Weber, Sra 2022, Alg. 2",
         convex=("1/eps^4", "1/eps^2"), nonconvex=("1/eps^4", "1/eps^2"), big_batches=True, memory="0",
-        note="batch and step from memory; convex means convex along geodesics",
+        note="batch and step are from memory; convex means convex along geodesics",
     ),
     "SVRFW": Card(
         "svrfw", "on manifolds, the SVRG estimator; SVFW in flat space", "Weber, Sra 2022, Alg. 3",
         convex=("n + n^(2/3)/eps^2", "1/eps^2"), nonconvex=("n + n^(2/3)/eps^2", "1/eps^2"), full_gradients=True,
         big_batches=True, memory="2d",
-        note="batch, epoch and step from memory; convex means convex along geodesics",
+        note="batch, epoch and step are from memory; convex means convex along geodesics",
     ),
     "SpiderRFW": Card(
         "spider-rfw", "on manifolds, the SPIDER estimator without full gradients", "Weber, Sra 2022, Alg. 4",
@@ -190,7 +190,7 @@ CARDS = {  # by class, in the order of the paper's Table 1
         "dmfw", "agents on a graph: the STORM estimator, gradient tracking, averages with the neighbours",
         "Hou et al. 2022, DMFW",
         convex=("1/eps^2", "1/eps^2"), nonconvex=("exp(1/eps)", "exp(1/eps)"), memory="5 m d for m agents",
-        note="order of the consensus steps and constants from memory; one agent is Storm with the steps of DMFW",
+        note="the order of the consensus steps and the constants are from memory; one agent is Storm with the steps of DMFW",
     ),
     "SarahFW": Card(
         "sarah-fw", "variance-reduced, any batch, occasional full gradients, memory O(d)", "Beznosikov et al. 2024, Alg. 1",
@@ -217,7 +217,7 @@ CARDS = {  # by class, in the order of the paper's Table 1
             correction="n + sqrt(n)/eps^2 SFO for non-convex f with the step SmallBatch, where the paper has n/eps^2",
         ),
     ),
-    # these have no row there
+    # the methods below have no row in Table 1
     "AwayFW": Card(
         "away-fw", "away steps over an active set", "Lacoste-Julien, Jaggi 2015",
         convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="k d",
@@ -243,7 +243,7 @@ CARDS = {  # by class, in the order of the paper's Table 1
         convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="0",
         note=(
             "strongly convex f over a polytope with 0/1 vertices: n log(1/eps) component gradients, log(1/eps) LMOs; for other "
-            "vertices this needs blended=True: without it steps may become so short that it stalls"
+            "vertices the rate needs blended=True: otherwise steps may become so short that the run stalls"
         ),
         correction=NOT_A_ROW,
     ),
@@ -251,21 +251,21 @@ CARDS = {  # by class, in the order of the paper's Table 1
         "newton-fw", "Newton steps over the vertices in use", "Liu, Cevher, Tran-Dinh 2022",
         full_gradients=True, big_batches=True, memory="k^2",
         note=(
-            "f falls in every step once all rows are in; quadratic convergence where f is strongly convex on the face of the "
-            "solution and the face has been found"
+            "f falls in every step once all rows are in; convergence is quadratic if f is strongly convex on the face of the "
+            "solution and the method has found this face"
         ),
     ),
     "Auto": Card(
         "auto", "the method for the problem at hand", "this library",
         full_gradients=True, big_batches=True, memory="by choice",
-        note="that of the method that it picks, and never a point worse than x0",
+        note="the guarantee of the chosen method, and never a point worse than x0",
     ),
     "LowRankFW": Card(
         "low-rank-fw", "corrections over the factors of a matrix", "Laue 2012; Zhang et al. 2012",
         convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="(m + n) r",
         note=(
-            "over nuclear balls only; the rates are those of Frank-Wolfe steps, of which none has a smaller decrease. It is far "
-            "faster where the solution has low rank"
+            "over nuclear balls only; the rates are those of Frank-Wolfe steps, since every step decreases f at least as much. "
+            "The method is far faster if the solution has low rank"
         ),
         correction=NOT_A_ROW,
     ),
@@ -273,12 +273,12 @@ CARDS = {  # by class, in the order of the paper's Table 1
         "vr-sliding", "proximal steps of length 1/L along variance-reduced gradients", "Lan, Zhou 2016; Defazio et al. 2014",
         convex=("n + L/eps", "n/b + L/(b eps)"), memory="n",
         note=(
-            "plain form with SAGA or SVRG, over any set; LMOs: one a step, and one for each new atom. Strongly convex f: (n + "
-            "L/mu) log(1/eps) component gradients. The accelerated form has been proven for SVRG, and has been measured only "
-            "with the other estimators"
+            "the rates are for the plain form with SAGA or SVRG, over any set, with one LMO per step and one per new atom. "
+            "Strongly convex f: (n + L/mu) log(1/eps) component gradients. The accelerated form is proven for SVRG; with the "
+            "other estimators it has only been measured"
         ),
         correction=NOT_A_ROW,
     ),
 }  # fmt: skip
 
-METHODS: Mapping[str, type] = Named("extremal.methods", {card.name: kind for kind, card in CARDS.items()})  # by their names
+METHODS: Mapping[str, type] = Named("extremal.methods", {card.name: kind for kind, card in CARDS.items()})  # by name

@@ -1,4 +1,4 @@
-"""Full gradients, and the online method whose pool of components grows."""
+"""Full gradients, and the online method with a growing pool of components."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class FrankWolfe(Checked):
 
         s = lmo(grad f(x)),   x <- x + eta_k (s - x)
 
-    n component gradients and one LMO an iteration, no memory. A run of P n component gradients makes P - 1 iterations: the last
-    gradient is the one at the point that is returned, and its certificate. For convex f, f(x_k) - f* <= 2 L D^2 / (k + 2) with
-    the default step; for non-convex f, the smallest gap falls like 1/sqrt k.
+    An iteration takes n component gradients and one LMO; there is no memory. A run of P n component gradients makes P - 1
+    iterations: the last gradient certifies the returned point. For convex f, f(x_k) - f* <= 2 L D^2 / (k + 2) with the default
+    step; for non-convex f, the smallest gap falls like 1/sqrt k.
 
     Parameters
     ----------
     step : Step, optional
-        `OpenLoop` (the default for convex f), `ShortStep` (the default for non-convex f that know their L),
-        `LineSearch`, or any other; non-convex f without L get `InverseSqrt`.
+        Default: `OpenLoop` for convex f; for non-convex f `ShortStep`, or `InverseSqrt` if L is not known. `LineSearch` and
+        all other rules work, too.
 
     References
     ----------
@@ -52,20 +52,20 @@ class FrankWolfe(Checked):
 
 @dataclass(frozen=True)
 class OnlineFW(BatchAndStep):
-    """Online Frank-Wolfe on a finite sum: the components come in one by one, and all seen so far are used.
+    """Online Frank-Wolfe on a finite sum: components arrive one by one, and each round uses all components seen so far.
 
         F_t = mean of the components seen,   s = lmo(grad F_t(x)),   x <- x + t^(-a) (s - x)
 
-    At round t the pool has b t components and all are evaluated at the new x: b t component gradients and one LMO. Once
-    all n are in, it is Frank-Wolfe. Memory: n indices.
+    At round t the pool has b t components, and all are evaluated at the new x: b t component gradients and one LMO. Once
+    all n components are in the pool, the method is Frank-Wolfe. Memory: n indices.
 
     Parameters
     ----------
     batch : int, optional
-        Components added in each round; 1 if left out, as published.
+        Components added in each round. Default: 1, as published.
     step : Step, optional
-        Left out, t^(-1/2). The exponent of the published smooth stochastic case is from memory and may be another; 1
-        works in practice (``Decay(1, 1)``).
+        Default: t^(-1/2). The exponent of the published smooth stochastic case is from memory and may differ; 1 works in
+        practice (``Decay(1, 1)``).
 
     References
     ----------

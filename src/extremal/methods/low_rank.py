@@ -17,23 +17,23 @@ from extremal.steps.schedules import FullStep
 
 @dataclass(frozen=True)
 class LowRankFW(WithCard):
-    """Corrective Frank-Wolfe over a nuclear ball: new directions by the oracle, then f is minimised over the factors of x.
+    """Corrective Frank-Wolfe over a nuclear ball: the oracle adds directions, then f is minimised over the factors of x.
 
-        widen the column and row spaces of x by leading singular vectors of grad f(x), a proximal step on the small core there,
+        widen the column and row spaces of x by leading singular vectors of grad f(x); a proximal step on the small core there;
         x <- left right' that minimises f over |left|^2 + |right|^2 <= 2 radius, from there
 
-    For completion (`Entries`), where x stays in factors and no m x n array is made, and for matrices of weights
-    (`Multinomial`, `MultiTask`). One LMO an iteration, few iterations; n component gradients for each inner one. f does not
-    rise but for rounding. Memory: some 20 (m + n) r numbers for x of rank r. The move is `FactorCorrective`.
+    The method serves completion (`Entries`), where x stays in factors and no m x n array is made, and matrices of weights
+    (`Multinomial`, `MultiTask`). There are few iterations, with one LMO each; an inner one takes n component gradients. f does
+    not rise, except by rounding. Memory: some 20 (m + n) r numbers for x of rank r. The move is `FactorCorrective`.
 
     Parameters
     ----------
     width : int
-        New directions that are looked at in an iteration.
+        New directions per iteration.
     accuracy : float
-        An iteration is done when the slope over the factors is this part of what it was, in (0, 1].
+        An iteration ends when the slope over the factors has fallen to this share of its first value, in (0, 1].
     limit : int
-        Inner steps of an iteration, at most; twice as many after one that this has ended, and up to eight times.
+        Largest number of inner steps per iteration. It doubles after an iteration that reached it, up to eight times.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""What a method is: its parts, its budget, its card, and the parameters that many methods have.
+"""The parts of a method: budget, card, and the parameters that many methods share.
 
-A method is given by its own parameters only. ``prepare`` fits it to a problem and a budget: open parameters get the
-values that the method's theory suggests, and the step rule learns the horizon.
+A user gives only a method's own parameters. ``prepare`` fits the method to a problem and a budget: open parameters get
+the values that the method's theory suggests, and the step rule learns the horizon.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from extremal.steps.schedules import InverseSqrt, TwoPhase
 
 @dataclass(frozen=True)
 class Budget:
-    """What a run may spend; None is no limit."""
+    """The budget of a run; None means no limit."""
 
     max_grads: int | None = None  # component gradients of the method
     max_iter: int | None = None  # iterations
-    max_seconds: float | None = None  # on the run's clock
-    warm: bool = field(default=False, compare=False)  # whether the run starts from a point that was given
+    max_seconds: float | None = None  # seconds on the run's clock
+    warm: bool = field(default=False, compare=False)  # whether the run starts from a given point
 
     def horizon(self, facts: Facts) -> int | None:
-        """K: the iterations that fit in max_iter and, in the mean, in max_grads."""
+        """K: the iterations that fit in max_iter and, on average, in max_grads."""
         return self.length(facts.iterations)
 
     def length(self, paid: Callable[[int], int]) -> int | None:
-        """The same where ``paid`` says how many iterations max_grads pays for; None without either limit."""
+        """The same, if ``paid`` converts max_grads into iterations; None without either limit."""
         limits = [] if self.max_iter is None else [self.max_iter]
         if self.max_grads is not None:
             limits.append(paid(self.max_grads))
@@ -48,10 +48,10 @@ class Budget:
 
 
 class Recipe(Protocol):
-    """Anything that can be made into a method for a problem and a budget."""
+    """An object that can be made into a method for a problem and a budget."""
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """The method for a problem and a budget: what was left open has the values that its theory suggests."""
+        """The method for a problem and a budget; open parameters get the values that its theory suggests."""
         ...
 
 
@@ -62,11 +62,11 @@ class Method:
     Parameters
     ----------
     gradient : Gradient
-        How g is made.
+        How to estimate g.
     step : Step
-        How far to go; what it leaves open is filled in from the budget and the estimator.
+        How far to go; the budget and the estimator fill in its open parameters.
     move : Move
-        How the iterate moves given g.
+        How the iterate moves, given g.
 
     Examples
     --------
@@ -80,9 +80,9 @@ class Method:
     gradient: SomeGradient
     step: Step
     move: SomeMove = field(default_factory=VertexMove)
-    why: str = field(default="", compare=False, repr=False)  # the reasons, of a method that was chosen for the user
-    guarded: bool = field(default=False, compare=False, repr=False)  # for an answer: no end above the start
-    spent: int = field(default=0, compare=False, repr=False)  # component gradients that its parameters were computed from
+    why: str = field(default="", compare=False, repr=False)  # the reason for the choice, if the library chose the method
+    guarded: bool = field(default=False, compare=False, repr=False)  # for answers: the run never ends above its start
+    spent: int = field(default=0, compare=False, repr=False)  # component gradients spent on computing its parameters
 
     def __post_init__(self):
         check_step("Method", self.step)
@@ -90,7 +90,7 @@ class Method:
         check_move("Method", self.move)
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """The same method with its step rule bound; refuses parts that do not go together."""
+        """The same method with its step rule bound; refuse parts that do not go together."""
         facts = self.gradient.facts(f.n)
         if not isinstance(facts, Facts):
             raise InputError(f"{type(self.gradient).__name__}.facts(n) must return gradients.Facts, got {facts!r}")
@@ -98,7 +98,7 @@ class Method:
         return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.m, facts.epochs)))
 
     def _check(self, facts: Facts, f: Objective, C: ConvexSet) -> None:
-        """Refuse parts of which one needs what another does not have."""
+        """Refuse a part that needs a feature another part lacks."""
         missing = [name for name in facts.needs if checks.lacks(f, name)]
         if missing:
             raise InputError(
@@ -118,16 +118,16 @@ class Method:
 
 
 class WithCard(Recipe):
-    """A named method: its card is the row under its name, and its docstring says what the row guarantees."""
+    """A named method: its card is the row under its name, and its docstring states the row's guarantee."""
 
     card: ClassVar[Card]
 
     def __init_subclass__(cls, **options: object):
         super().__init_subclass__(**options)
-        if cls.__name__ not in CARDS:  # a user's class has its own card, or that of the method that it is made from
+        if cls.__name__ not in CARDS:  # a user's class has its own card, or the card of the method it derives from
             return
         cls.card = CARDS[cls.__name__]
-        if cls.__doc__ is not None:  # python -OO has none
+        if cls.__doc__ is not None:  # python -OO strips docstrings
             text, said = inspect.cleandoc(cls.__doc__), textwrap.fill(cls.card.guarantee, 120, break_on_hyphens=False)
             places = (text.find(f"\n{section}\n---") for section in ("Parameters", "Examples"))
             place = min((place for place in places if place >= 0), default=len(text))
@@ -135,10 +135,10 @@ class WithCard(Recipe):
 
 
 class Checked(WithCard):
-    """A named method whose usual parameters are checked: a step rule, a batch size, a smoothness constant, flags."""
+    """A named method that checks the usual parameters: a step rule, a batch size, a smoothness constant, flags."""
 
     def __post_init__(self):
-        """Refuse what is no step rule, no batch size, no smoothness constant or no flag, of methods that have these."""
+        """Refuse a bad step rule, batch size, smoothness constant or flag, if the method has one."""
         call, given = type(self).__name__, {name: item for name, item in vars(self).items() if item is not None}
         if "L" in given:
             checks.positive(call, "L", given["L"])
@@ -152,7 +152,7 @@ class Checked(WithCard):
 
 @dataclass(frozen=True)
 class BatchAndStep(Checked):
-    """A method with these two parameters first."""
+    """A method whose first parameters are the batch and the step."""
 
     batch: int | None = None
     step: Step | None = None
@@ -160,7 +160,7 @@ class BatchAndStep(Checked):
 
 @dataclass(frozen=True)
 class EpochAndStep(Checked):
-    """A method with these three parameters first."""
+    """A method whose first parameters are the batch, the epoch and the step."""
 
     batch: int | None = None
     epoch: int | None = None
@@ -169,7 +169,7 @@ class EpochAndStep(Checked):
 
 @dataclass(frozen=True)
 class SlidingInEpochs(Checked):
-    """A sliding method with these three parameters first."""
+    """A sliding method whose first parameters are L, the batch and the epoch."""
 
     L: float | None = None
     batch: int | None = None
@@ -182,7 +182,7 @@ def theory_step(f: Objective) -> Step:
 
 
 def long_batch(call: str, batch: int | None, n: int, budget: Budget) -> int | PowerLaw:
-    """The batch that was given, or as many rows as the run has iterations (at most n); k at iteration k without a budget."""
+    """The given batch, or as many rows as the run has iterations (at most n); k at iteration k without a budget."""
     if batch is not None:
         return checks.whole(call, "batch", batch, 1, n)
     K = budget.length(math.isqrt)  # K iterations of K gradients each
@@ -190,10 +190,10 @@ def long_batch(call: str, batch: int | None, n: int, budget: Budget) -> int | Po
 
 
 def root_epoch(call: str, epoch: int | None, n: int, power: float = 0.5) -> int:
-    """The length of an epoch that was given, or ceil(n^power)."""
+    """The given length of an epoch, or ceil(n^power)."""
     return math.ceil(n**power - 1e-9) if epoch is None else checks.whole(call, "epoch", epoch, 1)
 
 
 def root_batch(call: str, batch: int | None, n: int, power: float = 0.5) -> int:
-    """The batch that was given, or ceil(n^power): 1 for power 0."""
+    """The given batch, or ceil(n^power): 1 for power 0."""
     return math.ceil(n**power - 1e-9) if batch is None else checks.whole(call, "batch", batch, 1, n)

@@ -24,13 +24,13 @@ class NewtonFW(WithCard):
 
         u = argmin of <g, u - x> + (u - x)' H (u - x) / 2  over the hull of vertices,   x <- x + t (u - x)
 
-    Few iterations, each a full gradient (n component gradients) and at times a Hessian (n more), with a certificate whenever all
-    rows are in. Over l1 balls and simplices the Hessian is that of the coordinates in use (the move `SpikeNewton`, any d), over
-    boxes that of those between the bounds (`BoxNewton`, any d); over other sets that of all d columns, with the quadratic
-    problem solved by linear minimisations (`AtomNewton`, some hundreds of columns). The first steps read a sample of the rows
-    that grows to all (`Growing`), for linear models of one or several outputs with rows in memory and a loss that has second
-    derivatives. For other sums full gradients are read, and the Hessian of all coordinates is learnt from them (BFGS). f never
-    increases once all rows are in, convex or not.
+    There are few iterations. Each takes a full gradient (n component gradients) and at times a Hessian (n more), and has a
+    certificate once all rows are in. Over l1 balls and simplices the Hessian covers the coordinates in use (the move
+    `SpikeNewton`, any d), over boxes those between the bounds (`BoxNewton`, any d). Over other sets it covers all d columns, and
+    linear minimisations solve the quadratic problem (`AtomNewton`, some hundreds of columns). For linear models with rows in
+    memory and a loss with second derivatives, the first steps read a sample of the rows that grows to all (`Growing`). For other
+    sums the method reads full gradients, and learns the Hessian of all coordinates from them (BFGS). f never increases once all
+    rows are in, convex or not.
 
     Parameters
     ----------
@@ -63,15 +63,15 @@ class NewtonFW(WithCard):
         return self.made(f, budget, has_slices(f), newton_move(C)[0]).prepare(f, C, budget)
 
     def made(self, f: Any, budget: Budget, curved: bool, move: SomeMove) -> Method:
-        """The parts, for whoever knows whether f has second derivatives on columns, and which move goes with the set."""
+        """The parts, for a caller that knows whether f has second derivatives on columns, and which move fits the set."""
         if not curved:
             return Method(Full(), FullStep(), move)
-        whole = budget.warm or not f.by_rows  # a good starting point would be lost on a sample
+        whole = budget.warm or not f.by_rows  # a sample would waste a good starting point
         return Method(Growing(1 if whole else self.parts), FullStep(), move)
 
 
 def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
-    """The Newton step for a set, by its vertices and bounds; and why.
+    """The Newton step for a set, by its vertices and bounds; and the reason.
 
     Examples
     --------
@@ -83,4 +83,4 @@ def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
         return SpikeNewton(), "vertices of one entry: Newton steps on the coordinates in use"
     if isinstance(C, Bounded):
         return BoxNewton(), "bounds: Newton steps on the coordinates between them"
-    return AtomNewton(), "few columns: Newton steps, their problems solved by the oracle"
+    return AtomNewton(), "few columns: Newton steps, with quadratic problems solved by the oracle"

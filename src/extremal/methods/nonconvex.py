@@ -1,4 +1,4 @@
-"""Non-convex sums: sliding, by gradients or by function values alone."""
+"""Non-convex sums: sliding, by gradients or by function values only."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class NCGS(Checked):
         x <- prox of weight 1/lambda_k from x,   y <- prox of weight 2L from z,   both along g, to a gap of 1/K
         alpha_k = 2/(k+1),  lambda_k = k/(4L),  m = K (at most n),   k = 1, 2, ...
 
-    m component gradients and two sub-problems an iteration, each of at most 1 + 6 beta D^2 K LMOs; memory 2d.
+    An iteration takes m component gradients and two sub-problems of at most 1 + 6 beta D^2 K LMOs each; memory 2d.
 
     Parameters
     ----------
     L : float, optional
-        Smoothness; the objective's own if left out.
+        Smoothness. Default: the objective's own.
     batch : int, optional
-        m; left out, K with K^2 component gradients as the budget; k at iteration k if there is none.
+        m. Default: K, where the budget is K^2 component gradients; without a budget, k at iteration k.
     step : Step, optional
-        alpha; left out, 2/(k+1).
+        alpha. Default: 2/(k+1).
 
     References
     ----------
@@ -45,8 +45,8 @@ class NCGS(Checked):
 
     Notes
     -----
-    alpha_k, lambda_k, m and the tolerance are from memory of the Ghadimi-Lan scheme that the algorithm follows, and may differ
-    from the paper's, as may the use of two sub-problems. ``Method(MiniBatch(m), FullStep(), Sliding(3 * L, 1 / K))`` is the
+    alpha_k, lambda_k, m and the tolerance are from memory of the Ghadimi-Lan scheme that the algorithm follows. They may differ
+    from the paper's, and so may the use of two sub-problems. ``Method(MiniBatch(m), FullStep(), Sliding(3 * L, 1 / K))`` is the
     plain and safe form.
 
     Examples
@@ -71,15 +71,15 @@ class NCGS(Checked):
 class NCGSVR(SlidingInEpochs):
     """Non-convex sliding with the SVRG estimator: x <- prox of weight 3L from x along g, to a gap of 1/K.
 
-    n component gradients at the start of an epoch, 2b at its other iterations; epochs of n^(1/3), b = n^(2/3). A sub-problem
-    takes at most 1 + 18 L D^2 K LMOs; memory 2d. Constants as in a third party's code.
+    An epoch takes n component gradients at its start and 2b at its other iterations; epochs have n^(1/3) iterations, b = n^(2/3).
+    A sub-problem takes at most 1 + 18 L D^2 K LMOs; memory 2d. The constants follow a third party's code.
 
     Parameters
     ----------
     L : float, optional
-        Smoothness; the objective's own if left out.
+        Smoothness. Default: the objective's own.
     batch, epoch : int, optional
-        b, and the iterations of an epoch; left out, ceil(n^(2/3)) and ceil(n^(1/3)).
+        b, and the iterations of an epoch. Default: ceil(n^(2/3)) and ceil(n^(1/3)).
 
     References
     ----------
@@ -101,16 +101,16 @@ class NCGSVR(SlidingInEpochs):
 class FCGS(SlidingInEpochs):
     """Non-convex sliding with the SPIDER estimator: x <- prox of weight 3L from x along g, to a gap of 1/K.
 
-    n component gradients at the start of an epoch, 2b at its other iterations; epochs of sqrt n, b = sqrt n. A sub-problem takes
-    at most 1 + 18 L D^2 K LMOs; memory d. The first-order form of `FZCGS`; constants as in a third party's code, which rounds
-    sqrt n down where we round it up.
+    An epoch takes n component gradients at its start and 2b at its other iterations; epochs have sqrt n iterations, b = sqrt n. A
+    sub-problem takes at most 1 + 18 L D^2 K LMOs; memory d. This is the first-order form of `FZCGS`. The constants follow a
+    third party's code, which rounds sqrt n down; we round it up.
 
     Parameters
     ----------
     L : float, optional
-        Smoothness; the objective's own if left out.
+        Smoothness. Default: the objective's own.
     batch, epoch : int, optional
-        b, and the iterations of an epoch; left out, ceil(sqrt n) both.
+        b, and the iterations of an epoch. Default: ceil(sqrt n) for both.
 
     References
     ----------
@@ -141,21 +141,21 @@ def sliding_tolerance(budget: Budget, gradient: SomeGradient, n: int) -> float |
 
 @dataclass(frozen=True)
 class FZFW(EpochAndStep):
-    """Faster zeroth-order Frank-Wolfe: the SPIDER estimator fed by differences of function values.
+    """Faster zeroth-order Frank-Wolfe: the SPIDER estimator from differences of function values.
 
         g as in `SpiderFW` for non-convex f, epochs of sqrt n, b = sqrt n, each component gradient from 2d values
         x <- x + eta (lmo(g) - x),   eta = 1/sqrt K,   mu = 1/sqrt(d K)
 
-    2d values for each component gradient that `SpiderFW` would take; one LMO an iteration; memory O(d).
+    Each component gradient of `SpiderFW` becomes 2d values. An iteration takes one LMO; memory O(d).
 
     Parameters
     ----------
     batch, epoch : int, optional
-        b, and the iterations of an epoch; left out, ceil(sqrt n) both.
+        b, and the iterations of an epoch. Default: ceil(sqrt n) for both.
     step : Step, optional
-        Left out, 1/sqrt K.
+        Default: 1/sqrt K.
     mu : float, optional
-        Half the width of the differences. Left out, 1/sqrt(d K), or 1e-3 if the budget sets no horizon.
+        Half the width of the differences. Default: 1/sqrt(d K), or 1e-3 if the budget sets no horizon.
 
     References
     ----------
@@ -178,21 +178,21 @@ class FZFW(EpochAndStep):
 
 @dataclass(frozen=True)
 class FZCGS(SlidingInEpochs):
-    """Faster zeroth-order conditional gradient sliding: `FCGS` fed by differences of function values.
+    """Faster zeroth-order conditional gradient sliding: `FCGS` from differences of function values.
 
         x <- argmin over C of <g, u> + (3L/2) |u - x|^2, to a gap of 1/K;   g as in `FZFW`
 
-    2d values for each component gradient that `FCGS` would take (n at the start of an epoch, 2b else); as many LMOs as the
-    sub-problems need, at most 1 + 18 L D^2 K each; memory d.
+    Each component gradient of `FCGS` (n at the start of an epoch, 2b at other iterations) becomes 2d values. A sub-problem
+    takes at most 1 + 18 L D^2 K LMOs; memory d.
 
     Parameters
     ----------
     L : float, optional
-        Smoothness; the objective's own if left out.
+        Smoothness. Default: the objective's own.
     batch, epoch : int, optional
-        b, and the iterations of an epoch; left out, ceil(sqrt n) both.
+        b, and the iterations of an epoch. Default: ceil(sqrt n) for both.
     mu : float, optional
-        Half the width of the differences. Left out, 1/sqrt(d K), or 1e-3 if the budget sets no horizon.
+        Half the width of the differences. Default: 1/sqrt(d K), or 1e-3 if the budget sets no horizon.
 
     References
     ----------

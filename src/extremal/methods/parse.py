@@ -1,4 +1,4 @@
-"""Methods from short texts, as on the command line, and with their steps times a constant."""
+"""Methods from short texts, as on the command line, and methods with scaled steps."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from extremal.steps.adaptive import LineSearch, ShortStep
 from extremal.steps.base import Scaled, Step
 from extremal.steps.schedules import Anytime, InverseSqrt, OpenLoop, SmallBatch, TwoPhase
 
-STEPS: dict[str, Callable[[], Step]] = {  # those that need no numbers
+STEPS: dict[str, Callable[[], Step]] = {  # rules without parameters
     "open-loop": OpenLoop, "short": ShortStep, "line-search": LineSearch, "two-phase": TwoPhase, "anytime": Anytime,
     "inverse-sqrt": InverseSqrt, "small-batch": SmallBatch,
 }  # fmt: skip
 
 
 def full_name(text: str) -> str:
-    """The text with the method's full name: ``negiar`` for ``negiar-sfw``; any unique beginning will do.
+    """The text with the method's full name: ``negiar`` becomes ``negiar-sfw``; any unique beginning is accepted.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def full_name(text: str) -> str:
 
 
 def recipe(text: str, batch: int | None = None) -> Recipe:
-    """A method by its name, with parameters after colons; ``batch`` where the text names none and the method has one.
+    """A method by its name, with parameters after colons; ``batch`` is the default if the method has a batch.
 
     Examples
     --------
@@ -77,13 +77,13 @@ def _setting(text: str, setting: str, fields: Mapping[str, object]) -> tuple[str
 
 @dataclass(frozen=True)
 class Tuned:
-    """A method with its own step times a constant; what has to go with the step is scaled with it."""
+    """A method with its own step times a constant; parameters that depend on the step are scaled with it."""
 
     method: Recipe
     factor: float
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        """The method, prepared, then scaled."""
+        """Prepare the method, then scale it."""
         method = self.method.prepare(f, C, budget)
         if self.factor == 1:
             return method

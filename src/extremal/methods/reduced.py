@@ -25,21 +25,21 @@ class SarahFW(Checked):
         g^{k+1} = grad f(x^{k+1})                                                     with probability p
         g^{k+1} = g^k + (1/b) sum_{i in S_k} [grad f_i(x^{k+1}) - grad f_i(x^k)]      otherwise
 
-    n component gradients at the start, then p n + 2b (1 - p) (at most 4b) and one LMO an iteration; memory O(d).
-    Convex f: O~(n + sqrt n Lt D^2 / eps) component gradients for any b <= sqrt n. Needs to know neither L nor D.
+    The start takes n component gradients; an iteration takes p n + 2b (1 - p) on average (at most 4b) and one LMO; memory O(d).
+    Convex f: O~(n + sqrt n Lt D^2 / eps) component gradients for any b <= sqrt n. The method needs neither L nor D.
 
     Parameters
     ----------
     batch : int, optional
-        b. Left out, ceil(sqrt n): the bound on component gradients is the same for all b <= sqrt n (Corollary 1), the
-        bound on LMO calls is smallest at sqrt n, and for non-convex f both are. The paper's experiments take n/100.
+        b. Default: ceil(sqrt n). For convex f, the bound on component gradients is the same for all b <= sqrt n (Corollary 1),
+        and the bound on LMOs is smallest at sqrt n. For non-convex f both are smallest there. The paper's experiments take n/100.
     p : float, optional
-        Left out, 2b / (n + 2b): full gradients and differences then cost the same in the mean.
+        Default: 2b / (n + 2b), so that full gradients and differences cost the same on average.
     step : Step, optional
-        Left out, Theorem 1's two-phase step for convex f (`TwoPhase`, or `Anytime` if the budget sets no horizon) and
-        Theorem 2's 1/sqrt K for others (`InverseSqrt`; see also `SmallBatch`).
+        Default: for convex f Theorem 1's two-phase step (`TwoPhase`, or `Anytime` if the budget sets no horizon), for others
+        Theorem 2's 1/sqrt K (`InverseSqrt`; see also `SmallBatch`).
     replace : bool
-        Draw the rows of a batch with replacement. Distinct rows have the smaller variance and are the default.
+        Draw the rows of a batch with replacement. The default, distinct rows, has the smaller variance.
 
     References
     ----------
@@ -82,23 +82,22 @@ class SagaSarahFW(Checked):
                   + lam ( (1/b) sum_{S_k} [grad f_i(x^k) - y_i^k] + (1/n) sum_j y_j^k )
         y_i^{k+1} = grad f_i(x^{k+1}) for i in S_k
 
-    2b component gradients and one LMO an iteration. The table y holds n numbers for a linear model, n gradients for
-    `Separable`: above 1 GiB a warning says so, and one that does not fit in memory is refused. Same bounds as `SarahFW`.
+    An iteration takes 2b component gradients and one LMO. The table y holds n numbers for a linear model, n gradients for
+    `Separable`. The library warns of a table above 1 GiB, and refuses one beyond memory. The bounds are those of `SarahFW`.
 
     Parameters
     ----------
     batch : int, optional
-        b. Left out, ceil(sqrt n), for the reasons given at `SarahFW`.
+        b. Default: ceil(sqrt n), for the reasons given at `SarahFW`.
     lam : float, optional
-        lambda. Left out, b / (2n), as in Theorems 3 and 4.
+        lambda. Default: b / (2n), as in Theorems 3 and 4.
     step : Step, optional
-        Left out, Theorem 3's two-phase step for convex f, Theorem 4's 1/sqrt K for others.
+        Default: Theorem 3's two-phase step for convex f, Theorem 4's 1/sqrt K for others.
     start : "full" or "cold"
-        "full" starts from the gradient and its table, for n component gradients; this is what the theorems' bounds
-        assume. "cold" starts from one random component and y = 0; after K iterations the error that brings is damped
-        by exp(-b K / 8n).
+        "full" starts from the gradient and its table, for n component gradients, as the theorems' bounds assume. "cold" starts
+        from one random component and y = 0; after K iterations the resulting error is damped by exp(-b K / 8n).
     replace : bool
-        Draw the rows of a batch with replacement; distinct rows, the default, also refresh the table faster.
+        Draw the rows of a batch with replacement. The default, distinct rows, also refreshes the table faster.
 
     References
     ----------
@@ -141,16 +140,16 @@ class SVRF(BatchAndStep):
         epoch 0 is one step x = lmo(grad f(x0)); epoch t = 1, 2, ... has N_t = 2^(t+3) - 2 iterations k = 1, 2, ...
         g = (1/m_k) sum_{i in S} [grad f_i(x) - grad f_i(w)] + grad f(w),   x <- x + 2/(k+1) (lmo(g) - x)
 
-    n component gradients at the start of an epoch, 2 m_k at its other iterations; one LMO an iteration; memory O(d). The
-    constants 96, 8 and 2 are from memory.
+    An epoch takes n component gradients at its start and 2 m_k at its other iterations; an iteration takes one LMO. Memory is
+    O(d). The constants 96, 8 and 2 are from memory.
 
     Parameters
     ----------
     batch : int, optional
-        Left out, m_k = 96 (k + 1), the theorem's, at most n: for a few thousand components that is the whole sum at once. A
+        Default: m_k = 96 (k + 1) as in the theorem, at most n; for a few thousand components that is the whole sum at once. A
         number b gives the practical m_k = b + k.
     step : Step, optional
-        Left out, 2/(k+1) within each epoch.
+        Default: 2/(k+1) within each epoch.
 
     References
     ----------
@@ -178,14 +177,14 @@ class SpiderFW(EpochAndStep):
         convex f: epochs of K_t = 1, 2, 4, ..., b = K_t (at most n), eta = 2 / (K_t + k) at k = 1, 2, ... of the epoch
         non-convex f: epochs of sqrt n, b = sqrt n, eta = 1/sqrt K
 
-    n component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration; memory O(d).
+    An epoch takes n component gradients at its start and 2b at its other iterations; an iteration takes one LMO. Memory is O(d).
 
     Parameters
     ----------
     batch, epoch : int, optional
-        b, and the iterations of an epoch; left out, as above.
+        b, and the iterations of an epoch. Default: as above.
     step : Step, optional
-        Left out, as above; `OpenLoop` for convex f if the epochs are of a given length.
+        Default: as above, but `OpenLoop` for convex f if ``epoch`` is given.
 
     References
     ----------

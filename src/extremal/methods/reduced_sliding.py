@@ -20,42 +20,42 @@ from extremal.steps.schedules import FullStep
 
 ESTIMATORS = ("auto", "saga", "saga-sarah", "sarah", "svrg")
 ORACLE_CHOICES = ("auto", "lmo", "project")
-TABLE_NUMBERS = 2**27  # numbers of a table, at most, that "auto" makes: 1 GiB
-SMALL_SVD = 10_000  # entries of a matrix, at most, for which a singular value decomposition in each step is cheap
+TABLE_NUMBERS = 2**27  # largest table that "auto" makes, in numbers: 1 GiB
+SMALL_SVD = 10_000  # entries of the largest matrix for which a singular value decomposition in each step is cheap
 
 
 @dataclass(frozen=True)
 class VRSliding(Checked):
-    """Sliding with variance-reduced gradients: each is used for a proximal step, and the steps are as long as 1/L.
+    """Sliding with variance-reduced gradients: each gradient serves a proximal step, and steps are as long as 1/L.
 
         g an estimate of grad f(x) by SAGA, Sarah, Saga Sarah or SVRG;   x <- argmin over C of <g, u> + beta/2 |u - x|^2
 
-    For a linear model beta = L_b + V, the smoothness of a batch and its noise, between 2 max_i L_i for b = 1 and L for b = n:
+    For a linear model beta = L_b + V, the smoothness of a batch plus its noise, between 2 max_i L_i for b = 1 and L for b = n:
 
         L_b = n(b - 1)/(b(n - 1)) L + V,   V = (n - b)/(b(n - 1)) max_i L_i
 
-    Elsewhere it is found on the way, from differences of gradients of some rows, a few times a pass (`Probe`). Accelerated, the
-    move is `AnchoredSliding` with lean = min(1/2, V/(4L)). For the estimators that add differences up (Sarah, Saga Sarah),
-    accelerated or for non-convex f, beta is 1 + sqrt(n)/b times as large.
+    For other objectives `Probe` estimates beta a few times a pass, from differences of gradients of some rows. The accelerated
+    move is `AnchoredSliding` with lean = min(1/2, V/(4L)). Sarah and Saga Sarah add differences up: accelerated or for
+    non-convex f, their beta is 1 + sqrt(n)/b times as large.
 
-    The sub-problem is solved by the set's projection where it has a cheap one, otherwise by the oracle over kept atoms, to a
-    tenth of beta |u - x|^2: one LMO a step, and one for each new atom. Component gradients: n at the start, then b a step for
-    SAGA, 2b for Saga Sarah, 2b or n (with probability b/(n + b)) for Sarah, 2b or n (after every n/b steps) for SVRG. Memory: n
-    derivatives for the two with tables, and the atoms.
+    The set's projection solves the sub-problem if it is cheap. Otherwise the oracle solves it over kept atoms, to a tenth of
+    beta |u - x|^2: one LMO per step, and one per new atom. The start takes n component gradients. A step takes b for SAGA and 2b
+    for Saga Sarah. It takes 2b or n for Sarah (n with probability b/(n + b)) and for SVRG (n after every n/b steps). Memory: n
+    derivatives for the two estimators with tables, and the atoms.
 
     Parameters
     ----------
     gradient : "auto", "saga", "sarah", "saga-sarah" or "svrg"
-        The estimator; "auto" is SAGA, but SVRG where the table would exceed 1 GiB, or where acceleration was asked for and
+        The estimator. "auto" is SAGA, or SVRG if the table would exceed 1 GiB. It is also SVRG if acceleration is requested and
         V is above L/2 or not known: rows with little in common make a table stale.
     batch : int, optional
-        b; ceil(sqrt(n)) if left out.
+        b. Default: ceil(sqrt(n)).
     accelerated : bool, optional
-        Left out, this is so for convex linear models with V <= L/2: rows that share directions.
+        Default: True for convex linear models with V <= L/2, where rows share directions.
     oracle : "auto", "lmo" or "project"
-        "lmo": linear minimisations only. "auto" projects where that is cheap: not where it takes a large decomposition.
+        "lmo" uses linear minimisations only. "auto" projects if that is cheap, and not if it takes a large decomposition.
     L : float, optional
-        beta, if you know better.
+        beta, if you know a better value.
 
     References
     ----------
@@ -117,9 +117,9 @@ class VRSliding(Checked):
         return Probe(b, max(1, f.n // (4 * b)), least=_known(f), factor=factor)
 
     def _onto(self, f: Objective, C: ConvexSet) -> ConvexSet | None:
-        """The set, if sub-problems are to be solved by its projection."""
+        """The set, if its projection is to solve the sub-problems."""
         if self.oracle == "project" and not isinstance(C, Projectable):
-            raise InputError(f'`VRSliding(oracle="project")`: {C} has no projection; "lmo" does without')
+            raise InputError(f'`VRSliding(oracle="project")`: {C} has no projection; use "lmo", which needs none')
         if self.oracle == "lmo" or not isinstance(C, Projectable):
             return None
         cheap = not C.matrix_free or (math.prod(f.shape) <= SMALL_SVD and not is_factored(f))
@@ -128,22 +128,22 @@ class VRSliding(Checked):
 
 @dataclass(frozen=True)
 class Smoothness:
-    """What the steps of a linear model may not exceed."""
+    """Bounds on the curvature of a linear model, which limit its steps."""
 
-    L: float  # of f
-    batch: float  # L_b, in the mean over batches of b rows
-    noise: float  # V, the part of it that single rows add
+    L: float  # smoothness of f
+    batch: float  # L_b, the mean over batches of b rows
+    noise: float  # V, the part of L_b that single rows add
 
     @classmethod
     def of(cls, f: MarginModel, b: int) -> Smoothness:
-        """From L and the largest of the rows' own."""
+        """Compute the bounds from L and the largest smoothness of a row."""
         shared, single = smoothness_shares(f.n, b)
         L, noise = f.smoothness, single * float(f.row_smoothness.max())
         return cls(L, shared * L + noise, noise)
 
 
 def _known(f: Objective) -> float:
-    """The objective's L, 0 if it does not say."""
+    """The objective's L, or 0 if it is not known."""
     try:
         return float(f.smoothness)
     except InputError:

@@ -1,4 +1,4 @@
-"""Sliding methods: a gradient is used for a whole proximal step, paid for in LMOs."""
+"""Sliding methods: one gradient serves a whole proximal step, which costs LMOs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class CGS(Checked):
         y <- (1 - gamma) y + gamma x
         gamma_k = 3/(k+2),  beta_k = 3L/(k+1),  tol_k = L D^2 / (k (k+1)),   k = 1, 2, ...
 
-    n component gradients an iteration; K ~ eps^(-1/2) iterations, 1/eps LMOs in all; memory 2d.
+    An iteration takes n component gradients. There are K ~ eps^(-1/2) iterations, with 1/eps LMOs in all; memory 2d.
 
     Parameters
     ----------
     L : float, optional
-        Smoothness; the objective's own if left out.
+        Smoothness. Default: the objective's own.
     step : Step, optional
-        gamma; left out, 3/(k+2).
+        gamma. Default: 3/(k+2).
 
     References
     ----------
@@ -67,19 +67,19 @@ class SCGS(Checked):
         as CGS with gamma_k = 3/(k+2), beta_k = 4L/(k+2), tol_k = L D^2 / (k (k+1)),
         g the mean over B_k = ceil(sigma^2 (k+2)^3 / (L^2 D^2)) fresh components (at most n),   k = 1, 2, ...
 
-    B_k component gradients an iteration; as many LMOs as the sub-problems need; memory 2d.
+    An iteration takes B_k component gradients, and the LMOs of its sub-problem; memory 2d.
 
     Parameters
     ----------
     L : float, optional
-        Smoothness; the objective's own if left out.
+        Smoothness. Default: the objective's own.
     sigma : float, optional
-        Standard deviation of a component gradient. Left out, it is computed from the data of a linear model at ``C.start()``
-        (not counted); other objectives have to be given one.
+        Standard deviation of a component gradient. Default: computed from the data of a linear model at ``C.start()``, and not
+        counted; required for other objectives.
     batch : int, optional
         The practical constant: B_k = ceil((k+2)^3 / 27 * batch), so that the first batch is ``batch``.
     step : Step, optional
-        gamma; left out, 3/(k+2).
+        gamma. Default: 3/(k+2).
 
     References
     ----------
@@ -117,17 +117,17 @@ class STORC(Checked):
         epoch 0 is one step w = lmo(grad f(x0)); epoch t = 1, 2, ... has N_t = ceil(2^(t/2 + 2)) iterations, from x = y = w
         gamma_k = 2/(k+1),  beta_k = 3L/k,  tol_{t,k} = 2 L D_t^2 / (N_t k),  D_t^2 = D^2 / 2^t,  batches of 900 N_t
 
-    The parameters of the authors' case grad f(x*) = 0, from memory, as are those of their two other cases. n component
-    gradients at the start of an epoch, then 2b an iteration; as many LMOs as the sub-problems need; memory 4d.
+    The parameters are from memory; they belong to the authors' case grad f(x*) = 0, one of three. An epoch takes n component
+    gradients at its start, then 2b per iteration. Each iteration takes the LMOs of its sub-problem; memory 4d.
 
     Parameters
     ----------
     L : float, optional
-        Smoothness; the objective's own if left out.
+        Smoothness. Default: the objective's own.
     batch : int, optional
-        The practical constant: batches of b k at iteration k of an epoch instead of 900 N_t (at most n both).
+        The practical constant: batches of b k at iteration k of an epoch instead of 900 N_t (both at most n).
     step : Step, optional
-        gamma; left out, 2/(k+1) within each epoch.
+        gamma. Default: 2/(k+1) within each epoch.
 
     References
     ----------
@@ -153,12 +153,12 @@ class STORC(Checked):
 
 
 def smoothness(f: Objective, L: float | None) -> float:
-    """L as given, or the objective's."""
+    """The given L, or the objective's."""
     return max(f.smoothness, 1e-300) if L is None else float(L)
 
 
 def diameter(C: ConvexSet) -> float:
-    """D, not quite zero."""
+    """D, bounded away from zero."""
     return max(C.diameter, 1e-150)
 
 
@@ -168,7 +168,7 @@ def square_tolerance(L: float, C: ConvexSet) -> Telescoping:
 
 
 def deviation(f: Objective, C: ConvexSet, sigma: float | None) -> float:
-    """sigma as given, or the root mean square deviation of the component gradients of a linear model at C.start()."""
+    """The given sigma, or the root mean square deviation of a linear model's component gradients at C.start()."""
     if sigma is not None:
         return checks.positive("SCGS", "sigma", sigma)
     if not isinstance(f, LinearModel):
@@ -176,5 +176,5 @@ def deviation(f: Objective, C: ConvexSet, sigma: float | None) -> float:
     x = start("SCGS", C.start(), f.dtype, C.matrix_free and f.factored)
     c = f.derivs(x)
     mean = f.combine(c)
-    squares = np.square(c, dtype=np.float64).reshape(len(c), -1).sum(axis=1)  # of all outputs of a row
+    squares = np.square(c, dtype=np.float64).reshape(len(c), -1).sum(axis=1)  # summed over the outputs of a row
     return math.sqrt(max(0.0, float(np.mean(squares * f.data.row_norms2())) - inner(mean, mean)))

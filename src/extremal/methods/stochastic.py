@@ -21,19 +21,19 @@ from extremal.steps.schedules import InverseSqrt
 
 @dataclass(frozen=True)
 class SFW(BatchAndStep):
-    """Stochastic Frank-Wolfe: a fresh batch as large as the run is long.
+    """Stochastic Frank-Wolfe: fresh batches of T rows for T iterations.
 
         s = lmo((1/b) sum_{i in S} grad f_i(x)),   x <- x + eta (s - x),   b = T,  eta = 1/sqrt T
 
-    b component gradients and one LMO an iteration, no memory. The theorem bounds the gap of a random iterate; with a fixed
-    small batch the error does not vanish.
+    An iteration takes b component gradients and one LMO; there is no memory. The theorem bounds the gap of a random iterate;
+    with a fixed small batch the error does not vanish.
 
     Parameters
     ----------
     batch : int, optional
-        Left out, T (at most n), where T^2 component gradients are the budget; t at iteration t if there is none.
+        Default: T (at most n), where the budget is T^2 component gradients; without a budget, t at iteration t.
     step : Step, optional
-        Left out, 1/sqrt T. (The theorem's constant sqrt(2 h0 / (L D^2 beta)) has a free beta; 1 is the simplest.)
+        Default: 1/sqrt T. (The theorem's constant sqrt(2 h0 / (L D^2 beta)) has a free beta; 1 is the simplest choice.)
 
     References
     ----------
@@ -56,14 +56,14 @@ class SVFW(EpochAndStep):
 
         g = (1/b) sum_{i in S} [grad f_i(x) - grad f_i(w)] + grad f(w),   w <- x every m iterations,   eta = 1/sqrt T
 
-    n component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration; memory O(d).
+    An epoch takes n component gradients at its start and 2b at its other iterations; an iteration takes one LMO. Memory is O(d).
 
     Parameters
     ----------
     batch, epoch : int, optional
-        b and m. Left out, ceil(n^(2/3)) and ceil(n^(1/3)), so that b = m^2.
+        b and m. Default: ceil(n^(2/3)) and ceil(n^(1/3)), so that b = m^2.
     step : Step, optional
-        Left out, 1/sqrt T.
+        Default: 1/sqrt T.
 
     References
     ----------
@@ -88,21 +88,20 @@ class SagaFW(BatchAndStep):
 
         g = (1/b) sum_{i in I} [grad f_i(x) - y_i] + (1/n) sum_j y_j,   y_j <- grad f_j(x) for j in J,   eta = 1/sqrt T
 
-    n component gradients at the start, 2b and one LMO an iteration; a table of n numbers (n gradients for `Separable`).
+    The start takes n component gradients; an iteration takes 2b and one LMO. The table has n numbers (gradients if `Separable`).
 
     Parameters
     ----------
     batch : int, optional
-        b. Left out, ceil(n^(1/3)), the authors' choice; n^(2/3) is where the bound of our correction is best.
+        b. Default: ceil(n^(1/3)), the authors' choice; the bound of our correction is best at n^(2/3).
     step : Step, optional
-        Left out, 1/sqrt T.
+        Default: 1/sqrt T.
     two_batches : bool
-        Draw I and J apart, as the proof does; one batch for both costs half as much.
+        Draw I and J independently, as in the proof; one batch for both costs half as much.
 
     References
     ----------
-    Reddi, Sra, Poczos, Smola (2016), arXiv:1607.08254, Algorithm 4; its complexity is disputed by Beznosikov et al. (2024),
-    Appendix C.
+    Reddi, Sra, Poczos, Smola (2016), arXiv:1607.08254, Algorithm 4. Beznosikov et al. (2024), Appendix C, dispute its complexity.
 
     Examples
     --------
@@ -124,19 +123,19 @@ class SagaFW(BatchAndStep):
 
 @dataclass(frozen=True)
 class RiemannianSFW(BatchAndStep):
-    """Stochastic Frank-Wolfe on a manifold: fresh batches as large as the run is long. `SFW` in flat space.
+    """Stochastic Frank-Wolfe on a manifold: fresh batches of K rows for K iterations. `SFW` in flat space.
 
         z = argmin over z in C of <g, log_x(z)>_x,   g = (1/b) sum_{i in S} grad f_i(x),   x <- geodesic(x, z)(eta)
         b = K,  eta = 1/sqrt K
 
-    b component gradients and one LMO an iteration, no memory.
+    An iteration takes b component gradients and one LMO; there is no memory.
 
     Parameters
     ----------
     batch, step
-        As for `SFW`, with K for its T.
+        As for `SFW`, with K instead of T.
     manifold : Manifold
-        Flat by default.
+        Default: flat space.
 
     References
     ----------
@@ -163,14 +162,14 @@ class SVRFW(EpochAndStep):
         g = (1/b) sum_{i in S} grad f_i(x) + T_{w -> x}[grad f(w) - (1/b) sum_{i in S} grad f_i(w)],   w <- x every m iterations
         z = argmin over z in C of <g, log_x(z)>_x,   x <- geodesic(x, z)(eta),   eta = 1/sqrt K
 
-    T is parallel transport. n component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration.
+    T is parallel transport. An epoch takes n component gradients at its start and 2b at its other iterations, each with one LMO.
 
     Parameters
     ----------
     batch, epoch, step
         As for `SVFW`.
     manifold : Manifold
-        Flat by default.
+        Default: flat space.
 
     References
     ----------
@@ -199,23 +198,23 @@ class SpiderRFW(Checked):
         g = (1/b) sum_{i in S} grad f_i(x) + T_{x_prev -> x}[g - (1/b) sum_{i in S} grad f_i(x_prev)],   |S| = b
         z = argmin over z in C of <g, log_x(z)>_x,   x <- geodesic(x, z)(eta),   eta = 1/sqrt K
 
-    T is parallel transport. The theorem's restart batch 1/eps^2, inner batch 1/eps, epoch 1/eps and K = 1/eps^2 are here
+    T is parallel transport. The theorem has restart batch 1/eps^2, inner batch 1/eps, epoch 1/eps and K = 1/eps^2; here
 
         s1 = min(n, K),  b = sqrt(s1),  q = ceil(s1 / b),  s = min(n, b q)
 
-    s component gradients at the start of an epoch, 2b at its other iterations; one LMO an iteration; memory O(d). If n <= K, s
-    is all of n, and in flat space this is `SpiderFW` as it is for non-convex f.
+    An epoch takes s component gradients at its start and 2b at its other iterations; an iteration takes one LMO. Memory is O(d).
+    If n <= K, s is all of n, and in flat space this is `SpiderFW` for non-convex f.
 
     Parameters
     ----------
     batch : int, optional
-        b. Left out, ceil(sqrt(s1)) (at most n).
+        b. Default: ceil(sqrt(s1)) (at most n).
     restart : int, optional
-        s1. Left out, min(n, K), where K is max_iter, or has 3 K^(3/2) = max_grads; n if there is no such budget.
+        s1. Default: min(n, K), where K is max_iter or solves 3 K^(3/2) = max_grads; n without such a budget.
     step : Step, optional
-        Left out, 1/sqrt K.
+        Default: 1/sqrt K.
     manifold : Manifold
-        Flat by default.
+        Default: flat space.
 
     References
     ----------

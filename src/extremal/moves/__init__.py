@@ -1,4 +1,4 @@
-"""Moves: where the next gradient is wanted, and how the iterate moves given one."""
+"""Moves: where to evaluate the next gradient, and how the iterate moves given one."""
 
 from extremal.support.lazy import attach
 

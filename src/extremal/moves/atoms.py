@@ -1,4 +1,4 @@
-"""Moves over an active set: toward a vertex, away from an atom, or from one to the other."""
+"""Moves over an active set: toward a vertex, away from an atom, or from an atom to a vertex."""
 
 from __future__ import annotations
 
@@ -21,79 +21,79 @@ from extremal.points.vertex import Vertex
 from extremal.quadratic.solver import WEIGHT_NOISE
 from extremal.steps.base import Direction, Step, take
 
-RENEWAL = 50  # steps after which the iterate is computed anew from its atoms
-LAZY_STEPS = 10  # steps that a lazy move takes without the oracle, where g is an estimate
+RENEWAL = 50  # steps after which the iterate is recomputed from its atoms
+LAZY_STEPS = 10  # steps that a lazy move takes without the oracle, if g is an estimate
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a lazy move goes without the oracle."""
+    """How long a lazy move goes on without the oracle."""
 
-    phi: float = math.inf  # its atoms have to promise this: half of the gap that the oracle last said; infinite if not lazy
-    steps: int = 0  # taken since then
+    phi: float = math.inf  # its atoms must promise half of the gap at the last oracle call; infinite if not lazy
+    steps: int = 0  # steps since that call
 
 
 @dataclass(frozen=True)
 class AtomsPoint(Point):
-    """A point with its atoms."""
+    """A point with its active set."""
 
     patience: Patience = field(default_factory=Patience)
     age: int = 0  # steps since x was computed from the atoms
 
     @property
     def atoms(self) -> ActiveSet:
-        """x is their combination, to rounding."""
+        """The atoms; x is their combination, up to rounding."""
         assert self.active is not None
         return self.active
 
 
 @dataclass(frozen=True)
 class View:
-    """The atoms as g sees them."""
+    """The products of g with the atoms."""
 
     dots: np.ndarray  # <g, v_i>
     here: float  # <g, x>
     best: int  # the atom with the smallest <g, v_i>
-    worst: int  # the one with the largest
+    worst: int  # the atom with the largest
 
     @classmethod
     def of(cls, atoms: ActiveSet, g: np.ndarray) -> View:
-        """One product of g with every atom."""
+        """Multiply g with every atom."""
         dots = atoms.dots(g).astype(np.float64, copy=False)
         return cls(dots, float(atoms.weights @ dots), int(dots.argmin()), int(dots.argmax()))
 
     @property
     def behind(self) -> float:
-        """<g, worst - x>: what going away from the worst atom promises."""
+        """<g, worst - x>: the promise of a step away from the worst atom."""
         return float(self.dots[self.worst]) - self.here
 
     @property
     def spread(self) -> float:
-        """<g, worst - best>: what a pairwise step between atoms promises."""
+        """<g, worst - best>: the promise of a pairwise step between atoms."""
         return float(self.dots[self.worst] - self.dots[self.best])
 
 
 @dataclass(frozen=True)
 class AtomPlan:
-    """A step to be taken: its chord, and what a share eta of it makes of the atoms."""
+    """A planned step: its chord, and the atoms after a share eta of it."""
 
     chord: Chord
     books: Callable[[float], ActiveSet]
 
 
 def toward_vertex(atoms: ActiveSet, s: Vertex) -> AtomPlan:
-    """x + eta (s - x)."""
+    """Plan x + eta (s - x)."""
     return AtomPlan(Chord.to(s), lambda eta: atoms.toward(s, eta))
 
 
 def away(atoms: ActiveSet, i: int) -> AtomPlan:
-    """x + eta t (x - v_i), at most until no weight is left on v_i: t = w_i / (1 - w_i)."""
+    """Plan x + eta t (x - v_i), at most until v_i has no weight left: t = w_i / (1 - w_i)."""
     t = float(atoms.weights[i] / (1 - atoms.weights[i]))
     return AtomPlan(Chord(t, ((-t, atoms.vertices[i]),)), lambda eta: atoms.away(i, eta * t))
 
 
 def pairwise(atoms: ActiveSet, s: Vertex, i: int) -> AtomPlan:
-    """x + eta w_i (s - v_i), at most until no weight is left on v_i."""
+    """Plan x + eta w_i (s - v_i), at most until v_i has no weight left."""
     t = float(atoms.weights[i])
     return AtomPlan(Chord(0.0, ((t, s), (-t, atoms.vertices[i]))), lambda eta: atoms.swap(s, i, eta * t))
 
@@ -101,7 +101,7 @@ def pairwise(atoms: ActiveSet, s: Vertex, i: int) -> AtomPlan:
 def take_step(
     k: int, f: Objective, point: AtomsPoint, estimate: Estimate, step: Step, plan: AtomPlan, patience: Patience
 ) -> AtomsPoint:
-    """A share eta of the plan; the iterate is computed anew from its atoms when some are dropped, and every so often."""
+    """Take a share eta of the plan; recompute the iterate from its atoms when some are dropped, and every RENEWAL steps."""
     eta = take(step, k, Direction(f, point.x, estimate, plan.chord))
     atoms = plan.books(eta)
     kept = atoms.dropping(WEIGHT_NOISE)
@@ -113,17 +113,17 @@ def take_step(
 
 
 class AtomMove(Flat, ABC):
-    """What moves over atoms share: the start at a vertex, and lazy oracles."""
+    """The base of moves over atoms: the start at a vertex, and lazy oracles."""
 
     atomic: ClassVar[bool] = True
 
     def first(self, C: MoveOracle) -> np.ndarray | ActiveSet:
-        """A vertex of the set, the oracle's answer to zero."""
+        """A vertex of the set: the oracle's answer to zero."""
         start = C.start()
         return ActiveSet.at(C.lmo(np.zeros_like(start))) if isinstance(start, np.ndarray) else ActiveSet.at(as_atom(start))
 
     def start(self, x0: np.ndarray) -> AtomsPoint:
-        """x^0 as one atom, until others are given."""
+        """x^0 as the only atom, until others are given."""
         return AtomsPoint(x0, x0, active=ActiveSet.at(as_atom(x0)))
 
     @abstractmethod
@@ -131,14 +131,14 @@ class AtomMove(Flat, ABC):
         """The point after iteration k."""
 
     def promise(self, point: Any) -> float | None:
-        """What a lazy move knows of the gap without asking the oracle: about twice what its steps have to promise."""
+        """An estimate of the gap without an oracle call: about twice the promise that a lazy step needs."""
         phi = point.patience.phi
         return 2 * phi if math.isfinite(phi) else None
 
 
 @dataclass(frozen=True)
 class Lazy(AtomMove, ABC):
-    """What moves share that may search their atoms first."""
+    """The base of moves that may search their atoms first."""
 
     lazy: bool = False
 
@@ -146,9 +146,9 @@ class Lazy(AtomMove, ABC):
         checks.flag(type(self).__name__, "lazy", self.lazy)
 
     def _vertex(self, C: MoveOracle, point: AtomsPoint, estimate: Estimate, view: View, local: float) -> tuple[Vertex, Patience]:
-        """Where to go: to the best atom while the atoms promise enough, otherwise to the oracle's answer.
+        """The target: the best atom while the atoms promise enough, otherwise the oracle's answer.
 
-        A noisy g promises something for ever, so that the oracle is then asked after so many steps at the latest.
+        With a noisy g the promise never vanishes, so the move asks the oracle at least every LAZY_STEPS steps.
         """
         old = point.patience
         if local >= old.phi and (estimate.exact or old.steps < LAZY_STEPS):
@@ -164,13 +164,13 @@ class Away(Lazy):
         s = lmo(g),   a = argmax over atoms of <g, a>
         x <- x + eta (s - x)  if <g, x - s> >= <g, a - x>,   else  x <- x + eta t (x - a),  t = w_a / (1 - w_a)
 
-    One LMO a step, and a product of g with every atom. For strongly convex f over a polytope, with a line search or short
-    steps, f(x) - f* falls geometrically. A step with eta = 1 away from an atom drops it for good.
+    A step takes one LMO and a product of g with every atom. For strongly convex f over a polytope, with a line search or short
+    steps, f(x) - f* falls geometrically. A step with eta = 1 away from an atom drops the atom.
 
     Parameters
     ----------
     lazy : bool
-        Search the known atoms first; ask the oracle only when they promise less than half of the last known gap.
+        Search the known atoms first; ask the oracle only if they promise less than half of the last known gap.
 
     References
     ----------
@@ -196,17 +196,17 @@ class Away(Lazy):
 
 @dataclass(frozen=True)
 class Pairwise(Lazy):
-    """Pairwise steps: weight goes from the worst atom to the best vertex, all other weights stay.
+    """Pairwise steps: weight goes from the worst atom to the best vertex; all other weights stay.
 
         s = lmo(g),   a = argmax over atoms of <g, a>,   x <- x + eta w_a (s - a)
 
-    One LMO a step, and a product of g with every atom. For strongly convex f over a polytope it converges geometrically; in
-    practice often faster than `Away`, with sparser atoms.
+    A step takes one LMO and a product of g with every atom. The method converges geometrically for strongly convex f over a
+    polytope; in practice it is often faster than `Away`, with fewer atoms.
 
     Parameters
     ----------
     lazy : bool
-        Search the known atoms first; ask the oracle only when they promise less than half of the last known gap.
+        Search the known atoms first; ask the oracle only if they promise less than half of the last known gap.
 
     References
     ----------
@@ -225,7 +225,7 @@ class Pairwise(Lazy):
         atoms, g = point.atoms, estimate.g
         view = View.of(atoms, g)
         s, patience = self._vertex(C, point, estimate, view, view.spread)
-        same = atoms.find(s) == view.worst  # nothing to go away from
+        same = atoms.find(s) == view.worst  # there is no atom to move away from
         return take_step(
             k, f, point, estimate, step, toward_vertex(atoms, s) if same else pairwise(atoms, s, view.worst), patience
         )
@@ -233,19 +233,19 @@ class Pairwise(Lazy):
 
 @dataclass(frozen=True)
 class BlendedPairwise(Lazy):
-    """Blended pairwise steps: between two atoms while that promises as much as a new vertex, otherwise toward it.
+    """Blended pairwise steps: between two atoms while this promises as much as a new vertex, otherwise toward the vertex.
 
         s = lmo(g),   a, b = argmax, argmin over atoms of <g, .>
         x <- x + eta w_a (b - a)  if <g, a - b> >= <g, x - s>,   else  x <- x + eta (s - x)
 
-    One LMO a step (with ``lazy`` only when the atoms have no more to give), and a product of g with every atom. Weight goes to
-    new vertices by Frank-Wolfe steps only, so there are no swap steps and few atoms. Converges geometrically for strongly
-    convex f over a polytope.
+    A step takes one LMO and a product of g with every atom; with ``lazy``, the LMO is needed only if the atoms promise too
+    little. New vertices gain weight by Frank-Wolfe steps only, so there are no swap steps and few atoms. The method converges
+    geometrically for strongly convex f over a polytope.
 
     Parameters
     ----------
     lazy : bool
-        Search the known atoms first; ask the oracle only when they promise less than half of the last known gap.
+        Search the known atoms first; ask the oracle only if they promise less than half of the last known gap.
 
     References
     ----------

@@ -19,26 +19,26 @@ from extremal.steps.base import Step
 
 
 class Certifier(Protocol):
-    """What a certificate asks of a set; on a manifold it is the oracle at a point, ``lmo_at``."""
+    """The operations that a certificate needs of a set; on a manifold, the oracle at a point, ``lmo_at``."""
 
     def gap(self, x: np.ndarray, g: np.ndarray) -> float: ...
 
 
 class MoveOracle(Protocol):
-    """All that a plain move asks of a set."""
+    """The operations that a plain move needs of a set."""
 
     def start(self) -> np.ndarray: ...
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex: ...
-    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex: ...  # of sets that know their faces
+    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex: ...  # for sets that know their faces
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float: ...  # the same
-    def spikes(self) -> Spikes | None: ...  # the vertices of a set that is all spikes
-    def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # of a box
-    def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float: ...  # s, the oracle's answer, if it is known
-    def holds(self, x: np.ndarray) -> bool: ...  # whether x is known to be in the set, without a call of its oracle
+    def spikes(self) -> Spikes | None: ...  # the vertices, if each has one entry
+    def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # the bounds of a box
+    def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float: ...  # s is the oracle's answer, if known
+    def holds(self, x: np.ndarray) -> bool: ...  # whether x is certainly in the set, without an oracle call
 
 
 def check_manifold(manifold: Manifold, f: Objective) -> None:
-    """Refuse an objective with gradients of another place; one that does not say is trusted."""
+    """Refuse an objective whose gradients belong to another manifold; an objective without a manifold is trusted."""
     wanted = manifold_of(f)
     if wanted not in (None, manifold):
         raise InputError(f"gradients of {type(f).__name__} are tangent vectors of {wanted}: move there, got {manifold}")
@@ -46,36 +46,36 @@ def check_manifold(manifold: Manifold, f: Objective) -> None:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a run stands; moves that keep more (an active set, a second sequence) add fields."""
+    """The state of a move; moves that keep more (an active set, a second sequence) add fields."""
 
-    x: np.ndarray  # the iterate, feasible
-    query: np.ndarray  # where the next gradient is wanted; x itself, except for accelerated moves
+    x: np.ndarray  # the iterate, which is feasible
+    query: np.ndarray  # where to evaluate the next gradient: x itself, except for accelerated moves
     steps: Steps = ()  # the (eta, s) that led here from the previous point, so that margins can follow
     active: ActiveSet | None = None  # the atoms that x is a combination of, if the move keeps them
-    memory: Any = None  # the model that led here, of moves that use it again
-    work: float = 0.0  # numbers of atoms that quadratic problems have read so far, of moves that count them
+    memory: Any = None  # the model that led here, if the move reuses it
+    work: float = 0.0  # numbers of atoms that quadratic problems have read so far, if the move counts them
 
 
 P = TypeVar("P", bound=Point)
 
 
 class Move(Protocol[P]):
-    """The contract of a move: one oracle call or many, no data access but through f."""
+    """The contract of a move: one or more oracle calls, and data access through f only."""
 
     atomic: ClassVar[bool]  # whether its points keep an active set
     one_vertex: ClassVar[bool]  # whether each step goes to one vertex, which estimators may follow
 
     @property
     def projects(self) -> bool:
-        """Whether its steps use the set's projection, and not its oracle alone."""
+        """Whether the steps use the set's projection, and not only its oracle."""
         ...
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse an estimator, an objective or a set that it cannot go with."""
+        """Refuse an estimator, an objective or a set that the move cannot handle."""
         ...
 
     def first(self, C: MoveOracle) -> np.ndarray | ActiveSet:
-        """Where a run starts that was not told: a point of the set, or an active set."""
+        """The default start of a run: a point of the set, or an active set."""
         ...
 
     def start(self, x0: np.ndarray) -> P:
@@ -87,35 +87,35 @@ class Move(Protocol[P]):
         ...
 
     def gap(self, C: Certifier, x: np.ndarray, g: np.ndarray) -> float:
-        """The Frank-Wolfe gap at x for a gradient g: zero at stationary points only."""
+        """The Frank-Wolfe gap at x for a gradient g: zero only at stationary points."""
         ...
 
     def promise(self, point: P) -> float | None:
-        """What a move that does not ask the oracle in every step knows of the gap; None of the others."""
+        """An estimate of the gap, if the move does not ask the oracle in every step; otherwise None."""
         ...
 
 
-SomeMove: TypeAlias = Move[Any]  # whatever its points are
+SomeMove: TypeAlias = Move[Any]  # a move with any type of points
 MEMBERS = ("check", "first", "start", "advance", "gap", "promise", "atomic", "one_vertex", "projects")
 
 
 def check_move(call: str, move: object) -> None:
-    """Refuse what is no move; one from `FlatMove` has all but ``advance``."""
+    """Refuse an object that is not a move; `FlatMove` provides everything except ``advance``."""
     checks.contract(call, "move", move, "move", "VertexMove()", MEMBERS)
 
 
 class Flat:
-    """What every move in flat space shares."""
+    """The base of every move in flat space."""
 
     one_vertex: ClassVar[bool] = False
 
     @property
     def projects(self) -> bool:
-        """Moves do without, if they do not say otherwise."""
+        """False, unless a move overrides this."""
         return False
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse an estimator, an objective or a set that it cannot go with: always gradients that are tangent vectors."""
+        """Refuse parts that the move cannot handle: here, an objective on a manifold."""
         check_manifold(Euclidean(), f)
 
     def gap(self, C: Certifier, x: np.ndarray, g: np.ndarray) -> float:
@@ -124,7 +124,7 @@ class Flat:
 
 
 class FlatMove(Flat):
-    """What moves without atoms share: they start where the set says, and ask the oracle in every step."""
+    """The base of moves without atoms: they start at ``C.start()``, and ask the oracle in every step."""
 
     atomic: ClassVar[bool] = False
 
@@ -133,9 +133,9 @@ class FlatMove(Flat):
         return C.start()
 
     def start(self, x0: np.ndarray) -> Point:
-        """x^0, with the gradient wanted there."""
+        """x^0, which is also the query."""
         return Point(x0, x0)
 
     def promise(self, point: Point) -> float | None:
-        """The oracle is asked in every step."""
+        """None: the move asks the oracle in every step."""
         return None

@@ -1,4 +1,4 @@
-"""The move of agents on a graph: average with the neighbours, then one Frank-Wolfe step each."""
+"""The move of agents on a graph: each averages with its neighbours, then takes one Frank-Wolfe step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from extremal.steps.base import Direction, Step, take
 
 @dataclass(frozen=True)
 class AgentsPoint(Point):
-    """Where the agents stand: x is their mean, query the stack of the averages xh_i."""
+    """The state of the agents: x is their mean, query the stack of the averages xh_i."""
 
     agents: np.ndarray = field(default_factory=lambda: np.empty(0))  # x_i, one row per agent, each feasible
 
@@ -34,14 +34,14 @@ class AgentsPoint(Point):
 
 @dataclass(frozen=True, eq=False)
 class Consensus(FlatMove):
-    """m agents average their iterates with their neighbours', and each takes a Frank-Wolfe step of its own.
+    """Each of m agents averages its iterate with its neighbours', and takes its own Frank-Wolfe step.
 
         xh_i = sum_j c_ij x_j,   theta_i = lmo(p_i),   x_i <- xh_i + eta (theta_i - xh_i)
 
-    The iterate is the mean of the x_i: feasible, as each of them is, and what is certified and returned; the agents
-    themselves are in ``state.point.agents``. m LMOs and one exchange between neighbours a step. It goes with the estimator
-    `Tracking` of the same mixing matrix, which gives each agent its p_i at its xh_i. A rule that adapts to f sets the step
-    of each agent apart, by the whole sum f.
+    The iterate is the mean of the x_i. It is feasible, because each x_i is, and it is the point that is certified and returned.
+    ``state.point.agents`` holds the agents themselves. A step takes m LMOs and one exchange between neighbours. The estimator
+    must be `Tracking` with the same mixing matrix, which gives each agent its p_i at its xh_i. A rule that adapts to f sets the
+    step of each agent separately, by the whole sum f.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Consensus(FlatMove):
         return AgentsPoint(x0, agents, agents=agents)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AgentsPoint, estimate: Estimate, step: Step) -> AgentsPoint:
-        """A step of every agent, then the averages of the next."""
+        """Take a step with every agent, then compute the next averages."""
         p, xh = estimate.g, point.query
         phase: Any = phase_of(estimate)
         if p.shape != xh.shape:
@@ -94,5 +94,5 @@ def agent_step(k: int, f: Objective, C: MoveOracle, xh: np.ndarray, p: np.ndarra
 
 
 def mean_agent(agents: np.ndarray) -> np.ndarray:
-    """The mean of the x_i, which mixing leaves as it is."""
+    """The mean of the x_i. Mixing does not change the mean."""
     return freeze(agents.mean(axis=0, dtype=np.float64).astype(agents.dtype))

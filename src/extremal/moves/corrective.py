@@ -22,35 +22,35 @@ from extremal.quadratic.solver import Quadratic
 from extremal.sets.simplices.bounds import shrunk
 from extremal.steps.base import Step
 
-MEMORY = 10  # values back that a step of the inner method may not exceed
-NEWTON = 20  # steps of that kind, at most
+MEMORY = 10  # a step of the inner method may not exceed the largest of this many last values
+NEWTON = 20  # largest number of Newton steps
 
 
 @dataclass(frozen=True)
 class CorrectivePoint(AtomsPoint):
-    """A point with its atoms and what f keeps of them."""
+    """A point with its atoms and their images under f."""
 
     images: dict[Hashable, np.ndarray] = field(default_factory=dict)  # the atoms' margins
 
 
 @dataclass(frozen=True)
 class FullyCorrective(AtomMove):
-    """The best point of the hull of all atoms, after every new vertex.
+    """Move to the best point of the hull of all atoms, after every new vertex.
 
         s = lmo(g),   x <- argmin of f over the convex hull of s and the atoms,   atoms of weight zero are dropped
 
-    One LMO a step, few steps. The inner problem, over the simplex of weights, is solved until no pair of atoms promises more
-    than a share ``tol`` of the gap: by Newton steps for a linear model of one output whose loss has second derivatives, where
-    these do not help by projected gradients with spectral steps (Barzilai, Borwein). For a linear model it works on the atoms'
-    margins (k n numbers for k atoms); each inner gradient and Hessian counts as n component gradients all the same. There
-    is no step to choose: the step rule is not asked. With a stochastic estimator g picks the vertex, and f the weights.
+    A step takes one LMO, and there are few steps. The inner problem, over the simplex of weights, is solved until no pair of
+    atoms promises more than a share ``tol`` of the gap. Newton steps solve it for a linear model of one output whose loss has
+    second derivatives. Otherwise, or if these do not help, projected gradients with spectral steps do (Barzilai, Borwein).
+    For a linear model the inner problem uses the atoms' margins (k n numbers for k atoms); an inner gradient or Hessian still
+    counts as n component gradients. The step rule is not used. With a stochastic estimator g picks the vertex, f the weights.
 
     Parameters
     ----------
     tol : float
         Accuracy of the inner problem relative to the gap before it, in (0, 1].
     limit : int
-        Iterations that one inner problem may take.
+        Largest number of iterations of one inner problem.
 
     References
     ----------
@@ -90,7 +90,7 @@ class FullyCorrective(AtomMove):
 
 
 def newton(h: Restriction, w: np.ndarray, tol: float) -> np.ndarray:
-    """The same by Newton steps, where f knows its second derivatives and as long as they help; w itself if it does not."""
+    """Improve w by Newton steps, if f has second derivatives and as long as they help; otherwise return w."""
     value = math.nan
     for _ in range(NEWTON):
         slopes = h.slopes(w)
@@ -109,7 +109,7 @@ def newton(h: Restriction, w: np.ndarray, tol: float) -> np.ndarray:
 
 
 def minimise(h: Restriction, w: np.ndarray, tol: float, limit: int) -> np.ndarray:
-    """Weights on the simplex at which max over atoms in use of dh/dw_i exceeds the least of all by ``tol`` at most."""
+    """Weights on the simplex at which the largest dh/dw_i of an atom in use exceeds the least of all by at most ``tol``."""
     value, slopes = h.value(w), h.slopes(w)
     best, best_value = w, value
     past, length = deque([value], MEMORY), 1.0 / max(float(np.ptp(slopes)), 1e-300)
@@ -133,7 +133,7 @@ def minimise(h: Restriction, w: np.ndarray, tol: float, limit: int) -> np.ndarra
 
 
 def _search(h: Restriction, w: np.ndarray, d: np.ndarray, slope: float, limit: float) -> tuple[np.ndarray | None, float]:
-    """The longest of d, d/2, d/4, ... with a sufficient decrease, to rounding; none if there is no such."""
+    """The longest of d, d/2, d/4, ... with a sufficient decrease, up to rounding; None if there is none."""
 
     def look(t: float) -> tuple[float, np.ndarray]:
         new = np.maximum(w + t * d, 0.0)
@@ -145,5 +145,5 @@ def _search(h: Restriction, w: np.ndarray, d: np.ndarray, slope: float, limit: f
 
 
 def project(v: np.ndarray) -> np.ndarray:
-    """The nearest weights: non-negative, of sum 1."""
-    return shrunk(v - v.max(), np.ones(len(v)), 1.0)  # the same weights without what all have in common
+    """The nearest non-negative weights with sum 1."""
+    return shrunk(v - v.max(), np.ones(len(v)), 1.0)  # subtracting a constant leaves the answer unchanged

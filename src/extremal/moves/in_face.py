@@ -1,4 +1,4 @@
-"""Moves inside the smallest face that holds the iterate: away from vertices, without an active set."""
+"""Moves inside the smallest face that holds the iterate: they move away from vertices without an active set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from extremal.steps.base import Direction, Step, take
 
 
 class _InFace(FlatMove):
-    """What both share: they need a set that knows its faces."""
+    """The base of both moves, which need a set that knows its faces."""
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         super().check(gradient, f, C)
@@ -31,14 +31,14 @@ class _InFace(FlatMove):
 
 @dataclass(frozen=True)
 class InFacePairwise(_InFace):
-    """Decomposition-invariant pairwise steps: from the worst vertex of the face that holds x to the best of all.
+    """Decomposition-invariant pairwise steps: from the worst vertex of the face that holds x to the best vertex of the set.
 
         s = lmo(g),   a = argmax of <g, a> over the face,   x <- x + eta t (s - a),  t the largest with x + t (s - a) in C
 
-    Two oracle calls a step, no atoms and no memory. For sets that know their faces: `Simplex`, `CappedSimplex`, `Hypersimplex`,
-    `BudgetBox`, `Box`, `Birkhoff`, ... Converges geometrically for strongly convex f over polytopes with 0/1 vertices, at a
-    rate that depends on the sparsity of the solution instead of on the dimension. Where vertices are not 0/1 (a `BudgetBox` with
-    bounds of all sizes) steps may become so short that it stalls; `InFaceBlended` does not.
+    A step takes two oracle calls; there are no atoms and no memory. The set must know its faces: `Simplex`, `CappedSimplex`,
+    `Hypersimplex`, `BudgetBox`, `Box`, `Birkhoff`, ... The method converges geometrically for strongly convex f over polytopes
+    with 0/1 vertices, at a rate that depends on the sparsity of the solution, not on the dimension. If vertices are not 0/1 (a
+    `BudgetBox` with bounds of all sizes), steps may become so short that the method stalls; `InFaceBlended` does not.
 
     References
     ----------
@@ -68,7 +68,7 @@ class InFaceBlended(_InFace):
         s = lmo(g),   a, b = argmax, argmin of <g, .> over the face that holds x
         x <- x + eta t (b - a)  if <g, a - b> >= <g, x - s>,   else  x <- x + eta (s - x)
 
-    Three oracle calls a step, no atoms and no memory. For sets that know their faces, as `InFacePairwise`.
+    A step takes three oracle calls; there are no atoms and no memory. The set must know its faces, as for `InFacePairwise`.
 
     References
     ----------
@@ -85,7 +85,7 @@ class InFaceBlended(_InFace):
     """
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
-        """Between two vertices of the face, or toward a new one."""
+        """Step between two vertices of the face, or toward a new one."""
         g = estimate.g
         s, a, b = C.lmo(g), C.away(g, point.x), C.away(-g, point.x)
         toward = Direction(f, point.x, estimate, s)

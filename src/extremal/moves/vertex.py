@@ -1,4 +1,4 @@
-"""The Frank-Wolfe moves: one oracle call, one step toward its answer, straight or along the geodesic of a manifold."""
+"""The Frank-Wolfe moves: one oracle call and one step toward its answer, straight or along a geodesic of a manifold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from extremal.steps.base import Direction, Step, take
 
 @dataclass(frozen=True)
 class VertexMove(FlatMove):
-    """x^{k+1} = x^k + eta_k (s^k - x^k), s^k = lmo(g^k): one LMO a step, the iterate stays a convex combination.
+    """x^{k+1} = x^k + eta_k (s^k - x^k), s^k = lmo(g^k): one LMO per step; the iterate stays a convex combination.
 
     References
     ----------
@@ -47,10 +47,10 @@ class VertexMove(FlatMove):
 
 @dataclass(frozen=True)
 class GeodesicMove(FlatMove):
-    """x^{k+1} = geodesic(x^k, z^k)(eta_k), z^k = argmin over z of <g^k, log_{x^k}(z)>: one oracle call a step.
+    """x^{k+1} = geodesic(x^k, z^k)(eta_k), z^k = argmin over z of <g^k, log_{x^k}(z)>: one oracle call per step.
 
-    Gradients are tangent vectors at x (Riemannian gradients), and inner products are those of the metric at x. The set
-    must be geodesically convex and offer ``lmo_at(g, x)``; the iterates then stay in it. In flat space this is `VertexMove`,
+    Gradients are tangent vectors at x (Riemannian gradients), and inner products use the metric at x. The set must be
+    geodesically convex and have ``lmo_at(g, x)``; the iterates then stay in the set. In flat space this move is `VertexMove`,
     with the set's ordinary oracle. Steps that look at f (`ShortStep`, `LineSearch`) do so along the geodesic.
 
     The gap is max over z of <-g, log_x(z)>_x, or the bound on it that the oracle proves; for geodesically convex f it
@@ -59,7 +59,7 @@ class GeodesicMove(FlatMove):
     Parameters
     ----------
     manifold : Manifold
-        Flat by default.
+        Default: flat space.
 
     References
     ----------
@@ -78,18 +78,18 @@ class GeodesicMove(FlatMove):
     manifold: Manifold = field(default_factory=Euclidean)
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
-        """Refuse gradients of another place, a set without an oracle here, an estimator that transports nothing."""
+        """Refuse gradients of another manifold, a set without an oracle here, or an estimator without transport."""
         check_manifold(self.manifold, f)
         if self.flat:
             return
         if checks.lacks(C, "lmo_at"):
             raise InputError(
-                f"{type(C).__name__} has no oracle on {self.manifold}: it needs lmo_at(g, x), as LoewnerInterval has"
+                f"{type(C).__name__} has no oracle on {self.manifold}: it needs lmo_at(g, x), such as LoewnerInterval's"
             )
         facts = gradient.facts(f.n)
         if not facts.one_point and facts.manifold != self.manifold:
             raise InputError(
-                f"{type(gradient).__name__} adds gradients of several points: on {self.manifold} it has to transport them, "
+                f"{type(gradient).__name__} adds gradients of several points: on {self.manifold} it must transport them, "
                 f"as Svrg(..., manifold={self.manifold}) and Spider do"
             )
 
@@ -120,7 +120,7 @@ class GeodesicMove(FlatMove):
 
 
 class GeodesicDirection(Direction):
-    """The step from x to z along their geodesic, as a rule sees it."""
+    """The step from x to z along their geodesic, in the form that a rule sees."""
 
     def __init__(self, manifold: Manifold, f: Objective, x: np.ndarray, estimate: Estimate, s: Vertex):
         super().__init__(f, x, estimate, s)
@@ -146,7 +146,7 @@ class GeodesicDirection(Direction):
 @dataclass(frozen=True)
 class _Geodesic:
     manifold: Manifold
-    f: Objective  # it counts what it is asked
+    f: Objective  # the objective, which counts its calls
     x: np.ndarray
     z: np.ndarray
 
@@ -158,7 +158,7 @@ class _Geodesic:
         return self.f.value(self.manifold.geodesic(self.x, self.z, t))
 
     def slope(self, t: float) -> float:
-        """<grad f, velocity> at t; the velocity points to z, and away from x, at constant speed."""
+        """<grad f, velocity> at t; the velocity points from x to z, at constant speed."""
         here = self.manifold.geodesic(self.x, self.z, t)
         ahead = self.manifold.log(here, self.z) / (1 - t) if t < 0.5 else -self.manifold.log(here, self.x) / t
         return self.manifold.inner(here, self.f.grad(here), ahead)

@@ -1,1 +1,1 @@
-"""Small quadratic problems: no data, no oracle that counts."""
+"""Small quadratic problems, without data and without counted oracle calls."""

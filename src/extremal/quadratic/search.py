@@ -1,4 +1,4 @@
-"""What steps by a quadratic model share: how far to go along them, and what they show of the Hessian."""
+"""The shared parts of steps by a quadratic model: how far to go, and how to learn the Hessian from them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 from extremal.checks import NonFiniteError
 from extremal.support.kinds import Numbers
 
-SUFFICIENT = 1e-4  # share of the slope that counts as a decrease
-UNSEEN = 1e-15, 1e-10  # shares of f: its rounding, and what a decrease may be to be lost in it
-LEARN = 1e-10  # share of the curvature that was thought to be there, below which a change of the gradient is rounding
-ROOT_RIDGE = 1e-13  # beside columns of length 1, so that there is one solution
-SLOPE_HALVINGS = 40  # of the part of a step in which the slope vanishes
+SUFFICIENT = 1e-4  # share of the slope that counts as a sufficient decrease
+UNSEEN = 1e-15, 1e-10  # shares of f: its rounding error, and the largest decrease that rounding may hide
+LEARN = 1e-10  # a change of the gradient below this share of the expected curvature is rounding
+ROOT_RIDGE = 1e-13  # added to columns of length 1, so that the solution is unique
+SLOPE_HALVINGS = 40  # largest number of halvings in a search for a zero of the slope
 
 Found = TypeVar("Found")
 T = TypeVar("T", float, np.ndarray)
 
 
 class OnLine(Protocol):
-    """A function on a line, t = 0 being where it starts."""
+    """A function on a line that starts at t = 0."""
 
-    def value(self, t: float) -> float: ...  # at t
-    def slope(self, t: float) -> float: ...  # its derivative at t
+    def value(self, t: float) -> float: ...  # the value at t
+    def slope(self, t: float) -> float: ...  # the derivative at t
 
 
 def longest_step(x: np.ndarray, d: np.ndarray, lower: Numbers = 0.0, upper: Numbers = math.inf, most: float = 1.0) -> float:
@@ -52,10 +52,10 @@ def first_decrease(
     least: float = 1e-12,
     blur: float = UNSEEN[0],
 ) -> tuple[float, float, Found] | None:
-    """The first of t, t/2, t/4, ... at which a value is sufficiently below ``limit``, with the value and what else is there.
+    """Find the first of t, t/2, t/4, ... at which a value is sufficiently below ``limit``; return t and the answer of ``look``.
 
-    ``look`` answers both for a t. None if there is no such t of at least ``least``: Armijo's rule, up to a rounding of
-    ``blur``, as a share.
+    ``look(t)`` returns the value and the data that belong to it. The result is None if no t of at least ``least`` is
+    sufficient. This is Armijo's rule, up to rounding of a share ``blur``.
 
     Examples
     --------
@@ -73,13 +73,13 @@ def first_decrease(
 def armijo(line: OnLine, value: float, slope: float, bend: float, most: float, scale: float = 0.0) -> float:
     """t = 1 if f falls enough there, else 1/2, 1/4, ...; or 2, 4, ... up to ``most`` while f falls more than the model says.
 
-    Where f, or numbers of size ``scale`` that it is made of, hide the decrease in their rounding, slopes tell instead of values.
+    If rounding of f, or of terms of size ``scale`` in it, hides the decrease, slopes decide instead of values.
     """
     t, scale = min(1.0, most), max(abs(value), scale)
     first = t, line.value(t)
     if -slope <= UNSEEN[1] * scale and first[1] <= value + 10 * UNSEEN[0] * scale:
         for _ in range(SLOPE_HALVINGS):
-            if line.slope(t) <= -0.9 * slope:  # f still falls there, or rises less than it fell
+            if line.slope(t) <= -0.9 * slope:  # f still falls there, or rises less steeply than it fell
                 return t
             t /= 2
         return 0.0
@@ -87,7 +87,7 @@ def armijo(line: OnLine, value: float, slope: float, bend: float, most: float, s
     if found is None:
         return 0.0
     t, now, _ = found
-    while value - now < -0.7 * t * (slope + t * bend):  # less than the model says: perhaps it would not have to go so far
+    while value - now < -0.7 * t * (slope + t * bend):  # less than the model says: a shorter step may do
         if not (then := line.value(0.5 * t)) < now:
             break
         t, now = 0.5 * t, then
@@ -101,14 +101,14 @@ def armijo(line: OnLine, value: float, slope: float, bend: float, most: float, s
 
 
 def workable(a: T) -> T:
-    """The same numbers, refused if one is not finite."""
+    """The same numbers; refuse numbers that are not finite."""
     if not np.isfinite(a).all():
         raise NonFiniteError("the second derivatives of f are not finite, or too large to work with")
     return a
 
 
 def bfgs(H: np.ndarray, s: np.ndarray, y: np.ndarray, least: float = 1e-3) -> np.ndarray:
-    """The positive semidefinite matrix near H that maps the step s to the change y of the gradient; H if there is none."""
+    """The positive semidefinite matrix near H that maps the step s to the change y of the gradient; H if none exists."""
     Hs, sy = H @ s, float(s @ y)
     sHs = float(s @ Hs)
     if not (sHs > 0 and sy > least * sHs):
@@ -117,9 +117,9 @@ def bfgs(H: np.ndarray, s: np.ndarray, y: np.ndarray, least: float = 1e-3) -> np
 
 
 def learn(H: np.ndarray, s: np.ndarray, y: np.ndarray, first: bool = False) -> np.ndarray:
-    """The same for an H that knows nothing but such changes: also where there is far less curvature than it says.
+    """The same for an H that is known only from such changes, and may have far too much curvature.
 
-    The first change scales all of it. Where there is none, or less, a fifth of what H says is left along s.
+    The first change scales all of H. If the gradient shows almost no curvature along s, H keeps a fifth of its own.
     """
     Hs, sy = H @ s, float(s @ y)
     sHs = float(s @ Hs)
@@ -159,7 +159,7 @@ def root_of(H: np.ndarray) -> np.ndarray:
 
 
 def least_point(B: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """The d that minimises <g, d> + |B d|^2 / 2, by a QR factorisation of B: what is small in B'B is not lost.
+    """The d that minimises <g, d> + |B d|^2 / 2, by a QR factorisation of B, which keeps small parts of B'B.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Quadratic functions over weights, between bounds, or over the hull of atoms: the one solver."""
+"""The one solver for quadratic functions over weights, between bounds, or over the hull of atoms."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from extremal.kernels.factors import Factor
 
 
-ROUNDS = 50  # of the active-set method, at most
-LONGEST = 100  # iterations of conjugate gradients in a round, at most
+ROUNDS = 50  # largest number of rounds of the active-set method
+LONGEST = 100  # largest number of iterations of conjugate gradients in a round
 WEIGHT_NOISE = 4 * np.finfo(np.float64).eps  # a weight of this size is rounding, and its atom is dropped
-SETTLE_ROUNDS = 100  # of the quadratic problem between two questions to the oracle, at most
-UNTIMED = 10**5  # entries of a matrix, up to which all rounds take less time than a clock is worth
+SETTLE_ROUNDS = 100  # largest number of rounds of the quadratic problem between two oracle calls
+UNTIMED = 10**5  # entries of a matrix for which all rounds together are too fast to time
 
 
 @dataclass(frozen=True)
 class Quadratic:
     """q(w) = g'd + d'Hd / 2 with d = u - x, u_j = the sum of scale_a w_a over the variables a with place_a = j.
 
-    Over weights w >= 0 of sum 1 (`over_weights`), or over bounds (`in_box`). Written from x on, so that what is won near x is
-    not lost in rounding. Each weight belongs to one coordinate of u, so that an l1 ball (two signs a coordinate, and 0) needs no
-    larger matrix than its coordinates. H is an array, or anything with ``H @ u`` and ``H.diagonal()``, or it is known by a root.
+    The domain is weights w >= 0 of sum 1 (`over_weights`), or bounds (`in_box`). q is relative to x, so that rounding does not
+    hide small gains near x. Each weight belongs to one coordinate of u, so that an l1 ball (two signs per coordinate, and 0)
+    needs no larger matrix than its coordinates. H is an array, an object with ``H @ u`` and ``H.diagonal()``, or given by a root.
 
     Examples
     --------
@@ -50,13 +50,13 @@ class Quadratic:
     H: Symmetric | None  # k x k, positive semidefinite; None if there is a root
     g: np.ndarray  # k
     x: np.ndarray  # k
-    place: np.ndarray  # the coordinate that each variable is for
-    scale: np.ndarray  # how much of it there is for a variable of 1; 0 for the origin
+    place: np.ndarray  # the coordinate of each variable
+    scale: np.ndarray  # the contribution of a variable of 1 to its coordinate; 0 for the origin
     lower: np.ndarray
     upper: np.ndarray
     tied: bool  # whether the variables sum to 1
     root: np.ndarray | None = None  # k x r with H = root root': differences keep twice as many digits
-    longest: int = LONGEST  # iterations of conjugate gradients, at most
+    longest: int = LONGEST  # largest number of iterations of conjugate gradients
 
     @classmethod
     def over_weights(
@@ -68,7 +68,7 @@ class Quadratic:
         scale: np.ndarray | None = None,
         root: np.ndarray | None = None,
     ) -> Quadratic:
-        """Over weights that are not negative and sum to 1; one for each coordinate if their places are left out.
+        """The problem over non-negative weights of sum 1. Default for the places: one weight per coordinate.
 
         Examples
         --------
@@ -81,20 +81,20 @@ class Quadratic:
 
     @classmethod
     def in_box(cls, H: Symmetric, g: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Quadratic:
-        """Over lower <= w <= upper."""
+        """The problem over lower <= w <= upper."""
         return cls(H, g, x, *_usual(len(x))[:2], lower, upper, False)
 
     def point(self, w: np.ndarray) -> np.ndarray:
-        """u."""
+        """The point u of the variables w."""
         return np.bincount(self.place, w * self.scale, len(self.x))
 
     def minimise(self, w: np.ndarray, tol: float, rounds: int = ROUNDS) -> np.ndarray:
-        """Variables at which no more than ``tol`` can be won, or the best after some rounds; ``w`` is where to begin.
+        """Minimise from ``w`` until at most ``tol`` can be gained, or for some rounds; return the best variables.
 
-        That is, for weights, by moving a unit of weight; between bounds it is the gap. Each round minimises q over the variables
-        that no bound holds, and lets them stop at bounds: by a Cholesky factor of their part of H that is kept up to date from
-        round to round, O(m^2) for each of m variables that comes or goes; by conjugate gradients with the diagonal as
-        preconditioner if H is no array. Of many solutions of a singular system it is the shortest. No round increases q.
+        The possible gain is that of moving a unit of weight, or the gap between bounds. Each round minimises q over the variables
+        that no bound holds, and stops them at bounds. It uses a Cholesky factor of their part of H, updated from round to round
+        in O(m^2) for each of m variables that comes or goes. If H is not an array, it uses conjugate gradients with the diagonal
+        as preconditioner. If a system is singular, it takes the shortest solution. No round increases q.
 
         References
         ----------
@@ -116,7 +116,7 @@ class Quadratic:
         return w
 
     def _problem(self, H: np.ndarray | ByProducts) -> QuadraticProblem:
-        """For the solver: arrays that it does not change."""
+        """The problem for the solver: arrays that it does not change."""
         root = np.empty((0, 0)) if self.root is None else _numbers(self.root)
         root = np.zeros((len(root), 1)) if self.root is not None and root.size == 0 else root
         diagonal = H.diagonal() if self.root is None else np.einsum("ij,ij->i", root, root)
@@ -127,9 +127,9 @@ class Quadratic:
 
 
 class GrowingQuadratic:
-    """q(w) = <g, w> + |root' w|^2 / 2 over weights w >= 0 of sum 1, of variables that come one after another.
+    """q(w) = <g, w> + |root' w|^2 / 2 over weights w >= 0 of sum 1, with variables that arrive one after another.
 
-    What is known of a problem serves the next, which has one variable more: O(m r) for m weights in use and rows of length r.
+    A problem reuses the work of the last one, which had one variable less: O(m r) for m weights in use and rows of length r.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class GrowingQuadratic:
         self._root[:rows, :rank], self._g[:rows], self._count = workable(root), workable(g), rows
 
     def add(self, row: np.ndarray, slope: float) -> None:
-        """One variable more, the last."""
+        """Add one variable, the last."""
         if self._count == len(self._g):
             root, g, factor = _room(2 * self._count, self._root.shape[1])
             for new, old in ((root, self._root), (g, self._g), *zip(factor, self._factor, strict=True)):
@@ -156,7 +156,7 @@ class GrowingQuadratic:
         self._count += 1
 
     def minimise(self, w: np.ndarray, tol: float, rounds: int = ROUNDS) -> np.ndarray:
-        """Weights by which no more than ``tol`` can be won by moving a unit of weight, as `Quadratic.minimise` finds them."""
+        """Weights at which moving a unit of weight gains at most ``tol``, as in `Quadratic.minimise`."""
         clock.check()
         solver, k = kernels("active_set"), self._count
         places, ones, zeros, infinities = _usual(k)
@@ -167,7 +167,7 @@ class GrowingQuadratic:
 
 
 class ByProducts:
-    """A Hessian that is known by its products, for the solver: each looks at the clock, and the last one is known."""
+    """A Hessian given by its products, for the solver; each product checks the clock, and the last one is kept."""
 
     def __init__(self, H: Any, longest: int):
         self._H, self.longest, self._last = H, longest, (np.empty(0), np.empty(0))
@@ -181,18 +181,18 @@ class ByProducts:
 
 
 def _room(rows: int, rank: int) -> tuple[np.ndarray, np.ndarray, Factor]:
-    """A root, slopes and a factor for so many variables."""
+    """A root, slopes and a factor with room for ``rows`` variables."""
     return np.zeros((rows, rank)), np.zeros(rows), kernels("active_set").plain_factor(rows, rank)
 
 
 @lru_cache(maxsize=32)
 def _usual(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Places, scales and bounds of weights with a coordinate each."""
+    """Places, scales and bounds of weights with one coordinate each."""
     return locked(np.arange(size)), locked(np.ones(size)), np.zeros(size), np.full(size, np.inf)
 
 
 def _numbers(a: Any) -> np.ndarray:
-    """As compiled loops take them: those that can be written, and those that cannot, would be compiled apart."""
+    """A writable array: numba would compile a second version for read-only arrays."""
     if type(a) is np.ndarray and a.dtype == np.float64 and a.flags.carray:
         return a
     return np.require(a, np.float64, ["C", "W"])
@@ -200,7 +200,7 @@ def _numbers(a: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Hull:
-    """x = sum_i w_i v_i, and <v_i, v_j> of all pairs: k^2 numbers for k atoms.
+    """x = sum_i w_i v_i, with <v_i, v_j> for all pairs: k^2 numbers for k atoms.
 
     Examples
     --------
@@ -215,20 +215,20 @@ class Hull:
 
     @classmethod
     def of(cls, atoms: ActiveSet) -> Hull:
-        """From the atoms: a product of each with all."""
+        """Compute the products of all pairs of atoms."""
         rows = [atoms.dots(_as_gradient(v)) for v in atoms.vertices]
         return cls(atoms, freeze(np.array(rows, np.float64)))
 
     @classmethod
     def at(cls, x: Any, like: Vertex) -> Hull:
-        """A point as the only atom; kept by its non-zeros, if ``like`` is a vertex that is kept so."""
+        """A point as the only atom; stored by its non-zeros if ``like`` is."""
         sparse = isinstance(like, (Coordinate, SparseVertex)) and isinstance(x, np.ndarray)
         places = np.flatnonzero(x) if sparse else None
         atom = as_atom(x) if places is None else SparseVertex(places, x.reshape(-1)[places].astype(np.float64), x.shape)
         return cls.of(ActiveSet.at(atom))
 
     def with_atom(self, v: Vertex) -> Hull:
-        """The same point with one atom more, of weight zero: a product with each."""
+        """The same point with one more atom, of weight zero; this takes a product with each atom."""
         atoms = self.atoms.with_atom(v)
         k = len(self.gram)
         gram = np.empty((k + 1, k + 1))
@@ -237,7 +237,7 @@ class Hull:
         return Hull(atoms, freeze(gram))
 
     def only(self, kept: np.ndarray) -> Hull:
-        """The same point with these of its atoms; the others have no weight."""
+        """The same point with the ``kept`` atoms; the others must have no weight."""
         return Hull(self.atoms.only(kept), freeze(np.ascontiguousarray(self.gram[np.ix_(kept, kept)])))
 
     def with_weights(self, weights: np.ndarray) -> Hull:
@@ -249,9 +249,9 @@ class Hull:
 
 
 def settle_atoms(hull: Hull, first: np.ndarray, beta: float, tol: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights that minimise <first, w> + beta/2 |V(w - centre)|^2, from where they are, and the slopes there.
+    """Weights that minimise <first, w> + beta/2 |V(w - centre)|^2, starting from ``weights``, and the slopes there.
 
-    ``first`` holds <g, v_i>, and the centre is the hull's point. No move of weight between two atoms promises more than ``tol``.
+    ``first`` holds <g, v_i>, and the centre is the hull's point. Moving weight between two atoms then gains at most ``tol``.
     """
     q = Quadratic.over_weights(beta * hull.gram, first, hull.atoms.weights)
     weights = q.minimise(weights, tol, SETTLE_ROUNDS)
@@ -259,7 +259,7 @@ def settle_atoms(hull: Hull, first: np.ndarray, beta: float, tol: float, weights
 
 
 def displacement(x: Iterate, atoms: ActiveSet, change: np.ndarray) -> Iterate:
-    """sum_i change_i v_i, in the form that x has."""
+    """sum_i change_i v_i, in the same form as x."""
     if not isinstance(x, FactoredMatrix):
         return atoms.sum(change)
     parts = [(c, factors(v)) for c, v in zip(change, atoms.vertices, strict=True) if c]
@@ -267,5 +267,5 @@ def displacement(x: Iterate, atoms: ActiveSet, change: np.ndarray) -> Iterate:
 
 
 def _as_gradient(v: Vertex) -> Any:
-    """A vertex in a form that others have products with."""
+    """A vertex in a form that other vertices can multiply."""
     return FactoredMatrix(*factors(v)) if isinstance(v, (RankOne, LowRank)) else v.to_array()

@@ -1,4 +1,4 @@
-"""Counting oracle calls: one wrapper around the objective and one around the set, so that no method can miscount."""
+"""Count oracle calls: one wrapper around the objective and one around the set, so that no method can miscount."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from extremal.sets.base import Bounded, ConvexSet, Faced, Spikes
 from extremal.support.clock import Unsure, check, counted
 from extremal.support.kinds import Operator, Symmetric
 
-CHECKS = 50  # calls of an oracle, and a tenth of those of the run, that it may take to tell whether a point is in the set
+CHECKS = 50  # oracle calls that a membership test may make, plus a tenth of the run's own
 T = TypeVar("T")
 
 
 class CountedObjective(Counting):
-    """An objective that counts each component gradient and value asked of it."""
+    """An objective that counts every component gradient and value it computes."""
 
     def __init__(self, f: Smooth, calls: Calls, columns: bool | None = None):
         self.inner, self.calls = f, calls
         self.n, self.shape, self.dtype = f.n, f.shape, f.dtype
         self.convex, self.deriv_shape = f.convex, f.deriv_shape
-        self.columns = has_slices(f) if columns is None else columns  # whether it has Hessians by columns
-        self._looked: tuple[Any, Any] = None, None  # the last point that was looked at, and the answer
+        self.columns = has_slices(f) if columns is None else columns  # whether f has Hessians by columns
+        self._looked: tuple[Any, Any] = None, None  # the last point of `value_grad_margins`, and its answer
 
     @property
     def smoothness(self) -> float:
         return self.inner.smoothness
 
     def _ask(self, question: Callable[..., T], *given: object, grads: int = 0, values: int = 0) -> T:
-        """Count component gradients and values, and the rows that are read for them; if the time of the run is over, none are."""
+        """Count component gradients, values and the rows read for them; raise before any work if the time is up."""
         check()
         self.calls.grads += grads
         self.calls.values += values
@@ -77,7 +77,7 @@ class CountedObjective(Counting):
         return self._ask(self._linear.vertex_margins, s, idx)
 
     def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, PerRow]:
-        """Kept until the next look: a step that has looked ahead leaves it to the estimator."""
+        """Evaluate at x and keep the answer until the next point: a step that looked ahead saves the estimator a pass."""
         if self._looked[0] is not x:
             self._looked = x, self._ask(self._linear.value_grad_margins, x, grads=self.n, values=self.n)
         return self._looked[1]
@@ -110,7 +110,7 @@ class CountedObjective(Counting):
 
     @property
     def _linear(self) -> MarginModel:
-        return cast(MarginModel, self.inner)  # methods that ask for margins are refused on other objectives, see `Method`
+        return cast(MarginModel, self.inner)  # `Method` refuses methods that need margins on other objectives
 
     @property
     def _sum(self) -> Objective:
@@ -137,7 +137,7 @@ class _CountedSegment:
         return self.f._ask(self.inner.value, t, values=self.f.n)
 
     def slope(self, t: float) -> float:
-        """n values' worth of work on margins, or the gradients that it takes."""
+        """The slope counts as n values if it comes from margins, otherwise as the gradients it takes."""
         grads = self.grads_per_slope
         return self.f._ask(self.inner.slope, t, grads=grads, values=0 if grads else self.f.n)
 
@@ -182,7 +182,7 @@ class _CountedSlice(Slice):
         return found
 
     def hessian(self, z: PerRow, far: bool = False, width: float = 0.0) -> Symmetric:
-        """Every row is looked at, once or in every product: as much as n component gradients."""
+        """The Hessian reads every row, once or in every product: each time counts as n component gradients."""
         H = self.f._ask(self.inner.hessian, z, far, width, grads=self.f.n)
         return H if isinstance(H, np.ndarray) else _CountedProducts(H, self.f)
 
@@ -205,17 +205,17 @@ class _CountedProducts:
 
 
 class CountedSet:
-    """A set that counts each linear minimisation asked of it.
+    """A set that counts every linear minimisation.
 
-    The last answer is kept: a certificate at an exact gradient asks what the method asks next, and it is computed once.
-    It counts as the certificate's until the method uses it, and as the method's from then on.
+    The wrapper keeps the last answer. At an exact gradient, the certificate and the method's next step ask the same question,
+    and the oracle answers it once. The call counts as the certificate's until the method uses the answer, then as the method's.
     """
 
     def __init__(self, C: ConvexSet, calls: Calls):
         self.inner, self.calls = C, calls
-        self._g: np.ndarray | None = None  # the last gradient; never changed in place by anyone
-        self._s: Vertex | None = None  # the oracle's answer to it
-        self._lent = False  # the answer has been counted as a certificate's only
+        self._g: np.ndarray | None = None  # the last gradient; nobody changes it in place
+        self._s: Vertex | None = None  # the oracle's answer to _g
+        self._lent = False  # the answer has counted as a certificate's call only
 
     @property
     def diameter(self) -> float:
@@ -228,14 +228,14 @@ class CountedSet:
         return self._apart(lambda: self.inner.contains(x))
 
     def may_contain(self, x: np.ndarray) -> bool:
-        """Whether x is in the set; yes, where only the oracle knows and a moderate number of calls cannot tell."""
+        """Whether x is in the set; True if only the oracle knows and a moderate number of calls cannot decide."""
         try:
             return self._apart(lambda: self.inner.contains(x), CHECKS + max(math.prod(x.shape), self.calls.lmos) // 10)
         except Unsure:
             return True
 
     def holds(self, x: np.ndarray) -> bool:
-        """Whether x is known to be in the set, without a tolerance and without a call of its oracle."""
+        """Whether x is certainly in the set, without a tolerance and without an oracle call."""
         with counted(0):
             try:
                 return self.inner.contains(x, 0.0)
@@ -249,7 +249,7 @@ class CountedSet:
         return cast(Bounded, self.inner).limits()
 
     def _apart(self, ask: Callable[[], T], limit: float = math.inf) -> T:
-        """What a set says of itself; where it asks its oracle for it, the calls count as a certificate's."""
+        """Return ``ask()``; oracle calls inside it count as a certificate's."""
         with counted(limit) as asked:
             try:
                 return ask()
@@ -257,21 +257,21 @@ class CountedSet:
                 self.calls.certificate_lmos += asked.calls
 
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
-        """The oracle, for the method; sets on manifolds are asked at x."""
+        """The oracle, for the method; a set on a manifold answers at x."""
         check()
-        if self._s is None or g is not self._g or self._lent:  # otherwise the method has asked for it just now
+        if self._s is None or g is not self._g or self._lent:  # otherwise the method has just asked this question
             self.asked(1, g)
         return self._ask(g, x)
 
     def asked(self, times: int, g: np.ndarray) -> None:
-        """Count what the method asks; a burst asks by itself, at g first, then at gradients of its own."""
+        """Count LMOs of the method; a burst asks by itself, first at g, then at gradients of its own."""
         self.calls.lmos += times
         if times:
             self.calls.certificate_lmos -= self._lent and g is self._g
             self._lent = False
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
-        """The worst vertex of the face that holds x; counted as a linear minimisation, which it is."""
+        """The worst vertex of the face that holds x, which counts as a linear minimisation."""
         self.calls.lmos += 1
         return cast(Faced, self.inner).away(g, x)
 
@@ -279,18 +279,18 @@ class CountedSet:
         return cast(Faced, self.inner).max_step(x, s, a)
 
     def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float:
-        """The gap at x; a certificate's call, or none if s, the oracle's answer to g, is given."""
+        """The gap at x: a certificate's call, or no call if s, the oracle's answer to g, is given."""
         return self.inner.gap(x, g, self.lmo_at(g) if s is None else s)
 
     def lmo_at(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
-        """The oracle, for a certificate; sets on manifolds are asked at x."""
+        """The oracle, for a certificate; a set on a manifold answers at x."""
         if g is not self._g:
             self.calls.certificate_lmos += 1
             self._lent = True
         return self._ask(g, x)
 
     def _ask(self, g: np.ndarray, x: np.ndarray | None) -> Vertex:
-        """The last answer, or a new one: at g and x for sets on manifolds (they have ``lmo_at``), near the last if they can."""
+        """The last answer or a new one; sets on manifolds (with ``lmo_at``) answer at x, warm oracles start from the last."""
         if self._s is not None and g is self._g:
             return self._s
         C, a = cast(Any, self.inner), g if self.inner.matrix_free else np.asarray(g)

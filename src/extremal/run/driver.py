@@ -25,9 +25,9 @@ from extremal.support.clock import Clock, TimeUp, deadline
 
 
 class Driver:
-    """Runs what has been prepared: everything around the loop that is not the method's business."""
+    """Runs a prepared method: everything around the loop that is not the method's business."""
 
-    first: State  # where the run began
+    first: State  # the state at which the run began
 
     def __init__(
         self,
@@ -40,21 +40,21 @@ class Driver:
     ):
         self.setup, self.f, self.C = setup, setup.f.inner, setup.C
         self.tol, self.atol, self.callback = tol, atol, callback
-        self.guarded = setup.method.guarded  # a method for answers, and not for comparisons
-        self.unlimited = budget == Budget()  # a run without a budget has one that it is not blamed for
+        self.guarded = setup.method.guarded  # the method is for answers, not for comparisons
+        self.unlimited = budget == Budget()  # such a run gets a default budget, which it is not blamed for spending
         self.budget = Budget(max_grads=usual_grads(self.f)) if self.unlimited else budget
         self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
         self.best: Certificate | None = None  # the best one: smallest value, or smallest gap if f is not convex
-        self.tight: Certificate | None = None  # the one of the smallest gap
+        self.tight: Certificate | None = None  # the certificate with the smallest gap
         self.gap_due = 10 * self.f.n  # component gradients at which an exact gap is due
         self.headway = Headway()
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
-        self.tail = 0.0  # seconds that the last certificate took: the final one has to fit in the time, too
+        self.tail = 0.0  # seconds that the last certificate took; the final certificate must fit in the time, too
 
     def drive(self) -> tuple[Result, State]:
-        """Run to a stop: the result, and the last state that was reached, which is what counts."""
+        """Run to a stop; return the result and the last state reached."""
         with observed(self.tol, self.atol) as progress:
             self.recorder.progress = progress
             result, last = self._driven()
@@ -73,7 +73,7 @@ class Driver:
             status = Status.INTERRUPTED
         except TimeUp:
             status = Status.MAX_SECONDS
-            if state is None:  # within the first estimate: the starting point is the answer
+            if state is None:  # time ran out within the first estimate: the starting point is the answer
                 setup, unknown = self.setup, PlainEstimate(np.zeros(self.f.shape), exact=False)
                 self.first = state = State(0, setup.point, unknown, setup.f.calls, setup.f, setup.C, setup.method.move)
         except OutsideError:
@@ -86,23 +86,23 @@ class Driver:
             status = Status.NON_FINITE
         if state is None or status is None:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
-        with np.errstate(all="ignore"), counting_rows(state.calls):  # what is not finite is looked for, and said in words
+        with np.errstate(all="ignore"), counting_rows(state.calls):  # checks below report numbers that are not finite
             return self._result(state, status), state
 
     def _over(self) -> bool:
-        """Whether time is up, but for what the final certificate takes."""
+        """Whether time is up, with a reserve for the final certificate."""
         most = self.budget.max_seconds
         return most is not None and self.clock.seconds + self.tail >= most
 
     def _late(self) -> bool:
-        """Whether somebody wants a state now."""
+        """Whether the driver needs a state now."""
         return self._over() or self.recorder.watched()
 
     def _reach(self) -> Reach:
-        """How far the run may go before there is something to see."""
+        """How far the run may go before the driver needs a state."""
         b = self.budget
         grads = min(self.gap_due, self.recorder.next, math.inf if b.max_grads is None else b.max_grads)
-        late = self._late if self.callback is None else (lambda: True)  # it is called after each compiled call
+        late = self._late if self.callback is None else (lambda: True)  # the callback runs after each compiled call
         return Reach(grads, math.inf if b.max_iter is None else b.max_iter, late)
 
     def _stop(self, state: State) -> Status | None:
@@ -133,14 +133,14 @@ class Driver:
         return None
 
     def _extended(self, state: State) -> bool:
-        """Whether a budget that nobody named is extended: where passes are small, and the oracle was asked little so far."""
+        """Whether to extend the default budget: passes are small, and the run has made few oracle calls."""
         most = extended_grads(self.f, state.calls.lmos)
         more = self.unlimited and self.guarded and state.calls.grads < most
         self.budget = Budget(max_grads=most) if more else self.budget
         return more
 
     def _hopeless(self, state: State) -> Status | None:
-        """Whether steps are spent on rounding, or on nothing: asked of methods for answers after 16 steps, 32, 64, ..."""
+        """A status if steps change nothing but rounding errors; methods for answers are judged after 16, 32, 64, ... steps."""
         last = self.last
         if not (self.guarded and state.exact) or last is None or last.k != state.k:
             return None
@@ -150,7 +150,7 @@ class Driver:
         return Status.STALLED if nowhere else Status.PRECISION if self._at_rounding(last, times=1.0) else None
 
     def _converged(self, state: State) -> bool:
-        """Certify if it is free or due, and say whether the tolerance is met."""
+        """Certify if a certificate is free or due; return whether the tolerance is met."""
         if state.exact:
             self.gap_due = self._later(state)
             if state.calls.grads < self.value_due and not self._promising(state):
@@ -160,24 +160,24 @@ class Driver:
         return self._certify(state).meets(self.tol, self.atol)
 
     def _later(self, state: State) -> int:
-        """The sparing schedule: 10 passes from now, or a quarter of those made so far."""
+        """When the next certificate is due: 10 passes from now, or a quarter of the passes made so far."""
         return state.calls.grads + max(10 * self.f.n, state.calls.grads // 4)
 
     def _promising(self, state: State) -> bool:
-        """Whether a free gap may meet the tolerance; saves a pass for f(x) where it cannot.
+        """Whether a free gap may meet the tolerance; if it cannot, the pass for f(x) is saved.
 
-        For convex f and tol < 0.9 nothing is missed. With v and g of an earlier certificate, f* lies in [v - g, v]; so
-        |f(x)| above ten times the larger end means f(x) > 0, and a gap of at least nine tenths of it.
+        For convex f and tol < 0.9 nothing is missed. With v and g of an earlier certificate, f* lies in [v - g, v]. If |f(x)|
+        exceeds ten times the larger end, then f(x) > 0, and the gap is at least nine tenths of f(x).
         """
         if self.last is None:
             return True
         size = max(abs(self.last.value), abs(self.last.value - self.last.gap))
         wanted = self.tol * size + self.atol
-        promise = state.move.promise(state.point)  # of moves that do not ask the oracle in every step
+        promise = state.move.promise(state.point)  # for moves that do not ask the oracle in every step
         return state.gap(state.g) <= 10 * wanted if promise is None else promise <= 2 * wanted
 
     def _certify(self, state: State) -> Certificate:
-        """A certificate is part of a run that may stop by it; with tol = atol = 0 it is there for emergencies, off the clock."""
+        """Certify the state; with tol = atol = 0 no certificate can stop the run, so the clock is paused."""
         if self.last is not None and self.last.k == state.k:
             return self.last
         with nullcontext() if self.tol or self.atol else self.clock.paused():
@@ -194,7 +194,7 @@ class Driver:
     def _result(self, state: State, status: Status) -> Result:
         found, status = self._final(state, status)
         if not self.C.may_contain(found.x):
-            best = self.best  # of a point inside; the starting point has been checked
+            best = self.best  # a certificate inside the set; the starting point was checked before the run
             found = best if best is not None and best is not found and self.C.may_contain(best.x) else self._start()
             status = Status.OUTSIDE
         if self.guarded:
@@ -227,7 +227,7 @@ class Driver:
             try:
                 found = self._certify(state)
                 self.recorder.certified(state, found, self.clock)  # the last row
-            except KeyboardInterrupt:  # a certificate that is there will do; without one this is tried once more
+            except KeyboardInterrupt:  # an existing certificate is enough; without one, a second attempt follows
                 status = Status.INTERRUPTED
             except (NonFiniteError, OutsideError, np.linalg.LinAlgError, OverflowError) as error:
                 status = Status.OUTSIDE if isinstance(error, OutsideError) else Status.NON_FINITE
@@ -246,7 +246,7 @@ class Driver:
         return self.tol * abs(found.value) + self.atol
 
     def _at_rounding(self, found: Certificate, **times: float) -> bool:
-        """Whether float64 can certify no more there; a tolerance of zero asks for nothing."""
+        """Whether float64 can certify no smaller gap at this point; a tolerance of zero makes no demand."""
         wanted = self._wanted(found)
         return found.gap > wanted > 0 and at_rounding(self.f, self.C, found, wanted, **times)
 
@@ -263,7 +263,7 @@ class Driver:
         return Certificate(0, first.x, value, gap, first.point.active)
 
     def _guard(self, found: Certificate) -> Certificate:
-        """The better of a certificate and that of the starting point; or the one of the smallest gap, if its value is as good."""
+        """The better of a certificate and the starting point's; or the one with the smallest gap, if its value is as good."""
         if found.k == 0:
             return found
         first, tight = self.first, self.tight or found
@@ -271,7 +271,7 @@ class Driver:
         found = tight if as_good and not found.meets(self.tol, self.atol) else found
         value = value_of(first.estimate) if first.exact else None
         first.calls.certificate_values += self.f.n if value is None else 0
-        slack = found.gap if self.f.convex and found.meets(self.tol, self.atol) else 0.0  # nothing is better by more than that
+        slack = found.gap if self.f.convex and found.meets(self.tol, self.atol) else 0.0  # no point is better by more than this
         if (self.f.value(wide(first.x)) if value is None else value) >= found.value - slack:
             return found
         return self._start()

@@ -1,4 +1,4 @@
-"""What a user calls: `minimize`, and `path` over a family of sets, where each solution is where the next search begins."""
+"""The user's calls: `minimize`, and `path`, which solves over a family of sets and starts each run from the last solutions."""
 
 from __future__ import annotations
 
@@ -45,11 +45,10 @@ def minimize(
 
         min over x in C of  f(x) = (1/n) sum_i f_i(x)
 
-    The run stops at the first iterate at which the certified gap is small enough, a budget is spent, or the callback
-    says so. Only an exact gap stops a run: it comes free whenever the method's gradient is exact, otherwise it is
-    computed at growing intervals (after 10 passes, then after a quarter of the passes made so far, at least 10), for n
-    component gradients that are counted apart. The last iterate is returned, with its exact value and gap; after Ctrl-C
-    or a NaN, the best point that has been certified.
+    The run stops at the first iterate where the certified gap is small enough, a budget is spent, or the callback asks for it.
+    Only an exact gap stops a run. It comes free whenever the method's gradient is exact. Otherwise it costs n component
+    gradients, counted separately, first after 10 passes, then each time the passes have grown by a quarter (by at least 10).
+    `minimize` returns the last iterate with its exact value and gap; after Ctrl-C or a NaN, the best certified point.
 
     Parameters
     ----------
@@ -58,37 +57,37 @@ def minimize(
     C : ConvexSet
         `L1Ball`, `Simplex`, ...
     method : method or str, optional
-        `Auto` if left out: the library chooses, and says why in ``result.why``.
+        Default: `Auto`, with which the library chooses and says why in ``result.why``.
     x0 : array or ActiveSet, optional
-        A feasible starting point, or the atoms of an earlier run (``result.atoms``); ``C.start()`` if left out, a vertex for
-        methods that keep atoms. It is not changed.
+        A feasible starting point, or the atoms of an earlier run (``result.atoms``). It is not changed. Default:
+        ``C.start()``, and a vertex for methods that keep atoms.
     seed : int
-        Same seed, same result.
+        The same seed gives the same result.
     tol, atol : float
-        Stop when gap <= tol * |f(x)| + atol. Zero both to run until a budget is spent.
+        Stop when gap <= tol * |f(x)| + atol. Set both to zero to run until a budget is spent.
     max_grads : int, optional
-        Stop at the first iterate at which the method has asked for this many component gradients, those of the estimate at it
-        included: P n are P - 1 iterations of `FrankWolfe`.
+        Stop at the first iterate at which the method has computed this many component gradients, including the estimate
+        at that iterate: P n component gradients are P - 1 iterations of `FrankWolfe`.
     max_iter : int, optional
         Stop after this many iterations.
     max_seconds : float, optional
-        Stop after this time on the run's clock. Recording and callbacks stop the clock; with tol = atol = 0, certificates too.
-        With none of the three budgets, max_grads is 1000 n, and step rules take their anytime form. Small problems have
-        5000 n if no method is named and the oracle was asked little.
+        Stop after this time on the run's clock. Recording and callbacks pause the clock; with tol = atol = 0, certificates do
+        too. Without any of the three budgets, max_grads is 1000 n, and step rules take their anytime form. Small problems get
+        5000 n if no method is named and the run makes few oracle calls.
     callback : callable, optional
-        Called with the `State` of each iteration (but see ``bursts``); a true answer stops the run.
+        Called with the `State` of each iteration (but see ``bursts``); a true return value stops the run.
     record : float or Record, optional
-        Passes between rows of the trace, or a `Record`. Left out, the trace holds the certificates.
+        Passes between rows of the trace, or a `Record`. Default: the trace holds the certificates.
     bursts : bool, optional
-        Make many iterations at once in compiled code where the combination allows: a linear model with data in memory and a
-        loss of this library, an estimator with a fixed batch, steps that are fixed in advance, and a set such as `L1Ball`,
-        `Simplex`, `Box` or `CappedSimplex`. The iterates are the same up to rounding. Left out, this is so unless there is a
-        callback, which is to see every iteration; True lets a callback see the states between bursts only, some milliseconds
-        apart; False is the readable loop. ``result.compiled`` says how many iterations were made so.
+        Run many iterations at once in compiled code where the combination allows it. The model must be linear, with data in
+        memory and a loss of this library. The estimator needs a fixed batch, the steps must be fixed in advance, and the set
+        must be one such as `L1Ball`, `Simplex`, `Box` or `CappedSimplex`. The iterates are the same up to rounding. Default:
+        True unless there is a callback. With True, a callback sees only the states between bursts, some milliseconds apart;
+        False selects the readable loop. ``result.compiled`` counts the iterations made in bursts.
     verbose : int
-        1 shows passes, f, the gap and seconds while the run goes on: one live line on a terminal (with rich), one output in a
-        notebook, lines on standard error elsewhere. A run shorter than a second writes its last line only. Neither counts nor
-        clock nor any bit of the result change.
+        1 shows passes, f, the gap and seconds during the run: one live line on a terminal (with rich), one output in a
+        notebook, lines on standard error elsewhere. A run shorter than a second writes only its last line. The counts, the
+        clock and every bit of the result stay the same.
 
     Examples
     --------
@@ -125,22 +124,22 @@ def path(
     max_seconds: float | None = None,
     verbose: int = 0,
 ) -> list[Result]:
-    """Minimise f over each of some sets, a regularisation path say, and certify every answer.
+    """Minimise f over each of several sets, such as a regularisation path, and certify every answer.
 
         x_r = argmin over C_r of f(x),   r = 1, 2, ...
 
-    The sets are taken from the largest to the smallest (by diameter), and the results come in the order of the sets. Each
-    search begins where the last three solutions lead, with the atoms and the quadratic model of the last one, if the method
-    keeps them: where the sets differ by small steps, a solution costs a few passes over the data.
+    The sets are solved from the largest to the smallest (by diameter), and the results come in the order of the sets. Each
+    run starts from an extrapolation of the last three solutions, with the atoms and the quadratic model of the last run, if
+    the method keeps them. If neighbouring sets differ little, a solution costs a few passes over the data.
 
     Parameters
     ----------
     f : Objective
         As for `minimize`.
     sets : iterable of ConvexSet
-        Sets of one kind and different size: ``[L1Ball(r) for r in radii]``.
+        Sets of one kind and different sizes: ``[L1Ball(r) for r in radii]``.
     method, seed, tol, atol, max_grads, max_iter, max_seconds
-        As for `minimize`, for each of the sets.
+        As for `minimize`, for each set.
     verbose : int
         As for `minimize`, for all sets together.
 
@@ -159,7 +158,7 @@ def path(
     tol, atol = checks.at_least("path", "tol", tol, 0), checks.at_least("path", "atol", atol, 0)
     budget = check_budget("path", max_grads, max_iter, max_seconds)
     if isinstance(sets, ConvexSet) or not isinstance(sets, Iterable):
-        raise InputError(f"`path(sets=...)` must be several sets, [L1Ball(1.0), L1Ball(2.0)] say, got {sets!r}")
+        raise InputError(f"`path(sets=...)` must be several sets, such as [L1Ball(1.0), L1Ball(2.0)], got {sets!r}")
     check_objective("path", f)
     sets = list(sets)
     for C in sets:
@@ -183,17 +182,17 @@ def path(
 
 
 def ahead(size: float, seen: list[tuple[float, State]]) -> np.ndarray:
-    """Where the parabola through the last three solutions leads at the new size; entries that would change their sign are 0."""
+    """Extrapolate the last three solutions to the new size by a parabola; entries that would change sign become 0."""
     x, sizes = seen[-1][1].x, [size for size, _ in seen]
     if not isinstance(x, np.ndarray) or len(set(sizes)) < len(sizes):
         return x
-    shares = [math.prod((size - b) / (a - b) for b in sizes if b != a) for a in sizes]  # Lagrange's
+    shares = [math.prod((size - b) / (a - b) for b in sizes if b != a) for a in sizes]  # Lagrange polynomials
     new = sum(share * state.x for share, (_, state) in zip(shares, seen, strict=True))
     return np.where(new * x > 0, new, 0).astype(x.dtype)
 
 
 def moved_inside(C: ConvexSet, x: np.ndarray) -> np.ndarray:
-    """x if it is in the set, else its projection; or the last point of the set on the way to it from ``C.start()``."""
+    """x if it is in the set, else its projection, or the last feasible point on the segment from ``C.start()`` to x."""
     if C.contains(x):
         return x
     if isinstance(C, Projectable) and isinstance(x, np.ndarray):
@@ -203,7 +202,7 @@ def moved_inside(C: ConvexSet, x: np.ndarray) -> np.ndarray:
 
 
 def _resumed(setup: Setup, last: State) -> Setup:
-    """The run with what the last one has left."""
+    """Carry over the atoms, quadratic model and gradient of the last run, where they are still valid."""
     point = setup.point
     if type(point) is not type(last.point):
         return setup
@@ -226,7 +225,7 @@ def _all_inside(setup: Setup, last: State) -> bool:
 
 
 def check_budget(call: str, max_grads: int | None, max_iter: int | None, max_seconds: float | None) -> Budget:
-    """What a run may spend, checked."""
+    """Check the arguments of a budget, and return the budget."""
     if max_grads is not None:
         checks.whole(call, "max_grads", max_grads, 1)
     if max_iter is not None:

@@ -1,4 +1,4 @@
-"""What a run has brought so far: its trace, whether it gets anywhere, and when it stops short of its tolerance."""
+"""The progress of a run: its trace, whether it still advances, and when it stops short of its tolerance."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from extremal.run.result import Certificate, Record, Row, Trace
 from extremal.sets.base import ConvexSet
 from extremal.support.clock import Clock
 
-USUAL_PASSES = 1000  # of a run without a budget
-MORE_PASSES = 5000  # of one for an answer, if its passes are small
-SMALL_RUN, FEW_LMOS = 1e9, 5000  # multiplications of passes that are small; oracle calls by then, at most
-LEVEL_RUN, FEW_ROWS = 1e7, 1000  # margins in all passes, where classes have intercepts; rows that take no longer than none
-QUADRATIC_WORK, QUADRATIC_SHARE = 6e8, 4.0  # numbers that quadratic problems may read; times what all passes do, if that is more
-SAME_POINT = 3  # times that exact gradients may leave the point as it is
-PROGRESS, IDLE_STEPS = 0.9, 12  # share of the smallest gap that is progress; steps without any, after which none is expected
-DUST = float(np.finfo(np.float64).eps) ** 2  # share of the largest |f| below which a square of rounding errors is all of f
-FIRST_JUDGED = 16  # steps after which a run for an answer is judged as a whole, and again when their number has doubled
-LARGE_POINT = 10**7  # entries of a point up to which its rounding is looked at
-ROUNDED = 0.25  # share of the tolerance that a change of the gap by rounding must be for the tolerance to be out of reach
-NEAR_ROUNDING = 100.0  # times that change: a gap below is one of rounding, if no step leads farther
+USUAL_PASSES = 1000  # passes of a run without a budget
+MORE_PASSES = 5000  # passes of a run for an answer, if its passes are small
+SMALL_RUN, FEW_LMOS = 1e9, 5000  # multiplications in all passes of a small run; the oracle calls it may have made by then
+LEVEL_RUN, FEW_ROWS = 1e7, 1000  # margins in all passes, if classes have intercepts; overhead of a pass, in rows
+QUADRATIC_WORK, QUADRATIC_SHARE = 6e8, 4.0  # numbers that quadratic problems may read; or this multiple of the work of all passes
+SAME_POINT = 3  # exact gradients in a row that may leave the point unchanged
+PROGRESS, IDLE_STEPS = 0.9, 12  # share of the smallest gap that counts as progress; steps without progress in a stalled run
+DUST = float(np.finfo(np.float64).eps) ** 2  # f below this share of the largest |f| is a square of rounding errors
+FIRST_JUDGED = 16  # steps after which a run for an answer is judged as a whole; then each time their number has doubled
+LARGE_POINT = 10**7  # entries of the largest point for which rounding is measured
+ROUNDED = 0.25  # the tolerance is out of reach if rounding changes the gap by this share of it
+NEAR_ROUNDING = 100.0  # a gap below this multiple of that change is rounding, if no step leads farther
 
 
 def usual_grads(f: Smooth, passes: int = USUAL_PASSES) -> int:
-    """Component gradients of a run without a budget, which goes by counts of operations and never by a clock: so many passes.
+    """Component gradients of a run without a budget: a number of passes, and never a time.
 
-    Fewer where each finds the best intercepts of classes, since one target ties these together: dozens of looks at all rows.
+    It is smaller if one target ties the intercepts of classes together: a pass then looks at all rows dozens of times.
     """
     if isinstance(f, InterceptModel) and f.deriv_shape and not unweighted(f.loss).target_shape:
         passes = min(passes, max(1, int(LEVEL_RUN / (math.prod(f.deriv_shape) * (f.n + FEW_ROWS)))))
@@ -46,27 +46,27 @@ def usual_grads(f: Smooth, passes: int = USUAL_PASSES) -> int:
 
 
 def extended_grads(f: Smooth, lmos: int) -> int:
-    """The same of a run for an answer: more, where passes are small and the oracle was asked little so far."""
+    """The extended budget of a run for an answer: more passes, if these are small and the run has made few oracle calls."""
     return min(usual_grads(f, MORE_PASSES), int(SMALL_RUN / math.prod(f.shape))) if lmos <= FEW_LMOS else 0
 
 
 def usual_work(f: Smooth) -> float:
-    """Numbers of atoms that the quadratic problems of its steps may read."""
+    """How many numbers of atoms the quadratic problems of all steps may read."""
     return max(QUADRATIC_WORK, QUADRATIC_SHARE * USUAL_PASSES * f.n * math.prod(f.shape))
 
 
 class Headway:
-    """What a run has brought so far: the one rule by which a run is called stalled."""
+    """The progress of a run so far: the one rule that calls a run stalled."""
 
     def __init__(self) -> None:
-        self.x, self.same = None, 0  # the last point, and how often it has stayed the same
+        self.x, self.same = None, 0  # the last point, and how many times in a row it stayed the same
         self.gap, self.value, self.scale, self.idle = math.inf, math.inf, 0.0, 0  # the smallest gap, the last f, the largest |f|
-        self.judged, self.due = None, FIRST_JUDGED  # the certificate that was judged last, and the step to do it next
+        self.judged, self.due = None, FIRST_JUDGED  # the certificate judged last, and the step at which to judge next
 
     def stalled(self, state: State) -> bool:
-        """Whether the point stays where it is, or steps have lowered neither the gap nor f for so long that rounding is all.
+        """Whether the point no longer changes, or steps have long lowered neither the gap nor f by more than rounding.
 
-        The second is asked of estimators that know f with an exact gradient: steps from these never go up.
+        The second test is for estimators that know f with an exact gradient: steps from such estimates never go up.
         """
         self.same = self.same + 1 if state.exact and state.x is self.x else 0
         self.x = state.x
@@ -80,7 +80,7 @@ class Headway:
         return self.same >= SAME_POINT or self.idle >= IDLE_STEPS
 
     def nowhere(self, last: Certificate, wanted: float) -> bool | None:
-        """Whether the gap was not halved since it was judged last, nor f lowered by some of the tolerance; None if not due."""
+        """Whether neither the gap has halved nor f has fallen by 1 % of the tolerance since the last check; None if not due."""
         if last.k < self.due:
             return None
         self.due, before, self.judged = 2 * last.k, self.judged, last
@@ -90,13 +90,13 @@ class Headway:
 
 
 def at_rounding(f: Smooth, C: CountedSet, found: Certificate, wanted: float, times: float = NEAR_ROUNDING) -> bool:
-    """Whether the gap is at most ``times`` what rounding makes of it, and the tolerance ``wanted`` lies below that."""
+    """Whether the gap is at most ``times`` its change by rounding, and the tolerance ``wanted`` is too small to certify."""
     change = _change(f, C, found)
     return change >= ROUNDED * wanted and found.gap <= times * change
 
 
 def _change(f: Smooth, C: CountedSet, found: Certificate) -> float:
-    """How far the gap changes if x changes in its last digits: two gradients and LMOs; 0.0 for very large points."""
+    """The change of the gap if x changes in its last digits; it takes two gradients and LMOs. 0.0 for very large points."""
     if math.prod(found.x.shape) > LARGE_POINT:
         return 0.0
     rng, most = np.random.default_rng(0), 0.0
@@ -109,16 +109,16 @@ def _change(f: Smooth, C: CountedSet, found: Certificate) -> float:
 
 
 class Recorder:
-    """Fills the trace: off the count (it asks the bare objective and set) and off the clock."""
+    """Fills the trace without counting calls (it evaluates the bare objective and set) and with the clock paused."""
 
     def __init__(self, f: Smooth, C: ConvexSet, record: Record | float | None):
         self.f, self.C, self.trace = f, C, Trace()
-        self.progress: RunProgress | None = None  # the observer, if somebody wants to see how far the run is
+        self.progress: RunProgress | None = None  # the observer that shows progress, if there is one
         self.record = record if record is None or isinstance(record, Record) else Record(every=record)
         self.next = 0.0 if self.record else math.inf  # component gradients at which the next row is due
 
     def due(self, state: State) -> bool:
-        """Whether it is time for a row."""
+        """Whether a row is due."""
         return self.record is not None and state.calls.grads >= self.next
 
     def see(self, state: State, clock: Clock) -> None:
@@ -129,17 +129,17 @@ class Recorder:
         self._add(self._row(state, clock) | self._measure(state, self.record.what))
 
     def certified(self, state: State, certificate: Certificate, clock: Clock) -> None:
-        """Add a certificate as a row: it is there anyway."""
+        """Add an existing certificate as a row."""
         with clock.paused():
             row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
             self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
 
     def watched(self) -> bool:
-        """Whether somebody waits for a line about the run."""
+        """Whether the observer is due for a line about the run."""
         return self.progress is not None and self.progress.due()
 
     def glance(self, state: State, clock: Clock) -> None:
-        """Tell the observer how far the run is; this is no row of the trace."""
+        """Tell the observer how far the run is, without adding a row to the trace."""
         if self.progress is not None:
             with clock.paused():
                 self.progress.see(self._row(state, clock))

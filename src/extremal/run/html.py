@@ -1,4 +1,4 @@
-"""Results as notebooks show them: the certificate as a table, and a small picture of the gap. All text is escaped."""
+"""Results in notebooks: the certificate as a table, and a small picture of the gap. All text is escaped."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from extremal.run.result import Result, Trace
 
 CANVAS = 320, 110  # width and height of the picture
-LEFT, RIGHT, UPPER, LOWER = 58, 302, 18, 92  # where its curve lies
-MOST_DOTS = 60  # rows that are marked
+LEFT, RIGHT, UPPER, LOWER = 58, 302, 18, 92  # the edges of its curve
+MOST_DOTS = 60  # rows marked with a dot, at most
 CELL = "text-align: left; padding: 1px 10px 1px 0; vertical-align: top"
 
 
 def result_html(result: Result) -> str:
-    """The certificate of a result, what it proves, what it cost, and its gap over the passes.
+    """The certificate of a result, its meaning, its cost, and the gap over the passes.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def result_html(result: Result) -> str:
 
 
 def html_table(rows: Iterable[tuple[str, str]]) -> str:
-    """Two columns of text, escaped.
+    """Two columns of text as an HTML table, escaped.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def html_table(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def proves(gap: float, convex: bool) -> str:
-    """What a gap says, in one sentence.
+    """The meaning of a gap, in one sentence.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def gap_picture(trace: Trace) -> str:
 
 
 def _numbers(rows: np.ndarray) -> str:
-    """The ends of both scales."""
+    """Labels for the ends of both scales."""
     low, high, first, last = rows[:, 1].min(), rows[:, 1].max(), rows[0, 0], rows[-1, 0]
     texts = [
         (LEFT - 6, UPPER + 3, f"{high:.0e}", "end"),

@@ -1,4 +1,4 @@
-"""The one loop: a generator of states, for ever. `extremal.run.driver` stops, certifies and records it."""
+"""The one loop: an endless generator of states. `extremal.run.driver` stops, certifies and records it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from extremal.support.clock import counted
 
 @dataclass(frozen=True)
 class State:
-    """One iteration's standing. x and g are values: they stay true when the run goes on.
+    """The state of one iteration. x and g are values: they stay valid as the run goes on.
 
     Examples
     --------
@@ -43,16 +43,16 @@ class State:
     """
 
     k: int  # iterations made so far
-    point: Point  # the iterate, and what the move keeps
-    estimate: Estimate  # the gradient estimate at point.query, and what the estimator keeps
-    calls: Calls  # oracle calls so far; this counter runs on with the run
+    point: Point  # the iterate, and the data that the move keeps
+    estimate: Estimate  # the gradient estimate at point.query, and the data that the estimator keeps
+    calls: Calls  # oracle calls so far; the run keeps adding to this counter
     f: CountedObjective
     C: CountedSet
     move: SomeMove
 
     @property
     def x(self) -> np.ndarray:
-        """The iterate, feasible."""
+        """The iterate, which is feasible."""
         return self.point.x
 
     @property
@@ -66,18 +66,18 @@ class State:
         return self.estimate.exact and self.point.query is self.point.x
 
     def gap(self, g: np.ndarray) -> float:
-        """max over s of <g, x - s>; a certificate's call, not the method's."""
+        """max over s of <g, x - s>; the LMO counts as a certificate's call, not the method's."""
         return self.move.gap(self.C, self.x, g)
 
     def measure(self) -> tuple[float, float]:
-        """Value and gap at x, in float64, off every count; the gap is NaN if the gradient is not finite."""
+        """Value and gap at x, in float64, without counting; the gap is NaN if the gradient is not finite."""
         value, g = self.f.inner.value_and_grad(wide(self.x))
         return value, self.move.gap(self.C.inner, self.x, g) if checks.all_finite(g) else np.nan
 
     def certify(self) -> Certificate:
-        """The exact value and gap at x, in float64; counted as a certificate's calls.
+        """The exact value and gap at x, in float64, counted as calls of a certificate.
 
-        n component gradients, or none if g is exact and in float64.
+        The cost is n component gradients, or none if g is exact and in float64.
 
         Examples
         --------
@@ -92,7 +92,7 @@ class State:
 
     def _certified(self) -> Certificate:
         if self.exact and self.f.dtype == np.float64:
-            known = value_of(self.estimate)  # of estimators that compute it with the gradient
+            known = value_of(self.estimate)  # known to estimators that compute the value with the gradient
             value, g = self.f.inner.value(self.x) if known is None else known, self.g
             self.calls.certificate_values += self.f.n if known is None else 0
         else:
@@ -113,14 +113,14 @@ def iterate(
     seed: int = 0,
     horizon: int | None = None,
 ) -> Iterator[State]:
-    """Run a method for ever, one state at a time: the loop that `minimize` drives, for your own driving.
+    """Run a method without end, one state at a time: the loop inside `minimize`, for drivers of your own.
 
     Parameters
     ----------
     f, C, method, x0, seed
         As for `minimize`.
     horizon : int, optional
-        K, for step rules that want one. Left out, such rules take their anytime form.
+        K, for step rules that need one. Default: such rules take their anytime form.
 
     Examples
     --------
@@ -139,23 +139,23 @@ def iterate(
 
 @dataclass(frozen=True)
 class Setup:
-    """A run that can begin."""
+    """A run that is ready to begin."""
 
-    f: CountedObjective  # with gradients that the set can read
-    method: Method  # every parameter filled in
+    f: CountedObjective  # the objective, with gradients in a form that the set can read
+    method: Method  # the method, with every parameter filled in
     C: CountedSet  # the set, fitted to the objective, without the bounds of a cut
-    whole: ConvexSet  # the same with them
-    point: Point  # where to begin
-    sampler: Sampler  # what will be drawn
-    burst: Burst | None  # many iterations at once, if they are wanted and can be made
-    estimate: Estimate | None = None  # the gradient at the point, if an earlier run has left it
+    whole: ConvexSet  # the same set, with these bounds
+    point: Point  # the starting point
+    sampler: Sampler  # draws the batches
+    burst: Burst | None  # many iterations at once, if wanted and possible
+    estimate: Estimate | None = None  # the gradient at the point, if an earlier run left it
 
 
 def loop(setup: Setup) -> Generator[State, Reach | None]:
     """The loop. At each yield, the estimate belongs to the point, and k moves have been made.
 
-    Who sends a `Reach` allows iterations up to there without a look; a burst makes them at once if it can. One that can do
-    nothing next (a full gradient is due, say) leaves the iteration to the lines below, which are the reference for all.
+    A caller that sends a `Reach` lets the run go that far without a yield, and a burst makes these iterations at once if it can.
+    If a burst cannot make the next one (for example, a full gradient is due), the lines below do: they are the reference.
     """
     f, C, point, sampler, burst, method = setup.f, setup.C, setup.point, setup.sampler, setup.burst, setup.method
     gradient, move, step = method.gradient, method.move, method.step
@@ -175,7 +175,7 @@ def loop(setup: Setup) -> Generator[State, Reach | None]:
 
 
 def first_estimate(setup: Setup) -> Estimate:
-    """The estimate at the starting point; refuses one that steps and moves could not read later on."""
+    """The estimate at the starting point; refuse an estimate that steps and moves could not read later."""
     f, gradient = setup.f, setup.method.gradient
     estimate = gradient.init(f, setup.point.query, setup.sampler)
     if checks.lacks(estimate, "g", "exact"):
@@ -186,12 +186,12 @@ def first_estimate(setup: Setup) -> Estimate:
 
 
 def check_objective(call: str, f: Smooth) -> None:
-    """Refuse what is no objective."""
+    """Refuse an argument that is not an objective."""
     if checks.lacks(f, "value_and_grad"):
         raise InputError(f"`{call}(f=...)` must be an objective such as LinearModel(Logistic(), A, y), got {f!r}")
 
 
-@np.errstate(all="ignore")  # what is not finite is looked for
+@np.errstate(all="ignore")  # the checks find numbers that are not finite
 def prepare(
     call: str,
     f: Smooth,
@@ -202,7 +202,7 @@ def prepare(
     budget: Budget,
     in_bursts: bool = False,
 ) -> Setup:
-    """Fit set, method and starting point to the objective, refusing what does not fit."""
+    """Fit the set, the method and the starting point to the objective; refuse combinations that do not fit."""
     check_objective(call, f)
     if not isinstance(C, ConvexSet):
         raise InputError(f"`{call}(C=...)` must be a set such as L1Ball(20.0), got {C!r}")
@@ -218,10 +218,10 @@ def prepare(
     if not isinstance(prepared, Method):
         raise InputError(f"`{call}(method=...)`: {type(method).__name__}.prepare must return a Method, got {prepared!r}")
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
-    counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # a cut is the method's to approach
+    counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # the method approaches a cut by itself
     point = _first_point(call, f, oracle, prepared.move, x0)
     rows = f.data if isinstance(f, MarginModel) else None
-    bounds = rows.bounds if isinstance(rows, RowData) else None  # of the parts that share every batch, if they do
+    bounds = rows.bounds if isinstance(rows, RowData) else None  # of parts that share every batch, if there are any
     sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=bounds)
     burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts and prepared.move.one_vertex else None
     _make_ready(f, prepared, sampler, burst)
@@ -229,14 +229,14 @@ def prepare(
 
 
 def _make_ready(f: Smooth, method: Method, sampler: Sampler, burst: Burst | None) -> None:
-    """Compile what a run will call, or load what was compiled: once, before its clock starts."""
+    """Compile the kernels of a run, or load them from the cache, before its clock starts."""
     f.ready()
     facts = method.gradient.facts(f.n)
     if isinstance(f, MarginModel) and facts.columns:
         f.ready_columns()
     drawn = batched(method.gradient)
-    several = drawn is not None and drawn.batch != 1 and not drawn.replace  # distinct rows
-    if several or (facts.columns and facts.start < f.n):  # the latter begins on a sample
+    several = drawn is not None and drawn.batch != 1 and not drawn.replace  # a batch of distinct rows
+    if several or (facts.columns and facts.start < f.n):  # the second kind of method begins on a sample
         sampler.ready()
     if burst is not None:
         burst.ready()
@@ -245,7 +245,7 @@ def _make_ready(f: Smooth, method: Method, sampler: Sampler, burst: Burst | None
 def _first_point(call: str, f: Smooth, oracle: CountedSet, move: SomeMove, x0: object) -> Point:
     C, given = oracle.inner, move.first(oracle) if x0 is None else x0
     atoms = given if isinstance(given, ActiveSet) else None
-    factored = C.matrix_free and is_factored(f)  # neither needs the whole matrix
+    factored = C.matrix_free and is_factored(f)  # neither set nor objective needs the whole matrix
     x = start(call, given if atoms is None else atoms.point, f.dtype, factored)
     if x.shape != f.shape:
         raise InputError(f"`{call}(x0=...)` must have shape {f.shape}, got {x.shape}")
@@ -262,7 +262,7 @@ def _first_point(call: str, f: Smooth, oracle: CountedSet, move: SomeMove, x0: o
 
 
 def _check_atoms(call: str, f: Smooth, oracle: CountedSet, atoms: ActiveSet, factored: bool) -> None:
-    """Refuse atoms outside of the set: a move may go to each of them, not only to their mean."""
+    """Refuse atoms outside the set: a move may go to each of them, not only to their mean."""
     for i, v in enumerate(atoms.vertices):
         if not oracle.contains(start(call, ActiveSet.at(v).point, f.dtype, factored)):
             raise InputError(f"`{call}(x0=...)` must have all its atoms in the set {oracle.inner}: atom {i} is not")

@@ -1,4 +1,4 @@
-"""Many small least squares over the simplex, solved in one call."""
+"""Solve many small least squares problems over the simplex in one call."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ CALL = "least_squares_many"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ManyResult:
-    """The answers of `least_squares_many`: p problems, an entry of each array for each of them.
+    """The answers of `least_squares_many`: each array has one entry for each of the p problems.
 
-    Value and gap are computed from the residual at x; ``rounding`` is the size of what rounding may have done to the gap.
+    Value and gap come from the residual at x; ``rounding`` is the size of rounding errors in the gap.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class ManyResult:
     x: np.ndarray  # (p, d), the points, feasible
     value: np.ndarray  # (p,), f_p(x_p)
     gap: np.ndarray  # (p,), Frank-Wolfe gaps: f_p(x_p) - f_p* <= gap_p
-    rounding: np.ndarray  # (p,), the size of rounding in the gap
+    rounding: np.ndarray  # (p,), the size of rounding errors in the gap
     converged: np.ndarray  # (p,), whether gap <= tol value + atol, or gap <= rounding
     n_iter: np.ndarray  # (p,), iterations of the active-set method
 
@@ -57,38 +57,38 @@ class ManyResult:
 def least_squares_many(
     A: ArrayLike, B: ArrayLike, C: ConvexSet | None = None, *, tol: float = 1e-8, atol: float = 0.0
 ) -> ManyResult:
-    """Solve many small least squares over the simplex, each to rounding error and with its certificate.
+    """Solve many small least squares problems over the simplex, each to rounding error and with a certificate.
 
         x_p = argmin over x in C of  f_p(x) = 1/(2m) |A_p x - b_p|^2,     p = 1, ..., P
 
-    For weights that are non-negative and sum to one, problem by problem: synthetic controls, forecast combinations, abundances
-    of materials in pixels, archetypes. f_p is what ``LinearModel(Squared(), A[p], B[p])`` is, so that values and gaps agree.
+    Each problem finds non-negative weights that sum to one, as in synthetic controls, forecast combinations, abundances of
+    materials in pixels, and archetypes. Values and gaps agree with those of ``LinearModel(Squared(), A[p], B[p])``.
 
-    An active-set method: the vertex that the oracle answers enters, the point goes to the minimiser over the affine hull of
-    its vertices or to the boundary, and vertices of weight 0 leave. It ends at the minimiser, not near it, after about as many
-    iterations as the solution has non-zeros. O(m d^2) for the products of the columns (once, if A is one matrix for all) and
-    O(m d) and the iterations, O(k d) each for k non-zeros and O(k^3) where one leaves, for each problem: 3 microseconds for
-    m = 50, d = 10. Gradients are recomputed from the residual where products of columns have lost digits. Columns may be equal,
-    zero, dependent, and more than rows. x is non-negative without exception, and its sum right to a few units in the last place.
+    The method is an active-set method. The oracle's vertex enters, the point goes to the minimiser over the affine hull of its
+    vertices or to the boundary, and vertices of weight 0 leave. The method ends at the minimiser, not near it, after about as
+    many iterations as the solution has non-zeros. The products of columns cost O(m d^2), once if all problems share A. Each
+    problem then costs O(m d), and O(k d) per iteration for k non-zeros, O(k^3) if one leaves: 3 microseconds for m = 50, d = 10.
+    If products of columns have lost digits, the gradient is recomputed from the residual. Columns may be equal, zero, dependent,
+    or more than the rows. x is always non-negative, and its sum is right to a few units in the last place.
 
-    Problems are solved on all cores in parts, with the same bits whatever the number of cores. Beyond the answers it takes
-    the memory of one part for each core. All sums are in float64; float32 data are not copied as a whole.
+    All cores solve the problems in parts, and the bits do not depend on the number of cores. Beyond the answers, each core
+    needs the memory of one part. All sums are in float64; float32 data are not copied as a whole.
 
     Parameters
     ----------
     A : array of shape (m, d) or (P, m, d)
-        One matrix for all problems, or one for each. Dense.
+        One matrix for all problems, or one for each; dense.
     B : array of shape (P, m)
-        Targets, a row for each problem.
+        Targets, one row per problem.
     C : Simplex, UnitSimplex or L1Ball, optional
-        ``Simplex()`` if left out; any total or radius, no centre.
+        Any total or radius, no centre. Default: ``Simplex()``.
     tol, atol : float
-        Problem p has converged if gap_p <= tol f_p(x_p) + atol, or if gap_p is within rounding of 0. Where it has not, and
-        recomputing helps, that is done again.
+        Problem p has converged if gap_p <= tol f_p(x_p) + atol, or if gap_p is within rounding of 0. A problem that has not
+        converged continues with recomputed gradients, as long as these help.
 
     Notes
     -----
-    For weights of rows, multiply the rows of A and of B by their square roots.
+    For weighted rows, multiply the rows of A and of B by the square roots of their weights.
 
     References
     ----------
@@ -122,7 +122,7 @@ def least_squares_many(
         matrices = np.ascontiguousarray(A[some] if len(A) > 1 else A, checks.floating(CALL, "A", A.dtype))
         targets = np.ascontiguousarray(B[some], np.float64)
         out = x[some], value[some], gap[some], rounding[some], n_iter[some], converged[some]
-        with np.errstate(over="ignore", invalid="ignore"):  # without a compiler numpy would warn of what is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # without a compiler, numpy would warn of input refused below
             kernels("small").solve_all(locked(matrices), locked(targets), kind, total, tol, atol, *out)
 
     list(parts.each_part(solve, list(pairwise(_bounds(p, A)))))
@@ -132,7 +132,7 @@ def least_squares_many(
 
 
 def _stack(A: ArrayLike, B: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The matrices as a stack, of one if it is for all problems, and the targets, of shapes that fit."""
+    """The matrices as a stack (of one, if it serves all problems) and the targets, with shapes that fit."""
     if checks.is_sparse(A) or checks.is_sparse(B):
         raise InputError(f"`{CALL}(A=..., B=...)` must be dense arrays, got a sparse one; these are problems of a few columns")
     A, B = checks.array(CALL, "A", A), checks.array(CALL, "B", B)
@@ -148,7 +148,7 @@ def _stack(A: ArrayLike, B: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _vertices(C: ConvexSet, d: int) -> tuple[int, float]:
-    """Which columns are vertices, as a number (see extremal.kernels.small), and the sum of their weights."""
+    """The kind of vertices, as a number (see extremal.kernels.small), and the sum of their weights."""
     kind = {Simplex: 0, UnitSimplex: 1, L1Ball: 2}.get(type(C))
     if kind is None or (isinstance(C, L1Ball) and C.centre is not None):
         rest = "minimize(LinearModel(Squared(), A[p], B[p]), C) takes any set, one problem at a time"
@@ -158,14 +158,14 @@ def _vertices(C: ConvexSet, d: int) -> tuple[int, float]:
 
 
 def _bounds(p: int, A: np.ndarray) -> list[int]:
-    """Where parts begin and end: some 2^20 numbers each; if A is for all, so many problems that its products cost little."""
+    """Where parts begin and end: about 2^20 numbers each, or enough problems to repay the products of a shared A."""
     _, m, d = A.shape
     size = max(1, parts.PART // (m * d), 32 * d if len(A) == 1 else 0)
     return [*range(0, p, size), p]
 
 
 def _refuse(A: np.ndarray, B: np.ndarray, p: int) -> None:
-    """Say what is wrong with a problem that has numbers or products that are not finite."""
+    """Report a problem with numbers or products that are not finite."""
     checks.finite(CALL, "A", A if len(A) > 1 else A[0])
     checks.finite(CALL, "B", B)
     raise InputError(f"`{CALL}(A=..., B=...)`: in problem {p} squares exceed the largest float; divide A and B by their size")

@@ -1,4 +1,4 @@
-"""How far runs are: an observer of their records, for `verbose=1`. It asks nothing of the objective or the set."""
+"""Progress of runs for `verbose=1`: an observer of their records that evaluates neither the objective nor the set."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from extremal import checks
 from extremal.run.result import Result, Row
 from extremal.support.display import Screen, screen
 
-QUIET = 1.0  # seconds before the first line: a shorter call writes its last line only
+QUIET = 1.0  # seconds before the first line: a shorter call writes only its last line
 
 
 class RunProgress:
-    """The progress of one call, which may make several runs: passes and seconds are those of all of them.
+    """The progress of one call, which may make several runs: passes and seconds are totals over the runs.
 
     Examples
     --------
@@ -30,13 +30,13 @@ class RunProgress:
     def __init__(self, name: str, place: Screen | None = None, now: Callable[[], float] | None = None):
         self.name, self.place, self.now = name, place or screen(), now or time.monotonic
         self.started = self.now()
-        self.next = self.started + QUIET  # when the line is to be shown
-        self.part, self.last = "", ""  # which of several runs this is; the line that stays
-        self.before, self.latest = (0.0, 0.0), (0.0, 0.0)  # passes and seconds of the runs before, and of this one
+        self.next = self.started + QUIET  # time at which to show the line
+        self.part, self.last = "", ""  # the name of the current run among several; the line that stays
+        self.before, self.latest = (0.0, 0.0), (0.0, 0.0)  # passes and seconds of earlier runs, and of the current run
         self.value, self.gap, self.tol, self.atol = math.nan, math.nan, 0.0, 0.0
 
     def begin(self, tol: float, atol: float) -> None:
-        """Another run begins."""
+        """Begin another run."""
         self.before, self.latest = self.totals(), (0.0, 0.0)
         self.tol, self.atol, self.value, self.gap = tol, atol, math.nan, math.nan
 
@@ -45,11 +45,11 @@ class RunProgress:
         return self.before[0] + self.latest[0], self.before[1] + self.latest[1]
 
     def due(self) -> bool:
-        """Whether it is time to show something."""
+        """Whether it is time to show a line."""
         return self.now() >= self.next
 
     def see(self, row: Row) -> None:
-        """Take a record of the run, with or without a value and a gap; show it if it is time."""
+        """Take a record of the run, with or without a value and a gap, and show it if it is time."""
         self.latest = float(row["passes"]), float(row["seconds"])
         self.value, self.gap = float(row.get("value", self.value)), float(row.get("gap", self.gap))
         if self.due():
@@ -58,13 +58,13 @@ class RunProgress:
             self.next = now + self.place.pause(now - self.started)
 
     def finish(self, result: Result) -> None:
-        """The end of a run: its own words are the last line, unless the call has others."""
+        """End a run: its own words are the last line, unless the call has others."""
         self.latest = self.latest[0], result.seconds
         self.value, self.gap = result.value, result.gap
         self.last = f"{self.text()}: {result.status.sentence}"
 
     def text(self) -> str:
-        """The line."""
+        """The line to show."""
         passes, seconds = self.totals()
         known = [] if math.isnan(self.value) else [f"f {self.value:.8g}"]
         known += [] if math.isnan(self.gap) else [f"gap {self.gap:.2e}{self._relative()}"]
@@ -91,7 +91,7 @@ _PROGRESS: ContextVar[RunProgress | None] = ContextVar("extremal_progress", defa
 
 @contextmanager
 def shown(name: str, verbose: int) -> Iterator[None]:
-    """Show the progress of all runs inside, if it is to be shown; a call inside another one that is shown is part of that."""
+    """Show the progress of all runs inside if ``verbose`` asks for it; nested calls become part of the outer one."""
     if not verbose or _PROGRESS.get() is not None:
         yield
         return
@@ -109,7 +109,7 @@ def shown(name: str, verbose: int) -> Iterator[None]:
 
 @contextmanager
 def observed(tol: float, atol: float) -> Iterator[RunProgress | None]:
-    """The observer of a run that begins here, if there is one; runs that its objective may make are not shown."""
+    """The observer of a run that begins here, if there is one; runs inside its objective are not shown."""
     progress = _PROGRESS.get()
     if progress is not None:
         progress.begin(tol, atol)
@@ -121,7 +121,7 @@ def observed(tol: float, atol: float) -> Iterator[RunProgress | None]:
 
 
 def next_part(part: str) -> None:
-    """Say which part of a call comes next; nothing happens if nothing is shown.
+    """Name the next part of a call; this does nothing if no progress is shown.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def next_part(part: str) -> None:
 
 
 def last_line(words: str, costs: bool = False) -> None:
-    """Say what the last line of a call is, with the passes and seconds of all its runs if they are to be told; "" is none.
+    """Set the last line of a call, with the passes and seconds of all its runs if ``costs``; "" means no line.
 
     Examples
     --------

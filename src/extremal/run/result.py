@@ -1,4 +1,4 @@
-"""What a run answers: the point with its exact value and gap, how it ended, what it cost, how it went."""
+"""The result of a run: the point with its exact value and gap, the reason for the stop, the cost, and the trace."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from extremal.points.active import ActiveSet
 if TYPE_CHECKING:
     import pandas as pd
 
-Row: TypeAlias = dict[str, float | np.ndarray]  # of a trace, by column
+Row: TypeAlias = dict[str, float | np.ndarray]  # a row of a trace, by column
 
 
 class Status(enum.StrEnum):
-    """What ended a run; the value is a short name, ``sentence`` says it in words.
+    """The reason why a run ended; the value is a short name, and ``sentence`` explains it.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Status(enum.StrEnum):
     UNSOLVED = "unsolved", "a sub-problem of the method took its share of LMOs or of work, short of the tolerance"
 
     def __new__(cls, name: str, sentence: str) -> Status:
-        """A member with its name as its value."""
+        """Make a member whose value is its name."""
         status = str.__new__(cls, name)
         status._value_, status.sentence = name, sentence
         return status
@@ -56,7 +56,7 @@ class Status(enum.StrEnum):
 
 @dataclass
 class Calls:
-    """Oracle calls of a run: the method's own, and apart from these the certificates'.
+    """Oracle calls of a run: the method's own, and separately those of certificates.
 
     Examples
     --------
@@ -64,17 +64,17 @@ class Calls:
     300
     """
 
-    grads: int = 0  # component gradients that the method asked for
-    lmos: int = 0  # linear minimisations that the method asked for
-    values: int = 0  # component values that the method asked for (line searches)
-    rows: int = 0  # rows of the data that were read, certificates included: n in a pass over all of them
+    grads: int = 0  # component gradients of the method
+    lmos: int = 0  # linear minimisations of the method
+    values: int = 0  # component values of the method (line searches)
+    rows: int = 0  # rows of the data that were read, including certificates: n in a pass over all rows
     certificate: int = 0  # component gradients spent on exact gaps only
     certificate_lmos: int = 0  # linear minimisations spent on exact gaps only
     certificate_values: int = 0  # component values spent on relative tolerances and the final value
 
     @property
     def total_grads(self) -> int:
-        """All component gradients, certificates included."""
+        """All component gradients, including certificates."""
         return self.grads + self.certificate
 
 
@@ -92,7 +92,7 @@ class Certificate:
     x: np.ndarray  # the iterate
     value: float  # f(x)
     gap: float  # max over s in C of <grad f(x), x - s>
-    atoms: ActiveSet | None = None  # what x is a combination of, if the method keeps it
+    atoms: ActiveSet | None = None  # the atoms that x is a combination of, if the method keeps them
 
     def meets(self, tol: float, atol: float) -> bool:
         """Whether gap <= tol |f(x)| + atol."""
@@ -101,16 +101,16 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Record:
-    """What a trace holds, and how often. Recording costs neither counted calls nor time on the run's clock.
+    """The contents of a trace, and how often to record. Recording costs neither counted calls nor time on the run's clock.
 
     Parameters
     ----------
     every : float
-        A row each time this many passes (n component gradients) have gone by; positive.
+        Passes (n component gradients each) between rows; positive.
     what : sequence of "value", "gap", "x"
         The exact quantities to compute for each row.
     watch : callable, optional
-        Called with each new row, a dict of the trace's columns: for progress displays.
+        Called with each new row, a dict of the trace's columns, for progress displays.
 
     Examples
     --------
@@ -134,9 +134,9 @@ TRACE_COLUMNS = ("iter", "grads", "passes", "lmos", "seconds", "cpu", "value", "
 
 
 class Trace:
-    """How a run went: columns ``iter, grads, passes, lmos, seconds, cpu, value, gap`` as arrays, one entry per row.
+    """The history of a run: columns ``iter, grads, passes, lmos, seconds, cpu, value, gap`` as arrays, one entry per row.
 
-    ``value`` and ``gap`` are exact, or NaN where they were not asked for. ``x`` holds the iterates if these were.
+    ``value`` and ``gap`` are exact, or NaN if not requested. ``x`` holds the iterates, if requested.
 
     Examples
     --------
@@ -167,13 +167,13 @@ class Trace:
 
     @property
     def x(self) -> np.ndarray:
-        """The iterates, one per row, if ``Record(what=...)`` asked for them."""
+        """The iterates, one per row, if ``Record(what=...)`` includes "x"."""
         if not all("x" in row for row in self._rows):
             raise InputError("the trace holds no iterates; ask for them by record=Record(what=('value', 'gap', 'x'))")
         return self["x"]
 
     def append(self, row: Row) -> bool:
-        """Add a row, or complete the last one if it is of the same iteration; say whether the row is a new one."""
+        """Add a row, or complete the last row if it belongs to the same iteration; return whether the row is new."""
         new = not self._rows or self._rows[-1]["iter"] != row["iter"]
         if new:
             self._rows.append(row)
@@ -204,39 +204,39 @@ class Result:
     (<Status.GAP: 'gap'>, True, 4)
     """
 
-    x: np.ndarray  # the point, feasible
+    x: np.ndarray  # the point, which is feasible
     value: float  # f(x)
     gap: float  # Frank-Wolfe gap at x; for convex f, f(x) - f* <= gap
-    status: Status  # what ended the run
+    status: Status  # the reason why the run ended
     converged: bool  # whether gap <= tol |f(x)| + atol
     n_iter: int  # iterations made
     calls: Calls  # oracle calls
-    seconds: float  # on the run's clock: recording and callbacks are left out
-    trace: Trace = field(default_factory=Trace)  # how it went
-    method: Any = None  # the method as it was run, every parameter filled in
-    atoms: ActiveSet | None = None  # what x is a combination of, if the method keeps it; a later run may start there
+    seconds: float  # time on the run's clock, without recording and callbacks
+    trace: Trace = field(default_factory=Trace)  # the history of the run
+    method: Any = None  # the method as it was run, with every parameter filled in
+    atoms: ActiveSet | None = None  # the atoms that x is a combination of, if the method keeps them; a later run may start there
     set: Any = field(default=None, repr=False)  # the set, fitted to x
-    compiled: int = 0  # iterations that were made in compiled bursts; the readable loop made the others
-    convex: bool = True  # whether f is convex; otherwise the gap is 0 at stationary points, and bounds nothing
+    compiled: int = 0  # iterations made in compiled bursts; the readable loop made the others
+    convex: bool = True  # whether f is convex; otherwise the gap is 0 at stationary points and bounds nothing
 
     @cached_property
     def violation(self) -> float:
-        """The largest amount by which x breaks a constraint of the set: nothing but rounding, except for an `AffineCut`.
+        """The largest amount by which x violates a constraint of the set: only rounding, except for an `AffineCut`.
 
-        Computed when first asked for; see `extremal.rounding.violation`. `minimize` has checked before that x is in the set, up
-        to 1e-9 of its size (an `AffineCut` without its bounds).
+        It is computed on first access; see `extremal.rounding.violation`. `minimize` has already checked that x is in the set,
+        up to 1e-9 of its size (for an `AffineCut`, in the set without its bounds).
         """
-        from extremal.rounding.exact import violation  # imported by those who ask: it brings all kinds of sets
+        from extremal.rounding.exact import violation  # imported on use, because it imports all kinds of sets
 
         return violation(self.set, self.x)
 
     @property
     def why(self) -> str:
-        """What `Auto` chose, and why; empty if the method was named."""
+        """The choice of `Auto` and its reason; empty if the method was named."""
         return "" if self.method is None else self.method.why
 
     def _repr_html_(self) -> str:
-        from extremal.run.html import result_html  # imported by notebooks
+        from extremal.run.html import result_html  # imported on use, by notebooks
 
         return result_html(self)
 

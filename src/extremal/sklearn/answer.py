@@ -25,7 +25,7 @@ from extremal.support.kinds import Numbers
 
 GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of centred targets that a gap may be by rounding, by bytes of x
 HINTS = {
-    "unbounded": "the loss goes on falling as coefficients grow (separable classes, for one), so that there is no best fit: "
+    "unbounded": "the loss keeps falling as coefficients grow (separable classes, for one), so that there is no best fit: "
     "add a bound to the constraint, such as constraint=[..., 'l1:10']",
     "max_iter": "raise max_iter, or accept a larger tol",
     "max_grads": "raise max_iter, or accept a larger tol",
@@ -81,7 +81,7 @@ class Answer:
     gap: float  # its Frank-Wolfe gap: no x in the set, with any intercept, is better by more
     C: ConvexSet
     violation: float  # of the constraint, 0 but for equations that no rounded numbers solve
-    status: str  # "tol"; "unbounded" if the loss goes on falling beyond every bound that was tried; or what ended the run
+    status: str  # "tol"; "unbounded" if the loss keeps falling beyond every bound that was tried; or what ended the run
     n_iter: int
     n_grads: int  # component gradients, those of the certificate included
     n: int  # rows

@@ -111,7 +111,7 @@ def _free(f: MarginModel, plan: Reading, options: Options, atol: float) -> Answe
     if fit.status == "unbounded":
         raise InputError(
             f"`{options.name}(radius={plan.fraction:.0%})` is a fraction of the norm of the unconstrained solution, but there is "
-            "none: the loss goes on falling (separable classes, for one); give the radius as a number"
+            "none: the loss keeps falling (separable classes, for one); give the radius as a number"
         )
     return fit
 

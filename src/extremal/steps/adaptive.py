@@ -15,7 +15,7 @@ from extremal.support.lazy import imported
 
 
 class Adaptive(Step):
-    """What both share: nothing is open."""
+    """The base of both rules, which have no open parameters."""
 
     def bind(self, plan: Plan) -> Self:
         return self
@@ -25,12 +25,12 @@ class Adaptive(Step):
 class ShortStep(Adaptive):
     """The minimiser of the quadratic upper bound: eta = min(1, <g, x - s> / (L |s - x|^2)).
 
-    With full gradients f never increases; the step of Lacoste-Julien's non-convex analysis.
+    With full gradients f never increases. Lacoste-Julien's non-convex analysis uses this step.
 
     Parameters
     ----------
     L : float, optional
-        Lipschitz constant of the gradient; the objective's own if left out.
+        Lipschitz constant of the gradient. Default: the objective's own.
 
     References
     ----------
@@ -58,13 +58,13 @@ class ShortStep(Adaptive):
 class LineSearch(Adaptive):
     """The best step on the segment: eta = argmin over t in [0, 1] of f(x + t (s - x)).
 
-    For a linear model a probe costs O(n) on the margins and no product with A (it counts as n values); for `Separable`
-    it costs a full gradient. If f is not convex, a stationary point with a smaller f is taken.
+    For a linear model a probe costs O(n) on the margins, without a product with A, and counts as n values. For `Separable` it
+    costs a full gradient. If f is not convex, the rule takes a stationary point with a smaller f.
 
     Parameters
     ----------
     tol : float
-        Relative tolerance on eta; steps below 1e-6 tol are not told from zero.
+        Relative tolerance on eta; steps below 1e-6 tol count as zero.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class LineSearch(Adaptive):
         checks.fix(self, tol=checks.positive("LineSearch", "tol", self.tol))
 
     def eta(self, k: int, direction: Direction) -> float:
-        """Root of the slope in [0, 1], or the end that the slopes point to."""
+        """The root of the slope in [0, 1], or the end to which the slopes point."""
         line = direction.segment()
 
         def slope(t: float) -> float:
@@ -95,7 +95,7 @@ class LineSearch(Adaptive):
 
 
 def short_step(f: Objective, otherwise: Step) -> Step:
-    """The short step of an f that knows its L; another one for others."""
+    """The short step if f knows its L, ``otherwise`` if it does not."""
     try:
         return ShortStep(f.smoothness)
     except InputError:
@@ -103,9 +103,9 @@ def short_step(f: Objective, otherwise: Step) -> Step:
 
 
 def _root(slope: Callable[[float], float], tol: float) -> float:
-    brentq = imported("scipy.optimize").brentq  # by the first line search: it takes long
+    brentq = imported("scipy.optimize").brentq  # imported by the first line search, because it takes long
 
-    asked = [slope]  # brentq's own function refers to itself: what it refers to would live until the collector runs
+    asked = [slope]  # brentq's function refers to itself: without this list, its referents would live until the collector runs
     try:
         options = {"xtol": 1e-6 * tol, "rtol": max(tol, 1e-15), "maxiter": 200, "full_output": True, "disp": False}
         return float(brentq(lambda t: asked[0](t), 0.0, 1.0, **options)[0])
@@ -114,7 +114,7 @@ def _root(slope: Callable[[float], float], tol: float) -> float:
 
 
 def _decrease(line: Segment, t: float) -> float:
-    """Halve t until f has fallen: the slope at 0 is negative, so it will."""
+    """Halve t until f has fallen: this ends, because the slope at 0 is negative."""
     start = line.value(0.0)
     for _ in range(60):
         if line.value(t) <= start:

@@ -1,7 +1,7 @@
-"""The contract of a step rule, what rules share, and any rule times a constant, which is how steps are tuned.
+"""The contract of a step rule, the shared parts of rules, and `Scaled`, which multiplies a rule by a constant for tuning.
 
-A rule may leave open what only the run knows (a horizon, a smoothness constant, the constants of the estimator);
-``bind`` fills that in from the run's `Plan` before the first step.
+A rule may leave parameters open that only the run knows (a horizon, a smoothness constant, the estimator's constants).
+``bind`` fills these in from the run's `Plan` before the first step.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a method knows of the run to come, for rules that leave it open."""
+    """The facts about a run that a method knows beforehand, for rules with open parameters."""
 
-    horizon: int | None = None  # K: iterations that the budget allows, None if there is no budget
-    d: float | None = None  # 1/d is the largest step that the estimator's recursion allows, None if there is none
-    c: float = 1.0  # step of the non-convex theory relative to 1/sqrt K, see SmallBatch
-    m: float | None = None  # n/b, where the estimator states it
-    epochs: bool = False  # whether the estimator has epochs, for rules that go by them
+    horizon: int | None = None  # K: the iterations that the budget allows; None without a budget
+    d: float | None = None  # 1/d is the largest step that the estimator's recursion allows; None without such a limit
+    c: float = 1.0  # the step of the non-convex theory relative to 1/sqrt K, see SmallBatch
+    m: float | None = None  # n/b, if the estimator states it
+    epochs: bool = False  # whether the estimator has epochs, for rules that follow them
 
 
 class Direction:
-    """The step from x to a vertex s, or along a chord, as a rule sees it; each quantity is computed only if asked for."""
+    """The step from x to a vertex s, or along a chord, in the form that a rule sees; quantities are computed on demand."""
 
     def __init__(self, f: Objective, x: np.ndarray, estimate: Estimate, s: Vertex | Chord):
         self.f, self.x, self.estimate, self.d = f, x, estimate, Chord.to(s)
 
     @property
     def phase(self) -> Phase | None:
-        """Where the estimator stands in its epoch, if it has epochs."""
+        """The estimator's place in its epoch, if it has epochs."""
         return phase_of(self.estimate)
 
     @cached_property
     def gap(self) -> float:
-        """-<g, d>: for d = s - x the Frank-Wolfe gap if g is the gradient, an estimate of it otherwise."""
+        """-<g, d>: for d = s - x the Frank-Wolfe gap if g is the gradient, otherwise an estimate of it."""
         g = self.estimate.g
         return -self.d.dot(g, inner(self.x, g) if self.d.own else 0.0)
 
@@ -69,7 +69,7 @@ class Step(Protocol):
     """The contract of a step rule."""
 
     def bind(self, plan: Plan) -> Step:
-        """The rule with all that was open filled in."""
+        """The rule with all open parameters filled in."""
         ...
 
     def eta(self, k: int, direction: Direction) -> float:
@@ -78,28 +78,28 @@ class Step(Protocol):
 
 
 class Scheduled(ABC):
-    """A rule that is fixed in advance: eta depends on the iteration, and on the place in the epoch if there are epochs."""
+    """A rule fixed in advance: eta depends on the iteration, and on the place in the epoch if there are epochs."""
 
     @abstractmethod
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
-        """The step of iteration k, or the steps of an array of iterations; ``phase`` then holds arrays as well."""
+        """The step of iteration k, or the steps of an array of iterations; ``phase`` then holds arrays, too."""
 
     def bind(self, plan: Plan) -> Step:
-        """Nothing is open, if a rule does not say otherwise."""
+        """The rule itself, unless it overrides this: no parameter is open."""
         return self
 
     def eta(self, k: int, direction: Direction) -> float:
-        """The step of iteration k, whatever the direction."""
+        """The step of iteration k, for any direction."""
         return float(self.at(k, None if direction is None else direction.phase))
 
 
 def check_step(call: str, step: object) -> None:
-    """Refuse what is no step rule."""
+    """Refuse an object that is not a step rule."""
     checks.contract(call, "step", step, "step rule", "LineSearch()", ("bind", "eta"))
 
 
 def take(step: Step, k: int, direction: Direction) -> float:
-    """The rule's eta as a float; refuses a number outside [0, 1], which would leave the set."""
+    """The rule's eta as a float; refuse a number outside [0, 1], which would leave the set."""
     eta = step.eta(k, direction)
     if not (isinstance(eta, Real) and 0 <= float(eta) <= 1):
         raise InputError(f"the step rule {step} gave eta = {eta!r} at iteration {k}; it must be a number in [0, 1]")
@@ -107,19 +107,19 @@ def take(step: Step, k: int, direction: Direction) -> float:
 
 
 def first(*options: T | None) -> T | None:
-    """The first that is not open."""
+    """The first option that is not None."""
     return next((option for option in options if option is not None), None)
 
 
 def once_bound(rule: Step, value: T | None) -> T:
-    """The value, or a word on how rules get theirs."""
+    """The value; if it is None, an error explains how rules get theirs."""
     if value is None:
         raise InputError(f"{rule} is not bound: it needs the method's Plan, see `Step.bind`")
     return value
 
 
 def wanted(rule: Step, name: str, own: float | None, plans: float | None, who: str = "Sarah, SagaSarah and Saga") -> float:
-    """A rule's own constant, or the plan's, or a word on who states it."""
+    """The rule's own constant, or the plan's; if both are open, an error names the estimators that state it."""
     found = first(own, plans)
     if found is None:
         call = type(rule).__name__
@@ -131,14 +131,14 @@ def wanted(rule: Step, name: str, own: float | None, plans: float | None, who: s
 class Scaled(Step):
     """Another rule times a constant: eta_k = min(1, factor * rule_k).
 
-    Theory fixes the shape of a step; the constant before it is what people tune.
+    Theory fixes the shape of a step; in practice people tune the constant in front of it.
 
     Parameters
     ----------
     step : Step
-        The rule.
+        The rule to scale.
     factor : float
-        Positive.
+        A positive number.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class Scaled(Step):
 
 
 def schedule(step: Step) -> Callable[[Numbers, Phase | None], Numbers] | None:
-    """The steps of many iterations at once, for rules that are fixed in advance and take arrays of iterations; None for others.
+    """The steps of many iterations at once, for rules fixed in advance that accept arrays of iterations; otherwise None.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def schedule(step: Step) -> Callable[[Numbers, Phase | None], Numbers] | None:
 
 
 def _takes_arrays(step: Scheduled) -> bool:
-    """Whether the rule answers for several iterations at once, with arrays in the phase."""
+    """Whether the rule accepts several iterations at once, with arrays in the phase."""
     k = np.arange(2)
     phase = Phase(np.zeros_like(k), k, np.full_like(k, 2))  # type: ignore[arg-type]
     try:

@@ -1,4 +1,4 @@
-"""Steps that are fixed in advance: functions of the iteration, the horizon and the estimator's constants."""
+"""Steps fixed in advance: functions of the iteration, the horizon and the estimator's constants."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class OpenLoop(Scheduled):
 
 @dataclass(frozen=True)
 class Decay(Scheduled):
-    """A falling step: eta_k = min(1, scale / (k + shift)^power).
+    """A decreasing step: eta_k = min(1, scale / (k + shift)^power).
 
-    Decay(2, 2) is the open loop, Decay(2, 8) the slower start of momentum methods, Decay(1, 1, 1/2) that of online methods.
+    Decay(2, 2) is the open loop, Decay(2, 8) the slower start of momentum methods, Decay(1, 1, 1/2) the step of online methods.
 
     Parameters
     ----------
     scale, shift, power : float
-        Positive.
+        Positive numbers.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Decay(Scheduled):
 
 @dataclass(frozen=True)
 class FullStep(Scheduled):
-    """All the way: eta = 1. For moves whose target is not a vertex, such as plain sliding.
+    """The full step: eta = 1, for moves whose target is not a vertex, such as plain sliding.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class FullStep(Scheduled):
 
 
 class Open(Scheduled):
-    """What rules share that may leave constants open: a d or m that is given is at least 1, a horizon a whole number."""
+    """The base of rules with open constants: a given d or m is at least 1, a given horizon is a whole number."""
 
     def __post_init__(self):
         call, given = type(self).__name__, {name: item for name, item in vars(self).items() if item is not None}
@@ -91,19 +91,19 @@ class Open(Scheduled):
 
 @dataclass(frozen=True)
 class TwoPhase(Open):
-    """The step of Theorems 1 and 3 of the Sarah Frank-Wolfe paper: constant first, then falling like 2/k.
+    """The step of Theorems 1 and 3 of the Sarah Frank-Wolfe paper: first constant, then falling like 2/k.
 
         eta_k = 1/d                           if K <= d or k < k0 = ceil(K/2)
         eta_k = 2 / (2d + k - k0)             otherwise
 
-    d is 2/p for Sarah and 4n/b for Saga Sarah. Without a horizon K the rule turns into `Anytime`.
+    d is 2/p for Sarah and 4n/b for Saga Sarah. Without a horizon K the rule becomes `Anytime`.
 
     Parameters
     ----------
     d : float, optional
-        Taken from the method if left out.
+        Default: the method's.
     horizon : int, optional
-        K; taken from the budget if left out.
+        K. Default: from the budget.
 
     References
     ----------
@@ -125,20 +125,20 @@ class TwoPhase(Open):
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         d, K = once_bound(self, self.d), once_bound(self, self.horizon)
-        short = K <= d * (1 + 1e-12)  # K = d exactly may differ by the rounding of d
+        short = K <= d * (1 + 1e-12)  # rounding of d must not decide the case K = d
         return 2.0 / (2.0 * d + (0 if short else np.maximum(0, k - math.ceil(K / 2))))
 
 
 @dataclass(frozen=True)
 class Anytime(Open):
-    """The same order as `TwoPhase` without a horizon: eta_k = 2 / (2d + k).
+    """A step of the same order as `TwoPhase`, without a horizon: eta_k = 2 / (2d + k).
 
-    From r_{k+1} <= (1 - eta_k) r_k + c eta_k^2 follows r_K = O(d^2 r_0 / K^2 + c / K), by the usual induction.
+    r_{k+1} <= (1 - eta_k) r_k + c eta_k^2 implies r_K = O(d^2 r_0 / K^2 + c / K), by the usual induction.
 
     Parameters
     ----------
     d : float, optional
-        Taken from the method if left out.
+        Default: the method's.
 
     Examples
     --------
@@ -159,16 +159,16 @@ class Anytime(Open):
 class InverseSqrt(Open):
     """The step of Theorems 2 and 4, for non-convex f: eta = c / K^power, c = 1, power = 1/2.
 
-    Constant over the K iterations that the budget allows; without a horizon, eta_k = c / (k + 1)^power.
+    The step is constant over the K iterations that the budget allows; without a horizon, eta_k = c / (k + 1)^power.
 
     Parameters
     ----------
     c : float
-        In (0, 1].
+        A number in (0, 1].
     horizon : int, optional
-        K; taken from the budget if left out.
+        K. Default: from the budget.
     power : float
-        Another power than the square root: 2/3 in some momentum methods.
+        The power; some momentum methods have 2/3.
 
     Examples
     --------
@@ -200,13 +200,13 @@ class SmallBatch(Open):
         c = min(1, (p b / (1 - p))^(1/4))   for Sarah
         c = min(1, b / sqrt n)^(1/2)        for Saga Sarah
 
-    With c = 1 the proofs of Theorems 2 and 4 give O(n / eps^2) component gradients at b = 1; balancing their two terms
-    gives this c and O(n + sqrt n / eps^2) for every b <= sqrt n, still without L or D.
+    With c = 1 the proofs of Theorems 2 and 4 give O(n / eps^2) component gradients at b = 1. Balancing their two terms gives
+    this c and O(n + sqrt n / eps^2) for every b <= sqrt n, again without L or D.
 
     Parameters
     ----------
     horizon : int, optional
-        K; taken from the budget if left out.
+        K. Default: from the budget.
 
     Examples
     --------
@@ -224,18 +224,18 @@ class SmallBatch(Open):
 
 
 class ByEpochs(Scheduled):
-    """A rule that begins anew at each epoch."""
+    """A rule that restarts at each epoch."""
 
     def bind(self, plan: Plan) -> Self:
         """Refuse an estimator without epochs."""
         if not plan.epochs:
-            raise InputError(f"{self} goes by epochs, and the gradient estimator has none; Svrg and Spider have")
+            raise InputError(f"{self} goes by epochs, and the gradient estimator has none; Svrg and Spider have them")
         return self
 
 
 @dataclass(frozen=True)
 class EpochOpenLoop(ByEpochs):
-    """The open loop, begun anew at each epoch: eta = 2 / (k + 2) at position k of the epoch.
+    """The open loop, restarted at each epoch: eta = 2 / (k + 2) at position k of the epoch.
 
     References
     ----------
@@ -255,7 +255,7 @@ class EpochOpenLoop(ByEpochs):
 class EpochHarmonic(ByEpochs):
     """The step of SPIDER Frank-Wolfe for convex f: eta = 2 / (K_t + k + 1) at position k of an epoch of length K_t.
 
-    With lengths 1, 2, 4, ... it goes on like 2 / (iterations made so far + 2).
+    With lengths 1, 2, 4, ... the step continues like 2 / (iterations made so far + 2).
 
     References
     ----------
@@ -273,16 +273,16 @@ class EpochHarmonic(ByEpochs):
 
 @dataclass(frozen=True)
 class LuFreundStep(Open):
-    """The step that goes with the substitute gradient: eta_k = 2 (2m + k) / ((k + 1) (4m + k)), m = n/b.
+    """The step for the substitute gradient: eta_k = 2 (2m + k) / ((k + 1) (4m + k)), m = n/b.
 
     Parameters
     ----------
     m : float, optional
-        Taken from the estimator if left out.
+        Default: the estimator's.
 
     References
     ----------
-    Lu, Freund (2021), arXiv:1807.07680, with m for their n at batches of b.
+    Lu, Freund (2021), arXiv:1807.07680, with m instead of their n for batches of b.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Minimising over the factors of a matrix: smooth, and as large as the factors.
+"""Minimise over the factors of a matrix: a smooth problem, as large as the factors.
 
 The nuclear norm is half of the least squared length of two factors,
 
     |X|_* = min of (|left|^2 + |right|^2) / 2   over all   left right' = X,
 
-reached by left = U diag(s)^(1/2), right = V diag(s)^(1/2) for X = U diag(s) V'. So f over a nuclear ball, among the matrices
-of some rank, is f(left right') over a Euclidean ball of the pair (Srebro, Rennie, Jaakkola 2005). That is not convex, but
-whatever it finds lies in the nuclear ball, and a gap at it tells how good it is.
+attained by left = U diag(s)^(1/2), right = V diag(s)^(1/2) for X = U diag(s) V'. Over the matrices of some rank in a nuclear
+ball, f is therefore f(left right') over a Euclidean ball of the pair (Srebro, Rennie, Jaakkola 2005). This problem is not
+convex, but its solutions lie in the nuclear ball, and the gap certifies how good they are.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from extremal.points.matrix import Iterate
 from extremal.quadratic.search import first_decrease
 from extremal.support import linalg
 
-SMALLER = 0.9  # share of the slope that counts as a smaller one
+SMALLER = 0.9  # a slope below this share counts as smaller
 EPS = float(np.finfo(np.float64).eps)
-CURVED = 1e-10  # cosine of a change of the point and the slope's, below which it says nothing of the curvature
-PAIRS = 6  # changes that the inverse Hessian is made from
-ROOM = 2**25  # numbers that these may take, all together; three are kept whatever they take
-TIGHT = 1e-9  # a pair is on the sphere if so much is missing, relative
+CURVED = 1e-10  # a step says nothing about the curvature if its cosine with the change of the slope is smaller
+PAIRS = 6  # changes that define the inverse Hessian
+ROOM = 2**25  # numbers that all changes together may take; three are always kept
+TIGHT = 1e-9  # a pair is on the sphere if its length is this close, relatively
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Decomposition:
     """X = left diag(values) right', a singular value decomposition without its zeros, in float64."""
 
     left: np.ndarray  # m x r, orthonormal
-    values: np.ndarray  # r, falling
+    values: np.ndarray  # r, decreasing
     right: np.ndarray  # n x r, orthonormal
 
     @classmethod
     def of(cls, x: Iterate) -> Decomposition:
-        """Of an array, or of a matrix in factors."""
+        """Decompose an array, or a matrix in factors."""
         if isinstance(x, FactoredMatrix):
             return cls.of_pair(*(a.astype(np.float64) for a in x.factors()))
         u, s, vt = linalg.svd(np.asarray(x, np.float64), full_matrices=False)
@@ -51,7 +51,7 @@ class Decomposition:
 
     @classmethod
     def of_pair(cls, left: np.ndarray, right: np.ndarray) -> Decomposition:
-        """Of left right': O((m + n) r^2)."""
+        """Decompose left right' in O((m + n) r^2)."""
         (q1, r1), (q2, r2) = np.linalg.qr(left), np.linalg.qr(right)
         u, s, vt = linalg.svd(r1 @ r2.T, full_matrices=False)
         return cls(q1 @ u, s, q2 @ vt.T)._trimmed()
@@ -61,13 +61,13 @@ class Decomposition:
         return Decomposition(self.left[:, keep], self.values[keep], self.right[:, keep])
 
     def within(self, radius: float) -> Decomposition:
-        """The same with a sum of values of ``radius`` at most."""
+        """The same with a sum of values of at most ``radius``."""
         total = float(self.values.sum())
         return self if total <= radius else Decomposition(self.left, self.values * (radius / total), self.right)
 
 
 def product_like(left: np.ndarray, right: np.ndarray, like: Iterate) -> Any:
-    """left right' in factors, or an array, as ``like`` is."""
+    """left right' in factors, or as an array, whichever ``like`` is."""
     if isinstance(like, FactoredMatrix):
         return FactoredMatrix(left.astype(like.dtype), right.astype(like.dtype))
     return freeze((left @ right.T).astype(like.dtype, copy=False))
@@ -75,12 +75,12 @@ def product_like(left: np.ndarray, right: np.ndarray, like: Iterate) -> Any:
 
 @dataclass(frozen=True)
 class FactorPoint:
-    """A pair of factors, one behind the other in a vector, and f there."""
+    """A pair of factors, concatenated into a vector, and f there."""
 
-    pair: np.ndarray  # of length (m + n) r
+    pair: np.ndarray  # a vector of length (m + n) r
     value: float  # f
-    slope: np.ndarray  # the gradient; along the sphere if the pair is on it and f falls outward
-    tight: bool  # whether that is so
+    slope: np.ndarray  # the gradient; tangential if the pair is on the sphere and f falls outward
+    tight: bool  # whether the slope is tangential
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,15 @@ class FactorProblem:
 
         grad h = (G right, G' left),   G = grad f(left right')
 
-    A value and a gradient: those of f, and 2 r products with G.
+    A value with its gradient costs those of f, and 2 r products with G.
     """
 
     f: Objective
     radius: float
-    like: np.ndarray  # an iterate: what f wants to see
+    like: np.ndarray  # an iterate, in the form that f expects
 
     def split(self, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Left and right, views."""
+        """Left and right, as views."""
         m, n = self.like.shape
         rank = len(pair) // (m + n)
         return pair[: m * rank].reshape(m, rank), pair[m * rank :].reshape(n, rank)
@@ -119,7 +119,7 @@ class FactorProblem:
         return FactorPoint(pair, value, slope, tight)
 
     def move(self, place: FactorPoint, d: np.ndarray, t: float) -> FactorPoint:
-        """The place at the pair nearest to pair + t d."""
+        """The point at the pair nearest to pair + t d."""
         pair = place.pair + t * d
         size2 = float(np.vdot(pair, pair))
         if size2 > 2 * self.radius:
@@ -128,7 +128,7 @@ class FactorProblem:
 
 
 class FactorMemory:
-    """An inverse Hessian from the last changes of point and slope: L-BFGS (Liu, Nocedal 1989)."""
+    """An inverse Hessian from the last changes of the point and the slope: L-BFGS (Liu, Nocedal 1989)."""
 
     def __init__(self, size: int, scale: float):
         most = max(3, min(PAIRS, ROOM // (2 * size + 1)))
@@ -136,7 +136,7 @@ class FactorMemory:
         self._scale = scale
 
     def direction(self, g: np.ndarray) -> np.ndarray:
-        """-H g: two passes over the pairs."""
+        """-H g, by two passes over the pairs."""
         d, parts = -g, []
         for s, y, sy in reversed(self._pairs):
             parts.append(float(np.vdot(s, d)) / sy)
@@ -147,7 +147,7 @@ class FactorMemory:
         return d
 
     def learn(self, old: FactorPoint, new: FactorPoint) -> None:
-        """Take in a step; one between the sphere and the inside says nothing, and neither does what was before."""
+        """Add a step; a step that leaves or reaches the sphere clears the memory instead."""
         if old.tight != new.tight:
             self._pairs.clear()
             return
@@ -161,10 +161,10 @@ class FactorMemory:
 def descend_factors(
     problem: FactorProblem, place: FactorPoint, scale: float, share: float, limit: int
 ) -> tuple[FactorPoint, bool]:
-    """Lower and lower places, until the slope is a ``share`` of what it was, or there is none; and whether the limit ended it.
+    """Descend until the slope is a ``share`` of its first value or no step lowers f; return also whether the limit was reached.
 
-    ``scale`` is the length of the first step, in slopes. One value and gradient of f for each of at most ``limit`` steps, and
-    for each trial of a step that was too long.
+    ``scale`` is the length of the first step, in units of the slope. Each of at most ``limit`` steps takes one value and
+    gradient of f, and so does each trial of a step that was too long.
     """
     memory, wanted = FactorMemory(len(place.pair), scale), share * float(np.linalg.norm(place.slope))
     ceiling = place.value + EPS * abs(place.value)
@@ -183,7 +183,7 @@ def descend_factors(
 
 
 def _search(problem: FactorProblem, place: FactorPoint, d: np.ndarray, ceiling: float) -> FactorPoint | None:
-    """The first of d, d/4, d/16, ... with a sufficient decrease; of the slope, where the values differ by rounding only."""
+    """The first of d, d/4, d/16, ... with a sufficient decrease of f, or of the slope if the values differ only by rounding."""
     slope = float(np.vdot(d, place.slope))
 
     def look(t: float) -> tuple[float, FactorPoint]:

@@ -1,4 +1,4 @@
-"""Corrective moves over the nuclear ball: f is minimised over the factors of the iterate, after new directions have joined it."""
+"""Corrective moves over the nuclear ball: new directions join the iterate, then f is minimised over its factors."""
 
 from __future__ import annotations
 
@@ -23,59 +23,59 @@ from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.steps.base import Step
 from extremal.support import linalg
 
-TRIALS = 20  # of the constant of a core step: each is at least four times the last
-PATIENCE = 8  # the limit of inner steps doubles when it has ended them, and is this multiple of the first at most
-LEAST_CURVATURE = 1e-3  # of the constant, in units in which one makes a step of g as long as the radius
-RITZ_NOISE = 1e-6  # Ritz values of g below this part of the largest, and columns below this part of their length, are rounding
+TRIALS = 20  # largest number of trials for the constant of a core step; each is at least four times the last
+PATIENCE = 8  # the limit of inner steps doubles when it is reached, up to this multiple of the first
+LEAST_CURVATURE = 1e-3  # least constant, in units in which 1 makes a step of g as long as the radius
+RITZ_NOISE = 1e-6  # Ritz values of g below this share of the largest, and columns below this share of their length, are rounding
 
 
 @dataclass(frozen=True)
 class LowRankPoint(Point):
     """A point with its singular value decomposition."""
 
-    parts: Decomposition | None = None  # None before the first step
-    value: float = math.nan  # f at x, before it was rounded to the run's float type
-    curvature: float = 0.0  # of f along the last core step; 0 before the first
-    patience: int = 1  # the next limit of inner steps, as a multiple of the move's own
+    parts: Decomposition | None = None  # the decomposition; None before the first step
+    value: float = math.nan  # f at x, before x was rounded to the run's float type
+    curvature: float = 0.0  # the curvature of f along the last core step; 0 before the first
+    patience: int = 1  # the next limit of inner steps, as a multiple of ``limit``
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Bases of the iterate's columns and rows, widened; there the iterate and the gradient are small matrices."""
+    """Widened bases of the iterate's columns and rows, in which the iterate and the gradient are small matrices."""
 
-    left: np.ndarray  # m x p, orthonormal; first the iterate's own
+    left: np.ndarray  # m x p, orthonormal; the iterate's own basis comes first
     right: np.ndarray  # n x q
     x: np.ndarray  # p x q: left' X right
     g: np.ndarray  # p x q: left' G right
-    sigma: float  # about the largest singular value of G
+    sigma: float  # approximately the largest singular value of G
 
 
 @dataclass(frozen=True)
 class FactorCorrective(FlatMove):
-    """Corrective steps over a nuclear ball: new directions by the oracle, then f is minimised over the factors of x.
+    """Corrective steps over a nuclear ball: the oracle adds directions, then f is minimised over the factors of x.
 
         x = U diag(s) V',   widen U and V by leading singular vectors of g, the oracle's first,
         S <- argmin over |S|_* <= radius of <U'gV, S> + L/2 |S - S_x|^2,   x <- U S V'
         x <- left right' that minimises f over |left|^2 + |right|^2 <= 2 radius, from there
 
-    The second line is a proximal step on a matrix of 100 x 100 or so, with an L that is found by trial: it has at least the
-    decrease of a Frank-Wolfe step with this L, makes use of all new directions at once, and drops those that are not needed.
-    The third line is a smooth problem of (m + n) r numbers, for L-BFGS; not convex, but what it finds is in the ball, and
-    f does not rise but for rounding.
+    The second line is a proximal step on a matrix of about 100 x 100, with an L found by trial. It decreases f at least as much
+    as a Frank-Wolfe step with this L, uses all new directions at once, and drops those that are not needed. The third line is a
+    smooth problem of (m + n) r numbers, solved by L-BFGS. It is not convex, but its points are in the ball, and f does not rise,
+    except by rounding.
 
-    One LMO a step, and ``width`` products with g and with g' for the other directions. Each inner value and gradient counts
-    as n of each. Memory: some 20 (m + n) r numbers. The step rule is not asked. With a stochastic estimator g chooses the new
-    directions, and the full gradient, n more component gradients a step, all else. Matrices that objective and set can have
-    in factors (`Entries`) are never formed. The inner problem is solved in float64 whatever the data's type.
+    A step takes one LMO, and ``width`` products with g and with g' for the other directions. An inner value or gradient counts
+    as n. Memory: some 20 (m + n) r numbers. The step rule is not used. With a stochastic estimator g chooses only the new
+    directions; all else uses the full gradient, n more component gradients per step. Matrices that the objective and the set
+    accept in factors (`Entries`) are never formed. The inner problem is solved in float64 for any type of the data.
 
     Parameters
     ----------
     width : int
-        New directions that are looked at in a step.
+        New directions per step.
     tol : float
-        A step is done when the slope over the factors is this part of what it was, in (0, 1].
+        A step ends when the slope over the factors has fallen to this share of its first value, in (0, 1].
     limit : int
-        Inner steps over the factors, at most; twice as many after a step that this has ended, and up to eight times.
+        Largest number of inner steps over the factors. It doubles after a step that reached it, up to eight times.
 
     References
     ----------
@@ -115,8 +115,8 @@ class FactorCorrective(FlatMove):
         return LowRankPoint(x0, x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: LowRankPoint, estimate: Estimate, step: Step) -> LowRankPoint:
-        """New directions, a core step, inner steps over the factors."""
-        radius = cast(NuclearBall, C).diameter / 2 * (1 - 4 * float(np.finfo(f.dtype).eps))  # so that rounding stays inside
+        """Add directions, take a core step, then inner steps over the factors."""
+        radius = cast(NuclearBall, C).diameter / 2 * (1 - 4 * float(np.finfo(f.dtype).eps))  # a margin for rounding
         x = Decomposition.of(point.x).within(radius) if point.parts is None else point.parts
         s = cast(RankOne, C.lmo(estimate.g))
         exact = estimate.g if estimate.exact else f.grad(point.x)
@@ -135,12 +135,12 @@ class FactorCorrective(FlatMove):
 
 
 def _widened(x: Decomposition, g: np.ndarray, exact: np.ndarray, s: RankOne, width: int, k: int) -> Frame:
-    """The bases of x and the leading singular vectors of g apart from them, with the exact gradient between them."""
+    """Bases of x and the leading singular vectors of g orthogonal to them, with the exact gradient in these bases."""
     turned = g.shape[0] > g.shape[1]
     G, exact, U, V = (g.T, exact.T, x.right, x.left) if turned else (g, exact, x.left, x.right)
     first = (s.right, s.left) if turned else (s.left, s.right)
     size = math.sqrt(float(np.vdot(first[0], first[0]))) * math.sqrt(float(np.vdot(first[1], first[1])))
-    sigma = abs(s.dot(g)) / size or 1.0  # about the largest singular value: squares of g / sigma neither overflow nor vanish
+    sigma = abs(s.dot(g)) / size or 1.0  # roughly the largest singular value: squares of g / sigma neither overflow nor vanish
 
     def gram(W: np.ndarray) -> np.ndarray:
         return _apart(U, G @ _apart(V, np.asarray(G.T @ W, np.float64) / sigma)) / sigma
@@ -157,12 +157,12 @@ def _widened(x: Decomposition, g: np.ndarray, exact: np.ndarray, s: RankOne, wid
 
 
 def _apart(U: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """W less its part in the span of U's orthonormal columns."""
+    """W minus its part in the span of U's orthonormal columns."""
     return W - U @ (U.T @ W)
 
 
 def _orthonormal(U: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of what W's columns have beside U's; what is left of a column by rounding only is left out."""
+    """An orthonormal basis of the part of W's columns outside the span of U, without columns that are only rounding."""
     W = W / np.maximum(np.linalg.norm(W, axis=0), np.finfo(np.float64).tiny)
     W = _apart(U, _apart(U, W))
     q, r = np.linalg.qr(W)
@@ -173,11 +173,11 @@ def _orthonormal(U: np.ndarray, W: np.ndarray) -> np.ndarray:
 def _core_step(
     problem: FactorProblem, frame: Frame, x: Decomposition, value: float, L: float
 ) -> tuple[FactorPoint, float, float]:
-    """A proximal step inside the frame with L or more, such that f is not above its model; x if there is none but for rounding.
+    """A proximal step inside the frame with at least L, such that f is not above its model; x if only rounding is left.
 
         f(X + D) <= f(X) + <G, D> + L/2 |D|^2
 
-    With it f's curvature along the step, and the largest singular value.
+    It returns also the curvature of f along the step, and the largest singular value.
     """
     noise, first = float(np.finfo(problem.f.dtype).eps) * float(np.linalg.norm(frame.g)), L
     for _ in range(TRIALS):

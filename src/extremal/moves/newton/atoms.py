@@ -1,4 +1,4 @@
-"""Newton steps over any set: the quadratic model is minimised by linear minimisations, over kept atoms."""
+"""Newton steps over any set: linear minimisations over kept atoms minimise the quadratic model."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
 from extremal.support.clock import late
 
-LEAST_SHARE = 1e-4  # share of the gap to which a quadratic problem is solved where the gap is far larger than f
-ENOUGH = 20  # linear minimisations, and two for each coordinate, that one quadratic problem is worth; or one, if it is learnt
-ATOM_ROUNDS, FEWEST_ROUNDS = 100, 10  # of a quadratic problem between two questions to the oracle; fewer, but some, if all
-ROUNDS_WORK = 4e6  # numbers that they read would be more than this
-LEARNT_SHARE = 5  # times the tolerance for quadratic problems that are learnt
-TRIES = 4  # of points inside that are of no use, after which steps go without: one, two, four, ... until the next try
-KEPT_ATOMS = 100  # atoms, and three for each coordinate, that are kept
-FACTORED = 0.01  # of its cube: numbers that would take as long to read as a Hessian of that size takes to be factored
+LEAST_SHARE = 1e-4  # least share of the gap to which a quadratic problem is solved, if the gap is far larger than f
+ENOUGH = 20  # LMOs of one quadratic problem: this, plus two per coordinate, or one if the Hessian is learnt
+ATOM_ROUNDS, FEWEST_ROUNDS = 100, 10  # most and fewest rounds of a quadratic problem between two oracle calls
+ROUNDS_WORK = 4e6  # numbers that these rounds may read before fewer are made
+LEARNT_SHARE = 5  # multiple of the tolerance, if the Hessian is learnt
+TRIES = 4  # useless inner points in a row before the move skips them for one, two, four, ... steps
+KEPT_ATOMS = 100  # largest number of atoms kept: this, plus three per coordinate
+FACTORED = 0.01  # share of k^3: numbers that take as long to read as a k x k Hessian takes to factor
 
 
 @dataclass(frozen=True)
 class NewtonPoint(AtomsPoint):
-    """A point that knows whether points inside of the set have been of use to quadratic problems."""
+    """A point that knows whether inner points of the set have helped quadratic problems."""
 
-    wait: int = 0  # steps to go without one
-    useless: int = 0  # how often one was of no use since one was
+    wait: int = 0  # steps to go without an inner point
+    useless: int = 0  # inner points in a row that did not help
 
 
 @dataclass(frozen=True)
@@ -48,24 +48,23 @@ class AtomNewton(AtomMove):
         u = argmin over C of <g, u - x> + (u - x)' H (u - x) / 2,   x <- x + t (u - x)
         H = (1/n) A' diag phi''(A x) A,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
 
-    The quadratic problem is solved by fully corrective Frank-Wolfe steps: the oracle's answer to the model's gradient joins the
-    atoms, and the best weights of all atoms are found by an active-set method, until the model's gap is a share ``tol`` of the
-    gap of f. No data are read meanwhile, so that a pass over the data is paid back by many oracle calls. A Hessian is kept as
-    long as every step brings the gap down fivefold. f never increases. Where H is not positive definite |phi''| takes the place
-    of phi''. There is no step to choose: the step rule is not asked.
+    Fully corrective Frank-Wolfe steps solve the quadratic problem. The oracle's answer to the model's gradient joins the atoms,
+    and an active-set method finds the best weights. The steps end when the model's gap is a share ``tol`` of the gap of f. They
+    read no data: one pass over the data serves many oracle calls. The move keeps a Hessian as long as every step reduces the
+    gap fivefold. f never increases. If H is not positive definite, |phi''| replaces phi''. The step rule is not used.
 
-    Objectives that are no linear models, and losses without second derivatives, have a Hessian that is learnt from gradients:
-    the mean of g_i g_i' over the components, scaled, and corrected by every change of the gradient (BFGS).
+    If the objective is not a linear model, or its loss has no second derivatives, the Hessian is learnt from gradients. It is the
+    mean of g_i g_i' over the components, scaled, and corrected by every change of the gradient (BFGS).
 
-    At most ``limit`` + 1 LMOs for each model that a step tries; a Hessian costs n d^2 multiplications and counts as n component
-    gradients; memory d^2.
+    Each model that a step tries takes at most ``limit`` + 1 LMOs. A Hessian costs n d^2 multiplications and counts as n
+    component gradients; memory d^2.
 
     Parameters
     ----------
     tol : float
         Accuracy of the quadratic problem relative to the gap, in (0, 1].
     limit : int
-        Linear minimisations that one quadratic problem may take.
+        Largest number of linear minimisations of one quadratic problem.
 
     References
     ----------
@@ -94,13 +93,13 @@ class AtomNewton(AtomMove):
         check_dense("AtomNewton", f, C)
 
     def first(self, C: MoveOracle) -> np.ndarray:
-        """The set's own starting point: far out, where vertices are, losses may be flat."""
+        """The set's own starting point: losses may be flat far out, where vertices are."""
         return C.start()
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         at = NewtonState.of(f, C, point.x, estimate)
         memory, shape = self._model(at, point.memory), point.x.shape
-        known, begin = point.atoms, np.zeros(0)  # one model begins where the last one ended
+        known, begin = point.atoms, np.zeros(0)  # a model begins at the end of the last one
         wait, useless = (point.wait, point.useless) if isinstance(point, NewtonPoint) else (0, 0)
         work = point.work
 
@@ -129,17 +128,17 @@ class AtomNewton(AtomMove):
                 at.x + found.t * d if found.x is None else found.x,
                 atoms.with_weights(max(0.0, 1.0 - float(shares.sum())) * atoms.weights + shares),
             )
-        else:  # the model led nowhere
+        else:  # the model gives no step
             eta = at.ahead(memory)
             atoms = point.atoms.toward(at.s, eta).dropping(0.0) if eta > 0 else point.atoms
             x = at.x if eta == 0 else toward(point.x, at.s, eta)
         x = x if x is found.x else freeze(x.reshape(shape).astype(point.x.dtype, copy=False))
-        x = point.x if np.array_equal(x, point.x) else x  # the same: there is nothing more to be won
+        x = point.x if np.array_equal(x, point.x) else x  # the same object says that no step improves x
         atoms = atoms if len(atoms) <= KEPT_ATOMS + 3 * x.size else ActiveSet.at(DenseVertex(x))
         return NewtonPoint(x, x, active=atoms, memory=memory.after(found), work=work, wait=wait, useless=useless)
 
     def _model(self, at: NewtonState, old: Memory | None) -> Memory:
-        """The quadratic model of the last step if it is still good, or a new one."""
+        """The quadratic model of the last step if it is still good, otherwise a new one."""
         if old is not None and at.learns:
             return old.learnt(at)
         if old is not None and old.fits(at):
@@ -147,26 +146,26 @@ class AtomNewton(AtomMove):
         return Memory.new(at.f.on_columns(np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old, rooted=True)
 
     def _inner(self, B: np.ndarray, at: NewtonState, C: Any, shape: tuple[int, ...]) -> DenseVertex | None:
-        """The farthest point of the set on the way to where the model is least without the set, if there is any.
+        """The farthest point of the set toward the model's unconstrained minimiser, or None.
 
-        Where the solution is not at the boundary, vertices alone would take as many as there are dimensions, and one more. Sets
-        that know their points by their oracle only have none.
+        Without such a point, a solution inside the set would take one vertex more than there are dimensions. Sets that test
+        membership only by their oracle have no such point.
         """
         d = least_point(B, at.g)
         t = farthest(lambda t: C.holds((at.x + t * d).reshape(shape)), 2.0**-11) if np.isfinite(d).all() else 0.0
         return None if t == 0 else DenseVertex(freeze((at.x + t * d).reshape(shape)))
 
     def _enough(self, at: NewtonState) -> float:
-        """The gap of the quadratic problem at which it is solved: one that is learnt is not worth much."""
+        """The gap at which a quadratic problem counts as solved; a learnt Hessian is worth less accuracy."""
         return LEARNT_SHARE * self.tol * at.gap if at.learns else self.tol * min(at.gap, max(abs(at.value), LEAST_SHARE * at.gap))
 
     def _minimise(
         self, B: np.ndarray, at: NewtonState, C: MoveOracle, atoms: ActiveSet, shape: tuple[int, ...], begin: np.ndarray
     ) -> tuple[ActiveSet, np.ndarray, np.ndarray]:
-        """The atoms, with those that came in; their shares of the step d = sum_a share_a (v_a - x), u = x + d; and d.
+        """Return the atoms, including new ones; their shares of the step d = sum_a share_a (v_a - x), u = x + d; and d.
 
-        x itself is an atom of all the weight but the shares of ``begin``. The others are known by their distance from it, so
-        that small steps keep their digits, however large the set is.
+        x itself is an atom and holds all weight except the shares of ``begin``. The other atoms are stored relative to x, so that
+        small steps keep their digits even if the set is large.
         """
         D = np.stack([at.x, *(v.to_array().reshape(-1) for v in atoms.vertices)]) - at.x
         q, w, d, enough = GrowingQuadratic(D @ B.T, D @ at.g), np.zeros(len(D)), np.zeros_like(at.x), self._enough(at)
@@ -179,7 +178,7 @@ class AtomNewton(AtomMove):
             slope = (at.g + (B @ d) @ B).reshape(shape)
             s = C.lmo(slope)
             row = s.to_array().reshape(-1) - at.x
-            if float(np.vdot(slope, d - row)) <= enough or atoms.find(s) is not None or late():  # what s promises
+            if float(np.vdot(slope, d - row)) <= enough or atoms.find(s) is not None or late():  # the promise of s
                 break
             q.add(B @ row, float(at.g @ row))
             D, w, atoms = np.vstack([D, row]), np.append(w, 0.0), atoms.with_atom(s)

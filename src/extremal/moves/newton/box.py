@@ -18,8 +18,8 @@ from extremal.quadratic.solver import Quadratic
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.base import Step
 
-BOX_ROUNDS = 100  # of a quadratic problem, at most
-TOWARD_BOUNDS = 0.999  # share of the way to the bounds that a step longer than Newton's may go
+BOX_ROUNDS = 100  # largest number of rounds of a quadratic problem
+TOWARD_BOUNDS = 0.999  # share of the way to the bounds that a step longer than Newton's may take
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class BoxNewton(FlatMove):
         u = argmin over lower <= u <= upper, u_j = x_j for j outside W, of <g, u - x> + (u - x)' H (u - x) / 2
         x <- x + t (u - x),   H = (1/n) A_W' diag phi''(A x) A_W,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
 
-    W holds the coordinates that are not held at a bound by the gradient. The quadratic problem is solved by an active-set
-    method: bounds that are hit are kept, bounds whose multipliers have the wrong sign are left. A Hessian is kept as long as
-    every step brings the gap down fivefold. f never increases. Where H is not positive definite |phi''| takes the place of
-    phi''. There is no step to choose: the step rule is not asked.
+    W holds the coordinates that the gradient does not hold at a bound. An active-set method solves the quadratic problem: it
+    keeps bounds that are hit, and leaves bounds whose multipliers have the wrong sign. The move keeps a Hessian as long as every
+    step reduces the gap fivefold. f never increases. If H is not positive definite, |phi''| replaces phi''. The step rule is
+    not used.
 
-    One LMO a step, one product with the columns W for t, and for a new Hessian the sum over rows of their squared entries in W,
-    which counts as n component gradients; O(k^3) for k = |W|. Sparse data with more than 400 columns in W, dense ones with more
-    than 1500, go by products with the Hessian, n component gradients each, and conjugate gradients.
+    A step takes one LMO and one product with the columns W for t. A new Hessian takes the sum over rows of their squared entries
+    in W, counts as n component gradients, and costs O(k^3) for k = |W|. If W has more than 400 columns of sparse data, or 1500
+    of dense data, conjugate gradients use products with the Hessian, which count as n component gradients each.
 
     References
     ----------
@@ -57,10 +57,10 @@ class BoxNewton(FlatMove):
         super().check(gradient, f, C)
         check_dense("BoxNewton", f, C)
         if not isinstance(C, Bounded):
-            raise InputError(f"BoxNewton needs a set of bounds, Box or LinfBall, got {C}")
+            raise InputError(f"BoxNewton needs a set of bounds, such as Box or LinfBall, got {C}")
 
     def first(self, C: MoveOracle) -> np.ndarray:
-        """The point of the box that is nearest to 0."""
+        """The point of the box nearest to 0."""
         lower, upper = C.limits()
         return np.clip(np.zeros_like(C.start()), lower, upper)
 
@@ -93,7 +93,7 @@ class BoxNewton(FlatMove):
         return Point(x, x, memory=memory)
 
     def _model(self, at: NewtonState, memory: Memory | None, lower: np.ndarray, upper: np.ndarray) -> Memory | None:
-        """The quadratic model of the last step if it is still good, or a new one; None if nothing can move."""
+        """The quadratic model of the last step if it is still good, otherwise a new one; None if no coordinate can move."""
         if at.learns:
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
         held = ((at.x <= lower) & (at.g >= 0)) | ((at.x >= upper) & (at.g <= 0))

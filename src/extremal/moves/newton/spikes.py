@@ -18,30 +18,29 @@ from extremal.quadratic.solver import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
 from extremal.steps.base import Step
 
-MASTER = 1e-3  # share of the gap that may be left over the coordinates in use before the others are looked at again
-WIDE_START = 400  # entries of a starting point that are not zero, beyond which a vertex is the better start
-EARLY = 10  # rounds that the quadratic problem may take while the gap is larger than f
-FAR_ROUNDS, FAR_LONGEST = 4, 15  # the same of problems that are solved by products with the Hessian, and iterations of a round
-INNER = 0.01  # share of the gap that the quadratic problem may leave
-NEWCOMERS = 2, 50  # coordinates that may come in at once: times those in use, or so many
-SAMPLED = 1, 20  # the same while g is a sample's
+MASTER = 1e-3  # share of the gap left over the coordinates in use at which the other coordinates are examined again
+WIDE_START = 400  # number of non-zeros in a starting point above which a vertex is the better start
+EARLY = 10  # largest number of rounds of the quadratic problem while the gap exceeds f
+FAR_ROUNDS, FAR_LONGEST = 4, 15  # rounds if problems use products with the Hessian, and iterations per round
+INNER = 0.01  # share of the gap to which the quadratic problem is solved
+NEWCOMERS = 2, 50  # coordinates that may enter at once: a multiple of those in use, and at least this number
+SAMPLED = 1, 20  # the same while g comes from a sample
 
 
 @dataclass(frozen=True)
 class SpikeNewton(FlatMove):
-    """A Newton step over the part of the set that some coordinates W span, for l1 balls and simplices.
+    """A Newton step over the part of the set spanned by some coordinates W, for l1 balls and simplices.
 
         u = argmin over C, u_j = 0 for j outside W, of <g, u - x> + (u - x)' H (u - x) / 2
         x <- x + t (u - x),   H = (1/n) A_W' diag phi''(A x) A_W,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
 
-    W holds the coordinates in use, and those of the vertices that promise most. The quadratic problem is over weights of the
-    vertices at W, and is solved by an active-set method: coordinates that do not help are dropped for good. A Hessian is kept
-    as long as every step brings the gap down fivefold. f never increases. Where H is not positive definite |phi''| takes the
-    place of phi''. There is no step to choose: the step rule is not asked.
+    W holds the coordinates in use and those of the most promising vertices. The quadratic problem is over weights of the vertices
+    at W. An active-set method solves it, and drops coordinates that do not help. The move keeps a Hessian as long as every step
+    reduces the gap fivefold. f never increases. If H is not positive definite, |phi''| replaces phi''. The step rule is not used.
 
-    One LMO a step, one product with the columns W for t, and for a new Hessian the sum over rows of their squared entries in
-    W, which counts as n component gradients; O(k^3) for k = |W|. Sparse data with more than 400 columns in W go by products
-    with the Hessian, n component gradients each, and conjugate gradients.
+    A step takes one LMO and one product with the columns W for t. A new Hessian takes the sum over rows of their squared entries
+    in W, counts as n component gradients, and costs O(k^3) for k = |W|. If W has more than 400 columns of sparse data, conjugate
+    gradients use products with the Hessian, which count as n component gradients each.
 
     References
     ----------
@@ -62,10 +61,10 @@ class SpikeNewton(FlatMove):
         super().check(gradient, f, C)
         check_dense("SpikeNewton", f, C)
         if spikes_of(C) is None:
-            raise InputError(f"SpikeNewton needs a set whose vertices have one entry each, L1Ball or Simplex say, got {C}")
+            raise InputError(f"SpikeNewton needs a set whose vertices have one entry each, such as L1Ball or Simplex, got {C}")
 
     def first(self, C: MoveOracle) -> np.ndarray:
-        """The set's own starting point; a vertex if that has many entries which are not zero."""
+        """The set's own starting point, or a vertex if that point has many non-zeros."""
         start = C.start()
         return C.lmo(np.zeros_like(start)).to_array() if np.count_nonzero(start) > WIDE_START else start
 
@@ -84,7 +83,7 @@ class SpikeNewton(FlatMove):
         return Point(x, x, memory=memory)
 
     def _step(self, at: NewtonState, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
-        """x after a Newton step on the model's coordinates; after several, by compiled loops, if these are few."""
+        """x after a Newton step on the model's coordinates; if these are few, after several steps in compiled loops."""
         W, x = memory.part.W, at.x.copy()
         place, scale, w = spread_over(x[W], spikes, W)
         found = memory.part.solve(place, scale, w, x[W], at.z, MASTER * at.gap) if memory.H is None else None
@@ -117,10 +116,10 @@ class SpikeNewton(FlatMove):
         return x, memory.after(found)
 
     def _model(self, at: NewtonState, memory: Memory | None, spikes: Spikes, growth: tuple[int, int]) -> Memory:
-        """The quadratic model of the last step if it is still good, or a new one."""
+        """The quadratic model of the last step if it is still good, otherwise a new one."""
         if at.learns:
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
-        promise = at.here - least_products(spikes, at.g)  # of the best vertex at each coordinate
+        promise = at.here - least_products(spikes, at.g)  # the promise of the best vertex at each coordinate
         used = np.flatnonzero(at.x)
         if memory is not None and memory.fits(at):
             wanted = np.union1d(used, np.flatnonzero(promise > 0.25 * at.gap))
@@ -129,22 +128,22 @@ class SpikeNewton(FlatMove):
         W = coordinates(promise, used, 0.01 * at.gap, max(growth[0] * len(used), growth[1]))
         near = memory is not None and memory.part.f is at.f and len(memory.part.W) <= 1.5 * len(W)
         if near and memory is not None and np.isin(W, memory.part.W, assume_unique=True).all():
-            part = memory.part  # its columns have been copied already
+            part = memory.part  # its columns are already copied
         else:
             part = at.f.on_columns(W)
         short = at.exact and at.f.n <= SHORT_ROWS and len(part.W) <= COMPILED_COLUMNS and (memory is None or memory.width == 0)
-        short = short and (memory is None or memory.H is not None or at.gap <= 0.5 * memory.gap)  # the last ones were worth it
+        short = short and (memory is None or memory.H is not None or at.gap <= 0.5 * memory.gap)  # the last steps were worth it
         return Memory.of(part, None, at, memory) if short else Memory.new(part, at, memory)
 
 
 def check_dense(call: str, f: Objective, C: ConvexSet) -> None:
-    """Refuse iterates that are no arrays."""
+    """Refuse iterates that are not arrays."""
     if C.matrix_free and is_factored(f):
-        raise InputError(f"{call} needs iterates that are arrays, got matrices in factors over {C}: LowRankFW takes these")
+        raise InputError(f"{call} needs iterates that are arrays, got matrices in factors over {C}: use LowRankFW")
 
 
 def spikes_of(C: ConvexSet | MoveOracle) -> Spikes | None:
-    """The vertices of a set that is all spikes."""
+    """The vertices of a set, if each has one entry; otherwise None."""
     spikes = C.spikes()
     if spikes is None or not (np.ndim(spikes.low) > 1 or np.ndim(spikes.high) > 1):
         return spikes
@@ -158,11 +157,11 @@ def least_products(spikes: Spikes, g: np.ndarray) -> np.ndarray:
 
 
 def coordinates(promise: np.ndarray, used: np.ndarray, threshold: float, most: int) -> np.ndarray:
-    """Those in use, and at most so many others, of the largest promise; increasing."""
+    """The coordinates in use, and at most ``most`` others with the largest promise; in increasing order."""
     promise = promise.copy()
     promise[used] = -np.inf
     others = np.flatnonzero(promise > threshold)
-    if len(others) == len(used) == 0:  # the gap is too large to be a number
+    if len(others) == len(used) == 0:  # the gap overflows
         others = np.array([int(np.argmax(promise))])
     if len(others) > most:
         others = others[np.argpartition(-promise[others], most - 1)[:most]]
@@ -170,7 +169,7 @@ def coordinates(promise: np.ndarray, used: np.ndarray, threshold: float, most: i
 
 
 def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The vertices at W that x is made of: for each its place in W, the entry there, and its weight in x."""
+    """The vertices at W that form x: for each its place in W, its entry there, and its weight in x."""
     places, scales, weights = [], [], []
     for reach, part in ((spikes.high, np.maximum(x, 0.0)), (spikes.low, np.minimum(x, 0.0))):
         scale = reach[W] if isinstance(reach, np.ndarray) else np.full(len(W), float(reach))
@@ -187,6 +186,6 @@ def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarra
 
 
 def between(w: np.ndarray, new: np.ndarray, t: float) -> np.ndarray:
-    """w + t (new - w) as weights: not negative, of sum 1 up to rounding also for large t."""
+    """w + t (new - w) as weights: non-negative, with sum 1 up to rounding even for large t."""
     weights = np.maximum(w + t * (new - w), 0.0)
     return weights / weights.sum()

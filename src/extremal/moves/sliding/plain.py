@@ -1,4 +1,4 @@
-"""Sliding moves: each gradient is used for a proximal step, solved by linear minimisations alone."""
+"""Sliding moves: linear minimisations alone solve a proximal step for each gradient."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from extremal.points.iterates import blend, distance2, inner, toward
 from extremal.points.vertex import DenseVertex
 from extremal.steps.base import Direction, Step, take
 
-PLAIN_LMOS = 100  # of one sub-problem by CndG
+PLAIN_LMOS = 100  # largest number of LMOs of one sub-problem by CndG
 Law = float | PowerLaw | Telescoping | EpochTolerance
 
 
@@ -25,13 +25,13 @@ Law = float | PowerLaw | Telescoping | EpochTolerance
 class ProxPoint(Point):
     """A point with the second sequence of accelerated sliding."""
 
-    prox: np.ndarray = field(default_factory=lambda: np.empty(0))  # where the proximal steps are centred
+    prox: np.ndarray = field(default_factory=lambda: np.empty(0))  # the centre of the proximal steps
 
 
 def proximal(C: MoveOracle, g: np.ndarray, centre: np.ndarray, beta: float, tol: float, limit: int) -> tuple[np.ndarray, Steps]:
-    """The minimiser of <g, u> + beta/2 |u - centre|^2 over the set, to a gap of ``tol``, by ``limit`` LMOs at most.
+    """Minimise <g, u> + beta/2 |u - centre|^2 over the set to a gap of ``tol``, by at most ``limit`` LMOs.
 
-    By CndG; what this has not solved after some LMOs is solved by the best weights of all vertices, which take far fewer.
+    CndG starts. If it has not solved the problem after some LMOs, the best weights of all vertices do, with far fewer LMOs.
     """
     u, path = centre, []
     for _ in range(min(limit, PLAIN_LMOS)):
@@ -52,7 +52,7 @@ def proximal(C: MoveOracle, g: np.ndarray, centre: np.ndarray, beta: float, tol:
 
 
 def at(law: Law, k: int, phase: Phase | None) -> float:
-    """The number at k; at the phase for laws of it."""
+    """The value of the law at k, or at the phase for laws of the phase."""
     if isinstance(law, EpochTolerance):
         return law(phase or Phase(0, k, k + 1))
     return law if isinstance(law, (int, float)) else law(k)
@@ -64,8 +64,8 @@ class Sliding(FlatMove):
 
         u = argmin over the set of <g, u> + beta/2 |u - x|^2  (to a gap of tol),   x <- x + eta (u - x)
 
-    As many LMOs as the sub-problem needs, at most 1 + 6 beta D^2 / tol; one that takes more than 100 goes on by the best weights
-    of all vertices, which reach what rounding allows.
+    A step takes the LMOs of the sub-problem, at most 1 + 6 beta D^2 / tol. A sub-problem that takes more than 100 continues with
+    the best weights of all vertices, which reach the accuracy of rounding.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Sliding(FlatMove):
     tol : float or PowerLaw
         Gap to which the sub-problem is solved.
     limit : int
-        LMOs that one sub-problem may take; one that takes more ends the run, with the status ``unsolved``.
+        Largest number of LMOs of one sub-problem; a sub-problem that takes more ends the run, with the status ``unsolved``.
 
     References
     ----------
@@ -110,17 +110,17 @@ class AcceleratedSliding(FlatMove):
         x_k = argmin over the set of <g_k, u> + beta_k/2 |u - x_{k-1}|^2  (to a gap of tol_k)
         y_k = (1 - gamma_k) y_{k-1} + gamma_k x_k
 
-    y is the iterate, z where the gradient is wanted; gamma is the step rule. At the end of an epoch, if the estimator has
-    epochs, all three start anew from y.
+    y is the iterate, and z is the point of the gradient; gamma is the step rule. If the estimator has epochs, all three
+    sequences restart from y at the end of each epoch.
 
     Parameters
     ----------
     beta, tol : float or law
         As for `Sliding`.
     limit : int
-        LMOs that one sub-problem may take; one that takes more ends the run, with the status ``unsolved``.
+        Largest number of LMOs of one sub-problem; a sub-problem that takes more ends the run, with the status ``unsolved``.
     from_vertex : bool
-        The first x is the oracle's answer to the first gradient, without a proximal term.
+        Take the oracle's answer to the first gradient as the first x, without a proximal term.
 
     References
     ----------
@@ -146,7 +146,7 @@ class AcceleratedSliding(FlatMove):
         return ProxPoint(x0, x0, prox=x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
-        """x_k, y_k and z_{k+1}."""
+        """Compute x_k, y_k and z_{k+1}."""
         phase = phase_of(estimate)
         j = k if phase is None else phase.k
         if self.from_vertex and k == 0:
@@ -162,19 +162,19 @@ class AcceleratedSliding(FlatMove):
 
 @dataclass(frozen=True)
 class DoubleSliding(FlatMove):
-    """Accelerated sliding for non-convex f: the output takes a proximal step of its own.
+    """Accelerated sliding for non-convex f: the output takes its own proximal step.
 
         z_k = (1 - alpha_k) y_{k-1} + alpha_k x_{k-1},   g_k an estimate of grad f(z_k)
         x_k = prox of weight beta_k from x_{k-1},   y_k = prox of weight ``beta_y`` from z_k,   both along g_k
 
-    Two sub-problems an iteration; alpha is the step rule.
+    An iteration solves two sub-problems; alpha is the step rule.
 
     Parameters
     ----------
     beta, beta_y, tol : float or PowerLaw
         Weights of the two proximal terms, and the gap to which both sub-problems are solved.
     limit : int
-        LMOs that one sub-problem may take; one that takes more ends the run, with the status ``unsolved``.
+        Largest number of LMOs of one sub-problem; a sub-problem that takes more ends the run, with the status ``unsolved``.
 
     References
     ----------
@@ -198,7 +198,7 @@ class DoubleSliding(FlatMove):
         return ProxPoint(x0, x0, prox=x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: ProxPoint, estimate: Estimate, step: Step) -> ProxPoint:
-        """x_k, y_k and z_{k+1}."""
+        """Compute x_k, y_k and z_{k+1}."""
         phase, tol = phase_of(estimate), at(self.tol, k, phase_of(estimate))
         x, _ = proximal(C, estimate.g, point.prox, at(self.beta, k, phase), tol, self.limit)
         y, _ = proximal(C, estimate.g, point.query, at(self.beta_y, k, phase), tol, self.limit)
@@ -207,7 +207,7 @@ class DoubleSliding(FlatMove):
 
 
 def _ahead(estimate: Estimate) -> Estimate:
-    """The estimate as the next iteration's step rule will see its phase."""
+    """The estimate with the phase that the next iteration's step rule will see."""
     phase = phase_of(estimate)
     ahead = None if phase is None else Phase(phase.epoch, phase.k + 1, phase.length)
     return estimate if ahead is None else replace(estimate, phase=ahead)  # type: ignore[type-var]

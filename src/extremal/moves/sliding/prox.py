@@ -19,21 +19,21 @@ from extremal.points.vertex import Vertex
 from extremal.quadratic.solver import Hull, displacement, settle_atoms
 from extremal.sets.base import ConvexSet
 
-PRODUCT_ROUNDING = 4  # gaps below so many units in the last place of the largest product are rounding
-IDLE_ATOMS = 200  # without weight in a sub-problem, and as many as have some: when there are more, they are forgotten
-TEST_ROWS = 10  # of a test of the curvature, at least
+PRODUCT_ROUNDING = 4  # a gap below this many units in the last place of the largest product is rounding
+IDLE_ATOMS = 200  # atoms without weight are dropped if they outnumber those with weight by more than this
+TEST_ROWS = 10  # least number of rows in a test of the curvature
 
 
 @dataclass(frozen=True)
 class Solver:
-    """How sub-problems are solved, and how well.
+    """The solver of sub-problems, with its accuracy.
 
         u = argmin over the set of q(u) = <g, u> + beta/2 |u - centre|^2,   to
         max over s in the set of <grad q(u), u - s> <= max(accuracy beta |u - centre|^2, tol)
 
-    By atoms: the best weights of those that are known, which need their inner products only, from the weights of the centre;
-    then the oracle: it either finds the gap small enough, or answers with one atom more.
-    So a step costs one LMO, and one for each atom that is new. By projection: u = project(centre - g / beta).
+    By atoms, the solver finds the best weights of the known atoms from the weights of the centre; this needs only their inner
+    products. Then the oracle either proves that the gap is small enough, or answers with a new atom. A step thus costs one
+    LMO, and one per new atom. By projection, u = project(centre - g / beta).
 
     References
     ----------
@@ -43,15 +43,15 @@ class Solver:
     accuracy: float
     onto: ConvexSet | None
     limit: int
-    tol: float = 0.0  # if it is not 0, a sub-problem that takes more LMOs than ``limit`` is an error
+    tol: float = 0.0  # unless 0, a sub-problem that takes more LMOs than ``limit`` is an error
 
     def __call__(self, C: MoveOracle, g: np.ndarray, centre: Iterate, hull: Hull | None, beta: float) -> tuple[Any, Hull | None]:
-        """u, and its atoms if there are any; ``hull`` are those of the centre, None if it has none yet."""
+        """Return u, and its atoms if there are any; ``hull`` holds those of the centre, None if there are none yet."""
         if not checks.all_finite(g):
             raise NonFiniteError("the gradient estimate has a NaN or an infinite entry")
         if self.onto is None:
             return self._by_atoms(C, g, centre, hull, beta)
-        beta = max(beta, float(np.abs(g).max()) / float(np.finfo(g.dtype).max) ** 0.25)  # g / beta may not overflow
+        beta = max(beta, float(np.abs(g).max()) / float(np.finfo(g.dtype).max) ** 0.25)  # keep g / beta from overflowing
         nearest = self.onto.project(centre - g / beta)  # type: ignore[attr-defined]
         return freeze(nearest.astype(centre.dtype, copy=False)), None
 
@@ -68,7 +68,7 @@ class Solver:
             if gap - there <= max(self.accuracy * float(change @ (slopes - first)), floor, self.tol):
                 break
             if hull.atoms.find(s) is not None:
-                break  # the weights are as good as they get: what is left is rounding
+                break  # the weights are as good as possible: the rest is rounding
             used = (weights > 0) | (hull.atoms.weights > 0)
             if len(used) > IDLE_ATOMS + 2 * np.count_nonzero(used):
                 hull, first, weights = hull.only(used), first[used], weights[used]
@@ -83,14 +83,14 @@ class Solver:
 
 @dataclass(frozen=True)
 class Probe:
-    """A weight of the proximal term that follows what some rows show of the curvature between x and the next point u.
+    """A weight of the proximal term that follows the curvature of some rows between x and the next point u.
 
         beta = factor * L,   L >= n(b - 1)/(b(n - 1)) |mean_i d_i| / |u - x| + 2V,   d_i = grad f_i(u) - grad f_i(x),
         V = (n - b)/(b(n - 1)) mean_i |d_i|^2 / mean_i |<d_i, u - x>|,   means over random rows
 
-    Where a test finds L too small, L is doubled (or becomes what was found, if that is more) and the step is made again. From
-    test to test L may fall, by half in a pass. A test costs two gradients of each of max(b, 10) rows. The first L is found
-    on the way to the first vertex.
+    If a test finds L too small, L is doubled (or set to the value found, if that is larger) and the step is repeated. Between
+    tests L may fall, by half in a pass. A test takes two gradients of each of max(b, 10) rows. The first L is measured on the
+    way to the first vertex.
 
     References
     ----------
@@ -98,25 +98,25 @@ class Probe:
     """
 
     batch: int  # b, the rows of the estimator's batches
-    every: int  # iterations from test to test; the first three are all tested
-    least: float = 0.0  # L is never below
-    factor: float = 1.0  # what the estimator needs beyond it
+    every: int  # iterations between tests; the first three are all tested
+    least: float = 0.0  # a lower bound on L
+    factor: float = 1.0  # the multiple of L that the estimator needs
 
     def due(self, k: int) -> bool:
-        """Whether step k is tested."""
+        """Whether to test step k."""
         return k < 3 or k % self.every == 0
 
     def first(self, f: Objective, x: np.ndarray, s: Vertex) -> float:
-        """L on the first hundredth of the way to a vertex; if some rows show nothing, all are looked at."""
+        """L on the first hundredth of the way to a vertex; all rows are used if some rows show no curvature."""
         u = toward(x, s, 0.01)
         return max(self.seen(0, f, x, u) or self.seen(0, f, x, u, f.n), self.least, 1e-300)
 
     def lowered(self, L: float, n: int) -> float:
-        """L as it may be after ``every`` more iterations."""
+        """L after ``every`` more iterations without a test."""
         return max(L * 0.5 ** min(1.0, self.every * self.batch / n), self.least)
 
     def seen(self, k: int, f: Objective, x: np.ndarray, u: np.ndarray, rows: int = 0) -> float:
-        """What the rows of step k ask for, at least so many; 0 for steps that rounding would spoil."""
+        """The L that at least ``rows`` rows of step k require; 0 if rounding would spoil the test."""
         step, n, b = u - x, f.n, self.batch
         length2 = inner(step, step)
         if length2 <= float(np.finfo(x.dtype).eps) * inner(x, x):
@@ -131,19 +131,19 @@ class Probe:
 
 
 def smoothness_shares(n: int, b: int) -> tuple[float, float]:
-    """How much of the sum's smoothness and how much of the rows' own there is in that of a batch of b distinct rows, of n."""
+    """The shares of the sum's smoothness and of the rows' own in the smoothness of a batch of b distinct rows out of n."""
     return (1.0, 0.0) if b == n else (n * (b - 1) / (b * (n - 1)), (n - b) / (b * (n - 1)))
 
 
 def first_hull(C: MoveOracle, g: np.ndarray, x: Iterate) -> Hull:
-    """A point as an atom, and the vertex that g asks for, in this order."""
+    """A point as an atom, and the vertex for g, in this order."""
     s = C.lmo(g)
     hull = Hull.at(x, s)
     return hull if hull.atoms.find(s) is not None else hull.with_atom(s)
 
 
 def hull_of(hull: Hull | None, active: ActiveSet | None) -> Hull | None:
-    """The hull of the atoms that a point has, made anew for atoms that came from outside."""
+    """The hull of a point's atoms; it is rebuilt if the atoms come from outside."""
     if active is None or (hull is not None and hull.atoms is active):
         return hull
     return Hull.of(active)

@@ -1,4 +1,4 @@
-"""Sliding moves for stochastic gradients with vanishing variance: each proximal step goes on from the atoms of the last."""
+"""Sliding moves for stochastic gradients with vanishing variance: each proximal step starts from the atoms of the last."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from extremal.quadratic.solver import Hull
 from extremal.sets.base import ConvexSet, Projectable
 from extremal.steps.base import Direction, Step, take
 
-BETA_DOUBLINGS = 100  # of an estimate of beta, in one step
+BETA_DOUBLINGS = 100  # largest number of doublings of an estimate of beta in one step
 
 
 @dataclass(frozen=True)
@@ -30,22 +30,22 @@ class WarmPoint(Point):
     """A point of a proximal method."""
 
     hull: Hull | None = None  # the atoms from which the next proximal step starts, with their inner products
-    L: float = 0.0  # what a `Probe` has seen of the curvature; 0 if nothing yet
+    L: float = 0.0  # the curvature measured by a `Probe`; 0 before the first measurement
 
 
 @dataclass(frozen=True)
 class AnchoredPoint(WarmPoint):
     """A point with the second sequence and the anchor of accelerated sliding."""
 
-    prox: np.ndarray = field(default_factory=lambda: np.empty(0))  # where the proximal steps are centred
+    prox: np.ndarray = field(default_factory=lambda: np.empty(0))  # the centre of the proximal steps
     anchor: np.ndarray = field(default_factory=lambda: np.empty(0))  # the iterate at the start of the epoch
-    slow: int = 0  # t: epochs so far that asked for shorter steps
-    pace: float = 0.0  # how far the iterate went in the last epoch
+    slow: int = 0  # t: the number of epochs so far that required shorter steps
+    pace: float = 0.0  # how far the iterate moved in the last epoch
     k: int = 0  # position in the epoch
 
 
 class _Proximal(FlatMove):
-    """What the two moves share."""
+    """The base of the two moves."""
 
     beta: float | Probe
     accuracy: float
@@ -74,7 +74,7 @@ class _Proximal(FlatMove):
         if self.onto.on(f.shape) != C:
             raise InputError(f"{given} must be the set of the run, {C}, got {self.onto}")
         if C.matrix_free and is_factored(f):
-            raise InputError(f"{given}: matrices in factors are not projected; leave it out for steps by the oracle alone")
+            raise InputError(f"{given}: matrices in factors are not projected; omit it for steps by the oracle alone")
 
     def _step(
         self,
@@ -87,7 +87,7 @@ class _Proximal(FlatMove):
         tau: float,
         to: Callable[[np.ndarray], np.ndarray],
     ) -> tuple[np.ndarray, Hull | None, float]:
-        """The proximal step of weight tau beta, its atoms, and L; ``to`` says where the iterate goes with it, for tests."""
+        """The proximal step of weight tau beta, its atoms, and L; ``to`` maps the step to the iterate, for tests of L."""
         prox, hull = Solver(self.accuracy, self.onto, self.limit), hull_of(point.hull, point.active)
         if not isinstance(self.beta, Probe):
             return *prox(C, g, centre, hull, max(tau * self.beta, self.least)), 0.0
@@ -108,23 +108,23 @@ class _Proximal(FlatMove):
 
 @dataclass(frozen=True)
 class WarmSliding(_Proximal):
-    """A proximal step from x, solved by oracle calls that go on from the atoms of the step before, or by a projection.
+    """A proximal step from x, solved by oracle calls that start from the atoms of the last step, or by a projection.
 
         u = argmin over the set of <g, u> + beta/2 |u - x|^2  (to a gap of accuracy beta |u - x|^2),   x <- x + eta (u - x)
 
-    One LMO a step, and one for each atom that is new; memory: the k atoms, and their k^2 inner products. With a
-    variance-reduced estimator f(x) - f* falls geometrically for strongly convex f, over any set.
+    A step takes one LMO, and one per new atom; memory: the k atoms, and their k^2 inner products. With a variance-reduced
+    estimator f(x) - f* falls geometrically for strongly convex f, over any set.
 
     Parameters
     ----------
     beta : float or Probe
-        Weight of the proximal term, of the order of L; a `Probe` finds it from some rows.
+        Weight of the proximal term, of the order of L; a `Probe` measures it on some rows.
     accuracy : float
         Gap to which the sub-problem is solved, relative to beta |u - x|^2, in (0, 1].
     onto : ConvexSet, optional
-        The set of the run, if its projection is to be used in the place of the oracle.
+        The set of the run, if its projection is to replace the oracle.
     limit : int
-        LMOs that one sub-problem may take; then the point reached is taken as it is.
+        Largest number of LMOs of one sub-problem; the move then takes the point reached so far.
 
     References
     ----------
@@ -164,17 +164,16 @@ class WarmSliding(_Proximal):
 
 @dataclass(frozen=True)
 class AnchoredSliding(_Proximal):
-    """Proximal steps inside Nesterov's sequences, with some weight on an anchor, which keeps the noise of estimates down.
+    """Proximal steps inside Nesterov's sequences, with some weight on an anchor, which limits the noise of estimates.
 
         q = tau z + lean w + (1 - tau - lean) y,   g an estimate of grad f(q),   tau = 2 / (t + 4)
         z <- argmin over the set of <g, u> + tau beta/2 |u - z|^2  (as for `WarmSliding`)
         y <- tau z + lean w + (1 - tau - lean) y;   w <- y at the end of each epoch
 
-    t is 0 at first, and grows by 1 after epochs in which the iterate went more than 1 - tau times as far as in the one before. So
-    tau falls as 1/t where the problem is ill-conditioned, and stays where a larger one does better.
-    y is the iterate, q where the gradient is wanted, w the anchor. If the estimator has epochs of its own, those count, and
-    the first gradient of each is taken at w. Oracle calls, memory and projections as for `WarmSliding`; the step rule is not
-    asked. For f that are convex.
+    t starts at 0. It grows by 1 after an epoch in which the iterate moved more than 1 - tau times as far as in the one before. So
+    tau falls as 1/t on ill-conditioned problems, and stays if a larger tau does better. y is the iterate, q the point of the
+    gradient, w the anchor. If the estimator has its own epochs, these count, and the first gradient of each is taken at w. Oracle
+    calls, memory and projections are as for `WarmSliding`. The step rule is not used. f must be convex.
 
     Parameters
     ----------
@@ -183,9 +182,9 @@ class AnchoredSliding(_Proximal):
     lean : float
         Weight of the anchor, from 0 (exact gradients) to 1/2 (batches of one row).
     epoch : int
-        Iterations of an epoch: about as many as batches in a pass.
+        Iterations per epoch: about as many as a pass has batches.
     least : float
-        tau beta, if that is a number, is never below: a table of gradients needs this where rows have little in common.
+        A lower bound on tau beta, if beta is a number. A table of gradients needs this if rows have little in common.
 
     References
     ----------
@@ -222,7 +221,7 @@ class AnchoredSliding(_Proximal):
         return AnchoredPoint(x0, x0, prox=x0, anchor=x0)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AnchoredPoint, estimate: Estimate, step: Step) -> AnchoredPoint:
-        """z, y, w and the next q."""
+        """Compute z, y, w and the next q."""
         tau = 2 / (point.slow + 4)
         z, hull, L = self._step(k, f, C, point, estimate.g, point.prox, tau, lambda z: self._mix(tau, z, point.anchor, point.x))
         y = self._mix(tau, z, point.anchor, point.x)
@@ -243,7 +242,7 @@ class AnchoredSliding(_Proximal):
 
 
 def _between(start: Hull | None, x: Iterate, end: Hull, eta: float) -> Hull | None:
-    """The atoms of (1 - eta) x + eta u, where ``end`` are those of u."""
+    """The atoms of (1 - eta) x + eta u, where ``end`` holds the atoms of u."""
     hull = start if start is not None else Hull.at(x, end.atoms.vertices[-1])
     for v in end.atoms.vertices:
         hull = hull if hull.atoms.find(v) is not None else hull.with_atom(v)

@@ -1,4 +1,4 @@
-"""Estimators as compiled loops take them: what they start from, their weights, what they leave behind."""
+"""Estimators in the form of compiled loops: their starting arrays, their weights, and the estimate they leave."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ Tabular = TypeVar("Tabular", "TableEstimate", "SubstituteEstimate")
 
 
 class BurstEstimator(Generic[Plain]):
-    """What a burst needs to know of an estimator, and of the estimate that it starts from.
+    """The facts that a burst needs about an estimator and its first estimate.
 
-    g = M + sigma V in the burst: ``mean`` is M, and None if V is all of g.
+    In a burst g = M + sigma V: ``mean`` is M, or None if V is all of g.
     """
 
     kind: int
-    cost = 1  # component gradients of an iteration for each row of the batch
-    late = 0  # the batch of iteration k is that of draw k + late
-    second: int | None = None  # the stream of a second batch
-    alpha, beta = 1.0, 0.0  # weights that do not change
+    cost = 1  # component gradients per iteration and row of the batch
+    late = 0  # iteration k uses the batch of draw k + late
+    second: int | None = None  # the stream of a second batch, if there is one
+    alpha, beta = 1.0, 0.0  # constant weights
 
     def __init__(self, gradient: Any):
         self.gradient = gradient
 
     def most(self, k: int, sampler: Sampler, estimate: Plain, wanted: int) -> int:
-        """How many of the iterations wanted from k on can be made before a full gradient is due."""
+        """How many of the ``wanted`` iterations from k on can be made before a full gradient is due."""
         return wanted
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
@@ -48,7 +48,7 @@ class BurstEstimator(Generic[Plain]):
         return self.alpha, self.beta
 
     def mean(self, estimate: Plain) -> np.ndarray | None:
-        """M."""
+        """M, or None if V is all of g."""
         return None
 
     def arrays(self, estimate: Plain) -> tuple[np.ndarray, np.ndarray]:
@@ -56,15 +56,15 @@ class BurstEstimator(Generic[Plain]):
         return NONE, NONE
 
     def snapshot(self, estimate: Plain) -> np.ndarray:
-        """w."""
+        """The snapshot w."""
         return NONE
 
     def phase(self, estimate: Plain, made: Numbers) -> Phase | None:
-        """Where in the epoch the estimator stands after so many iterations."""
+        """The phase of the epoch after ``made`` iterations."""
         return None
 
     def after(self, estimate: Plain, g: np.ndarray, mean: np.ndarray | None, made: int) -> Plain:
-        """The estimate after so many iterations."""
+        """The estimate after ``made`` iterations."""
         return replace(estimate, g=g, exact=False)
 
 
@@ -112,7 +112,7 @@ class _Sag(_Tabled[Tabular]):
     kind, late = REFRESH, 1
 
     def mean(self, estimate: Tabular) -> np.ndarray | None:
-        return None  # it is g
+        return None  # the mean is g
 
     def weights(self, k: np.ndarray, n: int) -> tuple[Numbers, Numbers]:
         return 1.0, 1.0 if self.gradient.rho is None else _weight(self.gradient.rho, k + 1)
@@ -164,13 +164,13 @@ class _Svrg(BurstEstimator["EpochEstimate"]):
         return replace(estimate, g=g, exact=False, phase=self.phase(estimate, made))
 
 
-_KNOWN: dict[str, type[BurstEstimator]] = {  # by name: the estimators are imported by those who use them
+_KNOWN: dict[str, type[BurstEstimator]] = {  # by name, so that estimators are imported only if used
     kind.__name__.removeprefix("_"): kind for kind in (_Sarah, _Storm, _Momentum, _Sag, _Substitute, _Saga, _SagaSarah, _Svrg)
 }
 
 
 def part(gradient: SomeGradient) -> BurstEstimator | None:
-    """The estimator as compiled loops take it; None for one that they do not know, or a batch that changes.
+    """The estimator in the form of compiled loops; None if it has no such form or its batch size changes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Running bursts: from a point and an estimate of the loop to those of many iterations later."""
+"""Run bursts: take a point and an estimate of the loop to those of many iterations later."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from extremal.support.kinds import Numbers
 
 @dataclass(frozen=True)
 class Reach:
-    """How far a burst may go before somebody wants to look."""
+    """How far a burst may go before the driver needs a state."""
 
-    grads: float = math.inf  # to the first iterate at which this many component gradients were asked for
-    iterations: float = math.inf  # to this iteration
-    over: Callable[[], bool] = lambda: False  # asked between calls: whether time is up
+    grads: float = math.inf  # up to the first iterate with this many component gradients
+    iterations: float = math.inf  # up to this iteration
+    over: Callable[[], bool] = lambda: False  # whether time is up; asked between compiled calls
 
 
 def make(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -> Burst | None:
@@ -52,8 +52,8 @@ def make(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -
 class Burst:
     """Iterations of one run, many at a time.
 
-    A burst that is asked to go on from the very state that it has shown last does so from its own numbers, and not from that
-    state, in which they are rounded: who looks, and when, changes no bit of a run.
+    If a burst resumes from the very state it showed last, it continues from its own numbers, because the state holds rounded
+    ones. Looking at a run therefore changes no bit of it.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Burst:
         sampler: Sampler,
     ):
         self.f, self.C, self.part, self.steps, self.sampler = f, C, estimator, steps, sampler
-        self._shown: tuple[Point | None, Estimate | None] = None, None  # the point and the estimate that the loop was given last
-        self.interrupted = False  # Ctrl-C came, and is still to be raised
-        self.iterations = 0  # made so far
+        self._shown: tuple[Point | None, Estimate | None] = None, None  # the point and the estimate last given to the loop
+        self.interrupted = False  # Ctrl-C came and is yet to be raised
+        self.iterations = 0  # iterations made so far
         model: Any = f.inner
         d, b, sparse = model.data.shape[1], estimator.gradient.batch, isinstance(model.data, CSR)
         loss, parameter = compiled(model.loss) or (0, 0.0)
@@ -80,12 +80,12 @@ class Burst:
         room = NONE if known.single else np.empty(d), np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
         self._state = arguments.BurstState(np.ones(3), np.empty(d), G, *tables, *room)
         work = 2 * b * (model.data.nnz / f.n if sparse else d) + (0 if indexed else d)
-        self._longest = max(1, int(_WORK / work))  # iterations of a compiled call
+        self._longest = max(1, int(_WORK / work))  # iterations per compiled call
 
     def run(self, k: int, point: Point, estimate: Estimate, reach: Reach) -> tuple[int, Point, Estimate]:
-        """Go on from iteration k: the iterations made, the point and the estimate after them; none if none can be made."""
+        """Continue from iteration k; return the iterations made (possibly none) and the point and the estimate after them."""
         if self.interrupted:
-            raise KeyboardInterrupt  # the loop has shown how far it came
+            raise KeyboardInterrupt  # the loop has already shown the last state
         cost = self.part.cost * self.part.gradient.batch
         wanted = min(reach.iterations - k, math.ceil(min((reach.grads - self.f.calls.grads) / cost, _AT_MOST)), _AT_MOST)
         most = self.part.most(k, self.sampler, estimate, int(wanted))
@@ -97,7 +97,7 @@ class Burst:
         try:
             while self._made < most and (self._made == 0 or not reach.over()):
                 self._call(k, most, estimate)
-        except KeyboardInterrupt:  # it comes between calls: the loop goes on to show what was made by then
+        except KeyboardInterrupt:  # it arrives between calls: the loop goes on and shows the iterations made so far
             if not self._made:
                 raise
             self.interrupted = True
@@ -115,13 +115,13 @@ class Burst:
         return int(self._state.scales[2])
 
     def ready(self) -> None:
-        """Compile, or load what was compiled: before the clock of the run starts."""
+        """Compile, or load from the cache, before the clock of the run starts."""
         self._state.scales[:] = 1.0, 1.0, 0.0
         self._kernel(np.empty((0, 1), np.int64), _NO_ROWS, NONE, NONE, NONE)
         self._rebuild()
 
     def _load(self, point: Point, estimate: Estimate) -> None:
-        """x = v, g = M + V."""
+        """Load x = v, g = M + V."""
         mean, state = self.part.mean(estimate), self._state
         state.scales[:2] = 1.0
         state.v[:] = point.x
@@ -139,12 +139,12 @@ class Burst:
             kernels("oracles").rebuild_index(self._oracle, g)
 
     def _call(self, k: int, most: int, estimate: Estimate) -> None:
-        """As many iterations as there are draws at hand."""
+        """Make as many iterations as there are draws at hand."""
         part, before = self.part, self._made
         now, batch, replace = k + before, part.gradient.batch, part.gradient.replace
         rows = self.sampler.ahead(now + part.late, batch, replace)[: min(most - before, self._longest)]
         others = _NO_ROWS if part.second is None else self.sampler.ahead(now, batch, replace, part.second)[: len(rows)]
-        ks = np.arange(now, now + len(rows), dtype=np.float64)  # as laws take them
+        ks = np.arange(now, now + len(rows), dtype=np.float64)  # floats, as laws expect them
         eta = _one_each(self.steps(ks, part.phase(estimate, np.arange(before, before + len(rows)))), len(rows))
         if not (eta.min() >= 0 and eta.max() <= 1):  # as in steps.take
             bad = int(np.argmin((eta >= 0) & (eta <= 1)))
@@ -159,7 +159,7 @@ class Burst:
         kernels("burst").burst(self._model, self._oracle, steps, self._state)
 
     def _save(self, estimate: Estimate) -> tuple[Point, Estimate]:
-        """What the loop would have made."""
+        """The point and the estimate that the loop would have made."""
         (xi, sigma, _), G, dtype = self._state.scales, self._state.G, self.f.dtype
         x = freeze((xi * self._state.v).astype(dtype, copy=False))
         two = self.part.mean(estimate) is not None
@@ -169,13 +169,13 @@ class Burst:
         return Point(x, x), self.part.after(estimate, g, mean, self._made)
 
 
-_AT_MOST = 2**16  # iterations between two looks of the loop
-_WORK = 10**7  # entries that a compiled call reads or writes, some ten milliseconds: time and Ctrl-C wait for it
+_AT_MOST = 2**16  # iterations between two states shown to the loop
+_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 _NO_ROWS = np.zeros((0, 0), np.int64)
 
 
 def _rows(data: CSR | Dense) -> arguments.SparseRows | arguments.DenseRows:
-    """As compiled loops take them; if all values are one, as in data of zeros and ones, it stands for all and is read once."""
+    """Rows in the form of compiled loops; if all values are equal, as in 0/1 data, one value stands for all and is read once."""
     if isinstance(data, Dense):
         return arguments.DenseRows(locked(data.array))
     starts, indices, values = data.entries
@@ -184,7 +184,7 @@ def _rows(data: CSR | Dense) -> arguments.SparseRows | arguments.DenseRows:
 
 
 def _oracle(known: CompiledOracle, d: int, blocks: int) -> arguments.BurstOracle:
-    """The oracle over d coordinates, with an index of so many blocks."""
+    """The oracle over d coordinates, with an index of ``blocks`` blocks."""
     lower, upper = (locked(np.array(a, np.float64).reshape(-1)) for a in (known.lower, known.upper))
     order = np.empty(d if known.kind == "fill" else 0, np.int64)
     index = np.empty(blocks), np.empty(-(-blocks >> SHIFT))
@@ -192,9 +192,9 @@ def _oracle(known: CompiledOracle, d: int, blocks: int) -> arguments.BurstOracle
 
 
 def _worth_it(data: CSR, b: int, two: bool) -> bool:
-    """Whether a batch touches so few of the d coordinates that the index is cheaper than a look at each.
+    """Whether a batch touches so few of the d coordinates that the index is cheaper than a scan of all.
 
-    With M and V its bounds are looser, and it pays later.
+    With M and V the bounds of the index are looser, so it pays only for larger d.
     """
     n, d = data.shape
     return d >= (8192 if two else 512) and 3 * b * data.nnz < d * n
