@@ -1,8 +1,8 @@
 """Finite sums f(x) = (1/n) sum_i f_i(x): the contract, and the choice of components for each step.
 
-The derivative c_i determines grad f_i. It is one number for a linear model (grad f_i = c_i a_i), k numbers for a model with k
-outputs (grad f_i = a_i c_i'), and the gradient itself otherwise. Estimators store and subtract derivatives only, so their
-tables are as small as possible.
+The derivative c_i determines grad f_i. It is one number for a linear model (grad f_i = c_i a_i). It is k numbers for k outputs
+(grad f_i = a_i c_i'), and the gradient itself otherwise. Estimators store and subtract derivatives only, so their tables are
+as small as possible.
 
 Draws of components depend only on (seed, shard, step), never on the code path. The readable loop, compiled bursts, shards on
 disk and remote workers therefore draw the same rows, and a resumed run continues with the same draws. Batches are drawn for
