@@ -88,7 +88,7 @@ class Penalised(Wrapper[PenalisedEstimate]):
         return ((self._excess(x) @ self.G) / mu).reshape(x.shape).astype(x.dtype)
 
     def facts(self, n: int) -> Facts:
-        """The facts of the estimator, with the note of a penalty, which is Euclidean."""
+        """The facts of the estimator, plus the penalty, which is Euclidean."""
         return replace(self.gradient.facts(n), penalty=True, one_point=False, manifold=None)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PenalisedEstimate:

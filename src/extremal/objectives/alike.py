@@ -18,7 +18,7 @@ from extremal.losses.base import Loss, check_targets
 DIRECTIONS = 4  # number of random directions along which rows are compared
 COMPARED_ROWS = 2**13  # at most this many first rows of a part are compared
 FEWEST_ROWS, FEWEST_BEYOND = 16, 50  # smallest average number of rows per part, and of rows minus parts, for a comparison
-SURE = 5.0  # deviations of the ratio beyond which it is not due to chance,
+SURE = 5.0  # deviations of the ratio beyond which it is not due to chance
 CONSTANT_LINE = 1e-8  # numbers are constant if their variance is below this share of their mean square
 MARGIN = 4.0  # safety factor for rows that are far from normal
 

@@ -20,7 +20,7 @@ from extremal.support.kinds import Operator, Symmetric
 if TYPE_CHECKING:
     from extremal.objectives.margins import MarginModel
 
-FORMED_COLUMNS = 400  # from this many columns on, the Hessian of sparse rows is not formed
+FORMED_COLUMNS = 400  # the Hessian of sparse rows is formed up to this many columns
 WIDE = 1500  # the same for dense rows, and for sparse rows
 FULL = 0.25  # that store at least this share of all entries
 LONG_COLUMNS, LONG_SHARE = 2000, 400.0  # most columns, and most columns^3 per entry, of a formed sparse Hessian
@@ -109,8 +109,7 @@ class ColumnBlock(Slice):
     def formed(self) -> bool:
         """Whether the Hessian is stored as an array, instead of as an operator.
 
-        Products cost as much as the array for rows that are nearly full, or if the rows are so long that a few products cost
-        more.
+        The array is cheaper for rows that are nearly full, and for enough rows that it costs less than a few products.
         """
         k, data = len(self.W), self.f.data
         if k <= FORMED_COLUMNS or (isinstance(data, RowData) and k <= LONG_COLUMNS and k**3 <= LONG_SHARE * data.nnz):

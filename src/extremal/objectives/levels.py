@@ -24,7 +24,7 @@ LEVEL_ROUNDING = 8 * np.finfo(np.float64).eps  # |mean of phi'| that is rounding
 
 
 def level_of(sums: Callable[[float], tuple[float, ...]], near: float) -> float:
-    """The zero of the sum of phi'(z + b, y), which increases in b, by Newton steps; steps out of the bracket are bisected.
+    """The zero of the sum of phi'(z + b, y), which increases in b, by Newton steps; steps out of the bracket become bisections.
 
     ``sums`` returns the sums of phi', |phi'| and phi'' at b.
     """

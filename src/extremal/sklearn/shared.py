@@ -92,7 +92,7 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
         """Fit the model to targets, or to classes of any kind. A row of weight 2 counts as two rows.
 
         X is an array, a sparse matrix or an `extremal.data.RowData`. float32 stays float32; C-ordered arrays are not copied.
-        A `ShardDir` brings its own targets and weights, so it is passed without y. X and y may be Dask collections.
+        A `ShardDir` brings its own targets and weights, so y and sample_weight are omitted. X and y may be Dask collections.
         """
         with self._shown():
             with rows_near(X, y, sample_weight) as given:

@@ -103,7 +103,7 @@ class SparseLogisticPath(PathClassifier):
     def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
         """Solve for every radius. X is an array or a sparse matrix. A row of weight 2 counts as two rows.
 
-        A `ShardDir` brings its own targets and weights, so it is passed without y.
+        A `ShardDir` brings its own targets and weights, so y and sample_weight are omitted.
         """
         options = self._options()
         with self._shown():

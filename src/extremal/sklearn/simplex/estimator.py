@@ -122,8 +122,8 @@ class SimplexRegression(OwnScore, MultiOutputMixin, RegressorMixin, RowsEstimato
         """Find the weights for targets y of shape (n_samples,) or (n_samples, n_targets).
 
         X is an array, a sparse matrix or an `extremal.data.RowData`; float32 and float64 are kept. A row of weight 2 counts as
-        two rows, and a row of weight 0 does not count. A `ShardDir` brings its own targets and weights, so it is passed without
-        y. Its targets and weights are copied to memory, its rows are not.
+        two rows, and a row of weight 0 does not count. A `ShardDir` brings its own targets and weights, so y and sample_weight
+        are omitted. Its targets and weights are copied to memory, its rows are not.
         """
         C, options = self._check_parameters(), read_options(self)
         if brings_targets(X):
