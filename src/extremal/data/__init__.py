@@ -1,4 +1,4 @@
-"""Rows: dense, sparse, or entries of a matrix; sparsity lives here and nowhere else."""
+"""Rows: dense, sparse, or entries of a matrix. Only this package handles sparsity."""
 
 from extremal.support.lazy import attach
 

@@ -1,4 +1,4 @@
-"""What is accepted as data."""
+"""The accepted kinds of data."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from extremal.data.rows import InMemory, RowData
 
 
 def as_data(A: Any) -> Data:
-    """Wrap an array or a scipy sparse matrix; anything that already keeps the contract passes as it is."""
+    """Wrap an array or a scipy sparse matrix; objects that fulfil the contract pass unchanged."""
     return as_rows(A) if checks.lacks(A, "dot_vertex", "tdot", "parts") else A
 
 
 def as_rows(A: Any) -> RowData:
-    """Wrap an array or a scipy sparse matrix; rows pass as they are."""
+    """Wrap an array or a scipy sparse matrix; `RowData` passes unchanged."""
     return A if isinstance(A, RowData) else in_memory(A)
 
 
@@ -27,7 +27,7 @@ def in_memory(A: Any) -> InMemory:
 
 
 def block_of(A: Any) -> RowBlock:
-    """Some rows, an array or a scipy sparse matrix, as a part of data of your own holds them.
+    """Wrap some rows, an array or a scipy sparse matrix, for a part of your own kind of data.
 
     Examples
     --------

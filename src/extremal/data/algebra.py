@@ -1,4 +1,4 @@
-"""Products with rows and sums over them, from works on their parts: all that needs no row here."""
+"""Products with rows and sums over rows, computed by works on parts; no row is needed locally."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from extremal.support.memory import room
 
 
 class RowAlgebra(ABC):
-    """Rows of a shape and a float type with an engine, and what works tell of them; each method reads them once, or less."""
+    """Rows of a shape and a float type, with an engine for works; each method reads the rows at most once."""
 
-    few: int = 0  # how many columns cost less, one by one, than a product with all of A
+    few: int = 0  # up to this many columns, single columns cost less than a product with all of A
 
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """Rows, columns."""
+        """The numbers of rows and columns."""
 
     @property
     @abstractmethod
@@ -74,7 +74,7 @@ class RowAlgebra(ABC):
         return self.parts.total(Adjoint(c, d * math.prod(c.shape[1:])))[0].astype(np.result_type(self.dtype, c.dtype), copy=False)
 
     def numbers_of(self, numbers: PerRow, idx: np.ndarray | None = None) -> np.ndarray:
-        """Some of the numbers that are kept for each row, or all of them, brought here."""
+        """Fetch the numbers stored for some rows, or for all."""
         if not isinstance(numbers, KeptNumbers):
             return numbers if idx is None else numbers[idx]
         if idx is None:
@@ -85,14 +85,14 @@ class RowAlgebra(ABC):
         return self._gathered(PickedNumbers.of(idx, numbers), np.empty((len(idx), *numbers.shape[1:])))
 
     def _gathered(self, work: Picked, out: np.ndarray) -> np.ndarray:
-        """What a work finds of some rows, in the order that was asked for."""
+        """The results of a work for some rows, in the requested order."""
         for places, found in self.parts.answers(work)[1]:
             if found is not None:
                 out[places] = found
         return out
 
     def _read(self, idx: np.ndarray, again: bool = False) -> None:
-        """Count what a batch costs: a read of all rows, unless a kind can do better; ``again``: for its gradient."""
+        """Count the cost of a batch: by default, a read of all rows. ``again`` is set for its gradient."""
         count_rows(self.shape[0])
 
     def row_norms2(self) -> np.ndarray:
@@ -101,7 +101,7 @@ class RowAlgebra(ABC):
         return self._filled(Norms(None if self.parts.away else out), out)
 
     def _filled(self, work: Work, out: np.ndarray) -> np.ndarray:
-        """What a work finds for each row: it has filled an array of this process, or answers part by part."""
+        """The results of a work for each row: it has filled a local array, or it answers part by part."""
         if not self.parts.away:
             self.parts.total(work)
             return out
@@ -113,12 +113,12 @@ class RowAlgebra(ABC):
     def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
         """A_W' diag(h) A_W for h >= 0; W = None is all columns.
 
-        With the ``mean`` of these columns by the weights h, A_W'h / sum h, it is that of the columns less their mean.
+        With the ``mean`` of these columns by the weights h, A_W'h / sum h, the mean is subtracted from the columns first.
         """
         return self.parts.total(Gram(W, h, mean, (self.shape[1] if W is None else len(W)) ** 2))[0]
 
     def root(self, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-        """R with R'R = A' diag(h) A, for h >= 0, which keeps digits that this matrix does not have."""
+        """R with R'R = A' diag(h) A, for h >= 0. R keeps digits that the product loses."""
         count_rows(self.shape[0])
         d = self.shape[1]
         R = np.vstack([R for (R,) in self.parts.answers(GramRoot(None, h, mean, d**2))[1]])
@@ -136,7 +136,7 @@ class RowAlgebra(ABC):
         return sums, squares
 
     def arrays(self, size: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """All rows, so many at a time, as dense arrays."""
+        """Yield all rows as dense arrays, ``size`` rows at a time."""
         count_rows(self.shape[0])
         for at, block in self.parts.answers(WholePart())[1]:
             for start in range(0, block.shape[0], size):
@@ -149,7 +149,7 @@ class RowAlgebra(ABC):
         return self.parts.total(GramProduct(np.ascontiguousarray(v), h, self.shape[1]))[0].astype(kind, copy=False)
 
     def lambda_max(self, weights: PerRow | None = None) -> float:
-        """The largest eigenvalue of A' diag(weights) A, to a relative 1e-6 and never below it by more: some dozen reads."""
+        """The largest eigenvalue of A' diag(weights) A, to a relative 1e-6, from above up to rounding: about a dozen reads."""
         d = self.shape[1]
         if not self.moments(cast(Any, Uniform(self.shape[:1], 1.0)))[1].any():
             return 0.0
@@ -164,7 +164,7 @@ class RowAlgebra(ABC):
             columns = np.array([gram(e) for e in np.eye(d, dtype=self.dtype)])
             return max(0.0, float(np.linalg.eigvalsh(columns)[-1]))
 
-        from scipy.sparse.linalg import LinearOperator, eigsh  # imported when first needed: it takes long
+        from scipy.sparse.linalg import LinearOperator, eigsh  # imported when first needed, because it is slow
 
         operator = LinearOperator((d, d), matvec=gram, dtype=np.float64)  # pyright: ignore
         v0 = np.random.default_rng(0).standard_normal(d)
@@ -172,7 +172,7 @@ class RowAlgebra(ABC):
         return max(0.0, float(top[0])) * (1.0 + 1e-6)
 
     def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
-        """A[idx] v: a column of A for each row of v that is not zero, (A left) right' for matrices of low rank."""
+        """A[idx] v: one column of A for each non-zero row of v; (A left) right' for matrices of low rank."""
         return vertex_product(self, v, idx)
 
     def column(self, j: int, idx: np.ndarray | None = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Parts of another engine in another form, and the works around works that give them that form."""
+"""Parts of another engine in another form, and the works that wrap works to give them that form."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from extremal.data.parts import Part, Parts, PerRow, Sums, Work
 
 @dataclass(frozen=True)
 class Around:
-    """What works are made from that do another work on parts that they change first: they say of themselves what it says."""
+    """Base of works that change a part before another work sees it; their properties are those of the other work."""
 
     work: Work
 
     @property
     def reads(self) -> bool:
-        """Whether the other looks at rows."""
+        """Whether the inner work reads rows."""
         return self.work.reads
 
     @property
     def alone(self) -> bool:
-        """Whether the other has to be done on this thread."""
+        """Whether the inner work has to run on this thread."""
         return self.work.alone
 
     @property
     def sums(self) -> int:
-        """Numbers of an answer."""
+        """The size of an answer."""
         return self.work.sums
 
     def __call__(self, part: Part) -> Sums:
@@ -38,24 +38,24 @@ class Around:
 
     @abstractmethod
     def changed(self, part: Part) -> Part:
-        """The part as the other work sees it."""
+        """The part as the inner work sees it."""
 
 
 def innermost(work: Work) -> Work:
-    """The work that others are around."""
+    """The innermost of nested works."""
     while isinstance(work, Around):
         work = work.work
     return work
 
 
 class OtherParts(Parts):
-    """The parts of another engine, each of which a work sees in another form."""
+    """The parts of another engine; works see each part in another form."""
 
     inner: Parts
 
     @abstractmethod
     def seen(self, work: Work) -> Work:
-        """What the other engine is to do for a work."""
+        """The work for the other engine."""
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
         return self.inner.answers(self.seen(work))
@@ -68,7 +68,7 @@ class OtherParts(Parts):
 
 
 class ChangedParts(OtherParts):
-    """The parts of another engine, each changed before a work looks at its rows."""
+    """The parts of another engine, with a change applied before a work reads the rows."""
 
     def __init__(self, inner: Parts, change: Callable[[Any], Any]):
         self.inner, self.change, self.n, self.away = inner, change, inner.n, inner.away
@@ -78,7 +78,7 @@ class ChangedParts(OtherParts):
 
 
 class HeadParts(OtherParts):
-    """The first rows of each part of another engine, which makes the same parts for every work."""
+    """The first rows of each part of another engine, which must make the same parts for every work."""
 
     def __init__(self, inner: Parts, counts: Sequence[int]):
         self.inner, self.ends = inner, tuple(np.cumsum([0, *counts]).tolist())
@@ -90,9 +90,9 @@ class HeadParts(OtherParts):
 
 @dataclass(frozen=True)
 class _Changing(Around):
-    """A work on other rows."""
+    """A work on changed rows."""
 
-    change: Callable[[Any], Any]  # of a block of rows, to another
+    change: Callable[[Any], Any]  # from a block of rows to another
 
     def changed(self, part: Part) -> Part:
         return replace(part, rows=self.change(part.rows))

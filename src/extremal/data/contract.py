@@ -1,7 +1,7 @@
-"""The data matrix A (n rows, d columns), in parts: what models ask of all rows, and works of a part of them.
+"""The data matrix A (n rows, d columns), in parts: the contracts between models, all rows, and a part of the rows.
 
-x is a vector of d entries, or a matrix of d rows with a column for each of k outputs; c has n entries, or n rows of k.
-Sparsity lives in this package and nowhere else.
+x is a vector of d entries, or a matrix of d rows with one column for each of k outputs; c has n entries, or n rows of k.
+Only this package handles sparsity.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from extremal.data.parts import Parts
 from extremal.points.vertex import Vertex
 from extremal.support import clock
 
-PIECE = 2**17  # numbers of a piece of dense rows: 1 MiB, which stays in the cache, and for which BLAS starts no threads
-PIECE_ROWS = 8192  # rows of a piece, at most
+PIECE = 2**17  # numbers in a piece of dense rows: 1 MiB stays in the cache, and is too small for threads of BLAS
+PIECE_ROWS = 8192  # maximum number of rows in a piece
 
 
 class Data(Protocol):
-    """What a model asks of its data; ``idx`` picks rows, in any order and with repeats, None all of them.
+    """The data of a model; ``idx`` selects rows, in any order and with repeats, and None selects all.
 
-    Products keep the wider of the two float types: iterates are in float64, and float32 rows are read as they are. `RowData` has
-    all of it but for ``shape``, ``dtype`` and ``parts``.
+    Products have the wider of the two float types: iterates are in float64, and float32 rows are not converted. `RowData`
+    implements the contract, except for ``shape``, ``dtype`` and ``parts``.
     """
 
     @property
@@ -33,29 +33,29 @@ class Data(Protocol):
     @property
     def dtype(self) -> np.dtype: ...  # float32 or float64
     @property
-    def parts(self) -> Parts: ...  # where the rows are read
+    def parts(self) -> Parts: ...  # the engine that reads the rows
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray: ...  # A[idx] x
     def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray: ...  # A[idx] v
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray: ...  # A[idx]' c
     def row_norms2(self) -> np.ndarray: ...  # |a_i|^2 for every row
     def columns(self, W: np.ndarray) -> Any: ...  # the columns W, as data; W increases
     def lambda_max(self, weights: np.ndarray | None = None) -> float: ...  # the largest eigenvalue of A' diag(weights) A
-    def ready(self, *outputs: int) -> None: ...  # compile what products with some rows need, so that no run's clock pays for it
+    def ready(self, *outputs: int) -> None: ...  # compile products with some rows, so that the clock of a run does not pay for it
 
 
 class RowBlock(ABC):
-    """Consecutive rows in memory, worked on at once: no threads, sums in float64.
+    """Consecutive rows in memory, processed at once: no threads, sums in float64.
 
-    Products keep the wider of the two float types, but for ``tdot``, ``gram`` and ``moments``, which are sums, in float64.
+    Products have the wider of the two float types. The sums ``tdot``, ``gram`` and ``moments`` are in float64.
     """
 
     shape: tuple[int, int]  # rows, columns
     dtype: np.dtype
-    nnz: int  # entries that are stored
-    few: int  # how many columns cost less, one by one, than a product with all
+    nnz: int  # number of stored entries
+    few: int  # up to this many columns, single columns cost less than a product with all
 
     @abstractmethod
-    def part(self, at: slice) -> RowBlock: ...  # some of the rows, not copied
+    def part(self, at: slice) -> RowBlock: ...  # some of the rows, without a copy
     @abstractmethod
     def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray: ...  # A x; written to ``out``, if given
     @abstractmethod
@@ -69,32 +69,32 @@ class RowBlock(ABC):
     @abstractmethod
     def norms2(self, out: np.ndarray) -> None: ...  # |a_i|^2 for every row, written to ``out``
     @abstractmethod
-    def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...  # sum_i w_i a_i, and the same of squares
+    def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...  # sum_i w_i a_i, and the same for squares
     @abstractmethod
     def take(self, order: np.ndarray) -> RowBlock: ...  # a copy with the rows in the order given
     @abstractmethod
-    def joined(self, blocks: Sequence[Any]) -> RowBlock: ...  # blocks of this kind, one below the other, as one
+    def joined(self, blocks: Sequence[Any]) -> RowBlock: ...  # stack blocks of this kind into one
     @abstractmethod
-    def columns(self, W: np.ndarray) -> RowBlock: ...  # the columns W, which increase
+    def columns(self, W: np.ndarray) -> RowBlock: ...  # the columns W, which must increase
     @abstractmethod
-    def with_column(self, value: float) -> RowBlock: ...  # a copy with one column more, of one value
+    def with_column(self, value: float) -> RowBlock: ...  # a copy with one more column of a constant value
     @abstractmethod
-    def array(self) -> np.ndarray: ...  # the rows as a dense array; dense ones are not copied
+    def array(self) -> np.ndarray: ...  # the rows as a dense array; dense rows are not copied
 
     @abstractmethod
     def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-        """A_W' diag(h) A_W, or that of the columns less their mean by the weights h; W = None is all columns."""
+        """A_W' diag(h) A_W, with the ``mean`` of the columns by the weights h subtracted if given; W = None is all columns."""
 
     @abstractmethod
     def listed(self) -> tuple[np.ndarray, ...] | None:
-        """Where rows start, the columns of their entries and the entries, for compiled loops; None if that takes too much."""
+        """Row starts, columns and values of the entries, for compiled loops; None if these would be too large."""
 
     def bounds(self, many: int) -> list[int]:
-        """Where parts begin and end that have about as many entries."""
+        """Bounds of parts with about equally many entries."""
         return [self.shape[0] * i // many for i in range(many + 1)]
 
     def pieces(self) -> Iterator[tuple[slice, RowBlock]]:
-        """Pieces that are still in the cache when they are read again."""
+        """Pieces small enough to stay in the cache until they are read again."""
         n, size = self.shape[0], max(1, min(PIECE_ROWS, PIECE * self.shape[0] // max(1, self.nnz)))
         if n <= size:
             yield slice(0, n), self
@@ -105,11 +105,11 @@ class RowBlock(ABC):
             yield at, self.part(at)
 
     def room(self, x: np.ndarray) -> np.ndarray:
-        """For A x, in the wider float type."""
+        """An empty array for A x, in the wider float type."""
         return np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
 
     def root(self, h: np.ndarray, mean: np.ndarray | float = 0.0) -> np.ndarray:
-        """R with R'R = the gram of h, by QR factorisations; (A - 1 mean') in the place of A."""
+        """R with R'R = the gram of h, by QR factorisations of (A - 1 mean') instead of A."""
         R, k = np.zeros((0, self.shape[1])), self.shape[1]
         for at, piece in self.pieces():
             R = np.vstack([R, (piece.array() - mean) * np.sqrt(h[at, None])])
@@ -117,15 +117,15 @@ class RowBlock(ABC):
         return R
 
     def shifted(self, offset: np.ndarray) -> RowBlock | None:
-        """A copy with an offset taken from each column, of dense rows."""
+        """A copy with an offset subtracted from each column; dense rows only."""
         return None
 
     def sweep(
         self, loss: tuple[int, float], y: np.ndarray, x: np.ndarray, valued: bool, graded: bool, z: Any, c: Any
     ) -> tuple[float, np.ndarray] | None:
-        """The sum of a compiled loss and its gradient, rows read once; fills z = A x and c = phi', unless these are None.
+        """The sum of a compiled loss and its gradient, in one pass; fills z = A x and c = phi', unless they are None.
 
-        None if there is no such loop for these rows.
+        Returns None if there is no such loop for these rows.
         """
         return None
 
@@ -135,7 +135,7 @@ class RowBlock(ABC):
 
 
 def checked_shape(A: Any) -> Any:
-    """Refuse what is not a matrix with at least one row and one column."""
+    """Refuse anything but a matrix with at least one row and one column."""
     if A.ndim != 2:
         raise InputError(f"`LinearModel(A=...)` must have two dimensions (rows, features), got shape {A.shape}")
     if 0 in A.shape:

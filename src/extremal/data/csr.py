@@ -14,13 +14,13 @@ from extremal.data.rows import InMemory
 from extremal.kernels.arguments import kernels, locked
 from extremal.support.lazy import imported
 
-COLUMN_ROWS = 2**16  # rows whose entries of a column are looked for at once
+COLUMN_ROWS = 2**16  # number of rows searched at once for their entries in a column
 
 
 class CsrBlock(RowBlock):
-    """Sparse rows: where they start, the columns of their entries, which increase in a row, and the entries.
+    """Sparse rows: row starts, columns of the entries (increasing within a row), and values.
 
-    Parts share the arrays of entries; the starts of a part do not begin with 0. Products are one loop over the entries.
+    Parts share the arrays of entries, so the starts of a part do not begin with 0. Each product is one loop over the entries.
     """
 
     def __init__(self, starts: np.ndarray, columns: np.ndarray, values: np.ndarray, d: int):
@@ -30,10 +30,10 @@ class CsrBlock(RowBlock):
         self.few = self.nnz // (8 * max(1, self.shape[0]))
 
     def __reduce__(self) -> Any:
-        return CsrBlock, (*self._own(), self.shape[1])  # a part is pickled without the others' entries
+        return CsrBlock, (*self._own(), self.shape[1])  # a part is pickled without the entries of other parts
 
     def _own(self) -> tuple[np.ndarray, ...]:
-        """The arrays with starts from 0."""
+        """The arrays with starts that begin at 0."""
         starts, columns, values = self.entries
         first, last = int(starts[0]), int(starts[-1])
         return self.entries if first == 0 and last == len(values) else (starts - first, columns[first:last], values[first:last])
@@ -43,9 +43,9 @@ class CsrBlock(RowBlock):
         return CsrBlock(starts[at.start : at.stop + 1], columns, values, self.shape[1])
 
     def bounds(self, many: int) -> list[int]:
-        """By entries, of which rows have unequal numbers."""
+        """Bounds with equal numbers of entries, because rows differ in length."""
         starts = self.entries[0]
-        shares = np.arange(1, many, dtype=starts.dtype)  # of the type of starts: no copy of these
+        shares = np.arange(1, many, dtype=starts.dtype)  # in the type of starts, to avoid a copy
         wanted = starts[0] + shares * (self.nnz // many)
         return [0, *np.searchsorted(starts, wanted).tolist(), self.shape[0]]
 
@@ -74,7 +74,7 @@ class CsrBlock(RowBlock):
         return out
 
     def tdot_rows(self, c: np.ndarray, idx: np.ndarray) -> np.ndarray:
-        """The entries of these rows, and one array of the size of x."""
+        """The cost is the entries of these rows, and one array of the size of x."""
         out = np.zeros((self.shape[1], *c.shape[1:]), np.result_type(self.dtype, c.dtype))
         if c.ndim == 1:
             kernels("rows").rows_tdot(*self.entries, c, idx, out)
@@ -91,7 +91,7 @@ class CsrBlock(RowBlock):
         return float(kernels("full").sweep(*self.entries, locked(y), self._point(x), *loss, block, valued, z, c, g)), g
 
     def column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
-        """One entry per row, found by bisection."""
+        """One entry per row, by bisection."""
         if idx is None:
             n = self.shape[0]
             some = (np.arange(i, min(n, i + COLUMN_ROWS)) for i in range(0, n, COLUMN_ROWS))
@@ -104,7 +104,7 @@ class CsrBlock(RowBlock):
         kernels("rows").norms2(self.entries[0], self.entries[2], out)
 
     def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-        """Row by row: the sum over rows of their squared number of entries; entries of other columns are passed over."""
+        """The cost is the sum over rows of their squared number of entries; entries of other columns are skipped."""
         k, h = self.shape[1] if W is None else len(W), locked(np.ascontiguousarray(h, np.float64))
         low = np.zeros((k, k))
         if W is None:
@@ -138,13 +138,13 @@ class CsrBlock(RowBlock):
         return CsrBlock(starts, columns[:used], values[:used], len(W))
 
     def _place(self, W: np.ndarray) -> np.ndarray:
-        """Which of the columns W a column is; -1 for the others."""
+        """The index of each column in W; -1 for the others."""
         place = np.full(self.shape[1], -1, np.int32)
         place[W] = np.arange(len(W), dtype=np.int32)
         return place
 
     def with_column(self, value: float) -> CsrBlock:
-        """A copy, with an entry more at the end of every row."""
+        """A copy with one more entry at the end of every row."""
         (starts, columns, values), d = self._own(), self.shape[1]
         more = starts + np.arange(len(starts), dtype=starts.dtype)
         return CsrBlock(more, np.insert(columns, starts[1:], d), np.insert(values, starts[1:], value), d + 1)
@@ -159,7 +159,7 @@ class CsrBlock(RowBlock):
 
     def ready(self, *outputs: int) -> None:
         """Import numba and compile the products, or load them from its cache."""
-        x = locked(np.zeros((self.shape[1], *outputs)))  # as iterates are
+        x = locked(np.zeros((self.shape[1], *outputs)))  # the type of iterates
         none, row = self.part(slice(0, 0)), np.empty(0, np.int64)
         for rows in (row, locked(row)):
             self.tdot_rows(self.dot_rows(x, rows), rows)
@@ -172,17 +172,17 @@ class CsrBlock(RowBlock):
         return locked(np.arange(self.shape[0]))
 
     def _point(self, x: np.ndarray) -> np.ndarray:
-        """x as the loops take it, in float64; they would not notice a wrong length."""
+        """x in float64 for the compiled loops, which would not notice a wrong length."""
         if x.shape != self.shape[1:]:
             raise InputError(f"x must have shape {self.shape[1:]}, one entry per column of A, got {x.shape}")
         return locked(np.ascontiguousarray(x, np.float64))
 
 
 class CSR(InMemory):
-    """Rows in a scipy sparse matrix (any sparse format is converted to CSR once, valid CSR is not copied).
+    """Rows in a scipy sparse matrix. Any sparse format is converted to CSR once; valid CSR is not copied.
 
-    Products are compiled loops: over all rows, on all cores if the data are large and with sums in float64, or over the
-    non-zeros of some rows, so that a batch costs its own non-zeros (and, for ``tdot``, one array of the size of x).
+    Products are compiled loops. Products with all rows use all cores if the data are large, with sums in float64. A batch costs
+    its own non-zeros and, for ``tdot``, one array of the size of x.
 
     Parameters
     ----------
@@ -197,19 +197,19 @@ class CSR(InMemory):
     """
 
     def __init__(self, A: Any):
-        csr_array = imported("scipy.sparse").csr_array  # when first needed: it takes long
+        csr_array = imported("scipy.sparse").csr_array  # imported when first needed, because it is slow
         A = checked_shape(A if checks.is_sparse(A) else checks.array("CSR", "A", A))
         dtype = checks.floating("CSR", "A", A.dtype)
         try:
             if checks.is_sparse(A) and A.format in ("csr", "csc", "bsr"):
-                A.check_format(full_check=True)  # indices out of bounds would be read by compiled loops
+                A.check_format(full_check=True)  # compiled loops would read indices out of bounds
             A = csr_array(A)
         except ValueError as error:
             raise InputError(f"`CSR(A=...)` is not a valid sparse matrix: {error}") from None
         if A.dtype != dtype:
             A = A.astype(dtype)
         if not A.has_canonical_format:
-            A = A.copy()  # the caller's matrix stays as it is
+            A = A.copy()  # the caller's matrix stays unchanged
             A.sum_duplicates()
         super().__init__(CsrBlock(A.indptr, A.indices, A.data, A.shape[1]))
         if not checks.all_finite(A.data):
@@ -219,5 +219,5 @@ class CSR(InMemory):
 
     @property
     def entries(self) -> tuple[np.ndarray, ...]:
-        """Where rows start, the columns of their entries and the entries, as compiled loops take them; not copied."""
+        """Row starts, columns and values of the entries for compiled loops; not copied."""
         return self.block.entries

@@ -14,8 +14,8 @@ from extremal.data.rows import InMemory
 from extremal.kernels.arguments import locked
 from extremal.points.matrix import wide
 
-COPIED = 2**24  # numbers of some columns up to which these are copied
-LISTED = 2**20  # numbers up to which dense rows are listed entry by entry
+COPIED = 2**24  # some columns are copied up to this many numbers
+LISTED = 2**20  # dense rows are listed entry by entry up to this many numbers
 
 
 class DenseBlock(RowBlock):
@@ -29,14 +29,14 @@ class DenseBlock(RowBlock):
         return DenseBlock(self._A[at])
 
     def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Piece by piece: BLAS starts no threads for one, and a copy in float64 is small."""
+        """Work piece by piece: BLAS starts no threads for a piece, and a float64 copy of it is small."""
         out = self.room(x) if out is None else out
         for at, piece in self.pieces():
             np.matmul(piece.array(), x, out=out[at])
         return out
 
     def tdot(self, c: np.ndarray) -> np.ndarray:
-        """Piece by piece; within one, sums are in its float type."""
+        """Work piece by piece; within a piece, sums are in its float type."""
         total = np.zeros((self.shape[1], *c.shape[1:]))
         for at, piece in self.pieces():
             total += _tdot(piece.array(), c[at])
@@ -56,7 +56,7 @@ class DenseBlock(RowBlock):
             np.einsum("ij,ij->i", *2 * (piece.array(),), dtype=np.float64, out=out[at])
 
     def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-        """Products of matrices: n k^2 multiplications. Columns lose their mean first, so that differences do not cancel."""
+        """Matrix products, n k^2 multiplications. The mean is subtracted first, so that differences do not cancel."""
         k, root = self.shape[1] if W is None else len(W), np.sqrt(h).astype(self.dtype, copy=False)
         total = np.zeros((k, k))
         for at, piece in self.pieces():
@@ -66,7 +66,7 @@ class DenseBlock(RowBlock):
         return total
 
     def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Piece by piece, in float64."""
+        """Work piece by piece, in float64."""
         sums, squares = np.zeros(self.shape[1]), np.zeros(self.shape[1])
         for at, piece in self.pieces():
             rows = wide(piece.array())
@@ -81,7 +81,7 @@ class DenseBlock(RowBlock):
         return DenseBlock(np.concatenate([block._A for block in blocks]))
 
     def columns(self, W: np.ndarray) -> DenseBlock:
-        """Copied, if that is not too large; else the copy is made piece by piece whenever it is needed."""
+        """Copy the columns if they are small enough; otherwise copy them piece by piece at each use."""
         small = self.shape[0] * len(W) <= COPIED
         return DenseBlock(np.ascontiguousarray(self._A[:, W])) if small else _PickedBlock(self._A, W)
 
@@ -96,7 +96,7 @@ class DenseBlock(RowBlock):
         return self._A
 
     def listed(self) -> tuple[np.ndarray, ...] | None:
-        """Every entry; of small blocks only, since matrix products are faster from there on."""
+        """Every entry, for small blocks only: matrix products are faster for larger ones."""
         (n, k), A = self.shape, self.array() if self.nnz <= LISTED else None
         if A is None:
             return None
@@ -105,7 +105,7 @@ class DenseBlock(RowBlock):
 
 
 class _PickedBlock(DenseBlock):
-    """Some columns of dense rows, too many to be copied at once."""
+    """Some columns of dense rows that are too large for a copy."""
 
     def __init__(self, A: np.ndarray, W: np.ndarray):
         super().__init__(A)
@@ -113,7 +113,7 @@ class _PickedBlock(DenseBlock):
         self.nnz, self.few = len(A) * len(W), len(W) // 16
 
     def part(self, at: slice) -> DenseBlock:
-        """Copied where it is a piece, and a view of all columns otherwise."""
+        """A copy if it is a piece, and a view of all columns otherwise."""
         A = self._A[at]
         return DenseBlock(A[:, self._W]) if len(A) * len(self._W) <= PIECE else _PickedBlock(A, self._W)
 
@@ -137,7 +137,7 @@ class _PickedBlock(DenseBlock):
 
 
 def _tdot(A: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """A' c; for a matrix c as (c' A)', which is the faster order for long A."""
+    """A' c; for a matrix c as (c' A)', which is faster for long A."""
     return c @ A if c.ndim == 1 else np.ascontiguousarray((c.T @ A).T)
 
 
@@ -168,5 +168,5 @@ class Dense(InMemory):
 
     @property
     def array(self) -> np.ndarray:
-        """A itself, not copied."""
+        """A itself, without a copy."""
         return self.block.array()

@@ -1,4 +1,4 @@
-"""Entries of a matrix as data: margins are X[rows[i], cols[i]], gradients live at these positions."""
+"""Entries of a matrix as data: margins are X[rows[i], cols[i]], and gradients are non-zero only at these positions."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from extremal.points.vertex import Coordinate, DenseVertex, Vertex
 
 
 class Entries:
-    """The observed entries of an m x n matrix X: what a `LinearModel` of a matrix sees of it.
+    """The observed entries of an m x n matrix X, as data of a `LinearModel`.
 
         <a_i, X> = X[rows[i], cols[i]],   grad f(X) = (1/n) sum_i c_i e_{rows[i]} e_{cols[i]}'
 
     So f(X) = (1/n) sum_i phi(X[rows_i, cols_i], y_i), and its gradients are `Observed`: n numbers, never an m x n array. Over
-    a set that is ``matrix_free`` (`NuclearBall`) X is a `FactoredMatrix`. Its entries follow the steps: O(n) a step, whatever the
-    rank. Over other sets X and what their oracles see are dense. A batch of b costs b r for rank r.
+    a ``matrix_free`` set such as `NuclearBall`, X is a `FactoredMatrix`. Its entries follow the steps at O(n) per step, for any
+    rank. Over other sets, X and the gradients for their oracles are dense. A batch of b costs b r for rank r.
 
-    Memory: 16 bytes a position, and 8 for each number that a method keeps of it.
+    Memory: 16 bytes per position, and 8 bytes for each number that a method stores for it.
 
     Parameters
     ----------
     rows, cols : array of int of shape (n,)
-        The positions, in any order; repeats are allowed, and count as often as they are there.
+        The positions, in any order; a repeated position counts each time.
     shape : (int, int)
-        m and n.
+        The sides m and n of the matrix.
 
     Examples
     --------
@@ -51,8 +51,8 @@ class Entries:
     """
 
     dtype = np.dtype(np.float64)
-    _counted: bool = True  # whether it counts the entries that are read
-    factored: bool = True  # X may be in factors, and gradients are known by their products
+    _counted: bool = True  # whether it counts the entries read
+    factored: bool = True  # X may be in factors, and gradients are operators
 
     def __init__(self, rows: ArrayLike, cols: ArrayLike, shape: tuple[int, int]):
         if not isinstance(shape, (tuple, list)) or len(shape) != 2:
@@ -79,7 +79,7 @@ class Entries:
         return read_entries(x, self.positions, idx)
 
     def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:
-        """v at the positions idx: r products each for a vertex of rank r."""
+        """v at the positions idx: r products per position for a vertex of rank r."""
         self._read(idx)
         return self._vertex(v, idx).astype(self.dtype, copy=False)
 
@@ -89,24 +89,24 @@ class Entries:
         return g if self.factored else np.asarray(g)
 
     def dense(self) -> Entries:
-        """The same entries with gradients that are arrays: for sets that have to see all of them."""
+        """The same entries with gradients as arrays, for sets that need all of their entries."""
         new = copy.copy(self)
         new.factored = False
         return new
 
     def row_norms2(self) -> np.ndarray:
-        """One for every entry."""
+        """A vector of ones: every row has norm 1."""
         return np.ones(len(self.positions), self.dtype)
 
     def lambda_max(self, weights: np.ndarray | None = None) -> float:
-        """The largest eigenvalue of A'A: how often the most frequent position is there, or their weight."""
+        """The largest eigenvalue of A'A: the count, or the total weight, of the most frequent position."""
         return float(self.positions.most) if weights is None else float(self.columns(np.arange(0)).counts(weights).max())
 
     @property
     def parts(self) -> OnePart:
         """All entries at once."""
         part = copy.copy(self)
-        part._counted = False  # the engine counts what it brings
+        part._counted = False  # the engine counts the entries that it reads
         return OnePart(part)
 
     def _read(self, idx: np.ndarray | None) -> None:
@@ -118,7 +118,7 @@ class Entries:
         yield slice(0, len(self.positions)), self
 
     def sweep(self, *asked: object) -> None:
-        """There is no compiled pass."""
+        """Return None, because there is no compiled pass."""
         return
 
     def columns(self, W: np.ndarray) -> EntryColumns:
@@ -126,7 +126,7 @@ class Entries:
         return EntryColumns(self, W)
 
     def ready(self, *outputs: int) -> None:
-        """Import numba and compile its loops, or load them from its cache, and arrange the positions row by row."""
+        """Import numba and compile its loops, or load them from the cache, and sort the positions by row."""
         one = np.zeros(1, np.int64)
         for rank in (1, 2):  # loops for one column, and for several
             x = FactoredMatrix(*(np.zeros((side, rank), self.dtype) for side in self.positions.shape))
@@ -154,7 +154,7 @@ class Entries:
 class EntryColumns:
     """The positions W of X, flat, as columns: their Gram matrix is diagonal."""
 
-    fill = 1.0  # a Hessian of some hundred positions is formed
+    fill = 1.0  # a Hessian of a few hundred positions is formed
 
     def __init__(self, entries: Entries, W: np.ndarray):
         self.inner, self.W, self.shape = entries, W, (entries.shape[0], len(W))
@@ -175,19 +175,19 @@ class EntryColumns:
         return self.counts(c)[self.W]
 
     def moments(self, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same sums twice: entries of these columns are 1."""
+        """The same sums twice, because the entries of these columns are 1."""
         sums = self.tdot(h)
         return sums, sums
 
     def gram(self, W: None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-        """Diagonal, unless the columns lose their mean."""
+        """A diagonal matrix, unless a mean is subtracted."""
         whole = np.diag(self.tdot(h))
         return whole if mean is None else whole - float(h.sum()) * np.outer(mean, mean)
 
     def root(self, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray | None:
-        """The roots of the diagonal."""
+        """The square roots of the diagonal."""
         return np.diag(np.sqrt(self.tdot(h))) if mean is None else None
 
     def listed(self) -> None:
-        """There are no rows for compiled loops."""
+        """Return None, because there are no rows for compiled loops."""
         return

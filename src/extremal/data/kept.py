@@ -1,4 +1,4 @@
-"""Numbers of rows that are no array: the same for all, held with the parts, or made of such where they are looked at."""
+"""Numbers of rows that are not a local array: constant, stored with the parts, or computed when needed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Uniform(KeptNumbers):
 
 @dataclass(frozen=True)
 class Held(KeptNumbers):
-    """Numbers that are with the parts under a name; of the first rows only, if a part is a head of its own.
+    """Numbers stored with the parts under a name; a head uses only the first of them.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Held(KeptNumbers):
 
 @dataclass(frozen=True, eq=False)
 class Stored(KeptNumbers):
-    """Numbers of all rows in an array of this process; of a part that is a head, the first of those of the whole part.
+    """Numbers of all rows in a local array; a head uses the first numbers of the whole part.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Stored(KeptNumbers):
     """
 
     array: np.ndarray
-    bounds: tuple[int, ...]  # where whole parts begin, and n
+    bounds: tuple[int, ...]  # the first row of each whole part, and n
     shape: tuple[int, ...]
 
     def of(self, part: Part) -> np.ndarray:
@@ -66,7 +66,7 @@ class Stored(KeptNumbers):
 
 @dataclass(frozen=True)
 class Derived(KeptNumbers):
-    """A function of other numbers, row by row, made whenever it is looked at: plain data, so that it can be sent.
+    """A function of other numbers, row by row, evaluated at each use. It is plain data, so that it can be sent.
 
     Examples
     --------
@@ -75,9 +75,9 @@ class Derived(KeptNumbers):
     """
 
     function: Callable[..., np.ndarray]
-    numbers: tuple[Any, ...]  # `KeptNumbers`, or arrays of this process
+    numbers: tuple[Any, ...]  # `KeptNumbers`, or local arrays
     shape: tuple[int, ...]
-    rest: tuple[Any, ...] = ()  # what else it takes
+    rest: tuple[Any, ...] = ()  # its further arguments
 
     def of(self, part: Part) -> np.ndarray:
         return self.function(*map(part.of, self.numbers), *self.rest)

@@ -1,10 +1,10 @@
-"""One pass: a work is done on each part of the rows, and its answers are summed over a fixed binary tree of the parts.
+"""One pass: a work runs on each part of the rows, and its answers are summed over a fixed binary tree of the parts.
 
     total(lo, hi) = total(lo, mid) + total(mid, hi),   mid = (lo + hi) // 2
 
-Where parts begin depends on the data and on the size of the answers alone. So neither the number of threads nor the place
-where rows are read changes a bit of a sum. Small data are one part, and no thread is started for it. Threads live for one
-pass, as many as numba was told (NUMBA_NUM_THREADS); they are Python's, so that forks and threads of the user's own do no harm.
+The bounds of the parts depend only on the data and the size of the answers. So neither the number of threads nor the place where
+rows are read changes a bit of a sum. Small data are one part, without any thread. Threads live for one pass, and their number is
+numba's setting NUMBA_NUM_THREADS. They are Python threads, so that forks and the user's own threads do no harm.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-PART = 2**20  # entries of a part, at least
-MOST_PARTS = 64  # parts, at most
+PART = 2**20  # minimum number of entries in a part
+MOST_PARTS = 64  # maximum number of parts
 
-Sums = tuple[Any, ...]  # numbers and arrays, added one by one; None and empty arrays where nothing was asked for
-PerRow = np.ndarray  # one number, or one line of numbers, for every row: it stays with the parts, and only works look inside
+Sums = tuple[Any, ...]  # numbers and arrays, added one by one; None and empty arrays for results that were not requested
+PerRow = np.ndarray  # one number, or one line of numbers, for every row: stored with the parts, and only works look inside
 T = TypeVar("T")
 
 
 class Reader(Protocol):
-    """Whoever counts the rows that are read."""
+    """A counter of the rows that are read."""
 
     rows: int
 
@@ -38,7 +38,7 @@ READER: ContextVar[Reader | None] = ContextVar("extremal_reader", default=None)
 
 
 class counting_rows:
-    """Inside, rows that are read are counted for a reader; for nobody, if there is none."""
+    """Count the rows read inside the context for a reader, or for no one if it is None."""
 
     def __init__(self, reader: Reader | None):
         self._reader = reader
@@ -51,14 +51,14 @@ class counting_rows:
 
 
 def count_rows(number: int) -> None:
-    """Note that so many rows are about to be read."""
+    """Record that ``number`` rows are about to be read."""
     reader = READER.get()
     if reader is not None:
         reader.rows += number
 
 
 class KeptNumbers(ABC):
-    """One number, or one line of numbers, for every row, which no array here holds: they are with the parts."""
+    """One number, or one line of numbers, for every row, stored with the parts instead of in a local array."""
 
     shape: tuple[int, ...]
     dtype = np.dtype(np.float64)
@@ -68,59 +68,59 @@ class KeptNumbers(ABC):
 
     @abstractmethod
     def of(self, part: Part) -> np.ndarray:
-        """Those of a part, where its rows are."""
+        """The numbers of a part, at the place of its rows."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Consecutive rows, and where they are among all of them."""
+    """Consecutive rows, and their position among all rows."""
 
     rows: Any  # a `RowBlock`: `Dense` and `CSR` data come in these
     at: slice
-    index: int = 0  # which of the parts it is
-    kept: Mapping[str, np.ndarray] = field(default_factory=dict)  # numbers of its rows that are kept where these are
-    name: str = ""  # how messages call it
+    index: int = 0  # index of the part
+    kept: Mapping[str, np.ndarray] = field(default_factory=dict)  # numbers stored with its rows
+    name: str = ""  # its name in messages
 
     @property
     def n(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return self.at.stop - self.at.start
 
     def of(self, numbers: PerRow) -> np.ndarray:
-        """The numbers of these rows; not copied, so that a work may write them, too."""
+        """The numbers of these rows, without a copy, so that a work can also write them."""
         return numbers.of(self) if isinstance(numbers, KeptNumbers) else numbers[self.at]
 
 
 class Work(Protocol):
-    """What is done on each part: plain data (a loss, x, which numbers to keep), and a function of the part."""
+    """A task for each part: plain data (a loss, x, the numbers to store), and a function of the part."""
 
     @property
-    def reads(self) -> bool: ...  # whether it looks at the rows themselves, and not only at numbers that are kept for each
+    def reads(self) -> bool: ...  # whether it reads the rows, and not only numbers stored for each row
     @property
-    def alone(self) -> bool: ...  # whether it has to be done on this thread: it calls what a user wrote
+    def alone(self) -> bool: ...  # whether it has to run on this thread, because it calls user code
     @property
-    def sums(self) -> int: ...  # numbers of an answer: answers that are large make fewer parts
+    def sums(self) -> int: ...  # size of an answer: large answers make fewer parts
     def __call__(self, part: Part) -> Sums: ...
 
 
 class RowWork:
-    """What works are made from that look at rows, fit for threads; they say how many numbers they sum, if any."""
+    """Base of thread-safe works that read rows; a work with sums sets ``sums``."""
 
     reads, alone, sums = True, False, 0
 
 
 class Parts(ABC):
-    """An engine: it brings the parts of some rows to works. `Threads` is the one for rows in memory."""
+    """An engine: it brings the parts of some rows to works. `Threads` is the engine for rows in memory."""
 
-    n: int  # rows of all parts
-    away: bool = False  # whether works are done elsewhere, where they cannot write the arrays of this process
+    n: int  # number of rows in all parts
+    away: bool = False  # whether works run elsewhere, and cannot write local arrays
 
     @abstractmethod
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
-        """How many parts there are for such a work, and its answers on them, in their order."""
+        """The number of parts for a work, and its answers on them, in order."""
 
     def total(self, work: Work) -> Sums:
-        """The sum of a work's answers over all parts.
+        """The sum of the answers of a work over all parts.
 
         Examples
         --------
@@ -134,24 +134,24 @@ class Parts(ABC):
         return self.reduced(work)
 
     def reduced(self, work: Work) -> Sums:
-        """The same, without counting: an engine elsewhere sums branches of the tree where the parts are."""
+        """The same without counting rows. An engine elsewhere sums branches of the tree where the parts are."""
         many, answers = self.answers(work)
         return tree_sum(answers, 0, many)
 
     def close(self) -> None:  # noqa: B027
-        """Give back what the engine holds elsewhere: nothing, in most."""
+        """Release resources held elsewhere; most engines hold none."""
 
     def numbers(self, *shape: int) -> PerRow:
-        """Room for one number for every row, or for an array of them, which works fill."""
+        """Space for one number, or an array of numbers, for every row, which works fill."""
         return self.room(self.n, *shape)
 
     def room(self, n: int, *shape: int) -> PerRow:
-        """The same for the first rows of each part, n in all."""
+        """The same for the first rows of each part, n in total."""
         return np.empty((n, *shape))
 
 
 def tree_sum(answers: Iterator[Sums], lo: int, hi: int, known: Mapping[tuple[int, int], Sums] | None = None) -> Sums:
-    """The sum of the next hi - lo answers, or of branches that are known; arrays are added to the first of them."""
+    """The sum of the next hi - lo answers, or of known branches; arrays are added in place to the first."""
     if known and (lo, hi) in known:
         return known[lo, hi]
     if hi - lo == 1:
@@ -181,7 +181,7 @@ class OnePart(Parts):
 
 
 class Threads(OnePart):
-    """Rows in memory: parts are ranges of them, of about as many entries each; on all cores, if there are several."""
+    """Rows in memory. Parts are ranges with about equally many entries, and run on all cores if there are several."""
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
         many = parts_count(self.rows.nnz, work.sums)
@@ -197,21 +197,21 @@ class Threads(OnePart):
 
 
 def parts_count(entries: int, sums: int) -> int:
-    """How many parts so many entries make, if an answer has so many numbers.
+    """The number of parts for given numbers of entries and of sums in an answer.
 
-    The answers of all parts take 64 MiB or two arrays of their size, and their addition a twentieth of the pass, at most.
+    The answers of all parts take at most 64 MiB or two arrays of their size, and adding them takes at most 1/20 of the pass.
     """
     sums = max(1, sums)
     return max(1, min(MOST_PARTS, entries // PART, entries // (16 * sums), max(2, 2**23 // sums)))
 
 
 def each_part(answer: Callable[..., T], places: Sequence[tuple[Any, ...]], alone: bool = False, most: int = 0) -> Iterator[T]:
-    """answer(*place) for every place, in order; ``alone``: on this thread. Few more than are asked for are made ahead."""
+    """Yield answer(*place) for every place, in order; ``alone``: on this thread. Few answers are computed ahead."""
     threads = 1 if alone or len(places) <= 1 else min(len(places), most or _threads())
     if threads == 1:
         yield from starmap(answer, places)
         return
-    here, ahead = copy_context(), deque[Future[T]]()  # the context, so that a part notices if the time of the run is over
+    here, ahead = copy_context(), deque[Future[T]]()  # with the context, a part notices the end of the run's time
     with ThreadPoolExecutor(threads) as pool:
         try:
             for place in places:
@@ -226,6 +226,6 @@ def each_part(answer: Callable[..., T], places: Sequence[tuple[Any, ...]], alone
 
 
 def _threads() -> int:
-    import numba.core.config as config  # imported for large data only: it takes long
+    import numba.core.config as config  # imported for large data only, because it is slow
 
     return config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,4 +1,4 @@
-"""Rows of numbers, wherever they are, and those in memory."""
+"""Rows of numbers, in memory or elsewhere."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from extremal.data.around import ChangedParts, HeadParts
 from extremal.data.parts import Parts, PerRow, Threads, count_rows
 from extremal.data.works import Picked
 
-_WARNED: set[tuple[str, str]] = set()  # what was warned of in this process: the name of the rows, and the words
+_WARNED: set[tuple[str, str]] = set()  # warnings already given in this process: the name of the rows, and the text
 
 
 @dataclass
 class Known:
-    """What has been found of rows that stay as they are: checks that need not be made again."""
+    """Facts about rows that do not change: checks that need not be repeated."""
 
-    name: str  # how messages call the rows
+    name: str  # the name of the rows in messages
     checks: set[Hashable] = field(default_factory=set)
 
     def warn(self, what: str, *numbers: float) -> None:
-        """Warn of the rows, once in a process for each thing."""
+        """Warn about the rows, once per process for each text."""
         if (self.name, what) not in _WARNED:
             _WARNED.add((self.name, what))
             logging.getLogger("extremal").warning(f"%s: {what}", self.name, *numbers)
 
 
 class RowData(RowAlgebra):
-    """Rows of numbers, wherever they are: all that models ask, from a pass over their parts.
+    """Rows of numbers, in memory or elsewhere, with all operations of models as passes over their parts.
 
-    A kind of data of your own says ``shape``, ``dtype`` and ``parts``, an engine that brings its parts to works; each part
-    holds a `RowBlock`, which `extremal.data.block_of` makes from an array or a scipy sparse matrix. docs/add-a-part.md has an
-    example. Every method below costs one read of the rows, but for those that say otherwise. Batches (``idx``) copy their
-    rows first, which takes a read: a kind that can do better overrides ``rows``.
+    Your own kind of data defines ``shape``, ``dtype`` and ``parts``, an engine that brings parts to works. Each part holds a
+    `RowBlock`, which `extremal.data.block_of` makes from an array or a scipy sparse matrix. docs/add-a-part.md has an example.
+    Every method below costs one read of the rows, unless it says otherwise. Batches (``idx``) first copy their rows, which takes
+    a read. A kind that can do better overrides ``rows``.
     """
 
     @property
     def nnz(self) -> int:
-        """Entries that are stored: all, unless a kind says otherwise."""
+        """The number of stored entries; by default, all."""
         return self.shape[0] * self.shape[1]
 
     @property
@@ -53,15 +53,15 @@ class RowData(RowAlgebra):
         return self.nnz / (self.shape[0] * self.shape[1])
 
     def columns(self, W: np.ndarray) -> RowData:
-        """The columns W, which increase, as data. Nothing is read before it is asked for."""
+        """The columns W, which must increase, as data. Rows are read only when needed."""
         return Changed(self, methodcaller("columns", W), len(W))
 
     def with_column(self, value: float) -> RowData:
-        """The same rows with one column more, of one value."""
+        """The same rows with one more column of a constant value."""
         return Changed(self, methodcaller("with_column", value), self.shape[1] + 1)
 
     def shifted(self, offset: np.ndarray) -> RowData | None:
-        """An offset taken from each column, in a copy or whenever rows are read; None unless rows are dense arrays."""
+        """Subtract an offset from each column, in a copy or at every read; None unless the rows are dense arrays."""
         return None
 
     def rows(self, order: np.ndarray) -> RowData:
@@ -74,55 +74,55 @@ class RowData(RowAlgebra):
         return InMemory(blocks[0].joined(blocks).take(at))
 
     def head(self, size: int) -> RowData | None:
-        """About so many rows, the first of each part, without a copy: of rows in random order a sample. None unless they are."""
+        """About ``size`` rows, the first of each part, without a copy: a sample if rows are in random order, otherwise None."""
         return None
 
     @property
     def targets(self) -> PerRow | None:
-        """The targets of the rows, if they come with them."""
+        """The targets of the rows, if they come with the rows."""
         return None
 
     @property
     def weights(self) -> PerRow | None:
-        """The weights of the rows, if they come with them: of mean 1."""
+        """The weights of the rows, with mean 1, if they come with the rows."""
         return None
 
     @property
     def names(self) -> Sequence[str] | None:
-        """The names of the columns, if they have some."""
+        """The names of the columns, if there are any."""
         return None
 
     @property
     def classes(self) -> np.ndarray | None:
-        """What the targets stand for, if they are labels: in increasing order."""
+        """The labels that the targets represent, in increasing order, if the targets are labels."""
         return None
 
     @property
     def bounds(self) -> Sequence[int] | None:
-        """Where the parts begin that share every batch, and n: of rows that batches should take consecutively."""
+        """The first row of each part that shares every batch, and n, for rows that batches should take consecutively."""
         return None
 
     @property
     def known(self) -> Known | None:
-        """What has been found of them, to be added to; None of rows whose parts need not be alike, and which may change."""
+        """Known facts about the rows, which may be extended; None for rows that may change or whose parts need not be alike."""
         return None
 
     @property
     def where(self) -> str:
-        """Where the rows are, in words."""
+        """The location of the rows, in words."""
         return "in memory"
 
     def listed(self) -> tuple[np.ndarray, ...] | None:
-        """Where rows start, the columns of their entries and the entries, for compiled loops; None if rows are not at hand."""
+        """Row starts, columns and values of the entries, for compiled loops; None if rows are not at hand."""
         return None
 
     def ready(self, *outputs: int) -> None:
-        """Compile what products need, or load it from a cache."""
+        """Compile the products, or load them from a cache."""
         return
 
 
 class Changed(RowData):
-    """Other rows with each part changed when it is read: some of its columns, one more, or columns less an offset."""
+    """Other rows with a change applied to each part when it is read: some columns, one more, or an offset."""
 
     def __init__(self, inner: RowData, change: Callable[[Any], Any], d: int):
         self.inner, self.change, self.d = inner, change, d
@@ -160,7 +160,7 @@ class Changed(RowData):
 
 
 class Head(RowData):
-    """The first rows of each part of other rows: a sample of rows that are in random order."""
+    """The first rows of each part of other rows: a sample, if the rows are in random order."""
 
     def __init__(self, inner: RowData, counts: Sequence[int]):
         self.inner, self.counts = inner, counts
@@ -190,7 +190,7 @@ class Head(RowData):
 
 
 class InMemory(RowData):
-    """Rows in one block, which is in memory."""
+    """Rows in one block in memory."""
 
     def __init__(self, block: Any):
         self.block, self.few = block, block.few
@@ -229,7 +229,7 @@ class InMemory(RowData):
         return super().tdot(c) if idx is None else self.block.tdot_rows(c, idx)
 
     def columns(self, W: np.ndarray) -> RowData:
-        """The columns W, as data: copied, unless these are all or too many."""
+        """The columns W as data: a copy, unless W has all columns or too many."""
         return self if len(W) == self.shape[1] else self._of(self.block.columns(W))
 
     def with_column(self, value: float) -> RowData:
@@ -255,5 +255,5 @@ class InMemory(RowData):
 
 
 def rows_elsewhere(data: object) -> bool:
-    """Whether rows are read anew for each question, and numbers of rows are where these are."""
+    """Whether every request reads the rows anew, and numbers of rows are stored where the rows are."""
     return isinstance(data, RowData) and not isinstance(data, InMemory)

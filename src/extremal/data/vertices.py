@@ -11,7 +11,7 @@ from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import wide
 from extremal.points.vertex import Coordinate, SparseVertex, Vertex
 
-_STRUCTURED = Coordinate, SparseVertex, RankOne, LowRank  # their products need no product with a dense array of their size
+_STRUCTURED = Coordinate, SparseVertex, RankOne, LowRank  # these need no product with a dense array of their size
 
 
 def vertex_product(A: Any, v: Vertex, idx: np.ndarray | None) -> np.ndarray:
@@ -31,7 +31,7 @@ def vertex_product(A: Any, v: Vertex, idx: np.ndarray | None) -> np.ndarray:
 
 
 def _coordinate(A: Any, v: Coordinate, idx: np.ndarray | None) -> np.ndarray:
-    """value times a column of A, in the column of the output that v is for."""
+    """value times a column of A, in the column of v's output."""
     row, output = divmod(v.j, v.shape[1])
     column = A.column(row, idx)
     out = np.zeros((len(column), v.shape[1]))
@@ -40,7 +40,7 @@ def _coordinate(A: Any, v: Coordinate, idx: np.ndarray | None) -> np.ndarray:
 
 
 def _sparse(A: Any, v: SparseVertex, idx: np.ndarray | None) -> np.ndarray:
-    """The columns for the rows of v that are not zero, if they are few, times those rows."""
+    """The columns for the non-zero rows of v, if there are few, times those rows."""
     k = v.shape[1] if len(v.shape) == 2 else 1
     rows, outputs = np.divmod(v.indices, k)
     used, place = np.unique(rows, return_inverse=True)

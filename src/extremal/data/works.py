@@ -1,4 +1,4 @@
-"""Works that need no loss: products with all rows, and sums over them."""
+"""Works without a loss: products with all rows, and sums over them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from extremal.data.parts import Part, PerRow, RowWork, Sums
 
 @dataclass(frozen=True)
 class RowProducts(RowWork):
-    """z_i = <a_i, x>, or the row a_i' x; without z, answers are (where, these), and not to be summed."""
+    """z_i = <a_i, x>, or the row a_i' x; without z, answers are (place, products), which are not summed."""
 
     x: np.ndarray
     z: PerRow | None = None  # to be filled
@@ -27,13 +27,13 @@ class RowProducts(RowWork):
 
 @dataclass(frozen=True)
 class ProductsBeside(RowWork):
-    """Where a part is, <a_i, x> or a_i' x of its rows, and numbers that are kept for them; answers are not to be summed."""
+    """The place of a part, <a_i, x> or a_i' x for its rows, and numbers stored for them; answers are not summed."""
 
     x: np.ndarray
     numbers: tuple[PerRow, ...] = ()
 
     def __call__(self, part: Part) -> Sums:
-        return part.at, part.rows.dot(self.x), *(part.of(a).copy() for a in self.numbers)  # mapped pages may go after the work
+        return part.at, part.rows.dot(self.x), *(part.of(a).copy() for a in self.numbers)  # mapped pages may disappear later
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Adjoint(RowWork):
     """A' c."""
 
     c: PerRow
-    sums: int  # its entries
+    sums: int  # the size of A' c
 
     def __call__(self, part: Part) -> Sums:
         return (part.rows.tdot(part.of(self.c)),)
@@ -49,11 +49,11 @@ class Adjoint(RowWork):
 
 @dataclass(frozen=True)
 class GramProduct(RowWork):
-    """A' diag(w) A v, of rows that are read once; without w, A' A v."""
+    """A' diag(w) A v in one read of the rows; without w, A' A v."""
 
     v: np.ndarray
     w: PerRow | None
-    sums: int  # its entries
+    sums: int  # the size of the product
 
     def __call__(self, part: Part) -> Sums:
         z = part.rows.dot(self.v)
@@ -62,7 +62,7 @@ class GramProduct(RowWork):
 
 @dataclass(frozen=True)
 class Norms(RowWork):
-    """|a_i|^2; without room for them, answers are (where, these), and not to be summed."""
+    """|a_i|^2; without ``out``, answers are (place, norms), which are not summed."""
 
     out: PerRow | None = None  # to be filled
 
@@ -74,12 +74,12 @@ class Norms(RowWork):
 
 @dataclass(frozen=True)
 class Gram(RowWork):
-    """(A_W - 1 m')' diag(h) (A_W - 1 m'), of all columns if W is None; without m, A_W' diag(h) A_W."""
+    """(A_W - 1 m')' diag(h) (A_W - 1 m'), for all columns if W is None; without m, A_W' diag(h) A_W."""
 
     W: np.ndarray | None
     h: PerRow
     mean: np.ndarray | None
-    sums: int  # its entries
+    sums: int  # the size of the matrix
 
     def __call__(self, part: Part) -> Sums:
         return (part.rows.gram(self.W, part.of(self.h), self.mean),)
@@ -87,7 +87,7 @@ class Gram(RowWork):
 
 @dataclass(frozen=True)
 class GramRoot(Gram):
-    """R with R'R = that; answers are not to be summed, but factored once more."""
+    """R with R'R = the Gram matrix; answers are not summed, but factored once more."""
 
     def __call__(self, part: Part) -> Sums:
         return (part.rows.root(part.of(self.h), 0.0 if self.mean is None else self.mean),)
@@ -95,10 +95,10 @@ class GramRoot(Gram):
 
 @dataclass(frozen=True)
 class Moments(RowWork):
-    """sum_i w_i a_i, and the same of squares."""
+    """sum_i w_i a_i, and the same for squares."""
 
     w: PerRow
-    sums: int  # entries of both
+    sums: int  # the size of both
 
     def __call__(self, part: Part) -> Sums:
         return part.rows.moments(part.of(self.w))
@@ -106,7 +106,7 @@ class Moments(RowWork):
 
 @dataclass(frozen=True)
 class Extent(RowWork):
-    """The largest |<a_i, x>| and the largest |a_i|^2; answers are not to be summed."""
+    """The largest |<a_i, x>| and the largest |a_i|^2; answers are not summed."""
 
     x: np.ndarray
 
@@ -117,7 +117,7 @@ class Extent(RowWork):
 
 
 class WholePart(RowWork):
-    """Where a part is, and the part itself; answers are not to be summed."""
+    """The place of a part, and the part itself; answers are not summed."""
 
     def __call__(self, part: Part) -> Sums:
         return part.at, part.rows
@@ -125,33 +125,33 @@ class WholePart(RowWork):
 
 @dataclass(frozen=True)
 class WholeNumbers:
-    """Where a part is, and numbers that are kept for its rows; answers are not to be summed."""
+    """The place of a part, and numbers stored for its rows; answers are not summed."""
 
     numbers: PerRow
     reads, alone, sums = False, False, 0
 
     def __call__(self, part: Part) -> Sums:
-        return part.at, part.of(self.numbers).copy()  # mapped pages may go after the work
+        return part.at, part.of(self.numbers).copy()  # mapped pages may disappear later
 
 
 @dataclass(frozen=True)
 class Picked(RowWork):
-    """What is done with some rows in any order, of which each part has those between two places of the sorted order.
+    """Copy some rows in any order. Each part has the rows between two places of the sorted order.
 
-    Answers are (places in the order, what was found), and not to be summed. What is found here is a copy of the rows.
+    Answers are (places in the order, rows), which are not summed. Subclasses compute something else than a copy.
     """
 
     order: np.ndarray  # increasing
-    places: np.ndarray  # where each of these was asked for
+    places: np.ndarray  # the requested position of each
 
     @classmethod
     def of(cls, idx: np.ndarray, *rest: Any) -> Self:
-        """For rows in any order."""
+        """The work for rows in any order."""
         places = np.argsort(idx, kind="stable")
         return cls(idx[places], places, *rest)
 
     def among(self, spans: Sequence[slice]) -> Self | None:
-        """The same for those rows alone that are in some ranges, which increase; None if there are none."""
+        """The same for the rows in some increasing ranges only; None if there are none."""
         places = np.searchsorted(self.order, [(span.start, span.stop) for span in spans])
         at = np.concatenate([np.arange(lo, hi) for lo, hi in places])
         return self._only(at) if len(at) else None
@@ -160,7 +160,7 @@ class Picked(RowWork):
         return replace(self, order=self.order[at], places=self.places[at])
 
     def within(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        """The places of the rows of a part, and these rows as it counts them."""
+        """The places of the rows of a part, and their indices within the part."""
         lo, hi = np.searchsorted(self.order, (part.at.start, part.at.stop))
         return self.places[lo:hi], self.order[lo:hi] - part.at.start
 
@@ -171,7 +171,7 @@ class Picked(RowWork):
 
 @dataclass(frozen=True)
 class PickedProducts(Picked):
-    """<a_i, x> of these rows."""
+    """<a_i, x> for these rows."""
 
     x: np.ndarray
 
@@ -182,10 +182,10 @@ class PickedProducts(Picked):
 
 @dataclass(frozen=True)
 class PickedAdjoint(Picked):
-    """The sum of c_i a_i over these rows; answers are to be summed."""
+    """The sum of c_i a_i over these rows; answers are summed."""
 
     c: np.ndarray
-    sums: int  # its entries
+    sums: int  # the size of the sum
 
     def _only(self, at: np.ndarray) -> Self:
         return replace(self, order=self.order[at], places=np.arange(len(at)), c=self.c[self.places[at]])
@@ -197,7 +197,7 @@ class PickedAdjoint(Picked):
 
 @dataclass(frozen=True)
 class PickedNumbers(Picked):
-    """Numbers that are kept for these rows."""
+    """Numbers stored for these rows."""
 
     numbers: PerRow
     reads = False

@@ -1,4 +1,4 @@
-"""Gradient estimators: how the next g is made from component gradients."""
+"""Gradient estimators: how component gradients make the next g."""
 
 from extremal.support.lazy import attach
 

@@ -15,49 +15,49 @@ from extremal.objectives.base import Objective, Sampler
 from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
-COUNTED = 2**17  # iterations whose costs are added one by one, at most
+COUNTED = 2**17  # maximum number of iterations whose costs are added one by one
 Steps = tuple[tuple[float, Vertex], ...]  # the (eta, s) that led from x_prev to x, in order
 
 
 class Estimate(Protocol):
-    """What an estimator hands on from step to step; each adds its own fields."""
+    """The state that an estimator passes from step to step; each estimator adds its own fields."""
 
     @property
     def g(self) -> np.ndarray: ...  # the estimate of grad f(x)
     @property
-    def exact(self) -> bool: ...  # g is the full gradient at x, computed there: only then is its gap a certificate
+    def exact(self) -> bool: ...  # g was computed as the full gradient at x: only then is its gap a certificate
 
 
 class Counting:
-    """What objectives are made from that count component gradients: the solver's wrapper, and parts of it."""
+    """Base of objectives that count component gradients: the wrapper of the solver, and its parts."""
 
-    calls: Any  # the counts; None of a part of an objective that does not count
+    calls: Any  # the counts; None for a part of an objective that does not count
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Where an estimator with epochs stands; its estimates are `InEpochs`, for steps and moves that go by epochs."""
+    """The position of an estimator in its epochs. Its estimates are `InEpochs`, for steps and moves that depend on epochs."""
 
     epoch: int  # number of the epoch, from 0
     k: int  # position of the coming iteration in it, from 0
     length: int  # iterations of this epoch
 
     def next(self, length: Callable[[int], int]) -> Phase:
-        """The phase after one iteration; ``length`` says how long an epoch is."""
+        """The phase after one iteration; ``length`` returns the length of an epoch."""
         if self.k + 1 < self.length:
             return Phase(self.epoch, self.k + 1, self.length)
         return Phase(self.epoch + 1, 0, length(self.epoch + 1))
 
 
 class InEpochs:
-    """What the estimates of an estimator with epochs are made from."""
+    """Base of the estimates of an estimator with epochs."""
 
-    phase: Any  # the `Phase` of the coming iteration; None of a wrapper around an estimator without epochs
+    phase: Any  # the `Phase` of the coming iteration; None for a wrapper of an estimator without epochs
 
 
 @dataclass(frozen=True)
 class PlainEstimate:
-    """An estimate of an estimator that keeps nothing else."""
+    """An estimate without further state."""
 
     g: np.ndarray  # estimate of grad f(x)
     exact: bool  # whether it was computed as the full gradient
@@ -65,7 +65,7 @@ class PlainEstimate:
 
 @dataclass(frozen=True)
 class Looked(PlainEstimate):
-    """An estimate that comes with the value of f at x, or of a sample of its components."""
+    """An estimate that includes the value of f at x, or the value of a sample of its components."""
 
     value: float  # the mean of the sample at x
     z: np.ndarray  # its margins
@@ -74,24 +74,24 @@ class Looked(PlainEstimate):
 
 @dataclass(frozen=True)
 class Facts:
-    """What theory says of an estimator on n components: its cost, and the steps its error recursion allows."""
+    """Theoretical facts about an estimator on n components: its cost, and the steps that its error recursion allows."""
 
     start: float  # component gradients of init
     per_step: float | Callable[[int], float]  # mean component gradients of an update, or of update k = 0, 1, ...
     d: float | None = None  # convex f: steps of at most 1/d keep the recursion of the proof contracting; None: no such proof
     c: float = 1.0  # non-convex f: step relative to 1/sqrt K that balances the terms of the proof, at most 1
     epochs: bool = False  # whether estimates are `InEpochs`
-    needs: tuple[str, ...] = ()  # what the objective must offer beyond the contract
+    needs: tuple[str, ...] = ()  # attributes that the objective must have beyond the contract
     one_vertex: bool = False  # whether updates read the one vertex of a plain move
-    m: float | None = None  # n/b, for steps that go with it
-    agents: int | None = None  # how many agents it gives an estimate each, if any
-    one_point: bool = False  # whether it adds gradients of one point only, so that a manifold asks for no transport
-    manifold: Manifold | None = None  # where it transports gradients of several points; None: it adds them as they are
-    columns: bool = False  # whether it is made for moves that ask for second derivatives on columns
-    penalty: bool = False  # whether it draws toward the bounds of an `AffineCut`
+    m: float | None = None  # n/b, for steps that depend on it
+    agents: int | None = None  # number of agents with their own estimates, if any
+    one_point: bool = False  # whether it only adds gradients of one point, so that a manifold needs no transport
+    manifold: Manifold | None = None  # transports gradients of several points; None: they are added without transport
+    columns: bool = False  # whether it suits moves that need second derivatives on columns
+    penalty: bool = False  # whether it pulls toward the bounds of an `AffineCut`
 
     def iterations(self, grads: float) -> int:
-        """How many iterations this many component gradients pay for, in the mean; at least 1."""
+        """The mean number of iterations that this many component gradients pay for; at least 1."""
         left = grads - self.start
         if not callable(self.per_step):
             return max(1, round(left / self.per_step))
@@ -99,22 +99,22 @@ class Facts:
         while left >= self.per_step(k) and k < COUNTED:
             left -= self.per_step(k)
             k += 1
-        rest = k * left / (whole - left) if k == COUNTED else 0.0  # as if all others cost as much as these, in the mean
+        rest = k * left / (whole - left) if k == COUNTED else 0.0  # extrapolates the mean cost of these to all others
         return max(1, k + math.floor(rest))
 
 
 def phase_of(estimate: Estimate) -> Phase | None:
-    """Where the estimator stands in its epoch; None if it has no epochs."""
+    """The position of the estimator in its epoch; None without epochs."""
     return estimate.phase if isinstance(estimate, InEpochs) else None
 
 
 def value_of(estimate: Estimate) -> float | None:
-    """f, or the mean of the sample, at x; None of an estimator that does not compute it with the gradient."""
+    """f, or the mean of the sample, at x; None if the estimator does not compute it with the gradient."""
     return estimate.value if isinstance(estimate, Looked) else None
 
 
 def sample_of(estimate: Estimate) -> Objective | None:
-    """The sample whose gradient g is, as an objective; None of an estimator that has none."""
+    """The sample whose gradient is g, as an objective; None if there is none."""
     return estimate.model if isinstance(estimate, Looked) else None
 
 
@@ -125,7 +125,7 @@ class Gradient(Protocol[E]):
     """The contract of an estimator: a start, and an update after each move."""
 
     def facts(self, n: int) -> Facts:
-        """Cost and constants on n components; refuses a batch that does not fit."""
+        """Cost and constants on n components; a batch that does not fit is refused."""
         ...
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> E:
@@ -133,20 +133,20 @@ class Gradient(Protocol[E]):
         ...
 
     def update(self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: E, sampler: Sampler) -> E:
-        """Estimate at x, after step k has led there from x_prev."""
+        """Estimate at x, after step k has moved there from x_prev."""
         ...
 
 
-SomeGradient: TypeAlias = Gradient[Any]  # whatever its state is
+SomeGradient: TypeAlias = Gradient[Any]  # with any state
 
 
 def check_gradient(call: str, gradient: object, like: str = "Full()") -> None:
-    """Refuse what is no estimator."""
+    """Refuse objects that are not estimators."""
     checks.contract(call, "gradient", gradient, "gradient", like, ("facts", "init", "update"))
 
 
 class OnePoint(Gradient[E]):
-    """What estimators are made from that look at f where they are: estimate 0 is the start, estimate k + 1 comes after step k."""
+    """Base of estimators that evaluate f at the current point: estimate 0 at the start, estimate k + 1 after step k."""
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> E:
         return self._at(f, 0, x, None, sampler)
@@ -156,12 +156,12 @@ class OnePoint(Gradient[E]):
 
     @abstractmethod
     def _at(self, f: Objective, j: int, x: np.ndarray, state: E | None, sampler: Sampler) -> E:
-        """Estimate j, at x; ``state`` is the one before, None at the start."""
+        """Estimate j, at x; ``state`` is the previous one, None at the start."""
         ...
 
 
 class Batched(Gradient[E]):
-    """What estimators are made from that draw batches."""
+    """Base of estimators that draw batches."""
 
     batch: Any  # rows of a batch, or a law
     replace: bool  # whether a row may be drawn twice
@@ -171,22 +171,22 @@ class Batched(Gradient[E]):
         checks.fix(self, batch=self._checked_batch(type(self).__name__))
 
     def _checked_batch(self, call: str) -> Any:
-        """The batch; laws are for estimators that say so."""
+        """The batch; only estimators that override this accept laws."""
         return checks.whole(call, "batch", self.batch, 1)
 
 
 class Wrapper(Gradient[E]):
-    """What estimators are made from that run another one."""
+    """Base of estimators that run another estimator."""
 
     gradient: SomeGradient
-    like: ClassVar[str] = "Storm(batch=5)"  # what a message names as one to run
+    like: ClassVar[str] = "Storm(batch=5)"  # the example of an estimator in messages
 
     def __post_init__(self):
         check_gradient(type(self).__name__, self.gradient, self.like)
 
 
 def batched(gradient: SomeGradient) -> Batched[Any] | None:
-    """The estimator that draws batches: this one, or the one that it wraps; None if neither does."""
+    """The estimator that draws batches: this one, or the wrapped one; None if neither does."""
     if isinstance(gradient, Wrapper):
         return batched(gradient.gradient)
     return gradient if isinstance(gradient, Batched) else None

@@ -1,4 +1,4 @@
-"""Batches for every estimator: how large, which rows, the mean gradient over them; plain ones, and a pool that grows."""
+"""Batches for every estimator: their size, their rows, and their mean gradient; plain batches, and a growing pool."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from extremal.objectives.base import Objective, Sampler
 
 Batch = int | PowerLaw | EpochLength
 Epoch = int | Doubling
-SUMMED = 2**12  # iterations of an epoch whose costs are added one by one
+SUMMED = 2**12  # long epochs are sampled at this many iterations; shorter ones are summed exactly
 
 
 def check_batch(call: str, batch: Batch) -> Batch:
-    """Refuse a batch that is neither a whole number from 1 on nor a law."""
+    """Refuse a batch that is neither a positive integer nor a law."""
     return batch if isinstance(batch, (PowerLaw, EpochLength)) else checks.whole(call, "batch", batch, 1)
 
 
 def check_fits(call: str, batch: Batch, n: int) -> None:
-    """Refuse a fixed batch above n; laws are capped there."""
+    """Refuse a fixed batch above n; laws are capped at n."""
     if isinstance(batch, int):
         checks.whole(call, "batch", batch, 1, n)
 
 
 def size(batch: Batch, n: int, k: int, phase: Phase | None = None) -> int:
-    """Rows of the batch: fixed, by iteration (within the epoch, if there are epochs), or by the epoch's length; at most n."""
+    """The batch size: fixed, by iteration (within the epoch, if there are epochs), or by the length of the epoch; at most n."""
     if isinstance(batch, int):
         return batch
     if isinstance(batch, PowerLaw):
@@ -53,17 +53,17 @@ def mean(f: Objective, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
 
 
 def length(epoch: Epoch) -> Callable[[int], int]:
-    """How long epoch t is."""
+    """The length of epoch t, as a function of t."""
     return epoch if isinstance(epoch, Doubling) else lambda t: epoch
 
 
 def check_epoch(call: str, epoch: Epoch) -> Epoch:
-    """Refuse an epoch that is neither a whole number from 1 on nor a law."""
+    """Refuse an epoch that is neither a positive integer nor a law."""
     return epoch if isinstance(epoch, Doubling) else checks.whole(call, "epoch", epoch, 1)
 
 
 def _total(m: int, cost: Callable[[int], float]) -> float:
-    """The sum of cost(k) over k < m: of long epochs by trapezoids between places in equal ratios, exact for lines.
+    """The sum of cost(k) over k < m. Long epochs use trapezoids between geometrically spaced points, exact for lines.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def _total(m: int, cost: Callable[[int], float]) -> float:
 
 
 def epoch_costs(epoch: Epoch, cost: Callable[[Phase], float]) -> float | Callable[[int], float]:
-    """Cost of update k, given what an update that ends in a phase costs; the mean, if all epochs are alike."""
+    """The cost of update k, given the cost of an update that ends in a phase; the mean, if all epochs are alike."""
     if isinstance(epoch, int):
         return _total(epoch, lambda k: cost(Phase(0, k, epoch))) / epoch
     known = [Phase(0, 0, epoch(0))]
@@ -93,16 +93,16 @@ def epoch_costs(epoch: Epoch, cost: Callable[[Phase], float]) -> float | Callabl
 
 @dataclass(frozen=True)
 class MiniBatch(OnePoint[PlainEstimate], Batched[PlainEstimate]):
-    """g = (1/b) sum_{i in S} grad f_i(x), a new batch at each step: unbiased, with a variance that stays.
+    """g = (1/b) sum_{i in S} grad f_i(x), with a new batch at each step: unbiased, with a variance that does not vanish.
 
-    b component gradients a step, no memory. A batch that grows (a `PowerLaw`) is the whole sum once it reaches n.
+    Cost: b component gradients per step, no memory. A growing batch (a `PowerLaw`) becomes the whole sum once it reaches n.
 
     Parameters
     ----------
     batch : int or PowerLaw
         b, or b_k.
     replace : bool
-        Draw the rows of a batch with replacement.
+        Whether to draw the rows of a batch with replacement.
 
     Examples
     --------
@@ -131,23 +131,23 @@ class MiniBatch(OnePoint[PlainEstimate], Batched[PlainEstimate]):
 
 @dataclass(frozen=True)
 class PoolEstimate(PlainEstimate):
-    """The mean over the pool; exact once this is the whole sum."""
+    """The mean over the pool; exact once the pool is the whole sum."""
 
-    order: np.ndarray  # all components in random order; the pool is a head of it
-    size: int  # components in the pool
+    order: np.ndarray  # all components in random order; the pool is its head
+    size: int  # number of components in the pool
 
 
 @dataclass(frozen=True)
 class Pool(OnePoint[PoolEstimate]):
     """The gradient over all components seen so far: g = (1/t) sum_{tau <= t} grad f_{i_tau}(x), at the current x.
 
-    Each step adds ``batch`` new components and evaluates the whole pool again: b t component gradients at step t. Once
-    all n are in, it is the full gradient. Memory: n indices.
+    Each step adds ``batch`` new components and evaluates the whole pool again: b t component gradients at step t. With all n
+    components in the pool, g is the full gradient. Memory: n indices.
 
     Parameters
     ----------
     batch : int
-        Components added at each step.
+        Number of components added at each step.
 
     References
     ----------

@@ -14,7 +14,7 @@ from extremal.objectives.base import Objective, Sampler
 
 @dataclass(frozen=True)
 class Full(OnePoint[PlainEstimate]):
-    """g = grad f(x): n component gradients a step, no memory; every gap is a certificate.
+    """g = grad f(x): n component gradients per step, no memory; every gap is a certificate.
 
     Examples
     --------
@@ -32,25 +32,25 @@ class Full(OnePoint[PlainEstimate]):
 
 @dataclass(frozen=True)
 class GrowingEstimate(Looked):
-    """The gradient, value and margins of a sample; of all components in the end, and then it is exact."""
+    """The gradient, value and margins of a sample; exact once the sample has all components."""
 
-    stage: int = 0  # how often it has grown
+    stage: int = 0  # number of times that the sample has grown
 
 
 @dataclass(frozen=True)
 class Growing(Gradient[GrowingEstimate]):
-    """g = grad f_S(x), f_S the mean over a random sample S of the rows, which grows from n / ``parts`` by ``factor`` to all.
+    """g = grad f_S(x), the mean over a random sample S of the rows, which grows from n / ``parts`` by ``factor`` to all.
 
-    The first steps need no more accuracy than a small sample gives. The sample grows when a step has gained less than what
-    choosing by a sample of m rows is known to cost, (non-zeros of x) / m to leading order. From then on that all rows are
-    in, every gap is a certificate. m component gradients a step; memory: a copy of the sample.
+    The first steps need no more accuracy than a small sample gives. The sample grows when a step gains less than the expected
+    loss from choosing by m rows, which is (non-zeros of x) / m to leading order. Once the sample has all rows, every gap is a
+    certificate. Cost: m component gradients per step; memory: a copy of the sample.
 
     Parameters
     ----------
     parts : int
-        The first sample has n / parts rows, but not less than 1000; 1 is the full gradient from the start.
+        The first sample has n / parts rows, but at least 1000; 1 is the full gradient from the start.
     factor : int
-        By which the sample grows, at least 2.
+        Growth factor of the sample, at least 2.
 
     References
     ----------

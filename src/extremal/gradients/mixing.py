@@ -1,4 +1,4 @@
-"""Graphs of agents as mixing matrices: doubly stochastic weights, by which agents average with their neighbours."""
+"""Graphs of agents as mixing matrices: the doubly stochastic weights with which agents average over their neighbours."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from extremal.checks import InputError
 
 
 def metropolis(adjacency: ArrayLike) -> np.ndarray:
-    """Mixing matrix of a graph, by the weights of Metropolis: symmetric, so rows and columns sum to 1.
+    """Mixing matrix of a graph with Metropolis weights: symmetric, so rows and columns sum to 1.
 
         c_ij = 1 / (1 + max(deg_i, deg_j))  for neighbours,   c_ii = 1 - sum of the others
 
     Parameters
     ----------
     adjacency : array of shape (m, m)
-        Symmetric; i and j are neighbours where it is not zero. The diagonal is not read. The graph must be connected.
+        Symmetric; i and j are neighbours if the entry is not zero. The diagonal is ignored. The graph must be connected.
 
     References
     ----------
@@ -42,7 +42,7 @@ def metropolis(adjacency: ArrayLike) -> np.ndarray:
 
 
 def ring(m: int) -> np.ndarray:
-    """Mixing matrix of m agents on a ring: each averages itself and its two neighbours.
+    """Mixing matrix of m agents on a ring: each averages over itself and its two neighbours.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def complete(m: int) -> np.ndarray:
 
 
 def check_mixing(call: str, mixing: ArrayLike, name: str = "mixing") -> np.ndarray:
-    """The matrix in float64; refuses all but doubly stochastic ones under which the agents come to agree."""
+    """The matrix in float64. It must be doubly stochastic and make the agents agree; others are refused."""
     C = _square(call, name, mixing)
     if (C < 0).any():
         raise InputError(f"`{call}({name}=...)` must have no negative weight, got {C.min():g}")
@@ -105,10 +105,10 @@ def _square(call: str, name: str, value: object) -> np.ndarray:
 
 
 def mixed(row: np.ndarray, known: np.ndarray | Mapping[int, np.ndarray]) -> np.ndarray:
-    """sum_j c_ij v_j, for the row c_i of a mixing matrix: over those whom agent i hears, one by one, in their order.
+    """sum_j c_ij v_j, for the row c_i of a mixing matrix: over the agents that agent i hears, one by one, in order.
 
-    So an agent that knows no other vectors has the same bits as one of a stack. Sums are in float64: float32 weights would
-    drift out of the set.
+    An agent that knows no other vectors thus gets the same bits as an agent in a stack. Sums are in float64, because float32
+    weights would drift out of the set.
 
     Examples
     --------
@@ -128,5 +128,5 @@ def mix(C: np.ndarray, stack: np.ndarray) -> np.ndarray:
 
 
 def in_brief(a: np.ndarray) -> str:
-    """A matrix by its shape."""
+    """A matrix in words, by its shape."""
     return f"<{a.shape[0]} x {a.shape[1]}>"

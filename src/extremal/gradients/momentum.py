@@ -18,7 +18,7 @@ HARMONIC = PowerLaw(1.0, 1.0, -1.0)  # 1/t, t = 1, 2, ...
 
 
 def check_rho(call: str, rho: PowerLaw) -> None:
-    """Refuse what is no law; a weight of at most 1 is left to ``weight``."""
+    """Refuse anything but a law; ``weight`` caps the weight at 1."""
     if not isinstance(rho, PowerLaw):
         raise InputError(f"`{call}(rho=...)` must be a PowerLaw such as PowerLaw(1, 1, -1) for 1/t, got {rho!r}")
 
@@ -32,16 +32,16 @@ def weight(rho: PowerLaw, j: int) -> float:
 class Momentum(OnePoint[PlainEstimate], Batched[PlainEstimate]):
     """g_j = (1 - rho_j) g_{j-1} + rho_j (1/b) sum_{i in S_j} grad f_i(x_j), g_{-1} = 0: the whole vector decays.
 
-    b component gradients a step, memory O(d).
+    Cost: b component gradients per step, memory O(d).
 
     Parameters
     ----------
     batch : int
         b, from 1 to n.
     rho : PowerLaw
-        Weight of the new gradient at estimate j = 0, 1, ...; 4 / (j + 9)^(2/3) as published.
+        Weight of the new gradient at estimate j = 0, 1, ... Default: 4 / (j + 9)^(2/3), as published.
     replace : bool
-        Draw the rows of a batch with replacement.
+        Whether to draw the rows of a batch with replacement.
 
     References
     ----------
@@ -73,20 +73,20 @@ class Momentum(OnePoint[PlainEstimate], Batched[PlainEstimate]):
 
 @dataclass(frozen=True)
 class Storm(Batched[PlainEstimate]):
-    """Momentum whose old part is carried to the new point by the same batch.
+    """Momentum that carries its old part to the new point with the same batch.
 
         g_j = grad f_S(x_j) + (1 - rho_j) (g_{j-1} - grad f_S(x_{j-1})),   grad f_S = (1/b) sum_{i in S_j} grad f_i
 
-    b component gradients at the start, 2b a step, memory O(d).
+    Cost: b component gradients at the start, 2b per step, memory O(d).
 
     Parameters
     ----------
     batch : int
         b, from 1 to n.
     rho : PowerLaw
-        Weight at estimate j = 0, 1, ...; 1 / (j + 1), as for convex f in 1-SFW.
+        Weight at estimate j = 0, 1, ... Default: 1 / (j + 1), as for convex f in 1-SFW.
     replace : bool
-        Draw the rows of a batch with replacement.
+        Whether to draw the rows of a batch with replacement.
 
     References
     ----------

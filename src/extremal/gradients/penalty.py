@@ -18,27 +18,27 @@ from extremal.sets.made.cuts import check_affine
 
 @dataclass(frozen=True)
 class PenalisedEstimate(InEpochs):
-    """An estimate with the pull of the penalty in it."""
+    """An estimate that includes the pull of the penalty."""
 
-    g: np.ndarray  # y + (1/mu) G'(G x - proj(G x)): what the oracle is asked with, not an estimate of grad f
+    g: np.ndarray  # y + (1/mu) G'(G x - proj(G x)): the direction for the oracle, not an estimate of grad f
     own: Estimate  # the state of the estimator; its g is y
-    exact: bool = False  # never, also where y is: g is not the gradient of f
+    exact: bool = False  # never True, even if y is exact: g is not the gradient of f
     phase: Phase | None = None  # that of the estimator
 
 
 @dataclass(frozen=True, eq=False)
 class Penalised(Wrapper[PenalisedEstimate]):
-    """Any estimator, and a smoothed penalty for lower <= G x <= upper, which the set C need not know of.
+    """Any estimator with a smoothed penalty for lower <= G x <= upper, a constraint that C does not include.
 
         g_j = y_j + (1/mu_j) G'(G x_j - proj(G x_j)),   y_j the estimate of grad f(x_j), proj onto [lower, upper]
 
-    The second term is the gradient of |G x - proj(G x)|^2 / (2 mu). As mu falls to zero, iterates are driven toward
-    the constraint, and never exactly onto it: ask ``violation(x)``. Component gradients as the estimator; two products with G
-    a step; memory that of the estimator and one vector.
+    The second term is the gradient of |G x - proj(G x)|^2 / (2 mu). As mu falls to zero, iterates move toward the constraint, but
+    never satisfy it exactly: check ``violation(x)``. The cost is the component gradients of the estimator, and two products with
+    G per step. Memory is that of the estimator and one vector.
 
-    The gap that a run certifies is that of f over C alone, without this constraint. It stays positive at the solution of
-    both, and a run may stop at a point that violates the constraint if the gap is small there: give ``tol=0, atol=0``.
-    Steps that look at f (`LineSearch`, `ShortStep`) know nothing of the penalty: choose one that is fixed in advance.
+    The certified gap of a run is that of f over C alone, without this constraint. It stays positive at the solution of both. A
+    run may stop at a point that violates the constraint if the gap is small there, so pass ``tol=0, atol=0``. Steps that evaluate
+    f (`LineSearch`, `ShortStep`) ignore the penalty: choose a step that is fixed in advance.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class Penalised(Wrapper[PenalisedEstimate]):
     G : array or scipy sparse matrix of shape (r, d)
         One row per constraint; arrays x are read in the order of ``x.reshape(-1)``.
     lower, upper : float or array of shape (r,), optional
-        Bounds on G x, infinite ones included; both the same for equations. One may be left out.
+        Bounds on G x, which may be infinite; equal bounds make equations. One of the two may be omitted.
     mu : float or PowerLaw
-        The smoothing of estimate j = 0, 1, ...; a number c stands for c (j + 2)^(-1/4).
+        The smoothing at estimate j = 0, 1, ...; a number c means c (j + 2)^(-1/4).
 
     References
     ----------
@@ -80,15 +80,15 @@ class Penalised(Wrapper[PenalisedEstimate]):
         return f"Penalised(gradient={self.gradient!r}, G=<{self.G.shape[0]} x {self.G.shape[1]}>, mu={self.mu})"
 
     def violation(self, x: np.ndarray) -> float:
-        """|G x - proj(G x)|: how far G x is from its bounds."""
+        """|G x - proj(G x)|, the distance of G x from its bounds."""
         return float(np.linalg.norm(self._excess(x)))
 
     def pull(self, x: np.ndarray, mu: float) -> np.ndarray:
-        """(1/mu) G'(G x - proj(G x)), computed in float64; of each row, if x is a stack of points."""
+        """(1/mu) G'(G x - proj(G x)), computed in float64; row by row, if x is a stack of points."""
         return ((self._excess(x) @ self.G) / mu).reshape(x.shape).astype(x.dtype)
 
     def facts(self, n: int) -> Facts:
-        """Those of the estimator, and that there is a penalty, which is flat."""
+        """The facts of the estimator, plus the penalty, which is Euclidean."""
         return replace(self.gradient.facts(n), penalty=True, one_point=False, manifold=None)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> PenalisedEstimate:
@@ -101,10 +101,10 @@ class Penalised(Wrapper[PenalisedEstimate]):
         return self._estimate(k + 1, x, self.gradient.update(f, k, x_prev, x, steps, state.own, sampler))
 
     def check_fits(self, f: Objective) -> None:
-        """Refuse a G that is not for points of f's shape."""
+        """Refuse a G that does not match the shape of x."""
         if self.G.shape[1] != math.prod(f.shape):
             raise InputError(
-                f"`Penalised(G=...)` must have {math.prod(f.shape)} columns, as x has entries, got {self.G.shape[1]}"
+                f"`Penalised(G=...)` must have {math.prod(f.shape)} columns, one for each entry of x, got {self.G.shape[1]}"
             )
 
     def _estimate(self, j: int, x: np.ndarray, own: Estimate) -> PenalisedEstimate:

@@ -1,4 +1,4 @@
-"""Variance reduced by full gradients now and then: loopless SARAH, which tosses a coin, and SVRG and SPIDER, in epochs."""
+"""Variance reduction by occasional full gradients: loopless SARAH, which tosses a coin, and SVRG and SPIDER, in epochs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Sarah(Batched[PlainEstimate]):
         g = grad f(x)                                                  with probability p
         g = g_prev + (1/b) sum_{i in S} [grad f_i(x) - grad f_i(x_prev)]   otherwise
 
-    n component gradients at the start, then n or 2b a step; memory O(d).
+    Cost: n component gradients at the start, then n or 2b per step; memory O(d).
 
     Parameters
     ----------
     batch : int
         b, from 1 to n.
     p : float
-        In (0, 1]; 1 is the full gradient.
+        Probability in (0, 1]; 1 is the full gradient.
     replace : bool
-        Draw the rows of a batch with replacement.
+        Whether to draw the rows of a batch with replacement.
 
     References
     ----------
@@ -52,7 +52,7 @@ class Sarah(Batched[PlainEstimate]):
         checks.fix(self, p=checks.within("Sarah", "p", self.p, 0, 1))
 
     def facts(self, n: int) -> Facts:
-        """p n + 2b (1 - p) component gradients a step; d = 2/p; c = (p b / (1 - p))^(1/4), at most 1."""
+        """p n + 2b (1 - p) component gradients per step; d = 2/p; c = (p b / (1 - p))^(1/4), at most 1."""
         b, p = checks.whole("Sarah", "batch", self.batch, 1, n), self.p
         c = min(1.0, (p * b / (1 - p)) ** 0.25) if p < 1 else 1.0
         return Facts(start=n, per_step=p * n + 2 * b * (1 - p), d=2 / p, c=c)
@@ -72,20 +72,20 @@ class Sarah(Batched[PlainEstimate]):
 
 @dataclass(frozen=True)
 class EpochEstimate(PlainEstimate, InEpochs):
-    """The estimate; exact where a full gradient has begun an epoch."""
+    """The estimate; exact if a full gradient started the epoch at this point."""
 
-    phase: Phase  # where in the epoch the coming iteration is
-    w: Any = None  # the snapshot, of an estimator that takes some
+    phase: Phase  # position of the coming iteration in the epoch
+    w: Any = None  # the snapshot, if the estimator takes snapshots
     gw: Any = None  # grad f(w)
 
 
 class Epochal(Batched[EpochEstimate]):
-    """What both share: epochs that begin with all rows, or many, and go on with grad f_S(x) + T_{w -> x}[gw - grad f_S(w)]."""
+    """Shared part: epochs start with all rows, or many, and continue with grad f_S(x) + T_{w -> x}[gw - grad f_S(w)]."""
 
     epoch: Epoch
     manifold: Manifold
-    restart: int | None = None  # rows that begin an epoch; None for all
-    snapshots: ClassVar[bool]  # whether w is the start of the epoch and gw the gradient there, or the last point and its estimate
+    restart: int | None = None  # number of rows at the start of an epoch; None for all
+    snapshots: ClassVar[bool]  # whether (w, gw) are the start of the epoch and its gradient, or the last point and its estimate
 
     def __post_init__(self):
         super().__post_init__()
@@ -128,22 +128,22 @@ class Epochal(Batched[EpochEstimate]):
 
 @dataclass(frozen=True)
 class Svrg(Epochal):
-    """Unbiased, with a variance that vanishes as x and the snapshot w meet.
+    """Unbiased, with a variance that vanishes as x and the snapshot w approach each other.
 
         g = (1/b) sum_{i in S} [grad f_i(x) - grad f_i(w)] + grad f(w),   w = x at the start of each epoch
 
-    n component gradients at the start of an epoch (g is exact there), 2b at its other iterations; memory O(d).
+    Cost: n component gradients at the start of an epoch, where g is exact, and 2b at other iterations; memory O(d).
 
     Parameters
     ----------
     batch : int, PowerLaw or EpochLength
-        b, or a law of the position in the epoch, or of the epoch's length; laws are capped at n.
+        b, or a law of the position in the epoch, or of the length of the epoch; laws are capped at n.
     epoch : int or Doubling
-        Iterations of an epoch.
+        Number of iterations in an epoch.
     replace : bool
-        Draw the rows of a batch with replacement.
+        Whether to draw the rows of a batch with replacement.
     manifold : Manifold
-        Transports tangent vectors from w to x; flat by default.
+        Transports tangent vectors from w to x. Default: flat.
 
     References
     ----------
@@ -165,25 +165,25 @@ class Svrg(Epochal):
 
 @dataclass(frozen=True)
 class Spider(Epochal):
-    """A recursive estimate, begun anew at each epoch.
+    """A recursive estimate that restarts at each epoch.
 
         g = grad f(x)                                                      at the start of an epoch
         g = g_prev + (1/b) sum_{i in S} [grad f_i(x) - grad f_i(x_prev)]   else
 
-    n component gradients (or those of the ``restart`` batch) at the start of an epoch, 2b at its other iterations.
+    Cost: n component gradients (or those of the ``restart`` batch) at the start of an epoch, 2b at other iterations.
 
     Parameters
     ----------
     batch : int, PowerLaw or EpochLength
-        b, or a law of the position in the epoch, or of the epoch's length; laws are capped at n.
+        b, or a law of the position in the epoch, or of the length of the epoch; laws are capped at n.
     epoch : int or Doubling
-        Iterations of an epoch.
+        Number of iterations in an epoch.
     restart : int, optional
-        Begin an epoch by the mean over this many components instead of all n.
+        Start an epoch with the mean over this many components instead of all n.
     replace : bool
-        Draw the rows of a batch with replacement.
+        Whether to draw the rows of a batch with replacement.
     manifold : Manifold
-        Transports tangent vectors from x_prev to x; flat by default.
+        Transports tangent vectors from x_prev to x. Default: flat.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The substitute gradient of Lu and Freund: derivatives at margins that follow the vertices, not at any x."""
+"""The substitute gradient of Lu and Freund: derivatives at margins that follow the vertices instead of any x."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from extremal.support.memory import stored
 
 @dataclass(frozen=True)
 class SubstituteEstimate(PlainEstimate):
-    """The substitute gradient and what it is made of; exact at the start only."""
+    """The substitute gradient and its parts; exact at the start only."""
 
-    sigma: np.ndarray  # stand-ins for the margins, changed in place by the next update
+    sigma: np.ndarray  # substitutes for the margins, changed in place by the next update
     table: DerivativeTable  # phi'(sigma_i), changed in place by the next update
 
 
 @dataclass(frozen=True)
 class Substitute(Batched[SubstituteEstimate]):
-    """g = (1/n) sum_i phi'(sigma_i) a_i, where sigma_i is drawn towards the margin of the last vertex.
+    """g = (1/n) sum_i phi'(sigma_i) a_i, where sigma_i moves toward the margin of the last vertex.
 
         sigma_i <- sigma_i + theta_k (<a_i, s_k> - sigma_i)  for i in S,   theta_k = min(1, scale 2m / (2m + k + 1)),  m = n/b
 
-    n component gradients at the start, b a step, none of them at an iterate. Needs a linear model. Memory: 2n numbers.
+    Cost: n component gradients at the start, then b per step, never at an iterate. Requires a linear model. Memory: 2n numbers.
 
     Parameters
     ----------
     batch : int
         b, from 1 to n.
     replace : bool
-        Draw the rows of a batch with replacement.
+        Whether to draw the rows of a batch with replacement.
     scale : float
-        1 as published. The mean of sigma follows x only while theta_k / m is about the step, so a step times a constant wants
-        theta times the same.
+        Default: 1, as published. The mean of sigma follows x only while theta_k / m is about the step. If the step is multiplied
+        by a constant, multiply theta by the same constant.
 
     References
     ----------
@@ -63,7 +63,7 @@ class Substitute(Batched[SubstituteEstimate]):
         return Facts(start=n, per_step=b, m=n / b, needs=("margins", "vertex_margins", "derivs_at"), one_vertex=True)
 
     def init(self, f: Any, x: np.ndarray, sampler: Sampler) -> SubstituteEstimate:
-        """sigma_i = <a_i, x0>: the gradient itself."""
+        """sigma_i = <a_i, x0>, so g is the gradient itself."""
         sigma = stored(f.here(f.margins(x)))
         table = DerivativeTable.of(f, stored(f.here(f.derivs_at(sigma))))
         return SubstituteEstimate(table.mean, True, sigma, table)
@@ -76,6 +76,6 @@ class Substitute(Batched[SubstituteEstimate]):
         idx = sampler.rows(k, self.batch, self.replace)
         ((_, s),) = steps
         sigma, table = state.sigma, state.table
-        sigma[idx] += theta * (f.vertex_margins(s, idx) - sigma[idx])  # once for each i, however often idx names it
+        sigma[idx] += theta * (f.vertex_margins(s, idx) - sigma[idx])  # once for each i, even if idx repeats it
         table.put(f, idx, f.derivs_at(sigma[idx], idx), distinct=not self.replace)
         return SubstituteEstimate(table.mean, False, sigma, table)

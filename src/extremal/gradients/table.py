@@ -1,4 +1,4 @@
-"""A table of one derivative per component, and the estimators that keep one: SAG, SAGA, and SARAH with a SAGA table."""
+"""A table of one derivative per component, and the estimators that use one: SAG, SAGA, and SARAH with a SAGA table."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _GIB = 2**30
 
 
 class LargeTableWarning(UserWarning):
-    """A table of component gradients above 1 GiB is about to be allocated."""
+    """Warns before a table of component gradients above 1 GiB is allocated."""
 
 
 class DerivativeTable:
-    """y_i for every component, and their mean gradient, kept up to date.
+    """y_i for every component, and their mean gradient, which is updated with them.
 
-    n numbers for a linear model, n gradients for `Separable`. Changed in place: one table per run. A table that would be much
-    of the free memory is mapped from a file without a name (`extremal.support.memory.room`).
+    The table holds n numbers for a linear model, n gradients for `Separable`. It is changed in place: each run has its own. A
+    table that is large relative to the free memory is mapped from an unnamed file (`extremal.support.memory.room`).
     """
 
     def __init__(self, f: Objective, c: np.ndarray, mean: np.ndarray):
         self.n = f.n
-        self.c = c  # c[i] stands for y_i
+        self.c = c  # c[i] represents y_i
         self.mean = mean  # (1/n) sum_j y_j
 
     @classmethod
@@ -45,7 +45,7 @@ class DerivativeTable:
 
     @classmethod
     def of(cls, f: Objective, c: np.ndarray) -> DerivativeTable:
-        """y_i as c says; the array is the table's own from now on."""
+        """The table with derivatives c; it takes over the array."""
         return cls(f, c, f.combine(c))
 
     @classmethod
@@ -57,7 +57,7 @@ class DerivativeTable:
         return cls.of(f, c)
 
     def put(self, f: Objective, idx: np.ndarray, c: np.ndarray, distinct: bool) -> None:
-        """y_i <- c for i in idx, once for each i, however often idx names it."""
+        """y_i <- c for i in idx, once for each i, even if idx repeats it."""
         if not distinct:
             idx, first = np.unique(idx, return_index=True)
             c = c[first]
@@ -73,13 +73,13 @@ class TableEstimate(PlainEstimate):
 
     @classmethod
     def full(cls, f: Objective, x: np.ndarray) -> TableEstimate:
-        """The start by all gradients at x."""
+        """Start with all gradients at x."""
         table = DerivativeTable.at(f, x)
         return cls(table.mean, True, table)
 
 
 def check_memory(f: Objective) -> None:
-    """Say so before a table above 1 GiB is made, and refuse one for which there is no room on the disk either."""
+    """Warn before a table above 1 GiB is allocated, and refuse a table that fits neither in memory nor on disk."""
     need = f.n * int(np.prod(f.deriv_shape, dtype=np.int64)) * f.dtype.itemsize
     free, disk = free_memory(), shutil.disk_usage(tempfile.gettempdir()).free
     what = f"a table of {f.n} component gradients ({need / _GIB:.1f} GiB)"
@@ -94,20 +94,20 @@ def check_memory(f: Objective) -> None:
 
 @dataclass(frozen=True)
 class Sag(OnePoint[TableEstimate], Batched[TableEstimate]):
-    """The mean of the table, after the batch's entries have been refreshed at x: biased on purpose, with little variance.
+    """The mean of the table after the entries of the batch are refreshed at x: biased on purpose, with little variance.
 
         y_i <- grad f_i(x)  for i in S,   g = (1/n) sum_j y_j,   y = 0 at first
 
-    b component gradients a step. The table holds n numbers for a linear model, n gradients otherwise.
+    Cost: b component gradients per step. The table holds n numbers for a linear model, n gradients otherwise.
 
     Parameters
     ----------
     batch : int
         b, from 1 to n.
     rho : PowerLaw, optional
-        Refresh only in part: y_i <- (1 - rho_j) y_i + rho_j grad f_i(x) at estimate j = 0, 1, ...
+        Refresh only partially: y_i <- (1 - rho_j) y_i + rho_j grad f_i(x) at estimate j = 0, 1, ...
     replace : bool
-        Draw the rows of a batch with replacement.
+        Whether to draw the rows of a batch with replacement.
 
     References
     ----------
@@ -146,11 +146,11 @@ class Sag(OnePoint[TableEstimate], Batched[TableEstimate]):
 
 @dataclass(frozen=True)
 class Saga(Batched[TableEstimate]):
-    """Unbiased, with a variance that vanishes as the table becomes true.
+    """Unbiased, with a variance that vanishes as the table approaches the current gradients.
 
         g = (1/b) sum_{i in I} [grad f_i(x) - y_i] + (1/n) sum_j y_j;   then y_j <- grad f_j(x) for j in J
 
-    n component gradients at the start, then b a step (2b with two batches). The table holds n numbers for a linear model,
+    Cost: n component gradients at the start, then b per step (2b with two batches). The table holds n numbers for a linear model,
     n gradients otherwise.
 
     Parameters
@@ -158,9 +158,9 @@ class Saga(Batched[TableEstimate]):
     batch : int
         b, from 1 to n.
     two_batches : bool
-        Draw J apart from I, as in the proof of Reddi et al.; else J = I.
+        Whether to draw J independently of I, as in the proof of Reddi et al.; otherwise J = I.
     replace : bool
-        Draw the rows of a batch with replacement.
+        Whether to draw the rows of a batch with replacement.
 
     References
     ----------
@@ -203,13 +203,13 @@ class Saga(Batched[TableEstimate]):
 
 @dataclass(frozen=True)
 class SagaSarah(Batched[TableEstimate]):
-    """Algorithm 2 of *Sarah Frank-Wolfe*: a recursive estimate that leans on a table, not on full gradients (ZeroSARAH).
+    """Algorithm 2 of *Sarah Frank-Wolfe*: a recursive estimate that uses a table instead of full gradients (ZeroSARAH).
 
         g   = (1/b) sum_S [grad f_i(x) - grad f_i(x_prev)] + (1 - lam) g_prev
               + lam ( (1/b) sum_S [grad f_i(x_prev) - y_i] + (1/n) sum_j y_j )
         y_i = grad f_i(x)   for i in S
 
-    2b component gradients a step. The table holds n numbers for a linear model, n gradients otherwise.
+    Cost: 2b component gradients per step. The table holds n numbers for a linear model, n gradients otherwise.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class SagaSarah(Batched[TableEstimate]):
         "full": g^0 = grad f(x^0), y_i = grad f_i(x^0), for n component gradients. "cold": g^0 = grad f_i(x^0) for one
         random i, y = 0, for one component gradient.
     replace : bool
-        Draw the rows of a batch with replacement.
+        Whether to draw the rows of a batch with replacement.
 
     References
     ----------
@@ -244,7 +244,7 @@ class SagaSarah(Batched[TableEstimate]):
         checks.one_of("start", self.start, ("full", "cold"))
 
     def facts(self, n: int) -> Facts:
-        """2b component gradients a step; d = 4n/b; c = min(1, b / sqrt n)^(1/2)."""
+        """2b component gradients per step; d = 4n/b; c = min(1, b / sqrt n)^(1/2)."""
         b = checks.whole("SagaSarah", "batch", self.batch, 1, n)
         start = n if self.start == "full" else 1
         return Facts(start, per_step=2 * b, d=4 * n / b, c=min(1.0, b / math.sqrt(n)) ** 0.5)
@@ -261,7 +261,7 @@ class SagaSarah(Batched[TableEstimate]):
         lam, table = self.lam, state.table
         idx = sampler.rows(k, self.batch, self.replace)  # S_k
         c, c_prev = f.derivs(x, idx), f.derivs(x_prev, idx)
-        # the two sums over S_k in one: grad f_i(x) - grad f_i(x_prev) + lam (grad f_i(x_prev) - y_i)
+        # both sums over S_k in one: grad f_i(x) - grad f_i(x_prev) + lam (grad f_i(x_prev) - y_i)
         g = f.combine(c - c_prev + lam * (c_prev - table.c[idx]), idx) + (1 - lam) * state.g + lam * table.mean
         table.put(f, idx, c, distinct=not self.replace)
         return TableEstimate(g, False, table)

@@ -1,4 +1,4 @@
-"""Gradient tracking: agents on a graph, each with a shard of the data, that together follow the gradient of the whole sum."""
+"""Gradient tracking: agents on a graph, each with a shard of the data, that jointly follow the gradient of the whole sum."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from extremal.objectives.base import Objective, RowIndex, Sampler
 
 
 def bounds(n: int, m: int) -> list[tuple[int, int]]:
-    """First row, and the one after the last, of each of m agents: contiguous, sizes that differ by one at most."""
+    """The range [first, last) of rows of each of m agents: contiguous, with sizes that differ by at most one."""
     return [(n * i // m, n * (i + 1) // m) for i in range(m)]
 
 
 class _Shard(Counting):
-    """The mean over one agent's rows, as far as estimators ask for it: f_i = (1/n_i) sum over [first, last)."""
+    """The mean over the rows of one agent, with the methods that estimators use: f_i = (1/n_i) sum over [first, last)."""
 
     def __init__(self, f: Objective, first: int, last: int):
         self.whole, self.first, self.n = f, first, last - first
@@ -48,25 +48,25 @@ class _Shard(Counting):
 
 @dataclass(frozen=True)
 class AgentState:
-    """What one agent holds."""
+    """The state of one agent."""
 
     own: Estimate  # the state of its estimator
     y: np.ndarray  # its estimate of grad f_i
-    s: np.ndarray  # what it tracks
+    s: np.ndarray  # its tracking variable
 
 
 @dataclass(frozen=True)
 class Agent:
-    """One agent of m: what it runs, on which rows, with which draws. It steps alike in a stack and in a process of its own."""
+    """One of m agents: its estimator, its rows and its draws. It steps alike in a stack and in its own process."""
 
     gradient: SomeGradient
     f: Objective  # the mean over its rows
-    weight: float  # m n_i / n, so that the mean of the f_i is f for shards of unequal size too
+    weight: float  # m n_i / n, so that the mean of the f_i is f even for shards of unequal size
     sampler: Sampler
 
     @classmethod
     def of(cls, tracking: Tracking, f: Objective, i: int, sampler: Sampler | None = None, seed: int = 0, shard: int = 0) -> Agent:
-        """Agent i; a stream of its own is made for it, from that seed and shard, if none is given."""
+        """Agent i. If no sampler is given, the agent gets its own stream from the seed and the shard."""
         m = len(tracking.mixing)
         part = _Shard(f, *bounds(f.n, m)[i])
         draws = sampler or Sampler(part.n, seed, shard * m + i)
@@ -87,14 +87,14 @@ class Agent:
 
 @dataclass(frozen=True)
 class TrackingEstimate(InEpochs):
-    """What the agents hold."""
+    """The states of all agents."""
 
-    g: np.ndarray  # p, or its mean if all agents stand at one point
-    p: np.ndarray  # what agents take for the gradient, one row per agent
+    g: np.ndarray  # p, or its mean if all agents are at one point
+    p: np.ndarray  # the agents' estimates of grad f, one row per agent
     states: tuple[AgentState, ...]
-    samplers: tuple[Sampler, ...]  # the agents' streams
+    samplers: tuple[Sampler, ...]  # the streams of the agents
     exact: bool = False
-    phase: Phase | None = None  # where the agents stand in their epoch; they go in step
+    phase: Phase | None = None  # position of the agents in their epoch; they move in step
 
     @property
     def y(self) -> np.ndarray:
@@ -103,27 +103,27 @@ class TrackingEstimate(InEpochs):
 
     @property
     def s(self) -> np.ndarray:
-        """What they track, (m, *shape): its mean is that of y."""
+        """The tracking variables, (m, *shape); their mean is the mean of y."""
         return np.stack([state.s for state in self.states])
 
 
 @dataclass(frozen=True, eq=False)
 class Tracking(Wrapper[TrackingEstimate]):
-    """Any estimator, run by m agents on their own shards of the rows, and gradient tracking between them.
+    """Any estimator, run by m agents on their own shards of the rows, with gradient tracking between them.
 
         y_i an estimate of grad f_i(x_i) by agent i,   mean over i of f_i = f
         s_i = sum_j c_ij s_j,prev + y_i - y_i,prev,    s_i = y_i at the start
-        p_i = sum_j c_ij s_j                           what agent i takes for grad f
+        p_i = sum_j c_ij s_j                           agent i's estimate of grad f
 
-    The mean of s is that of y at all times. With the move `Consensus`, x and g are stacks of m rows; with any other move
-    all agents stand at its one point, and g is the mean of p. Agent i owns the rows [n i/m, n (i+1)/m), with a stream of
-    its own, and f_i is m n_i/n times their mean. It costs what the m estimators cost on n_i components each, m vectors for
-    each of y, s and p, and one exchange between neighbours a step, of s.
+    The mean of s is always the mean of y. With the move `Consensus`, x and g are stacks of m rows. With any other move all agents
+    are at its one point, and g is the mean of p. Agent i owns the rows [n i/m, n (i+1)/m) and its own stream, and f_i is m n_i/n
+    times the mean over its rows. The cost is that of m estimators on n_i components each, m vectors for each of y, s and p, and
+    one exchange of s between neighbours per step.
 
     Parameters
     ----------
     gradient : Gradient
-        What each agent runs, on its n_i components: `Storm` in DMFW, `Full` in its deterministic form.
+        The estimator of each agent on its n_i components: `Storm` in DMFW, `Full` in its deterministic form.
     mixing : array of shape (m, m)
         c, doubly stochastic: `ring`, `complete`, `metropolis` or your own.
 
@@ -150,7 +150,7 @@ class Tracking(Wrapper[TrackingEstimate]):
         return f"Tracking(gradient={self.gradient!r}, mixing={in_brief(self.mixing)})"
 
     def facts(self, n: int) -> Facts:
-        """The sum of the agents' costs, the worst of their constants."""
+        """The sum of the agents' costs, and the worst of their constants."""
         if len(self.mixing) > n:
             raise InputError(f"`Tracking(mixing=...)` must have at most one agent per component, got {len(self.mixing)} for {n}")
         each = [self.gradient.facts(last - first) for first, last in bounds(n, len(self.mixing))]

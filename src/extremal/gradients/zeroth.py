@@ -15,11 +15,11 @@ from extremal.objectives.base import Objective, RowIndex, Sampler
 
 
 class FiniteDifferences:
-    """An objective whose component gradients are central differences of component values.
+    """An objective with central differences of component values as component gradients.
 
         grad f_i(x) ~ sum_j [f_i(x + mu e_j) - f_i(x - mu e_j)] / (2 mu) e_j
 
-    2d values for each. An estimate counts as one component gradient as well, so that budgets hold for it.
+    Each needs 2d values. An estimate also counts as one component gradient, so that budgets apply to it.
     """
 
     def __init__(self, f: Objective, mu: float):
@@ -51,7 +51,7 @@ class FiniteDifferences:
         return c.mean(axis=0)
 
     def _differences(self, x: np.ndarray, values: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Central differences along every coordinate, the coordinates last."""
+        """Central differences along every coordinate; the coordinates are the last axes."""
         columns = []
         for j in range(x.size):
             ahead, behind = np.array(x, np.float64), np.array(x, np.float64)
@@ -68,15 +68,15 @@ class FiniteDifferences:
 
 @dataclass(frozen=True)
 class ZerothOrder(Wrapper[Estimate]):
-    """Any estimator on values alone: each component gradient is replaced by central differences.
+    """Any estimator with values only: central differences replace each component gradient.
 
-    2d component values for each component gradient; no gradient is computed, and none is exact. In the counts an
-    estimated gradient is one of ``grads``, and its 2d values are in ``values``.
+    Each component gradient costs 2d component values; no gradient is computed, and none is exact. The counts show an estimated
+    gradient as one of ``grads``, and its 2d values in ``values``.
 
     Parameters
     ----------
     gradient : Gradient
-        The estimator to feed; those that need margins cannot be.
+        The estimator to run; estimators that need margins are refused.
     mu : float
         Half the width of the differences, positive.
 
@@ -104,7 +104,7 @@ class ZerothOrder(Wrapper[Estimate]):
         facts = self.gradient.facts(n)
         if facts.needs:
             raise InputError(f"ZerothOrder cannot feed {type(self.gradient).__name__}, which needs {', '.join(facts.needs)}")
-        return replace(facts, manifold=None)  # differences are those of flat space
+        return replace(facts, manifold=None)  # differences assume flat space
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> Estimate:
         return replace(self.gradient.init(self._on(f), x, sampler), exact=False)

@@ -1,4 +1,4 @@
-"""Objectives: finite sums, and what they are on some coordinates or atoms."""
+"""Objectives: finite sums, and their restrictions to some coordinates or atoms."""
 
 from extremal.support.lazy import attach
 

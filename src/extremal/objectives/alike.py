@@ -1,4 +1,4 @@
-"""Whether the parts of rows are alike, as parts of rows in random order are: measured by the first looks at targets and rows."""
+"""Check that the parts of the rows look alike, as parts of randomly ordered rows do, during the first passes over the data."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from extremal.data.parts import Part, PerRow, Sums, Work
 from extremal.data.rows import Known, RowData
 from extremal.losses.base import Loss, check_targets
 
-DIRECTIONS = 4  # random ones along which rows are compared
-COMPARED_ROWS = 2**13  # the first rows of a part, at most, that are compared
-FEWEST_ROWS, FEWEST_BEYOND = 16, 50  # rows of a part on average, and rows beyond one for each part, that tell anything
-SURE = 5.0  # deviations of the ratio beyond which it is no chance,
-CONSTANT_LINE = 1e-8  # share of the squares that a variance is of numbers without one
-MARGIN = 4.0  # times as much again, for rows that are far from normal
+DIRECTIONS = 4  # number of random directions along which rows are compared
+COMPARED_ROWS = 2**13  # at most this many first rows of a part are compared
+FEWEST_ROWS, FEWEST_BEYOND = 16, 50  # smallest average number of rows per part, and of rows minus parts, for a comparison
+SURE = 5.0  # deviations of the ratio beyond which it is not due to chance
+CONSTANT_LINE = 1e-8  # numbers are constant if their variance is below this share of their mean square
+MARGIN = 4.0  # safety factor for rows that are far from normal
 
 UNLIKE = (
-    "the {} of its shards differ %.3g times as much as those of random rows would, so that batches and samples are not like the "
+    "the {} of its shards differ %.3g times as much as those of random rows would, so batches and samples do not represent the "
     "whole: build it again with shuffle=True"
 )
 TARGETS_DIFFER, ROWS_DIFFER = UNLIKE.format("targets"), UNLIKE.format("rows")
@@ -31,7 +31,7 @@ TARGETS_DIFFER, ROWS_DIFFER = UNLIKE.format("targets"), UNLIKE.format("rows")
 
 @dataclass(frozen=True)
 class TargetCheck:
-    """Refuses targets that the loss does not take, naming the part; sums of 1, n, y, y^2 and of (sum of y)^2 / rows of a part."""
+    """Refuse targets that the loss does not take, naming the part; sum 1, n, y, y^2 and (sum of y)^2 / n over the parts."""
 
     loss: Loss
     y: PerRow
@@ -47,7 +47,7 @@ class TargetCheck:
 
 @dataclass(frozen=True)
 class Compared:
-    """A work, and sums of the products of the first rows of each part with random vectors: the same as of targets."""
+    """A work, plus the sums of `between_sums` for products of the first rows of each part with random vectors."""
 
     work: Work
     alone: bool
@@ -62,18 +62,18 @@ class Compared:
 
 @lru_cache(maxsize=1)
 def random_directions(d: int) -> np.ndarray:
-    """Random vectors, always the same."""
+    """Random vectors, the same in every call."""
     return np.random.default_rng(0).standard_normal((DIRECTIONS, d))
 
 
 def between_sums(t: np.ndarray) -> Sums:
-    """1, n, and for each line of n numbers their sum, the sum of their squares, and the square of their sum / n."""
+    """1, n, and for each line of n numbers: their sum, the sum of their squares, and their squared sum over n."""
     totals, n = t.sum(axis=1, dtype=np.float64), t.shape[1]
     return 1, n, totals, np.square(t, dtype=np.float64).sum(axis=1), np.square(totals) / n
 
 
 def between_ratio(many: int, n: int, total: np.ndarray, squares: np.ndarray, apart: np.ndarray) -> float:
-    """The variance between parts over that within, the largest of all lines: about 1 of rows in random order.
+    """The variance between parts over the variance within, the largest over all lines: about 1 for rows in random order.
 
     Examples
     --------
@@ -87,21 +87,21 @@ def between_ratio(many: int, n: int, total: np.ndarray, squares: np.ndarray, apa
     if many < 2 or n < FEWEST_ROWS * many or n - many < FEWEST_BEYOND:
         return 1.0
     between, within = apart - np.square(total) / n, squares - apart
-    told = within > CONSTANT_LINE * squares  # else each part has one number, up to rounding: n times, if these differ
+    told = within > CONSTANT_LINE * squares  # otherwise each part holds a single number: n, if these differ
     ratio = between / (many - 1) / np.where(told, within / (n - many), 1.0)
     return float(np.where(told, ratio, np.where(between > CONSTANT_LINE * squares, n, 1.0)).max())
 
 
 def most_likely(many: int) -> float:
-    """What the ratio of so many parts of random rows does not exceed but once in millions (Wilson, Hilferty 1931)."""
+    """A bound on the ratio for ``many`` parts of random rows, exceeded once in millions (Wilson, Hilferty 1931)."""
     spread = 2.0 / (9.0 * (many - 1))
     return MARGIN * (1.0 - spread + SURE * math.sqrt(spread)) ** 3
 
 
 def check_held(data: RowData, loss: Loss, y: PerRow) -> float:
-    """Check targets that come with the rows, part by part, once for a loss; the ratio of the variances between parts and within.
+    """Check targets that come with the rows, part by part, once per loss; return the ratio of variance between parts to within.
 
-    A ratio that random rows do not have is warned of: batches and samples would not be like the whole.
+    A ratio too large for random rows gives a warning, because batches and samples would not represent the whole.
     """
     known, check = data.known, TargetCheck(loss, y)
     if known is not None and _is_hashable(check) and check in known.checks:
@@ -113,7 +113,7 @@ def check_held(data: RowData, loss: Loss, y: PerRow) -> float:
 
 
 def first_total(data: Any, work: Work) -> Sums:
-    """The sums of a work that reads all rows. The first one of a directory also compares the rows of its parts."""
+    """The sums of a work that reads all rows. The first such work on a directory also compares the rows of its parts."""
     known = data.known if isinstance(data, RowData) else None
     if known is None or Compared in known.checks:
         return data.parts.total(work)
@@ -124,7 +124,7 @@ def first_total(data: Any, work: Work) -> Sums:
 
 
 def _told(known: Known | None, what: str, many: int, *sums: Any) -> float:
-    """The ratio; a large one is warned of."""
+    """Return the ratio, and warn if it is large."""
     ratio = between_ratio(many, *sums)
     if many > 1 and ratio > most_likely(many):
         (known or Known("the data")).warn(what, ratio)

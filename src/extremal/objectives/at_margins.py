@@ -1,4 +1,4 @@
-"""What a model knows from numbers that are kept for each row, its margins above all: no row is read."""
+"""Computations from numbers stored for each row, mainly margins; no row is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from extremal.objectives.works import Along, Filled, Summed
 
 
 class AtMargins:
-    """A loss at given margins of all rows, which need not be those of any x: values, derivatives, lines."""
+    """A loss at given margins of all rows, which need not belong to any x: values, derivatives, lines."""
 
     loss: Loss
     data: Data
@@ -35,12 +35,12 @@ class AtMargins:
 
     @property
     def convex(self) -> bool:
-        """Whether the loss is."""
+        """Whether the loss is convex."""
         return self.loss.convex
 
     @property
     def weights(self) -> PerRow | None:
-        """The weights of the rows, of mean 1; None if there are none."""
+        """The weights of the rows, with mean 1; None without weights."""
         return weights_of(self.loss, self.y)
 
     @property
@@ -49,25 +49,25 @@ class AtMargins:
         return cast(Any, Uniform((self.n, *self.deriv_shape)))
 
     def lifted(self, z: PerRow) -> PerRow:
-        """The margins with their intercept, if there is one."""
+        """The margins, plus the intercept if there is one."""
         return z
 
     def summed(self, function: Callable[..., Sums], *numbers: PerRow, rest: tuple[Any, ...] = ()) -> Sums:
-        """The sums over all rows of a function of numbers that are kept for each."""
+        """Sum a function of stored numbers over all rows."""
         return self.data.parts.total(Summed(function, numbers, rest, alone=compiled(self.loss) is None))
 
     def filled(self, function: Callable[..., np.ndarray], *numbers: PerRow, rest: tuple[Any, ...] = ()) -> PerRow:
-        """A function of numbers that are kept for each row, of the shape of the first of them, to be kept."""
+        """Apply a function to stored numbers of each row; the result has the shape of the first numbers, and is stored."""
         out = self.data.parts.numbers(*numbers[0].shape[1:])
         self.data.parts.total(Filled(function, numbers, rest, alone=compiled(self.loss) is None, out=out))
         return out
 
     def here(self, numbers: PerRow) -> np.ndarray:
-        """Numbers of all rows as an array of this process: for models of several outputs, and laws of single rows."""
+        """Numbers of all rows as a local array, for models of several outputs and for laws of single rows."""
         return self.data.numbers_of(numbers) if isinstance(self.data, RowData) else Part(None, slice(0, self.n)).of(numbers)
 
     def value_at(self, z: PerRow) -> float:
-        """The value at given margins, which need not be those of any x."""
+        """The value at given margins, which need not belong to any x."""
         return self.mean_at(self.lifted(z))
 
     def mean_at(self, z: PerRow) -> float:
@@ -79,11 +79,11 @@ class AtMargins:
         return self.filled(derivs_of, self.lifted(z), self.y, rest=(self.loss,))
 
     def second_at(self, z: PerRow, width: float = 0.0, far: bool = False) -> PerRow:
-        """phi''(z_i, y_i), of losses that know it: its mean within a width, with more curvature in rows that are far out."""
+        """phi''(z_i, y_i), if the loss defines it: its mean within ``width``. ``far`` adds curvature to rows that are far out."""
         return self.filled(curvature_of, self.lifted(z), self.y, rest=(self.loss, width, far))
 
     def curvature_rows_at(self, z: PerRow, width: float = 0.0) -> CurvatureRows:
-        """`CurvatureRows` of the loss at the margins z; means within a width, if outputs do not mix."""
+        """`CurvatureRows` of the loss at the margins z; means within ``width``, if the outputs do not mix."""
         z, y, loss = self.here(self.lifted(z)), self.here(self.y), cast(Any, self.loss)
         found = CurvatureRows(*loss.curvature_rows(z, y))
         if width > 0 and found.P is None:
@@ -91,15 +91,15 @@ class AtMargins:
         return found
 
     def tail_ratio(self, z: PerRow) -> float:
-        """The mean of phi'^2 / phi'' at given margins; infinite where phi'' vanishes and phi' does not."""
+        """The mean of phi'^2 / phi'' at given margins; infinite if phi'' vanishes and phi' does not."""
         return self.summed(tail_sum, self.lifted(z), self.y, rest=(self.loss,))[0] / self.n
 
     def change(self, z: PerRow, new: PerRow) -> PerRow:
-        """new - z: how margins change between two looks."""
+        """new - z, the change of the margins between two points."""
         return self.filled(np.subtract, new, z)
 
     def length(self, dz: PerRow) -> float:
-        """The root mean square of a change of the margins; rows count by their weight."""
+        """The root mean square of a change of the margins, with rows weighted."""
         return math.sqrt(self.summed(_square_sum, dz, self.y, rest=(self.loss,))[0] / self.n)
 
     def between(self, z: PerRow, dz: PerRow) -> Along:

@@ -1,13 +1,13 @@
-"""Finite sums f(x) = (1/n) sum_i f_i(x): the contract, and which components a step sees.
+"""Finite sums f(x) = (1/n) sum_i f_i(x): the contract, and the choice of components for each step.
 
-What fixes grad f_i is called its derivative c_i: one number for a linear model (grad f_i = c_i a_i), k numbers for one
-with k outputs (grad f_i = a_i c_i'), the gradient itself otherwise. Estimators store and subtract derivatives only, so a
-table of them costs what it must and no more.
+The derivative c_i determines grad f_i. It is one number for a linear model (grad f_i = c_i a_i). It is k numbers for k outputs
+(grad f_i = a_i c_i'), and the gradient itself otherwise. Estimators store and subtract derivatives only, so their tables are
+as small as possible.
 
-Components are drawn by a function of (seed, shard, step) alone, never of the path that asks. So the readable loop, compiled
-bursts, shards on disk and workers elsewhere draw the same rows, and a run that is taken up again goes on with the same draws.
-Batches are drawn for many steps at a time (making a generator costs as much as a small batch), O(b) for each. Coins have a
-stream of their own: rows do not depend on how often one is thrown.
+Draws of components depend only on (seed, shard, step), never on the code path. The readable loop, compiled bursts, shards on
+disk and remote workers therefore draw the same rows, and a resumed run continues with the same draws. Batches are drawn for
+many steps at a time, O(b) each, because making a generator costs as much as a small batch. Coins have their own stream, so
+rows do not depend on the number of coin flips.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
 RowIndex = np.ndarray | None  # indices of components; None means all of them
-ROWS, COINS, START, SECOND, FRESH, ORDER = range(6)  # streams
+ROWS, COINS, START, SECOND, FRESH, ORDER = range(6)  # random streams
 _COIN_BLOCK = 1024
-_BITS = 2**25  # up to so many rows, those that are taken are marked by a bit each
-_OF_PARTS = 2**18  # numbers that are drawn at once for the parts of batches
-_STEPS, _ROWS = 16384, 65536  # batches are drawn for that many steps at once, or for that many rows
+_BITS = 2**25  # up to this many rows, a bit for each row marks those already drawn
+_OF_PARTS = 2**18  # how many numbers are drawn at once for the parts of batches
+_STEPS, _ROWS = 16384, 65536  # batches are drawn at once for this many steps, or this many rows
 
 
 class Segment(Protocol):
     """f on the segment from x to x + d, as a function of the step: t -> f(x + t d); d = s - x for a vertex s."""
 
     @property
-    def grads_per_slope(self) -> int: ...  # component gradients that one slope costs
+    def grads_per_slope(self) -> int: ...  # component gradients per slope
     def value(self, t: float) -> float: ...
     def slope(self, t: float) -> float: ...  # <grad f(x + t d), d>
 
 
 class Smooth(Protocol):
-    """The contract of an objective, as methods of full gradients know it."""
+    """The contract of an objective for methods of full gradients."""
 
     @property
     def n(self) -> int: ...  # number of components
@@ -60,57 +60,57 @@ class Smooth(Protocol):
     def grad(self, x: np.ndarray) -> np.ndarray: ...
     def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]: ...
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment: ...
-    def ready(self) -> None: ...  # whatever takes long once: the solver asks for it before its clock starts
+    def ready(self) -> None: ...  # slow one-time work: the solver calls this before its clock starts
 
 
 class Objective(Smooth, Protocol):
-    """The contract of a finite sum: all that methods know of it, which may draw batches."""
+    """The contract of a finite sum for methods that may draw batches."""
 
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # c_i for i in idx
-    def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # mean over idx of the gradients c stands for
+    def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # mean over idx of the gradients that c represents
     def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray: ...  # f_i(x) for i in idx
 
 
 def has_batches(f: object) -> bool:
-    """Whether f is a sum whose terms can be asked alone."""
+    """Whether f is a sum whose terms can be evaluated separately."""
     return not checks.lacks(f, "derivs", "combine")
 
 
 def check_batches(f: object) -> None:
-    """Refuse what is no finite sum."""
+    """Refuse objectives that are not finite sums."""
     if not has_batches(f):
         kind = type(f).__name__
-        raise InputError(f"{kind} has no batches, as it is no sum of functions of one row each; use a method of full gradients")
+        raise InputError(f"{kind} has no batches: it is not a sum of functions of one row each; use a method of full gradients")
 
 
 def manifold_of(f: object) -> Manifold | None:
-    """The manifold that gradients of f are tangent vectors of; None of an objective that does not say."""
+    """The manifold whose tangent vectors are the gradients of f; None if the objective names none."""
     return getattr(f, "manifold", None)
 
 
 def is_factored(f: object) -> bool:
-    """Whether f asks for matrices in factors: those of `Entries` do."""
+    """Whether f asks for matrices in factors, as objectives over `Entries` do."""
     return bool(getattr(f, "factored", False))
 
 
 class Sampler:
-    """Draws batches of component indices and coins for one shard of n components.
+    """Draw batches of component indices, and coins, for one shard of n components.
 
     Parameters
     ----------
     n : int
         Number of components.
     seed : int
-        Same seed, same draws.
+        The same seed gives the same draws.
     shard : int
         Number of the shard; data in memory are shard 0.
     blocks : bool
-        Batches are consecutive rows from a random one on, around the end: for rows that are in random order already (see
-        `LinearModel.shuffled`), which are read faster so.
+        Batches are consecutive rows from a random start, wrapping around at the end. This reads faster, and suits rows that are
+        already in random order (see `LinearModel.shuffled`).
     bounds : sequence of int, optional
-        Where parts of the rows begin, and n. A batch of b is then m_s consecutive rows of each part s, around its end, with
-        m_s = floor(u + b N_s / n) - floor(u + b N_(s-1) / n) for one uniform u, N_s the rows up to part s. These sum to b, and
-        every row is in a batch with the same probability.
+        The first row of each part, and n. A batch of b then consists of m_s consecutive rows of each part s, wrapping around,
+        with m_s = floor(u + b N_s / n) - floor(u + b N_(s-1) / n) for one uniform u. N_s is the number of rows up to part s. The
+        m_s sum to b, and every row has the same probability of being in a batch.
 
     Examples
     --------
@@ -123,19 +123,19 @@ class Sampler:
     def __init__(self, n: int, seed: int, shard: int = 0, blocks: bool = False, bounds: Sequence[int] | None = None):
         self.n, self.seed, self.shard, self.blocks = n, seed, shard, blocks or bounds is not None
         self.bounds = np.array((0, n) if bounds is None else bounds, np.int64)
-        self._drawn: dict[int, tuple[tuple[int, int, bool], np.ndarray]] = {}  # stream: what was drawn, and the rows
+        self._drawn: dict[int, tuple[tuple[int, int, bool], np.ndarray]] = {}  # stream: key of the draw, and the rows
         self._coins_of, self._coins = -1, np.empty(0)
-        self._taken = np.zeros(0, np.uint64)  # a bit for every row, for drawing distinct ones
+        self._taken = np.zeros(0, np.uint64)  # one bit per row, to draw distinct rows
 
     def rows(self, k: int, batch: int, replace: bool = False, stream: int = ROWS) -> np.ndarray:
-        """The batch of step k: ``batch`` indices, uniform; distinct unless ``replace``, so n of them are all.
+        """The batch of step k: ``batch`` uniform indices. They are distinct unless ``replace``, so a batch of n has all rows.
 
-        Batches of one size are drawn for many steps at once; for sizes that change from step to step see ``fresh``.
+        Batches of one size are drawn for many steps at once. For sizes that change from step to step, use ``fresh``.
         """
         return self.ahead(k, batch, replace, stream)[0]
 
     def ahead(self, k: int, batch: int, replace: bool = False, stream: int = ROWS) -> np.ndarray:
-        """The batches of step k and of all steps after it that were drawn with it, one a row.
+        """The batches of step k and of all later steps drawn together with it, one batch per row.
 
         Examples
         --------
@@ -153,7 +153,7 @@ class Sampler:
         return self._drawn[stream][1][k % steps :]
 
     def fresh(self, k: int, batch: int, replace: bool = False) -> np.ndarray:
-        """The batch of step k, from a generator of its own: for batches that grow."""
+        """The batch of step k from its own generator, for batches that grow."""
         self._check(batch, replace)
         return self._draw(self._rng(FRESH, k), 1, batch, replace)[0]
 
@@ -166,7 +166,7 @@ class Sampler:
         return float(self.coins(k)[0])
 
     def coins(self, k: int) -> np.ndarray:
-        """The numbers of step k and of some steps after it."""
+        """The coins of step k and of some later steps."""
         block, at = divmod(k, _COIN_BLOCK)
         if block != self._coins_of:
             self._coins, self._coins_of = self._rng(COINS, block).random(_COIN_BLOCK), block
@@ -177,19 +177,19 @@ class Sampler:
         return self._rng(START, 0).integers(0, self.n, size=1)
 
     def ready(self) -> None:
-        """Compile what distinct rows need, so that no run's clock pays for it."""
+        """Compile the drawing of distinct rows, so that the clock of a run does not pay for it."""
         if self.n > 2 and not self.blocks:
             self.fresh(0, 2)
 
     def _check(self, batch: int, replace: bool) -> None:
-        """Refuse a batch of more distinct rows than there are: compiled loops would look for them for ever."""
+        """Refuse a batch of more distinct rows than there are: compiled loops would search for them forever."""
         if batch < 1 or (batch > self.n and not replace):
             raise InputError(f"`Sampler.rows(batch=...)` must be from 1 to {self.n}, the number of components, got {batch}")
 
     def _draw(self, rng: np.random.Generator, steps: int, batch: int, replace: bool) -> np.ndarray:
         if batch == self.n and not replace:
             return np.tile(np.arange(self.n), (steps, 1))
-        if self.blocks and len(self.bounds) == 2:  # around the end, so that every row is in as many blocks
+        if self.blocks and len(self.bounds) == 2:  # wrap around, so that every row is in equally many blocks
             return (rng.integers(0, self.n, size=(steps, 1)) + np.arange(batch)) % self.n
         if self.blocks:
             some = max(1, _OF_PARTS // len(self.bounds))
@@ -205,12 +205,12 @@ class Sampler:
         return rows
 
     def _of_parts(self, rng: np.random.Generator, steps: int, batch: int) -> np.ndarray:
-        """Consecutive rows of each part, around its end; the parts share a batch by their sizes and one uniform number."""
+        """Consecutive rows of each part, wrapping around; the parts share a batch by their sizes and one uniform number."""
         sizes = np.diff(self.bounds)
         u = rng.random((steps, 1 + len(sizes)))
         counts = shared_counts(self.bounds, batch, u[:, :1]).reshape(-1)
         starts = (u[:, 1:] * sizes).astype(np.int64).reshape(-1)
-        each = np.repeat(np.arange(len(counts)), counts)  # a step and a part of it
+        each = np.repeat(np.arange(len(counts)), counts)  # index of a step and a part
         part, place = each % len(sizes), np.arange(len(each)) - (np.cumsum(counts) - counts)[each]
         return (self.bounds[part] + (starts[each] + place) % sizes[part]).reshape(steps, batch)
 
@@ -219,9 +219,9 @@ class Sampler:
 
 
 def shared_counts(bounds: np.ndarray, batch: int, u: float | np.ndarray) -> np.ndarray:
-    """How many rows of a batch each part has, in whole numbers: those between ``bounds`` b_0 = 0 < b_1 < ... < n.
+    """The number of rows that each part contributes to a batch; the parts lie between ``bounds`` b_0 = 0 < b_1 < ... < n.
 
-    A column of numbers u has a row of counts for each.
+    For a column of numbers u, each row of the result holds the counts for one u.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Matrix completion as a problem: observed entries in, an objective, predictions and their errors out."""
+"""Matrix completion as a problem: from observed entries to an objective, predictions and their errors."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from extremal.objectives.linear import LinearModel
 from extremal.points.entries_gradient import Positions, read_entries
 from extremal.points.matrix import Iterate, check_positions
 
-DAMPING = 5.0  # zeros that are added to the values of every row and column: those that were hardly seen stay near the mean
+DAMPING = 5.0  # number of zeros added to each row and column: rows and columns with few entries stay near the mean
 Centre = Literal["rows+cols", "mean"] | None
 
 
 class MatrixCompletion:
-    """Fill in a matrix of which some entries are known, by one of small nuclear norm.
+    """Complete a matrix with some known entries by a matrix of small nuclear norm.
 
         min over |X|_* <= radius of  (1/n) sum_i phi(X[rows_i, cols_i], values_i - offset_i)
 
-    Takes the mean out of the values, and what rows and columns differ from it; holds some of the values back; and hands out
-    the rest as an objective, for any method over a `NuclearBall`. Nothing of the size of the matrix is made, see `Entries`.
+    The class subtracts the mean and the offsets of rows and columns, and holds some of the values back. The remaining values form
+    an objective, for any method over a `NuclearBall`. Nothing of the size of the matrix is allocated, see `Entries`.
 
     Parameters
     ----------
     rows, cols : array of int of shape (n,)
-        Where the values stand, in any order; repeats are allowed.
+        Positions of the values, in any order; repeats are allowed.
     values : array of shape (n,)
         The known entries.
     shape : (int, int), optional
-        Sides of the matrix; as many as the rows and columns that are there, if left out.
+        Shape of the matrix. Default: one more than the largest row and column.
     centre : "rows+cols", "mean" or None
-        What is taken out: the mean of all values; and an offset of every column, then of every row, which is the mean of
-        what is left there together with five zeros. None for losses of labels such as `Logistic`.
+        The offsets to subtract. "mean" is the mean of all values. "rows+cols" adds an offset for every column, then one for every
+        row: the mean of the remainder there together with five zeros. Use None for losses of labels such as `Logistic`.
     validation : float
-        Share of the values that is held back, from 0 to below 1.
+        Share of the values to hold back, from 0 to below 1.
     loss : Loss, optional
-        `Squared` if left out.
+        The loss. Default: `Squared`.
     seed : int
-        Of the choice of what is held back.
+        Seed for the choice of the values to hold back.
 
     Attributes
     ----------
     objective : LinearModel
-        f, of the values that are not held back, centred. Its entries are sorted by row, then column.
+        f over the centred values that are not held back. Its entries are sorted by row, then column.
     shape : (int, int)
-        Sides of the matrix.
+        Shape of the matrix.
     mean, row_offsets, col_offsets : float and two arrays
-        What was taken out; it is that of the values that are not held back.
+        The offsets that were subtracted. They come from the values that are not held back.
     held_back : array of int
-        Indices of the values that are.
+        Indices of the values that are held back.
 
     References
     ----------
@@ -96,7 +96,7 @@ class MatrixCompletion:
         values, loss = _check_values(values, len(given)), Squared() if loss is None else loss
         self.shape, self.held_back = given.shape, _held_back(len(given), validation, seed)
         kept = np.delete(np.arange(len(given)), self.held_back)
-        kept = kept[np.lexsort((given.cols[kept], given.rows[kept]))]  # products with gradients need no further sorting then
+        kept = kept[np.lexsort((given.cols[kept], given.rows[kept]))]  # products with gradients then need no further sorting
         train = given.take(kept)
         self.mean, self.row_offsets, self.col_offsets = _offsets(train, values[kept], _check_centre(centre, loss))
         centred = values[kept] - self.offsets(train.rows, train.cols)
@@ -107,7 +107,7 @@ class MatrixCompletion:
     def from_sparse(
         cls, A: Any, *, centre: Centre = "rows+cols", validation: float = 0.1, loss: Loss | None = None, seed: int = 0
     ) -> Self:
-        """From a scipy sparse matrix: its stored entries are the known ones, stored zeros too; options as above.
+        """From a scipy sparse matrix. Its stored entries are known, including stored zeros; options as above.
 
         Examples
         --------
@@ -124,7 +124,7 @@ class MatrixCompletion:
     def from_dense(
         cls, A: ArrayLike, *, centre: Centre = "rows+cols", validation: float = 0.1, loss: Loss | None = None, seed: int = 0
     ) -> Self:
-        """From an array with NaN for what is not known; options as above.
+        """From an array with NaN for unknown entries; options as above.
 
         Examples
         --------
@@ -147,24 +147,24 @@ class MatrixCompletion:
 
     @property
     def largest_radius(self) -> float:
-        """sqrt(min(m, n)) |centred values|: from here on there is an X in the ball with these entries, so no radius is larger.
+        """sqrt(min(m, n)) |centred values|: a ball of this radius contains an X with these entries, so larger radii are useless.
 
-        Useful ones are mostly 2 to 50 times smaller; choose by the error on what is held back.
+        Useful radii are mostly 2 to 50 times smaller. Choose one by the error on the values that are held back.
         """
         return math.sqrt(min(self.shape)) * float(np.linalg.norm(self.objective.y.astype(np.float64)))
 
     def offsets(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """What was taken out at some positions."""
+        """The offsets at some positions."""
         return self.mean + self.row_offsets[rows] + self.col_offsets[cols]
 
     def predict(self, x: Iterate, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
-        """The entries of x at some positions, with what was taken out put back."""
+        """The entries of x at some positions, with the offsets added back."""
         rows, cols = check_positions("predict", rows, cols, self.shape)
         flat = Positions(rows.reshape(-1), cols.reshape(-1), self.shape)
         return read_entries(x, flat, np.arange(len(flat))).reshape(rows.shape) + self.offsets(rows, cols)
 
     def rmse(self, x: Iterate, rows: Any = None, cols: Any = None, values: Any = None) -> float:
-        """The root of the mean squared error of predictions: at what is held back, or at given values."""
+        """The root mean squared error of predictions, at the values that are held back or at given values."""
         if rows is None:
             positions, values = self._held
             if len(values) == 0:
@@ -176,12 +176,12 @@ class MatrixCompletion:
         return math.sqrt(float(np.mean(error**2, dtype=np.float64)))
 
     def complete(self, x: Iterate) -> np.ndarray:
-        """All predictions, as an array: for small matrices."""
+        """All predictions as an array, for small matrices."""
         return np.asarray(x) + (self.mean + self.row_offsets[:, None] + self.col_offsets)
 
 
 def _sides(rows: ArrayLike, cols: ArrayLike) -> tuple[int, int]:
-    """One more than the largest row and column; at least 1, so that the positions are judged by themselves."""
+    """One more than the largest row and column; at least 1, so that the positions get their own check."""
     m, n = (max(1, int(np.max(a)) + 1) if np.size(a) else 1 for a in (rows, cols))
     return m, n
 
@@ -203,7 +203,7 @@ def _check_centre(centre: Centre, loss: Loss) -> Centre:
 
 
 def _held_back(n: int, share: float, seed: int) -> np.ndarray:
-    """Indices of what is held back, increasing; at least one value is left."""
+    """Indices of the values to hold back, increasing; at least one value remains."""
     checks.at_least("MatrixCompletion", "validation", share, 0)
     if share >= 1:
         raise InputError(f"`MatrixCompletion(validation=...)` must be a number from 0 to below 1, got {share!r}")
@@ -224,5 +224,5 @@ def _offsets(at: Positions, values: np.ndarray, centre: Centre) -> tuple[float, 
 
 
 def _damped(keys: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
-    """For each key the mean of its values and some zeros."""
+    """For each key, the mean of its values together with some zeros."""
     return np.bincount(keys, values, size) / (np.bincount(keys, minlength=size) + DAMPING)

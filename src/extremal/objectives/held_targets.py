@@ -1,4 +1,4 @@
-"""Targets that come with rows: what they are, and what a loss makes of them, mapped where the rows are."""
+"""Targets that come with rows: their kinds, and their mapping for a loss, done where the rows are."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from extremal.objectives.works import Summed
 
 
 def rows_called(data: RowData) -> str:
-    """What to call some rows in a message."""
+    """The name of some rows in messages."""
     return str(vars(data).get("directory", "the data"))
 
 
 def check_numbers(call: str, data: RowData) -> None:
-    """Refuse targets that are no numbers, or several of them a row."""
+    """Refuse targets that are not numbers, and several targets per row."""
     check_no_text(call, data)
     check_single(call, data)
 
 
 def check_no_text(call: str, data: RowData) -> None:
-    """Refuse labels of text."""
+    """Refuse text labels."""
     if has_text(data):
-        raise InputError(f"`{call}` takes targets that are numbers, and those of {rows_called(data)} are labels of text")
+        raise InputError(f"`{call}` takes targets that are numbers, but those of {rows_called(data)} are labels of text")
 
 
 def check_single(call: str, data: Any) -> None:
-    """Refuse several targets a row."""
+    """Refuse several targets per row."""
     many = data.targets.shape[1:]
     if many:
-        raise InputError(f"`{call}` takes one target a row, and the rows of {rows_called(data)} have {many[0]}")
+        raise InputError(f"`{call}` takes one target a row, but the rows of {rows_called(data)} have {many[0]}")
 
 
 def has_text(data: RowData) -> bool:
-    """Whether targets stand for labels of text."""
+    """Whether the targets represent text labels."""
     return data.classes is not None and data.classes.dtype.kind == "U"
 
 
 def two_alike(data: RowData) -> np.ndarray:
-    """Two numbers with the mean and the deviation of the targets: all that losses want to know which are scaled by these."""
+    """Two numbers with the mean and the standard deviation of the targets, for losses that are scaled by these."""
     total, mean, _ = data.parts.total(Summed(_target_sums, _with_weights(data), (0.0,)))
     mean /= total
     spread = math.sqrt(data.parts.total(Summed(_target_sums, _with_weights(data), (mean,)))[2] / total)
@@ -63,21 +63,21 @@ def _target_sums(y: np.ndarray, *more: Any) -> tuple[float, float, float]:
 
 
 def signs_of(y: np.ndarray) -> np.ndarray:
-    """-1 for 0; all else is left to those who check labels."""
+    """Map 0 to -1; other values are left to the check of labels."""
     return np.where(y == 0, -1.0, y)
 
 
 @dataclass(frozen=True)
 class ClassTotals:
-    """The weight of the rows of each class, and the largest of a row; answers are not to be summed."""
+    """The total and the largest weight of the rows of each class; the results of parts are not summed."""
 
     y: PerRow
     w: PerRow | None
-    known: np.ndarray  # the numbers that stand for the classes, increasing
+    known: np.ndarray  # the numbers that represent the classes, increasing
     reads, alone, sums = False, False, 0
 
     def __call__(self, part: Part) -> Sums:
-        """Both, of a part; a target that is no class is refused, and the part is named."""
+        """Both for one part. A target outside of the classes is refused, with the name of the part."""
         y = part.of(self.y)
         codes = codes_of(y, self.known).astype(np.intp)
         strange = self.known[codes] != y
@@ -90,14 +90,14 @@ class ClassTotals:
 
 @dataclass(frozen=True)
 class HeavyNumbers(Derived):
-    """Weights that know the largest of them."""
+    """Weights that store their maximum."""
 
     heaviest: float = 1.0
 
 
 @dataclass(frozen=True)
 class HeldClasses:
-    """The classes of rows with a weight: their labels, their numbers, and what the rows of each weigh together and at most."""
+    """The classes of rows with positive weight: labels, numbers, and the total and largest weight of their rows."""
 
     labels: np.ndarray
     numbers: np.ndarray
@@ -106,12 +106,12 @@ class HeldClasses:
 
     @classmethod
     def of(cls, call: str, data: Any) -> HeldClasses:
-        """From one look at the targets."""
+        """Collect the classes in one pass over the targets."""
         check_single(call, data)
         labels = data.classes
         if labels is None:
             raise InputError(
-                f"`{call}` takes classes, and the targets of {rows_called(data)} are no labels: the manifest lists none"
+                f"`{call}` takes classes, but the targets of {rows_called(data)} are no labels: the manifest lists none"
             )
         numbers = np.arange(len(labels), dtype=np.float64) if has_text(data) else labels
         totals, heaviest = np.zeros(len(labels)), np.zeros(len(labels))
@@ -121,11 +121,11 @@ class HeldClasses:
         return cls(labels[kept], numbers[kept], totals[kept], heaviest[kept])
 
     def codes(self, data: Any) -> Derived:
-        """The number of its class for each row, from 0 on."""
+        """The class number of each row, from 0."""
         return Derived(codes_of, (data.targets,), data.shape[:1], (self.numbers,))
 
     def weights(self, data: Any, each: np.ndarray | None) -> KeptNumbers | None:
-        """Those of the rows times those of their classes, of mean 1."""
+        """The weights of the rows times those of their classes, with mean 1."""
         if each is None:
             return data.weights
         mean = float(each @ self.totals) / data.shape[0]
@@ -134,7 +134,7 @@ class HeldClasses:
 
 
 def codes_of(y: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Which of the known numbers each target is; what is none of them has no weight, and any number will do."""
+    """The index of each target among the known numbers. A target outside of them has no weight, so any index will do."""
     return np.minimum(np.searchsorted(known, y), len(known) - 1).astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Linear models with an intercept that no set constrains: it is projected out."""
+"""Linear models with an unconstrained intercept, which is projected out."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class InterceptModel(MarginModel):
 
         f(x) = min over b of (1/n) sum_i phi(<a_i, x> + b, y_i),   grad f(x) = (1/n) A' c,   c_i = phi'(<a_i, x> + b(x), y_i)
 
-    b(x) is found to rounding by Newton steps on the margins, without a look at the data: some O(n). As f is the least over b,
-    its gradient needs no derivative of b, it is convex if phi is, and a Frank-Wolfe gap of f bounds what is left to win in x
-    and b together. Second derivatives lose what the intercept takes over:
+    Newton steps on the margins find b(x) to rounding in O(n), without reading the data. Since f is the minimum over b, its
+    gradient needs no derivative of b. f is convex if phi is. A Frank-Wolfe gap of f bounds the possible decrease over x and b
+    together. The intercept removes a part of the second derivatives:
 
         H = (1/n) (A' D A - A'D1 1'DA / 1'D1),   D = diag phi''
 
-    It is no finite sum, since b depends on all rows: methods that draw batches refuse it. Convex losses only.
+    f is not a finite sum, because b depends on all rows: methods that draw batches refuse it. Only convex losses are allowed.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class InterceptModel(MarginModel):
     """
 
     is_finite_sum = False
-    _last: tuple[np.ndarray | None, Any] | None = None  # margins, and their intercept: it is asked for several times in a step
+    _last: tuple[np.ndarray | None, Any] | None = None  # margins and their intercept, which a step needs several times
 
     def __init__(self, loss: Loss, A: Any, y: Any = None, weights: ArrayLike | None = None):
         super().__init__(loss, A, y, weights)
@@ -69,7 +69,7 @@ class InterceptModel(MarginModel):
             raise InputError(f"`InterceptModel(loss=...)` of several outputs must be Multinomial or MultiTask, got {loss!r}")
 
     def intercept(self, x: np.ndarray) -> Any:
-        """b(x), the best intercept for x: a float, or one for each output."""
+        """b(x), the best intercept for x: a float, or one number for each output."""
         return self.level(self.margins(x))
 
     def level(self, z: PerRow) -> Numbers:
@@ -79,17 +79,17 @@ class InterceptModel(MarginModel):
             return last[1]
         total = self.summed(_margin_sum, z, self.y, rest=(self.loss,))[0]  # weights have the mean 1
         b = self._level(z, self._constant - total / self.n)
-        fixed = not (isinstance(z, np.ndarray) and z.flags.writeable)  # margins that may yet change are no key
+        fixed = not (isinstance(z, np.ndarray) and z.flags.writeable)  # margins that may still change cannot be a key
         self._last = (z if fixed else None), b
         return b
 
     def _alone(self, z: PerRow) -> PerRow:
-        """One row alone has no best intercept: 0 is taken for it."""
+        """A single row has no best intercept, so 0 is used."""
         self._last = freeze(z), 0.0
         return z
 
     def _level(self, z: PerRow, near: Numbers) -> Numbers:
-        """The best intercept, found from ``near``: a start that is a function of z alone, so that equal calls answer alike."""
+        """The best intercept, searched from ``near``. This start depends only on z, so that equal calls give equal results."""
         if self.deriv_shape:
             return levels_of(self.loss, self.here(z), self.here(self.y), near)
         return level_of(lambda b: self.summed(bend_sums, z, self.y, rest=(self.loss, b)), float(near))
@@ -103,7 +103,7 @@ class InterceptModel(MarginModel):
         return {name: item for name, item in self.__dict__.items() if name != "_last"}
 
     def lifted(self, z: PerRow) -> PerRow:
-        """The margins with their intercept."""
+        """The margins plus their intercept."""
         return self.filled(np.add, z, rest=(self.level(z),))
 
     def _with(self, data: Data, y: np.ndarray) -> InterceptModel:
@@ -113,7 +113,7 @@ class InterceptModel(MarginModel):
         return new
 
     def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
-        """One pass for the margins, whose intercept the derivatives depend on, and one for the gradient."""
+        """One pass for the margins, which determine the intercept and the derivatives, and one pass for the gradient."""
         z = self.data.parts.numbers(*self.deriv_shape) if z is None else z
         first_total(self.data, RowProducts(x, z))
         at = self.lifted(freeze(z))
@@ -124,9 +124,9 @@ class InterceptModel(MarginModel):
         return total / self.n, self.data.tdot(c) / self.n
 
     def between(self, z: PerRow, dz: PerRow) -> Along:
-        """t -> mean of phi(z + b + t (dz + db)): not less than f, and equal at t = 0 up to second derivatives.
+        """t -> mean of phi(z + b + t (dz + db)): never below f, and equal to f at t = 0 up to second derivatives.
 
-        The intercept moves on a line, to where Newton's step would take it. So f falls by what this says, or more.
+        The intercept moves on a line, to the end of its Newton step. So f falls by at least the decrease of this function.
         """
         return super().between(self.lifted(z), self.filled(np.add, dz, rest=(self._level_change(z, dz),)))
 

@@ -19,17 +19,17 @@ class KarcherMean(Separable):
 
         f(X) = (1/n) sum_i dist(X, A_i)^2,   grad f_i(X) = -2 log_X(A_i)
 
-    Component gradients are Riemannian ones, tangent vectors at X: use them with the metric of `SPD`, that is with
-    `GeodesicMove(SPD())`; a Euclidean method on them would minimise something else. f is convex along geodesics, and L is for
-    geodesics too: the Hessian of dist^2 is at most 2 c coth(c), c = r / sqrt 2, at distance r (curvature is at least -1/2), with
-    r = sqrt(d) log(largest / smallest eigenvalue of the A_i), which holds on ``interval()``.
+    Component gradients are Riemannian, that is tangent vectors at X. Use them with the metric of `SPD`, as `GeodesicMove(SPD())`
+    does; a Euclidean method would minimise something else. f is convex along geodesics, and L refers to geodesics, too. The
+    Hessian of dist^2 is at most 2 c coth(c), c = r / sqrt 2, at distance r, because the curvature is at least -1/2. On
+    ``interval()``, r = sqrt(d) log(largest / smallest eigenvalue of the A_i).
 
-    One Cholesky factor, and an eigenproblem of size d for each component.
+    Cost: one Cholesky factor, and an eigenproblem of size d for each component.
 
     Parameters
     ----------
     matrices : array of shape (n, d, d)
-        Symmetric positive definite.
+        Symmetric positive definite matrices.
 
     References
     ----------
@@ -46,7 +46,7 @@ class KarcherMean(Separable):
            [0. , 1.6]])
     """
 
-    manifold = SPD()  # where its gradients are tangent vectors
+    manifold = SPD()  # the gradients are its tangent vectors
 
     def __init__(self, matrices: ArrayLike):
         self.matrices, spread = _check(matrices)
@@ -55,7 +55,7 @@ class KarcherMean(Separable):
         super().__init__(n, (d, d), self._grads, self._values, convex=True, smoothness=2 * c / math.tanh(c))
 
     def interval(self) -> LoewnerInterval:
-        """The interval between harmonic and arithmetic mean, where the mean lies."""
+        """The interval between the harmonic and the arithmetic mean, which contains the geometric mean."""
         harmonic = np.linalg.inv(np.linalg.inv(self.matrices).mean(axis=0))
         return LoewnerInterval((harmonic + harmonic.T) / 2, self.matrices.mean(axis=0))
 

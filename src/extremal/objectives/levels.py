@@ -1,4 +1,4 @@
-"""The best intercepts of given margins."""
+"""The best intercepts for given margins."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from extremal.losses.over_rows import bend_sums, derivs_of, mean_of
 from extremal.losses.weighted import WeightedCurved, unweighted, weights_of
 from extremal.support import linalg
 
-BALANCES, AWAY, SETTLED = 300, 40.0, 1e-6  # of scalings; margins of absent classes; derivatives that are nothing
-LEVEL_TURNS, SWEEPS = 6, 3  # of Newton steps and of other ways for several intercepts; of sweeps over all classes
-COOLING, COOLING_STEPS = 4.0, 10  # by how much a temperature falls; Newton steps at each
-NO_CURVATURE = 1e-14  # curvature of which Newton steps make nothing
-LEVEL_TRIES = 100  # looks at all margins, at most, for an intercept
-LONGEST_STEP = 8.0  # no Newton step for an intercept is longer, in multiples of what has been seen of it
-LITTLE = 1e-10  # share of the value that a step may promise where the next one is the last
-LEVEL_ROUNDING = 8 * np.finfo(np.float64).eps  # share of the mean |phi'| that the mean of phi' may be
+BALANCES, AWAY, SETTLED = 300, 40.0, 1e-6  # scalings; margin of absent classes; relative derivatives that count as 0
+LEVEL_TURNS, SWEEPS = 6, 3  # rounds of Newton steps and other ways for several intercepts; sweeps over all classes
+COOLING, COOLING_STEPS = 4.0, 10  # factor by which the temperature falls; Newton steps at each temperature
+NO_CURVATURE = 1e-14  # Newton steps fail below this curvature
+LEVEL_TRIES = 100  # maximum number of passes over the margins for an intercept
+LONGEST_STEP = 8.0  # maximum length of a Newton step for an intercept, in multiples of its range so far
+LITTLE = 1e-10  # a step that promises less than this share of the value is followed by the last step
+LEVEL_ROUNDING = 8 * np.finfo(np.float64).eps  # |mean of phi'| that is rounding, as a share of the mean |phi'|
 
 
 def level_of(sums: Callable[[float], tuple[float, ...]], near: float) -> float:
-    """The zero of the sum of phi'(z + b, y), which increases in b: Newton steps, halving where these leave what is left.
+    """The zero of the sum of phi'(z + b, y), which increases in b, by Newton steps; steps out of the bracket become bisections.
 
-    ``sums`` answers for b the sums of phi', |phi'| and phi''.
+    ``sums`` returns the sums of phi', |phi'| and phi'' at b.
     """
     low, high, b, reach = -np.inf, np.inf, near, 1.0 + abs(near)
     for _ in range(LEVEL_TRIES):
@@ -50,7 +50,7 @@ def levels_of(loss: Loss, z: np.ndarray, y: np.ndarray, near: float | np.ndarray
     inner, w = unweighted(loss), weights_of(loss, y)
     w = np.ones(len(z)) if w is None else w.astype(np.float64)
     start = np.broadcast_to(np.asarray(near, np.float64), z.shape[1:]).copy()
-    if not inner.target_shape:  # one target ties all outputs together
+    if not inner.target_shape:  # one target couples all outputs
         return _softmax_levels(loss, z.astype(np.float64, copy=False), y, w, start)
     return np.array([_task_level(inner.loss, z[:, j], y[:, j], w, start[j]) for j in range(z.shape[1])])
 
@@ -61,7 +61,7 @@ def _task_level(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: f
 
 
 def _softmax_levels(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The intercepts of all classes, of sum 0: damped Newton steps; where these lead nowhere, class by class, and again."""
+    """The intercepts of all classes, with sum 0, by damped Newton steps; if these fail, other methods provide a new start."""
     labels = y[:, 0] if y.ndim > 1 else y
     for turn in range(LEVEL_TURNS):
         b, done = _softmax_steps(loss, z, y, w, b)
@@ -80,15 +80,15 @@ def _softmax_levels(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: 
 
 
 def _settled(loss: Loss, z: np.ndarray, y: np.ndarray, b: np.ndarray) -> bool:
-    """Whether the derivatives in the intercepts vanish, beside those of the rows."""
+    """Whether the derivatives in the intercepts vanish relative to those of the rows."""
     c = derivs_of(z + b, y, loss)
     return bool(np.abs(c.mean(axis=0, dtype=np.float64)).max() <= SETTLED * float(np.abs(c).mean(dtype=np.float64)) + 1e-12)
 
 
 def _cooled(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Intercepts by Newton steps on margins that are divided by a temperature, which falls from their spread to one.
+    """Intercepts by Newton steps on margins divided by a temperature, which falls from their spread to one.
 
-    A row that is far out has no curvature; divided, it has some, and each solution is near the next.
+    A row that is far out has no curvature. After division it has some, and each solution is close to the next.
     """
     heat = max(1.0, float((z + b).max() - (z + b).min()))
     while np.isfinite(heat):
@@ -100,11 +100,11 @@ def _cooled(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarr
 
 
 def _balanced(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Intercepts at which every class is predicted about as often as it is there, by Sinkhorn's scaling of logarithms.
+    """Intercepts that predict every class about as often as it occurs, by Sinkhorn scaling of logarithms.
 
         b_j <- b_j + log sum_{i of class j} w_i - log sum_i w_i p_ij
 
-    Each turn solves for all classes at once, given the rows' normalisers, however far margins are apart.
+    Each round solves for all classes at once, given the normalisers of the rows, for margins at any distance.
     """
     with np.errstate(divide="ignore"):
         wanted, weights = np.log(np.bincount(labels.astype(np.intp), w, len(b))), np.log(w)[:, None]
@@ -116,7 +116,7 @@ def _balanced(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -
         terms = u - rows + weights
         high = np.maximum(terms.max(axis=0), -1e300)
         found = high + np.log(np.exp(terms - high).sum(axis=0))
-        away = (rows - z).min(axis=0) - AWAY  # for classes that are not there
+        away = (rows - z).min(axis=0) - AWAY  # for absent classes
         new = np.where(np.isfinite(wanted), b + wanted - found, np.minimum(b, away))
         moved, b = float(np.abs(new - b).max()), new
         if moved <= 1e-6:
@@ -125,7 +125,7 @@ def _balanced(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -
 
 
 def _class_by_class(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The best intercept of each class in turn, given the others: that of a logistic loss, which bisection finds anywhere."""
+    """The best intercept of each class in turn, given the others. This is a logistic problem, which bisection always solves."""
     b = b.copy()
     for _ in range(SWEEPS):
         for j in range(len(b)):
@@ -139,7 +139,7 @@ def _class_by_class(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndar
 def _softmax_steps(
     loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray, most: int = LEVEL_TRIES
 ) -> tuple[np.ndarray, bool]:
-    """Until a step promises next to nothing, and one step more; each as long as those before it allow."""
+    """Take steps until a step promises almost nothing, then one more; previous steps limit the length of each."""
     value, longest, last = mean_of(loss.value, z + b, y), LONGEST_STEP * (1.0 + float(np.abs(b).max())), False
     for _ in range(most):
         g = derivs_of(z + b, y, loss).mean(axis=0, dtype=np.float64)
@@ -160,7 +160,7 @@ def _softmax_steps(
 
 
 def _softmax_step(z: np.ndarray, w: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """Newton's, of sum 0. Diagonal entries are minus the sums of the others, which keeps their digits where p is nearly 1."""
+    """The Newton step, with sum 0. Diagonal entries are minus the sums of the others, which keeps digits if p is nearly 1."""
     e = np.exp(z - z.max(axis=1, keepdims=True))
     p = e / e.sum(axis=1, keepdims=True)
     H = -(p * w[:, None]).T @ p / len(z)

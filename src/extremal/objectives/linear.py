@@ -24,19 +24,19 @@ class LinearModel(MarginModel):
     A full gradient costs one pass over A, on all cores if A is large; b components cost 2b rows. Sums over all rows are in
     float64 and do not depend on the number of threads. Tables of component gradients hold n numbers.
 
-    With a loss of k margins (`Multinomial`, `MultiTask`) x is a matrix of shape (d, k), one column per output, a_i' x takes
-    the place of <a_i, x>, grad f(x) = (1/n) A' c for the n x k matrix c, and tables hold n k numbers.
+    With a loss of k margins (`Multinomial`, `MultiTask`), x is a matrix of shape (d, k), one column per output. The product a_i'
+    x replaces <a_i, x>, grad f(x) = (1/n) A' c for the n x k matrix c, and tables hold n k numbers.
 
     Parameters
     ----------
     loss : Loss or MultiLoss
         `Logistic`, `NonlinearLeastSquares`, `Squared`, `Huber`, `Multinomial`, `MultiTask` or your own.
     A : array or scipy sparse matrix of shape (n, d), or data of your own
-        One row per component. float32 rows stay float32, and are read as they are: x and all sums are in float64.
+        One row per component. float32 rows stay float32 and are not converted; x and all sums are in float64.
     y : array of shape (n,), or (n, k) for `MultiTask`
-        Targets; the loss says which it takes.
+        Targets, of the kind that the loss takes.
     weights : array of shape (n,), optional
-        Non-negative weights of the rows: f(x) = sum_i w_i phi(<a_i, x>, y_i) / sum_i w_i. A row of weight 2 is a row twice.
+        Non-negative weights of the rows: f(x) = sum_i w_i phi(<a_i, x>, y_i) / sum_i w_i. A row of weight 2 counts as two rows.
 
     Examples
     --------
@@ -49,21 +49,21 @@ class LinearModel(MarginModel):
     """
 
     is_finite_sum = True
-    order: np.ndarray | None = None  # which row of the model that was shuffled each row has been
+    order: np.ndarray | None = None  # index of each row in the model that was shuffled
 
     def shuffled(self, seed: int = 0) -> LinearModel:
         """The same sum with its rows in random order, so that batches may be blocks of consecutive rows.
 
             f(x) = (1/n) sum_i phi(<a_i, x>, y_i) = (1/n) sum_t phi(<a_order[t], x>, y_order[t])
 
-        Reading consecutive rows is several times faster than reading rows here and there, once the data exceed the cache.
-        Over a random order a block has the variance of a batch drawn without replacement; but the blocks of a run share one
-        order, where batches are drawn anew. Costs a copy of the data, once, and 8 bytes a row for ``order``.
+        Once the data exceed the cache, consecutive rows are read several times faster than scattered rows. In a random order, a
+        block has the variance of a batch drawn without replacement. However, the blocks of a run share one order, while batches
+        are drawn anew. The cost is one copy of the data, and 8 bytes per row for ``order``.
 
         Parameters
         ----------
         seed : int
-            Same seed, same order.
+            The same seed gives the same order.
 
         Examples
         --------
@@ -82,7 +82,7 @@ class LinearModel(MarginModel):
         return total / self.n, g / self.n if graded else None
 
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """c_i = phi'(<a_i, x>, y_i) for i in idx; those of all rows are mapped if they would be much of the free memory."""
+        """c_i = phi'(<a_i, x>, y_i) for i in idx; for all rows, they are in a mapped file if memory is short."""
         if idx is not None:
             return self.loss.deriv(self.data.dot(x, idx), self._targets(idx))
         c = self.data.parts.numbers(*self.deriv_shape) if self.elsewhere else room((self.n, *self.deriv_shape))
@@ -98,5 +98,5 @@ class LinearModel(MarginModel):
         return self.loss.value(self.data.dot(x, idx), self._targets(np.arange(self.n) if idx is None else idx))
 
     def derivs_at(self, z: PerRow, idx: RowIndex = None) -> PerRow:
-        """phi'(z_i, y_i) for i in idx: derivatives at given margins, which need not be those of any x."""
+        """phi'(z_i, y_i) for i in idx, at given margins, which need not belong to any x."""
         return super().derivs_at(z) if idx is None else self.loss.deriv(z, self._targets(idx))

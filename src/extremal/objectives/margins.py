@@ -1,4 +1,4 @@
-"""Models of margins: a loss of the products of rows with x. What linear models have in common, with an intercept or without."""
+"""Models of margins, a loss of the products of rows with x: the shared part of linear models with and without an intercept."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ M = TypeVar("M", bound="MarginModel")
 class MarginModel(AtMargins, ABC):
     """f(x) = the mean of a loss at the margins <a_i, x>, shifted by `lifted` if there is an intercept.
 
-    Whatever it knows of its rows it asks by a work on their parts (`extremal.data.parts`). Arrays of one number per row
-    (margins, targets, derivatives) are handed around, and only works look inside.
+    The model reads its rows only by works on their parts (`extremal.data.parts`). Arrays of one number per row (margins, targets,
+    derivatives) are passed around, and only works look inside.
     """
 
-    is_finite_sum: bool  # whether each component is known by its own row alone
-    dtype = np.dtype(np.float64)  # of x, also for float32 rows, which are read as they are
+    is_finite_sum: bool  # whether each component depends on its own row alone
+    dtype = np.dtype(np.float64)  # of x; float32 rows are not converted
     blocks: bool = False  # batches may be blocks of consecutive rows, see `LinearModel.shuffled`
 
     def __init__(self, loss: Loss, A: Any, y: Any = None, weights: ArrayLike | None = None):
@@ -64,7 +64,7 @@ class MarginModel(AtMargins, ABC):
                 self.loss, self.y = with_weights(loss, self.y, weights)
 
     def _held(self, loss: Loss, weights: object) -> tuple[Loss, Any]:
-        """The loss and the targets that come with the rows, checked part by part; with their weights, if there are some."""
+        """The loss and the targets that come with the rows, checked part by part, including their weights if there are any."""
         y, w = (self.data.targets, self.data.weights) if isinstance(self.data, RowData) else (None, None)
         if y is None:
             shape = self.n, *(loss.target_shape if isinstance(loss, MultiLoss) else ())
@@ -77,14 +77,14 @@ class MarginModel(AtMargins, ABC):
         return (loss, y) if w is None else with_held_weights(loss, y, w)
 
     def _stored(self, y: KeptNumbers) -> PerRow:
-        """Targets that would be made anew in every look are made once, and kept where the rows are."""
+        """Targets that every pass would recompute are computed once, and stored where the rows are."""
         if not isinstance(y, Derived):
             return cast(Any, y)
         kept, bounds = self.filled(np.positive, cast(Any, y)), cast(RowData, self.data).bounds
         return kept if isinstance(kept, KeptNumbers) or bounds is None else cast(Any, Stored(kept, tuple(bounds), kept.shape))
 
     def on_rows(self, rows: Data, kind: type[M]) -> M:
-        """A model of other rows, of the kind, with this loss and these targets and weights: they need no second check."""
+        """A model of the given kind on other rows, with the same loss, targets and weights, which need no second check."""
         new = kind.__new__(kind)
         new.loss, new.data, new.deriv_shape, new.y = self.loss, rows, self.deriv_shape, self.y
         return new
@@ -101,24 +101,24 @@ class MarginModel(AtMargins, ABC):
 
     @property
     def by_rows(self) -> bool:
-        """Whether some of its rows can be taken for all: not entries of a matrix, nor rows elsewhere in an order of their own."""
+        """Whether a sample of the rows can replace them: not for matrix entries, nor for rows elsewhere in their own order."""
         return isinstance(self.data, RowData) and (self.data.bounds is None or self.data.head(self.n) is not None)
 
     @property
     def elsewhere(self) -> bool:
-        """Whether rows are read anew for each question, and numbers of rows are where these are."""
+        """Whether every request reads the rows anew, and numbers of rows are stored where the rows are."""
         return rows_elsewhere(self.data)
 
     def dense(self: M) -> M:
-        """The same model with gradients that are arrays."""
+        """The same model with gradients as arrays."""
         return self._with(cast(Any, self.data).dense(), self.y) if self.factored else self
 
     def sample(self: M, rows: np.ndarray) -> M:
-        """The mean over some of the components alone: a copy of these rows."""
+        """The mean over some of the components: a copy of these rows."""
         return self._some(self._ordered("sample").rows(rows), self._targets(rows))
 
     def sampled(self: M, size: int, draw: Callable[[], np.ndarray]) -> M:
-        """The mean over about so many components: the first of each part if rows are in random order, else those drawn."""
+        """The mean over about ``size`` components: the first of each part if the rows are in random order, else those drawn."""
         head = self._ordered("sample").head(size)
         return self.sample(draw()) if head is None else self._some(head, self.y)
 
@@ -129,7 +129,7 @@ class MarginModel(AtMargins, ABC):
     def _some(self: M, data: Data, y: PerRow) -> M:
         """A model of some of the rows."""
         new = self._with(data, y)
-        for name in ("_lambda_max", "blocks", "order"):  # of all rows, or of their order
+        for name in ("_lambda_max", "blocks", "order"):  # these refer to all rows, or to their order
             vars(new).pop(name, None)
         return new
 
@@ -146,17 +146,17 @@ class MarginModel(AtMargins, ABC):
         return new
 
     def value(self, x: np.ndarray) -> float:
-        """f(x), one pass; none at x = 0, where the targets tell it."""
+        """f(x), in one pass; at x = 0 the targets suffice, without a pass."""
         if isinstance(x, np.ndarray) and not x.any():
             return self.value_at(self.zero)
         return self._look(x, valued=True)[0]
 
     def grad(self, x: np.ndarray) -> np.ndarray:
-        """Full gradient, one pass."""
+        """The full gradient, in one pass."""
         return self._look(x, graded=True)[1]
 
     def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Both, in one pass."""
+        """The value and the gradient, in one pass."""
         return self._look(x, valued=True, graded=True)
 
     def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, PerRow]:
@@ -166,7 +166,7 @@ class MarginModel(AtMargins, ABC):
 
     @abstractmethod
     def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
-        """f(x) and grad f(x), as asked for; keeps the margins A x."""
+        """f(x) and grad f(x), as requested; stores the margins A x in z."""
 
     def margins(self, x: np.ndarray, idx: RowIndex = None) -> PerRow:
         """<a_i, x> for i in idx, or the rows a_i' x."""
@@ -177,24 +177,24 @@ class MarginModel(AtMargins, ABC):
         return z
 
     def vertex_margins(self, s: Vertex, idx: RowIndex = None) -> PerRow:
-        """<a_i, s> for i in idx: one entry a row if s is a coordinate and rows are here."""
+        """<a_i, s> for i in idx: one entry per row if s is a coordinate and the rows are local."""
         if idx is None and self.elsewhere:
             return self.margins(s.to_array())
         return self.data.dot_vertex(s, idx)
 
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
-        """f on the segment to s, from the margins of its ends: a probe costs O(n) and no product."""
+        """f on the segment to s, from the margins of its ends; a probe costs O(n) and no product."""
         z, chord = self.margins(x), Chord.to(s)
-        if self.elsewhere:  # one more read: what is not here cannot be put together here
+        if self.elsewhere:  # one more read, because numbers elsewhere cannot be combined here
             return self.between(z, self.margins(chord.image(x, lambda v: v.to_array())))
         return self.between(z, chord.image(z, self.data.dot_vertex))
 
     def on_columns(self, W: np.ndarray) -> Slice:
-        """f on the coordinates W, with its second derivatives; for losses that know them."""
+        """f on the coordinates W, with second derivatives, for losses that define them."""
         return (OutputSlice if self.deriv_shape else ColumnBlock)(self, W)
 
     def on_atoms(self, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
-        """f on the hull of the atoms, given what an earlier restriction has kept of them."""
+        """f on the hull of the atoms, given the images that an earlier restriction stored."""
         return OnPoints(self, atoms) if self.elsewhere else OnMargins.of(self, atoms, images)
 
     def ready(self) -> None:
@@ -202,7 +202,7 @@ class MarginModel(AtMargins, ABC):
         self.data.ready(*self.deriv_shape)
 
     def ready_columns(self) -> None:
-        """Compile what second derivatives on columns need, by one look at one row of those in memory."""
+        """Compile the operations for second derivatives on columns, by a pass over one row in memory."""
         data = self.data
         at_hand = isinstance(data, InMemory) or (isinstance(data, RowData) and data.bounds is not None)
         if self.deriv_shape or not at_hand or compiled(self.loss) is None:
@@ -215,7 +215,7 @@ class MarginModel(AtMargins, ABC):
         part.ready(z, short=self.n <= SHORT_ROWS)
 
     def _alone(self, z: PerRow) -> PerRow:
-        """The margin of a model of one row, ready to be looked at."""
+        """The margin of a model of one row, ready for evaluation."""
         return z
 
     @property
@@ -229,13 +229,13 @@ class MarginModel(AtMargins, ABC):
 
     @cached_property
     def row_smoothness(self) -> np.ndarray:
-        """L_i = curvature * |a_i|^2; the paper's Lt is the root of the mean of their squares."""
+        """L_i = curvature * |a_i|^2; the paper's Lt is the root mean square of the L_i."""
         rows = unweighted(self.loss).curvature * self.data.row_norms2().astype(np.float64)
         return rows if self.weights is None else rows * self.here(self.weights)
 
 
 def has_slices(f: object) -> bool:
-    """Whether f is a linear model of arrays with a loss that knows its second derivative.
+    """Whether f is a linear model of arrays with a loss that defines its second derivative.
 
     Examples
     --------

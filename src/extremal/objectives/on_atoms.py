@@ -1,4 +1,4 @@
-"""f on the convex hull of some atoms, as a function of their weights: what fully corrective steps minimise."""
+"""f on the convex hull of some atoms, as a function of their weights: the objective of fully corrective steps."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Restriction(Protocol):
     """h(w) = f(sum_i w_i v_i)."""
 
     @property
-    def images(self) -> dict[Hashable, np.ndarray]: ...  # what is worth keeping of each atom, by its key
+    def images(self) -> dict[Hashable, np.ndarray]: ...  # reusable data of each atom, by its key
     def value(self, w: np.ndarray) -> float: ...
     def slopes(self, w: np.ndarray) -> np.ndarray: ...  # dh/dw_i = <grad f(x), v_i>
-    def hessian(self, w: np.ndarray) -> np.ndarray | None: ...  # positive semidefinite; None if f does not know it
+    def hessian(self, w: np.ndarray) -> np.ndarray | None: ...  # positive semidefinite; None if f has none
 
 
 @dataclass(frozen=True)
 class OnPoints:
-    """Any objective: a value and slopes cost f and its gradient at the point itself."""
+    """Any objective; a value or slopes cost f or its gradient at the point itself."""
 
     f: Any
     atoms: ActiveSet
@@ -48,15 +48,15 @@ class OnPoints:
 
 @dataclass(frozen=True)
 class OnMargins:
-    """A linear model, from the margins of every atom: no product with the data, k n numbers of memory for k atoms."""
+    """A linear model, from the margins of every atom. It needs no product with the data, and k n numbers for k atoms."""
 
     f: MarginModel
-    Z: np.ndarray  # the atoms' margins, one atom a row
+    Z: np.ndarray  # the margins of the atoms, one row per atom
     images: dict[Hashable, np.ndarray]
 
     @classmethod
     def of(cls, f: MarginModel, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> OnMargins:
-        """From the margins of the atoms that an earlier restriction has kept, and those of new ones."""
+        """Use stored margins of the atoms from an earlier restriction, and compute those of new atoms."""
         keys = [v.key for v in atoms.vertices]
         rows = [images[key] if key in images else f.vertex_margins(v) for key, v in zip(keys, atoms.vertices, strict=True)]
         return cls(f, np.stack(rows), dict(zip(keys, rows, strict=True)))

@@ -1,4 +1,4 @@
-"""Linear models of several outputs, seen on some of their coordinates: products with these, and their Hessian."""
+"""Linear models of several outputs on some of their coordinates: products with these, and their Hessian."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from extremal.support.kinds import Symmetric
 if TYPE_CHECKING:
     from extremal.objectives.margins import MarginModel
 
-FORMED = 3e10  # rows times coordinates squared, from which on neither
-ROW_BLOCK = 2**19  # numbers of a block of rows
+FORMED = 3e10  # from this many rows times coordinates squared on, the Hessian is an operator
+ROW_BLOCK = 2**19  # numbers in a block of rows
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class OutputSlice(Slice):
         return self.f.data.dot(x)
 
     def hessian(self, z: np.ndarray, far: bool = False, width: float = 0.0) -> Symmetric:
-        """(1/n) sum_i (diag D_i - P_i P_i') x a_i a_i' on W, without what intercepts take over; its products if that is large.
+        """(1/n) sum_i (diag D_i - P_i P_i') x a_i a_i' on W, minus the part that intercepts remove; an operator if it is large.
 
-        With |D_i| where f is not convex and this is not positive definite.
+        Uses |D_i| if f is not convex and the Hessian is not positive definite.
         """
         bend = self.f.curvature_rows_at(z, width)
         H = self._sum(bend)
@@ -56,7 +56,7 @@ class OutputSlice(Slice):
         return H / self.f.n
 
     def _add(self, H: np.ndarray, V: np.ndarray, B: np.ndarray, bend: CurvatureRows) -> None:
-        """The sums over a block of rows: of the Hessian, and of its part between coefficients and intercepts."""
+        """Add the sums over a block of rows: the Hessian, and its part between coefficients and intercepts."""
         for c, idx, place in self._by_output:
             own = B[:, place]
             bent = own * bend.D[:, c, None]
@@ -81,19 +81,19 @@ class OutputSlice(Slice):
 
     @cached_property
     def _by_output(self) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """For each output in use its coordinates in W, and where their features are."""
+        """For each output in use, its coordinates in W and the places of their features."""
         own = self.W % self.outputs
         mine = [(int(c), np.flatnonzero(own == c)) for c in np.unique(own)]
         return [(c, idx, self._place[idx]) for c, idx in mine]
 
     def _blocks(self) -> Any:
-        """Blocks of rows, and their entries in the features of W, dense."""
+        """Blocks of rows, with their entries in the features of W as dense arrays."""
         return self.f.data.columns(self._features).arrays(max(1, ROW_BLOCK // max(len(self._features), len(self.W))))
 
 
 @dataclass(frozen=True)
 class OutputProducts:
-    """A Hessian of many coordinates by its products: two products with all of A each."""
+    """The Hessian of many coordinates as an operator; each product costs two products with all of A."""
 
     part: OutputSlice
     bend: CurvatureRows
@@ -105,7 +105,7 @@ class OutputProducts:
         return f.data.tdot(C.astype(f.dtype, copy=False)).reshape(-1)[self.part.W].astype(np.float64) / f.n
 
     def diagonal(self) -> np.ndarray:
-        """Its diagonal, as if there were no intercepts."""
+        """The diagonal, as if there were no intercepts."""
         part, D, P = self.part, self.bend.D, self.bend.P
         total = np.zeros((len(part._features), part.outputs))
         for rows, B in part._blocks():

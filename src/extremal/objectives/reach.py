@@ -1,4 +1,4 @@
-"""How far coefficients may go where a constraint has no bounds: between wide bounds, which grow while a solution touches them."""
+"""Bounds on coefficients for constraints without bounds: wide at first, and wider while a solution touches them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from extremal.losses.weighted import targets_of, weights_of
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.works import Summed
 
-FIRST_REACH = 100.0  # where a constraint has no bound of its own: so many times the size that a coefficient is likely to have
-REACH_GROWTH = 30.0  # by which that is multiplied while the solution touches it
-GROWTHS = 4  # so often at most
-CONSTANT = 1e-8  # targets that spread less than this share of their size are constant up to rounding
+FIRST_REACH = 100.0  # first bound, in multiples of the likely size of a coefficient
+REACH_GROWTH = 30.0  # growth factor of the bound while the solution touches it
+GROWTHS = 4  # maximum number of bounds to try
+CONSTANT = 1e-8  # targets whose spread is below this share of their size are constant up to rounding
 
 
 def reaches(f: MarginModel) -> Iterator[np.ndarray]:
-    """Bounds to try one after the other, for each coefficient.
+    """Bounds to try in turn, for each coefficient.
 
     Examples
     --------
@@ -38,12 +38,12 @@ def reaches(f: MarginModel) -> Iterator[np.ndarray]:
 
 
 def told_apart(f: MarginModel, value: float, atol: float) -> bool:
-    """Whether f tells all classes apart, so that coefficients that are farther out are better without end."""
+    """Whether f separates all classes, so that larger coefficients are always better."""
     return ends_at_zero(f.loss) and value <= atol
 
 
 def sizes(f: MarginModel) -> np.ndarray:
-    """How large coefficients are likely to be: the spread of the targets, as margins have it, over that of each feature."""
+    """The likely size of coefficients: the spread of the margins, derived from the targets, over the spread of each feature."""
     data, w = cast(RowData, f.data), f.weights
     shares: Any = Uniform((f.n,), 1.0 / f.n) if w is None else Derived(np.divide, (w,), (f.n,), (f.n,))
     means, squares = data.moments(shares)
@@ -53,7 +53,7 @@ def sizes(f: MarginModel) -> np.ndarray:
 
 
 def _spread(f: MarginModel) -> float:
-    """How far margins are likely to go: of a log-odds some units, of a log-mean its own, of a mean that of the targets."""
+    """The likely range of margins: some units for log-odds, its own range for a log-mean, that of the targets for a mean."""
     said = margin_size(f.loss, _extremes(f))
     if said is not None:
         return said
@@ -64,7 +64,7 @@ def _spread(f: MarginModel) -> float:
 
 
 def _extremes(f: MarginModel) -> np.ndarray:
-    """The least and the greatest target of each part."""
+    """The smallest and the largest target of each part."""
     return np.concatenate([found for (found,) in f.data.parts.answers(Summed(_ends, (f.y,), (f.loss,)))[1]])
 
 
@@ -74,7 +74,7 @@ def _ends(y: np.ndarray, loss: Loss) -> tuple[np.ndarray]:
 
 
 def _moments(y: np.ndarray, loss: Loss, about: Any) -> tuple[float, np.ndarray, np.ndarray]:
-    """The sum of the weights, and of the targets and their squares with these, less something."""
+    """The sum of the weights, and the weighted sums of the targets minus ``about`` and of their squares."""
     w, y = weights_of(loss, y), targets_of(loss, y).reshape(len(y), -1).astype(np.float64) - about
     if w is None:
         return float(len(y)), y.sum(axis=0), np.square(y).sum(axis=0)

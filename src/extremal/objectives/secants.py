@@ -1,4 +1,4 @@
-"""An objective that is known by values and gradients only, as Newton steps see it: its Hessian is learnt from gradients."""
+"""Objectives with values and gradients only, for Newton steps: the Hessian is learnt from gradients."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from extremal.objectives.column_blocks import Slice
 from extremal.points.composed import Chord
 from extremal.points.vertex import DenseVertex, Vertex
 
-HELD_NUMBERS = 2**22  # numbers of component gradients that are held at once
+HELD_NUMBERS = 2**22  # numbers of component gradients held at once
 
 
 class Secants:
-    """f with x itself in the place of the margins: a `MarginModel` of the identity, whose first Hessian is a guess.
+    """f with x itself instead of margins: a `MarginModel` of the identity, whose first Hessian is a guess.
 
         H = (1/n) sum_i g_i g_i',   g_i the gradient of component i
 
-    The guess has the units of the coordinates right, and for sums of losses of one margin its directions too. Corrections by
-    the change of the gradient (BFGS) make it the Hessian step by step. n component gradients for the guess; memory d^2.
+    The guess has the right units of the coordinates, and for sums of losses of one margin also the right directions. Corrections
+    by the change of the gradient (BFGS) turn it into the Hessian step by step. Cost: n component gradients for the guess, d^2
+    memory.
     """
 
-    convex = False  # no shortcut of linear models holds
+    convex = False  # no shortcut of linear models applies
     deriv_shape = ()
 
     def __init__(self, f: Objective):
@@ -54,7 +55,7 @@ class Secants:
         return math.sqrt(float(np.square(dz).mean()))
 
     def guess(self, x: np.ndarray) -> np.ndarray:
-        """The mean of g_i g_i'; of gradients that are no rows of numbers, the one of g."""
+        """The mean of g_i g_i'; g g' if component gradients are not arrays of the shape of x."""
         d, H = x.size, np.zeros((x.size, x.size))
         x = x.reshape(self.shape).astype(self.dtype, copy=False)
         if self.f.deriv_shape != self.shape:

@@ -36,7 +36,7 @@ class Separable:
     value : callable (x, idx) -> array of shape (len(idx),)
         One value per index.
     convex : bool
-        Whether f is convex; decides the default steps, and whether the gap bounds f(x) - f*. False unless you say so.
+        Whether f is convex. This decides the default steps, and whether the gap bounds f(x) - f*. Default: False.
     smoothness : float, optional
         A Lipschitz constant L of grad f, for the methods and steps that need one.
     dtype : numpy float type
@@ -80,12 +80,12 @@ class Separable:
 
     @property
     def deriv_shape(self) -> tuple[int, ...]:
-        """A component's derivative is its whole gradient."""
+        """The derivative of a component is its whole gradient."""
         return self.shape
 
     @property
     def smoothness(self) -> float:
-        """L as it was given."""
+        """The given L."""
         if self._smoothness is None:
             raise InputError("this method needs a Lipschitz constant of the gradient: give `Separable(..., smoothness=L)`")
         return self._smoothness
@@ -102,17 +102,17 @@ class Separable:
         return total / self.n
 
     def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Both."""
+        """The value and the full gradient."""
         return self.value(x), self.grad(x)
 
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        """The gradients of the components idx, one per row; of all of them, chunk by chunk into an array of its own."""
+        """The gradients of the components idx, one per row; those of all components are written chunk by chunk to one array."""
         if idx is None:
             out = room((self.n, *self.shape), self.dtype)
             for chunk in self._chunks():
                 out[chunk] = self.derivs(x, chunk)
             return out
-        rows = self._answer("grad", self._grad(x, idx), self.dtype)  # a copy: the callable may use its buffer again
+        rows = self._answer("grad", self._grad(x, idx), self.dtype)  # a copy, because the callable may reuse its buffer
         if rows.shape != (len(idx), *self.shape):
             raise InputError(
                 f"`Separable(grad=...)` must answer one gradient per index, shape {(len(idx), *self.shape)}, got {rows.shape}"
@@ -128,7 +128,7 @@ class Separable:
         return _Segment(self, x, Chord.to(s))
 
     def ready(self) -> None:
-        """Nothing takes long."""
+        """Do nothing: there is no slow one-time work."""
 
     def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """f_i(x) for i in idx."""

@@ -1,4 +1,4 @@
-"""Works with a loss: what a model asks of the parts of its rows."""
+"""Works with a loss: the requests of a model to the parts of its rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from extremal.losses.over_rows import EVALUATED, chunks, line_sum, slope_sum
 
 @dataclass(frozen=True)
 class Look:
-    """The sum of phi(<a_i, x>, y_i) and its gradient, as asked for; keeps the margins z and the derivatives c, if given."""
+    """The sum of phi(<a_i, x>, y_i) and its gradient, as requested; stores the margins z and the derivatives c, if given."""
 
     loss: Loss
     y: PerRow
@@ -30,23 +30,23 @@ class Look:
 
     @property
     def alone(self) -> bool:
-        """A loss of the user's own may not be made for threads."""
+        """Whether to avoid threads: a user's own loss may not be thread-safe."""
         return compiled(self.loss) is None
 
     @property
     def sums(self) -> int:
-        """Those of a gradient, also if none is asked for: values are then the same to the last digit."""
+        """The size of a gradient, even if none is requested, so that values are equal to the last digit."""
         return math.prod(self.x.shape)
 
     def __call__(self, part: Part) -> Sums:
         code, y = compiled(self.loss), part.of(self.y)
         z, c = (None if a is None else part.of(a) for a in (self.z, self.c))
-        # by a compiled loop, if there is one for these rows and this loss
+        # use a compiled loop, if there is one for these rows and this loss
         found = None if code is None else part.rows.sweep(code, y, self.x, self.valued, self.graded, z, c)
         return self._by_pieces(part.rows, y, z, c) if found is None else found
 
     def _by_pieces(self, rows: Any, y: np.ndarray, z: np.ndarray | None, c: np.ndarray | None) -> Sums:
-        """Piece by piece, which is still in the cache for the second product."""
+        """Work piece by piece, so that a piece is still in the cache for the second product."""
         total, g = 0.0, None
         for at, piece in rows.pieces():
             margins, targets = piece.dot(self.x), y[at]
@@ -64,11 +64,11 @@ class Look:
 
 @dataclass(frozen=True)
 class Summed:
-    """Sums of a function of the numbers that are kept for each row; no row is read. The function may fill some of them."""
+    """Sum a function of stored numbers over the rows; no row is read. The function may fill some of the numbers."""
 
     function: Callable[..., Any]
     numbers: tuple[PerRow, ...]
-    rest: tuple[Any, ...] = ()  # what else it takes
+    rest: tuple[Any, ...] = ()  # its further arguments
     alone: bool = False
     reads: bool = False
     sums: int = 0
@@ -79,7 +79,7 @@ class Summed:
 
 @dataclass(frozen=True)
 class Filled(Summed):
-    """The same for a function of each row, to be kept, piece by piece; numpy's own write to where it is kept."""
+    """Store a function of each row, piece by piece; ufuncs write directly to the output."""
 
     out: Any = None
 
@@ -95,7 +95,7 @@ class Filled(Summed):
 
 @dataclass(frozen=True)
 class Along:
-    """f along a line of margins: t -> mean of phi(z + t dz, y). A probe reads what is kept for each row."""
+    """f along a line of margins, t -> mean of phi(z + t dz, y). A probe reads stored numbers of each row."""
 
     parts: Parts
     loss: Loss

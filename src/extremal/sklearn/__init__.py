@@ -1,4 +1,4 @@
-"""scikit-learn estimators that fit under a constraint, and say how good the fit is."""
+"""scikit-learn estimators that fit under a constraint and certify how good the fit is."""
 
 from extremal.support.lazy import attach
 

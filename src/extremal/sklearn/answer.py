@@ -1,4 +1,4 @@
-"""The end of a fit: a point of the set, how good it is, what it cost, and a warning where the tolerance was not met."""
+"""The end of a fit: a feasible point, its certificate, its cost, and a warning if the tolerance was missed."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from extremal.run.result import Result, Status, Trace
 from extremal.sets.base import ConvexSet
 from extremal.support.kinds import Numbers
 
-GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of centred targets that a gap may be by rounding, by bytes of x
+GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of centred targets that a gap may owe to rounding, by bytes of x
 HINTS = {
-    "unbounded": "the loss keeps falling as coefficients grow (separable classes, for one), so that there is no best fit: "
+    "unbounded": "the loss keeps falling as coefficients grow (for example, with separable classes), so there is no best fit: "
     "add a bound to the constraint, such as constraint=[..., 'l1:10']",
     "max_iter": "raise max_iter, or accept a larger tol",
     "max_grads": "raise max_iter, or accept a larger tol",
-    "stalled": "this is as far as the precision of the numbers goes: use float64, scale the data, or accept a larger tol",
+    "stalled": "the precision of the numbers allows no smaller gap: use float64, scale the data, or accept a larger tol",
 }
 
 
 @dataclass(frozen=True, repr=False)
 class FitCertificate:
-    """How good a fit is: f is at most ``gap`` above its minimum over the set, and the coefficients are in the set.
+    """The quality of a fit: f is at most ``gap`` above its minimum over the set, and the coefficients lie in the set.
 
     Examples
     --------
@@ -46,17 +46,17 @@ class FitCertificate:
     """
 
     value: float  # f at the answer
-    gap: float  # its Frank-Wolfe gap
-    set: str  # the set, as it reads
-    violation: float  # how far the answer is from it
+    gap: float  # the Frank-Wolfe gap at the answer
+    set: str  # the set in words
+    violation: float  # distance of the answer from the set
     passes: float  # component gradients over rows
-    method: str  # what found it
-    convex: bool = True  # otherwise the gap is 0 at stationary points, and bounds nothing
+    method: str  # the method that found the answer
+    convex: bool = True  # if False, the gap is 0 at stationary points and bounds nothing
     bounded: bool = True  # whether there is a minimum
 
     @property
     def relative_gap(self) -> float:
-        """gap / |f|; infinite if f is 0 and the gap is not."""
+        """gap / |f|; infinite if f is 0 and the gap is positive."""
         return 0.0 if self.gap == 0 else float(np.divide(self.gap, abs(self.value))) if self.value else np.inf
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class FitCertificate:
         if not self.bounded:
             known = "still falling at the bounds that were tried: there is no minimum"
         elif not self.convex:
-            known = f"stationary up to a gap of {self.gap:.3g}; f is not convex, and may be lower elsewhere"
+            known = f"stationary up to a gap of {self.gap:.3g}; f is not convex and may be lower elsewhere"
         return (
             f"Certificate(f = {self.value:.10g}, {known}\n"
             f"  over {self.set}, violated by {self.violation:g}\n"
@@ -74,26 +74,26 @@ class FitCertificate:
 
 @dataclass(frozen=True)
 class Answer:
-    """The end of a fit: a point of the set, and what is known of it."""
+    """The end of a fit: a point of the set, and its certificate."""
 
-    x: Any  # in the set without exception, in the float type of the rows: an array, or a matrix in factors
-    value: float  # f there
-    gap: float  # its Frank-Wolfe gap: no x in the set, with any intercept, is better by more
+    x: Any  # always in the set, in the float type of the rows: an array, or a matrix in factors
+    value: float  # f at x
+    gap: float  # the Frank-Wolfe gap at x: no x in the set, with any intercept, is better by more
     C: ConvexSet
-    violation: float  # of the constraint, 0 but for equations that no rounded numbers solve
-    status: str  # "tol"; "unbounded" if the loss keeps falling beyond every bound that was tried; or what ended the run
+    violation: float  # of the constraint; 0, except for equations that no rounded numbers solve
+    status: str  # "tol"; "unbounded" if the loss falls beyond every bound that was tried; or the reason why the run ended
     n_iter: int
-    n_grads: int  # component gradients, those of the certificate included
+    n_grads: int  # component gradients, including those of the certificate
     n: int  # rows
-    method: str  # what found it
+    method: str  # the method that found x
     trace: Trace | None = None  # of the run
-    intercept: Numbers = 0.0  # a float, or one for each output
+    intercept: Numbers = 0.0  # a float, or one number for each output
     g: Any = field(default=None, repr=False)  # the gradient, in float64
     convex: bool = True
 
     @property
     def certificate(self) -> FitCertificate:
-        """What is known, to be read."""
+        """The certificate in a readable form."""
         passes, bounded = self.n_grads / self.n, self.status != "unbounded"
         return FitCertificate(self.value, self.gap, str(self.C), self.violation, passes, self.method, self.convex, bounded)
 
@@ -101,10 +101,10 @@ class Answer:
 def answer_at(
     f: MarginModel, C: ConvexSet, x: Any, tol: float, atol: float, run: Result | None = None, method: str = ""
 ) -> Answer:
-    """x rounded so that it lies in C exactly, and its certificate there: one pass over the rows, in float64.
+    """Round x so that it lies in C exactly, and certify it there: one pass over the rows, in float64.
 
-    A matrix in factors is left as it is: whoever keeps the factors has rounded them. ``run`` is the run that has found x, if
-    there was one. ``method`` is what the certificate calls it; the run's own words, if it is left out.
+    A matrix in factors is left as it is, because its owner has already rounded the factors. ``run`` is the run that found x, if
+    there was one. ``method`` is the name in the certificate. Default: the name that the run itself reports.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def answer_at(
 
 
 def _looked(f: MarginModel, x: Any) -> tuple[float, Any, Numbers]:
-    """f, its gradient and the intercept: with one, rows are read twice."""
+    """f, its gradient and the intercept. If the model has an intercept, the rows are read twice."""
     if not isinstance(f, InterceptModel):
         return *f.value_and_grad(x), np.zeros(f.deriv_shape)[()]
     value, g, z = f.value_grad_margins(x)
@@ -133,7 +133,7 @@ def _looked(f: MarginModel, x: Any) -> tuple[float, Any, Numbers]:
 
 
 def gap_bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:
-    """How much f can be above its minimum over C: its gap at x, but not more than f itself if the loss is never below 0.
+    """Bound f(x) - min f over C: the gap at x, but at most f itself if the loss is never negative.
 
     Examples
     --------
@@ -147,9 +147,9 @@ def gap_bound(C: ConvexSet, x: Any, g: Any, value: float, loss: Loss) -> float:
 
 
 def ended(gap: float, value: float, tol: float, atol: float, status: Status) -> str:
-    """What ``status_`` says: "tol" if the gap is small enough, otherwise what ended the run.
+    """Return the value of ``status_``: "tol" if the gap is small enough, otherwise the reason why the run ended.
 
-    A run that had met its tolerance has lost it when its answer was rounded. It is at the end of the numbers' precision then.
+    If a run met its tolerance but its rounded answer does not, the numbers have no more precision: the status is "stalled".
     """
     if gap <= 1.01 * tol * abs(value) + atol:
         return "tol"
@@ -157,12 +157,12 @@ def ended(gap: float, value: float, tol: float, atol: float, status: Status) -> 
 
 
 def worst_status(statuses: Sequence[str]) -> str:
-    """The first that is not "tol", or that."""
+    """The first status that is not "tol", or "tol" if there is none."""
     return next((status for status in statuses if status != "tol"), "tol")
 
 
 def together(answers: Sequence[Answer]) -> Answer:
-    """Problems that were solved apart as one: the sum of the objectives, which the sum of the gaps certifies.
+    """Combine problems that were solved separately: the sum of the gaps certifies the sum of the objectives.
 
     The set, the trace and the method are those of the longest run.
     """
@@ -177,20 +177,20 @@ def together(answers: Sequence[Answer]) -> Answer:
 
 
 class CertifiedEstimator(BaseEstimator):
-    """An estimator whose fit ends with an answer."""
+    """An estimator whose fit ends with an `Answer`."""
 
     tol: float
     verbose: int
 
     def _shown(self) -> AbstractContextManager[None]:
-        """Inside, the progress of all runs is shown, if it is to be."""
+        """Show the progress of all runs inside the context, if ``verbose`` asks for it."""
         return shown(type(self).__name__, self.verbose)
 
     def _store(self, answer: Answer, words: str = "") -> None:
-        """Keep the answer in the attributes; ``fit`` calls this itself, so that a warning shows its caller.
+        """Store the answer in the attributes. ``fit`` calls this directly, so that a warning points to the caller of ``fit``.
 
-        It warns if the tolerance was not met (``words`` may say what gap there is). The certificate is the last line of what
-        `_shown` shows.
+        The method warns if the tolerance was not met; ``words`` may describe the gap. The certificate is the last line of the
+        output of `_shown`.
         """
         self.objective_, self.dual_gap_ = answer.value, answer.gap
         self.constraint_, self.constraint_violation_ = answer.C, answer.violation

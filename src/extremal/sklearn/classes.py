@@ -1,4 +1,4 @@
-"""What linear classifiers share: classes, their weights, decisions and probabilities."""
+"""Shared parts of linear classifiers: classes, their weights, decisions and probabilities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from extremal.support.kinds import MatrixLike
 
 
 def positives(classes: int) -> Sequence[int]:
-    """The classes that have coefficients of their own: the second of two, or each against the rest."""
+    """The classes that have their own coefficients: the second of two, or each of several."""
     return (1,) if classes == 2 else range(classes)
 
 
@@ -36,18 +36,18 @@ class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
     classes_: np.ndarray
     coef_: np.ndarray
     intercept_: np.ndarray
-    _joint = False  # whether scores of several classes are those of one model, and not of each class against the rest
+    _joint = False  # whether one model scores all classes, instead of one model for each class against the rest
 
     def _labels(self, y: np.ndarray) -> np.ndarray:
-        """The rows' classes as numbers from 0."""
+        """The classes of the rows as numbers from 0."""
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2 or y.ndim > 1:
-            check_classification_targets(y)  # it takes longer than a pass, and two values are classes in any case
+            check_classification_targets(y)  # this takes longer than a pass, and two values are always classes
         self._check_classes()
         return (y == self.classes_[1]).astype(np.intp) if len(self.classes_) == 2 else np.searchsorted(self.classes_, y)
 
     def _check_classes(self) -> None:
-        """Refuse rows of one kind."""
+        """Refuse rows of a single class."""
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs rows of at least two classes (with a positive weight), the data has one class: "
@@ -55,19 +55,19 @@ class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
             )
 
     def _held_classes(self, data: RowData) -> tuple[Any, Any]:
-        """The same, with the weights, for rows that bring their targets."""
+        """Class numbers and weights for rows that bring their own targets."""
         found = HeldClasses.of(f"{type(self).__name__}.fit", data)
         self.classes_ = found.labels
         self._check_classes()
         return found.codes(data), found.weights(data, self._each(lambda: found.totals))
 
     def _weights(self, codes: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray | None:
-        """Weights of rows with those of their classes; rows of no weight count for nothing."""
-        each = self._each(lambda: np.bincount(codes, sample_weight, len(self.classes_)))  # a row of weight 2 is a row twice
+        """Weights of the rows times those of their classes. Rows of weight 0 do not count."""
+        each = self._each(lambda: np.bincount(codes, sample_weight, len(self.classes_)))  # a row of weight 2 counts as two rows
         return sample_weight if each is None else each[codes] * (1.0 if sample_weight is None else sample_weight)
 
     def _each(self, totals: Callable[[], np.ndarray]) -> np.ndarray | None:
-        """The weight of each class, given what its rows weigh; None if there are none."""
+        """The weight of each class, given the total weight of its rows; None without class weights."""
         if self.class_weight is None:
             return None
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
@@ -81,7 +81,7 @@ class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
         return each
 
     def _told(self, X: MatrixLike, function: Callable[[np.ndarray], np.ndarray] | None = None, radius: Any = None) -> np.ndarray:
-        """A function of the scores <x, w> + b: (n,) for two classes, positive for the second; (n, classes) otherwise."""
+        """Apply a function to the scores <x, w> + b: (n,) for two classes, positive for the second; (n, classes) otherwise."""
         check_is_fitted(self)
         return self._of_rows(X, *self._teller(function, radius))
 
@@ -91,7 +91,7 @@ class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
     def _teller(
         self, function: Callable[[np.ndarray], np.ndarray] | None, radius: Any = None
     ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-        """The coefficients, and the function of products with them."""
+        """The coefficients, and a function of the products with them."""
         coef, intercept = self._at(radius)
 
         def told(z: np.ndarray) -> np.ndarray:
@@ -103,15 +103,15 @@ class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
         return coef.T, told
 
     def _at(self, radius: float | None) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients and intercepts; of one of many radii, in classifiers that have these."""
+        """Coefficients and intercepts. Classifiers with many radii return those of one radius."""
         return self.coef_, self.intercept_
 
     def _class_of(self, scores: np.ndarray) -> np.ndarray:
-        """The class of the largest score of each row."""
+        """The class with the largest score in each row."""
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def _logs(self, scores: np.ndarray) -> np.ndarray:
-        """Logarithms of the probabilities of the classes, a row each.
+        """Log-probabilities of the classes, one row for each row of X.
 
         p = (1 - s(z), s(z)) for two classes,   s(z) = 1 / (1 + exp(-z))
         p_k = s(z_k) / sum_j s(z_j) for several, each against the rest;   p_k = exp(z_k) / sum_j exp(z_j) in one model
@@ -121,7 +121,7 @@ class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
         return log_softmax(scores if self._joint else log_expit(scores), axis=1)
 
     def _shares(self, scores: np.ndarray) -> np.ndarray:
-        """The probabilities themselves."""
+        """Probabilities of the classes, one row for each row of X."""
         return np.exp(self._logs(scores))
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
@@ -129,15 +129,15 @@ class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
         return self._told(X)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """The class of the largest margin."""
+        """The class with the largest margin."""
         return self._told(X, self._class_of)
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
-        """Logarithms of the probabilities of the classes, a row each; their order is that of ``classes_``."""
+        """Log-probabilities, one row for each row of X; the columns follow the order of ``classes_``."""
         return self._told(X, self._logs)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the classes, a row each; their order is that of ``classes_``."""
+        """Probabilities, one row for each row of X; the columns follow the order of ``classes_``."""
         return self._told(X, self._shares)
 
 
@@ -152,9 +152,9 @@ class ConstrainedClassifier(LinearClassifier, ConstrainedModel):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits.
+        """Update the fit with a batch that is seen once, by steps along averaged gradients; the user guide lists the limits.
 
-        ``classes`` are all classes that will come; they are needed with the first batch.
+        ``classes`` lists all classes that will ever occur. The first batch requires it.
         """
         self._go_on(X, y, sample_weight, classes)
         return self

@@ -30,16 +30,16 @@ from extremal.sklearn.answer import Answer, answer_at
 from extremal.sklearn.options import Options
 from extremal.support.kinds import MatrixLike
 
-SMALL_FIT = 10**5  # rows times coefficients up to which a problem is solved to rounding: it takes milliseconds
-POLISH = 12  # iterations for that, at most
-SEEN = 1000  # rows that tell whether a column is nearly constant
-OFFSET = 1e3  # so many times its standard deviation its mean is then
-GAP_NOISE = {8: 1e-12, 4: 1e-5}  # share of the loss without features that a gap may be by rounding alone, by bytes of a number
-FAR_GAP = {8: 1e-9, 4: 1e-4}  # the same over bounds that are far out
+SMALL_FIT = 10**5  # problems up to this many rows times coefficients are solved to rounding: this takes milliseconds
+POLISH = 12  # maximum number of iterations for that
+SEEN = 1000  # number of rows that decide whether a column is nearly constant
+OFFSET = 1e3  # a column is nearly constant if |mean| > OFFSET * std
+GAP_NOISE = {8: 1e-12, 4: 1e-5}  # rounding error of a gap, as a share of the loss without features, by bytes of a number
+FAR_GAP = {8: 1e-9, 4: 1e-4}  # the same for bounds that are far out
 
 
 def model_of(loss: Loss, X: MatrixLike | RowData, y: ArrayLike, weights: ArrayLike | None, intercept: bool) -> MarginModel:
-    """The objective: with an intercept outside of the constraint, or without."""
+    """The objective, with or without an intercept outside of the constraint."""
     return (InterceptModel if intercept else LinearModel)(loss, X, y, weights)
 
 
@@ -52,9 +52,9 @@ def solve_fit(
     weights: ArrayLike | None = None,
     start: np.ndarray | None = None,
 ) -> Answer:
-    """Minimise the mean loss over the constraint and an intercept, round so that the constraint holds exactly, and certify.
+    """Minimise the mean loss over the constraint and an intercept, round the answer into the set exactly, and certify it.
 
-    ``plan`` is what `read_constraint` answers, ``start`` the coefficients of an earlier fit.
+    ``plan`` is the result of `read_constraint`, and ``start`` holds the coefficients of an earlier fit.
     """
     f, offset = centred(model_of(loss, X, y, weights, options.intercept))
     zero, size, spent = f.zero, f.data.dtype.itemsize, 0
@@ -71,10 +71,10 @@ def solve_fit(
 
 
 def centred(f: MarginModel) -> tuple[MarginModel, np.ndarray | None]:
-    """The same model with columns that are nearly constant shifted by their means, and by how much; or f itself.
+    """Shift nearly constant columns by their means; return the new model and the shift, or f itself and None.
 
-    An intercept makes up for the shift. Products with columns like 10^6 + noise would lose the digits that count. Rows in
-    memory are copied, and those of a directory are shifted shard by shard, whenever these are read.
+    The intercept makes up for the shift. Without a shift, products with columns such as 10^6 + noise lose the digits that count.
+    Rows in memory are copied. Rows in a directory are shifted shard by shard, each time a shard is read.
     """
     data = f.data
     if f.is_finite_sum or not isinstance(data, RowData) or data.fill < 1:
@@ -88,9 +88,9 @@ def centred(f: MarginModel) -> tuple[MarginModel, np.ndarray | None]:
 
 
 def _growing(f: MarginModel, plan: Reading, options: Options, atol: float, start: Iterate | None) -> Answer:
-    """Over a set without bounds: between bounds that no solution touches, or that have grown so often that there is none."""
+    """Solve over an unbounded set: widen bounds until the solution touches none of them, or declare that there is no solution."""
     grads, fit = 0, None
-    start = np.zeros(f.shape, f.dtype) if start is None else start  # the bounds' own middle may be far out
+    start = np.zeros(f.shape, f.dtype) if start is None else start  # the middle of the bounds may be far out
     for reach in reaches(f):
         fit = _certified(f, plan.set(reach), options, atol, start)
         grads += fit.n_grads
@@ -104,20 +104,20 @@ def _growing(f: MarginModel, plan: Reading, options: Options, atol: float, start
 
 
 def _free(f: MarginModel, plan: Reading, options: Options, atol: float) -> Answer:
-    """The solution without a constraint, of which a radius is to be a fraction."""
+    """The unconstrained solution, for radii that are a fraction of its norm."""
     fit = _growing(
         f, read_constraint(None, None, f.shape), replace(options, solver="auto", tol=min(options.tol, 1e-4)), atol, None
     )
     if fit.status == "unbounded":
         raise InputError(
             f"`{options.name}(radius={plan.fraction:.0%})` is a fraction of the norm of the unconstrained solution, but there is "
-            "none: the loss keeps falling (separable classes, for one); give the radius as a number"
+            "none: the loss keeps falling (for example, with separable classes); give the radius as a number"
         )
     return fit
 
 
 def _certified(f: MarginModel, C: ConvexSet, options: Options, atol: float, start: Iterate | None) -> Answer:
-    """The run, its answer made exact, and the certificate of that."""
+    """Run the solver, round its answer into the set, and certify the rounded answer."""
     C = C.on(f.shape)
     x0 = None if start is None else moved_inside(C, np.asarray(start, f.dtype))
     r, asked = _run(f, C, options, atol, x0), options.solver
@@ -126,7 +126,7 @@ def _certified(f: MarginModel, C: ConvexSet, options: Options, atol: float, star
 
 
 def _run(f: MarginModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> Result:
-    """By the default method, or by the one that was asked for; that may need an intercept which is a coefficient too."""
+    """Run the default or the requested method. Methods that draw batches treat the intercept as one more coefficient."""
     method = None if options.solver in (None, "auto") else as_recipe(options.name, options.solver)
     kept = {"tol": options.tol, "atol": atol, "max_iter": options.max_iter, "seed": options.seed}
     if method is None:
@@ -136,7 +136,7 @@ def _run(f: MarginModel, C: ConvexSet, options: Options, atol: float, x0: Any) -
     if len(f.shape) > 1:
         raise InputError(
             f"`{options.name}(solver={options.solver!r})` draws batches, and takes no intercepts of several classes: "
-            'say fit_intercept=False, or solver="auto"'
+            'use fit_intercept=False or solver="auto"'
         )
     joint, both = _joint(f, C)
     r = minimize(joint, both, method, x0=None if x0 is None else np.append(x0, 0.0).astype(f.dtype), **kept)
@@ -144,7 +144,7 @@ def _run(f: MarginModel, C: ConvexSet, options: Options, atol: float, x0: Any) -
 
 
 def _by_default(f: MarginModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> Result:
-    """The default method; small problems go on to rounding."""
+    """Run the default method; small problems are solved to rounding."""
     r = minimize(f, C, x0=x0, **kept)
     left = kept["max_iter"] - r.n_iter
     if r.converged and left > 0 and f.n * math.prod(f.shape) <= SMALL_FIT:
@@ -157,7 +157,7 @@ def _by_default(f: MarginModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> 
 
 
 def _reads_all(method: Recipe, f: Any, C: ConvexSet) -> bool:
-    """Whether a method takes full gradients only."""
+    """Whether a method uses full gradients only."""
     try:
         return isinstance(method.prepare(f, C, Budget(max_iter=1)).gradient, (Full, Growing))
     except InputError:
@@ -165,7 +165,7 @@ def _reads_all(method: Recipe, f: Any, C: ConvexSet) -> bool:
 
 
 def _joint(f: MarginModel, C: ConvexSet) -> tuple[LinearModel, ConvexSet]:
-    """The problem with the intercept as one more coefficient, in units of a bound that holds for the best one."""
+    """The problem with the intercept as one more coefficient, scaled by a bound on the best intercept."""
     rows: Any = f.data
     most, norm2 = rows.extent(C.start().astype(f.dtype))
     far = most + C.diameter * math.sqrt(norm2)

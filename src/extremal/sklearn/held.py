@@ -1,6 +1,6 @@
-"""Rows that bring their targets and weights, a directory of shards above all, as estimators read them.
+"""Rows that bring their own targets and weights, such as a directory of shards, as estimators read them.
 
-What is predicted is put together from the parts; how targets are mapped is in objectives/held_targets.py.
+Predictions are assembled from the parts. objectives/held_targets.py maps the targets.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from extremal.support.memory import room
 
 
 def brings_targets(X: object) -> bool:
-    """Whether targets come with some rows."""
+    """Whether the rows bring their own targets."""
     return isinstance(X, RowData) and X.targets is not None
 
 
 def is_distributed(X: object) -> bool:
-    """Whether it is an array or a frame of Dask."""
+    """Whether X is a Dask array or a Dask data frame."""
     return hasattr(X, "__dask_graph__")
 
 
 @contextmanager
 def rows_near(X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """What to fit to: collections of Dask become shards for as long as this lasts; all else is left as it is."""
+    """Yield the data of a fit: Dask collections become shards while the context is open; other data pass unchanged."""
     if not is_distributed(X):
         yield X, y, sample_weight
         return
@@ -47,20 +47,20 @@ def rows_near(X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, Any, An
 
 
 def check_alone(call: str, **given: object) -> None:
-    """Refuse targets and weights beside rows that bring their own."""
+    """Refuse targets and weights for rows that bring their own."""
     for name, item in given.items():
         if item is not None:
             raise InputError(f"`{call}({name}=...)` must be left out: the targets and weights of these rows come with them")
 
 
 def check_in_memory(call: str, X: object, does: str, instead: str) -> None:
-    """Refuse rows that are elsewhere, and say what a call does with rows in memory, and what to do."""
+    """Refuse rows outside of memory. The message says what the call does with rows in memory, and what to do instead."""
     if brings_targets(X) or is_distributed(X):
         raise InputError(f"`{call}(X=...)` {does} no {type(X).__name__}: {instead}")
 
 
 def check_columns(model: Any, data: RowData, reset: bool) -> None:
-    """Note the number and the names of the columns; or refuse others than those of the fit."""
+    """Store the number and the names of the columns, or refuse columns that differ from those of the fit."""
     _check_n_features(model, data, reset=reset)
     names, known = data.names, vars(model).get("feature_names_in_")
     if reset:
@@ -70,11 +70,11 @@ def check_columns(model: Any, data: RowData, reset: bool) -> None:
     elif names is not None and known is not None and list(names) != list(known):
         i = next(i for i, pair in enumerate(zip(names, known, strict=True)) if pair[0] != pair[1])
         name, where = type(model).__name__, rows_called(data)
-        raise InputError(f"{name} was fitted to other columns: column {i} was {known[i]!r}, and {where} has {names[i]!r}")
+        raise InputError(f"{name} was fitted to other columns: column {i} was {known[i]!r}, but {where} has {names[i]!r}")
 
 
 def each_row(data: RowData, x: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """A function of the products of all rows with x, made part by part.
+    """Apply a function to the products of all rows with x, part by part.
 
     Examples
     --------
@@ -93,14 +93,14 @@ def each_row(data: RowData, x: np.ndarray, function: Callable[[np.ndarray], np.n
 
 
 class OwnScore(metaclass=ABCMeta):
-    """Scores by the targets and the weights that come with the rows, unless others are given."""
+    """Score with the targets and weights that come with the rows, unless others are given."""
 
     @abstractmethod
     def _predictor(self) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-        """The coefficients, and what is predicted for products with them."""
+        """The coefficients, and the prediction as a function of the products with them."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The score of scikit-learn; rows that bring their targets are scored by these, and by their weights."""
+        """The scikit-learn score. Rows that bring their own targets are scored with these and with their weights."""
         if not brings_targets(X) or y is not None:
             return super().score(X, y, sample_weight)  # type: ignore[misc]
         call, rows = f"{type(self).__name__}.score", self._rows(X)  # type: ignore[attr-defined]
@@ -110,22 +110,22 @@ class OwnScore(metaclass=ABCMeta):
         return accuracy(pieces) if is_classifier(self) else explained(pieces)
 
 
-ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # what is predicted for some rows, their targets and weights
+ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # predictions for some rows, their targets and weights
 
 
 def check_scored(call: str, data: RowData, classes: np.ndarray | None) -> None:
-    """Refuse targets of another kind than those of the fit: numbers, or one class a row."""
+    """Refuse targets of another kind than those of the fit: numbers, or one class per row."""
     if classes is None:
         check_no_text(call, data)
         return
     check_single(call, data)
     if has_text(data) != (classes.dtype.kind in "OU"):
         kind = "labels of text" if has_text(data) else "numbers"
-        raise InputError(f"`{call}` takes rows of the classes {classes}, and the targets of {rows_called(data)} are {kind}")
+        raise InputError(f"`{call}` takes rows of the classes {classes}, but the targets of {rows_called(data)} are {kind}")
 
 
 def scored_pieces(data: RowData, x: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> Iterator[ScoredRows]:
-    """What is predicted for the rows of each part in turn, with their targets and weights: no more than some parts at once."""
+    """Yield predictions, targets and weights part by part, with only a few parts in memory at once."""
     count_rows(data.shape[0])
     numbers, labels = (data.targets, *([] if data.weights is None else [data.weights])), data.classes if has_text(data) else None
     for at, z, y, *w in data.parts.answers(ProductsBeside(np.ascontiguousarray(x), cast(Any, numbers)))[1]:
@@ -134,13 +134,13 @@ def scored_pieces(data: RowData, x: np.ndarray, function: Callable[[np.ndarray],
 
 
 def accuracy(pieces: Iterable[ScoredRows]) -> float:
-    """The share of the rows, by weight, whose class is predicted."""
+    """The share of the rows, by weight, whose class is predicted correctly."""
     hits, total = np.sum([(w @ (found == y), w.sum()) for found, y, w in pieces], axis=0)
     return float(hits / total)
 
 
 def explained(pieces: Iterable[ScoredRows]) -> float:
-    """R^2, the mean over all outputs: 1 - sum w (y - found)^2 / sum w (y - mean of y)^2, from sums about the first target.
+    """R^2, averaged over the outputs: 1 - sum w (y - found)^2 / sum w (y - mean of y)^2, from sums about the first target.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def explained(pieces: Iterable[ScoredRows]) -> float:
 
 
 def copied_targets(call: str, data: Any, y: object, sample_weight: object) -> tuple[np.ndarray, np.ndarray | None]:
-    """Targets and weights that come with rows, copied to memory, for solvers that know arrays only."""
+    """Copy the targets and weights that come with rows to memory, for solvers that only take arrays."""
     check_alone(call, y=y, sample_weight=sample_weight)
     if data.parts.away:
         raise InputError(f"`{call}(X=...)` needs rows of this machine: open them with engine='disk' or engine='memory'")

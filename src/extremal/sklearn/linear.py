@@ -33,14 +33,14 @@ GLM = (*REGRESSION_LOSSES, "poisson", "logistic")
 
 
 class ConstrainedRegressor(OwnScore, RegressorMixin, ConstrainedModel):
-    """What regressors share."""
+    """The shared part of regressors."""
 
     coef_: np.ndarray
     intercept_: float
 
     @available_if(streams)
     def partial_fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Go on with a batch of rows that are seen once, by steps along averaged gradients; see the user guide for its limits."""
+        """Update the fit with a batch that is seen once, by steps along averaged gradients; the user guide lists the limits."""
         self._go_on(X, y, sample_weight)
         return self
 
@@ -55,7 +55,7 @@ class ConstrainedRegressor(OwnScore, RegressorMixin, ConstrainedModel):
         return loss, [y], data.weights
 
     def _held_targets(self, data: RowData, loss: Loss) -> Any:
-        """The targets of rows that bring them."""
+        """The targets of rows that bring their own."""
         return data.targets
 
     def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
@@ -73,62 +73,62 @@ class ConstrainedRegressor(OwnScore, RegressorMixin, ConstrainedModel):
         return self.coef_, self._mean
 
     def _mean(self, z: np.ndarray) -> np.ndarray:
-        """What is predicted for products with rows."""
+        """The prediction for products with rows."""
         return z + self.coef_.dtype.type(self.intercept_)
 
 
 @dataclass(eq=False, repr=False)
 class ConstrainedLinearRegression(ConstrainedRegressor):
-    """Linear regression whose coefficients lie in a set, without exception.
+    """Linear regression with coefficients that always lie in a set.
 
         min over w in C, and b, of  f(w, b) = sum_i s_i phi(<x_i, w> + b, y_i) / sum_i s_i
 
-    phi is half the squared error, Huber's loss, or the smoothed loss of a quantile; s are the sample weights. The intercept b is
-    outside of the constraint, and the constraint holds exactly in floating point. ``dual_gap_`` is the Frank-Wolfe gap at the
-    answer: no w in C and b have an f that is lower by more (over cones, no w up to the bounds that ``constraint_`` shows).
+    phi is half the squared error, Huber's loss, or the smoothed quantile loss; s are the sample weights. The intercept b is not
+    constrained, and the constraint on w holds exactly in floating point. ``dual_gap_`` is the Frank-Wolfe gap at the answer: no w
+    in C and b lower f by more. For cones, this holds for all w within the bounds that ``constraint_`` shows.
 
-    The default solver makes Newton steps on the coefficients in use: a few passes over the data, and n k^2 for k coefficients
-    off their bounds. Cones such as "nonneg" have no bounds of their own; bounds are laid around the solution, and moved out
-    as long as it touches them.
+    The default solver takes Newton steps on the coefficients in use. Its cost is a few passes over the data, and n k^2 for k
+    coefficients off their bounds. Cones such as "nonneg" are unbounded: the solver places bounds around the solution, and widens
+    them as long as the solution touches them.
 
     Parameters
     ----------
     constraint : str, ConvexSet, dict, pair (A, b), or a list of these
-        "nonneg", "l1:10", "simplex", "box:0,1", "monotone", {"income": ">=0"}, (A, b) for A w <= b, ...; None for none.
+        "nonneg", "l1:10", "simplex", "box:0,1", "monotone", {"income": ">=0"}, (A, b) for A w <= b, ...; None: no constraint.
     radius : float or str, optional
-        The radius of a constraint that is named without one, "l1" say; 10 if left out. "30%" is that share of the norm of the
+        The radius of a constraint that is named without one, such as "l1". Default: 10. "30%" is that share of the norm of the
         unconstrained solution.
     loss : "squared", "huber" or "quantile"
         The loss.
     delta : float
         Huber's loss: residuals beyond this many units of y pull with constant force.
     quantile : float
-        Which quantile, in (0, 1).
+        The quantile, in (0, 1).
     width : float
-        The corner of the quantile's loss is rounded over this share of the standard deviation of y.
+        The corner of the quantile loss is rounded over this share of the standard deviation of y.
     fit_intercept : bool
-        Whether there is an intercept.
+        Whether to fit an intercept.
     solver : str or method of extremal
-        "auto", or any method: "pairwise-fw", ``extremal.SarahFW(batch=100)``. Methods that draw batches are for a tol of 1e-2.
+        "auto", or any method: "pairwise-fw", ``extremal.SarahFW(batch=100)``. Methods that draw batches suit a tol of 1e-2.
     tol : float
         Stop when the certified gap is at most tol times the objective.
     max_iter : int
-        Iterations of the solver, at most.
+        Maximum number of iterations of the solver.
     warm_start : bool
-        Begin at the coefficients of the last fit.
+        Whether to start at the coefficients of the last fit.
     random_state : int, RandomState or None
-        For methods that draw; the default draws rows for its first steps, with a fixed seed if this is None.
+        The seed of methods that draw. The default method draws rows for its first steps, with a fixed seed if this is None.
     verbose : int
-        1 shows how far the fit is, as for `extremal.minimize`; its last line is the certificate.
+        1 shows the progress of the fit, as `extremal.minimize` does. The last line is the certificate.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
     intercept_ : float
     dual_gap_, objective_, constraint_violation_ : float
-        What is certified, f at the answer, and by how much the constraint is broken: 0.
+        The certified gap, f at the answer, and the violation of the constraint, which is 0.
     certificate_ : object
-        All this in words.
+        The certificate in words.
     status_ : str
         "tol" if the tolerance was reached.
     n_iter_, n_grads_ : int
@@ -136,7 +136,7 @@ class ConstrainedLinearRegression(ConstrainedRegressor):
     constraint_ : ConvexSet
         The set that was used.
     trace_ : extremal.run.Trace
-        Values and gaps on the way.
+        Values and gaps during the run.
 
     References
     ----------
@@ -184,16 +184,16 @@ class ConstrainedGLM(ConstrainedRegressor):
 
         min over w in C, and b, of  sum_i s_i phi(<x_i, w> + b, y_i) / sum_i s_i
 
-    ``predict`` gives the mean of y: exp of the margin for "poisson", the probability of 1 for "logistic", the margin itself for
-    the others; a loss of your own may say it by ``mean(z)``.
+    ``predict`` returns the mean of y. This is exp of the margin for "poisson", the probability of 1 for "logistic", and the
+    margin itself for the others. A loss of your own can define it as ``mean(z)``.
 
     Parameters
     ----------
     loss : "squared", "poisson", "logistic", "huber", "quantile", or a loss of extremal or of your own
-        "logistic" takes targets in {0, 1} (or {-1, 1}). Parameters follow a colon, "huber:0.5" or "quantile:0.9", or come with an
-        object, ``extremal.Huber(0.5)``.
+        "logistic" takes targets in {0, 1} (or {-1, 1}). Parameters follow a colon, as in "huber:0.5" or "quantile:0.9". An object
+        such as ``extremal.Huber(0.5)`` brings its own.
     constraint, radius, fit_intercept, solver, tol, max_iter, warm_start, random_state, verbose
-        As for `ConstrainedLinearRegression`; its attributes are here too.
+        As for `ConstrainedLinearRegression`. The attributes are the same, too.
 
     References
     ----------

@@ -18,27 +18,27 @@ from extremal.support.kinds import Numbers
 
 @dataclass(eq=False, repr=False)
 class ConstrainedLogisticRegression(ConstrainedClassifier):
-    """Logistic regression whose coefficients lie in a set, without exception.
+    """Logistic regression with coefficients that always lie in a set.
 
         min over w in C, and b, of  f(w, b) = sum_i s_i log(1 + exp(-y_i (<x_i, w> + b))) / sum_i s_i,   y_i in {-1, 1}
 
-    s are the sample weights times the class weights. The intercept b is outside of the constraint, and the constraint holds
-    exactly in floating point. ``dual_gap_`` is the Frank-Wolfe gap at the answer: no w in C and b have an f that is lower by
-    more (over cones, no w up to the bounds that ``constraint_`` shows). With more than two classes there is one such problem for
-    each class against the rest, every class's coefficients in C; for one joint model see `ConstrainedMultinomialRegression`.
+    s are the sample weights times the class weights. The intercept b is not constrained, and the constraint on w holds exactly in
+    floating point. ``dual_gap_`` is the Frank-Wolfe gap at the answer: no w in C and b lower f by more. For cones, this holds for
+    all w within the bounds that ``constraint_`` shows. With more than two classes there is one such problem for each class
+    against the rest, and the coefficients of every class lie in C. `ConstrainedMultinomialRegression` is the joint model.
 
-    The default solver makes Newton steps on the coefficients in use, the first of them on samples of the rows: some ten passes
-    over the data, and n k^2 for k coefficients in use.
+    The default solver takes Newton steps on the coefficients in use, the first ones on samples of the rows. Its cost is about ten
+    passes over the data, and n k^2 for k coefficients in use.
 
     Parameters
     ----------
     constraint : str, ConvexSet, dict, pair (A, b), or a list of these
         "l1", "l1:10", "simplex", "nonneg", "box:0,1", "monotone", {"income": ">=0", "debt": "<=0"}, (A, b) for A w <= b, ...
     radius : float or str, optional
-        The radius of a constraint that is named without one; 10 if left out. "30%" is that share of the norm of the
-        unconstrained solution.
+        The radius of a constraint that is named without one. Default: 10. "30%" is that share of the norm of the unconstrained
+        solution.
     fit_intercept : bool
-        Whether there is an intercept.
+        Whether to fit an intercept.
     class_weight : dict, "balanced" or None
         Weights of the classes.
     solver, tol, max_iter, warm_start, random_state, verbose
@@ -50,7 +50,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : array of shape (n_classes,)
     dual_gap_, objective_, constraint_violation_, certificate_, status_, n_iter_, n_grads_, constraint_, trace_
-        As for `ConstrainedLinearRegression`; with more than two classes sums over the classes (the violation is the largest).
+        As for `ConstrainedLinearRegression`. More than two classes: sums over the classes, and the largest violation.
 
     References
     ----------
@@ -92,13 +92,13 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
 
 @dataclass(eq=False, repr=False)
 class ConstrainedMultinomialRegression(ConstrainedClassifier):
-    """Multinomial logistic regression whose matrix of coefficients lies in a set, without exception.
+    """Multinomial logistic regression with a matrix of coefficients that always lies in a set.
 
         min over W in C, and b, of  sum_i s_i (log sum_j exp(z_ij) - z_{i, y_i}) / sum_i s_i,   z_i = x_i' W + b'
 
-    W has a row for each feature and a column for each class. Sets of matrices tie the classes together: "nuclear" (trace norm:
-    classes share a few directions), "groups" (the sum of the rows' norms: a feature is used by all classes or by none), "l1",
-    "l2", "box", ... The intercepts b are outside of the constraint. ``dual_gap_`` certifies the answer as in
+    W has one row per feature and one column per class. Sets of matrices couple the classes. "nuclear" is the trace norm: the
+    classes share a few directions. "groups" is the sum of the norms of the rows: all classes use a feature, or none does. "l1",
+    "l2", "box" and others work too. The intercepts b are not constrained. ``dual_gap_`` certifies the answer as in
     `ConstrainedLogisticRegression`.
 
     Parameters
@@ -106,16 +106,16 @@ class ConstrainedMultinomialRegression(ConstrainedClassifier):
     constraint : str, ConvexSet, or a list
         "nuclear", "groups", "l1", "l2", "box:-1,1", or a set of matrices of shape (n_features, n_classes).
     radius : float or str, optional
-        The radius of a constraint that is named without one; 10 if that is left out too.
+        The radius of a constraint that is named without one. Default: 10.
     fit_intercept, class_weight, solver, tol, max_iter, warm_start, random_state, verbose
-        As for `ConstrainedLogisticRegression`; tol is 1e-4 here.
+        As for `ConstrainedLogisticRegression`, but the default of tol is 1e-4.
 
     Attributes
     ----------
     coef_ : array of shape (n_classes, n_features)
-        W transposed. Two classes have two rows.
+        W transposed. For two classes there are two rows.
     intercept_ : array of shape (n_classes,)
-        Of sum 0.
+        The intercepts, with sum 0.
     classes_, dual_gap_, objective_, constraint_violation_, certificate_, status_, n_iter_, n_grads_, constraint_, trace_
         As for `ConstrainedLogisticRegression`.
 

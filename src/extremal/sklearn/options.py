@@ -1,6 +1,6 @@
-"""What estimators are told: parameters as types, and how they are read and checked.
+"""Parameters of estimators: their types, and how they are read and checked.
 
-Annotations are evaluated here, so that the constructors of other modules' dataclasses have types, and not texts.
+Annotations are evaluated here, so that the constructors of dataclasses in other modules have types instead of strings.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ from extremal.sets.base import ConvexSet
 from extremal.support.kinds import MatrixLike
 
 Pair = tuple[float | None, float | None]
-Bound = str | float | Pair | None  # of a coefficient: ">=0", 1.5, (0, None)
+Bound = str | float | Pair | None  # bound on a coefficient: ">=0", 1.5, (0, None)
 ByFeature = Mapping[str, Bound] | Mapping[int, Bound] | Mapping[str | int, Bound]
 SparseMatrix = sp.sparray | sp.spmatrix
 ProgramHint = Mapping[str, ArrayLike | SparseMatrix | Pair | Sequence[Pair]]  # A_ub, b_ub, A_eq, b_eq, bounds
@@ -35,7 +35,7 @@ OneConstraint = (
 )
 Constraint = OneConstraint | Sequence[OneConstraint]
 
-Radius = float | str | None  # "30%" is a share of the norm without a constraint
+Radius = float | str | None  # "30%" is a share of the norm of the unconstrained solution
 SolverHint = str | Recipe
 NamedLoss = Literal["squared", "poisson", "logistic", "huber", "quantile"] | Loss
 ClassWeight = Literal["balanced"] | Mapping[str, float] | Mapping[int, float] | None
@@ -45,16 +45,16 @@ Scoring = str | Callable[..., float] | None
 
 
 class Splitter(Protocol):
-    """What makes folds: scikit-learn's KFold and its kind."""
+    """A maker of folds, such as the KFold of scikit-learn."""
 
     def split(
         self, X: MatrixLike, y: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-        """The rows to fit on and those to predict for, of each fold."""
+        """The rows to fit on and the rows to predict for, for each fold."""
         ...
 
     def get_n_splits(self, X: "MatrixLike | None" = None, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> int:
-        """How many folds."""
+        """The number of folds."""
         ...
 
 
@@ -63,7 +63,7 @@ Folds = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]] | None
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FitParameters:
-    """How a constrained model is fitted."""
+    """The fit parameters of a constrained model."""
 
     radius: Radius = None
     fit_intercept: bool = True
@@ -76,7 +76,7 @@ class FitParameters:
 
 @dataclass(frozen=True)
 class Options:
-    """How to fit: what estimators are told by their parameters. An estimator without one of them has its value here."""
+    """How to fit, as the parameters of an estimator say. Parameters that an estimator lacks have the defaults below."""
 
     name: str  # of the estimator, for messages
     tol: float
@@ -88,7 +88,7 @@ class Options:
 
 
 def read_options(model: BaseEstimator) -> Options:
-    """The options of an estimator; those that make no sense are refused.
+    """The options of an estimator; invalid ones are refused.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def read_options(model: BaseEstimator) -> Options:
 
 
 def seed_of(random_state: RandomState) -> int:
-    """A seed: 0 for None, a whole number as it is, a draw from a generator."""
+    """A seed: 0 for None, a non-negative integer unchanged, or a draw from a generator."""
     if random_state is None:
         return 0
     if isinstance(random_state, (int, np.integer)) and random_state >= 0:
@@ -114,18 +114,18 @@ def seed_of(random_state: RandomState) -> int:
 
 
 def read_weights(model: object, sample_weight: ArrayLike | None, X: MatrixLike) -> np.ndarray | None:
-    """Sample weights in float64, refusing negative ones and those that are all zero; None if none were given."""
+    """Sample weights in float64, or None. Negative weights, and weights that are all zero, are refused."""
     if sample_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if not (weights >= 0).all() or not weights.any():
-        least = f"a least of {weights.min():g} and a largest of {weights.max():g}"
+        least = f"a smallest of {weights.min():g} and a largest of {weights.max():g}"
         raise InputError(f"`{type(model).__name__}.fit(sample_weight=...)` must be non-negative and not all zero, got {least}")
     return weights
 
 
 def is_fitted(model: object, attribute: str | None = None) -> bool:
-    """Whether it has been fitted, and then has the attribute."""
+    """Whether the model is fitted, and has the attribute if one is named."""
     try:
         check_is_fitted(model, attribute)
     except NotFittedError:
@@ -134,11 +134,11 @@ def is_fitted(model: object, attribute: str | None = None) -> bool:
 
 
 def fitted_names(model: object) -> list[str] | None:
-    """The names of the columns that it was fitted to, if these had any."""
+    """The names of the columns that the model was fitted to, if there were any."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else list(names)
 
 
 def numbered(names: Sequence[str], mark: str) -> list[str]:
-    """The names, with a mark and a number where they repeat."""
+    """The names, with a mark and a number added to names that repeat."""
     return [name if names.count(name) == 1 else f"{name}{mark}{names[: i + 1].count(name)}" for i, name in enumerate(names)]

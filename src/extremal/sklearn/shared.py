@@ -1,4 +1,4 @@
-"""What the estimators of constrained linear models share: rows, constraints, fits to all rows and to batches."""
+"""Shared parts of constrained linear models: rows, constraints, and fits to all rows or to batches."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ TAKEN_ROWS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
     "accept_sparse": ["csr", "csc", "coo"],
     "accept_large_sparse": True,
-}  # that are taken as they are
+}  # kinds of rows that are used without conversion
 
 
 class RowsEstimator(CertifiedEstimator):
-    """An estimator that takes dense and sparse rows of float64 and float32."""
+    """An estimator that takes dense and sparse rows in float64 and float32."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -40,7 +40,7 @@ class RowsEstimator(CertifiedEstimator):
         return tags
 
     def _validated(self, X: Any, y: Any, reset: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
-        """Rows and targets to fit to."""
+        """Check the rows and targets of a fit."""
         if isinstance(X, RowData):
             check_columns(self, X, reset)
             y = validate_data(self, y=y, y_numeric=is_regressor(self), **how)
@@ -49,7 +49,7 @@ class RowsEstimator(CertifiedEstimator):
         return validate_data(self, X, y, reset=reset, y_numeric=is_regressor(self), **TAKEN_ROWS, **how)  # type: ignore[return-value]
 
     def _rows(self, X: Any) -> Any:
-        """Rows to predict for: all kinds know ``dot``."""
+        """Check the rows of a prediction; all kinds have ``dot``."""
         check_is_fitted(self)
         if not isinstance(X, RowData):
             return validate_data(self, X, reset=False, **TAKEN_ROWS)
@@ -57,13 +57,13 @@ class RowsEstimator(CertifiedEstimator):
         return X
 
     def _of_rows(self, X: Any, coef: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """A function of the products with all rows; of rows elsewhere it is made part by part."""
+        """Apply a function to the products with all rows; rows outside of memory are read part by part."""
         X = self._rows(X)
         return each_row(X, coef, function) if isinstance(X, RowData) else function(np.asarray(X.dot(coef)))
 
 
 def streams(model: ConstrainedModel) -> bool:
-    """Whether ``partial_fit`` makes sense: the set is bounded, its radius known beforehand, and so are the classes' weights."""
+    """Whether ``partial_fit`` is possible: a bounded set, with the radius and the class weights known in advance."""
     if isinstance(model.class_weight, str):
         return False
     if not (model.constraint is None or isinstance(model.constraint, str)):
@@ -71,28 +71,28 @@ def streams(model: ConstrainedModel) -> bool:
     try:
         plan = model._plan((model.n_features_in_ if is_fitted(model, "coef_") else 4,))
     except InputError:
-        return True  # it will be said when it is called
+        return True  # the call itself will raise the error
     return plan.bounded and plan.fraction is None
 
 
 class ConstrainedModel(RowsEstimator, FitParameters, ABC):
     """A linear model under a constraint: one problem, or several that are solved apart.
 
-    Which they are is said by ``_read``, ``_loss`` and ``_targets``; how their coefficients are kept, by ``_parts`` and ``_keep``.
+    ``_read``, ``_loss`` and ``_targets`` define the problems. ``_parts`` and ``_keep`` define how the coefficients are stored.
     """
 
     constraint: Any
     solver: SolverHint
     class_weight: Any = None
     n_features_in_: int
-    _loss: Callable[..., Loss]  # of the targets and their weights
+    _loss: Callable[..., Loss]  # a function of the targets and their weights
     _streams: tuple[Stream, ...] = ()  # one for each problem, since the last fit
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model to targets, or to classes of any kind; a row of weight 2 is a row twice.
+        """Fit the model to targets, or to classes of any kind. A row of weight 2 counts as two rows.
 
         X is an array, a sparse matrix or an `extremal.data.RowData`. float32 stays float32; C-ordered arrays are not copied.
-        A `ShardDir` brings its own targets and weights, and is given alone; X and y may be collections of Dask.
+        A `ShardDir` brings its own targets and weights, so y and sample_weight are omitted. X and y may be Dask collections.
         """
         with self._shown():
             with rows_near(X, y, sample_weight) as given:
@@ -106,14 +106,14 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
 
     @abstractmethod
     def _held(self, data: RowData) -> tuple[Loss, list[Any], Any]:
-        """The loss, the targets of each problem and the weights, of rows that bring them."""
+        """The loss, the targets of each problem and the weights, for rows that bring their own."""
 
     def _read_batch(self, y: np.ndarray, weights: np.ndarray | None, classes: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """The same for one batch of many."""
+        """Targets as numbers, and the weights of their rows, for a single batch."""
         return self._read(y, weights)
 
     def _targets(self, y: np.ndarray) -> list[np.ndarray]:
-        """Those of each problem."""
+        """The targets of each problem."""
         return [y]
 
     def _shape(self, d: int) -> tuple[int, ...]:
@@ -122,18 +122,18 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
 
     @abstractmethod
     def _parts(self) -> list[tuple[np.ndarray, Numbers]]:
-        """Coefficients and intercept of each problem, as they were fitted."""
+        """Fitted coefficients and intercept of each problem."""
 
     @abstractmethod
     def _keep(self, coefs: Sequence[np.ndarray], intercepts: Sequence[Numbers]) -> None:
-        """Make them the attributes that predict."""
+        """Store coefficients and intercepts as the attributes that predict."""
 
     def _plan(self, shape: tuple[int, ...]) -> Reading:
-        """The constraint, read for coefficients of a shape."""
+        """The constraint, read for coefficients of the given shape."""
         return read_constraint(self.constraint, self.radius, shape, fitted_names(self))
 
     def _used(self, X: Any, y: np.ndarray, sample_weight: ArrayLike | None) -> tuple[RowData, np.ndarray, np.ndarray | None]:
-        """The rows that have weight, their targets and their weights."""
+        """The rows of positive weight, their targets and their weights."""
         data, weights = as_rows(X), read_weights(self, sample_weight, X)
         if weights is None or weights.all():
             return data, y, weights
@@ -141,7 +141,7 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
         return data.rows(kept), y[kept], weights[kept]
 
     def _starts(self, shape: tuple[int, ...], problems: int) -> Sequence[np.ndarray | None]:
-        """The coefficients of the last fit, if this one is to begin there."""
+        """The coefficients of the last fit, if this fit is to start there."""
         last = [coef for coef, _ in self._parts()] if self.warm_start and is_fitted(self, "coef_") else []
         return last if len(last) == problems and last[0].shape == shape else [None] * problems
 
@@ -157,7 +157,7 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
         return data, self._loss(y, weights), self._targets(y), weights
 
     def _solve(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Answer:
-        """Fit to all rows. Batches that come after it go on from its coefficients."""
+        """Fit to all rows. Later batches continue from the coefficients."""
         options = read_options(self)
         data, loss, targets, weights = self._problems(X, y, sample_weight)
         shape = self._shape(data.shape[1])
@@ -170,7 +170,7 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
         return together(answers)
 
     def _go_on(self, X: MatrixLike, y: Any, sample_weight: ArrayLike | None, classes: Any = None) -> None:
-        """Fit to one batch of many, in steps from where the last one or a fit has ended."""
+        """Fit to a single batch, by steps that continue from the last batch or fit."""
         call = f"{type(self).__name__}.partial_fit"
         check_in_memory(call, X, "takes a batch of rows in memory, and", "use fit for all of them")
         options, first, fitted = read_options(self), not self._streams, is_fitted(self, "coef_")
@@ -188,7 +188,7 @@ class ConstrainedModel(RowsEstimator, FitParameters, ABC):
         self._store_batch()
 
     def _store_batch(self) -> None:
-        """The attributes after a batch: no certificate, which only all rows can give."""
+        """Set the attributes after a batch. There is no certificate, because a gap needs all rows."""
         for name in ("certificate_", "trace_"):  # of an earlier fit
             vars(self).pop(name, None)
         self.objective_ = self.dual_gap_ = float("nan")

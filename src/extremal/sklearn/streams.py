@@ -1,4 +1,4 @@
-"""Fitting batch by batch, for data that are seen once: Frank-Wolfe steps along averaged gradients."""
+"""Fit batch by batch to data that are seen once: Frank-Wolfe steps along averaged gradients."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from extremal.sets.base import ConvexSet
 from extremal.sets.words.read import Reading
 from extremal.support.kinds import Numbers
 
-STREAM_BATCH = 64  # rows of a step, about
-FITTED = 50  # steps that a fit in memory counts for
+STREAM_BATCH = 64  # approximate number of rows per step
+FITTED = 50  # number of steps that a fit in memory counts as
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Where a fit to a stream of rows stands.
+    """The state of a fit to a stream of rows.
 
         d <- (1 - rho_k) d + rho_k grad f_k(x),   x <- x + eta_k (lmo(d) - x),   rho_k = 4 / (k + 8)^(2/3), eta_k = 2 / (k + 8)
 
-    f_k is the mean over some 64 rows; the intercept follows the best one for them at the rate rho_k. x is feasible after every
-    step. There is no certificate: a gap takes a look at all rows.
+    f_k is the mean over about 64 rows. The intercept moves towards the best one for these rows at the rate rho_k. x is feasible
+    after every step. There is no certificate, because a gap needs a pass over all rows.
 
     References
     ----------
@@ -37,17 +37,17 @@ class Stream:
     """
 
     C: ConvexSet
-    loss: Loss  # of all batches, as the first one has made it
+    loss: Loss  # for all batches, made from the first one
     x: np.ndarray
     d: np.ndarray
     level: Numbers
     k: int = 0  # steps
-    seen: int = 0  # rows
-    weight: float = 0.0  # the mean weight of these
+    seen: int = 0  # number of rows
+    weight: float = 0.0  # mean weight of these rows
 
     @classmethod
     def new(cls, plan: Reading, shape: tuple[int, ...], dtype: DTypeLike, loss: Loss, name: str) -> Stream:
-        """Before the first batch."""
+        """The state before the first batch."""
         if not plan.bounded or plan.fraction is not None:
             raise InputError(f"`{name}.partial_fit` needs a bounded set with a radius that is a number, got constraint {plan}")
         C = plan.set().on(shape)
@@ -55,7 +55,7 @@ class Stream:
         return cls(C, loss, x, np.zeros(shape), np.zeros(shape[1:])[()])
 
     def at(self, x: np.ndarray, level: Numbers) -> Stream:
-        """The same, begun at the coefficients and intercept of a fit: as if some steps had been made."""
+        """The same stream, started at the coefficients and intercept of a fit, as if some steps had been made."""
         x = moved_inside(self.C, np.ascontiguousarray(x, self.x.dtype))
         return replace(self, x=x, level=np.asarray(level, np.float64)[()], k=FITTED)
 
@@ -66,11 +66,11 @@ class Stream:
 
     @property
     def violation(self) -> float:
-        """Of the coefficients."""
+        """The violation of the constraint by the coefficients."""
         return violation(self.C, self.coef)
 
     def after(self, data: RowData, y: np.ndarray, weights: np.ndarray | None, intercept: bool) -> Stream:
-        """After a batch, in several steps."""
+        """The state after a batch, which takes several steps."""
         now, n = self, data.shape[0]
         for rows in np.array_split(np.arange(n), max(1, n // STREAM_BATCH)):
             part = data.rows(rows)

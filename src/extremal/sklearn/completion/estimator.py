@@ -1,4 +1,4 @@
-"""Matrices of which some entries are known, completed by one of small nuclear norm, for scikit-learn."""
+"""Complete matrices with some known entries by a matrix of small nuclear norm, for scikit-learn."""
 
 from __future__ import annotations
 
@@ -35,88 +35,86 @@ LARGEST_FILL = 4 * 2**30  # bytes of a filled matrix
 
 
 def _on_pairs(self: LowRankCompletion) -> bool:
-    """Whether there are pairs to predict at; not after a fit on a matrix."""
+    """Whether ``predict`` is available: after a fit on a matrix, it is not."""
     if (self.input_ if is_fitted(self, "input_") else self.input) == "matrix":
-        raise AttributeError(
-            "predict and score take (row, col) pairs, and are there after a fit on pairs; use reconstruct(rows, cols)"
-        )
+        raise AttributeError("predict and score take (row, col) pairs, and need a fit on pairs; use reconstruct(rows, cols)")
     return True
 
 
 @dataclass(eq=False, repr=False)
 class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimator):
-    """Complete a matrix of which some entries are known, by one of small nuclear norm.
+    """Complete a matrix with some known entries by a matrix of small nuclear norm.
 
         min over |Z|_* <= radius of  f(Z) = (1/n) sum over known (i, j) of phi(Z_ij, X_ij - mean - row_i - col_j)
 
-    For ratings (users and items), sensors with gaps, tables of measurements. |Z|_* is the sum of the singular values; a bound
-    on it makes Z of low rank. Z is kept as factors U diag(s) V', and nothing of the size of the matrix is made in a fit.
+    For ratings (users and items), sensors with gaps, tables of measurements. |Z|_* is the sum of the singular values; a bound on
+    it makes Z of low rank. Z is stored as factors U diag(s) V', and a fit allocates nothing of the size of the matrix.
 
-    ``fit(X)`` takes a matrix: an array with NaN for what is missing, or a sparse matrix whose stored entries are known (zeros
-    that are stored are known to be 0). ``transform(X)`` fills each row from its own known entries, rows that the fit has not
-    seen included: the factor of a row is the one that minimises
+    ``fit(X)`` takes a matrix: an array with NaN for missing entries, or a sparse matrix whose stored entries are known. A stored
+    zero is a known 0. ``transform(X)`` fills each row from its own known entries, and takes rows that the fit has not seen. The
+    factor of a row minimises
 
         sum over known j of phi(<w, v_j>, x_j - mean - row - col_j) + (n mu / 2) |w|^2,     v_j = s^(1/2) V_j
 
-    where mu is the multiplier of the nuclear norm, so that a row of the fit gets its own row of Z back, up to ``tol``. Known
-    entries stay as they are. ``fit(pairs, values)`` takes positions (row, col) as the rows of X, or labels of any kind such as
-    names of users and items, and ``predict(pairs)`` gives values there; cross-validation over pairs works. Rows and columns that
-    no entry was seen of get what the offsets say.
+    where mu is the multiplier of the nuclear norm. A row of the fit thus gets its own row of Z back, up to ``tol``. Known entries
+    stay unchanged. ``fit(pairs, values)`` takes pairs (row, col) as the rows of X: positions, or labels such as names of users
+    and items. ``predict(pairs)`` returns the values there, and cross-validation over pairs works. Rows and columns without known
+    entries are predicted by the offsets alone.
 
-    Cost: some dozens of passes over the known entries, O(n r) each for rank r, and (rows + columns) r^2; a radius that is not
-    given costs several times that. ``transform``: k r^2 + r^3 for each row with k known entries.
+    Cost: a few dozen passes over the known entries, O(n r) each for rank r, and (rows + columns) r^2. Choosing a radius costs
+    several times as much. ``transform`` costs k r^2 + r^3 for each row with k known entries.
 
     Parameters
     ----------
     radius : float, optional
-        Bound on the nuclear norm of Z. If it is left out, a tenth of the entries is held back, radii are tried from small to
-        large (each 1.5 times the last) until the error there has risen twice in a row, or all entries are met, then two more
-        around the best, which is used for all entries.
-        With fewer than 20 entries, it is a quarter of the largest useful one, sqrt(min side) |centred values|.
+        Bound on the nuclear norm of Z. If omitted, a tenth of the entries is held back, and radii are tried from small to large,
+        each 1.5 times the last. The search ends when the error on these entries has risen twice in a row, or all entries are met.
+        Two more radii around the best follow, and the best one is used for all entries. With fewer than 20 entries, the radius is
+        a quarter of the largest useful one, sqrt(min side) |centred values|.
     input : "auto", "matrix" or "pairs"
-        What X is. "auto": pairs if y is given and X has two columns, unless these hold numbers that are not whole, or NaN;
-        otherwise a matrix. A column of pairs holds positions from 0 if it holds numbers, of whatever type, and labels if it holds
-        anything else, or is categorical in a data frame.
+        The kind of X. "auto": pairs if y is given and X has two columns without fractions and NaN; otherwise a matrix. A column
+        of pairs holds positions from 0 if its entries are numbers of any type. It holds labels if they are anything else, or
+        categorical in a data frame.
     rank : int, optional
-        Z is cut to this rank after the fit. The gap is then that of the cut matrix, and no tolerance is asked for.
+        Z is cut to this rank after the fit. The gap is then that of the cut matrix, and ``tol`` is not enforced.
     loss, delta : "squared" or "huber", and float
-        phi; "huber" bounds the pull of outliers, and turns from a parabola to a line at delta.
+        The loss phi. "huber" limits the pull of outliers: it turns from a parabola to a line at delta.
     offsets : "rows+cols", "mean" or None
-        What is taken off first: the mean of the known entries; and an offset of every column, then of every row, which is the
-        mean of what is left there together with five zeros.
+        The offsets to subtract first. "mean" is the mean of the known entries. "rows+cols" adds an offset for every column, then
+        one for every row: the mean of the remainder there together with five zeros.
     shape : (int, int), optional
-        Sides of the matrix, if X are pairs; one more than the largest row and column if left out.
+        Shape of the matrix, if X holds pairs. Default: one more than the largest row and column.
     clip : bool
-        Whether predictions and fillings beyond the range of the known entries become its nearest end: right for ratings from 1
-        to 5, wrong for measurements whose extremes may be missing. The fit and its certificate are the same.
+        Whether to clip predictions and fillings to the range of the known entries. This is right for ratings from 1 to 5, and
+        wrong for measurements whose extremes may be missing. The fit and its certificate do not change.
     tol, max_iter : float and int
-        The fit ends when the certified gap is at most tol f, or after so many iterations.
+        The fit ends when the certified gap is at most tol f, or after max_iter iterations.
     warm_start : bool
-        Whether to begin at the last Z, if its sides are right and it is within the radius.
+        Whether to start at the last Z, if its shape matches and its norm is within the radius.
     random_state : int, RandomState or None
-        Of the entries that are held back to choose a radius; None is 0.
+        Seed for the entries that are held back to choose a radius; None means 0.
     verbose : int
-        1 shows how far the fit is, as for `extremal.minimize`; its last line is the certificate.
+        1 shows the progress of the fit, as `extremal.minimize` does. The last line is the certificate.
 
     Attributes
     ----------
     row_factors_, singular_values_, components_ : arrays of shape (rows, r), (r,) and (r, columns)
         Z = row_factors_ diag(singular_values_) components_.
     mean_, row_offsets_, col_offsets_ : float and arrays of shape (rows,) and (columns,)
-        What was taken off.
+        The offsets that were subtracted.
     rank_, radius_, shape_, input_
-        Rank of Z, the radius, the sides, and "matrix" or "pairs".
+        Rank of Z, the radius, the shape, and "matrix" or "pairs".
     row_labels_, col_labels_ : arrays of object, or None
-        The labels of rows and columns, if X are pairs of such; None for positions.
+        The labels of rows and columns, if X holds pairs of labels; None for positions.
     range_ : (float, float)
         The smallest and the largest known entry.
     dual_gap_ : float
-        Frank-Wolfe gap at Z, in float64: f is at most this much above its minimum. See `NuclearBall` for what it rests on.
+        Frank-Wolfe gap at Z, in float64: f is at most this much above its minimum. `NuclearBall` states the assumptions.
     constraint_violation_ : float
-        How much |Z|_* exceeds the radius: 0.0.
+        The excess of |Z|_* over the radius: 0.0.
     objective_, n_iter_, n_grads_, status_, constraint_, certificate_, trace_
-        f, iterations, gradients of single entries, "tol" or what ended the run before that, the set, all of this to be read,
-        and how the run went.
+        f, iterations, gradients of single entries, "tol" or the reason for an earlier end, the set, the certificate in words, and
+        the history of the run.
 
     References
     ----------
@@ -169,7 +167,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         return tags
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> LowRankCompletion:
-        """Complete the matrix X, an array with NaN or a sparse matrix, at whose y nobody looks.
+        """Complete the matrix X, an array with NaN or a sparse matrix; y is then ignored.
 
         Or complete the matrix with values y at X, an array or a data frame of positions or labels (row, col); see ``input``.
         """
@@ -192,9 +190,9 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The matrix with its missing entries filled, row by row; known entries stay. Dense, also if X is sparse.
+        """Fill the missing entries row by row; known entries stay unchanged. The result is dense, also if X is sparse.
 
-        Its columns are those of the fit; its rows may be others.
+        The columns are those of the fit; the rows may differ.
         """
         check_is_fitted(self)
         if self.input_ == "pairs":
@@ -208,7 +206,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
 
     @available_if(_on_pairs)
     def predict(self, X: Any) -> np.ndarray:
-        """Values at pairs: X[t] = (row, col); rows and columns that the fit has not seen get what offsets say."""
+        """Values at pairs X[t] = (row, col). The offsets alone predict rows and columns that the fit has not seen."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=None)
         return self._filling().at(*self._places("LowRankCompletion.predict", X))
@@ -219,9 +217,9 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         return r2_score(y, self.predict(X), sample_weight=sample_weight)
 
     def reconstruct(self, rows: ArrayLike, cols: ArrayLike) -> np.ndarray:
-        """The completed matrix at some positions (or labels, after a fit on such), known or not; rows and cols are broadcast.
+        """The completed matrix at positions or labels, known or not; rows and cols are broadcast.
 
-        It costs r products for each.
+        The cost is r products for each entry.
 
         Examples
         --------
@@ -248,7 +246,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
             checks.whole(name, "rank", self.rank, 1)
 
     def _places(self, call: str, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The positions that the columns of pairs stand for."""
+        """The positions of the pairs in the rows of X."""
         return places_of(call, "X", X[:, 0], self.row_labels_), places_of(call, "X", X[:, 1], self.col_labels_)
 
     def _filling(self) -> Filling:
@@ -271,12 +269,12 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         return rows, cols, y, sides_of(rows, cols, self.shape)
 
     def _complete(self, problem: MatrixCompletion, C: NuclearBall, dtype: np.dtype, options: Options) -> Answer:
-        """Z in factors, and its certificate; no tolerance is asked for if it is cut to a rank."""
+        """Z in factors, and its certificate. If Z is cut to a rank, ``tol`` is not enforced."""
         f, size = problem.objective, mean_square(problem)
         atol = GAP_ROUNDING[dtype.itemsize] * size
         r = minimize(f, C, x0=self._warm(C), tol=options.tol, atol=atol, max_iter=options.max_iter)
         x, (U, s, Vt) = rounded_factors(r.x, C, self.rank, dtype)
-        rounded = 2 * C.radius * float(np.finfo(dtype).eps) * math.sqrt(size / f.n)  # gap by the last digits of Z's entries
+        rounded = 2 * C.radius * float(np.finfo(dtype).eps) * math.sqrt(size / f.n)  # gap due to the last digits of Z's entries
         slack = max(atol, rounded) if self.rank is None else math.inf
         answer = answer_at(f, C, x, options.tol, slack, r, "low-rank corrective Frank-Wolfe")
         self._penalty = f.n * max(0.0, -inner(wide(x), answer.g)) / max(float(s.sum()), np.finfo(np.float64).tiny)
@@ -286,7 +284,7 @@ class LowRankCompletion(OneToOneFeatureMixin, TransformerMixin, CertifiedEstimat
         return answer
 
     def _warm(self, C: NuclearBall) -> Any:
-        """The last Z, if this fit is to begin there."""
+        """The last Z, if this fit is to start there."""
         fitting = self.warm_start and is_fitted(self, "shape_") and self.shape_ == C.shape
         if not fitting or float(self.singular_values_.sum()) > C.radius:
             return None

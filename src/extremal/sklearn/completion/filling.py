@@ -1,4 +1,4 @@
-"""Parts of a completion: a radius chosen by entries that are held back, factors in the ball, and predictions from factors."""
+"""Parts of a completion: a radius chosen on held-back entries, factors in the ball, and predictions from factors."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from extremal.sets.simplices.plain import UnitSimplex
 from extremal.sets.spectral.nuclear import NuclearBall
 from extremal.support import linalg
 
-RIDGE_ROUNDS = 100  # reweighted ridge regressions for a robust loss, at most
-GATHERED = 2**22  # numbers of factors that are gathered at once
-FIRST_SHARE, FACTOR, WORSE = 1 / 256, 1.5, 2  # radii to try: from this share of the largest, times this, until so often worse
-HELD_BACK, FEWEST = 0.1, 20  # share of the entries that choose a radius, and how many entries there have to be for that
-ROUGH_TOL, RADIUS_TRIES = 1e-2, 30  # relative accuracy of these, and iterations
-MET = 1e-6  # share of the mean square of the values, below which f has met them
-DEFAULT = 0.25  # share of the largest radius where there are fewer entries
+RIDGE_ROUNDS = 100  # maximum number of reweighted ridge regressions for a robust loss
+GATHERED = 2**22  # number of factor entries gathered at once
+FIRST_SHARE, FACTOR, WORSE = 1 / 256, 1.5, 2  # radii to try: first share of the largest, ratio, rises in a row
+HELD_BACK, FEWEST = 0.1, 20  # share of the entries that choose a radius, and the fewest entries that allow such a choice
+ROUGH_TOL, RADIUS_TRIES = 1e-2, 30  # relative accuracy and iterations of the trial fits
+MET = 1e-6  # the fit matches all values if f is below this share of their mean square
+DEFAULT = 0.25  # share of the largest radius that is used if there are too few entries
 
 
 @dataclass(frozen=True)
 class Filling:
-    """mean + row_i + col_j + (U diag(s) V')_ij, between two ends if there are any.
+    """mean + row_i + col_j + (U diag(s) V')_ij, clipped to ``ends`` if given.
 
     Examples
     --------
@@ -46,13 +46,13 @@ class Filling:
     mean: float
     rows: np.ndarray  # offsets of rows
     cols: np.ndarray  # offsets of columns
-    penalty: float  # of the squared length of a row's factor
-    centre: str | None  # which offsets there are
-    delta: float | None  # of a Huber loss; None for squares
-    ends: tuple[float, float] | None = None  # what is beyond becomes the nearest of them
+    penalty: float  # on the squared length of the factor of a row
+    centre: str | None  # which offsets are used
+    delta: float | None  # of a Huber loss; None for the squared loss
+    ends: tuple[float, float] | None = None  # values beyond are set to the nearest end
 
     def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """Entries at positions; those of rows and columns beyond the matrix have no part of their own."""
+        """Entries at positions; rows and columns beyond the matrix contribute neither offsets nor factors."""
         i, j = rows.reshape(-1), cols.reshape(-1)
         old, seen = i < len(self.rows), j < len(self.cols)
         out = np.full(len(i), self.mean)
@@ -73,7 +73,7 @@ class Filling:
         return (np.sqrt(self.values)[:, None] * self.right).T.astype(np.float64)
 
     def fill(self, X: np.ndarray) -> np.ndarray:
-        """X with its NaN replaced, in place: row by row, each from its own known entries."""
+        """Replace the NaN of X in place, row by row, each row from its own known entries."""
         missing = np.isnan(X)
         for i in np.flatnonzero(missing.any(axis=1)):
             gaps = missing[i]
@@ -88,7 +88,7 @@ class Filling:
         return self._clipped(self.mean + offset + self.cols[gaps] + self._factors[gaps] @ w)
 
     def _factor(self, V: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """argmin over w of sum_j phi(<w, v_j> - y_j) + penalty |w|^2 / 2; Huber's loss by ridge regressions with weights."""
+        """argmin over w of sum_j phi(<w, v_j> - y_j) + penalty |w|^2 / 2; Huber's loss by reweighted ridge regressions."""
         w = ridge(V, y, np.ones(len(y)), self.penalty)
         if self.delta is None:
             return w
@@ -101,7 +101,7 @@ class Filling:
 
 
 def ridge(V: np.ndarray, y: np.ndarray, weights: np.ndarray, penalty: float) -> np.ndarray:
-    """argmin over w of sum_j weights_j (<w, v_j> - y_j)^2 + penalty |w|^2; the shortest such w if there are several."""
+    """argmin over w of sum_j weights_j (<w, v_j> - y_j)^2 + penalty |w|^2; the shortest w if there are several."""
     root = np.sqrt(weights)
     A, b = root[:, None] * V, root * y
     if A.size == 0:
@@ -114,15 +114,15 @@ def ridge(V: np.ndarray, y: np.ndarray, weights: np.ndarray, penalty: float) -> 
 
 
 def mean_square(problem: MatrixCompletion) -> float:
-    """Of the centred values."""
+    """The mean square of the centred values."""
     return float(np.square(problem.objective.y.astype(np.float64)).mean())
 
 
 def chosen_radius(problem: MatrixCompletion, values: np.ndarray, less: Callable[..., MatrixCompletion]) -> float:
-    """The one with the smallest error on entries that are held back; ``less`` is the problem with a share of them held back."""
+    """The radius with the smallest error on held-back entries. ``less`` makes the problem with a share of them held back."""
     largest = problem.largest_radius
     if not largest > 1e-12 * float(np.linalg.norm(values.astype(np.float64))):
-        return 1.0  # the offsets say all there is
+        return 1.0  # the offsets explain all values
     if len(values) < FEWEST:
         return DEFAULT * largest
     part = less(validation=HELD_BACK)
@@ -141,7 +141,7 @@ def chosen_radius(problem: MatrixCompletion, values: np.ndarray, less: Callable[
 
 
 def _held_back_error(part: MatrixCompletion, radius: float, start: np.ndarray | None) -> tuple[np.ndarray, float | None]:
-    """A rough fit, and its error on what is held back; None if it meets all entries, which many matrices may do."""
+    """A rough fit, and its error on the held-back entries; None if it matches all entries, as many matrices may do."""
     scale = mean_square(part)
     r = minimize(part.objective, NuclearBall(radius), x0=start, tol=ROUGH_TOL, atol=MET * scale, max_iter=RADIUS_TRIES)
     return r.x, part.rmse(r.x) if r.value > MET * scale else None
@@ -150,13 +150,13 @@ def _held_back_error(part: MatrixCompletion, radius: float, start: np.ndarray | 
 def rounded_factors(
     x: Any, C: NuclearBall, rank: int | None, dtype: np.dtype
 ) -> tuple[FactoredMatrix, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """A matrix in factors, rounded so that it lies in C exactly, and its U, s, V': without zeros, and so many values at most."""
+    """Round a matrix in factors so that it lies exactly in C; return it and its non-zero U, s, V' of the given rank at most."""
     (q1, r1), (q2, r2) = (np.linalg.qr(a.astype(np.float64)) for a in x.factors())
     u, s, vt = linalg.svd(r1 @ r2.T, full_matrices=False)
     keep = int(np.count_nonzero(s > 8 * np.finfo(dtype).eps * s.max(initial=0.0)))
     keep = keep if rank is None else min(keep, rank)
     U, s, Vt = (q1 @ u[:, :keep]).astype(dtype), s[:keep].astype(dtype), (vt[:keep] @ q2.T).astype(dtype)
-    s = settle(UnitSimplex(C.radius), s) if len(s) else s  # a sum that is within the radius in any order
+    s = settle(UnitSimplex(C.radius), s) if len(s) else s  # a sum within the radius in any order of summation
     while violation(C, rounded := FactoredMatrix(U * s, np.ascontiguousarray(Vt.T))) > 0:
         s = settle(UnitSimplex(C.radius), s * dtype.type(1 - 2 * np.finfo(dtype).eps))
     return rounded, (U, s, Vt)

@@ -1,4 +1,4 @@
-"""Where known entries are: pairs of positions or labels, and matrices with gaps."""
+"""Positions of known entries: pairs of positions or labels, and matrices with gaps."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.support.kinds import MatrixLike
 
-MOST_SIDE = 10**8  # rows and columns of a matrix that pairs of numbers may span
-EntryArrays = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]  # rows, columns, values, and the sides
+MOST_SIDE = 10**8  # maximum number of rows plus columns that pairs of numbers may span
+EntryArrays = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]  # rows, columns, values, and the shape
 
 
 def kind_of(X: Any, y: Any) -> str:
-    """Pairs are two columns with values, unless these hold numbers that are not whole: then X is a matrix.
+    """Return "pairs" if X has two columns, y is given, and X holds no fractions; otherwise "matrix".
 
     Examples
     --------
@@ -35,7 +35,7 @@ def kind_of(X: Any, y: Any) -> str:
 
 
 def _numbers(column: np.ndarray) -> np.ndarray | None:
-    """The same as an array of numbers, if all of them are; frames of several types have columns of objects."""
+    """The column as an array of numbers, or None. Data frames of several types have columns of objects."""
     if column.dtype.kind == "O":
         try:
             numbers = np.array(column.tolist())
@@ -46,9 +46,9 @@ def _numbers(column: np.ndarray) -> np.ndarray | None:
 
 
 def labels_of(X: np.ndarray, frame: object) -> list[np.ndarray | None]:
-    """The labels of rows and of columns, each once and in the order in which they come; None for positions.
+    """The labels of rows and of columns, each once and in order of appearance; None for positions.
 
-    Labels are what is no number, and the categories of a data frame.
+    Labels are all entries other than numbers, and the categories of a data frame.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def _each_once(column: np.ndarray) -> np.ndarray:
 
 
 def places_of(call: str, name: str, given: object, labels: np.ndarray | None) -> np.ndarray:
-    """Positions of what was given, as integers; with labels, those that are not known have positions beyond all others.
+    """Positions as integers. Unknown labels get a position beyond all others.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def _hashed(call: str, name: str, column: np.ndarray) -> dict[object, None]:
 
 
 def _positions(call: str, name: str, a: object) -> np.ndarray:
-    """Positions as integers; refused if one is negative, or not whole."""
+    """Positions as integers. Negative or fractional positions are refused."""
     given = checks.array(call, name, a)
     a, wanted = _numbers(given), f"`{call}({name}=...)` must hold whole numbers of rows and columns, from 0,"
     if a is None:
@@ -115,7 +115,7 @@ def _positions(call: str, name: str, a: object) -> np.ndarray:
 
 
 def sides_of(rows: np.ndarray, cols: np.ndarray, shape: Any) -> tuple[int, int]:
-    """The sides of the matrix that holds all positions: those that were asked for, if they do."""
+    """The shape of the matrix: ``shape`` if it holds all positions, or the smallest that does."""
     sides = int(rows.max()) + 1, int(cols.max()) + 1
     if shape is not None:
         m, n = (checks.whole("LowRankCompletion", "shape", side, 1) for side in shape)
@@ -131,7 +131,7 @@ def sides_of(rows: np.ndarray, cols: np.ndarray, shape: Any) -> tuple[int, int]:
 
 
 def known_entries(X: Any) -> EntryArrays:
-    """Those of a checked matrix: what is stored if it is sparse, and what is not NaN."""
+    """The known entries of a checked matrix: stored entries if it is sparse, without NaN."""
     if not sp.issparse(X):
         rows, cols = np.nonzero(~np.isnan(X))
         return rows, cols, X[rows, cols], X.shape
@@ -141,7 +141,7 @@ def known_entries(X: Any) -> EntryArrays:
 
 
 def with_gaps(X: Any) -> np.ndarray:
-    """A sparse matrix as an array with NaN for what is not stored."""
+    """A sparse matrix as an array, with NaN for entries that are not stored."""
     X = _once(X)
     out = np.full(X.shape, np.nan, X.dtype)
     out[X.row, X.col] = X.data
@@ -149,7 +149,7 @@ def with_gaps(X: Any) -> np.ndarray:
 
 
 def _once(X: MatrixLike) -> Any:
-    """The entries of a sparse matrix, each once."""
+    """The entries of a sparse matrix, with duplicates summed."""
     X = sp.coo_array(X)
     X.sum_duplicates()
     return X

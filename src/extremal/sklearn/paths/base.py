@@ -1,6 +1,6 @@
-"""What classifiers over many balls share: parameters, rows with classes and weights, predictions at a radius, what a fit leaves.
+"""Shared parts of classifiers over many balls: parameters, rows with classes and weights, predictions at a radius, results.
 
-Annotations are evaluated here, so that the constructors of estimators in other modules have types, and not texts.
+Annotations are evaluated here, so that the constructors of estimators in other modules have types instead of strings.
 """
 
 import math
@@ -32,11 +32,11 @@ class PathRows:
     """Checked data: a class number and a weight for each row."""
 
     X: Any  # array or CSR
-    y: np.ndarray  # labels as they were given
-    classes: np.ndarray  # those of rows with a weight
-    codes: np.ndarray  # number of the class
-    given: np.ndarray | None  # weights of the rows
-    weights: np.ndarray | None  # times those of their classes
+    y: np.ndarray  # labels as given
+    classes: np.ndarray  # the classes of rows with a positive weight
+    codes: np.ndarray  # class number of each row
+    given: np.ndarray | None  # weights of the rows, as given
+    weights: np.ndarray | None  # weights of the rows times those of their classes
 
     def take(self, rows: np.ndarray) -> Self:
         """Some of the rows."""
@@ -44,18 +44,18 @@ class PathRows:
         return type(self)(self.X[rows], self.y[rows], self.classes, self.codes[rows], given, weights)
 
     def weighted(self, rows: Any = slice(None)) -> np.ndarray:
-        """The indices of the rows, without those of weight 0."""
+        """The indices of the rows, without rows of weight 0."""
         found = np.arange(len(self.codes))[rows]
         return found if self.weights is None else found[self.weights[found] > 0]
 
     def used(self) -> Self:
-        """All rows with a weight; a copy of X only if some have none."""
+        """The rows of positive weight; X is copied only if some rows have weight 0."""
         return self if self.weights is None or self.weights.all() else self.take(self.weighted())
 
     def problems(self, intercept: bool) -> list[Problem]:
-        """The problem of two classes, or one for each class against the rest; all rows have a weight.
+        """The problem of two classes, or one problem for each class against the rest; all rows have a positive weight.
 
-        Rows of one kind, as there may be in a fold, have half a row of the other kind assumed beside them.
+        If all rows are of one class, as may happen in a fold, half a row of the other class is assumed as well.
         """
         total, found = len(self.codes) if self.weights is None else float(self.weights.sum()), []
         for k in positives(len(self.classes)):
@@ -92,11 +92,11 @@ class PathClassifier(LinearClassifier):
         return self._told(X, self._logs, radius)
 
     def predict_proba(self, X: MatrixLike, radius: float | None = None) -> np.ndarray:
-        """Probabilities of the classes, of shape (n, K); of more than two, one against the rest, made to sum to 1."""
+        """Probabilities of the classes, of shape (n, K). More than two classes: each against the rest, scaled to sum to 1."""
         return self._told(X, self._shares, radius)
 
     def _options(self) -> Options:
-        """Those of a fit; parameters that make no sense are refused."""
+        """The options of a fit; invalid parameters are refused."""
         name = type(self).__name__
         checks.whole(name, "n_radii", self.n_radii, 1)
         if not 0 < checks.positive(name, "eps", self.eps) < 1:
@@ -104,7 +104,7 @@ class PathClassifier(LinearClassifier):
         return read_options(self)
 
     def _problems(self, X: Any, y: Any, sample_weight: ArrayLike | None, intercept: bool) -> tuple[list[Problem], int]:
-        """The problems of what `fit` was given, and how many rows they have."""
+        """The problems of the arguments of `fit`, and their number of rows."""
         if not brings_targets(X):
             rows = self._read_rows(X, y, sample_weight).used()
             return rows.problems(intercept), len(rows.codes)
@@ -115,12 +115,12 @@ class PathClassifier(LinearClassifier):
         return [Problem(model_of(Logistic(), X, targets, weights, intercept), None) for targets in each], X.shape[0]
 
     def _read_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> PathRows:
-        """Check what `fit` was given, and set the classes."""
+        """Check the arguments of `fit`, and set the classes."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         given = read_weights(self, sample_weight, X)
         self._labels(y if given is None else y[given > 0])
         classes = self.classes_
-        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)  # rows without a weight may be of no class
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)  # rows of weight 0 may have another label
         weights = self._weights(codes, given)
         if weights is not None and len(np.unique(codes[weights > 0])) < len(classes):
             name = type(self).__name__
@@ -128,7 +128,7 @@ class PathClassifier(LinearClassifier):
         return PathRows(X, y, classes, codes, given, weights)
 
     def _grid(self, ps: Sequence[Problem]) -> np.ndarray:
-        """The radii that were given, in increasing order and each once, or the grid of the problems."""
+        """The given radii, sorted and without repeats, or the grid of the problems."""
         if self.radii is None:
             return grid(ps, self.n_radii, self.eps, self.tol)
         name = type(self).__name__
@@ -138,7 +138,7 @@ class PathClassifier(LinearClassifier):
         return found
 
     def _keep(self, classes: np.ndarray, radii: np.ndarray, found: BallPath) -> None:
-        """Make a path the attributes."""
+        """Store a path in the attributes."""
         two = len(classes) == 2
         self.classes_, self.radii_ = classes, radii
         self.coefs_, self.intercepts_ = (a[:, 0] if two else a for a in (found.coefs, found.intercepts))
@@ -146,9 +146,9 @@ class PathClassifier(LinearClassifier):
         self.n_nonzero_ = np.count_nonzero(found.coefs.any(axis=1), axis=1)
 
     def _choose(self, i: int, found: BallPath, n: int, others: Sequence[BallPath] = ()) -> Answer:
-        """Make the solution of radius number i the one that predicts.
+        """Let the solution at index i of the radii predict.
 
-        Its answer has cost all that was done for n rows: the path itself, and others that were needed.
+        The answer counts the cost of all work on n rows: the path itself, and the other paths that were needed.
         """
         self.radius_ = float(self.radii_[i])
         self.coef_, self.intercept_ = self._at(self.radius_)
@@ -158,7 +158,7 @@ class PathClassifier(LinearClassifier):
         return Answer(self.coef_, value, gap, C, max(violation(C, row) for row in self.coef_), found.status, *cost)
 
     def _at(self, radius: float | None) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients of shape (K, d) and intercepts of shape (K,) of one radius; those that predict if it is left out."""
+        """Coefficients of shape (K, d) and intercepts of shape (K,) of one radius. Default: those that predict."""
         if radius is None:
             return self.coef_, self.intercept_
         same = np.flatnonzero(np.isclose(self.radii_, radius, rtol=1e-6, atol=0))

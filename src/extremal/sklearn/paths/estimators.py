@@ -1,4 +1,4 @@
-"""Sparse logistic regression over all l1 balls at once, and the ball that cross-validation chooses."""
+"""Sparse logistic regression over l1 balls of many radii, and the choice of a radius by cross-validation."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ from extremal.sklearn.paths.base import PathClassifier, PathRows
 from extremal.sklearn.plots.drawing import standard_error
 from extremal.support.kinds import MatrixLike
 
-TIE = 1e-10  # scores that differ by less, relative to the best one, are the same
+TIE = 1e-10  # scores that differ by less than this, relative to the best score, are ties
 
 
 class SparseLogisticPath(PathClassifier):
-    """Logistic regression over l1 balls of many radii: the whole path, every solution certified.
+    """Logistic regression over l1 balls of many radii: the whole path, with a certificate for every solution.
 
         x_r, b_r = argmin over |x|_1 <= r, and b, of  f(x, b) = sum_i s_i log(1 + exp(-y_i (<a_i, x> + b))) / sum_i s_i
 
-    for each radius r; s are the sample weights, and the intercept b is outside of the constraint. A radius is a budget: the
-    coefficients' absolute values sum to r at most, exactly, and few of them are not zero if it is small. With more than two
-    classes there is such a problem for each class against the rest, all over the same balls.
+    for each radius r. s are the sample weights, and the intercept b is not constrained. A radius is a budget: the absolute values
+    of the coefficients sum to at most r, exactly. A small radius makes most coefficients zero. With more than two classes there
+    is such a problem for each class against the rest, all over the same balls.
 
-    Left to itself, the grid has ``n_radii`` radii in equal ratios from R / 200 to R. R is where more radius hardly pays: the
-    least value of f falls by |grad f(x_r)|_inf for each unit of r, and at R this is about eps of what it is at r = 0 (for the
-    class that has use for the largest R). It goes with the scale of X, and is finite for separable data. Scale features that
-    are measured in different units: a ball treats all of them alike.
+    By default, the grid has ``n_radii`` radii in equal ratios from R / 200 to R. The minimum of f falls by |grad f(x_r)|_inf per
+    unit of r. At R, this rate is about eps times the rate at r = 0, for the class with the largest such R. R depends on the scale
+    of X, and is finite for separable data. Scale features that are measured in different units: a ball treats all of them alike.
 
-    Cost: the balls are taken from the largest to the smallest, each search begins where the last three solutions lead, and
-    takes a few passes over the rows. Memory: n_radii x d numbers for each class.
+    Cost: the balls are solved from the largest to the smallest. Each solve starts from an extrapolation of the last three
+    solutions, and takes a few passes over the rows. Memory: n_radii x d numbers for each class.
 
     Parameters
     ----------
     radii, n_radii : array of float, optional, and int
-        The radii; a grid of ``n_radii`` if left out.
+        The radii. Default: a grid of ``n_radii``.
     eps : float
-        What the largest radius of the grid is worth, in (0, 1): see above. Smaller for a longer grid.
+        Rate of decrease of f at the largest radius of the grid, relative to radius 0, in (0, 1). A smaller eps gives a longer
+        grid.
     fit_intercept : bool
-        Whether there is an intercept.
+        Whether to fit an intercept.
     class_weight : "balanced" or dict, optional
-        Weights of the classes, times those of the rows; "balanced" gives every class the same total.
+        Class weights, multiplied with the weights of the rows. "balanced" gives every class the same total.
     tol : float
-        Each solution has a certified gap of at most tol f (or, where f is next to nothing, 1e-4 tol of f without features).
-        float32 rows allow 1e-5 at best, which is taken then.
+        Each solution has a certified gap of at most tol f, or 1e-4 tol times f without features if f is almost 0. float32 rows
+        allow at best 1e-5, which then replaces a smaller tol.
     max_iter : int
-        Iterations for each radius, at most.
+        Maximum number of iterations for each radius.
     random_state : int, RandomState or None
-        Seed of the solver, for the rows that it looks at first where there are many.
+        Seed for the rows that the solver samples first if there are many.
     verbose : int
-        1 shows how far the fit is, as for `extremal.minimize`; its last line is the certificate.
+        1 shows the progress of the fit, as `extremal.minimize` does. The last line is the certificate.
 
     Attributes
     ----------
@@ -71,15 +71,15 @@ class SparseLogisticPath(PathClassifier):
     coefs_, intercepts_ : array of shape (n_radii, d) and (n_radii,)
         The solutions; (n_radii, K, d) and (n_radii, K) with K > 2 classes.
     objectives_, dual_gaps_ : arrays of shape (n_radii,), or (n_radii, K)
-        f of each solution, and how far above the minimum it is at most.
+        f at each solution, and a bound on its distance from the minimum.
     n_nonzero_ : array of shape (n_radii,)
-        Features with a coefficient that is not 0.
+        Number of features with a non-zero coefficient.
     coef_, intercept_ : array of shape (1, d) and (1,), or (K, d) and (K,)
-        Those of the largest radius, ``radius_``.
+        The solution for the largest radius, ``radius_``.
     objective_, dual_gap_, constraint_, constraint_violation_, certificate_
-        How good these are: sums over the classes, the ball, 0, and all of it to read.
+        The quality of this solution: sums over the classes, the ball, the violation 0, and the certificate in words.
     classes_, n_iter_, n_grads_, status_
-        As of every estimator here; iterations and component gradients are totals.
+        As for every estimator here. Iterations and component gradients are totals.
 
     References
     ----------
@@ -101,9 +101,9 @@ class SparseLogisticPath(PathClassifier):
     """
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> SparseLogisticPath:
-        """Solve for every radius; X is an array or a sparse matrix, and a row of weight 2 is a row twice.
+        """Solve for every radius. X is an array or a sparse matrix. A row of weight 2 counts as two rows.
 
-        A `ShardDir` brings its own targets and weights, and is given alone.
+        A `ShardDir` brings its own targets and weights, so y and sample_weight are omitted.
         """
         options = self._options()
         with self._shown():
@@ -118,42 +118,43 @@ class SparseLogisticPath(PathClassifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SparseLogisticPathCV(PathClassifier):
-    """Logistic regression in an l1 ball whose radius is chosen by cross-validation, with warm starts in every fold.
+    """Logistic regression in an l1 ball with a cross-validated radius, with warm starts in every fold.
 
         radius_ = argmax over r of the mean over folds of score(x_r of the other folds, rows of the fold)
 
-    where x_r solves the problem of `SparseLogisticPath`. The radii are those of all rows that were given to `fit`, and the same
-    in every fold. All solutions are certified.
+    where x_r solves the problem of `SparseLogisticPath`. The radii come from all rows passed to `fit`, and are the same in every
+    fold. All solutions are certified.
 
-    Cost: a path (a few passes over the rows for each radius) in each fold, and one for all rows.
+    Cost: one path (a few passes over the rows for each radius) in each fold, and one path for all rows.
 
     Parameters
     ----------
     radii, n_radii, eps, fit_intercept, class_weight, tol, max_iter, random_state, verbose
-        As for `SparseLogisticPath`. "balanced" classes are balanced over all rows.
+        As for `SparseLogisticPath`. "balanced" balances the classes over all rows.
     cv : int, splitter or iterable of (train, test), optional
-        How the folds are made; five, with the shares of the classes kept, if left out.
+        The folds. Default: five, stratified by class.
     scoring : str or callable (estimator, X, y), optional
-        What is best if largest; minus the log loss if left out, weighted by ``sample_weight``.
+        The score, where larger is better. Default: minus the log loss, weighted by ``sample_weight``.
     rule : "best" or "one-std"
-        The radius of the best mean score, or the smallest one whose mean score is within one standard error (of the mean, at
-        the best radius) of it: a sparser model that is hardly worse. Among equals it is always the smallest.
+        "best" takes the radius of the best mean score. "one-std" takes the smallest radius whose mean score is within one
+        standard error of the best, measured at the best radius: a sparser model that is hardly worse. Ties go to the smallest
+        radius.
     refit : bool
-        Whether the chosen radius is solved for with all rows. Otherwise ``coef_`` and ``intercept_`` are the means over the
-        folds, which are in the ball as well.
+        Whether to solve for the chosen radius with all rows. Otherwise ``coef_`` and ``intercept_`` are the means over the folds,
+        which lie in the ball, too.
     n_jobs : int, optional
-        Folds at a time; one if left out, all processors for -1.
+        Number of folds to run in parallel. Default: 1. -1 uses all processors.
 
     Attributes
     ----------
     radius_ : float
-        The radius that was chosen, one of ``radii_``.
+        The chosen radius, one of ``radii_``.
     scores_ : array of shape (n_folds, n_radii)
-        The scores.
+        The score of each fold at each radius.
     coef_, intercept_ : arrays of shape (1, d) and (1,), or (K, d) and (K,)
         The solution for ``radius_``.
     radii_, coefs_, intercepts_, objectives_, dual_gaps_, n_nonzero_, ...
-        The path for all rows, as of `SparseLogisticPath`.
+        The path for all rows, as for `SparseLogisticPath`.
 
     References
     ----------
@@ -180,9 +181,9 @@ class SparseLogisticPathCV(PathClassifier):
     def fit(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, **params: Any
     ) -> SparseLogisticPathCV:
-        """Choose the radius, and solve for it; weights count in the fits and in the scores.
+        """Choose the radius, and solve for it. Weights count in the fits and in the scores.
 
-        ``params`` are for the splitter (``groups``) and the scorer, with scikit-learn's metadata routing switched on.
+        ``params`` go to the splitter (``groups``) and the scorer, if metadata routing is enabled in scikit-learn.
         """
         options = self._options()
         checks.one_of("`SparseLogisticPathCV(rule=...)`", self.rule, ("best", "one-std"))
@@ -208,7 +209,7 @@ class SparseLogisticPathCV(PathClassifier):
         return self
 
     def get_metadata_routing(self) -> Any:
-        """Who asks for what is given to `fit`: the splitter and the scorer."""
+        """The consumers of the metadata of `fit`: the splitter and the scorer."""
         return router(self)
 
 
@@ -221,7 +222,7 @@ def one_fold(
     scoring: object,
     for_score: Mapping[str, object],
 ) -> tuple[BallPath, np.ndarray]:
-    """The path for the first rows of the fold, and its scores on the second; ``model`` is what scorers get to see."""
+    """The path for the first rows of the fold, and its scores on the second. Scorers receive ``model``."""
     fit, test = rows.take(rows.weighted(fold[0])), rows.weighted(fold[1])
     if not len(fit.codes) or not len(test):
         raise InputError("`SparseLogisticPathCV(cv=...)` must leave rows with a weight in every fold, and outside of it")
@@ -237,18 +238,18 @@ def one_fold(
 
 
 def _some(value: Any, rows: np.ndarray, n: int) -> Any:
-    """The rows' share of something that has an entry for each row."""
+    """Select rows of a value that has one entry per row; other values pass unchanged."""
     return np.asarray(value)[rows] if isinstance(value, Sized) and len(value) == n else value
 
 
 def minus_log_loss(model: PathClassifier, rows: PathRows) -> float:
-    """The weighted mean of the logarithms of the probabilities of the rows' classes."""
+    """The weighted mean log-probability of the classes of the rows."""
     logs = model.predict_log_proba(rows.X)[np.arange(len(rows.codes)), rows.codes]
     return float(np.average(logs, weights=rows.given))
 
 
 def chosen(scores: np.ndarray, rule: str) -> int:
-    """Which radius: of the best mean score, or the smallest within a standard error of it; the smallest among equals."""
+    """The index of the best mean score, or of the smallest radius within a standard error of it; ties go to the smallest."""
     mean = scores.mean(axis=0)
     if not np.isfinite(mean).all():
         raise InputError("`SparseLogisticPathCV(scoring=...)` must give finite scores, got a NaN or an infinity")
@@ -257,7 +258,7 @@ def chosen(scores: np.ndarray, rule: str) -> int:
 
 
 def router(model: Any) -> MetadataRouter:
-    """Metadata for the splitter and, where one is named, the scorer."""
+    """Route metadata to the splitter and, if one is named, to the scorer."""
     found = MetadataRouter(owner=model).add_self_request(model)
     found.add(splitter=model.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
     if model.scoring is not None:
@@ -268,7 +269,7 @@ def router(model: Any) -> MetadataRouter:
 def routed(
     model: BaseEstimator, sample_weight: ArrayLike | None, params: dict[str, object]
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """What the splitter gets, and what the scorer gets."""
+    """The metadata for the splitter, and those for the scorer."""
     if get_config()["enable_metadata_routing"]:
         found: Any = process_routing(model, "fit", sample_weight=sample_weight, **params)
         return dict(found.splitter.split), dict(found.scorer.score) if "scorer" in found else {}

@@ -1,1 +1,1 @@
-"""Pictures of fits."""
+"""Plots of fits."""

@@ -1,4 +1,4 @@
-"""The picture of a run."""
+"""Plots of the convergence of runs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ ACROSS = {"passes": "passes over the data", "seconds": "seconds", "iter": "itera
 
 
 class ConvergenceDisplay:
-    """How runs went: the certified gap, and what is left to the best value, against passes over the data or seconds.
+    """Plot the progress of runs: the certified gap, and the distance to the best value, against passes or seconds.
 
         gap(x_k) >= f(x_k) - f*,   f(x_k) - best,   best = the smallest value of all the runs that are drawn
 
-    On a logarithmic axis, gaps as full lines and values, if they are asked for, as broken ones. Values of several runs are
-    comparable if the runs minimise the same function; the gap always is. A pass is n component gradients. The constructor takes
-    runs by name, and the gap ``tol`` that was asked for, which is drawn as a line.
+    The vertical axis is logarithmic. Gaps are solid lines, and values, if requested, are dashed. Values of several runs are
+    comparable only if the runs minimise the same function; gaps always are. A pass is n component gradients. The constructor
+    takes runs by name, and the requested gap ``tol``, which is drawn as a line.
 
     Attributes
     ----------
     ax_, figure_, lines_ : Axes and Figure of matplotlib, and list of Line2D
-        Where it was drawn, and the curves, run by run: the gap, then the value.
+        The axes and the figure, and the curves run by run: the gap, then the value.
 
     Examples
     --------
@@ -47,12 +47,12 @@ class ConvergenceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, name: str | None = None, **options: object) -> ConvergenceDisplay:
-        """Draw the run of one fitted estimator; options as for `plot`."""
+        """Plot the run of one fitted estimator; options as for `plot`."""
         return cls.from_estimators([estimator], names=None if name is None else [name], **options)
 
     @classmethod
     def from_estimators(cls, estimators: Any, *, names: Any = None, **options: Any) -> ConvergenceDisplay:
-        """Draw the runs of several fitted estimators, given as a sequence, or by name as a mapping; options as for `plot`."""
+        """Plot the runs of several fitted estimators, given as a sequence or as a mapping from names; options as for `plot`."""
         if isinstance(estimators, Mapping):
             estimators, names = list(estimators.values()), list(estimators)
         estimators = list(estimators)
@@ -65,7 +65,7 @@ class ConvergenceDisplay:
         return cls(traces, tol=common_tolerance(estimators)).plot(**options)
 
     def plot(self, ax: Canvas = None, *, x: str = "passes", y: str = "gap", **style: object) -> ConvergenceDisplay:
-        """Draw ``y``, "gap", "value" or "both", against ``x``, "passes", "seconds" or "iter"; keywords go to matplotlib."""
+        """Plot ``y``, "gap", "value" or "both", against ``x``, "passes", "seconds" or "iter"; keywords go to matplotlib."""
         call = "ConvergenceDisplay.plot"
         checks.one_of(f"`{call}(x=...)`", x, ACROSS)
         checks.one_of(f"`{call}(y=...)`", y, ("gap", "value", "both"))
@@ -90,7 +90,7 @@ class ConvergenceDisplay:
 
 
 def plot_convergence(*estimators: object, **options: object) -> ConvergenceDisplay:
-    """Draw the runs of one or more fitted estimators, or of a mapping of names to them: `ConvergenceDisplay.from_estimators`.
+    """Plot the runs of fitted estimators, or of a mapping from names to estimators: `ConvergenceDisplay.from_estimators`.
 
     Examples
     --------
@@ -114,13 +114,13 @@ def traces_of(name: str, estimator: object, trace: Trace | Sequence[Trace]) -> d
 
 
 def common_tolerance(estimators: Sequence[BaseEstimator]) -> float | None:
-    """The gap tol |f(x)| that was asked for, if it is one and the same for all."""
+    """The requested gap tol |f(x)|, if it is the same for all estimators."""
     gaps = [_tolerance(estimator) for estimator in estimators]
     return gaps[0] if gaps and 0 < max(gaps) <= 1.05 * min(gaps) else None
 
 
 def _tolerance(estimator: Any) -> float:
-    """tol |f(x)|, or 0 for an estimator that does not say it, or has several values."""
+    """tol |f(x)|, or 0 for an estimator without a tolerance or with several values."""
     known = is_fitted(estimator, "objective_") and np.ndim(estimator.objective_) == 0
     return estimator.get_params().get("tol", 0.0) * abs(float(estimator.objective_)) if known else 0.0
 

@@ -1,7 +1,7 @@
-"""Pictures of coefficients in scikit-learn's Display style: of one fit, and along a path.
+"""Plots of coefficients in scikit-learn's Display style: of one fit, and along a path.
 
-A display holds the numbers that it draws. ``from_estimator`` takes them from a fitted estimator and draws; ``plot`` draws again,
-into other axes say. Matplotlib is imported when something is drawn.
+A display holds the numbers that it draws. ``from_estimator`` reads them from a fitted estimator and draws them. ``plot`` draws
+them again, for example into other axes. Matplotlib is imported at the first plot.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from extremal.support.palette import GREY
 
 
 class CoefficientsDisplay:
-    """The coefficients of a fitted model by feature name, with the bounds that they were held to.
+    """Plot the coefficients of a fitted model by feature name, with their bounds.
 
         bars of x_j for the largest |x_j|, the largest on top;   | at lower_j and upper_j where lower_j <= x_j <= upper_j
 
-    `from_estimator` draws a fitted model; the constructor takes numbers of your own. Features without names are x0, x1, ...
-    Bounds come from a `Box`, a `LinfBall` or a simplex, and are drawn where they lie within twice the largest coefficient; they
-    are numbers or arrays of shape (d,), infinite where there are none.
+    `from_estimator` draws a fitted model; the constructor takes your own numbers. Features without names are x0, x1, ...
+    Bounds come from a `Box`, a `LinfBall` or a simplex. They are numbers or arrays of shape (d,), infinite if there are none, and
+    are drawn only within twice the largest coefficient.
 
     Attributes
     ----------
     ax_, figure_ : Axes and Figure of matplotlib
-        Where it was drawn.
+        The axes and the figure.
     lines_, shown_ : list of artists and array of int
-        The bars, or the dots, from the largest to the smallest; and their features.
+        The bars or dots, from the largest to the smallest, and the indices of their features.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class CoefficientsDisplay:
     def from_estimator(
         cls, estimator: Any, *, target: object = None, feature_names: Sequence[str] | None = None, **options: Any
     ) -> CoefficientsDisplay:
-        """Draw the coefficients of a fitted linear model, of class ``target`` if there are several; options as for `plot`."""
+        """Plot the coefficients of a fitted linear model, of class ``target`` if there are several; options as for `plot`."""
         call = "CoefficientsDisplay.from_estimator"
         coef = np.atleast_2d(fitted_model(call, estimator, "coef_"))
         row, title = row_of(call, estimator, len(coef), target)
@@ -72,7 +72,7 @@ class CoefficientsDisplay:
         return cls(coef[row], names, lower=lower, upper=upper, title=title).plot(**options)
 
     def plot(self, ax: Canvas = None, *, max_features: int = 20, kind: str = "bar", **style: object) -> CoefficientsDisplay:
-        """Draw; ``kind`` is "bar" or "dot", further keywords go to matplotlib's ``barh`` or ``plot``."""
+        """Draw the plot. ``kind`` is "bar" or "dot"; further keywords go to matplotlib's ``barh`` or ``plot``."""
         call = "CoefficientsDisplay.plot"
         checks.whole(call, "max_features", max_features, 1)
         checks.one_of(f"`{call}(kind=...)`", kind, ("bar", "dot"))
@@ -94,7 +94,7 @@ class CoefficientsDisplay:
         return self
 
     def _draw_bounds(self, y: np.ndarray) -> None:
-        """A tick across each row at its bounds, where they are near."""
+        """Draw a tick at the bounds of each row, if they are near."""
         reach = 2 * (np.abs(self.coef).max(initial=0.0) or 1.0)
         near = [(bound[self.shown_], np.abs(bound[self.shown_]) <= reach) for bound in (self.lower, self.upper)]
         at, rows = np.concatenate([b[ok] for b, ok in near]), np.concatenate([y[ok] for _, ok in near])
@@ -111,7 +111,7 @@ class CoefficientsDisplay:
 
 
 def plot_coefficients(estimator: BaseEstimator, **options: Any) -> CoefficientsDisplay:
-    """Draw the coefficients of a fitted estimator: `CoefficientsDisplay.from_estimator`.
+    """Plot the coefficients of a fitted estimator: `CoefficientsDisplay.from_estimator`.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def plot_coefficients(estimator: BaseEstimator, **options: Any) -> CoefficientsD
 
 
 def bounds_of(C: object, shape: tuple[int, ...], row: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """The bounds that a set puts on each entry of a row of coefficients, None for none; the set may hold (d,) or (d, k)."""
+    """The bounds of a set on each entry of a row of coefficients, or None. The set may have shape (d,) or (d, k)."""
     if isinstance(C, Box):
         lower, upper = C.lower, C.upper
     elif isinstance(C, LinfBall):
@@ -141,20 +141,20 @@ def bounds_of(C: object, shape: tuple[int, ...], row: int) -> tuple[np.ndarray |
 
 
 class PathDisplay:
-    """The coefficients of a path against the radius, with the cross-validated score below if there is one.
+    """Plot the coefficients of a path against the radius, with the cross-validated score below if there is one.
 
         x_r = argmin of f(x) subject to |x|_1 <= r,   one curve for each feature that is ever used
 
-    The radius that was chosen is marked by a vertical line; the band around the score is one standard error of its mean.
-    `from_estimator` draws a fitted model; the constructor takes increasing radii, coefficients of shape (n_radii, d), and scores
-    of shape (n_folds, n_radii). Features without names are x0, x1, ...
+    A vertical line marks the chosen radius. The band around the score is one standard error of its mean. `from_estimator` draws a
+    fitted model. The constructor takes increasing radii, coefficients of shape (n_radii, d), and scores of shape
+    (n_folds, n_radii). Features without names are x0, x1, ...
 
     Attributes
     ----------
     ax_, figure_, score_ax_ : Axes, Figure and Axes of matplotlib
-        Where the coefficients were drawn, and where the score was; None if it was not.
+        The axes of the coefficients, the figure, and the axes of the score; None without scores.
     lines_, shown_ : list of Line2D and array of int
-        The curves, and their features: those that are not 0 everywhere, the largest first.
+        The curves, and the indices of their features: those that are not 0 everywhere, the largest first.
 
     Examples
     --------
@@ -183,9 +183,9 @@ class PathDisplay:
     def from_estimator(
         cls, estimator: Any, *, target: object = None, feature_names: Sequence[str] | None = None, **options: Any
     ) -> PathDisplay:
-        """Draw the path of a fitted `SparseLogisticPath` or `SparseLogisticPathCV`, of class ``target`` if there are several.
+        """Plot the path of a fitted `SparseLogisticPath` or `SparseLogisticPathCV`, of class ``target`` if there are several.
 
-        Options as for `plot`.
+        The options are those of `plot`.
         """
         call = "PathDisplay.from_estimator"
         coefs = np.asarray(fitted_model(call, estimator, "coefs_"))
@@ -199,7 +199,7 @@ class PathDisplay:
         return cls(estimator.radii_, coefs[:, row], names, title=title, **choice).plot(**options)
 
     def plot(self, ax: Canvas = None, *, max_labels: int = 10, **style: object) -> PathDisplay:
-        """Draw into ``ax``: one for the coefficients, or two, the second for the score; ``max_labels`` features are named."""
+        """Draw into one or two ``ax``: coefficients, then the score. The ``max_labels`` largest features are labelled."""
         checks.whole("PathDisplay.plot", "max_labels", max_labels, 0)
         axes = axes_for("PathDisplay.plot", ax, heights=(1,) if self.scores is None else (2, 1))
         self.ax_, self.figure_ = axes[0], axes[0].figure
@@ -220,7 +220,7 @@ class PathDisplay:
         return self
 
     def _curve(self, place: int, j: int, max_labels: int, style: dict[str, object]) -> Any:
-        """One feature: the first have a colour and a name, the rest are thin and grey."""
+        """Draw one feature: the first have a colour and a label, the rest are thin and grey."""
         named = place < max_labels
         dash = ("-", "--", ":")[place // len(COLOURS) % 3]
         look = {"color": COLOURS[place % len(COLOURS)], "linestyle": dash, "linewidth": 1.6} if named else {}
@@ -239,7 +239,7 @@ class PathDisplay:
 
 
 def plot_path(estimator: BaseEstimator, **options: Any) -> PathDisplay:
-    """Draw the path of a fitted estimator: `PathDisplay.from_estimator`.
+    """Plot the path of a fitted estimator: `PathDisplay.from_estimator`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the displays share: axes, names, and clear words for what cannot be drawn."""
+"""Shared parts of the displays: axes, names, and clear messages about inputs that cannot be drawn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OUTSIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frame
 
 
 def axes_for(call: str, ax: Any, heights: Sequence[float] = (1,)) -> list[Any]:
-    """The axes that were given, or those of a new figure, one above the other."""
+    """The given axes, or those of a new figure, one above the other."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
@@ -34,7 +34,7 @@ def axes_for(call: str, ax: Any, heights: Sequence[float] = (1,)) -> list[Any]:
 
 
 def fitted_model(call: str, estimator: object, attribute: str) -> Any:
-    """An attribute of a fitted estimator, or a refusal."""
+    """An attribute of a fitted estimator; the call is refused if there is none."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise InputError(f"`{call}` takes a fitted estimator, got {estimator!r}")
     check_is_fitted(estimator)
@@ -44,7 +44,7 @@ def fitted_model(call: str, estimator: object, attribute: str) -> Any:
 
 
 def labels_of_rows(estimator: object, rows: int) -> list[Any]:
-    """The classes that rows of coefficients or runs belong to; their numbers, if there are no classes."""
+    """The classes of rows of coefficients or of runs; their numbers, if there are no classes."""
     return list(getattr(estimator, "classes_", range(rows)))[-rows:]
 
 
@@ -57,7 +57,7 @@ def name_features(names: Iterable[object] | None, d: int) -> list[str]:
 
 
 def row_of(call: str, estimator: object, rows: int, target: Any) -> tuple[int, str]:
-    """Which row of coefficients belongs to the class ``target`` (the first if left out), and a title that says so."""
+    """The row of coefficients of the class ``target`` (default: the first), and a title that names the class."""
     classes = labels_of_rows(estimator, rows)
     if target is not None and target not in classes:
         raise InputError(f"`{call}(target=...)` must be one of {', '.join(map(str, classes))}, got {target!r}")

@@ -1,4 +1,4 @@
-"""Least squares with weights that are non-negative and sum to one, for scikit-learn."""
+"""Least squares with non-negative weights that sum to one, for scikit-learn."""
 
 from __future__ import annotations
 
@@ -28,57 +28,56 @@ SOLVERS = ("auto", "active_set", "newton")
 
 @dataclass(eq=False, repr=False)
 class SimplexRegression(OwnScore, MultiOutputMixin, RegressorMixin, RowsEstimator):
-    """Least squares with weights that are non-negative and sum to ``total``.
+    """Least squares with non-negative weights that sum to ``total``.
 
         min over w >= 0, sum_j w_j = total, and b, of  f(w, b) = 1/2 sum_i s_i (<x_i, w> + b - y_i)^2 / sum_i s_i
 
-    For ensembles (a column for each model), forecast combinations, synthetic controls (a column for each donor), mixtures
-    of spectra. s are the sample weights; b is there with ``fit_intercept=True``, and not constrained. Several targets are
-    fitted at once, each with weights of its own. The weights found satisfy the constraint exactly, and ``dual_gap_`` bounds
-    how much lower f could be.
+    For ensembles (one column per model), forecast combinations, synthetic controls (one column per donor), mixtures of spectra. s
+    are the sample weights. ``fit_intercept=True`` adds b, which is not constrained. Several targets are fitted at once, each with
+    its own weights. The weights satisfy the constraint exactly, and ``dual_gap_`` bounds how much lower f could be.
 
-    Cost: "active_set" makes one pass over the rows for all targets, O(n d^2) by products of matrices, then ends at the minimiser
-    in about as many steps as there are weights that are not zero, and looks at the rows once for the certificate, and again
-    where products have lost digits. Small problems go by an orthogonal factorisation, and end at the minimiser to rounding.
-    "newton" makes some passes for each target, O(n d) each, and n k^2 for k weights in use. X is not copied, but for "newton" if
-    its columns lie one after the other (Fortran order, as in most data frames), and then once; sparse rows stay sparse.
+    Cost: "active_set" makes one pass over the rows for all targets, O(n d^2) by matrix products. It then reaches the minimiser in
+    about as many steps as there are non-zero weights. The certificate reads the rows once, and again if the products have lost
+    digits. Small problems use an orthogonal factorisation, and reach the minimiser to rounding. "newton" makes some passes for
+    each target, O(n d) each, and n k^2 for k weights in use. X is copied only for "newton", and only once, if it is in Fortran
+    order, as most data frames are. Sparse rows stay sparse.
 
     Parameters
     ----------
     total : float
         Sum of the weights, positive.
     sum : "equal" or "at_most"
-        Whether the weights sum to ``total``, or to ``total`` at most.
+        Whether the weights sum to exactly ``total``, or to at most ``total``.
     fit_intercept : bool
-        Whether a constant is added, outside of the constraint.
+        Whether to add a constant outside of the constraint.
     solver : "auto", "active_set" or "newton"
-        "auto" takes the active-set method for small problems and for up to 1000 columns for each target (2000 at most; fewer
-        if X is sparse), and "newton" otherwise, and where the former does not reach ``tol``.
+        "auto" takes the active-set method for small problems and for up to 1000 columns per target (at most 2000; fewer if X is
+        sparse). It takes "newton" otherwise, and if the active-set method does not reach ``tol``.
     tol, max_iter : float and int
-        The fit ends when the certified gap is at most tol f, "newton" also after so many iterations for a target.
+        The fit ends when the certified gap is at most tol f. "newton" also ends after max_iter iterations for a target.
     warm_start : bool
-        Whether "newton" begins at the weights of the last fit.
+        Whether "newton" starts at the weights of the last fit.
     random_state : int, RandomState or None
-        Of the rows that the first iterations of "newton" look at; None is 0. It does not change the minimiser.
+        Seed for the rows that the first iterations of "newton" sample; None means 0. It does not change the minimiser.
     verbose : int
-        1 shows how far the fit is, as for `extremal.minimize`; its last line is the certificate.
+        1 shows the progress of the fit, as `extremal.minimize` does. The last line is the certificate.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,) or (n_targets, n_features)
         The weights, in the float type of X.
     intercept_ : float or array of shape (n_targets,)
-        The constant; 0.0 without one.
+        The constant; 0.0 without an intercept.
     dual_gap_ : float
-        Frank-Wolfe gap at the weights, in float64: f is at most this much above its minimum; of several targets, the largest.
+        Frank-Wolfe gap at the weights, in float64: f is at most this much above its minimum. Several targets: the largest gap.
     dual_gaps_, objectives_ : arrays of shape (n_targets,)
         The gap and f of each target.
     objective_ : float
-        f, the mean of the targets' if there are several.
+        f; with several targets, the mean of f over the targets.
     n_iter_, n_grads_ : int
-        Iterations, the most of any target; gradients of single rows, certificates included, all targets together.
+        Iterations, the maximum over the targets; gradients of single rows, with certificates, the sum over the targets.
     trace_ : Trace
-        How the run went; of several targets, that of the largest gap.
+        The history of the run; with several targets, that of the largest gap.
     constraint_, constraint_violation_, status_, certificate_
         As for `ConstrainedLinearRegression`.
 
@@ -123,8 +122,8 @@ class SimplexRegression(OwnScore, MultiOutputMixin, RegressorMixin, RowsEstimato
         """Find the weights for targets y of shape (n_samples,) or (n_samples, n_targets).
 
         X is an array, a sparse matrix or an `extremal.data.RowData`; float32 and float64 are kept. A row of weight 2 counts as
-        two rows, one of weight 0 as none. A `ShardDir` brings its own targets and weights, and is given alone: these are
-        copied to memory, its rows are not.
+        two rows, and a row of weight 0 does not count. A `ShardDir` brings its own targets and weights, so y and sample_weight
+        are omitted. Its targets and weights are copied to memory, its rows are not.
         """
         C, options = self._check_parameters(), read_options(self)
         if brings_targets(X):
@@ -150,14 +149,14 @@ class SimplexRegression(OwnScore, MultiOutputMixin, RegressorMixin, RowsEstimato
         return self.coef_.T, lambda z: z + self.intercept_
 
     def _check_parameters(self) -> ConvexSet:
-        """The set; parameters that make no sense are refused."""
+        """The set; invalid parameters are refused."""
         name = type(self).__name__
         kind = SUMS[checks.one_of(f"{name}(sum=...)", self.sum, SUMS)]
         checks.one_of(f"{name}(solver=...)", self.solver, SOLVERS)
         return kind(checks.positive(name, "total", self.total))
 
     def _starts(self, rows: SimplexRows) -> Sequence[np.ndarray | None]:
-        """The weights of the last fit, if this one is to begin there and they fit."""
+        """The weights of the last fit, if this fit is to start there and their shape matches."""
         last: Any = np.atleast_2d(self.coef_) if self.warm_start and is_fitted(self, "coef_") else np.empty(0)
         return list(last) if last.shape == (rows.targets, rows.columns) else [None] * rows.targets
 

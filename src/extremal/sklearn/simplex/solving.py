@@ -1,4 +1,4 @@
-"""Regression over the simplex: rows by blocks, and the weights of all targets by active sets, or of each by Newton steps."""
+"""Regression over the simplex: rows in blocks, and weights for all targets by active sets, or for each by Newton steps."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from extremal.sklearn.answer import GAP_ROUNDING, Answer, answer_at, ended, gap_
 from extremal.sklearn.fitting import model_of
 from extremal.sklearn.options import Options
 
-GRAM_COLUMNS = 2000  # up to so many the active-set method keeps a matrix of their products
-SMALL_QR = 10**8  # rows times columns squared, up to which an orthogonal factorisation costs next to nothing
-PASSES = 1000  # columns for each target, up to which products of the columns cost less than a run for every target
-SIMPLEX_BLOCK = 2**18  # numbers of a block of rows
-EIGEN_NOISE = 1e-14  # of an eigenvalue of the products, relative to the largest: what is below is rounding
-ROW_ROUNDS = 4  # gradients from the rows, at most
+GRAM_COLUMNS = 2000  # the active-set method stores the Gram matrix of at most this many columns
+SMALL_QR = 10**8  # an orthogonal factorisation is cheap up to this many rows times columns squared
+PASSES = 1000  # up to this many columns per target, products of the columns cost less than a run for every target
+SIMPLEX_BLOCK = 2**18  # numbers in a block of rows
+EIGEN_NOISE = 1e-14  # eigenvalues of the products below this share of the largest are rounding
+ROW_ROUNDS = 4  # maximum number of gradients from the rows
 
 
 @dataclass(frozen=True)
 class SimplexRows:
-    """The data of a fit: rows, targets (n, t), weights, and whether their means are taken off."""
+    """The data of a fit: rows, targets (n, t), weights, and whether the means are subtracted."""
 
     X: RowData
     y: np.ndarray
@@ -56,7 +56,7 @@ class SimplexRows:
 
     @property
     def small(self) -> bool:
-        """Whether an orthogonal factorisation is worth its digits."""
+        """Whether an orthogonal factorisation, which keeps more digits, is affordable."""
         return self.count * self.columns**2 <= SMALL_QR
 
     @cached_property
@@ -65,7 +65,7 @@ class SimplexRows:
         return float(self.count if self.weights is None else self.weights.sum(dtype=np.float64))
 
     def best_solver(self) -> str:
-        """By what each would cost."""
+        """The cheaper solver."""
         d, few = self.columns, PASSES * self.targets * self.X.fill
         return "active_set" if d <= GRAM_COLUMNS and (self.small or d <= few) else "newton"
 
@@ -75,14 +75,14 @@ class SimplexRows:
 
     @cached_property
     def slack(self) -> np.ndarray:
-        """What rounding may do to the gap of each target."""
+        """The possible rounding error in the gap of each target."""
         s = np.ones(self.count) if self.weights is None else self.weights
-        about = np.average(self.y, axis=0, weights=s)  # offsets that the columns share, or an intercept takes, are no size
+        about = np.average(self.y, axis=0, weights=s)  # offsets shared by the columns, or absorbed by an intercept, do not count
         squares = np.einsum("i,it,it->t", s, self.y - about, self.y - about, dtype=np.float64) / self.weight
         return GAP_ROUNDING[self.X.dtype.itemsize] * squares
 
     def blocks(self, least: int = 1, dtype: DTypeLike = np.float64) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
-        """Rows, targets and weights, some at a time, in float64 or as they are."""
+        """Yield blocks of rows, targets and weights, in the given float type."""
         size = max(least, SIMPLEX_BLOCK // (self.columns + self.targets), 1)
         for some, A in self.X.arrays(size):
             s = 1.0 if self.weights is None else self.weights[some, None].astype(dtype)
@@ -90,7 +90,7 @@ class SimplexRows:
 
     @cached_property
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of the columns and of the targets."""
+        """The means of the columns and of the targets."""
         if not self.centred:
             return np.zeros(self.columns), np.zeros(self.targets)
         sums = [((s * A).sum(axis=0), (s * y).sum(axis=0)) for A, y, s in self.blocks()]
@@ -98,7 +98,7 @@ class SimplexRows:
         return x, y
 
     def factor(self) -> tuple[np.ndarray, np.ndarray]:
-        """R (m, d) and T (m, t), m <= 6 d: |R w - T_t|^2 is the sum of weighted squares but for a constant, to rounding."""
+        """R (m, d) and T (m, t), m <= 6 d, with |R w - T_t|^2 = sum of weighted squares + constant, to rounding."""
         d, (mean_x, mean_y) = self.columns, self.means
         R, T = np.zeros((0, d)), np.zeros((0, self.targets))
         for A, y, s in self.blocks(least=4 * d):
@@ -110,11 +110,11 @@ class SimplexRows:
         return R, T
 
     def products(self, total: float | None) -> tuple[np.ndarray, np.ndarray]:
-        """H = A'SA and h = A'Sy, the means taken off, summed over blocks of rows.
+        """H = A'SA and h = A'Sy with the means subtracted, summed over blocks of rows.
 
-        Where the weights sum to ``total``, the mean of each row is taken off its entries, and total times that off its targets:
-        no residual changes, and what all columns share costs no digits. Products are made in the float type of X then, and in
-        float64 otherwise.
+        If the weights sum to ``total``, the mean of each row is subtracted from its entries, and total times this mean from its
+        targets. This changes no residual, and a common part of the columns costs no digits. Products are then computed in the
+        float type of X, and in float64 otherwise.
         """
         dtype, d = self.X.dtype if total is not None else np.dtype(np.float64), self.columns
         mean_x, mean_y = (mean.astype(dtype) for mean in self.means)
@@ -132,7 +132,7 @@ class SimplexRows:
         return H, h
 
     def look(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """f, its gradient (d, t) and the best intercepts at weights (d, t), from the residuals."""
+        """f, its gradient (d, t) and the best intercepts at weights (d, t), computed from the residuals."""
         b = self.means[1] - self.means[0] @ x
         value, g = np.zeros(self.targets), np.zeros((self.columns, self.targets))
         for A, y, s in self.blocks():
@@ -143,12 +143,12 @@ class SimplexRows:
 
 
 def solve_simplex(rows: SimplexRows, C: Any, options: Options, starts: Sequence[np.ndarray | None]) -> list[Answer]:
-    """The weights of all targets, by the solver that was asked for; ``starts`` are weights for Newton steps to begin at."""
+    """The weights of all targets, by the requested solver. Newton steps begin at ``starts``."""
     solver = rows.best_solver() if options.solver == "auto" else options.solver
     if solver == "newton":
         return [_by_newton(rows, C, options, t, start) for t, start in enumerate(starts)]
     answers = _by_active_sets(rows, C, options.tol)
-    if options.solver == "auto":  # columns that are nearly dependent: the other method may get farther
+    if options.solver == "auto":  # if columns are nearly dependent, the other method may get farther
         for t, answer in enumerate(answers):
             if answer.status != "tol":
                 answers[t] = min(answer, _by_newton(rows, C, options, t, starts[t]), key=lambda found: found.gap)
@@ -156,16 +156,16 @@ def solve_simplex(rows: SimplexRows, C: Any, options: Options, starts: Sequence[
 
 
 def _by_newton(rows: SimplexRows, C: Any, options: Options, t: int, start: np.ndarray | None) -> Answer:
-    """One target, by a run."""
+    """One target, by a run of Newton steps."""
     f, slack, x0 = rows.model(t), rows.slack[t], None if start is None else settle(C, C.project(start.astype(np.float64)))
     r = minimize(f, C, x0=x0, seed=options.seed, tol=options.tol, atol=slack, max_iter=options.max_iter)
     return answer_at(f, C, r.x, options.tol, slack, r, "newton")
 
 
 def _by_active_sets(rows: SimplexRows, C: Any, tol: float) -> list[Answer]:
-    """All targets by `least_squares_many` on a factor of the rows, or on one of the products of the columns.
+    """All targets by `least_squares_many`, on a factor of the rows or of the products of the columns.
 
-    Products lose digits that a further round finds again, from the gradient at the rows: H (w - x) + g is the gradient at w.
+    Products lose digits. Further rounds recover them from the gradient at the rows: H (w - x) + g is the gradient at w.
     """
     rounds = 1
     if rows.small:
@@ -184,7 +184,7 @@ def _by_active_sets(rows: SimplexRows, C: Any, tol: float) -> list[Answer]:
 
 
 def _solved(rows: SimplexRows, C: Any, R: np.ndarray, T: np.ndarray, tol: float) -> list[Answer]:
-    """The minimisers of |R w - T_t|^2 in the float type of X, with values and gaps from the rows, which are read once for all."""
+    """The minimisers of |R w - T_t|^2 in the float type of X. One pass over the rows gives all values and gaps."""
     found = least_squares_many(R, np.ascontiguousarray(T.T), type(C)(C.total))
     xs = [settle(C, w.astype(rows.X.dtype)) for w in found.x]
     values, gradients, intercepts = rows.look(np.column_stack(xs).astype(np.float64))
@@ -200,7 +200,7 @@ def _solved(rows: SimplexRows, C: Any, R: np.ndarray, T: np.ndarray, tol: float)
 
 
 def square_root(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """R with R'R = H, and its pseudo-inverse transposed, from the eigenvalues of H that are not rounding.
+    """R with R'R = H, and its transposed pseudo-inverse, from the eigenvalues of H above rounding.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def square_root(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _trace(answer: Answer, grads: int) -> Trace:
-    """One row: an active-set method has no gaps on its way."""
+    """A trace of one row, because an active-set method has no gaps on its way."""
     trace, steps = Trace(), answer.n_iter
     row = {"iter": steps, "grads": grads, "passes": grads / answer.n, "lmos": steps + 1, "seconds": np.nan, "cpu": np.nan}
     trace.append(row | {"value": answer.value, "gap": answer.gap})

@@ -1,4 +1,4 @@
-"""Weights for the predictions of several models, non-negative and of sum one, for scikit-learn."""
+"""Non-negative weights of sum one for the predictions of several models, for scikit-learn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from extremal.sklearn.simplex.solving import SimplexRows, solve_simplex
 from extremal.support.kinds import MatrixLike
 
 FOLDS = 5
-LOG_ATOL = 1e-12  # a gap of the mean log loss that counts for nothing
+LOG_ATOL = 1e-12  # gaps of the mean log loss below this are negligible
 
 
 def _of_classifiers(self: StackingWeights) -> bool:
@@ -45,45 +45,46 @@ def _of_classifiers(self: StackingWeights) -> bool:
 
 @dataclass(eq=False, repr=False)
 class StackingWeights(CertifiedEstimator):
-    """Predict with the weighted mean of several models, weights non-negative and of sum one.
+    """Predict with the weighted mean of several models, with non-negative weights that sum to one.
 
         regressors:    w = argmin of 1/2 mean_i s_i (sum_m w_m p_m(x_i) - y_i)^2           over the simplex
         classifiers:   w = argmin of -mean_i s_i log sum_m w_m p_m(y_i | x_i)               over the simplex
 
-    p_m is what model m predicts for rows that it was not fitted on: by cross-validation, or, with ``cv="prefit"``, because X is
-    data that the fitted models have not seen. Both problems are convex, and ``dual_gap_`` says how far from the best weights
-    they may be. Regressors of several outputs share their weights, classifiers mix probabilities; for the log loss a model that
-    is sure and wrong costs much, and gets little weight. Class labels that a fitted model has not seen have probability 0 there.
+    p_m is the prediction of model m for rows that it was not fitted on. It comes from cross-validation or, with ``cv="prefit"``,
+    from data X that the fitted models have not seen. Both problems are convex, and ``dual_gap_`` bounds the distance from the
+    best objective. Regressors of several outputs share their weights; classifiers mix probabilities. Under the log loss a model
+    that is confidently wrong costs much, and gets little weight. A class that a fitted model has not seen gets probability 0 from
+    it.
 
-    Cost: the fits of the models, and then some passes over a table of n rows and a column for each model.
+    Cost: the fits of the models, then some passes over a table of n rows with one column per model.
 
     Parameters
     ----------
     estimators : list of models, or of (name, model)
-        All regressors, or all classifiers with ``predict_proba``. Names are made from the classes if there are none.
+        All regressors, or all classifiers with ``predict_proba``. Models without a name are named after their class.
     loss : "auto", "squared" or "log_loss"
         "squared" for regressors, "log_loss" for classifiers.
     cv : int, splitter, iterable of splits, None or "prefit"
-        A number of folds (None is 5), a splitter or splits: each model, fitted or not, is fitted anew on the other folds for its
-        predictions, and then on all of X. "prefit": the models are fitted, and are used as they are. X of ``fit`` has to be data
-        that they have not seen then: on rows that they know, the model that overfits most gets all the weight. ``clone`` (so
-        cross-validation of this estimator) makes models unfitted again; those in a ``FrozenEstimator`` stay as they are in any
-        case, and want such data too.
+        A number of folds (None is 5), a splitter or splits: each model, fitted or not, is refitted on the other folds for its
+        predictions, and then on all of X. "prefit" uses the fitted models unchanged. X of ``fit`` must then be data that they
+        have not seen: on known rows, the model that overfits most gets all the weight. ``clone``, and thus cross-validation of
+        this estimator, makes models unfitted again. Models in a ``FrozenEstimator`` always stay fitted, and need unseen data,
+        too.
     tol, max_iter, verbose
-        As in `SimplexRegression`.
+        As for `SimplexRegression`.
 
     Attributes
     ----------
     weights_ : dict of str to float
-        By name, in the order of ``estimators``.
+        The weights by name, in the order of ``estimators``.
     coef_ : array of shape (n_estimators,)
-        The same as an array.
+        The weights as an array.
     estimators_, named_estimators_ : list, dict
         The fitted models.
     classes_ : array
-        Class labels, of classifiers.
+        Class labels, for classifiers.
     dual_gap_, objective_, constraint_violation_, constraint_, n_iter_, n_grads_, status_, certificate_, trace_
-        As in `SimplexRegression`.
+        As for `SimplexRegression`.
 
     References
     ----------
@@ -127,16 +128,16 @@ class StackingWeights(CertifiedEstimator):
         return tags
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> StackingWeights:
-        """Find the weights, and fit the models anew unless cv="prefit": X are rows that the models have not seen then.
+        """Find the weights, and refit the models. With cv="prefit" the models stay, and X must hold rows that they have not seen.
 
-        y may have several columns for regressors. ``sample_weight`` is for the weights' problem, and for models that take it.
+        For regressors, y may have several columns. ``sample_weight`` weights the fit of the weights, and models that accept it.
         """
         (named, loss), options = self._check_parameters(), read_options(self)
         prefit = self._prefit(named)
         check_in_memory(
             "StackingWeights.fit", X, "hands rows in memory to its models, and takes", "give it some of the rows, as arrays"
         )
-        validate_data(self, X, skip_check_array=True)  # the models check what they are given
+        validate_data(self, X, skip_check_array=True)  # the models check their input
         if y is None:
             raise ValueError("StackingWeights requires y to be passed, but the target y is None")
         y = self._targets(y, named, prefit, loss)
@@ -160,7 +161,7 @@ class StackingWeights(CertifiedEstimator):
         return self
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """The weighted mean of the models' predictions; of classifiers, the class of the largest mean probability."""
+        """The weighted mean of the models' predictions; for classifiers, the class with the largest mean probability."""
         self._check_rows(X)
         if self._kind() == "classifier":
             return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -168,17 +169,17 @@ class StackingWeights(CertifiedEstimator):
 
     @available_if(_of_classifiers)
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """The weighted mean of the models' probabilities; columns are those of ``classes_``."""
+        """The weighted mean of the models' probabilities; the columns follow ``classes_``."""
         self._check_rows(X)
         return self._mean(lambda model: aligned(model, X, self.classes_))
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """R^2 of regressors, accuracy of classifiers."""
+        """R^2 for regressors, accuracy for classifiers."""
         measure = accuracy_score if self._kind() == "classifier" else r2_score
         return measure(y, self.predict(X), sample_weight=sample_weight)
 
     def _mean(self, call: Any) -> np.ndarray:
-        """sum_m w_m call(m), over the models that have weight."""
+        """sum_m w_m call(m), over the models with positive weight."""
         return np.sum([w * call(model) for w, model in zip(self.coef_, self.estimators_, strict=True) if w > 0], axis=0)
 
     def _check_rows(self, X: Any) -> None:
@@ -188,7 +189,7 @@ class StackingWeights(CertifiedEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
 
     def _named(self) -> list[tuple[str, Any]]:
-        """The models with names; those without get the name of their class, numbered if there are several of it."""
+        """The models with names. Models without one get the name of their class, with a number if it repeats."""
         given: Any = self.estimators
         if not isinstance(given, (list, tuple)) or not len(given):
             what = "a list of models, or of (name, model)"
@@ -221,7 +222,7 @@ class StackingWeights(CertifiedEstimator):
         return named, losses[kind]
 
     def _prefit(self, named: list[tuple[str, object]]) -> bool:
-        """Whether the models are used as they are."""
+        """Whether the fitted models are used unchanged."""
         if not isinstance(self.cv, str):
             return False
         if self.cv != "prefit":
@@ -234,7 +235,7 @@ class StackingWeights(CertifiedEstimator):
         return True
 
     def _targets(self, y: Any, named: list[tuple[str, Any]], prefit: bool, loss: str) -> np.ndarray:
-        """Numbers as they are; labels as indices of ``classes_``."""
+        """Numbers unchanged, or labels as indices into ``classes_``."""
         if loss == "squared":
             y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
             return y if self._takes_several() else column_or_1d(y, warn=True)
@@ -246,7 +247,7 @@ class StackingWeights(CertifiedEstimator):
         return codes[: len(y)]
 
     def _table(self, X: MatrixLike, y: Any, labels: object, named: Any, prefit: bool, weights: np.ndarray | None) -> np.ndarray:
-        """A column for each model: predictions for rows that it was not fitted on, or probabilities of the rows' classes."""
+        """One column per model: predictions for rows that it was not fitted on, or probabilities of the rows' classes."""
         proba = self._kind() == "classifier"
         folds = None if prefit else check_cv(cast(Any, self.cv), labels, classifier=proba)
         columns = []
@@ -264,14 +265,14 @@ class StackingWeights(CertifiedEstimator):
 
 
 def weigh_squared(table: np.ndarray, y: np.ndarray, weights: np.ndarray | None, options: Options) -> Answer:
-    """The weights of least squares; a row of several outputs is as many rows."""
+    """The weights by least squares. A row with k outputs counts as k rows."""
     each = None if weights is None else np.repeat(weights, y.size // len(y))
     rows = SimplexRows(Dense(table), y.reshape(-1, 1), each, centred=False)
     return solve_simplex(rows, Simplex().on(rows.columns), options, [None])[0]
 
 
 def weigh_log(table: np.ndarray, y: np.ndarray, weights: np.ndarray | None, options: Options) -> Answer:
-    """The weights of the least log loss."""
+    """The weights that minimise the log loss."""
     f, C = LinearModel(MixtureLogLoss(), table, np.zeros(len(y)), weights), Simplex().on(table.shape[1])
     r = minimize(f, C, tol=options.tol, atol=LOG_ATOL, max_iter=options.max_iter)
     return answer_at(f, C, r.x, options.tol, LOG_ATOL, r)
