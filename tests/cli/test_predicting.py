@@ -21,7 +21,9 @@ def test_columns_go_by_name_whatever_their_order(data):
     for name in ("A.npy", "A.npz"):
         assert predicted("m.npz", name)["value"] == pytest.approx(expected, rel=1e-12)
     table("bare.csv", header=False)
-    refused(run("predict", "m.npz", "bare.csv"), "bare.csv: expected 3 columns", "got 4; name the column that is no feature by")
+    refused(
+        run("predict", "m.npz", "bare.csv"), "bare.csv: expected 3 columns", "got 4; name the column that is not a feature by"
+    )
     assert predicted("m.npz", "bare.csv", "--target", "3")["value"] == pytest.approx(expected, rel=1e-12)
     assert run("predict", "m.npz", "A.npy", "--out", "p.csv").stdout == ""
     assert len(Path("p.csv").read_text().splitlines()) == 81
@@ -65,8 +67,8 @@ def test_two_classes_keep_their_labels(data):
         (["m.npz", "wide"], ["wide: expected 3 features as in the model, got 8"]),
         (["m.npz", "m.npz"], ["m.npz: expected an array A or X"]),
         (["other.csv", "t.csv"], ["other.csv: the file is truncated or damaged"]),
-        (["no.npz", "t.csv"], ["no.npz: this is no model"]),
-        (["odd.npz", "t.csv"], ["odd.npz: this is no model that can be used"]),
+        (["no.npz", "t.csv"], ["no.npz: this is not a model"]),
+        (["odd.npz", "t.csv"], ["odd.npz: this is not a usable model"]),
         (["gone.npz", "t.csv"], ["gone.npz: cannot be read"]),
         (["m.npz", "gone.csv"], ["gone.csv: cannot be read"]),
         (["m.npz", "t.csv", "--out", "gone/p.csv"], ["there is no directory gone"]),

@@ -179,7 +179,7 @@ def test_a_header_that_lies_about_its_size(shape, form):
             archive.writestr("A.npy", lie)
             archive.writestr("y.npy", npy(Y))
     name = "d.npy" if form == "npy" else "d.npz"
-    with pytest.raises(ex.InputError, match=rf"^{name}: the file is truncated or damaged \(.*its header speaks of \d+ numbers"):
+    with pytest.raises(ex.InputError, match=rf"^{name}: the file is truncated or damaged \(.*its header announces \d+ numbers"):
         load_table(name)
 
 

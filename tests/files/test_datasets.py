@@ -182,7 +182,7 @@ def test_table2_without_data():
         assert (row.d, row.n, row.density, row.positives) == (None,) * 4
         assert row.remark.startswith("not here")
     assert "n = 22696 is the size of a8a; a9a has 32561 rows" in rows[0].remark
-    assert "not compared, for want of a9a, a8a, a8a.t" in rows[0].remark
+    assert "not compared, missing a9a, a8a, a8a.t" in rows[0].remark
     assert "verified" not in rows[0].remark
 
 
@@ -195,12 +195,12 @@ def test_table2_verifies_only_what_it_has_compared(user, monkeypatch):
     (user / "a8a.t").unlink()
     row = datasets.table2()[0]
     assert row.n == 50
-    assert row.remark.endswith("not compared, for want of a8a.t)")
+    assert row.remark.endswith("not compared, missing a8a.t)")
 
 
 def test_table2_says_if_the_comparison_fails(user, monkeypatch):
     small_family(user, monkeypatch, wrong=True)
-    assert datasets.table2()[0].remark.endswith("but not so in the files that are here)")
+    assert datasets.table2()[0].remark.endswith("not true of the files that are here)")
 
 
 def test_table2_refuses_a_file_that_is_not_the_set(user):

@@ -132,7 +132,7 @@ def test_a_short_body_that_nobody_announced_is_found_by_the_checksum(server, use
 def test_without_a_checksum_the_content_is_checked(server, user, monkeypatch, body, words):
     monkeypatch.setitem(CATALOGUE, "tiny", dataclasses.replace(TINY, sha256=None))
     server.body = body
-    text = failing(server.url, "what came is no tiny", words)
+    text = failing(server.url, "the content is not that of tiny", words)
     assert "tmp" not in text
     assert names(user) == []
     server.body = BODY

@@ -281,7 +281,7 @@ def test_arrays_that_do_not_fit(here):
     np.savez("d.npz", A=A, y=y[1:])
     refused("d.npz", "expected one target for each of the 40 rows", "(39,)")
     np.savez("d.npz", A=A, y=y)
-    refused("d.npz", "target='y' is no .npy file", target="y")
+    refused("d.npz", "target='y' is not a .npy file", target="y")
     np.savez("d.npz", A=A[0], y=y)
     refused("d.npz", "expected a matrix of real numbers", "(17,)")
     np.savez("d.npz", A=A.astype(complex), y=y)
@@ -464,7 +464,7 @@ def test_check_out(here, monkeypatch):
     with pytest.raises(ex.InputError, match=r"^gone/model\.npz: cannot be written, there is no directory gone"):
         check_out(Path("gone/model.npz"))
     for path in (here, Path(os.devnull)):
-        with pytest.raises(ex.InputError, match="it is no file"):
+        with pytest.raises(ex.InputError, match="it is not a file"):
             check_out(path)
     monkeypatch.setattr(outputs.os, "access", lambda path, mode: False)  # root may write everywhere, so it is made up
     with pytest.raises(ex.InputError, match="read-only"):

@@ -1,4 +1,4 @@
-"""Files that are read and written, and data sets by name."""
+"""Reading and writing of files, and data sets by name."""
 
 from extremal.support.lazy import attach
 

@@ -1,4 +1,4 @@
-"""Arrays from .npy and .npz files: nothing is unpickled or evaluated, and no header is believed before the bytes are there."""
+"""Arrays from .npy and .npz files: nothing is unpickled or evaluated, and no header is trusted before its bytes are there."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LONGEST_HEADER = 2**16  # bytes of a header
 NUMPY_KINDS = "?biufcSU"
 FIELD = r"'{}'\s*:\s*{}\s*[,}}]"
 MOST_COLUMNS = 2**31 - 1
-LARGEST_SIDE = 2**48  # of a side; another one may be 0
-FORMATS: dict[str, tuple[Any, tuple[str, ...]]] = {  # how scipy saves a sparse matrix: its class, the arrays of its indices
+LARGEST_SIDE = 2**48  # of one side of an array; another side may be 0
+FORMATS: dict[str, tuple[Any, tuple[str, ...]]] = {  # scipy's formats of sparse matrices: the class, the arrays of its indices
     "csr": (sp.csr_array, ("indices", "indptr")),
     "csc": (sp.csc_array, ("indices", "indptr")),
     "bsr": (sp.bsr_array, ("indices", "indptr")),
@@ -33,13 +33,13 @@ FORMATS: dict[str, tuple[Any, tuple[str, ...]]] = {  # how scipy saves a sparse 
 
 
 def read_npy(path: Path) -> np.ndarray:
-    """The array of a .npy file."""
+    """Read the array of a .npy file."""
     with opened_file(path) as file:
         return _array(path, file, path.stat().st_size if path.is_file() else math.inf)
 
 
 def mapped_npy(path: Path) -> np.ndarray:
-    """The array of a .npy file, mapped and not read.
+    """Map the array of a .npy file without reading it.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def mapped_npy(path: Path) -> np.ndarray:
     """
     with opened_file(path) as file:
         if not path.is_file():
-            raise InputError(f"{path}: cannot be read (it is no file)")
+            raise InputError(f"{path}: cannot be read (it is not a file)")
         stream = NpyStream(path, file, path.stat().st_size)
     if not math.prod(stream.shape):
         return np.empty(stream.shape, stream.dtype)
@@ -60,14 +60,14 @@ def mapped_npy(path: Path) -> np.ndarray:
 
 
 def _array(path: Path, file: BinaryIO, size: float, name: str = "") -> np.ndarray:
-    """The array that begins here, in a file or part of a file of so many bytes."""
+    """Read the array that begins here, in a file or a part of a file of ``size`` bytes."""
     stream = NpyStream(path, file, size, name)
     flat = stream.numbers(math.prod(stream.shape))
     return flat.reshape(stream.shape, order="F" if stream.fortran else "C")
 
 
 class NpyStream:
-    """The array that begins here, in a file or part of a file of so many bytes, read from its first number on.
+    """The array that begins here, in a file or a part of a file of ``size`` bytes, read from its first number on.
 
     Examples
     --------
@@ -87,14 +87,14 @@ class NpyStream:
         count = math.prod(self.shape)
         if count * self.dtype.itemsize > size - self.start:
             left = size - self.start
-            words = f"its header speaks of {count} numbers of {self.dtype.itemsize} bytes, and {left} bytes follow"
+            words = f"its header announces {count} numbers of {self.dtype.itemsize} bytes, and {left} bytes follow"
             raise damaged(path, self.which + words)
         if len(self.shape) > 3 or max(self.shape, default=0) > LARGEST_SIDE:
             words = f"expected a matrix of real numbers, got shape {self.shape} of dtype {self.dtype}"
             raise InputError(f"{path}: {self.which}{words}")
 
     def rows(self, count: int) -> np.ndarray:
-        """The next rows of an array that is not in Fortran's order."""
+        """The next rows of an array that is not in Fortran order."""
         shape = count, *self.shape[1:]
         return self.numbers(math.prod(shape)).reshape(shape)
 
@@ -125,7 +125,7 @@ def npy_header(path: Path, file: BinaryIO, which: str = "") -> tuple[np.dtype, b
         or length > LONGEST_HEADER
         or len(text) < length
     ):
-        raise InputError(f"{path}: cannot be read ({which}this is no .npy data, or its header is damaged)")
+        raise InputError(f"{path}: cannot be read ({which}this is not .npy data, or its header is damaged)")
     found = [re.search(FIELD.format(*field), text) for field in (
         ("descr", r"'([<>=|]?)([a-zA-Z?])(\d*)'"), ("fortran_order", "(True|False)"), ("shape", r"\(([\d\s,L]*)\)"),
     )]  # fmt: skip
@@ -144,7 +144,7 @@ def _dtype(path: Path, descr: re.Match[str], which: str) -> np.dtype:
     except (TypeError, ValueError):
         dtype = None
     if dtype is None or not dtype.itemsize:
-        raise InputError(f"{path}: cannot be read ({which}it holds no numbers, but the type {''.join(descr.groups())!r})")
+        raise InputError(f"{path}: cannot be read ({which}it does not hold numbers, but the type {''.join(descr.groups())!r})")
     return dtype
 
 
@@ -156,16 +156,16 @@ def _shape(path: Path, text: str, which: str) -> tuple[int, ...]:
 
 
 def _check_entries(path: Path, flat: np.ndarray, which: str) -> None:
-    """Refuse bytes that are no bool and no letter, on which numpy would stumble later."""
+    """Refuse bytes that are not a bool or a letter, because numpy would fail on them later."""
     if flat.dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
         raise damaged(path, f"{which}a bool is neither 0 nor 1")
     if flat.dtype.kind == "U" and flat.view(flat.dtype.str[0] + "u4").max(initial=0) > 0x10FFFF:
-        raise damaged(path, f"{which}a letter is none")
+        raise damaged(path, f"{which}a character is not valid")
 
 
 @contextmanager
 def npz_arrays(path: Path, max_bytes: int | None = None) -> Iterator[Arrays]:
-    """The arrays of a .npz file, each read when it is asked for."""
+    """Open the arrays of a .npz file; each is read on request."""
     with opened_file(path) as file:
         with decoding(path):
             archive = zipfile.ZipFile(file)
@@ -181,14 +181,14 @@ class Arrays:
 
     @property
     def names(self) -> str:
-        """What there is, in words."""
+        """The names of the arrays, in words."""
         return ", ".join(map(printable, self._members)) or "none"
 
     def __contains__(self, name: str) -> bool:
         return name in self._members
 
     def get(self, name: str) -> np.ndarray | None:
-        """The array, or None if there is none of that name."""
+        """The array of that name, or None."""
         return self._read(self._members[name]) if name in self else None
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -203,7 +203,7 @@ class Arrays:
 
     @contextmanager
     def stream(self, name: str) -> Iterator[NpyStream]:
-        """An array that is read row by row."""
+        """Open an array that is read row by row."""
         if name not in self:
             raise InputError(f"{self.path}: cannot be read (expected an array {name}, got {self.names})")
         info = self._members[name]
@@ -219,13 +219,13 @@ class Arrays:
         with member:
             yield member
             with decoding(self.path):
-                member.read(1)  # at its end the checksum is compared
+                member.read(1)  # the archive compares the checksum at the end
 
 
 def read_npz(path: Path, rows: int | None = None, max_bytes: int | None = None) -> tuple[Any, np.ndarray | None]:
-    """Features and targets of a .npz file: arrays A (or X) and y, or what scipy.sparse.save_npz writes; y may be missing.
+    """Read features and targets of a .npz file: arrays A (or X) and y, or the form of scipy.sparse.save_npz; y is optional.
 
-    ``rows`` is how many there must be if the targets come from elsewhere.
+    ``rows`` is the required number of rows if the targets come from elsewhere.
     """
     with npz_arrays(path, max_bytes) as held:
         y = held.get("y")
@@ -239,7 +239,7 @@ def read_npz(path: Path, rows: int | None = None, max_bytes: int | None = None) 
 
 
 def _sparse(path: Path, held: Arrays, rows: int | None) -> Any:
-    """The sparse matrix as rows; its sides and indices are checked before anything is allocated by them."""
+    """Read the sparse matrix as rows, after a check of its sides and indices: these decide the memory to allocate."""
     with decoding(path):
         name = str(held["format"].reshape(-1)[0].astype(str))
     if name not in FORMATS:
@@ -257,5 +257,5 @@ def _sparse(path: Path, held: Arrays, rows: int | None) -> Any:
     with decoding(path):
         A = make((data, indices) if name == "coo" else (data, *indices), shape=(n, d))
         if name in ("csr", "csc", "bsr"):
-            A.check_format(full_check=True)  # a conversion would read what is out of bounds
+            A.check_format(full_check=True)  # a conversion would read out of bounds
         return sp.csr_array(A)

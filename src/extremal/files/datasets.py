@@ -1,7 +1,7 @@
-"""Data sets by name: where they are, how they are fetched, and that they are what their name says.
+"""Data sets by name: find them, fetch them, and check their content.
 
-They are the paper's data sets and their kin, as LIBSVM text. A file is looked for in the directory that the environment
-variable EXTREMAL_DATA names, then in the user's data directory, where downloads go.
+These are the paper's data sets and related ones, as LIBSVM text. The search begins in the directory that the environment
+variable EXTREMAL_DATA names, and goes on in the user's data directory, where downloads go.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ BY_HAND = f"download it yourself and set {DATA_VARIABLE} to its directory"
 
 @dataclass(frozen=True)
 class DataSet:
-    """What is known of a data set: its size, its content in numbers, and the public file's SHA-256 where we have that.
+    """Facts about a data set: its size, its content in numbers, and the SHA-256 of the public file if known.
 
-    n rows and d features; ``labels`` as the file has them, the larger one being the positive class; ``positives`` rows of
-    it; ``nonzeros`` entries that are not 0, and ``total``, their sum.
+    It has n rows and d features. ``labels`` are those of the file, the larger one for the positive class. ``positives`` is the
+    number of positive rows, ``nonzeros`` the number of entries that are not 0, and ``total`` their sum.
 
     Examples
     --------
@@ -94,10 +94,10 @@ NAMES = tuple(CATALOGUE)
 
 
 def load(name: str, *, download: bool = True) -> tuple[sp.csr_array, np.ndarray]:
-    """The data set: A as CSR in float64 with all d columns, y as -1 and +1 (the larger label of the file is +1).
+    """Load a data set: A as CSR in float64 with all d columns, y as -1 and +1 (the larger label of the file is +1).
 
-    A file that is not what the `CATALOGUE` says (rows, columns, labels, positives, non-zeros, sum) is refused, wherever it
-    comes from. A data set that is not here is fetched, or an `InputError` without ``download``. Costs one reading of the file:
+    A file that differs from the `CATALOGUE` (rows, columns, labels, positives, non-zeros, sum) is refused, wherever it comes
+    from. A missing data set is downloaded; with ``download=False`` it is an `InputError`. The cost is one reading of the file:
     half a second for the largest.
 
     Examples
@@ -117,7 +117,7 @@ def load(name: str, *, download: bool = True) -> tuple[sp.csr_array, np.ndarray]
 
 
 def find(name: str) -> Path | None:
-    """The file of a data set, plain or compressed (.xz, .bz2, .gz): in the directory EXTREMAL_DATA, then in the user's.
+    """Find the file of a data set, plain or compressed (.xz, .bz2, .gz): in EXTREMAL_DATA, then in the user's directory.
 
     Examples
     --------
@@ -134,15 +134,13 @@ def find(name: str) -> Path | None:
 
 
 def fetch(name: str, *, progress: Progress | None = None, base_url: str = PUBLIC, timeout: tuple[float, float] = TIMEOUT) -> Path:
-    """The file of a data set, downloaded into the user's data directory if it is nowhere.
+    """Return the file of a data set, downloaded into the user's data directory if it is not on this machine.
 
-    Three attempts are made, and the file gets its name only after its SHA-256 (or, where that is not known, its content) has
-    been checked; see `extremal.files.downloads.download`. If it cannot be, a `DownloadError` names the address, the reason, and
-    how to do it by hand.
+    `extremal.files.downloads.download` makes three attempts. The file gets its name only after a check of its SHA-256 or, if
+    that is not known, of its content. On failure, a `DownloadError` names the address, the reason, and how to download by hand.
 
-    ``progress`` is called with the bytes that are there and with those there will be, or None if that is not known. ``base_url``
-    is the directory that holds the files, LIBSVM's or that of a mirror. ``timeout`` has the seconds to wait for a connection, and
-    for the next bytes.
+    ``progress`` is called with the bytes so far and the total, or None if the total is not known. ``base_url`` is the directory
+    that holds the files, LIBSVM's or a mirror's. ``timeout`` has the seconds to wait for a connection, and for the next bytes.
 
     Examples
     --------
@@ -173,7 +171,7 @@ def _entry(name: str) -> DataSet:
 
 
 def _folders() -> Iterator[Path]:
-    """Where to look. Without platformdirs nothing was ever downloaded, and there is no second place."""
+    """The directories to search. Without platformdirs nothing was ever downloaded, so there is no second directory."""
     if given := os.environ.get(DATA_VARIABLE):
         if not Path(given).is_dir():
             raise InputError(f"the environment variable {DATA_VARIABLE} must name a directory with data sets, got {given!r}")
@@ -192,7 +190,7 @@ def _read(entry: DataSet, path: Path) -> tuple[sp.csr_array, np.ndarray]:
 
 
 def _facts(entry: DataSet, A: Any, y: np.ndarray) -> Iterator[tuple[str, object, object]]:
-    """What is checked of a file: (what, expected, got). One O(nnz) look; the sum may differ by 1e-4, which is rounding."""
+    """The checks of a file: (name, expected, got). They cost O(nnz); the sum may differ by a share of 1e-4, for rounding."""
     yield "rows", entry.n, A.shape[0]
     yield "columns, at most", entry.d, max(entry.d, A.shape[1])
     yield "labels", entry.labels, tuple(np.unique(y).tolist())
@@ -206,12 +204,12 @@ def _check_download(entry: DataSet, path: Path) -> None:
     try:
         _read(entry, path)
     except InputError as error:  # without the name of a temporary file
-        raise InputError(f"what came is no {entry.name} ({str(error).removeprefix(str(path)).lstrip(': ')})") from None
+        raise InputError(f"the content is not that of {entry.name} ({str(error).removeprefix(str(path)).lstrip(': ')})") from None
 
 
 @dataclass(frozen=True)
 class Table2Row:
-    """A row of the paper's Table 2: what the paper says, and what the data do; None where the data set is not here.
+    """A row of the paper's Table 2: the paper's numbers, and those of the data; None if the data set is not here.
 
     Examples
     --------
@@ -237,9 +235,9 @@ PAPER = (
 
 
 def table2() -> list[Table2Row]:
-    """The paper's Table 2, measured: d, n, the share of non-zeros and the share of positive labels of what is here.
+    """The paper's Table 2, measured: d, n, the share of non-zeros and of positive labels of each data set that is here.
 
-    Nothing is downloaded. The remark on a9a says "verified" only if a9a, a8a and a8a.t are here and have been compared.
+    The function downloads nothing. The remark on a9a says "verified" only after a comparison of a9a with a8a and a8a.t.
 
     Examples
     --------
@@ -260,12 +258,12 @@ def _row(paper: str, paper_d: int, paper_n: int, name: str) -> Table2Row:
 
 
 def _remark() -> str:
-    """How the paper's a9a relates to the public one, as far as the files that are here show it."""
+    """The relation of the paper's a9a to the public one, as far as the files on this machine show it."""
     missing = [name for name in ("a9a", "a8a", "a8a.t") if find(name) is None]
     if missing:
-        compared = f"not compared, for want of {', '.join(missing)}"
+        compared = f"not compared, missing {', '.join(missing)}"
     else:
-        compared = "verified" if _rows("a9a") == _rows("a8a") + _rows("a8a.t") else "but not so in the files that are here"
+        compared = "verified" if _rows("a9a") == _rows("a8a") + _rows("a8a.t") else "not true of the files that are here"
     sizes = f"the paper's n = {CATALOGUE['a8a'].n} is the size of a8a; a9a has {CATALOGUE['a9a'].n} rows"
     return f"{sizes} (= a8a + a8a.t as multisets: {compared})"
 

@@ -1,4 +1,4 @@
-"""One file from the network, by pooch: into a temporary file, which gets its name after all checks."""
+"""Download one file by pooch: into a temporary file, which gets its name after all checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from extremal.checks import InputError
 
-RETRIES = 2  # pooch waits one second before the first, two before the second
+RETRIES = 2  # pooch waits one second before the first retry, two before the second
 TIMEOUT = (10.0, 30.0)  # seconds to connect, and seconds of silence after that
 PROGRESS_BYTES = 2**14  # bytes between two calls of `progress`
 
@@ -28,7 +28,7 @@ class DownloadError(OSError):
 
 
 def need(module: str) -> Any:
-    """Import a package that only downloads need, or say how to get it."""
+    """Import a package that only downloads need, or say how to install it."""
     try:
         return import_module(module)
     except ImportError:
@@ -44,17 +44,17 @@ def download(
     progress: Progress | None = None,
     timeout: tuple[float, float] = TIMEOUT,
 ) -> Path:
-    """Download ``url`` to ``path``, in three attempts at most; the directory is made if need be.
+    """Download ``url`` to ``path``, in at most three attempts; a missing directory is created.
 
-    What came must have this ``sha256``, and ``check`` refuses it by an `InputError`. ``progress`` is called with the bytes that
-    came and those there will be (None if the server does not say). Whatever prevents it is a `DownloadError` of one sentence.
+    The content must have this ``sha256``, and ``check`` may refuse it by an `InputError`. ``progress`` is called with the bytes
+    so far and the total (None if the server does not give it). Any failure raises a `DownloadError` of one sentence.
     """
     pooch = need("pooch")
     if path.is_dir():
         raise DownloadError(f"cannot download {url}: there is a directory of that name ({path})")
 
     def get(url: str, output: str, _: Any) -> None:
-        with ExitStack() as answers:  # closes connections also after an error, where pooch does not
+        with ExitStack() as answers:  # closes connections after errors too, unlike pooch
             hooks = {"response": lambda answer, **_: answers.enter_context(answer)}
             pooch.HTTPDownloader(_Bar(progress), chunk_size=PROGRESS_BYTES, timeout=timeout, hooks=hooks)(url, output, None)
         if check is not None:
@@ -63,7 +63,7 @@ def download(
     known, logger = {path.name: sha256 and f"sha256:{sha256}"}, pooch.get_logger()
     store = pooch.create(path.parent, url, registry=known, urls={path.name: url}, retry_if_failed=RETRIES)
     level = logger.level
-    logger.setLevel("ERROR")  # pooch tells on stderr what it does
+    logger.setLevel("ERROR")  # pooch logs its work to stderr
     try:
         return Path(store.fetch(path.name, downloader=get))
     except (OSError, ValueError) as error:
@@ -73,7 +73,7 @@ def download(
 
 
 def _reason(error: Any, path: Path) -> str:
-    """What the network, the disk, pooch's checksum or the check of the content says, in a few words."""
+    """The reason in a few words, from the network, the disk, pooch's checksum or the check of the content."""
     requests = need("requests")
     if isinstance(error, requests.HTTPError):
         return f"the server answered {error.response.status_code} {error.response.reason}".rstrip()
@@ -85,10 +85,10 @@ def _reason(error: Any, path: Path) -> str:
 
 
 class _Bar:
-    """What pooch takes for a bar: it sets the total, adds what came piece by piece, and fills the bar at the end."""
+    """A progress bar for pooch, which sets the total, adds the bytes piece by piece, and fills the bar at the end."""
 
     def __init__(self, progress: Progress | None):
-        self.progress, self.done, self.total = progress, 0, 0  # a total of 0 is not known
+        self.progress, self.done, self.total = progress, 0, 0  # a total of 0 means unknown
         self.reset = self.close = lambda: None
 
     def update(self, size: int) -> None:

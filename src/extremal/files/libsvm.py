@@ -1,6 +1,6 @@
-"""LIBSVM text: a label and ascending index:value pairs on each line. Whatever is wrong is one `InputError`.
+"""LIBSVM text: a label and ascending index:value pairs on each line. Any mistake raises one `InputError`.
 
-`_plain` says what the text means. A compiled kernel reads the blocks that hold nothing unusual, with the same result on the bit.
+`_plain` is the reference. A compiled kernel reads the blocks that hold nothing unusual, with the same bits as the result.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import scipy.sparse as sp
 from extremal.checks import InputError, all_finite
 
 BYTES_AT_ONCE = 2**21  # bytes read at once
-SMALL_FILE = 2**16  # bytes that Python reads in some ms, while importing numba takes hundreds
+SMALL_FILE = 2**16  # bytes that Python reads in a few ms, while importing numba takes hundreds
 
 
 class TextRows(NamedTuple):
-    """What some lines hold: row i stands in line where[i], and has the columns (from 0) and values from starts[i] on."""
+    """The content of some lines: row i stands in line where[i], and has the columns (from 0) and values from starts[i] on."""
 
     size: int  # bytes
     lines: int
@@ -37,7 +37,7 @@ class TextRows(NamedTuple):
 
 @dataclass(frozen=True)
 class _Rows:
-    """What has been read, in arrays that grow."""
+    """The rows read so far, in arrays that grow."""
 
     where: array[int] = field(default_factory=lambda: array("q"))
     targets: array[float] = field(default_factory=lambda: array("d"))
@@ -69,7 +69,7 @@ def read(path: Path, file: BinaryIO, block: int = BYTES_AT_ONCE) -> tuple[Any, n
 
 
 def read_blocks(path: Path, file: BinaryIO, block: int = BYTES_AT_ONCE) -> Iterator[TextRows]:
-    r"""Read an open file in blocks of lines, of about so many bytes each; the first wrong line of all is refused.
+    r"""Read an open file in blocks of lines, of about ``block`` bytes each; an error names the first wrong line of the file.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def _blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def _fast(text: bytes, line: int) -> TextRows | None:
-    """Read a block that starts with the given line, by the kernel; None if that does not understand it."""
+    """Read a block that starts with the given line, by the kernel; None if the kernel does not understand it."""
     if len(text) < SMALL_FILE and "numba" not in sys.modules:
         return None
     from extremal.kernels import libsvm as kernel  # numba: imported by the first large block
@@ -112,14 +112,14 @@ def _fast(text: bytes, line: int) -> TextRows | None:
 
 
 def _plain(path: Path, text: bytes, line: int) -> TextRows:
-    """Read a block that starts with the given line, or explain what is wrong with it."""
+    """Read a block that starts with the given line, or explain its first mistake."""
     encoding, rows, first = "utf-8-sig" if line == 1 else "utf-8", _Rows(), line
     for content in io.TextIOWrapper(io.BytesIO(text), encoding, errors="backslashreplace", newline=""):
         if fields := content.partition("#")[0].split():
             try:
                 _row(fields, rows.targets, rows.columns, rows.values)
             except (ValueError, OverflowError):
-                _check_rows(path, _as_text_rows(rows, len(text), line - first))  # of two mistakes the first is told
+                _check_rows(path, _as_text_rows(rows, len(text), line - first))  # reports the first of two mistakes
                 _explain(f"{path}:{line}", fields)
             rows.where.append(line)
             rows.starts.append(len(rows.columns))
@@ -128,14 +128,14 @@ def _plain(path: Path, text: bytes, line: int) -> TextRows:
 
 
 def _as_text_rows(rows: _Rows, size: int, lines: int) -> TextRows:
-    """Whole rows only, without what a wrong line has left."""
+    """Whole rows only, without the remains of a wrong line."""
     n, nnz = len(rows.where), rows.starts[-1]
     where, targets, starts, columns, values = map(np.asarray, (rows.where, rows.targets, rows.starts, rows.columns, rows.values))
     return TextRows(size, lines, where, targets[:n], starts, columns[:nnz] - np.int32(1), values[:nnz])
 
 
 def _check_rows(path: Path, rows: TextRows) -> None:
-    """Refuse NaN and infinity, in the first line that has one."""
+    """Refuse NaN and infinity, and name the first line that has one."""
     found = [first_infinite(rows.targets, None), first_infinite(rows.values, rows.starts)]
     if wrong := [place for place in found if place is not None]:
         row, value = min(wrong, key=lambda place: place[0])
@@ -191,7 +191,7 @@ def refuse_infinite(path: Path, where: array[int], values: np.ndarray, starts: n
 
 
 def first_infinite(values: np.ndarray, starts: np.ndarray | None) -> tuple[int, float] | None:
-    """The first row that holds NaN or infinity, and which; row i has values[starts[i]:starts[i + 1]], or values[i].
+    """The first row with a NaN or infinity, and that value; row i has values[starts[i]:starts[i + 1]], or values[i].
 
     Examples
     --------

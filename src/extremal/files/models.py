@@ -1,4 +1,4 @@
-"""Fitted linear models in files: what a model knows of its features and classes, and what it says of new rows."""
+"""Fitted linear models in files: coefficients, features and classes, and predictions for new rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from extremal.support.kinds import Numbers
 
 @dataclass(frozen=True)
 class Model:
-    """A fitted linear model: margins are A x + intercept, and the loss says what they mean.
+    """A fitted linear model: margins are A x + intercept, and the loss gives them their meaning.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Model:
     target: str | None = None  # the column that it predicts
 
     def predict(self, A: Any) -> dict[str, np.ndarray]:
-        """Columns for the rows of A, whatever knows products with x: a value, a mean for counts, or a class and probabilities."""
+        """Columns for the rows of A: a value, a mean for counts, or a class and probabilities. A needs only ``A.dot(x)``."""
         z = np.asarray(A.dot(self.x)) + self.intercept
         loss = named_loss(self.loss)
         mean = mean_target(loss, z)
@@ -54,14 +54,14 @@ class Model:
 def save_model(path: str | Path, model: Model, result: Result) -> None:
     """Write a model as .npz, whole or not at all, with the value and the gap of its run.
 
-    It holds x, intercept, value, gap, status, converged, n_iter, grads, lmos, loss, set and method, and where there are any,
-    features, classes and target; np.load reads it.
+    The file holds x, intercept, value, gap, status, converged, n_iter, grads, lmos, loss, set and method. It also holds
+    features, classes and target if the model has them. np.load reads it.
     """
     run = {name: getattr(result, name) for name in ("value", "gap", "converged", "n_iter")}
     run |= {"status": result.status.value, "grads": result.calls.grads, "lmos": result.calls.lmos}
     known = {field.name: getattr(model, field.name) for field in fields(model)}
     held: Any = {name: np.asarray(value) for name, value in (known | run).items() if value is not None}
-    archive = io.BytesIO()  # a disk that is full in the middle of an archive would confuse its writer
+    archive = io.BytesIO()  # a full disk in the middle of an archive would confuse its writer
     np.savez(archive, **held)
     with whole_file(path) as temporary:
         temporary.write_bytes(archive.getbuffer())
@@ -72,7 +72,7 @@ def load_model(path: str | Path, max_bytes: int | None = None) -> Model:
     path = Path(path)
     with npz_arrays(path, max_bytes) as held:
         if "x" not in held or "loss" not in held:
-            raise InputError(f"{path}: this is no model of `extremal solve --out`: it holds {held.names}")
+            raise InputError(f"{path}: this is not a model of `extremal solve --out`: it holds {held.names}")
         texts = {name: _text(path, held, name) for name in ("loss", "set", "method", "target")}
         found = {name: held.get(name) for name in ("features", "classes", "intercept")}
         model = Model(
@@ -87,12 +87,12 @@ def load_model(path: str | Path, max_bytes: int | None = None) -> Model:
 def _text(path: Path, held: Arrays, name: str) -> str | None:
     value = held.get(name)
     if value is not None and (value.shape != () or value.dtype.kind != "U"):
-        raise InputError(f"{path}: a model's {name} must be a text, got shape {value.shape} of dtype {value.dtype}")
+        raise InputError(f"{path}: a model's {name} must be text, got shape {value.shape} of dtype {value.dtype}")
     return None if value is None else str(value)
 
 
 def _check(path: Path, model: Model) -> None:
-    """Refuse what does not fit together."""
+    """Refuse parts that do not fit together."""
     x, b = model.x, np.asarray(model.intercept)
     numbers = all(part.dtype.kind in "iuf" and all_finite(part) for part in (x, b))
     known = model.loss.partition(":")[0].strip() in LOSS_FORMS
@@ -101,4 +101,4 @@ def _check(path: Path, model: Model) -> None:
     labels = None if model.classes is None else model.classes.shape
     if not (numbers and known and fits and labels in (None, outputs or (2,)) and (labels or not outputs)):
         what = f"x of shape {x.shape}, an intercept of shape {b.shape}, the loss {model.loss!r}, classes of shape {labels}"
-        raise InputError(f"{path}: this is no model that can be used: {what}")
+        raise InputError(f"{path}: this is not a usable model: {what}")

@@ -1,4 +1,4 @@
-"""Whatever this library writes or shows: files that are whole or not there, and names of users that stay plain text."""
+"""Output of this library: files that are whole or absent, and user-given names that stay plain text."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from extremal.support.display import terminal as terminal
 if TYPE_CHECKING:
     pass
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a cell begins with that a spreadsheet would compute
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # first characters of cells that a spreadsheet would compute
 
 
 class WriteError(OSError):
-    """A file could not be written, for want of room say: the message names the file and the reason.
+    """A file could not be written, for example because the disk is full: the message names the file and the reason.
 
     Examples
     --------
@@ -38,10 +38,10 @@ class WriteError(OSError):
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """A path to write to, beside ``path``, which becomes ``path`` at the end; after an error, what was there before stays.
+    """Give a temporary path beside ``path`` that becomes ``path`` at the end; after an error the previous file stays.
 
-    The temporary file is made anew (O_EXCL) under a name that nobody can guess. One that a killed process has left is removed by
-    the next that writes to the same ``path``. A `WriteError` names ``path`` and what the system says, of a full disk for one.
+    The temporary file is always a new file (O_EXCL) with an unpredictable name. If a killed process leaves one behind, the next
+    writer of the same ``path`` removes it. A `WriteError` names ``path`` and the reason of the system, such as a full disk.
 
     Examples
     --------
@@ -60,20 +60,20 @@ def whole_file(path: str | Path) -> Iterator[Path]:
             with open(temporary, "rb+") as file:
                 os.fsync(file.fileno())
             with suppress(OSError):
-                os.chmod(temporary, target.stat().st_mode & 0o7777)  # of what is replaced
+                os.chmod(temporary, target.stat().st_mode & 0o7777)  # the mode of the file that is replaced
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
             if handle is not None:
                 os.close(handle)  # ends the lock
     except OSError as error:
-        if type(error).__module__ != "builtins":  # of a download, say: it has its own words
+        if type(error).__module__ != "builtins":  # for example the error of a download, which has its own message
             raise
         raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def _temporary(target: Path) -> tuple[Path, int | None]:
-    """A new file beside the target, with its lock if there are locks; those that nobody holds any more are removed."""
+    """Make a new file beside the target, locked if the system has locks; remove files whose locks are free."""
     mark = f".extremal-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
     for name in os.listdir(target.parent):
         if name.startswith(mark) and name.endswith(".tmp"):
@@ -82,7 +82,7 @@ def _temporary(target: Path) -> tuple[Path, int | None]:
     while True:
         temporary = target.with_name(f"{mark}{secrets.token_hex(8)}.tmp")
         os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
-        with suppress(FileNotFoundError):  # another took it for a leftover before it was locked
+        with suppress(FileNotFoundError):  # another process took it for a leftover before it was locked
             return temporary, lock_file(temporary)
 
 
@@ -94,7 +94,7 @@ def _remove(leftover: Path) -> None:
 
 
 def lock_file(path: Path) -> int | None:
-    """Open a file and hold its lock, which ends with the handle; None, at once, if another holds it or there are no locks."""
+    """Open a file and lock it until the handle closes; None, without waiting, if the lock is taken or there are no locks."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -108,11 +108,11 @@ def lock_file(path: Path) -> int | None:
             return None
         if is_open(handle, path):
             return handle
-        os.close(handle)  # whoever held it has renamed or removed it meanwhile: hands off
+        os.close(handle)  # its former holder has renamed or removed it meanwhile: do not touch it
 
 
 def is_open(handle: int, path: Path) -> bool:
-    """Whether an open file is still the one of that name."""
+    """Whether the path still names this open file."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
     except FileNotFoundError:
@@ -120,16 +120,16 @@ def is_open(handle: int, path: Path) -> bool:
 
 
 def check_out(path: Path) -> Path:
-    """Return ``path`` if a file can be written there, otherwise say why not: before the run, not after it."""
+    """Return ``path`` if a file can be written there, otherwise raise an error: before the run, not after it."""
     if not path.parent.is_dir():
         raise InputError(f"{path}: cannot be written, there is no directory {path.parent}")
     if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
-        raise InputError(f"{path}: cannot be written, it is no file or its directory is read-only")
+        raise InputError(f"{path}: cannot be written, it is not a file or its directory is read-only")
     return path
 
 
 def to_json(item: object, **how: Any) -> str:
-    """JSON as the standard has it: numbers that are infinite or NaN become null.
+    """JSON by the standard: infinite numbers and NaN become null.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def _finite(item: object) -> Any:
 
 
 def cells(row: Iterable[object]) -> list[Any]:
-    """A row for a CSV file: text that a spreadsheet would take for a formula has an apostrophe before it.
+    """A row for a CSV file: text that a spreadsheet would take for a formula gets a leading apostrophe.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What all readers of files share: one sentence for whatever is wrong with a file, and a limit for what is compressed."""
+"""Shared code of all file readers: one sentence per fault of a file, and a limit on the size of compressed content."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from extremal.checks import InputError
 
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 BYTES_VARIABLE = "EXTREMAL_MAX_BYTES"
-MOST_BYTES = 2**30  # bytes that a compressed file may hold, if nobody says otherwise
+MOST_BYTES = 2**30  # default limit on the bytes that a compressed file may hold
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what a missing or unreadable file raises into one sentence."""
+    """Turn the errors of a missing or unreadable file into one sentence."""
     try:
         if path.is_file() and path.stat().st_size == 0:
             raise InputError(f"{path}: the file is empty")
@@ -35,7 +35,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def decoding(path: Path) -> Iterator[None]:
-    """Turn what a decoder raises on wrong bytes into one sentence; which error that is depends on where they are wrong."""
+    """Turn any error of a decoder into one sentence; the type of the error depends on the position of the wrong bytes."""
     try:
         yield
     except (InputError, MemoryError):
@@ -45,7 +45,7 @@ def decoding(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, reason: str) -> InputError:
-    """What to raise about a file that is not whole."""
+    """The error for a file that is not whole."""
     return InputError(f"{path}: the file is truncated or damaged ({reason})")
 
 
@@ -56,12 +56,12 @@ def _reason(error: BaseException) -> str:
 
 @contextmanager
 def opened_file(path: Path, max_bytes: int | None = None) -> Iterator[BinaryIO]:
-    """The bytes of a file, decompressed if its suffix says so; not more than the limit of what is compressed or has no end."""
+    """Open a file for bytes, decompressed by its suffix; the limit holds for compressed and for endless files."""
     with reading(path):
         try:
             opener = OPENERS.get(path.suffix.lower())
             file = (opener or open)(path, "rb")
-        except ValueError as error:  # of a name that no file can have
+        except ValueError as error:  # the name is not possible for a file
             raise InputError(f"{path!s}: cannot be read ({error})") from None
         with file:
             if opener is None and path.is_file():
@@ -71,7 +71,7 @@ def opened_file(path: Path, max_bytes: int | None = None) -> Iterator[BinaryIO]:
 
 
 def limit(max_bytes: int | None) -> int:
-    """The bytes that a compressed file may hold: as given, as the environment says, or 2^30."""
+    """The bytes that a compressed file may hold: the argument, else the environment variable, else 2^30."""
     if max_bytes is not None:
         return checks.whole("load", "max_bytes", max_bytes, 1)
     given = os.environ.get(BYTES_VARIABLE, "").strip()
@@ -85,13 +85,13 @@ def limit(max_bytes: int | None) -> int:
 
 
 def too_large(path: Path, most: int) -> InputError:
-    """What to raise about a compressed file that holds more than the limit."""
+    """The error for a compressed file that holds more than the limit."""
     how = f"max_bytes= in Python, or the environment variable {BYTES_VARIABLE}={4 * most}"
     return InputError(f"{path}: it holds more than {most} bytes; to read it all the same, raise the limit by {how}")
 
 
 class _Limited(io.RawIOBase):
-    """A stream that ends with an error after so many bytes."""
+    """A stream that raises an error after ``most`` bytes."""
 
     def __init__(self, file: BinaryIO | io.BufferedIOBase, path: Path, most: int):
         self.file, self.path, self.most, self.done = file, path, most, 0

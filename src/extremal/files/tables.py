@@ -1,4 +1,4 @@
-"""Data sets from files: LIBSVM text, CSV, .npz, .npy. Whatever is wrong is one `InputError`."""
+"""Data sets from files: LIBSVM text, CSV, .npz, .npy. Any mistake raises one `InputError`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from extremal.files.array_files import read_npy, read_npz
 from extremal.files.libsvm import is_number, parse_number, refuse_infinite, short
 from extremal.files.reading import OPENERS, opened_file
 
-Chosen = tuple[Sequence[int], int | None]  # the numbers of the columns that are features, and of the target's
-Choose = Callable[[int, list[str]], Chosen]  # of a table's width and its header
+Chosen = tuple[Sequence[int], int | None]  # the numbers of the feature columns, and of the target column
+Choose = Callable[[int, list[str]], Chosen]  # its arguments are the width of a table and its header
 
 
 @dataclass(frozen=True)
 class Table:
-    """What a file holds: features A, targets y, and the names of both if the file has them."""
+    """The content of a file: features A, targets y, and the names of both if the file has them."""
 
     A: Any
     y: np.ndarray | None
@@ -37,22 +37,22 @@ class Table:
 def load_table(
     path: str | Path, target: str | int | Path | None = None, *, max_bytes: int | None = None
 ) -> tuple[Any, np.ndarray]:
-    r"""Read features A and targets y; the file's suffix says how.
+    r"""Read features A and targets y from a file; its suffix gives the format.
 
-    ``.csv``: a first row without any number is a header. ``.npy``: a matrix. ``.npz``: arrays A (or X) and y, or what
-    scipy.sparse.save_npz writes, and y. Any other suffix: LIBSVM text. Text may be compressed (.gz, .bz2, .xz). A is a
-    CSR array for LIBSVM and sparse .npz, otherwise dense; labels of a CSV that are no numbers stay text.
+    ``.csv``: a first row without any number is a header. ``.npy``: a matrix. ``.npz``: arrays A (or X) and y, or a matrix
+    written by scipy.sparse.save_npz, and y. Any other suffix: LIBSVM text. Text may be compressed (.gz, .bz2, .xz). A is a
+    CSR array for LIBSVM and sparse .npz, otherwise dense. Labels of a CSV that are not numbers stay text.
 
     Parameters
     ----------
     path : str or Path
         The file.
     target : str, int or Path, optional
-        Where y is. CSV: a column's name or 0-based number; .npy: a column's number, or a .npy file that holds y; .npz:
-        a .npy file that holds y. Left out, it is the last column, or the array y.
+        The place of y. CSV: a column's name or 0-based number; .npy: a column's number, or a .npy file that holds y; .npz:
+        a .npy file that holds y. Default: the last column, or the array y.
     max_bytes : int, optional
-        How much a compressed file may hold: a small file can grow without bound. Left out, it is what the environment variable
-        EXTREMAL_MAX_BYTES says, or 2^30.
+        The limit on the content of a compressed file, because a small file can grow without bound. Default: the environment
+        variable EXTREMAL_MAX_BYTES, or 2^30.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def read_table(path: str | Path, target: str | int | Path | None = None, max_byt
 
 
 def file_kind(path: Path) -> str:
-    """The suffix that says how a file is read, compressed or not."""
+    """The suffix that gives the format of a file, compressed or not."""
     packed = path.suffix.lower() in OPENERS
     kind = (path.with_suffix("") if packed else path).suffix.lower()
     if packed and kind in (".npz", ".npy"):
@@ -116,10 +116,10 @@ def _check_matrix(path: Path, A: Any) -> None:
 def read_features(
     path: str | Path, width: int, names: Sequence[str] | None = None, drop: str | int | None = None, max_bytes: int | None = None
 ) -> Table:
-    r"""The features alone, for a model of ``width`` features that may have names; targets that a file has are left out.
+    r"""Read the features without the targets, for a model of ``width`` features that may have names.
 
-    Columns go by their names if both the model and the file have them, otherwise by their order. ``drop`` is a column of a
-    CSV or .npy file that is no feature.
+    Columns are matched by name if both the model and the file have names, otherwise by order. ``drop`` is a column of a
+    CSV or .npy file that is not a feature.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def read_features(
 
 
 def _places(path: Path, width: int, names: Sequence[str] | None, drop: object, count: int, header: list[str]) -> list[int]:
-    """The columns of a file that are the features of a model, in the model's order."""
+    """The columns of a file that hold the features of a model, in the model's order."""
     if names is not None and header:
         lost = [name for name in names if header.count(name) != 1]
         if lost:
@@ -160,7 +160,7 @@ def _places(path: Path, width: int, names: Sequence[str] | None, drop: object, c
         return [header.index(name) for name in names]
     left = [j for j in range(count) if drop is None or j != column_number(path, drop, count, header)]
     if len(left) != width:
-        hint = "; name the column that is no feature by target" if len(left) == width + 1 and drop is None else ""
+        hint = "; name the column that is not a feature by target" if len(left) == width + 1 and drop is None else ""
         raise InputError(f"{path}: expected {width} columns, one for each feature of the model, got {len(left)}{hint}")
     return left
 
@@ -181,7 +181,7 @@ def _csv(path: Path, max_bytes: int | None, choose: Choose) -> Table:
 
 
 def csv_blocks(path: Path, file: BinaryIO, choose: Choose, most: int | None = None) -> Iterator[tuple[Table, array[int]]]:
-    r"""Read an open CSV file in blocks of about ``most`` fields, or at once, with the lines in which their rows stand.
+    r"""Read an open CSV file in blocks of about ``most`` fields, or at once, with the line number of each row.
 
     Examples
     --------
@@ -196,8 +196,8 @@ def csv_blocks(path: Path, file: BinaryIO, choose: Choose, most: int | None = No
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: {error}") from None
     finally:
-        with suppress(ValueError):  # of a file that is closed
-            lines.detach()  # whoever opened the file closes it
+        with suppress(ValueError):  # the file is closed
+            lines.detach()  # the caller opened the file, and closes it
 
 
 def _parsed(
@@ -223,7 +223,7 @@ def _parsed(
 
 
 def column_number(path: Path | str, target: Any, width: int, header: list[str], what: str = "target") -> int:
-    """The number of the target's column: given by name or by number, or the last one."""
+    """The number of the target's column, given by name or by number; the last column if none is given."""
     if width < 2:
         raise InputError(f"{path}: expected at least two columns, features and a target, got {width}")
     if target is None:
@@ -282,7 +282,7 @@ def _arrays(path: Path, kind: str, target: Any, max_bytes: int | None) -> Table:
         A, own = read_npz(path, None if y is None else len(np.atleast_1d(y)), max_bytes)
         y = own if target is None else y
         if y is None:
-            given = "holds no array y" if target is None else f"target={short(str(target))} is no .npy file"
+            given = "holds no array y" if target is None else f"target={short(str(target))} is not a .npy file"
             raise InputError(f"{path}: {given}; expected an array y in the file, or target=FILE.npy")
         return Table(A, y)
     A = read_npy(path)

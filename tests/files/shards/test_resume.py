@@ -91,7 +91,7 @@ def test_ctrl_c_says_that_it_can_be_resumed(source, tmp_path, caplog):
 
 
 def test_ctrl_c_before_a_piece_is_finished(source, tmp_path):
-    assert stopped(source, tmp_path / "s", n=1).endswith("what it had done was discarded")
+    assert stopped(source, tmp_path / "s", n=1).endswith("its work was discarded")
     assert not (tmp_path / "s").exists()
 
 
@@ -116,7 +116,7 @@ real = sources.opened_file
 )
 def test_other_options_begin_anew(source, tmp_path, caplog, options):
     stopped(source, tmp_path / "s")
-    assert said(caplog, source, tmp_path / "s", **options).endswith("what an interrupted build has left was discarded")
+    assert said(caplog, source, tmp_path / "s", **options).endswith("the remains of an interrupted build were discarded")
     build(source, tmp_path / "whole", **OPTIONS["svm"] | options)
     assert contents(tmp_path / "s") == contents(tmp_path / "whole")
 
@@ -143,7 +143,7 @@ def arrays(source):
 def test_another_source_begins_anew(source, tmp_path, caplog, change):
     stopped(source, tmp_path / "s")
     other = change(source)
-    assert said(caplog, other, tmp_path / "s").endswith("was discarded")
+    assert said(caplog, other, tmp_path / "s").endswith("were discarded")
     build(other, tmp_path / "whole", **OPTIONS["svm"])
     assert contents(tmp_path / "s") == contents(tmp_path / "whole")
 
@@ -155,7 +155,7 @@ def test_targets_in_a_file_beside_are_part_of_the_source(tmp_path, caplog):
     how = {"target": str(tmp_path / "y.npy"), "max_memory": 1}
     stopped(tmp_path / "A.npy", tmp_path / "s", "written", 40, **how)
     np.save(tmp_path / "y.npy", np.append(0.0, -y[1:]))
-    assert said(caplog, tmp_path / "A.npy", tmp_path / "s", **how).endswith("was discarded")
+    assert said(caplog, tmp_path / "A.npy", tmp_path / "s", **how).endswith("were discarded")
     assert sorted(held(tmp_path / "s")[1]) == sorted(np.append(0.0, -y[1:]))
 
 

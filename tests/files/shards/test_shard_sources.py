@@ -189,7 +189,7 @@ def test_sparse_rows_that_are_none(tmp_path):
         build((X, Y), tmp_path / "s")
     X = sp.csr_array(A)
     X.indptr[100] = 10**6
-    with pytest.raises(ex.InputError, match="no sparse rows"):
+    with pytest.raises(ex.InputError, match="not sparse rows"):
         build((X, Y), tmp_path / "s")
 
 

@@ -100,7 +100,7 @@ class Interrupted:
 
 
 def test_ctrl_c_says_what_becomes_of_the_build(here, monkeypatch, caplog):
-    for memory, words in ((8000, "the same call or command resumes it"), (2**28, "what it had done was discarded")):
+    for memory, words in ((8000, "the same call or command resumes it"), (2**28, "its work was discarded")):
         with monkeypatch.context() as patch:
             patch.setattr(shards, "_line", Interrupted)
             patch.setattr("extremal.files.shards.build.build", partial(build, max_memory=memory))

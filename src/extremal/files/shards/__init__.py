@@ -1,1 +1,1 @@
-"""Directories of shards: rows on disk as plain .npy files, and a manifest that says what they are."""
+"""Directories of shards: rows on disk as plain .npy files, and a manifest that describes them."""

@@ -1,4 +1,4 @@
-"""Chunks of arrays: of anything with a shape and row slices, and of scipy's sparse matrices, which are read by their arrays."""
+"""Chunks of arrays: of anything with a shape and row slices, and of scipy's sparse matrices, read by their arrays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pair_chunks(X: Any, y: Any, weights: Any = None, *, first: int = 0, place: s
 
 
 def check_lengths(place: str, n: int, y: Any, weights: Any) -> None:
-    """Refuse targets and weights that are not as many as the rows."""
+    """Refuse targets and weights whose number is not that of the rows."""
     for what, given in (("target", y), ("weight", weights)):
         if given is not None and tuple(given.shape[:1]) != (n,):
             raise InputError(f"{place}: expected one {what} for each of the {n} rows, got {what}s of shape {tuple(given.shape)}")
@@ -59,7 +59,7 @@ def array_chunks(A: Any, place: str, target: str | int | None, weights: str | in
 
 
 def table_columns(place: str, target: Any, weights: Any, width: int, header: list[str]) -> tuple[list[int], int, int | None]:
-    """The columns of a table that are features, the target's (the last one if none is named) and that of the weights.
+    """The feature columns of a table, the target's column (the last one if none is named) and the weights' column.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def table_columns(place: str, target: Any, weights: Any, width: int, header: lis
 
 
 def _sliceable(A: Any) -> Any:
-    """What has a shape and gives rows by slices; lists become arrays, and sparse matrices CSR."""
+    """The data in a form with a shape and row slices; lists become arrays, and sparse matrices CSR."""
     if checks.is_sparse(A):
         return A if A.format == "csr" else A.tocsr()
     if np.ma.isMaskedArray(A) or not (hasattr(A, "shape") and hasattr(A, "__getitem__")):
@@ -92,13 +92,13 @@ def _rows(A: Any, lo: int, hi: int) -> np.ndarray:
 
 
 def _column_names(X: Any) -> tuple[str, ...] | None:
-    """Those of a frame."""
+    """The column names of a frame."""
     names = list(getattr(X, "columns", [])) if hasattr(X, "iloc") else []
     return tuple(names) if names and all(isinstance(name, str) for name in names) else None
 
 
 def _sizes(X: Any, place: str) -> tuple[int, float, int]:
-    """The number of rows, the bytes of one, and how many are stored together."""
+    """The number of rows, the bytes of a row, and the number of rows that are stored together."""
     if len(X.shape) != 2 or not all(isinstance(side, (int, np.integer)) for side in X.shape):
         raise InputError(f"{place}: expected a matrix of rows, got shape {tuple(X.shape)}")
     n, d = map(int, X.shape)
@@ -114,5 +114,5 @@ def _sparse_rows(A: Any, lo: int, hi: int) -> SparseChunk:
     starts = np.asarray(A.indptr[lo : hi + 1], np.int64)
     first, last = int(starts[0]), int(starts[-1])
     if not 0 <= first <= last <= len(A.indices):
-        raise InputError(f"row {lo}: these are no sparse rows (their starts are not within the entries)")
+        raise InputError(f"row {lo}: these are not sparse rows (their starts are not within the entries)")
     return SparseChunk(starts - first, np.asarray(A.indices[first:last]), np.asarray(A.data[first:last]), A.shape[1])

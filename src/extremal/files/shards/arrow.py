@@ -1,4 +1,4 @@
-"""Chunks of Arrow: Parquet files, and anything with ``__arrow_c_stream__``. It needs pyarrow, the extra `shards`."""
+"""Chunks of Arrow: Parquet files, and anything with ``__arrow_c_stream__``. This module needs pyarrow, the extra `shards`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parquet_chunks(path: Path, target: str | int | None, weights: str | int | No
     [[3, 4]]
     """
     parquet = _pyarrow("pyarrow.parquet", str(path))
-    with opened_file(path):  # a missing or empty file has the words that all files have
+    with opened_file(path):  # a missing or empty file has the same message as all files
         pass
     with decoding(path):
         file = parquet.ParquetFile(path)
@@ -61,7 +61,7 @@ def _decoded(path: Path, batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def stream_chunks(source: Any, place: str, target: str | int | None, weights: str | int | None) -> Iterator[Chunk]:
-    """The rows of anything that is a stream of Arrow: tables and frames, too.
+    """The rows of any stream of Arrow, tables and frames included.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def _chunks(batches: Iterator[Any], place: str, target: Any, weights: Any) -> It
 
 
 def _without_index(batch: Any) -> Any:
-    """The columns without those that hold the index of a pandas frame."""
+    """The columns without the index of a pandas frame."""
     known = json.loads((batch.schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
     index = [name for name in known if isinstance(name, str) and re.fullmatch(r"__index_level_\d+__", name)]
     return batch.drop_columns(index) if index else batch
@@ -110,7 +110,7 @@ def _chunk(batch: Any, where: Any, place: str, target: Any, weights: Any) -> Chu
 
 
 def _beside(place: str, target: Any, weights: Any, names: list[str]) -> tuple[int, int | None]:
-    """The columns of the target and the weights among those that are no entries; others are refused."""
+    """The columns of the target and the weights beside those of entries; others are refused."""
     kept = [names.index(name) for name in (target, weights) if name in names]
     w = names.index(weights) if weights in names else None
     rest = [j for j in range(len(names)) if j not in kept]
@@ -136,7 +136,7 @@ def _matrix(batch: Any, columns: list[int], names: list[str], where: Any) -> np.
 
 
 def _whole(column: Any, name: str, where: Any) -> Any:
-    """The column, refused if something is missing in it."""
+    """Return the column, or refuse it if a value is missing."""
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         raise InputError(f"{where(row)}: column {name!r} has no value")

@@ -1,4 +1,4 @@
-"""Rows in the arrays of which shards are made: cut, joined and put in another order."""
+"""Rows in the arrays that make up shards: cut, joined and reordered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class RowBatch:
-    """Rows as shards keep them: arrays by name, ``starts`` from 0 on, those of entries and those with one item per row.
+    """Rows in the form of shards: arrays by name. These are ``starts`` from 0 on, arrays of entries, and arrays of rows.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class RowBatch:
 
     @property
     def bytes(self) -> int:
-        """Of all arrays, the starts as int32."""
+        """The bytes of all arrays, with the starts as int32."""
         return int(self.ends[-1]) if self.n else 0
 
     @property
@@ -41,7 +41,7 @@ class RowBatch:
         return (one + 4) * np.arange(1, self.n + 1) + entry * arrays["starts"][1:].astype(np.int64)
 
     def part(self, first: int, last: int) -> RowBatch:
-        """Some consecutive rows; entries are not copied."""
+        """Some consecutive rows, without a copy of the entries."""
         cut = {name: a[first:last] for name, a in self.arrays.items() if name not in ("starts", "columns", "values")}
         if "starts" in self.arrays:
             starts = self.arrays["starts"][first : last + 1]
@@ -80,7 +80,7 @@ def joined_batches(batches: list[RowBatch]) -> RowBatch:
 
 
 def joined_starts(batches: list[RowBatch]) -> np.ndarray:
-    """Where the rows of some batches start if their entries are put together."""
+    """The starts of the rows of some batches after their entries are joined."""
     lengths = [np.diff(batch.arrays["starts"]) for batch in batches]
     starts = np.zeros(1 + sum(map(len, lengths)), np.int64)
     np.cumsum(np.concatenate(lengths), out=starts[1:])

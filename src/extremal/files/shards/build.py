@@ -1,4 +1,4 @@
-"""Rows of any source to a directory of shards: read once, shuffled on disk, in bounded memory."""
+"""Convert rows of any source to a directory of shards: read once, shuffled on disk, in bounded memory."""
 
 from __future__ import annotations
 
@@ -39,40 +39,40 @@ def build(
 ) -> Manifest:
     """Convert rows to a directory of shards, once; a directory is whole or has no manifest.
 
-    The shuffle is a uniform permutation, a function of the seed and the rows' positions: the same source and seed give the same
-    bytes, whatever the memory and however the source is cut.
+    The shuffle is a uniform permutation, a function of the seed and the rows' positions. The same source and seed give the same
+    bytes, for any ``max_memory`` and any division of the source into chunks.
 
     Parameters
     ----------
     source : paths, arrays or streams
         LIBSVM text, CSV (both may be compressed), .npz, .npy, Parquet: a path, a pattern or a list of these. A pair (X, y) or a
-        triple (X, y, weights) of anything with a shape and row slices, scipy's sparse matrices too; an iterator of such; anything
-        with ``__arrow_c_stream__``, in which two columns of lists ``indices`` and ``values`` are sparse rows.
+        triple (X, y, weights) of objects with a shape and row slices, including scipy's sparse matrices; an iterator of these;
+        any object with ``__arrow_c_stream__``. There, two columns of lists ``indices`` and ``values`` are sparse rows.
     directory : str or Path
-        Where to; it is made if it is not there. An interrupted build of the same files and options is resumed: runs and shards
-        that are whole, by their checksums, are kept. What other builds have left is discarded, and so is a build of anything but
-        files. The log says which (logger ``extremal``).
+        The output, created if it does not exist. An interrupted build of the same files and options is resumed: runs and shards
+        with the right checksums are kept. Remains of other builds, and of builds whose source is not files, are discarded.
+        The log says which of the two happened (logger ``extremal``).
     shuffle : bool
         False keeps the order of the rows, and the manifest says so.
     seed : int
-        Of the shuffle.
+        Seed of the shuffle.
     dtype : "float32" or "float64", optional
-        Of the features; left out, float32 if the source has them so, otherwise float64.
+        Type of the features. Default: float32 if the source has float32 features, otherwise float64.
     target, weights : str or int, optional
-        Columns of a table, by name or number. Left out, the target is the last column.
+        Columns of a table, by name or number. Default: the target is the last column, and there are no weights.
     d : int, optional
-        The number of columns of sparse rows; left out, it is the greatest that turns up, plus one.
+        The number of columns of sparse rows. Default: the greatest index in the source, plus one.
     shard_bytes : int
-        About how large a shard is; it is held in memory until it is written.
+        The approximate size of a shard, which stays in memory until it is written.
     max_memory : int
-        About how many bytes to hold.
+        The approximate number of bytes to hold in memory.
     max_bytes : int, optional
-        How much a compressed file may hold, see `load_table`.
+        The limit on the content of a compressed file, see `load_table`.
     progress : callable, optional
-        Called with a word ("read", later "written"), the numbers of rows and bytes so far, and of how many rows, if that is
-        known. Rows that keep their order are written as they are read.
+        Called with a word ("read", later "written"), the numbers of rows and bytes so far, and the number of all rows, if it
+        is known. Rows that keep their order are written as they are read.
     overwrite : bool
-        Whether to replace an earlier build; it stays until the new one is complete.
+        Whether to replace an earlier build, which stays until the new build is complete.
 
     Examples
     --------

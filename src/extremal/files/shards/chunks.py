@@ -1,4 +1,4 @@
-"""Rows on their way into shards, as sources have them."""
+"""Rows on their way into shards, in the form of their source."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-CHUNK_BYTES = 2**22  # of a chunk that a source cuts from something large
+CHUNK_BYTES = 2**22  # size of a chunk that is cut from a large source
 
 
 @dataclass(frozen=True)
 class SparseChunk:
-    """Row i has the entries from starts[i] to starts[i + 1] - 1; d is None if nobody knows it before the end."""
+    """Sparse rows: row i has the entries from starts[i] to starts[i + 1] - 1; d is None if it is known only at the end."""
 
     starts: np.ndarray
     columns: np.ndarray
@@ -23,19 +23,19 @@ class SparseChunk:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a source with their targets, and how to name row i of them."""
+    """Some rows of a source with their targets, and a function that names row i in messages."""
 
     rows: np.ndarray | SparseChunk
     targets: np.ndarray
     weights: np.ndarray | None
     place: Callable[[int], str]
-    size: int = 0  # bytes that were read for it
+    size: int = 0  # bytes of the source that the chunk took
     names: tuple[str, ...] | None = None
-    at: tuple[int, int] = (0, 0)  # which file of the source, and which chunk of that
+    at: tuple[int, int] = (0, 0)  # the file of the source, and the chunk in that file
 
 
 def pieces(total: int, row_bytes: float, multiple: int = 1) -> Iterator[tuple[int, int]]:
-    """The rows 0, ..., total - 1 in chunks of bounded size, of a multiple of the rows that are stored together.
+    """Divide the rows 0, ..., total - 1 into chunks of bounded size, each of a multiple of ``multiple`` rows.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from extremal.support.lazy import imported
 from extremal.support.memory import free_memory
 
 ENGINES = ("memory", "disk", "dask")
-MEMORY_SHARE = 2  # what part of the free memory a directory may be to be read into it
+MEMORY_SHARE = 2  # a directory is read into memory if it takes less than 1 / MEMORY_SHARE of the free memory
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class MeanOneWeights(KeptNumbers):
 
     @property
     def heaviest(self) -> float:
-        """The largest of them."""
+        """The largest weight."""
         return self.facts.greatest / self.mean
 
     @property
     def mean(self) -> float:
-        """What they are divided by."""
+        """The divisor: the mean of the raw weights."""
         return self.facts.total / self.shape[0]
 
     def of(self, part: Part) -> np.ndarray:
@@ -47,23 +47,24 @@ class MeanOneWeights(KeptNumbers):
 
 
 class ShardDir(RowData):
-    """Rows in a directory of shards, with their targets and weights: more of them than fit in memory, or on one machine.
+    """Rows in a directory of shards, with targets and weights: possibly more than fit in memory, or on one machine.
 
         data = ShardDir("train/");   f = LinearModel(Logistic(), data);   minimize(f, L1Ball(20.0))
 
     Every shard is one part of a pass, whatever the engine. So a run has the same bits in memory, on disk and on Dask, for any
-    number of threads and workers. Each pass costs one read of the shards. Numbers of rows (margins, derivatives) are with
-    the shards, or mapped from scratch files; memory here is O(d + k^2) for k columns in use, and two shards for each thread.
+    number of threads and workers. Each pass costs one read of the shards. Numbers of rows (margins, derivatives) stay with
+    the shards, or in mapped scratch files. This process needs O(d + k^2) memory for k columns in use, and two shards for each
+    thread.
 
     Parameters
     ----------
     directory : path
-        Made by `ShardDir.build`.
+        A directory made by `ShardDir.build`.
     engine : "memory", "disk" or "dask", optional
-        Where rows are read: once into memory; from mapped files, in each pass; on the workers of a Dask cluster. Left out, "dask"
-        if a client is given, otherwise "memory" if the shards take less than half of the free memory, otherwise "disk".
+        Where rows are read: once into memory; from mapped files, in each pass; on the workers of a Dask cluster. Default: "dask"
+        with a client, otherwise "memory" if the shards take less than half of the free memory, otherwise "disk".
     client : distributed.Client, optional
-        For "dask". Left out, a cluster of this machine is started, and closed with the data.
+        The client for "dask". Default: a new cluster of this machine, which is closed with the data.
 
     Examples
     --------
@@ -83,7 +84,7 @@ class ShardDir(RowData):
         self.engine = self._chosen(engine, client)
         self._parts, self._known = self._made(client), Known(str(self.directory))
         if not self.manifest.shuffled:
-            self._known.warn("its rows were not shuffled, so that batches of consecutive rows may not be like the whole")
+            self._known.warn("its rows were not shuffled, so batches of consecutive rows may not represent all rows")
 
     def _chosen(self, engine: str | None, client: object) -> str:
         if engine is not None and engine not in ENGINES:
@@ -104,8 +105,8 @@ class ShardDir(RowData):
     def build(cls, source: Any, directory: str | Path, **how: Any) -> ShardDir:
         """Convert rows and targets from elsewhere to a directory, once, in bounded memory.
 
-        The arguments are those of `extremal.files.shards.build.build`. An interrupted build of files goes on if the call is made
-        again with the same options.
+        The arguments are those of `extremal.files.shards.build.build`. The same call with the same options resumes an interrupted
+        build of files.
         """
         if any(hasattr(item, "__dask_graph__") for item in (source if isinstance(source, tuple) else (source,))):
             return imported("extremal.scale.collections").build_collection(source, directory, **how)
@@ -113,7 +114,7 @@ class ShardDir(RowData):
         return cls(directory)
 
     def verify(self, progress: ShardProgress | None = None) -> None:
-        """Read every byte once: checksums, order of columns, finite numbers, labels. What is wrong is named.
+        """Read every byte once: checksums, order of columns, finite numbers, labels. An error names the first fault.
 
         ``progress`` is called after each shard, with "verified", the rows and bytes so far, and the number of all rows.
         """
@@ -121,7 +122,7 @@ class ShardDir(RowData):
 
     @property
     def bytes(self) -> int:
-        """What the shards take."""
+        """The size of the shards on disk."""
         return self.manifest.bytes
 
     @property
@@ -142,12 +143,12 @@ class ShardDir(RowData):
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The names of the columns, if they have some."""
+        """The names of the columns, if they have names."""
         return self.manifest.names
 
     @property
     def classes(self) -> np.ndarray | None:
-        """What the targets stand for, if they are labels: in increasing order."""
+        """The classes in increasing order, if the targets are labels."""
         classes = self.manifest.targets.classes
         return None if classes is None else np.array(classes)
 
@@ -173,7 +174,7 @@ class ShardDir(RowData):
 
     @property
     def bounds(self) -> tuple[int, ...]:
-        """Where shards begin, and n: batches are consecutive rows of each."""
+        """The first row of each shard, and n: batches are consecutive rows of each shard."""
         return self.manifest.first_rows
 
     def shifted(self, offset: np.ndarray) -> RowData | None:
@@ -181,7 +182,7 @@ class ShardDir(RowData):
         return Changed(self, methodcaller("shifted", offset), self.shape[1]) if dense else None
 
     def head(self, size: int) -> RowData | None:
-        """The first rows of each shard, in proportion to its rows: a sample, as rows are in random order."""
+        """The first rows of each shard, in proportion to its size: a sample, because rows are in random order."""
         if not self.manifest.shuffled:
             return None
         ends = [math.floor(size * end / self.shape[0]) for end in self.bounds]
@@ -191,12 +192,12 @@ class ShardDir(RowData):
         count_rows(0 if again else len(idx))
 
     def ready(self, *outputs: int) -> None:
-        """Compile what products need, by an empty block."""
+        """Compile the kernels of products, by an empty block."""
         part = LocalShards(self.directory, self.manifest, keep=False).part(0)
         part.rows.part(slice(0, 0)).ready(*outputs)
 
     def close(self) -> None:
-        """Close what was opened for it: a cluster that it has started."""
+        """Close the cluster, if this object has started one."""
         self._parts.close()
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Shards as parts: each is one part for every work, so that neither threads nor where the rows are change a bit of a sum."""
+"""Shards as parts: each is one part for every work, so neither threads nor the place of the rows change a bit of a sum."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from extremal.files.shards.mapped import check_size, open_shard
 from extremal.support.linalg import on_one_thread
 from extremal.support.memory import mapping_of, room
 
-PICKS = 16  # batches after which the pages of a shard are given back
+PICKS = 16  # number of batches after which the pages of a shard are given back
 PAGE = mmap.PAGESIZE
 
 
 class ShardParts(Parts):
-    """An engine of the shards of a directory, each of which is one part."""
+    """An engine for the shards of a directory: each shard is one part."""
 
     @property
     @abstractmethod
@@ -36,9 +36,9 @@ class ShardParts(Parts):
 class LocalShards(ShardParts):
     """The shards of a directory, read by threads of this process.
 
-    ``keep``: their arrays are copied to memory. Otherwise they are mapped, and the system takes back the pages of a shard after
-    each work. Numbers of rows are then mapped as well, from files without a name, if they would take much of the memory.
-    ``threads``: how many there are, at most; 0 is as many as there are processors.
+    With ``keep``, the arrays are copied to memory. Otherwise they are mapped, and the system takes back the pages of a shard
+    after each work. Numbers of rows are then mapped as well, from unnamed files, if they would take much of the memory.
+    ``threads`` is the largest number of threads; 0 is the number of processors.
     """
 
     def __init__(self, directory: Path, manifest: Manifest, keep: bool, threads: int = 0):
@@ -50,17 +50,17 @@ class LocalShards(ShardParts):
 
     @property
     def where(self) -> str:
-        """In memory, or on disk."""
+        """The words "in memory" or "on disk"."""
         return "in memory" if self.keep else "on disk"
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
-        """One for each shard; on all cores, and few ahead of those that are asked for."""
+        """One answer for each shard, on all cores; only a few are computed ahead of the caller."""
         places = [(work, i) for i in range(len(self.manifest.shards))]
         found = each_part(self.answer, places, work.alone, self.threads)
         return len(places), found if self.manifest.kind == "csr" else on_one_thread(found)
 
     def answer(self, work: Work, i: int) -> Sums:
-        """That of shard i."""
+        """The answer of shard i."""
         try:
             return work(self.part(i))
         finally:
@@ -70,7 +70,7 @@ class LocalShards(ShardParts):
                 self._forget(i)
 
     def part(self, i: int) -> Part:
-        """Shard i, which is opened once if not too many are open; files that are mapped must have their sizes still."""
+        """Shard i, opened once if not too many are open; mapped files must still have their sizes."""
         arrays = self._arrays.get(i)
         if arrays is None:
             arrays = open_shard(self.directory, self.manifest, i)
@@ -82,7 +82,7 @@ class LocalShards(ShardParts):
         return part_of(self.directory, self.manifest, i, arrays)
 
     def _check_sizes(self, i: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Refuse files that were cut since they were mapped: reading beyond their end would end the process."""
+        """Refuse files that were cut after they were mapped: reading beyond their end would end the process."""
         shard = self.manifest.shards[i]
         for name, a in arrays.items():
             mapping = mapping_of(a)
@@ -90,7 +90,7 @@ class LocalShards(ShardParts):
                 check_size(shard.path(self.directory, name), shard.files[name], mapping.size())
 
     def _forget(self, i: int) -> None:
-        """Give back the pages of a shard, and of the numbers of its rows; files keep what is in them."""
+        """Give back the pages of a shard, and of the numbers of its rows; the files keep their contents."""
         if self.keep:
             return
         for a in self._arrays.get(i, {}).values():
@@ -104,7 +104,7 @@ class LocalShards(ShardParts):
                 mapping.madvise(mmap.MADV_DONTNEED, start, stop - start)
 
     def room(self, n: int, *shape: int) -> PerRow:
-        """In memory, or mapped from a file without a name where that would be much of it."""
+        """Room in memory, or mapped from an unnamed file if it would take much of the memory."""
         numbers = np.empty((n, *shape)) if self.keep else room((n, *shape))
         mapping = mapping_of(numbers)
         if mapping is not None:
@@ -113,9 +113,9 @@ class LocalShards(ShardParts):
 
 
 def most_mapped() -> int:
-    """How many files to hold open at a time: a quarter of what this process may (ulimit -n)."""
+    """The most files to hold open at a time: a quarter of this process's limit (ulimit -n)."""
     try:
-        import resource  # not everywhere
+        import resource  # not on every system
 
         return max(32, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
     except ImportError:

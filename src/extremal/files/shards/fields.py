@@ -1,4 +1,4 @@
-"""Fields of a JSON file of which nothing is believed: each is checked, and what is wrong is one sentence naming the file."""
+"""Fields of an untrusted JSON file: each is checked, and a fault raises one sentence that names the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from extremal.files.reading import damaged
 
 
 def parsed(path: Path, text: bytes) -> object:
-    r"""What JSON says; Infinity and NaN are not JSON.
+    r"""Parse JSON; Infinity and NaN are not JSON.
 
     Examples
     --------
@@ -27,16 +27,16 @@ def parsed(path: Path, text: bytes) -> object:
         return json.loads(text.decode("utf-8"), parse_constant=_no_constant)
     except RecursionError:
         raise damaged(path, "lists within lists without end") from None
-    except ValueError as error:  # of the encoding, the text, or an integer of thousands of digits
+    except ValueError as error:  # from the encoding, the text, or an integer of thousands of digits
         raise damaged(path, str(error).partition("\n")[0]) from None
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 class Fields:
-    """The fields of an object in a file, and where it stands there.
+    """The fields of an object in a file, and its place there.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Fields:
         self.item: dict[str, Any] = item
 
     def wrong(self, name: str, words: str) -> InputError:
-        """What to raise about a field."""
+        """The error about a field."""
         got = f"got {_shown(self.item[name])}" if name in self.item else "there is none"
         return InputError(f"{self.path}: `{self.where}{name}` {words}, {got}")
 

@@ -1,7 +1,7 @@
-"""The directory of a build: nothing is lost, nothing foreign is touched, and what an interrupted build has left is used or gone.
+"""The directory of a build: nothing is lost, nothing foreign is touched, and remains of interrupted builds are reused or removed.
 
 A build works in a folder of its own inside the directory, next to a marker that it keeps locked. At the end the files are moved
-into the directory and the manifest is written, last of all. A marker without a lock is that of a build that was interrupted.
+into the directory, and the manifest is written last of all. A marker without a lock belongs to an interrupted build.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from extremal.files.shards.writing import written
 MARKER = ".extremal-building"
 WORK_FOLDER = re.compile(r"\.extremal-work-[0-9a-f]{16}")
 SHARD_FILE = re.compile(r"[0-9]{5,18}\.(starts|columns|values|rows|targets|weights)\.npy")
-HALF_MANIFEST = re.compile(r"\.extremal-[0-9a-f]{16}-[0-9a-f]{16}\.tmp")  # of `whole_file`, killed
+HALF_MANIFEST = re.compile(r"\.extremal-[0-9a-f]{16}-[0-9a-f]{16}\.tmp")  # left by a killed `whole_file`
 
 
 @contextmanager
 def work_folder(directory: Path, overwrite: bool, record: JsonRecord | None = None) -> Iterator[Path]:
-    """A folder inside the directory, which is made if it is not there; both are gone at the end if nothing was published.
+    """Give a folder inside the directory, which is created if missing; both are removed at the end if nothing was published.
 
-    The folder of an interrupted build of the same record is taken up again; what others have left is discarded. After Ctrl-C
+    The folder of an interrupted build of the same record is used again; remains of others are discarded. After Ctrl-C
     the folder stays if a build of the record can go on, and the message of the `KeyboardInterrupt` says so.
 
     Examples
@@ -57,7 +57,7 @@ def work_folder(directory: Path, overwrite: bool, record: JsonRecord | None = No
                 words = "the same call or command resumes it"
                 if not can_go_on(folder, record):
                     _clear(directory)
-                    words = "what it had done was discarded"
+                    words = "its work was discarded"
                 raise KeyboardInterrupt(f"{directory}: the build was interrupted; {words}") from None
             except BaseException:
                 _clear(directory)
@@ -70,7 +70,7 @@ def work_folder(directory: Path, overwrite: bool, record: JsonRecord | None = No
 
 
 def _taken_up(directory: Path, record: JsonRecord | None) -> Path:
-    """The folder of an interrupted build that can go on, with all its shards; otherwise a new one. All else is discarded."""
+    """The folder of an interrupted build that can go on, with all its shards; otherwise a new one. Other folders are removed."""
     folders = [directory / name for name in os.listdir(directory) if WORK_FOLDER.fullmatch(name)]
     folder = next((folder for folder in folders if can_go_on(folder, record)), None)
     if folder is not None and not (directory / MANIFEST).exists():
@@ -89,12 +89,12 @@ def _taken_up(directory: Path, record: JsonRecord | None) -> Path:
 
 
 def discarded(directory: Path) -> None:
-    """Say it in the log."""
-    logging.getLogger("extremal").warning("%s: what an interrupted build has left was discarded", directory)
+    """Log that remains of an interrupted build were discarded."""
+    logging.getLogger("extremal").warning("%s: the remains of an interrupted build were discarded", directory)
 
 
 def publish(directory: Path, folder: Path, manifest: Manifest) -> None:
-    """Move the shards of a build to their place, instead of those of an earlier one, and write the manifest."""
+    """Move the shards of a build to their place, replacing those of an earlier build, and write the manifest."""
     with written(directory / MANIFEST):
         (directory / MANIFEST).unlink(missing_ok=True)
     _clear_shards(directory)
@@ -109,12 +109,12 @@ def publish(directory: Path, folder: Path, manifest: Manifest) -> None:
 
 
 def final(shard: Shard, folder: Path, array: str) -> Path:
-    """The file of an array that was written once more, with the final numbers of labels."""
+    """The file of an array that was written again, with the final numbers of labels."""
     return shard.path(folder, f"final-{array}")
 
 
 def _synced(directory: Path) -> None:
-    """The names are on the disk before the manifest speaks of them."""
+    """Write the names to the disk before the manifest mentions them."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -135,7 +135,7 @@ def _make(directory: Path) -> bool:
 
 
 def _refuse_foreign(directory: Path) -> None:
-    """Refuse a directory that holds what no build has written."""
+    """Refuse a directory that holds files of another origin than a build."""
     with written(directory):
         names = sorted(os.listdir(directory))
     built = MANIFEST in names or MARKER in names
@@ -161,13 +161,13 @@ def _refuse_finished(directory: Path, overwrite: bool) -> None:
 
 @contextmanager
 def _claimed(directory: Path) -> Iterator[None]:
-    """Hold the lock of the marker, which stays behind with what a build has left."""
+    """Hold the lock of the marker, which stays behind with the remains of a build."""
     marker, handle = directory / MARKER, None
     with written(marker):
         while handle is None:
             with suppress(FileExistsError):
                 os.close(os.open(marker, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
-            with suppress(FileNotFoundError):  # the one who held it has removed it
+            with suppress(FileNotFoundError):  # its former holder has removed it
                 handle = lock_file(marker)
                 if handle is None:
                     break
@@ -184,7 +184,7 @@ def _claimed(directory: Path) -> Iterator[None]:
 
 
 def _clear(directory: Path, kept: Path | None = None) -> int:
-    """Remove work folders but for one, and shards that no manifest speaks of; return how many there were."""
+    """Remove all work folders except ``kept``, and shards without a manifest; return how many there were."""
     names = [name for name in os.listdir(directory) if WORK_FOLDER.fullmatch(name) and directory / name != kept]
     for name in names:
         with suppress(OSError):

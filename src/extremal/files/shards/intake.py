@@ -1,4 +1,4 @@
-"""Every number that goes into shards is looked at here, and what is wrong names the source and the row."""
+"""Check every number that goes into shards; an error names the source and the row."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from extremal.files.shards.fields import is_label
 from extremal.files.shards.manifest import MOST_IN_SHARD
 
 TOLD_BY_CHUNKS = "d", "kind", "names", "weighted", "outputs", "n", "nnz", "_text"
-MOST_LABELS = 2**20  # that are text: all of them are held in memory, and in the manifest
+MOST_LABELS = 2**20  # different labels of text; all are held in memory, and in the manifest
 
 
 class Intake:
-    """Looks at chunks: all of one kind and width, every number finite, labels either numbers or text.
+    """Checks chunks: all of one kind and width, every number finite, labels either numbers or text.
 
-    Labels of text are numbered as they turn up; ``order`` gives the numbers that they have in the end, in sorted order.
+    Labels of text are numbered as they turn up; ``order`` gives their final numbers, in sorted order.
 
     Examples
     --------
@@ -42,17 +42,17 @@ class Intake:
 
     @property
     def classes(self) -> tuple[str, ...] | None:
-        """The labels in their order if they are text."""
+        """The labels in sorted order, if they are text."""
         return tuple(sorted(self._labels)) if self._text else None
 
     @property
     def order(self) -> np.ndarray | None:
-        """The final number of the label that was given number i."""
+        """Item i is the final number of the label that turned up as number i."""
         places = {label: i for i, label in enumerate(sorted(self._labels))}
         return np.array([float(places[label]) for label in self._labels]) if self._text else None
 
     def seen(self) -> dict[str, Any]:
-        """All that is known of the rows so far, as JSON has it; of labels that are text, their number."""
+        """All facts about the rows so far, in types of JSON; for labels of text, only their count."""
         known = {name: vars(self)[name] for name in TOLD_BY_CHUNKS}
         return known | {"dtype": None if self.dtype is None else self.dtype.name, "labels": len(self._labels)}
 
@@ -61,14 +61,14 @@ class Intake:
         return list(islice(self._labels, first, last))
 
     def go_on(self, seen: dict[str, Any], labels: list[str]) -> None:
-        """Know what another has seen, and these labels beside those that are known."""
+        """Take over the facts of another intake, and add these labels to the known ones."""
         vars(self).update({name: tuple(v) if isinstance(v := seen[name], list) else v for name in TOLD_BY_CHUNKS})
         self.dtype = None if seen["dtype"] is None else np.dtype(seen["dtype"])
         for label in labels:
             self._labels[label] = len(self._labels)
 
     def batch(self, chunk: Chunk) -> RowBatch:
-        """The rows as shards keep them."""
+        """Return the rows in the form of shards."""
         self._begin(chunk)
         arrays = self._dense(chunk, chunk.rows) if isinstance(chunk.rows, np.ndarray) else self._sparse(chunk, chunk.rows)
         m = len(chunk.rows) if isinstance(chunk.rows, np.ndarray) else len(chunk.rows.starts) - 1
@@ -79,7 +79,7 @@ class Intake:
         return RowBatch(arrays)
 
     def _begin(self, chunk: Chunk) -> None:
-        """What the first chunk is, all are."""
+        """Note the kind of the first chunk, which all later chunks must share."""
         kind = "dense" if isinstance(chunk.rows, np.ndarray) else "csr"
         outputs = None if chunk.targets.ndim == 1 else chunk.targets.shape[1:]
         text, weighted = chunk.targets.dtype.kind in "OSUT", chunk.weights is not None
@@ -132,7 +132,7 @@ class Intake:
         self.d = d
 
     def _converted(self, values: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):  # too large for float32: refused as infinite
+        with np.errstate(over="ignore"):  # numbers too large for float32 are refused as infinite
             return np.ascontiguousarray(values, self.dtype)
 
     def _targets(self, chunk: Chunk, m: int) -> np.ndarray:
@@ -196,11 +196,11 @@ def _weights(chunk: Chunk, m: int) -> np.ndarray:
 
 
 def _canonical(chunk: Chunk, rows: SparseChunk) -> SparseChunk:
-    """Columns in range that increase in each row; entries of one place are summed."""
+    """Check that columns are in range, sort them in each row, and sum entries of the same place."""
     starts, columns, values = rows.starts, rows.columns, rows.values
     lengths = np.diff(starts)
     if starts[0] != 0 or (lengths < 0).any() or not starts[-1] == len(columns) == len(values) or columns.dtype.kind not in "iu":
-        raise InputError(f"{chunk.place(0)}: these are no sparse rows (their starts do not increase to the number of entries)")
+        raise InputError(f"{chunk.place(0)}: these are not sparse rows (their starts do not increase to the number of entries)")
     wrong = (columns < 0) | (columns >= (MOST_IN_SHARD if rows.d is None else rows.d))
     if wrong.any():
         e = int(wrong.argmax())

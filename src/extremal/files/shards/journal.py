@@ -1,4 +1,4 @@
-"""The journal of a build: what it was told, and each piece that it has finished, so that an interrupted build can go on.
+"""The journal of a build: its options and each finished piece, so that an interrupted build can go on.
 
 A line is a checksum and JSON. A line that was cut, and all lines after it, count as not written.
 """
@@ -18,11 +18,11 @@ from extremal.files.shards.sources import source_files
 from extremal.files.shards.writing import written
 
 JOURNAL = "journal"
-JsonRecord = dict[str, Any]  # as JSON has it
+JsonRecord = dict[str, Any]  # in types of JSON
 
 
 def build_record(source: object, options: JsonRecord) -> JsonRecord | None:
-    """What makes two builds the same one: the files of the source with sizes and times, and the options; None without files.
+    """The identity of a build: the files of the source with sizes and times, and the options; None without files.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def build_record(source: object, options: JsonRecord) -> JsonRecord | None:
     beside = [Path(str(name)) for name in (options.get("target"),) if str(name).endswith(".npy")]
     try:
         stats = [(os.path.abspath(path), os.stat(path)) for path in [*files, *beside]]
-    except (OSError, ValueError):  # whoever reads it says why
+    except (OSError, ValueError):  # the reader gives the reason
         return None
     if not all(stat.S_ISREG(found.st_mode) for _, found in stats):
         return None
@@ -44,7 +44,7 @@ def build_record(source: object, options: JsonRecord) -> JsonRecord | None:
 
 
 def journal_lines(folder: Path) -> list[tuple[JsonRecord | None, int]]:
-    """The whole lines of a journal, and where each ends.
+    """The whole lines of a journal, and the position at which each ends.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def journal_lines(folder: Path) -> list[tuple[JsonRecord | None, int]]:
 
 
 def can_go_on(folder: Path, record: JsonRecord | None) -> bool:
-    """Whether a folder has finished pieces of a build of that record, and nothing but files."""
+    """Whether a folder has finished pieces of a build of that record, and holds only files."""
     lines = [] if record is None else journal_lines(folder)
     if len(lines) < 2 or lines[0][0] != record:
         return False
@@ -93,7 +93,7 @@ class Journal:
     def __init__(self, folder: Path, record: JsonRecord | None):
         self.path = folder / JOURNAL
         self._lines = journal_lines(folder)
-        self.pieces = max(0, len(self._lines) - 1)  # that an interrupted build has told of
+        self.pieces = max(0, len(self._lines) - 1)  # recorded by an interrupted build
         with written(self.path):
             self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115
         if not self._lines:
@@ -106,7 +106,7 @@ class Journal:
         self._file.close()
 
     def replay(self, take: Callable[[JsonRecord], bool]) -> int:
-        """Tell the pieces again, up to the first that is not taken; that and what follows is forgotten. Return how many are."""
+        """Pass the pieces to ``take`` until it refuses one; forget that piece and all later ones. Return the number taken."""
         taken = 0
         for item, _ in self._lines[1:]:
             if item is None or not take(item):

@@ -1,7 +1,8 @@
-"""The format of a directory of shards: what its manifest.json says of it.
+"""The format of a directory of shards, described by its manifest.json.
 
-A shard NAME is the files NAME.starts.npy (int32, n + 1 numbers from 0 on), NAME.columns.npy (int32, increasing in each row) and
-NAME.values.npy, or NAME.rows.npy (n x d), and NAME.targets.npy (float64) and, if there are weights, NAME.weights.npy (float64).
+Sparse rows of a shard NAME are the files NAME.starts.npy (int32, n + 1 numbers from 0 on), NAME.columns.npy (int32, increasing
+in each row) and NAME.values.npy. Dense rows are NAME.rows.npy (n x d). Every shard has NAME.targets.npy (float64) and, if there
+are weights, NAME.weights.npy (float64).
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from extremal.files.shards.fields import Fields, parsed
 
 MANIFEST = "manifest.json"
 SHARD_FORMAT, SHARD_VERSION = "extremal-shards", 1
-MOST_IN_SHARD = 2**31 - 1  # rows, and non-zeros
+MOST_IN_SHARD = 2**31 - 1  # limit on rows, and on non-zeros
 MOST_IN_ALL = 2**48
 MANIFEST_BYTES = 2**28
 INT, FLOAT = np.dtype("<i4"), np.dtype("<f8")
 DTYPES = {"float32": np.dtype("<f4"), "float64": FLOAT}
 Layout = dict[str, tuple[np.dtype, tuple[int, ...]]]  # arrays by name: dtype and shape
-ShardProgress = Callable[[str, int, int, int | None], object]  # "read", "written" or "verified"; rows, bytes, of how many rows
-HEADER_BYTES = 64, 2**16  # of a .npy file: a multiple of the first
+ShardProgress = Callable[[str, int, int, int | None], object]  # "read", "written" or "verified"; rows, bytes, all rows
+HEADER_BYTES = 64, 2**16  # least and most of a .npy file, a multiple of the first
 
 
 @dataclass(frozen=True)
 class FileMark:
-    """What a file must be: its size, and zlib.crc32 of all its bytes."""
+    """The size of a file, and zlib.crc32 of all its bytes."""
 
     bytes: int
     crc32: int
@@ -41,7 +42,7 @@ class FileMark:
 
 @dataclass(frozen=True)
 class Shard:
-    """Some consecutive rows: their number, that of their entries, and the files of their arrays."""
+    """Some consecutive rows: the numbers of rows and entries, and the files of the arrays."""
 
     name: str
     n: int
@@ -50,7 +51,7 @@ class Shard:
 
     @property
     def bytes(self) -> int:
-        """What its files take."""
+        """The size of its files."""
         return sum(mark.bytes for mark in self.files.values())
 
     def path(self, directory: Path, array: str) -> Path:
@@ -60,9 +61,9 @@ class Shard:
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """All targets: their range, whether all are whole numbers, the classes if there are some, k if a row has k of them.
+    """Facts about all targets: their range, whether all are whole numbers, any classes, and k if a row has k targets.
 
-    ``classes`` are the labels that the numbers 0, 1, ... stand for if they are text; otherwise the distinct numbers themselves.
+    If labels are text, ``classes`` are the labels of the numbers 0, 1, ...; otherwise they are the distinct numbers themselves.
     """
 
     least: float
@@ -79,7 +80,7 @@ class TargetFacts:
 
 @dataclass(frozen=True)
 class WeightFacts:
-    """All weights: their range and their sum."""
+    """Facts about all weights: their range and their sum."""
 
     least: float
     greatest: float
@@ -88,7 +89,7 @@ class WeightFacts:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a directory holds: n rows of d columns with nnz entries (n d of them if the rows are dense), in shards.
+    """The content of a directory: n rows of d columns with nnz entries (n d if the rows are dense), in shards.
 
     Examples
     --------
@@ -111,12 +112,12 @@ class Manifest:
 
     @cached_property
     def first_rows(self) -> tuple[int, ...]:
-        """Where each shard begins, and n."""
+        """The first row of each shard, and n."""
         return tuple(np.cumsum([0, *(shard.n for shard in self.shards)], dtype=np.int64).tolist())
 
     @property
     def bytes(self) -> int:
-        """What all files take."""
+        """The size of all files."""
         return sum(shard.bytes for shard in self.shards)
 
     def layout(self, n: int, nnz: int) -> Layout:
@@ -132,14 +133,14 @@ class Manifest:
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Write it, whole or not at all: the last file of a build."""
+    """Write the manifest, whole or not at all: the last file of a build."""
     item = {"format": SHARD_FORMAT, "version": SHARD_VERSION} | asdict(manifest)
     with whole_file(directory / MANIFEST) as temporary:
         temporary.write_text(to_json(item, ensure_ascii=True) + "\n", encoding="ascii")
 
 
 def directory_path(directory: object) -> Path:
-    """The path of a directory of shards, refused if it is none.
+    """Return the path of a directory of shards, or refuse an argument that is not a path.
 
     Examples
     --------
@@ -154,12 +155,12 @@ def directory_path(directory: object) -> Path:
 
 
 def read_manifest(directory: str | Path) -> Manifest:
-    """Read what a directory holds; nothing in it is believed that does not agree with the rest.
+    """Read the manifest of a directory, and refuse fields that do not agree with each other.
 
     Raises
     ------
     InputError
-        Naming the file and what is wrong.
+        The message names the file and the fault.
 
     Examples
     --------
@@ -178,7 +179,7 @@ def read_manifest(directory: str | Path) -> Manifest:
             what = f"it holds no file {MANIFEST}" if path.parent.is_dir() else none
             raise InputError(f"{directory}: not a directory of shards ({what})")
         with open(path, "rb") as file:
-            text = file.read(min(path.stat().st_size, MANIFEST_BYTES) + 1)  # room for these is made before a byte is read
+            text = file.read(min(path.stat().st_size, MANIFEST_BYTES) + 1)  # this memory is allocated before a byte is read
     if len(text) > MANIFEST_BYTES:
         raise InputError(f"{path}: a manifest has at most {MANIFEST_BYTES} bytes")
     return _checked(Fields(path, "", parsed(path, text)))
@@ -188,7 +189,7 @@ def _checked(top: Fields) -> Manifest:
     if top.text("format") != SHARD_FORMAT:
         raise top.wrong("format", f"must be {SHARD_FORMAT!r}")
     if top.whole("version", 1, MOST_IN_ALL) > SHARD_VERSION:
-        raise top.wrong("version", f"is newer than {SHARD_VERSION}, which is what this library reads")
+        raise top.wrong("version", f"is newer than {SHARD_VERSION}, the version that this library reads")
     d = top.whole("d", 1, MOST_IN_SHARD)
     manifest = Manifest(
         top.one_of("kind", ("csr", "dense")), top.whole("n", 1, MOST_IN_ALL), d, top.whole("nnz", 0, MOST_IN_ALL),

@@ -1,4 +1,4 @@
-"""The files of shards, mapped and not read; files that are not those of which the manifest speaks are refused."""
+"""Map the files of shards without reading them; files that differ from the manifest are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def open_shard(directory: Path, manifest: Manifest, i: int) -> dict[str, np.ndar
     Raises
     ------
     InputError
-        If a file is missing, truncated, or not the one that the manifest speaks of; it is named.
+        If a file is missing, truncated, or different from the manifest; the message names the file.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def open_shard(directory: Path, manifest: Manifest, i: int) -> dict[str, np.ndar
 
 
 def check_sizes(directory: Path, manifest: Manifest) -> None:
-    """Refuse a directory in which a file is missing or has another size than the manifest says; nothing is opened."""
+    """Refuse a directory with a file that is missing or has another size than in the manifest, without opening a file."""
     for shard in manifest.shards:
         for array, mark in shard.files.items():
             path = shard.path(directory, array)
@@ -53,15 +53,15 @@ def check_sizes(directory: Path, manifest: Manifest) -> None:
 
 
 def check_size(path: Path, mark: FileMark, size: int) -> None:
-    """Refuse a file of another size than the manifest says."""
+    """Refuse a file of another size than in the manifest."""
     if size != mark.bytes:
         raise damaged(path, f"it has {size} bytes, and the manifest says {mark.bytes}")
 
 
 def _mapped(path: Path, mark: FileMark, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The array of a file of that size, dtype and shape, without reading it."""
+    """Map the array of a file of that size, dtype and shape, without reading it."""
     if path.exists() and not path.is_file():
-        raise InputError(f"{path}: cannot be read (it is no file)")  # opening a pipe would wait
+        raise InputError(f"{path}: cannot be read (it is not a file)")  # opening a pipe would wait
     with reading(path), open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         check_size(path, mark, size)
@@ -73,10 +73,10 @@ def _mapped(path: Path, mark: FileMark, dtype: np.dtype, shape: tuple[int, ...])
 
 
 def _start(path: Path, file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> int:
-    """Where the numbers begin, of an array in C order."""
+    """The position of the first number of an array in C order."""
     found, fortran, sides, start = npy_header(path, file)
     if (found, sides) != (dtype, shape) or (fortran and len(shape) > 1):
-        order = " in Fortran's order" if fortran else ""
+        order = " in Fortran order" if fortran else ""
         raise InputError(
             f"{path}: expected shape {shape} of dtype {dtype}, as the manifest says, got shape {sides} of dtype {found}{order}"
         )

@@ -1,4 +1,4 @@
-"""Chunks of .npz and .npy files: rows are read as they are asked for, if the file has them one after the other."""
+"""Chunks of .npz and .npy files: rows are read on request, if the file stores them one after the other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from extremal.files.shards.chunks import Chunk, SparseChunk, pieces
 
 
 def npy_chunks(path: Path, target: str | int | None, weights: str | int | None) -> Iterator[Chunk]:
-    """The rows of a .npy file; the target is a column's number (the last one if none is given) or a .npy file.
+    """The rows of a .npy file; the target is a column's number (default: the last column) or a .npy file.
 
     Examples
     --------
@@ -37,9 +37,9 @@ def npy_chunks(path: Path, target: str | int | None, weights: str | int | None) 
 
 
 def npz_chunks(path: Path, target: str | int | None, weights: str | int | None, max_bytes: int | None) -> Iterator[Chunk]:
-    """The rows of a .npz file: A (or X) and y, or what scipy.sparse.save_npz writes, and y; ``weights`` is an array's name.
+    """The rows of a .npz file: A (or X) and y, or the form of scipy.sparse.save_npz, and y; ``weights`` is an array's name.
 
-    Targets and weights are read at once; so is a matrix in an order other than row by row.
+    Targets and weights are read at once, and so is a matrix that is not stored row by row.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def npz_chunks(path: Path, target: str | int | None, weights: str | int | None, 
     [[3, 4]]
     """
     if target is not None and not str(target).endswith(".npy"):
-        raise InputError(f"{path}: target={target!r} is no .npy file; expected an array y in the file, or target=FILE.npy")
+        raise InputError(f"{path}: target={target!r} is not a .npy file; expected an array y in the file, or target=FILE.npy")
     with npz_arrays(path, max_bytes) as held:
         if target is None and "y" not in held:
             raise InputError(f"{path}: holds no array y; expected an array y in the file, or target=FILE.npy")
@@ -90,7 +90,7 @@ def _csr_chunks(path: Path, held: Arrays, y: np.ndarray, w: np.ndarray | None) -
     with ExitStack() as stack:
         starts, columns, values = (stack.enter_context(held.stream(name)) for name in ("indptr", "indices", "data"))
         if {starts.dtype.kind, columns.dtype.kind} - set("iu") or starts.shape != (n + 1,) or not columns.shape == values.shape:
-            raise damaged(path, "a sparse matrix has whole numbers as indices, and as many as values")
+            raise damaged(path, "a sparse matrix needs whole numbers as indices, one for each value")
         at, nnz = int(starts.numbers(1)[0]), int(np.prod(columns.shape))
         size = 4 + nnz / n * (4 + values.dtype.itemsize)
         for lo, hi in pieces(n, size):

@@ -1,4 +1,4 @@
-"""The two passes of a build: rows are read and put down in pieces, then shards are written. A journal tells of each piece."""
+"""The two passes of a build: one reads rows and stores them in pieces, one writes shards. A journal records each piece."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from extremal.files.shards.writing import ShardWriter, write_array
 
 
 class FirstPass:
-    """How far a source has been read: the chunk at work, and all that was known before it."""
+    """The progress of reading a source: the current chunk, and all facts known before it."""
 
     def __init__(self, intake: Intake, progress: ShardProgress | None = None):
         self.intake, self.progress = intake, progress
-        self.at, self.size, self.kept, self.done = (0, 0), 0, 0, False  # kept: rows in pieces of an interrupted build
+        self.at, self.size, self.kept, self.done = (0, 0), 0, 0, False  # kept: number of rows in pieces of an interrupted build
         self._before, self._told = intake.seen(), JsonRecord()
 
     def batches(self, chunks: Iterator[Chunk]) -> Iterator[RowBatch]:
-        """The rows as shards keep them, without those that are kept; there must be some, with columns."""
+        """The rows in the form of shards, without those that are kept; no rows, or rows without columns, are an error."""
         intake = self.intake
         for chunk in chunks:
             self.at, self._before, known = chunk.at, intake.seen(), max(0, self.kept - intake.n)
@@ -43,18 +43,18 @@ class FirstPass:
             raise InputError(f"`ShardDir.build(source=...)` holds {'targets, but no features' if intake.n else 'no rows'}")
 
     def end(self) -> None:
-        """All is read."""
+        """Note that the whole source is read."""
         self._before, self.done = self.intake.seen(), True
 
     def place(self) -> JsonRecord:
-        """What the journal has to know to go on with this chunk: all that it does not know yet."""
+        """The facts that the journal still lacks to resume at this chunk."""
         seen, first = self._before, self._told.get("labels", 0)
         changed = {name: value for name, value in seen.items() if name not in self._told or self._told[name] != value}
         self._told = seen
         return {"at": self.at, "size": self.size, "seen": changed, "labels": self.intake.labels(first, seen["labels"])}
 
     def go_on(self, place: JsonRecord, n: int) -> None:
-        """Go on from a place with n rows more in the pieces that are kept."""
+        """Go on from a place, with n more rows in the kept pieces."""
         self._told = self._told | place["seen"]
         self.intake.go_on(self._told, place["labels"])
         file, chunk = place["at"]
@@ -65,20 +65,20 @@ class FirstPass:
 
 
 class Passes:
-    """The way of rows into shards.
+    """Both passes, with their journal.
 
-    A shuffled build has runs first, and shards when all is read. Rows that keep their order are written as they come.
+    A shuffled build first writes runs, and shards after all rows are read. Rows that keep their order become shards at once.
     """
 
     def __init__(self, journal: Journal, reading: FirstPass, writer: ShardWriter, rows: Shuffler | None):
         self.journal, self.reading, self.writer, self.rows = journal, reading, writer, rows
 
     def resume(self, directory: Path) -> None:
-        """Take back what the journal tells of, and say so; from then on, tell the journal."""
+        """Reuse the pieces in the journal, and log it; from then on, record each piece in the journal."""
         try:
             known = self.journal.replay(self._take_back)
         except (KeyError, TypeError, ValueError):
-            raise InputError(f"{self.journal.path}: this is no journal of a build; remove {self.journal.path.parent}") from None
+            raise InputError(f"{self.journal.path}: not a journal of a build; remove {self.journal.path.parent}") from None
         if known:
             rows, shards = self.reading.kept, len(self.writer.shards)
             words = "%s: an interrupted build is resumed (rows read: %d, shards written: %d)"
@@ -93,7 +93,7 @@ class Passes:
         self.journal.add({kind: piece} | self.reading.place())
 
     def _take_back(self, item: JsonRecord) -> bool:
-        """Take a piece that an interrupted build has finished, if it is whole."""
+        """Reuse a finished piece of an interrupted build, if it is whole."""
         whole, n = "read" in item, 0
         if "run" in item:
             whole, n = self.rows is not None and self.rows.take_back(item["run"]), item["run"]["n"]
@@ -134,11 +134,11 @@ class Passes:
 
 
 def _relabelled(batch: RowBatch, order: np.ndarray) -> RowBatch:
-    """With the final numbers of labels that are text."""
+    """The batch with the final numbers of text labels."""
     return RowBatch(batch.arrays | {"targets": order[batch.arrays["targets"].astype(np.intp)]})
 
 
 def _renumbered(folder: Path, shard: Shard, order: np.ndarray) -> Shard:
-    """The same of a shard that is written: in another file, so that this can be done again."""
+    """Renumber the labels of a written shard: in another file, so that it can be done again."""
     numbers = np.load(shard.path(folder, "targets"), allow_pickle=False).astype(np.intp)
     return replace(shard, files={**shard.files, "targets": write_array(final(shard, folder, "targets"), [order[numbers]])})

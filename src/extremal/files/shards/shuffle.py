@@ -1,9 +1,9 @@
 """An external shuffle: row i has the key mix(seed, i), and the rows in the order of their keys are the shuffled rows.
 
-The keys have 64 bits and are all different, by the finalizer of splitmix64 (Steele, Lea and Flood 2014), which is a bijection.
-The order is a function of the seed and the positions alone: neither chunks nor memory matter. Rows are collected in runs; a run
-is sorted by the first 16 bits of its keys and written to disk. Then the rows with keys in a range are read from all runs, range
-by range.
+The keys have 64 bits and are all different, because the finalizer of splitmix64 (Steele, Lea and Flood 2014) is a bijection.
+The order is a function of the seed and the positions alone: neither chunks nor memory matter. The shuffler collects rows in
+runs, sorts each run by the first 16 bits of its keys, and writes it to disk. Then it reads the rows with keys in a range from
+all runs, range by range.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from extremal.files.shards.manifest import FileMark
 from extremal.files.shards.writing import as_bytes, mark_of, write_bytes, written
 
 _GOLDEN, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-RANGES = 2**16  # of keys, at most
+RANGES = 2**16  # largest number of ranges of keys
 
 
 def shuffle_keys(seed: int, first: int, last: int) -> np.ndarray:
@@ -48,7 +48,7 @@ def _mixed(z: np.ndarray) -> np.ndarray:
 
 @dataclass
 class _Run:
-    """Where a run lies in the files, and how far it has been read."""
+    """The place of a run in the files, and the part that has been read."""
 
     row: int  # the number of rows before it, in the files
     n: int
@@ -57,7 +57,7 @@ class _Run:
 
 @dataclass
 class _Column:
-    """A file with the numbers of one kind, run after run."""
+    """A file with the items of one array, run after run."""
 
     path: Path
     file: BinaryIO
@@ -86,13 +86,13 @@ class _Column:
         while len(left):
             done = self.file.readinto(left)  # type: ignore[attr-defined]
             if not done:
-                raise damaged(self.path, "it is shorter than what was written")
+                raise damaged(self.path, "it is shorter than it was written")
             left = left[done:]
         return out
 
 
 class Shuffler:
-    """Collects batches in memory, writes runs when there are too many, and gives all rows back in the order of their keys.
+    """Collects batches in memory, writes runs when memory is full, and returns all rows in the order of their keys.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Shuffler:
 
     def __init__(self, folder: Path, seed: int, room: int):
         self.folder, self.seed, self.room = folder, seed, room
-        self.finished: Callable[[dict[str, Any]], object] | None = None  # who is told of each run
+        self.finished: Callable[[dict[str, Any]], object] | None = None  # called with each run
         self.n, self.bytes = 0, 0
         self._held: list[RowBatch] = []
         self._held_bytes, self._runs = 0, list[_Run]()
@@ -123,7 +123,7 @@ class Shuffler:
             column.file.close()
 
     def add(self, batch: RowBatch) -> None:
-        """Take rows in."""
+        """Add rows."""
         size = batch.bytes
         self._held.append(RowBatch(batch.arrays | {"keys": shuffle_keys(self.seed, self.n, self.n + batch.n)}))
         self.n, self.bytes = self.n + batch.n, self.bytes + size
@@ -132,7 +132,7 @@ class Shuffler:
             self._spill()
 
     def _spill(self) -> None:
-        """Write what is held as a run."""
+        """Write the rows in memory as a run."""
         batch = joined_batches(self._held)
         self._held, self._held_bytes = [], 0
         entry = self._columns["columns"].bytes // self._columns["columns"].item if "columns" in self._columns else 0
@@ -146,7 +146,7 @@ class Shuffler:
             self.finished({"n": batch.n, "bytes": batch.bytes, "files": files})
 
     def _append(self, name: str, a: np.ndarray) -> dict[str, Any]:
-        """Write items of one kind; return how to find them again."""
+        """Write items of one array; return how to find them again."""
         column = self._columns.get(name) or self._column(name, a.dtype, a.shape[1:], "wb+")
         mark = column.append(a)
         return {"dtype": a.dtype.str, "shape": list(a.shape[1:]), "bytes": mark.bytes, "crc32": mark.crc32}
@@ -159,7 +159,7 @@ class Shuffler:
         return self._columns[name]
 
     def take_back(self, run: dict[str, Any]) -> bool:
-        """Take a run for written that another shuffler has told of, if its bytes are there."""
+        """Reuse a run that another shuffler has written, if its bytes are there."""
         for name, told in run["files"].items():
             column = self._columns.get(name)
             first = 0 if column is None else column.bytes
@@ -173,13 +173,13 @@ class Shuffler:
         return True
 
     def end(self) -> bool:
-        """Write what is still held, unless all rows fit in memory; return whether they are on disk."""
+        """Write the remaining rows, unless all rows fit in memory; return whether the rows are on disk."""
         if self._runs and self._held:
             self._spill()
         return bool(self._runs)
 
     def batches(self, skip: int = 0) -> Iterator[RowBatch]:
-        """All rows in the order of their keys, but for the first ones; called once, after `end`."""
+        """All rows in the order of their keys, without the first ``skip``; call it once, after `end`."""
         if self._held:
             yield by_key(self._held).without("keys")
             self._held = []

@@ -1,4 +1,4 @@
-"""Where rows come from: files of several kinds, arrays, streams of Arrow, pairs and iterators of pairs, chunk by chunk."""
+"""Sources of rows: files of several kinds, arrays, streams of Arrow, pairs and iterators of pairs, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def source_chunks(
     max_bytes: int | None = None,
     start: tuple[int, int] = (0, 0),
 ) -> Generator[Chunk, None, None]:
-    """The rows of any source, chunk by chunk; files before number start[0], and its first start[1] chunks, are left out.
+    """The rows of any source, chunk by chunk, from chunk start[1] of file start[0] on.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def source_chunks(
 
 
 def source_files(source: Any) -> list[Path] | None:
-    """The files that are the source, by paths and patterns; None if it is something else.
+    """The files of a source that is given by paths and patterns; None for any other source.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def source_files(source: Any) -> list[Path] | None:
 
 
 def _given_chunks(source: Any, target: str | int | None, weights: str | int | None) -> Iterator[Chunk]:
-    """The rows of what is no file."""
+    """The rows of a source that is not files."""
     if hasattr(source, "__arrow_c_stream__"):
         yield from stream_chunks(source, "row", target, weights)
     elif hasattr(source, "shape") and hasattr(source, "__getitem__"):
@@ -77,7 +77,7 @@ def _are_paths(source: Any) -> bool:
 
 
 def _all_pairs(source: Any) -> Iterator[Chunk]:
-    """A pair, or whatever gives pairs one after the other."""
+    """The rows of a pair, or of an iterable of pairs."""
     if not isinstance(source, Iterable):
         raise InputError(f"`ShardDir.build(source=...)` must be {SHARD_SOURCES}; got {type(source).__name__}")
     first = 0

@@ -1,4 +1,4 @@
-"""Every byte of a directory of shards, read once: checksums, and that the numbers are what the manifest says."""
+"""Read every byte of a directory of shards once: compare checksums and numbers with the manifest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def verify(directory: str | Path, progress: ShardProgress | None = None) -> Mani
     Raises
     ------
     InputError
-        Naming the file at fault, and the row.
+        The message names the file at fault, and the row.
 
     Examples
     --------
@@ -78,13 +78,13 @@ def _head_crc(path: Path, size: int) -> int:
 
 
 def _blocks(a: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Some rows of an array after the others, with the number of the first."""
+    """The rows of an array block by block, with the number of the first row of each block."""
     step = max(1, NUMBERS_AT_ONCE // max(1, math.prod(a.shape[1:])))
     yield from ((first, a[first : first + step]) for first in range(0, len(a), step))
 
 
 def _fault(name: str, first: int, block: np.ndarray, arrays: dict[str, np.ndarray], manifest: Manifest) -> str | None:
-    """What is wrong with a block that begins with item ``first`` of an array, in words."""
+    """The fault of a block that begins with item ``first`` of an array, in words; None if there is none."""
     if name == "starts":
         return _of_starts(first, block, arrays)
     if name == "columns":
@@ -104,7 +104,7 @@ def _of_starts(first: int, block: np.ndarray, arrays: dict[str, np.ndarray]) -> 
     before = 0 if first == 0 else int(starts[first - 1])
     falls = np.diff(block, prepend=np.int32(before)) < 0
     if falls.any():
-        return f"row {first + int(falls.argmax()) - 1}: its entries begin before those of the row before end"
+        return f"row {first + int(falls.argmax()) - 1}: its entries begin before the end of the row before"
     if (first == 0 and block[0] != 0) or (first + len(block) == len(starts) and block[-1] != nnz):
         return f"its numbers must go from 0 to the number of entries, {nnz}"
     return None
@@ -117,7 +117,7 @@ def _of_columns(first: int, block: np.ndarray, arrays: dict[str, np.ndarray], d:
         e = int(outside.argmax())
         return f"row {row_of_entry(starts, first + e)}: expected columns from 0 to {d - 1}, got {block[e]}"
     falls = np.zeros(len(block) + 1, bool)
-    falls[0] = first > 0 and block[0] <= columns[first - 1]  # of the block before
+    falls[0] = first > 0 and block[0] <= columns[first - 1]  # compared with the block before
     falls[1:-1] = block[1:] <= block[:-1]
     begins = starts[np.searchsorted(starts, first) : np.searchsorted(starts, first + len(block), side="right")] - first
     falls[begins] = False
@@ -127,7 +127,7 @@ def _of_columns(first: int, block: np.ndarray, arrays: dict[str, np.ndarray], d:
 
 
 def _check_labels(directory: Path, manifest: Manifest, shard: Shard, targets: np.ndarray) -> None:
-    """Refuse a target that is not among the classes, or not a whole number if all are said to be."""
+    """Refuse a target outside of the classes, or a fraction if the manifest says that all are whole numbers."""
     facts = manifest.targets
     known = np.arange(len(facts.classes or ())) if facts.text else np.array(facts.classes or ())
     wrong = ~np.isin(targets, known) if facts.classes else (targets < facts.least) | (targets > facts.greatest)
@@ -141,7 +141,7 @@ def _check_labels(directory: Path, manifest: Manifest, shard: Shard, targets: np
 
 
 def _check_facts(path: Path, manifest: Manifest, facts: FactsSoFar) -> None:
-    """Refuse a manifest that speaks of targets or weights that are nowhere."""
+    """Refuse a manifest whose facts about targets or weights differ from those of the shards."""
     said = manifest.targets
     found = facts.targets(said.outputs, said.classes if said.text else None)  # type: ignore[arg-type]
     if said.text:
@@ -151,5 +151,5 @@ def _check_facts(path: Path, manifest: Manifest, facts: FactsSoFar) -> None:
     weights, told = facts.weights(), manifest.weights
     if weights is not None and told is not None:
         same = (weights.least, weights.greatest) == (told.least, told.greatest)
-        if not (same and math.isclose(weights.total, told.total, rel_tol=1e-9)):  # a sum may be rounded elsewhere in another way
+        if not (same and math.isclose(weights.total, told.total, rel_tol=1e-9)):  # another machine may round a sum differently
             raise InputError(f"{path}: `weights` does not agree with the shards, where it is {weights}")

@@ -1,4 +1,4 @@
-"""Shards as they are written: rows come in batches, files are cut by size and get their checksums."""
+"""Write shards: rows come in batches, files are cut by size and get their checksums."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from extremal.files.shards.batches import RowBatch, joined_starts
 from extremal.files.shards.manifest import INT, MOST_IN_SHARD, FileMark, Shard, TargetFacts, WeightFacts
 
 NO_BYTES = FileMark(0, 0)
-MOST_CLASSES = 1000  # distinct whole numbers that are told as classes
+MOST_CLASSES = 1000  # most distinct whole numbers that the manifest lists as classes
 
 
 @contextmanager
 def written(path: Path | str) -> Iterator[None]:
-    """Whatever the system says against writing, for want of room say, names the file."""
+    """Add the file's name to errors of the system in writing, such as a full disk."""
     try:
         yield
     except OSError as error:
@@ -35,7 +35,7 @@ def written(path: Path | str) -> Iterator[None]:
 
 
 class FactsSoFar:
-    """What the manifest says of all targets and weights; they are told shard by shard.
+    """The facts about all targets and weights for the manifest, collected shard by shard.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class FactsSoFar:
         self._weights: list[tuple[float, float, float]] = []
 
     def add(self, targets: np.ndarray) -> None:
-        """The targets of some rows."""
+        """Add the targets of some rows."""
         self.least, self.greatest = min(self.least, float(targets.min())), max(self.greatest, float(targets.max()))
         self.whole = self.whole and bool((targets == np.rint(targets)).all())
         if not self.whole:
@@ -62,14 +62,14 @@ class FactsSoFar:
                 self._known = None
 
     def look(self, array: str, numbers: np.ndarray) -> None:
-        """An array of a shard, of which targets and weights count."""
+        """Add an array of a shard; only targets and weights count."""
         if array == "targets":
             self.add(numbers)
         if array == "weights":
             self.weigh(numbers)
 
     def merge(self, other: FactsSoFar) -> None:
-        """The targets and weights of shards that were written elsewhere."""
+        """Add the targets and weights of shards that were written elsewhere."""
         self.least, self.greatest = min(self.least, other.least), max(self.greatest, other.greatest)
         self.whole = self.whole and other.whole
         known = None if self._known is None or other._known is None else np.union1d(self._known, other._known)
@@ -77,19 +77,19 @@ class FactsSoFar:
         self._weights += other._weights
 
     def weigh(self, weights: np.ndarray) -> None:
-        """The weights of some rows."""
-        with np.errstate(over="ignore"):  # refused in the end
+        """Add the weights of some rows."""
+        with np.errstate(over="ignore"):  # an infinite sum is refused at the end
             self._weights.append((float(weights.min()), float(weights.max()), float(weights.sum())))
 
     def targets(self, outputs: int | None, classes: tuple[str, ...] | None) -> TargetFacts:
-        """Of all targets; classes are given if the labels are text."""
+        """The facts about all targets; the caller gives the classes if the labels are text."""
         if classes is not None:
             return TargetFacts(0.0, len(classes) - 1.0, True, classes)
         found = None if self._known is None or outputs is not None else tuple(self._known.tolist())
         return TargetFacts(self.least, self.greatest, self.whole, found, outputs)
 
     def weights(self) -> WeightFacts | None:
-        """Of all weights, if there are some; their mean must be a number by which one can divide."""
+        """The facts about all weights, if there are any; their mean must be a valid divisor."""
         if not self._weights:
             return None
         least, greatest, total = zip(*self._weights, strict=True)
@@ -99,7 +99,7 @@ class FactsSoFar:
 
 
 class ShardWriter:
-    """Writes rows as shards: one is cut after the row with which it reaches the limit, however the rows come.
+    """Writes rows as shards: a shard ends after the row with which it reaches the limit, whatever the batches are.
 
     Examples
     --------
@@ -114,13 +114,13 @@ class ShardWriter:
     def __init__(self, folder: Path, limit: int, first: int = 0):
         self.folder, self.limit, self.facts = folder, limit, FactsSoFar()
         self.first = first  # the number of the first shard
-        self.finished: Callable[[Shard], object] | None = None  # who is told of each shard
+        self.finished: Callable[[Shard], object] | None = None  # called with each shard
         self.shards: list[Shard] = []
         self._held: list[RowBatch] = []
         self._bytes = self._rows = 0
 
     def add(self, batch: RowBatch) -> None:
-        """Take rows in, and write the shards that are full."""
+        """Add rows, and write the shards that are full."""
         first, ends, before = 0, batch.ends, 0
         while self._bytes + int(ends[-1]) - before >= self.limit or self._rows + batch.n - first > MOST_IN_SHARD:
             last = 1 + int(np.searchsorted(ends, before + self.limit - self._bytes))
@@ -134,7 +134,7 @@ class ShardWriter:
         self._bytes, self._rows = self._bytes + int(ends[-1]) - before, self._rows + batch.n - first
 
     def finish(self) -> list[Shard]:
-        """Write what is left."""
+        """Write the remaining rows."""
         if self._held:
             self._write()
         return self.shards
@@ -158,7 +158,7 @@ class ShardWriter:
             self.finished(self.shards[-1])
 
     def take_back(self, shard: Shard) -> bool:
-        """Take a shard for written that another writer has written, if its files are whole."""
+        """Reuse a shard that another writer has written, if its files are whole."""
         if any(mark_of(shard.path(self.folder, array), 0, mark.bytes) != mark for array, mark in shard.files.items()):
             return False
         for array in ("targets", *(["weights"] if "weights" in shard.files else [])):
@@ -168,7 +168,7 @@ class ShardWriter:
 
 
 def write_array(path: Path, parts: list[np.ndarray]) -> FileMark:
-    """Write a .npy file of some arrays one below the other, to the disk itself; return its size and checksum.
+    """Write a .npy file of stacked arrays and flush it to the disk; return its size and checksum.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def as_bytes(a: np.ndarray, dtype: np.dtype) -> memoryview:
 
 
 def write_bytes(file: BinaryIO, left: memoryview, before: FileMark = NO_BYTES) -> FileMark:
-    """Write to a file without a buffer; return the size and the checksum of these bytes with those before."""
+    """Write to an unbuffered file; return the size and the checksum of these bytes together with those before."""
     mark = FileMark(before.bytes + len(left), zlib.crc32(left, before.crc32))
     while len(left):
         left = left[file.write(left) :]
@@ -202,7 +202,7 @@ def write_bytes(file: BinaryIO, left: memoryview, before: FileMark = NO_BYTES) -
 
 
 def mark_of(path: Path, first: int, size: int) -> FileMark | None:
-    """The size and the checksum of the bytes of a file from ``first`` on, ``size`` of them; None if there are fewer.
+    """The size and the checksum of ``size`` bytes of a file from ``first`` on; None if there are fewer.
 
     Examples
     --------
