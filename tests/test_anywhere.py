@@ -21,9 +21,7 @@ def test_what_fails_is_told_at_the_end_and_the_rest_is_run(tmp_path):
     (tmp_path / "test_machine.py").write_text(FILE)
     which = ["--only", "numba-generic", "--only", "busy"]
     command = [sys.executable, anywhere.__file__, *which, "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", str(tmp_path)]
-    bare = {
-        name: value for name, value in os.environ.items() if name != "NUMBA_CPU_NAME"
-    }  # this run may be such a machine itself
+    bare = {name: value for name, value in os.environ.items() if name != "NUMBA_CPU_NAME"}  # this may be one
     done = subprocess.run(command, capture_output=True, text=True, env=bare)
     assert done.returncode == 1
     assert done.stdout.endswith("====\nnumba-generic: failed: pytest ended with 1\nbusy: passed\n")
