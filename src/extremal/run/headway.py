@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from extremal import checks
+from extremal.data.rows import RowData
 from extremal.gradients.base import value_of
 from extremal.losses.weighted import unweighted
 from extremal.objectives.base import Smooth
 from extremal.objectives.intercept import InterceptModel
+from extremal.objectives.margins import MarginModel
 from extremal.points.matrix import wide
 from extremal.quadratic.search import UNSEEN
 from extremal.run.counting import CountedSet
@@ -47,7 +49,14 @@ def usual_grads(f: Smooth, passes: int = USUAL_PASSES) -> int:
 
 def extended_grads(f: Smooth, lmos: int) -> int:
     """The extended budget of a run for an answer: more passes, if these are small and the run has made few oracle calls."""
-    return min(usual_grads(f, MORE_PASSES), int(SMALL_RUN / math.prod(f.shape))) if lmos <= FEW_LMOS else 0
+    return min(usual_grads(f, MORE_PASSES), int(SMALL_RUN / _multiplications(f))) if lmos <= FEW_LMOS else 0
+
+
+def _multiplications(f: Smooth) -> float:
+    """The multiplications of one component gradient: the stored entries of a row, for each output."""
+    if isinstance(f, MarginModel) and isinstance(f.data, RowData):
+        return max(1.0, f.data.nnz / f.n) * math.prod(f.deriv_shape)
+    return math.prod(f.shape)
 
 
 def usual_work(f: Smooth) -> float:
