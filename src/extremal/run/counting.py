@@ -9,9 +9,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from extremal.data.parts import PerRow, counting_rows
+from extremal.data.parts import READER, PerRow
 from extremal.gradients.base import Counting
-from extremal.objectives.base import Objective, RowIndex, Segment, Smooth, check_batches
+from extremal.objectives.base import Objective, RowIndex, Segment, Smooth, check_batches, has_batches
 from extremal.objectives.column_blocks import Slice
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.objectives.on_atoms import OnPoints, Restriction
@@ -35,6 +35,7 @@ class CountedObjective(Counting):
         self.n, self.shape, self.dtype = f.n, f.shape, f.dtype
         self.convex, self.deriv_shape = f.convex, f.deriv_shape
         self.columns = has_slices(f) if columns is None else columns  # whether f has Hessians by columns
+        self._batches = has_batches(f)
         self._looked: tuple[Any, Any] = None, None  # the last point of `value_grad_margins`, and its answer
 
     @property
@@ -46,8 +47,11 @@ class CountedObjective(Counting):
         check()
         self.calls.grads += grads
         self.calls.values += values
-        with counting_rows(self.calls):
+        token = READER.set(self.calls)  # `counting_rows` without its two calls, since batches are many and small
+        try:
             return question(*given)
+        finally:
+            READER.reset(token)
 
     def value(self, x: np.ndarray) -> float:
         return self._ask(self.inner.value, x, values=self.n)
@@ -114,7 +118,8 @@ class CountedObjective(Counting):
 
     @property
     def _sum(self) -> Objective:
-        check_batches(self.inner)
+        if not self._batches:
+            check_batches(self.inner)
         return cast(Objective, self.inner)
 
     def ready(self) -> None:
