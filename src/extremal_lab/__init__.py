@@ -1,1 +1,1 @@
-"""The laboratory beside the library: the paper's experiments, and what the methods cost."""
+"""The laboratory beside the library: the paper's experiments, and benchmarks of the methods."""

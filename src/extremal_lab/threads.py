@@ -1,4 +1,4 @@
-"""One thread: for processes that are started with an environment, for those that inherit this one's, and for this process."""
+"""Restrict processes to one thread: those with a given environment, those that inherit this one's, and this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ONE_THREAD: dict[str, str] = dict.fromkeys(
 
 
 def alone(environment: dict[str, str] | None = None) -> dict[str, str]:
-    """The environment of a process that has one thread; this process's if none is given.
+    """An environment for a process of one thread. Default: based on the environment of this process.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def alone(environment: dict[str, str] | None = None) -> dict[str, str]:
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """For processes that inherit the environment: numpy reads it when it is imported."""
+    """Restrict processes that inherit the environment: numpy reads it on import."""
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)
     try:
@@ -37,9 +37,9 @@ def one_thread_each() -> Iterator[None]:
 
 @contextmanager
 def one_thread_here() -> Iterator[None]:
-    """For this process: numba, if it is imported, and BLAS, if threadpoolctl is there.
+    """Restrict this process: numba, if it is imported, and BLAS, if threadpoolctl is installed.
 
-    The environment stays as it is: numba refuses another number of threads there, once it has launched its own.
+    The environment stays as it is: numba refuses another number of threads there after it has launched its own.
     """
     try:
         from threadpoolctl import threadpool_limits  # comes with scikit-learn
@@ -54,7 +54,7 @@ def _one_numba_thread() -> Iterator[None]:
     numba = sys.modules.get("numba")
     try:
         before = numba.get_num_threads() if numba else 1
-    except ValueError:  # no threading layer: then nothing runs on threads
+    except ValueError:  # without a threading layer nothing runs on threads
         before = 1
     if numba is None or before == 1:
         yield

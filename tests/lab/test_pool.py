@@ -225,7 +225,7 @@ def test_a_mistake_in_a_task_is_passed_on(tmp_path, marks, workers):
 
 def test_a_worker_that_dies_is_said_and_costs_only_its_task(tmp_path, marks):
     kept = Store(tmp_path / "kept")
-    with pytest.raises(WorkerError, match="what is done is kept"):
+    with pytest.raises(WorkerError, match="finished runs are kept"):
         run_all([Square(1, str(marks)), Square(2, str(marks), seconds=0.5, how="dies")], kept, 2)
     assert int(kept.get(Square(1, str(marks)))["square"]) == 1
 

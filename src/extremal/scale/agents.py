@@ -1,4 +1,4 @@
-"""Agents that are processes: `DMFW` on the workers of a cluster, which exchange vectors along the edges of a graph only."""
+"""Agents as processes: `DMFW` on the workers of a cluster, which exchange vectors only along the edges of a graph."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ TAG = "run_agents"
 
 @dataclass(frozen=True)
 class AgentsResult:
-    """Where the agents have come to."""
+    """The result of a run of agents."""
 
-    x: np.ndarray  # their mean, feasible
+    x: np.ndarray  # the mean of the agents, feasible
     agents: np.ndarray  # x_i, one row per agent
     value: float  # f at the mean, exact
     gap: float  # its Frank-Wolfe gap, exact
     iterations: int
-    lmos: int  # of all agents
+    lmos: int  # oracle calls of all agents
     edges: dict[tuple[int, int], int] = field(default_factory=dict)  # (from, to): bytes of the vectors that were sent
 
 
@@ -54,34 +54,35 @@ def run_agents(
     seed: int = 0,
     timeout: float = 5.0,
 ) -> AgentsResult:
-    """Run `DMFW` with an agent on each worker of a Dask cluster, or several where there are fewer workers.
+    """Run `DMFW` with an agent on each worker of a Dask cluster, or several agents on a worker if there are fewer workers.
 
         x_i <- xh_i + eta_k (lmo(p_i) - xh_i),   xh_i = sum_j c_ij x_j,   p_i = sum_j c_ij s_j
 
-    Agent i reads its own rows of the directory only. Vectors go from worker to worker, along the edges of the graph: two in each
+    Agent i reads only its own rows of the directory. Vectors go from worker to worker along the edges of the graph: two in each
     direction of an edge and iteration. The trajectory is that of ``minimize(LinearModel(loss, ShardDir(directory)), C, DMFW())``
-    with the same seed, bit by bit. The mean of the agents is certified at the end, by one read here.
+    with the same seed, bit by bit. At the end, one read in this process certifies the mean of the agents.
 
-    Every ten iterations each agent has a neighbour on another worker keep a copy of its state, three or four vectors along one
-    edge. An agent that is lost is made anew elsewhere, and all go on from their last copies: the same bits. If an agent and its
-    copy are lost together, all begin again.
+    Every ten iterations each agent sends a copy of its state to a neighbour on another worker, three or four vectors along one
+    edge. A lost agent is created again on another worker, and all agents go on from their last copies, with the same bits. If an
+    agent and its copy are lost together, all agents begin again.
 
     Parameters
     ----------
     loss : Loss
-        Of one margin.
+        A loss of one margin.
     directory : path
         A directory of shards that all workers see.
     C : ConvexSet
-        Each agent has its oracle.
+        The set; each agent calls its oracle.
     client : distributed.Client
-        Its workers are where the agents live.
+        The agents live on the workers of this client.
     method : DMFW, optional
-        Its graph, its batch and its step, which must be fixed in advance; or any method of `Tracking` and `Consensus`.
+        The method gives the graph, the batch and the step, which must be fixed in advance. Any method of `Tracking` and
+        `Consensus` is accepted.
     max_iter, seed : int
         As for `minimize`.
     timeout : float
-        For how many seconds a worker may be silent before its agents count as lost.
+        The seconds that a worker may be silent before its agents count as lost.
 
     References
     ----------
@@ -105,16 +106,16 @@ def run_agents(
 
 
 class _Crew:
-    """All agents, as the driver knows them: where each is, and how far they have come together."""
+    """All agents from the driver's view: the place of each, and their common progress."""
 
     def __init__(self, workers: Workers, hears: np.ndarray, *given: Any):
         self.workers, self.given = workers, given
-        self.near = [[j for j in np.flatnonzero(column).tolist() if j != i] for i, column in enumerate(hears.T)]  # who hear i
+        self.near = [[j for j in np.flatnonzero(column).tolist() if j != i] for i, column in enumerate(hears.T)]  # who hears i
         self.links: list[Link | None] = [None] * len(hears)
         self.edges: Counter[tuple[int, int]] = Counter()
 
     def run(self, rounds: int) -> list[np.ndarray]:
-        """The x_i after so many iterations; agents that are lost are made anew, as long as the others come farther."""
+        """The x_i after ``rounds`` iterations; lost agents are created again, as long as the run makes progress."""
         k, farthest, losses = None, 0, 0
         while True:
             try:
@@ -135,7 +136,7 @@ class _Crew:
         return k + 1
 
     def _keeper(self, i: int) -> int | None:
-        """Who keeps copies of agent i: one who hears it, on another worker if there is such a one."""
+        """The agent that keeps copies of agent i: an agent that hears i, on another worker if possible."""
         here = self._address(i)
         return min(self.near[i], key=lambda j: self._address(j) == here, default=None)
 
@@ -144,7 +145,7 @@ class _Crew:
         return None if link is None else link.address
 
     def _gathered(self) -> int:
-        """Make the agents that are missing, and have all stand at the last iteration of which there are copies of all."""
+        """Create missing agents, and set all agents back to the last iteration with copies of all."""
         held = [self._held(i) for i in range(len(self.links))]
         missing = [i for i, link in enumerate(self.links) if link is None]
         for i in missing:
@@ -163,7 +164,7 @@ class _Crew:
         return k
 
     def _held(self, i: int) -> set[tuple[int, int]]:
-        """Which copies an agent has: none, if it is not there."""
+        """The copies that an agent has; none if the agent is not there."""
         if self.links[i] is not None:
             with suppress(Lost):
                 return self._one(i, "held")
@@ -176,7 +177,7 @@ class _Crew:
         return self._each(order, [given] * len(self.links))
 
     def _each(self, order: str, given: list[tuple[Any, ...]]) -> list[Any]:
-        """The answers of all agents, which work at once; none is at work any more if one is lost."""
+        """The answers of all agents, which work in parallel; if one is lost, wait for the end of the others before the error."""
         calls = [self._call(i, order, *one) for i, one in enumerate(given)]
         try:
             return [self._answer(i, call) for i, call in enumerate(calls)]
@@ -193,7 +194,7 @@ class _Crew:
         return found
 
     def _of(self, i: int, ask: Callable[..., Any], *given: Any) -> Any:
-        """Ask something of agent i; if it is lost, its worker is avoided from then on."""
+        """Ask something of agent i; if the agent is lost, avoid its worker from then on."""
         link = self.links[i]
         assert link is not None
         try:

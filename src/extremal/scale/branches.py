@@ -1,4 +1,4 @@
-"""Which branches of the tree of parts each host has: few enough that it answers with few sums, of about equal size."""
+"""Assign branches of the tree of parts to hosts: few branches each, so that answers are few sums, and about equal sizes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 Branch = tuple[int, int]  # the parts lo, ..., hi - 1, a node of the tree total(lo, hi) = total(lo, mid) + total(mid, hi)
-WORTH = 1.1  # how much more even shares must be to be worth a second sum of each host
+WORTH = 1.1  # ratio by which shares must become more even to be worth a second sum of each host
 
 
 def shares(sizes: Sequence[int], hosts: int) -> list[tuple[Branch, ...]]:
-    """Branches for each host, one or two: together all parts. ``sizes`` are what parts cost.
+    """One or two branches for each host, which together cover all parts. ``sizes`` are the costs of the parts.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def _largest(found: list[tuple[Branch, ...]], ends: Sequence[int]) -> int:
 
 
 def _cut(ends: Sequence[int], many: int) -> list[Branch]:
-    """So many branches, or as many as there are parts: the largest is cut, again and again."""
+    """Cut the largest branch again and again, until there are ``many`` branches or each is one part."""
     found = [(0, len(ends) - 1)]
     while len(found) < many:
         wide = [branch for branch in found if branch[1] - branch[0] > 1]
@@ -48,7 +48,7 @@ def _cut(ends: Sequence[int], many: int) -> list[Branch]:
 
 
 def _paired(found: list[Branch], hosts: int, ends: Sequence[int]) -> list[tuple[Branch, ...]]:
-    """Each of the largest goes alone, or with one of the others: the smaller it is, the larger that one."""
+    """Give each host one of the largest branches, and pair the smallest of these with the largest of the rest."""
     order = sorted(found, key=lambda branch: -_size(branch, ends))
     pairs = [(branch,) for branch in order[:hosts]]
     for i, branch in enumerate(order[hosts:]):

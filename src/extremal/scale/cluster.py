@@ -1,4 +1,4 @@
-"""The workers of a Dask client: who is there, who is silent, hosts on them, and calls that never wait for ever."""
+"""The workers of a Dask client: which are present, which are silent, hosts on them, and calls that never wait forever."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from extremal.scale.host import Answers
 from extremal.scale.wire import Packed, sent, unpack
 from extremal.support import clock
 
-ATTEMPTS = 3  # how often something is tried on workers that are lost before it is given up
+ATTEMPTS = 3  # number of attempts on lost workers before an error
 GONE = OSError, KeyError, AttributeError, RuntimeError, CancelledError, asyncio.CancelledError  # calls of actors that are gone
 POLL = 0.2  # seconds between two looks at a worker that has not answered yet
 
@@ -30,17 +30,17 @@ class ClusterError(ConnectionError):
 
 
 class Lost(Exception):
-    """A host is lost, or its worker is silent: what it has can be made anew elsewhere."""
+    """A host is lost, or its worker is silent: its data can be created again elsewhere."""
 
 
 @dataclass
 class Link:
-    """A host and where it is."""
+    """A host and its worker."""
 
     address: str
     key: str
-    held: Any  # the future of the actor, which lives as long as this
-    ready: bool = False  # whether it has all numbers that are in use
+    held: Any  # the future of the actor, which lives as long as this link
+    ready: bool = False  # whether the host has all numbers that are in use
 
     def __str__(self) -> str:
         return self.address
@@ -48,32 +48,32 @@ class Link:
 
 @dataclass
 class Costs:
-    """What was asked of hosts, in all."""
+    """The total cost of calls to hosts."""
 
     calls: int = 0
     sent: int = 0  # bytes of messages
     back: int = 0  # bytes of answers
     cpu: float = 0.0  # seconds of the threads that did the works
-    longest: float = 0.0  # seconds that a host took for one call, at most
+    longest: float = 0.0  # the most seconds that a host took for one call
 
 
 class Workers:
-    """Those of a client. Every question to them has a timeout in seconds."""
+    """The workers of a client. Every question to them has a timeout in seconds."""
 
     def __init__(self, client: Client, timeout: float, call: str = "ShardDir"):
         if not isinstance(client, Client) or client.asynchronous:
             raise InputError(f"`{call}(client=...)` must be a distributed.Client that is not asynchronous, got {client!r}")
         self.client, self.timeout = client, timeout
-        with suppress(ValueError, KeyError):  # not in a task of a cluster, or done before
+        with suppress(ValueError, KeyError):  # not in a task of a cluster, or seceded before
             secede()  # a task would keep the thread that hosts and agents need
         self.costs = Costs()
-        self.avoid: set[str] = set()  # where hosts have been lost
-        self._beats: dict[str, tuple[float, float]] = {}  # the last sign of each worker, and when it was noticed here
+        self.avoid: set[str] = set()  # workers that have lost hosts
+        self._beats: dict[str, tuple[float, float]] = {}  # the last sign of each worker, and the time when it was seen
         self._paused: set[str] = set()  # workers that take no tasks now
         self._direct: bool | None = None  # whether workers can be reached without the scheduler
 
     def ages(self) -> dict[str, float]:
-        """The workers that there are, and for how many seconds each has been silent."""
+        """The present workers, and the seconds for which each has been silent."""
         try:
             held = self._sync(self._identity)["workers"]
         except (OSError, CancelledError, asyncio.CancelledError, RuntimeError, AttributeError) as error:
@@ -98,7 +98,7 @@ class Workers:
         return "of a client that is closed" if scheduler is None else str(scheduler.address)
 
     def alive(self) -> list[str]:
-        """Workers that answer and take tasks; those where a host was lost only if no other turns up in time."""
+        """Workers that answer and take tasks; workers that lost a host only if no other turns up in time."""
         end = time.monotonic() + self.timeout
         while True:
             ages, late = self.ages(), time.monotonic() > end
@@ -112,17 +112,17 @@ class Workers:
             time.sleep(POLL)
 
     def least_busy(self, links: Iterable[Link | None]) -> str:
-        """The worker that has the fewest of some hosts."""
+        """The worker with the fewest of these hosts."""
         held = [link.address for link in links if link is not None]
         return min(self.alive(), key=held.count)
 
     def asked(self, address: str, name: str, kind: type[Answers], *given: Any) -> Link:
-        """A host, or an agent, that is to be made on a worker; it need not be there yet. Dashboards show its name."""
+        """Ask a worker for a new host or agent, without waiting for it. Dashboards show its name."""
         key = f"extremal-{name}-{uuid4().hex[:8]}"
         return Link(address, key, self.client.submit(kind, *given, key=key, actor=True, workers=[address], pure=False))
 
     def made(self, link: Link) -> None:
-        """Wait until it is there."""
+        """Wait until the host is there."""
         while True:
             try:
                 link.held.result(timeout=POLL)
@@ -142,23 +142,23 @@ class Workers:
         return age is None or age >= self.timeout
 
     def call(self, link: Link, order: object, message: Packed) -> Future[Any]:
-        """Have a host do what an order says."""
+        """Have a host execute an order."""
         self.costs.calls += 1
         self.costs.sent += message.size
         return self._submitted(self._execute(link, "do", order, *sent(message)))
 
     def names(self, link: Link) -> list[str]:
-        """Which numbers a host keeps."""
+        """The names of the numbers that a host keeps."""
         return self._submitted(self._execute(link, "names")).result(self.timeout)
 
     def stop(self, links: Iterable[Link], number: int) -> None:
-        """Tell hosts that nobody waits for a call; whether they hear it is not waited for."""
+        """Tell hosts that nobody waits for a call any more, without waiting for their answer."""
         for link in links:
             with suppress(RuntimeError):
                 self._submitted(self._execute(link, "stop", number))
 
     def answer(self, link: Link, call: Future[Any]) -> Any:
-        """What a call brings; `Lost` if the host is, and mistakes that it made as they are."""
+        """The answer to a call; raise `Lost` if the host is lost, and errors of the host as they are."""
         while True:
             try:
                 head, buffers = call.result(timeout=POLL)
@@ -182,7 +182,7 @@ class Workers:
         return asyncio.run_coroutine_threadsafe(todo, self.client.loop.asyncio_loop)  # type: ignore[union-attr]
 
     async def _execute(self, link: Link, function: str, *given: Any) -> Any:
-        """A method of a host; by the scheduler, if workers cannot be reached."""
+        """Call a method of a host; through the scheduler if workers cannot be reached."""
         if self._direct is None:
             self._direct = await self._reached(link.address)
         if self._direct:
@@ -195,13 +195,13 @@ class Workers:
     async def _reached(self, address: str) -> bool:
         try:
             await asyncio.wait_for(self.client.rpc(address).identity(), self.timeout / 2)
-        except OSError:  # also if it takes too long
+        except OSError:  # a timeout included
             return False
         return True
 
 
 async def executed(execute: Callable[..., Any], key: str, function: str, *given: Any) -> Any:
-    """A method of an actor on another worker, by who executes it there."""
+    """Call a method of an actor on another worker, by the function that executes it there."""
     found = await execute(function=function, actor=key, args=[to_serialize(item) for item in given], kwargs={})
     if found["status"] != "OK":
         raise found["exception"]
@@ -209,5 +209,5 @@ async def executed(execute: Callable[..., Any], key: str, function: str, *given:
 
 
 def _told(error: BaseException) -> str:
-    """A mistake in one line."""
+    """An error in one line."""
     return str(error).partition("\n")[0] or type(error).__name__

@@ -1,7 +1,7 @@
-"""Dask arrays and frames to directories of shards: every partition is written by the worker that has it.
+"""Convert Dask arrays and frames to directories of shards: each worker writes its own partitions.
 
-Workers write the rows of each partition in the order of their keys (see `extremal.files.shards.shuffle`); then each shard is the
-rows with keys in some range, collected from all partitions. So the order is the one that `ShardDir.build` gives the same rows.
+Workers write the rows of each partition in the order of their keys (see `extremal.files.shards.shuffle`). Each shard then
+collects the rows with keys in some range from all partitions. So the order is that of `ShardDir.build` for the same rows.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from extremal.files.shards.writing import FactsSoFar, ShardWriter, write_array, 
 from extremal.scale.cluster import ClusterError, Workers
 from extremal.scale.local import closed, local_client
 
-ALL_KEYS = 2**64  # how many keys of a shuffle there are
+ALL_KEYS = 2**64  # the number of keys of a shuffle
 SCHEDULER_WAIT = 5.0  # seconds that the scheduler may take to answer
-SILENT = 30.0  # seconds that a worker may give no sign of life; one that is busy in Python gives few
+SILENT = 30.0  # seconds that a worker may give no sign of life; a worker busy in Python gives few
 STOP = "stop"  # the file that tells workers that a conversion has failed
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """What workers are told: where to write, what to read, which rows have which keys."""
+    """The instructions for workers: the output, the columns to read, and the keys of rows."""
 
     folder: str
     target: str | int | None
@@ -55,12 +55,12 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a partition has turned out to be."""
+    """The facts about a partition, known after it was read."""
 
     n: int
     nnz: int
     bytes: int
-    kind: tuple[Any, ...] = ()  # csr or dense, dtype, d, names, weighted, outputs, text: the same in all
+    kind: tuple[Any, ...] = ()  # csr or dense, dtype, d, names, weighted, outputs, text: the same in all partitions
     labels: tuple[str, ...] | None = None  # in the order of their numbers, if they are text
 
 
@@ -77,10 +77,10 @@ def build_collection(
     shard_bytes: int = SHARD_BYTES,
     overwrite: bool = False,
 ) -> ShardDir:
-    """Convert a Dask collection, or a pair (X, y) or a triple (X, y, weights) of such; the arguments are those of `build`.
+    """Convert a Dask collection, or a pair (X, y) or a triple (X, y, weights) of collections; the arguments are those of `build`.
 
-    The workers must see the directory. Partitions whose sizes are not known are counted first. Without a client the one in use
-    is taken, or a cluster of this machine started, which is closed at the end.
+    The workers must see the directory. Partitions of unknown size are counted first. Default client: the current one, or that
+    of a new cluster of this machine, which is closed at the end.
     """
     call = "ShardDir.build"
     seed, shuffle = checks.whole(call, "seed", seed, 0, 2**63 - 1), checks.flag(call, "shuffle", shuffle)
@@ -101,9 +101,9 @@ def build_collection(
 
 
 def rows_of(X: Any, y: Any, weights: Any = None, client: Client | None = None, directory: str | Path | None = None) -> ShardDir:
-    """The rows of Dask collections as data, on the same workers: a directory of shards that is gone with the data.
+    """The rows of Dask collections as data, on the same workers: a directory of shards that is removed with the data.
 
-    It is made where temporary files are, which all workers must see; give a ``directory`` for them that they share.
+    The directory is a temporary one, which all workers must see. If they do not share the default place, give a ``directory``.
     """
     place = Path(tempfile.mkdtemp(prefix="extremal-rows-", dir=directory))
     blocks = _partitions((X, y))[0]
@@ -125,7 +125,7 @@ def _gone(place: Path, client: Client, cluster: Any) -> None:
 
 
 def _client(client: Client | None, most: int) -> tuple[Client, Any]:
-    """The client that is given or in use, or one of a new cluster, with that."""
+    """The given or current client, or that of a new cluster, together with the cluster."""
     if client is None:
         try:
             client = get_client(timeout=0)
@@ -136,7 +136,7 @@ def _client(client: Client | None, most: int) -> tuple[Client, Any]:
 
 
 def _partitions(source: Any) -> tuple[list[tuple[Any, ...]], list[int] | None]:
-    """The blocks of each partition, and their rows if these are known."""
+    """The blocks of each partition, and their numbers of rows if known."""
     items = source if isinstance(source, tuple) else (source,)
     if not all(hasattr(item, "__dask_graph__") for item in items):
         raise InputError("`ShardDir.build(source=...)`: features, targets and weights must all be Dask collections, or none")
@@ -153,7 +153,7 @@ def _partitions(source: Any) -> tuple[list[tuple[Any, ...]], list[int] | None]:
 
 
 def _aligned(item: Any, first: Any) -> Any:
-    """An array in the chunks of the first."""
+    """An array with the chunks of the first."""
     if not hasattr(item, "chunks") or item.shape[0] != first.shape[0]:
         return item
     return item if item.chunks[0] == first.chunks[0] else item.rechunk({0: first.chunks[0]})
@@ -164,7 +164,7 @@ def _delayed(item: Any) -> list[Any]:
 
 
 def _gathered(client: Client, name: str, function: Any, given: Sequence[tuple[Any, ...]], stop: Path | None = None) -> list[Any]:
-    """function(*one) for all that is given, by the workers, under a name for dashboards; ``stop`` tells them of a mistake."""
+    """Have the workers compute function(*one) for each item, under a name for dashboards; the file ``stop`` signals an error."""
     tag, made = uuid4().hex[:8], delayed(function, pure=False)
     calls = [made(*one, dask_key_name=(f"extremal-{name}-{tag}", i)) for i, one in enumerate(given)]
     futures: Any = client.compute(calls)
@@ -176,12 +176,12 @@ def _gathered(client: Client, name: str, function: Any, given: Sequence[tuple[An
     except BaseException:
         if stop is not None:
             stop.touch()
-        client.gather(futures, errors="skip")  # nobody may write any more when the folder is cleared
+        client.gather(futures, errors="skip")  # no worker may still write when the folder is cleared
         raise
 
 
 def _awaited(client: Client, futures: list[Any]) -> None:
-    """Wait until all is done, or one has failed; not for ever, if a worker gives no sign of life."""
+    """Wait until all tasks are done or one has failed, but not forever: a worker may give no sign of life."""
     workers, looked = Workers(client, SCHEDULER_WAIT, "ShardDir.build"), time.monotonic()
     while not all(future.done() for future in futures) and not any(future.status == "error" for future in futures):
         time.sleep(0.02)
@@ -231,7 +231,7 @@ def _places(labels: tuple[str, ...] | None, classes: tuple[str, ...] | None) -> 
 
 
 def write_partition(i: int, told: Conversion, first: int, *blocks: Any) -> Seen:
-    """Write the rows of a partition in the order of their keys, by the worker that has it."""
+    """Write the rows of a partition in the order of their keys, on the worker that has the partition."""
     folder = Path(told.folder)
     if not folder.is_dir():
         raise InputError(f"the Dask worker {get_worker().address} does not see the directory {folder.parent}")
@@ -268,7 +268,7 @@ def _piece(folder: Path, i: int, name: str) -> Path:
 def write_range(
     told: Conversion, places: dict[int, np.ndarray | None], n: int, j: int, many: int
 ) -> tuple[FactsSoFar, list[Shard]]:
-    """Write shard j, the rows with keys in its range, of all partitions."""
+    """Write shard j: the rows of all partitions with keys in its range."""
     folder, top = Path(told.folder), ALL_KEYS if told.shuffle else n
     bounds = [top * k // many for k in (j, j + 1)]
     found = [_some_rows(folder, i, bounds, place) for i, place in places.items()]

@@ -1,8 +1,8 @@
-"""The Dask engine of a directory of shards: one host on each worker, which does every work on its own parts.
+"""The Dask engine of a directory of shards: one host on each worker does every work on its own parts.
 
-A pass is one call of each host, with the work in it. A host answers with one sum for each branch of the tree of parts that is
-its own, and the rest of the tree is added here: the same bits as in one process. A host that is lost, or whose worker is silent,
-is made anew on another worker; the works behind the numbers that it had kept are done again, and then its call.
+A pass is one call of each host, which contains the work. A host answers with one sum for each of its branches of the tree of
+parts. The driver adds the rest of the tree: the same bits as in one process. If a host is lost, or its worker is silent, a new
+host is created on another worker. It repeats the works behind the numbers that the old host kept, and then the call.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from extremal.scale.wire import Packed, pack
 
 @dataclass
 class Seat:
-    """Parts that one host has, wherever it is."""
+    """The parts of one host, on any worker."""
 
     branches: tuple[Branch, ...]
-    spans: tuple[slice, ...]  # their rows
+    spans: tuple[slice, ...]  # the rows of the branches
     link: Link | None = None
-    losses: list[str] = field(default_factory=list)  # why hosts were lost, in the call that is being made
-    gone: list[str] = field(default_factory=list)  # numbers that its host need not keep
+    losses: list[str] = field(default_factory=list)  # reasons for lost hosts in the current call
+    gone: list[str] = field(default_factory=list)  # numbers that the host need not keep
 
     @property
     def parts(self) -> list[int]:
-        """Which of all parts they are."""
+        """The indices of its parts among all parts."""
         return [i for lo, hi in self.branches for i in range(lo, hi)]
 
 
 @dataclass(frozen=True)
 class _Call:
-    """What is asked of a host, and the answer to wait for."""
+    """A call of a host, and the answer to wait for."""
 
     seat: Seat
     order: Order
@@ -60,10 +60,10 @@ class _Call:
 
 
 class DaskShards(ShardParts):
-    """The shards of a directory, which the workers of a client read; they must see it under the same path.
+    """The shards of a directory, read by the workers of a client, which must see the directory under the same path.
 
-    Without a client a cluster of this machine is started, and closed again by `close`. ``timeout`` is for how many seconds a
-    worker may give no sign of life before others take over its shards; a worker that is busy gives one.
+    Without a client the engine starts a cluster of this machine, and `close` ends it. ``timeout`` is the number of seconds that a
+    worker may give no sign of life before other workers take over its shards. A busy worker still gives signs.
     """
 
     away = True
@@ -90,7 +90,7 @@ class DaskShards(ShardParts):
 
     @property
     def timeout(self) -> float:
-        """For how many seconds a worker may be silent."""
+        """The seconds that a worker may be silent."""
         return self.workers.timeout
 
     @timeout.setter
@@ -98,26 +98,26 @@ class DaskShards(ShardParts):
         self.workers.timeout = seconds
 
     def take_costs(self) -> Costs:
-        """What was asked of the hosts since the last time: calls, bytes, seconds."""
+        """The costs of the hosts since the last call of this method: calls, bytes, seconds."""
         costs, self.workers.costs = self.workers.costs, Costs()
         return costs
 
     def room(self, n: int, *shape: int) -> PerRow:
-        """A handle; hosts make room when they first write there, and drop it some time after the handle is gone."""
+        """A handle; hosts allocate the numbers at the first write, and drop them some time after the handle is gone."""
         handle = RemoteNumbers(f"n{next(self._numbers)}", (n, *shape))
         self._live[handle.name] = handle
         weakref.finalize(handle, self._dropped.append, handle.name).atexit = False
         return handle  # type: ignore[return-value]
 
     def reduced(self, work: Work) -> Sums:
-        """Summed by branches where the parts are; the rest of the tree here."""
+        """The sum over all parts: hosts add their branches, and the driver adds the rest of the tree."""
         found: dict[Branch, Sums] = {}
         for seat, sums in self._pass(work, BY_BRANCH):
             found.update(dict.fromkeys(seat.branches, (None,)) if sums is None else sums)
         return tree_sum(iter(()), 0, len(self.manifest.shards), found)
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
-        """Those of all parts, or of those that have a row that was asked for; whole parts come one by one."""
+        """The answers of all parts, or of those with a requested row; whole parts come one by one."""
         if isinstance(innermost(work), WholePart):
             parts = range(len(self.manifest.shards))
             return len(parts), (self._one(work, i) for i in parts)
@@ -127,7 +127,7 @@ class DaskShards(ShardParts):
         return len(found), (found[i] for i in sorted(found))
 
     def close(self) -> None:
-        """Let go of the hosts, and close the cluster that was started for them."""
+        """Release the hosts, and close the cluster if the engine has started one."""
         self._seats = []
         if self._closing is not None:
             self._closing()
@@ -140,7 +140,7 @@ class DaskShards(ShardParts):
             return self._answered([self._called(seat, order, message)], order)[0]
 
     def _pass(self, work: Work, wanted: str) -> list[tuple[Seat, Any]]:
-        """What each host finds; None of one that was not asked, because it has no row of those that were picked."""
+        """The answer of each host; None for a host that was not called, because it has none of the picked rows."""
         with self._turn:
             seats = self._seated()
             messages = _messages(work, seats)
@@ -158,7 +158,7 @@ class DaskShards(ShardParts):
             return list(zip(seats, found, strict=True))
 
     def _answered(self, calls: Sequence[_Call | None], order: Order) -> list[Any]:
-        """The answers to some calls; hosts are told to stop if they are not waited for."""
+        """The answers to some calls; hosts are told to stop if nobody waits for them any more."""
         try:
             return [None if call is None else self._made_sure(call) for call in calls]
         except BaseException:
@@ -166,7 +166,7 @@ class DaskShards(ShardParts):
             raise
 
     def _seated(self) -> list[Seat]:
-        """Who has which parts: as the workers are when it is first asked for, and again where some of them share one."""
+        """The parts of each host: assigned to the present workers on first use, and again if some hosts share a worker."""
         if not self._seats:
             first, sizes = self.manifest.first_rows, [_bytes(self.manifest, i) for i in range(len(self.manifest.shards))]
             there = self.workers.alive()
@@ -182,7 +182,7 @@ class DaskShards(ShardParts):
         return self._seats
 
     def _spread(self) -> None:
-        """Let seats that share a worker move, one to each worker that has none."""
+        """Move seats that share a worker, one to each worker without a seat."""
         held = [seat.link.address for seat in self._seats if seat.link]
         free = [address for address in self.workers.alive() if address not in held and address not in self.workers.avoid]
         for seat in self._seats:
@@ -197,7 +197,7 @@ class DaskShards(ShardParts):
         )
 
     def _called(self, seat: Seat, order: Order, message: Packed) -> _Call:
-        """Send a call to the host of a seat; one is made if there is none."""
+        """Send a call to the host of a seat, which is created if there is none."""
         while True:
             try:
                 link = self._settled(seat)
@@ -207,7 +207,7 @@ class DaskShards(ShardParts):
                 self._note(seat, loss)
 
     def _made_sure(self, call: _Call) -> Any:
-        """The answer to a call, which is made again as long as hosts are lost and not too many were."""
+        """The answer to a call, which is repeated if a host is lost, until too many were."""
         while True:
             try:
                 return self.workers.answer(call.link, call.future)
@@ -216,7 +216,7 @@ class DaskShards(ShardParts):
             call = self._called(call.seat, call.order, call.message)
 
     def _note(self, seat: Seat, loss: Lost) -> None:
-        """A host is lost: its worker is avoided. Shards are named if this goes on."""
+        """Note a lost host and avoid its worker; after several losses, raise an error that names the shards."""
         if seat.link is not None:
             self.workers.avoid.add(seat.link.address)
         seat.link = None
@@ -225,11 +225,11 @@ class DaskShards(ShardParts):
             names = [self.manifest.shards[i].name for i in seat.parts]
             raise ClusterError(
                 f"{self.directory}: the hosts of shards {', '.join(names)} were lost {len(seat.losses)} times in one call; "
-                f"no shard is left out, so this is the end of it ({seat.losses[-1]})"
+                f"no shard is left out, so the run ends here ({seat.losses[-1]})"
             )
 
     def _settled(self, seat: Seat) -> Link:
-        """The host of a seat. A new one does the works again behind all numbers that are still in use."""
+        """The host of a seat. A new host first repeats the works behind all numbers that are still in use."""
         link = seat.link
         if link is not None and link.ready:
             return link
@@ -241,7 +241,7 @@ class DaskShards(ShardParts):
         return link
 
     def _replayed(self, seat: Seat, link: Link) -> None:
-        """Have a new host do all works behind the numbers that are in use."""
+        """Have a new host repeat all works behind the numbers that are in use."""
         live = dict(self._live)
         works = history(handle.made for handle in live.values())
         for work in works:
@@ -251,7 +251,7 @@ class DaskShards(ShardParts):
 
 
 def _messages(work: Work, seats: Sequence[Seat]) -> list[Packed | None]:
-    """The work, packed once for all; rows that are picked go to those who have them."""
+    """The work, packed once for all hosts; picked rows go only to the hosts that have them."""
     if not isinstance(work, Picked):
         return [pack(work)] * len(seats)
     own = [work.among(seat.spans) for seat in seats]

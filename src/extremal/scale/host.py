@@ -1,4 +1,4 @@
-"""A host: an actor on a Dask worker that has some of the shards, does works on them and keeps numbers of their rows."""
+"""A host: an actor on a Dask worker that has some shards, does works on them and keeps numbers of their rows."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from extremal.scale.numbers import HostNumbers, Store
 from extremal.scale.wire import pack, sent, unpack
 from extremal.support import clock
 
-BY_BRANCH, BY_PART, NO_ANSWER = "branches", "parts", "nothing"  # what is wanted of a work
+BY_BRANCH, BY_PART, NO_ANSWER = "branches", "parts", "nothing"  # the wanted form of an answer
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a call asks of a host, besides the work."""
+    """The instructions of a call to a host, beside the work."""
 
     number: int
     wanted: str
     fresh: tuple[str, ...] = ()  # the numbers that the work fills
-    drop: tuple[str, ...] = ()  # numbers that nobody needs any more
-    only: int | None = None  # the one part that is asked for
+    drop: tuple[str, ...] = ()  # numbers that are no longer needed
+    only: int | None = None  # the one requested part
 
 
 def digest_of(manifest: Manifest) -> str:
-    """What tells a manifest from others."""
+    """A digest that identifies a manifest."""
     return hashlib.sha256(repr(manifest).encode()).hexdigest()
 
 
 class Answers(ABC):
-    """An actor on a worker that is given orders; answers are packed, mistakes included."""
+    """An actor on a worker that executes orders; answers are packed, errors included."""
 
     def do(self, order: Any, head: bytes, buffers: list[Any]) -> tuple[bytes, list[Any]]:
-        """Do what an order says with a message; the seconds and the CPU seconds that this took are told, too."""
+        """Execute an order with a message; the answer includes the seconds and the CPU seconds that it took."""
         start, cpu = time.perf_counter(), time.thread_time()
         try:
             fine, found = True, self._done(order, head, buffers)
@@ -56,20 +56,20 @@ class Answers(ABC):
 
 
 class Host(Answers):
-    """Some branches of the tree of parts; shards are mapped when they are first asked for."""
+    """Some branches of the tree of parts; shards are mapped on first use."""
 
     def __init__(self, directory: str, digest: str, branches: tuple[Branch, ...]):
         self.directory, self.digest, self.branches = directory, digest, branches
         self.own = tuple(i for lo, hi in branches for i in range(lo, hi))
-        self.stopped = -1  # the last call that nobody waits for
+        self.stopped = -1  # the last call that the driver does not wait for
         self._store: Store | None = None
 
     async def stop(self, number: int) -> None:
-        """Nobody waits for calls up to this one: it comes in between, since it needs no thread."""
+        """Note that the driver does not wait for calls up to this number. It interrupts, because it needs no thread."""
         self.stopped = max(self.stopped, number)
 
     def names(self) -> list[str]:
-        """Which numbers are kept here."""
+        """The names of the numbers that are kept here."""
         return [] if self._store is None else self._store.names
 
     def _done(self, order: Order, head: bytes, buffers: list[Any]) -> Any:
@@ -93,7 +93,7 @@ class Host(Answers):
         return None if order.wanted == NO_ANSWER else found
 
     def _opened(self) -> Store:
-        from distributed import get_worker  # here only: whoever reads this module for its names needs none of it
+        from distributed import get_worker  # only here: an import of this module for its names does not need it
 
         worker = get_worker()
         try:
@@ -111,7 +111,7 @@ class Host(Answers):
 
 @dataclass(frozen=True)
 class _Placed(Around):
-    """A work on parts that are some of all: they are told which, and where."""
+    """A work on some of all parts, which sets the index and the rows of each part."""
 
     own: tuple[int, ...]
     starts: tuple[int, ...]
@@ -122,7 +122,7 @@ class _Placed(Around):
 
 
 def _sendable(error: Exception) -> Exception:
-    """The mistake itself, if it can be sent."""
+    """The error itself, if it can be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -1,4 +1,4 @@
-"""A cluster of this machine, for those who give no client."""
+"""A cluster of this machine, for callers without a client."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from distributed import Client, LocalCluster
 
 from extremal.scale.cluster import ClusterError
 
-CLOSING = 5.0  # seconds that it may take
+CLOSING = 5.0  # seconds that closing may take
 LOGGERS = "distributed", "distributed.nanny", "distributed.worker", "distributed.comm", "distributed.client", "distributed.core"
 
 
 def local_client(most: int) -> tuple[Client, LocalCluster]:
-    """A client of one process on each core, or of as many as there is work for; without a dashboard or a limit of memory.
+    """A client of one process on each core, ``most`` at most, without a dashboard or a limit of memory.
 
-    Mapped files would count against such a limit, though their pages are given back after each work.
+    Mapped files would count against a limit, although their pages are given back after each work.
     """
     try:
         cluster = LocalCluster(
@@ -32,7 +32,7 @@ def local_client(most: int) -> tuple[Client, LocalCluster]:
 
 
 def closed(client: Client, cluster: LocalCluster) -> None:
-    """Close both, without a word: workers that were killed do not answer."""
+    """Close both, and ignore errors: workers that were killed do not answer."""
     levels = [(logging.getLogger(name), logging.getLogger(name).level) for name in LOGGERS]
     for logger, _ in levels:
         logger.setLevel(logging.CRITICAL + 1)

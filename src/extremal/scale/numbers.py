@@ -1,4 +1,4 @@
-"""Numbers of rows that hosts keep: handles here, arrays there, and the works that have made them."""
+"""Numbers of rows that hosts keep: handles on the driver, arrays on the hosts, and the works that have made them."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Made:
-    """A work that has filled some numbers: with the works behind those that it reads, enough to fill them again.
+    """A work that has filled some numbers. Together with the works behind its inputs, it suffices to fill them again.
 
-    It holds no handle, so that numbers are dropped with their last handle, and others can still be made again from it.
+    It holds no handle, so numbers are dropped with their last handle, and the work can still help to make others again.
     """
 
-    number: int  # in the order of works
+    number: int  # position in the order of works
     request: Packed
-    fresh: tuple[str, ...]  # what it fills
+    fresh: tuple[str, ...]  # the numbers that it fills
     behind: tuple[Made, ...]
 
 
 class RemoteNumbers(KeptNumbers):
-    """A handle of numbers that hosts keep; the first work that it is in fills them, and no other."""
+    """A handle of numbers that hosts keep; only the first work that contains the handle fills them."""
 
     def __init__(self, name: str, shape: tuple[int, ...]):
         self.name, self.shape = name, shape
         self.made: Made | None = None
 
     def of(self, part: Part) -> np.ndarray:
-        """Those of a part are looked at by its host."""
-        raise TypeError(f"the numbers {self.name} are with their hosts, and part {part.index} is not")
+        """Refused: only the host of a part can look at its numbers."""
+        raise TypeError(f"the numbers {self.name} are on their hosts, and part {part.index} is not")
 
 
 def history(made: Iterable[Made | None]) -> list[Made]:
@@ -57,13 +57,13 @@ def history(made: Iterable[Made | None]) -> list[Made]:
 
 @dataclass
 class Store:
-    """The numbers that a host keeps for the rows of its own parts, by name; large ones are mapped from files without a name."""
+    """The numbers that a host keeps for the rows of its own parts, by name; large ones are mapped from unnamed files."""
 
-    local: LocalShards  # of its own shards
-    own: tuple[int, ...]  # which of all parts they are
+    local: LocalShards  # the engine of the host's own shards
+    own: tuple[int, ...]  # their indices among all parts
     n: int  # rows of all parts
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    heads: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)  # of the first rows of a part alone
+    heads: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)  # numbers of the first rows of a part alone
     spare: dict[tuple[int, ...], list[np.ndarray]] = field(default_factory=dict)  # dropped by the last call, by shape
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -72,7 +72,7 @@ class Store:
         self._first = dict(zip(self.own, accumulate([0, *rows[:-1]]), strict=True))
 
     def of(self, name: str, shape: tuple[int, ...], part: Part) -> np.ndarray:
-        """Those of a part; there is room for them from the first time on that they are asked for."""
+        """The numbers of a part, allocated on first use."""
         with self.lock:
             if shape[0] < self.n:
                 key = name, part.index
@@ -83,7 +83,7 @@ class Store:
         return self.arrays[name][first : first + part.n]
 
     def drop(self, names: Iterable[str]) -> None:
-        """Forget some of them."""
+        """Forget some numbers."""
         gone = set(names)
         lost = [self.arrays.pop(name) for name in gone & set(self.arrays)]
         lost += [self.heads.pop(key) for key in list(self.heads) if key[0] in gone]
@@ -92,19 +92,19 @@ class Store:
             self.spare.setdefault(a.shape, []).append(a)
 
     def _room(self, *shape: int) -> np.ndarray:
-        """Room for numbers; that of numbers that were dropped, as workers of Dask map new arrays page by page."""
+        """Room for numbers, reused from dropped ones if possible, because Dask's workers map new arrays page by page."""
         spare = self.spare.get(shape)
         return spare.pop() if spare else self.local.room(*shape)
 
     @property
     def names(self) -> list[str]:
-        """What there is."""
+        """The names of all numbers."""
         return sorted({*self.arrays, *(name for name, _ in self.heads)})
 
 
 @dataclass(frozen=True)
 class HostNumbers(KeptNumbers):
-    """The same numbers for works that are done by the host; they can be written by the work that fills them only."""
+    """The same numbers for works on the host; only the work that fills the numbers can write them."""
 
     store: Store
     name: str
@@ -112,6 +112,6 @@ class HostNumbers(KeptNumbers):
     fresh: bool
 
     def of(self, part: Part) -> np.ndarray:
-        """Those of a part."""
+        """The numbers of a part."""
         found = self.store.of(self.name, self.shape, part)
         return found if self.fresh else locked(found)

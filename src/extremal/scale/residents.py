@@ -1,4 +1,4 @@
-"""An agent of `DMFW` that lives on a worker: it steps by itself, and tells its neighbours what they need."""
+"""An agent of `DMFW` that lives on a worker: it takes its own steps, and sends vectors to its neighbours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from extremal.scale.host import Answers
 from extremal.scale.wire import Packed, pack, sent, unpack
 from extremal.sets.base import ConvexSet
 
-SAVED = 10  # iterations after which each agent has a neighbour keep a copy of its state
+SAVED = 10  # iterations between two copies of an agent's state, kept by a neighbour
 Copies = dict[tuple[int, int], Packed]
 
 
@@ -36,21 +36,21 @@ class Unheard(Exception):
 
 
 class Resident(Answers):
-    """An agent that lives on a worker: where it stands, what its neighbours have told it, and copies of their states."""
+    """An agent that lives on a worker: its state, the messages of its neighbours, and copies of their states."""
 
     def __init__(self, i: int, directory: str, loss: Loss, C: ConvexSet, method: Method, seed: int, timeout: float):
         data = ShardDir(directory, engine="disk")
         tracking, move = parts_of(method)
-        f = LinearModel(loss, data, data.targets, data.weights)  # the targets of others are not looked at
+        f = LinearModel(loss, data, data.targets, data.weights)  # the agent does not look at the targets of others
         self.i, self.step, self.C, self.timeout = i, method.step, CountedSet(C.relaxed, Calls()), timeout
         self.rows = {"s": tracking.mixing[i], "x": move.mixing[i]}
         self.agent = Agent.of(tracking, f, i, seed=seed)
         self.xh = freeze(np.asarray(C.start(), f.dtype))
         self.state = self.agent.init(self.xh)
-        self.copies: Copies = {(i, 0): self._packed}  # by agent and iteration: its own, and those that it keeps for others
+        self.copies: Copies = {(i, 0): self._packed}  # by agent and iteration: its own copies, and those of neighbours
         self.heard: dict[tuple[str, int], dict[int, np.ndarray]] = {}
         self.near: Mapping[int, tuple[str, str]] = {}
-        self.sent: Counter[int] = Counter()  # bytes to each neighbour, since the driver was told
+        self.sent: Counter[int] = Counter()  # bytes to each neighbour, since the last report to the driver
 
     def _done(self, order: str, head: bytes, buffers: list[Any]) -> Any:
         orders = {
@@ -65,57 +65,57 @@ class Resident(Answers):
         return pack((self.xh, self.state)).kept
 
     def held(self) -> set[tuple[int, int]]:
-        """Which copies it has."""
+        """The agents and iterations of the copies that it has."""
         return set(self.copies)
 
     def meet(self, near: Mapping[int, tuple[str, str]]) -> None:
-        """Know who hears it: the address of the worker, and the key there."""
+        """Set the agents that hear this one: for each the address of the worker, and the key there."""
         self.near = near
 
     def begin(self, k: int) -> None:
-        """Stand where it stood at iteration k, and tell s_i."""
+        """Return to the state of iteration k, and send s_i."""
         self.xh, self.state = unpack(*sent(self.copies[self.i, k]))
         freeze(self.xh)
         self.heard = {key: told for key, told in self.heard.items() if key[1] >= k}
         self._tell("s", k, self.state.s)
 
     def save(self, k: int, keeper: int | None) -> None:
-        """Copy where it stands at iteration k, for itself and for a neighbour."""
+        """Copy the state of iteration k, for itself and for a neighbour."""
         copy = self._packed
         self._kept(self.i, k, copy)
         if keeper is not None:
             self._send([keeper], copy.size, "keep", self.i, k, *sent(copy))
 
     def give(self, i: int, k: int) -> None:
-        """Give a neighbour that was made anew the copy of its state."""
+        """Give a newly created neighbour the copy of its state."""
         self._send([i], self.copies[i, k].size, "keep", i, k, *sent(self.copies[i, k]))
 
     def move(self, k: int) -> None:
-        """p_i from what was heard of s, a Frank-Wolfe step from xh_i, and x_i is told."""
+        """Compute p_i from the received s_j, take a Frank-Wolfe step from xh_i, and send x_i."""
         self.p = freeze(self._mixed("s", k, self.state.s))
         self.x = agent_step(k, self.agent.f, self.C, self.xh, self.p, phase_of(self.state.own), self.step)
         self._tell("x", k, self.x)
 
     def follow(self, k: int) -> None:
-        """xh_i from what was heard of x, the gradient there, and s_i is told."""
+        """Compute xh_i from the received x_j, and the gradient there, and send s_i."""
         old, self.xh = self.xh, freeze(self._mixed("x", k, self.x))
         self.state = self.agent.update(k, old, self.xh, self.state, self.p)
         self._tell("s", k + 1, self.state.s)
 
     def end(self) -> np.ndarray:
-        """x_i."""
+        """Return x_i."""
         return self.x
 
     async def hear(self, what: str, k: int, sender: int, vector: np.ndarray) -> None:
-        """Note what a neighbour says, also while this agent is at work. What is said twice is the same."""
+        """Note a vector of a neighbour, also while this agent is at work. A repeated message has the same content."""
         self.heard.setdefault((what, k), {})[sender] = vector
 
     async def keep(self, i: int, k: int, head: bytes, buffers: list[np.ndarray]) -> None:
-        """Keep a copy of a state: a neighbour's, or its own that a neighbour gives back."""
+        """Keep a copy of a state: a neighbour's, or its own, returned by a neighbour."""
         self._kept(i, k, Packed(head, tuple(buffers)))
 
     def _kept(self, i: int, k: int, copy: Packed) -> None:
-        """Of each agent the last two copies and the start: the last may be lacking elsewhere."""
+        """Keep the start and the last two copies of each agent, because another agent may lack the last one."""
         rest = {key: old for key, old in self.copies.items() if key[0] != i or key[1] in {0, k - SAVED}}
         self.copies = {**rest, (i, k): copy}
 
@@ -126,7 +126,7 @@ class Resident(Answers):
         self._send(list(self.near), vector.nbytes, "hear", what, k, self.i, vector)
 
     def _send(self, to: list[int], size: int, function: str, *given: Any) -> None:
-        """Call a method of neighbours, all at once; vectors of so many bytes go to each."""
+        """Call a method of several neighbours in parallel; each gets vectors of ``size`` bytes."""
         worker, calls = get_worker(), list[tuple[int, Any]]()
         for j in to:
             address, key = self.near[j]
@@ -141,7 +141,7 @@ class Resident(Answers):
 
 
 def parts_of(method: Method) -> tuple[Tracking, Consensus]:
-    """The two parts of a method that is for agents."""
+    """The two parts of a method for agents."""
     if not isinstance(method.gradient, Tracking) or not isinstance(method.move, Consensus):
         raise InputError(f"`run_agents(method=...)` must be DMFW(), or a method of Tracking and Consensus, got {method}")
     return method.gradient, method.move

@@ -1,4 +1,4 @@
-"""What is sent between driver and hosts: pickled once, arrays apart; handles of kept numbers go by name."""
+"""Messages between driver and hosts: pickled once, with arrays apart; handles of kept numbers travel by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Handle = tuple[str, tuple[int, ...]]  # name and shape
 
 @dataclass(frozen=True)
 class Packed:
-    """A message, and the handles that are in it."""
+    """A message, and the handles that it contains."""
 
     head: bytes
     buffers: tuple[np.ndarray, ...]  # bytes
@@ -26,12 +26,12 @@ class Packed:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         return len(self.head) + sum(buffer.nbytes for buffer in self.buffers)
 
     @property
     def kept(self) -> Packed:
-        """A copy of its own, without the handles."""
+        """An independent copy, without the handles."""
         return Packed(self.head, tuple(buffer.copy() for buffer in self.buffers))
 
 
@@ -58,7 +58,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pack(message: object) -> Packed:
-    """A message, ready to be sent.
+    """Pack a message for sending.
 
     Examples
     --------
@@ -73,14 +73,14 @@ def pack(message: object) -> Packed:
 
 
 def sent(message: Packed) -> tuple[bytes, list[np.ndarray]]:
-    """What goes over the wire."""
+    """The two parts that go over the wire."""
     return message.head, list(message.buffers)
 
 
 def unpack(head: bytes, buffers: list[np.ndarray], find: Callable[..., Any] | None = None, lock: bool = False) -> Any:
-    """The message. Its arrays are copied to where arrays begin, since what arrives is anywhere in memory.
+    """Unpack a message. Its arrays are copied to aligned memory, because received bytes may lie anywhere.
 
-    ``lock``: they are made read-only, as those of the driver are: kernels would be compiled again for others.
+    With ``lock``, arrays are read-only, like those of the driver; otherwise kernels would be compiled again for them.
     """
     own = [buffer.copy() for buffer in buffers]
     for buffer in own:

@@ -1,1 +1,1 @@
-"""The benchmarks: what the methods cost, as ratios that are measured side by side in one process on one thread."""
+"""Benchmarks: the cost of the methods, as ratios that are measured side by side in one process on one thread."""

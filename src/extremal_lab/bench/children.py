@@ -1,4 +1,4 @@
-"""Other programs and other processes: what they write, and in one line why they failed."""
+"""Other programs and processes: their output, and the reason for a failure in one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ChildError(RuntimeError):
 
 
 def output(command: Sequence[str], environment: Mapping[str, str] | None = None, minutes: float = 15) -> str:
-    """What a program writes to standard output; a `ChildError` if it fails or takes too long.
+    """The standard output of a program; a `ChildError` if it fails or takes too long.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def output(command: Sequence[str], environment: Mapping[str, str] | None = None,
 
 
 def asked(module: str, *words: object, minutes: float = 15) -> dict[str, Any]:
-    """What a module answers that is run in a process of its own, on one thread: the last line that it writes, as JSON."""
+    """Run a module in a process of its own, on one thread, and return its last line of output, as JSON."""
     command = [sys.executable, "-m", module, *map(str, words)]
     return json.loads(output(command, alone(), minutes).splitlines()[-1])
 
@@ -53,7 +53,7 @@ def answer(said: Mapping[str, Any]) -> None:
 
 
 def installed(package: str) -> bool:
-    """Whether a package is here.
+    """Whether a package is installed.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def installed(package: str) -> bool:
 
 
 def _ended(code: int) -> str:
-    """Why a program ended that says nothing.
+    """The reason for the end of a program without output.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def _ended(code: int) -> str:
 
 
 def last_line(text: str) -> str:
-    r"""The last line, which is the reason that most programs give; at most 200 characters of it.
+    r"""The last line, in which most programs give their reason; at most 200 characters.
 
     Examples
     --------

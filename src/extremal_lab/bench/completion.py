@@ -1,10 +1,10 @@
 """Matrix completion: CPU time until f is near its minimum, against proximal gradients with exact decompositions.
 
-943 x 1682 with 100 000 ratings, in the ball of radius 1190. The minimum is certified by a dense decomposition of the gradient.
-FISTA is in the constrained form: each iterate is projected by the eigenvectors of a Gram matrix of 943 x 943; with the known
-constant L, and with one that is found by trial and may fall. A method is done at its first iterate with f - f* <= 1e-2, 1e-3,
-1e-4, 1e-6 of f*, and certified at the first with a gap below 1e-2, 1e-3, 1e-4 of f. The clock stops while these are computed,
-except for what the method itself computes of them. Medians are over seeds, each of which is a problem of its own.
+The problem is 943 x 1682 with 100 000 ratings, in the ball of radius 1190. A dense decomposition of the gradient certifies the
+minimum. FISTA has the constrained form: the eigenvectors of a Gram matrix of 943 x 943 project each iterate. It runs with the
+known constant L, and with a constant found by trial, which may fall. A method is done at its first iterate with f - f* <= 1e-2,
+1e-3, 1e-4, 1e-6 of f*, and certified at the first with a gap below 1e-2, 1e-3, 1e-4 of f. The clock stops while these are
+computed, unless the method itself computes them. Medians are over seeds, and each seed is a problem of its own.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from extremal_lab.bench.timing import Found, Measurement, Skipped, watched
 
 PART = "completion"
 OURS = "LowRankFW"
-GOALS = {  # what is seen, and how small it should be
+GOALS = {  # index of the observed number, and its limit
     **{f"f - f* <= {part:g} f*": (0, part) for part in (1e-2, 1e-3, 1e-4, 1e-6)},
     **{f"gap <= {part:g} f": (1, part) for part in (1e-2, 1e-3, 1e-4)},
 }
-METHODS: dict[str, tuple[Recipe, int]] = {  # with the most iterations that each may take
+METHODS: dict[str, tuple[Recipe, int]] = {  # with a limit on the iterations of each
     OURS: (LowRankFW(), 12),
     "BlendedPairwise(lazy)": (Method(Full(), LineSearch(), BlendedPairwise(lazy=True)), 400),
     "Pairwise": (Method(Full(), LineSearch(), Pairwise()), 200),
     "FrankWolfe(LineSearch)": (FrankWolfe(step=LineSearch()), 200),
 }
-FISTA = {"FISTA of known L": 1.0, "FISTA of L by trial": 0.8}  # how L falls before each step
+FISTA = {"FISTA of known L": 1.0, "FISTA of L by trial": 0.8}  # factor of L before each step
 Seen = list[tuple[float, tuple[float, float]]]  # CPU seconds, (f/f* - 1, gap/f)
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     ratings: Ratings = field(default_factory=Ratings)
     radius: float = 1190.0
     seeds: int = 5
     fista: int = 45  # iterations
-    share: float = 1.0  # of the iterations of the other methods
+    share: float = 1.0  # share of the iterations of the other methods
 
 
 LEVELS = {
@@ -59,7 +59,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """All methods from all seeds; then the seconds to each goal, and how many times ours."""
+    """Run all methods from all seeds; then report the seconds to each goal, and their ratio to ours."""
     sizes, found = LEVELS[level], dict[str, list[Seen]]()
     for method, _ in METHODS.values():
         minimize(sizes.ratings.made(99).objective, NuclearBall(sizes.radius), method, max_iter=2)  # compiled and warm
@@ -74,7 +74,7 @@ def measure(level: str) -> Found:
 
 
 def certified(f: Any, best: Any, radius: float, seed: int) -> Measurement:
-    """How near the minimum is known, by a dense decomposition."""
+    """The accuracy of the known minimum, by a dense decomposition."""
     g = np.asarray(f.grad(best.x))
     gap = np.vdot(g, np.asarray(best.x)) + radius * np.linalg.norm(g, 2)
     note = f"f* = {best.value:.9f}, rank {best.x.rank}"
@@ -82,7 +82,7 @@ def certified(f: Any, best: Any, radius: float, seed: int) -> Measurement:
 
 
 def contest(problem: Any, best: float, sizes: Sizes) -> Iterator[tuple[str, Seen]]:
-    """What is seen of every method on one problem."""
+    """The observations of every method on one problem."""
     look, rough = _look(problem.objective, best, sizes.radius), NuclearBall(sizes.radius, tol=1e-5)
     for name, shrink in FISTA.items():
         yield name, list(watched(constrained_fista(problem, sizes.radius, sizes.fista, shrink), look))
@@ -101,7 +101,7 @@ def _look(f: Any, best: float, radius: float) -> Callable[[Any], tuple[float, fl
 
 
 def first(seen: Seen, which: int, part: float) -> float | None:
-    """CPU seconds when a part of what is seen was first small enough.
+    """CPU seconds until one of the observed numbers was first small enough.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def first(seen: Seen, which: int, part: float) -> float | None:
 
 
 def told(goal: str, spent: dict[str, list[float | None]]) -> Found:
-    """Seconds to a goal, and how many times those of ours on the same problem.
+    """Seconds to a goal, and their ratio to ours on the same problem.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Matrix completion: CPU time until the error on held back ratings is right, against proximal gradients with exact SVDs.
 
-943 x 1682 with 100 000 ratings. The reference is the solution of min 0.5 sum (X - ratings)^2 + 10 |X|_*, to a relative gap of
-2e-4, and the ball has its nuclear norm. A method is done from the first iterate on from which its error stays within 0.5 % of the
-reference's (below it is fine); the clock stops while errors are computed. Medians are over seeds, each of which is a problem of
-its own. The error is right long before f is at its minimum, which `completion` is about.
+The problem is 943 x 1682 with 100 000 ratings. The reference is the solution of min 0.5 sum (X - ratings)^2 + 10 |X|_*, to a
+relative gap of 2e-4, and the ball has its nuclear norm. A method is done at the first iterate after which its error stays at
+most 0.5 % above the reference's. The clock stops while errors are computed. Medians are over seeds, and each seed is a problem
+of its own. The error is right long before f is at its minimum, which `completion` measures.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ METHODS: dict[str, Recipe] = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     ratings: Ratings = field(default_factory=Ratings)
-    weight: float = 10.0  # of the nuclear norm in the penalised problem
+    weight: float = 10.0  # weight of the nuclear norm in the penalised problem
     seeds: int = 5
     reference: int = 120  # iterations
     fista: int = 26
@@ -56,7 +56,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """All methods from all seeds; then the seconds, and the share of those with dense SVDs."""
+    """Run all methods from all seeds; then report the seconds, and their share of those with dense SVDs."""
     sizes, found = LEVELS[level], dict[str, list[float | None]]()
     for method in METHODS.values():
         minimize(sizes.ratings.made(99).objective, NuclearBall(100.0), method, max_iter=2)  # compiled and warm
@@ -72,7 +72,7 @@ def measure(level: str) -> Found:
 
 
 def reference(problem: Any, X: np.ndarray, radius: float, seed: int) -> Measurement:
-    """How near the reference is to the minimum of f over the ball."""
+    """The distance of the reference from the minimum of f over the ball, as a gap."""
     value, g = problem.objective.value_and_grad(X)
     gap = (g.inner(X) - NuclearBall(radius).lmo(g).low) / value
     note = f"radius {radius:.0f}, error {problem.rmse(X):.4f}"
@@ -88,7 +88,7 @@ def contest(problem: Any, C: NuclearBall, sizes: Sizes, seed: int) -> Iterator[t
 
 
 def for_good(seen: Sequence[tuple[float, float]], target: float) -> float | None:
-    """CPU seconds when the error has come below the target for good.
+    """CPU seconds until the error stays below the target.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Matrix completion where no dense matrix fits: peak memory, and CPU seconds of an iteration.
 
-100 000 x 50 000 with 10 million ratings. Each method is a process of its own,
+The problem is 100 000 x 50 000 with 10 million ratings. Each method is a process of its own,
 ``python -m extremal_lab.bench.completion_large METHOD ROWS COLUMNS COUNT RADIUS ITERATIONS``.
 """
 
@@ -22,17 +22,17 @@ from extremal_lab.bench.machine import peak_memory
 from extremal_lab.bench.timing import Found, Measurement, Skipped, watched
 
 PART = "completion_large"
-METHODS: dict[str, tuple[Callable[[int], Recipe], float]] = {  # of the number of ratings; and the share of the iterations
+METHODS: dict[str, tuple[Callable[[int], Recipe], float]] = {  # by the number of ratings; and the share of the iterations
     "FrankWolfe": (lambda count: FrankWolfe(step=LineSearch()), 1.0),
     "SarahFW": (lambda count: SarahFW(batch=count // 100), 1.0),
     "LowRankFW": (lambda count: LowRankFW(width=10), 0.15),
 }
-PER_RATING = 300  # bytes that a run may need, about
+PER_RATING = 300  # approximate bytes that a run needs
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     rows: int = 100_000
     columns: int = 50_000
@@ -51,7 +51,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """Every method, if the memory is there."""
+    """Measure every method, if there is enough memory."""
     sizes, free = LEVELS[level], free_memory()
     if free is not None and sizes.count * PER_RATING > free:
         yield Skipped(PART, f"{sizes.count} ratings", f"they need {sizes.count * PER_RATING / 1e9:.1f} GB of free memory")
@@ -68,7 +68,7 @@ def measure(level: str) -> Found:
 
 
 def main(name: str, rows: str, columns: str, count: str, radius: str, iterations: str) -> None:
-    """Run once, and write what it took."""
+    """Run once, and write the costs."""
     f, recipe = model((int(rows), int(columns)), int(count)), METHODS[name][0](int(count))
     before, states = peak_memory(), iterate(f, NuclearBall(float(radius), tol=1e-2), recipe)
     seen = list(watched(islice(states, int(iterations) + 1), lambda state: f.value(state.x)))

@@ -1,6 +1,6 @@
-"""Ratings to complete, and proximal gradients with exact decompositions, as anybody would write them.
+"""Ratings to complete, and textbook proximal gradients with exact decompositions.
 
-The problem has the shape of MovieLens 100k: ratings 1 to 5, rounded from a matrix of rank 10 and noise; a fifth is held back.
+The problem has the shape of MovieLens 100k: ratings 1 to 5, rounded from a matrix of rank 10 and noise. A fifth is held back.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Ratings:
 
 
 def iterates(problem: Any, C: NuclearBall, method: Recipe, most: int, seed: int = 0) -> Iterator[Any]:
-    """The points of a method, from that after its first iteration on."""
+    """The iterates of a method, without the start."""
     states = iterate(problem.objective, C, method, seed=seed, horizon=most)
     return (state.x for state in islice(states, 1, most + 1))
 
@@ -109,10 +109,10 @@ def nearest(Z: np.ndarray, radius: float) -> np.ndarray:
 
 
 def constrained_fista(problem: Any, radius: float, iterations: int, shrink: float) -> Iterator[np.ndarray]:
-    """min of 0.5 sum (X - ratings)^2 over the ball; momentum starts anew when it points uphill.
+    """min of 0.5 sum (X - ratings)^2 over the ball; momentum restarts when it points uphill.
 
-    L = 1, the known constant; for ``shrink`` < 1 it falls by that factor before each step, and is doubled (up to 1) until the
-    step is not above its model.
+    L = 1 is the known constant. With ``shrink`` < 1, L falls by that factor before each step, and doubles (up to 1) until f is
+    not above its model.
     """
     at, y = problem.objective.data.positions, problem.objective.y
     X, Z, t, L = np.zeros(problem.shape), np.zeros(problem.shape), 1.0, 1.0

@@ -1,13 +1,13 @@
-"""Weights of ensembles by SimplexRegression at sizes where memory counts, against what one would write by hand.
+"""Weights of ensembles by SimplexRegression at sizes where memory counts, against hand-written code.
 
 - tall: 2.4 million rows x 256 members, float32; with and without sample weights;
 - wide: a million rows x 1000 members, float32;
 - small: 20 000 rows x 100 members, where SLSQP and nnls take part;
 - targets: a thousand targets on 5000 rows x 60 members.
 
-Every fit is a process of its own, ``python -m extremal_lab.bench.ensembles SOLVER ROWS MEMBERS TARGETS``. Data are made in place
-by blocks, loops are compiled by a first fit of some rows, then the clock starts. "Beyond the data" is the peak of resident memory
-above what was resident then. Errors are (f - f_1) / f_1 in float64, where f_1 is that of the first solver, which is certified.
+Every fit is a process of its own, ``python -m extremal_lab.bench.ensembles SOLVER ROWS MEMBERS TARGETS``. It makes the data in
+place by blocks, compiles loops by a first fit of some rows, and then starts the clock. "Beyond the data" is the peak of resident
+memory minus the resident memory at that moment. Errors are (f - f_1) / f_1 in float64; f_1 is certified, by the first solver.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class Shape:
 
     @property
     def bytes(self) -> int:
-        """Of the data, and of a child that is not large."""
+        """The bytes of the data, and of a small child process."""
         return 4 * self.rows * (self.members + self.targets) + GIB // 2
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     cases: Mapping[str, Shape] = field(
         default_factory=lambda: {
@@ -82,7 +82,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """All cases of a level that fit into the memory."""
+    """Measure all cases of a level that fit into the memory."""
     if not installed("sklearn"):
         yield Skipped(PART, "SimplexRegression", "scikit-learn is not installed")
         return
@@ -95,7 +95,7 @@ def measure(level: str) -> Found:
 
 
 def _case(name: str, shape: Shape) -> Found:
-    """Every solver of a case; ratios and errors are to the first."""
+    """Measure every solver of a case; ratios and errors are relative to the first."""
     first: dict[str, Any] | None = None
     for solver in SOLVERS[name]:
         try:
@@ -108,7 +108,7 @@ def _case(name: str, shape: Shape) -> Found:
 
 
 def told(name: str, solver: str, said: dict[str, Any], first: dict[str, Any] | None) -> Iterator[Measurement]:
-    """What a process has said, each number with its unit."""
+    """The numbers of a process, each with its unit."""
     found = {"seconds": [said["seconds"]], "beyond": [said["beyond"] / GIB], "gap": np.divide(said["gap"], said["f"])}
     if "off" in said:
         found["off"] = said["off"]
@@ -121,7 +121,7 @@ def told(name: str, solver: str, said: dict[str, Any], first: dict[str, Any] | N
 
 
 def main(solver: str, *numbers: str) -> None:
-    """Fit once, and write what it took."""
+    """Fit once, and write the costs."""
     A, y = forecasts(*map(int, numbers))
     solve(solver, A[:300], y[:300])  # compiled, and imported
     if solver.startswith(FIRST):
@@ -133,7 +133,7 @@ def main(solver: str, *numbers: str) -> None:
 
 
 def judged(fitted: Any, A: np.ndarray, y: np.ndarray, solver: str) -> dict[str, list[float]]:
-    """f and its gap: by the estimator for problems of its own, and else in float64 for the weights as they are."""
+    """f and its gap: from the estimator for its own problems, otherwise in float64 for the weights as they are."""
     if solver.endswith(("weighted", "intercept")):
         return {"f": [float(fitted.objective_)], "gap": [float(fitted.dual_gap_)]}
     weights = np.atleast_2d(np.asarray(getattr(fitted, "coef_", fitted), np.float64))[:SHOWN]
@@ -154,7 +154,7 @@ def solve(solver: str, A: np.ndarray, y: np.ndarray) -> Any:
 
 
 def by_estimator(A: np.ndarray, y: np.ndarray, kind: str = "") -> Any:
-    """SimplexRegression: with weights, with an intercept, or by a solver that is asked for."""
+    """SimplexRegression: with weights, with an intercept, or by a given solver."""
     from extremal.sklearn import SimplexRegression
 
     options: dict[str, Any] = {"solver": kind} if kind == "newton" else {"fit_intercept": kind == "intercept"}

@@ -1,7 +1,7 @@
-"""Methods at equal cost: after so many component gradients, and after so much CPU time, told by a score of the last iterate.
+"""Methods at equal cost: the score of the last iterate within a budget of component gradients, and of CPU time.
 
-The time of a run is counted from the call on: its set-up (checks, preparation, constants of the data) and all that its clock
-sees. Recording, and certificates where no tolerance can stop the run, are off the clock for every method.
+The time of a run counts from the call on: its set-up (checks, preparation, constants of the data) and the time on its clock.
+Recording is off the clock for every method, and so are certificates if no tolerance can stop the run.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from extremal.sets import L1Ball
 from extremal_lab.bench.problems import NEVER
 from extremal_lab.bench.timing import enough, seconds
 
-GROWTH, TIMES = 4, 4  # a run that has time left goes on with so many times its gradients, so many times at most
-STOP = 1e-12  # a gap from which on no longer run is tried: there is nothing left to gain
-WARM = 2  # passes of a first run, for what is compiled or kept at the first call
-CLOSE = 0.1  # a run at equal time may spend so much less or more than its share, or it is made again
+GROWTH, TIMES = 4, 4  # a run with time left is repeated with GROWTH times its gradients, at most TIMES times
+STOP = 1e-12  # no longer run is tried below this gap: there is nothing left to gain
+WARM = 2  # passes of a first run, which compiles kernels and fills caches
+CLOSE = 0.1  # a run at equal time is repeated if its time is off by more than this share
 
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, what its runs are scored by, and the unit of time."""
+    """A problem, the score of its runs, and the unit of time."""
 
     name: str
     f: Any
     C: L1Ball
-    score: Callable[[float, float], float]  # (value, gap) of the last iterate -> a number, the smaller the better
+    score: Callable[[float, float], float]  # (value, gap) of the last iterate -> a number, smaller is better
     gradient: Callable[[], np.ndarray]  # one scipy full gradient
     passes: float = 60.0  # the budget: n component gradients each, or scipy gradients
 
@@ -51,7 +51,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of a method: its score, and what it spent."""
+    """One run of a method: its score and its costs."""
 
     score: float
     value: float
@@ -76,19 +76,19 @@ def timed(case: Case, method: Recipe | str | None, **options: Any) -> tuple[Resu
 
     record = Record(every=options.pop("every", NEVER), what=options.pop("what", ()), watch=watch)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "a proximal sub-problem")  # sliding that meets its limit is scored as it is
+        warnings.filterwarnings("ignore", "a proximal sub-problem")  # sliding that reaches its limit is scored as it is
         r = minimize(case.f, case.C, method, record=record, **options)
     return r, marks[0], (before + case.unit()) / 2
 
 
 def ran(case: Case, recipe: Recipe, grads: int, seed: int, limit: float) -> Ran:
-    """A run of a method of Table 1 until it has spent the gradients, or ``limit`` seconds; with nothing seen in between."""
+    """A run of a method of Table 1 until it has spent the gradients, or ``limit`` seconds, without looks in between."""
     r, setup, unit = timed(case, recipe, seed=seed, tol=0, atol=0, max_grads=max(1, grads), max_seconds=limit)
     return Ran(case.score(r.value, r.gap), r.value, r.calls.grads, float(r.trace.cpu[-1]), setup, unit)
 
 
 def affordable(run: Ran, passes: float) -> int:
-    """Component gradients that fit into the time of so many scipy gradients, if they cost as much as those of a run.
+    """The number of component gradients in the time of ``passes`` scipy gradients, at the cost of those of a run.
 
     Examples
     --------
@@ -101,9 +101,9 @@ def affordable(run: Ran, passes: float) -> int:
 
 
 def at_time(case: Case, recipe: Recipe, known: Ran, seed: int, limit: float) -> Ran:
-    """A run that takes the time of the budget: with as many gradients as that pays for, found from what others took.
+    """A run that takes the time of the budget; other runs predict the number of gradients for it.
 
-    The method is told this number in advance, so that steps with a horizon have the right one.
+    The method knows this number in advance, so that steps with a horizon have the right one.
     """
     run = known
     for _ in range(4):
@@ -115,7 +115,7 @@ def at_time(case: Case, recipe: Recipe, known: Ran, seed: int, limit: float) -> 
 
 @dataclass(frozen=True)
 class Contest:
-    """What the methods of Table 1 reach at one kind of budget: a run of each, and more of the best."""
+    """The results of the methods of Table 1 at one kind of budget: a run of each, and more of the best."""
 
     runs: Mapping[str, Sequence[Ran]]
 
@@ -131,19 +131,19 @@ class Contest:
 
     @property
     def order(self) -> list[str]:
-        """The methods, the best first; those that gave no number last."""
+        """The methods, the best first; those without a number last."""
         return sorted(self.runs, key=lambda name: (math.isnan(self.score(name)), self.score(name)))
 
 
 def at_gradients(case: Case, recipes: Mapping[str, Recipe], seeds: int, finalists: int, limit: float) -> Contest:
-    """All methods once, and the best of these with all seeds, at the budget of component gradients."""
+    """Run all methods once, and the best of these with all seeds, at the budget of component gradients."""
     for recipe in recipes.values():
         ran(case, recipe, WARM * case.f.n, 0, limit)
     return _contest(recipes, seeds, finalists, lambda name, seed: ran(case, recipes[name], case.grads, seed, limit))
 
 
 def at_times(case: Case, recipes: Mapping[str, Recipe], known: Contest, seeds: int, finalists: int, limit: float) -> Contest:
-    """The same at the budget of CPU time; ``known`` says what gradients cost."""
+    """The same at the budget of CPU time; ``known`` gives the cost of gradients."""
     return _contest(recipes, seeds, finalists, lambda name, seed: at_time(case, recipes[name], known.runs[name][0], seed, limit))
 
 
@@ -155,17 +155,17 @@ def _contest(recipes: Mapping[str, Recipe], seeds: int, finalists: int, one: Cal
 
 @dataclass(frozen=True)
 class Solver:
-    """What the solver under test reaches at both budgets, a run for each seed."""
+    """The results of the solver under test at both budgets, a run for each seed."""
 
     gradients: Sequence[Ran]
     times: Sequence[Ran]
-    method: str  # what it says that it did
+    method: str  # the method that it reports
 
 
 def solver(case: Case, method: Recipe | str | None, seeds: int) -> Solver:
-    """The solver at both budgets: of its rows, seen every half pass, the last one within each.
+    """The solver at both budgets: the last row of its trace within each, recorded every half pass.
 
-    Unlike the others it may not exceed a budget by the last update; and it is given the budget of gradients, not of time.
+    Unlike the others, the solver may not exceed a budget by its last update. It knows the budget of gradients, not of time.
     """
     minimize(case.f, case.C, method, tol=0, atol=0, max_grads=WARM * case.f.n)
     found = [_both(case, method, seed) for seed in range(seeds)]

@@ -1,8 +1,8 @@
 """l1-constrained logistic regression by `ConstrainedLogisticRegression`, in the CPU time of scikit-learn's liblinear, on w8a.
 
-liblinear is given a penalty, and the estimator the l1 norm that it ends at; neither has an intercept, which liblinear penalises.
-Both are at their default tolerances, and the whole call of fit is timed. The objectives are compared by numpy: a positive "lower
-by" means that the estimator's is the lower one.
+liblinear gets a penalty, and the estimator gets the l1 norm of liblinear's solution. Neither has an intercept, because liblinear
+penalises it. Both use their default tolerances, and the time is that of the whole call of fit. numpy compares the objectives: a
+positive "lower by" means that the estimator's objective is lower.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNIT = "times the CPU time of liblinear's fit without an intercept"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     data: str = "w8a"
     penalties: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 1.0)  # C of liblinear
@@ -42,20 +42,20 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """Every penalty of a level."""
+    """Measure every penalty of a level."""
     if not installed("sklearn"):
         yield Skipped(PART, "liblinear", "scikit-learn is not installed")
         return
     sizes = LEVELS[level]
     problem = named(sizes.data)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of liblinear, which says that it has not converged
+        warnings.simplefilter("ignore")  # liblinear warns that it has not converged
         for C in sizes.penalties:
             yield from _at(problem, C, sizes)
 
 
 def _at(problem: Problem, C: float, sizes: Sizes) -> Iterator[Measurement]:
-    """One penalty: the ratios with and without an intercept, and how good the answers are."""
+    """Measure one penalty: the ratios with and without an intercept, and the quality of the answers."""
     from extremal.sklearn import ConstrainedLogisticRegression
 
     A, y = _matrix(problem.A), problem.y
@@ -74,12 +74,12 @@ def _at(problem: Problem, C: float, sizes: Sizes) -> Iterator[Measurement]:
 
 
 def _matrix(A: Any) -> sp.csr_matrix:
-    """As liblinear takes it: a matrix, with indices of 32 bits."""
+    """The form for liblinear: a matrix, with indices of 32 bits."""
     return sp.csr_matrix((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape)
 
 
 def liblinear(C: float) -> Any:
-    """An l1 penalty, as both old and new versions are told so."""
+    """An l1 penalty, in a form that both old and new versions accept."""
     import sklearn
     from sklearn.linear_model import LogisticRegression
 

@@ -1,4 +1,4 @@
-"""What an iteration costs in many dimensions, in passes over a dense vector of that dimension: against d, and against b."""
+"""The cost of an iteration in many dimensions, in passes over a dense vector of that dimension: against d, and against b."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from extremal_lab.bench.problems import generated, per_iteration, run
 from extremal_lab.bench.timing import Found, Measurement, against, enough, exponent, keeping, seconds
 
 PART = "iterations"
-PASS, PLAIN = "abs(g).max()", "g.sum()"  # one pass over a dense vector: with the intermediate vector that it makes, and none
-BAR = 1 / 50  # of Sarah at the largest dimension, b = 1, in passes of the first kind
+PASS, PLAIN = "abs(g).max()", "g.sum()"  # one pass over a dense vector: with an intermediate vector, and without
+BAR = 1 / 50  # for Sarah at the largest dimension, b = 1, in passes of the first kind
 LARGEST = 1_000_000
 METHODS: dict[str, Callable[[int], Recipe]] = {
     "SarahFW": lambda b: SarahFW(batch=b),
@@ -26,15 +26,15 @@ Costs = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     dimensions: tuple[int, ...] = (1_000, 10_000, 100_000, LARGEST)
     batches: tuple[int, ...] = (1, 10, 100, 1000)  # in the largest dimension; b = 1 in the others
     rows: int = 20_000
-    runs: int = 60_000  # rows that a run asks for, about: what it costs once, O(d), is shared by as many iterations at b = 1
+    runs: int = 60_000  # approximate rows of a run: at b = 1 that many iterations share the fixed cost O(d)
     per_row: int = 50
     repeats: int = 5
-    target: float = 0.02  # CPU seconds of the dense passes, about
+    target: float = 0.02  # approximate CPU seconds of the dense passes
 
 
 LEVELS = {
@@ -46,7 +46,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """The ratios for every dimension and batch, and how they grow."""
+    """Measure the ratios for every dimension and batch, and their growth."""
     sizes = LEVELS[level]
     costs: Costs = {}
     for d in sizes.dimensions:
@@ -80,12 +80,12 @@ def _passes(d: int, target: float) -> dict[str, Callable[[], float]]:
 
 
 def unit(dense: str) -> str:
-    """What an iteration is counted in."""
+    """The unit of an iteration."""
     return f"passes {dense} over a dense vector of d numbers, for an iteration"
 
 
 def _said(name: str, dense: str) -> str:
-    """The name of a measurement tells the pass.
+    """The name of a measurement, which names the kind of pass.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def _key(method: str, d: int, b: int) -> str:
 
 
 def power(size: int) -> str:
-    """A size as it is said.
+    """A size in words.
 
     Examples
     --------

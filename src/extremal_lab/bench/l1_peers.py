@@ -1,8 +1,8 @@
-"""l1 logistic regression, time to relative 1e-4 and 1e-6: what `minimize` picks, certified, against what people use today.
+"""l1 logistic regression, time to relative 1e-4 and 1e-6: the choice of `minimize`, certified, against common packages.
 
-Ours is a whole call, ``minimize(f, L1Ball(R), tol=1e-6)``, with its stopping test and its certificate; the model is made before,
-and what that costs is told. The others (see `peer_l1`) are given the penalty that belongs to R, or R where they take it, and stop
-by an oracle. Times are CPU seconds of one thread in scipy full gradients of the same data, measured in the same process.
+Ours is a whole call, ``minimize(f, L1Ball(R), tol=1e-6)``, with its stopping test and its certificate. The model is made before,
+and its cost is reported apart. The others (see `peer_l1`) get the penalty that belongs to R, or R if they accept it, and an
+oracle stops them. Times are CPU seconds of one thread in scipy full gradients of the same data, measured in the same process.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from extremal_lab.bench.timing import Found, Measurement, Skipped, enough, secon
 
 PART = "l1_peers"
 PACKAGES = ("scikit-learn==1.9.1", "skglm==0.5", "celer==0.7.4")
-MORE = ("snapml==1.17.2",)  # closed source, and not for every system: left out where it does not install
+MORE = ("snapml==1.17.2",)  # closed source, and not for every system: skipped if it does not install
 SCRIPT = Path(__file__).with_name("peer_l1.py")
 UNIT = "CPU time in scipy full gradients"
 AUTO = "auto"
 PROJECTED = {"spectral projected gradient": spectral, "FISTA": accelerated}
-RIVALS = ("liblinear", "saga", "skglm", "celer", *PROJECTED)  # snapml is told and has no bar
+RIVALS = ("liblinear", "saga", "skglm", "celer", *PROJECTED)  # snapml is reported without a bar
 SEARCHES = {"search": tuple(PEERS), "search by open source": RIVALS}  # with snapml, and without
 Times = dict[tuple[str, float, str], Sequence[float]]  # (case, precision, who) -> passes of each repeat
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     radii: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: RADII)
     repeats: int = 5
-    most: float = 2500.0  # scipy gradients that a fit may cost before its sweep is given up
+    most: float = 2500.0  # scipy gradients that a fit may cost before its sweep ends
     peers: tuple[str, ...] = tuple(PEERS)
 
 
@@ -62,12 +62,12 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """All problems of a level, the bars at the end."""
+    """Measure all problems of a level, with the bars at the end."""
     yield from compared(LEVELS[level])
 
 
 def compared(sizes: Sizes, method: Recipe | str | None = None) -> Found:
-    """The same for any sizes, and any method in the place of the one that `minimize` picks."""
+    """The same for any sizes, and any method instead of the choice of `minimize`."""
     fits, searches = Times(), Times()
     try:
         python = _environment()
@@ -107,7 +107,7 @@ def ours(case: L1Case, method: Recipe | str | None, repeats: int) -> Times:
 
 
 def in_passes(case: L1Case, work: Callable[[], object], repeats: int) -> list[float]:
-    """CPU times of the work over those of scipy's gradient on its either side."""
+    """CPU times of the work over those of scipy's gradient, measured before and after it."""
     gradient = case.problem.scipy_gradient()
     times, found = enough(gradient, 0.03), []
     for _ in range(repeats):
@@ -117,14 +117,14 @@ def in_passes(case: L1Case, work: Callable[[], object], repeats: int) -> list[fl
 
 
 def wrapping(case: L1Case, repeats: int) -> Measurement:
-    """What it costs to make the model of the rows; not part of our times."""
+    """The cost of making the model of the rows, which is not part of our times."""
     p = case.problem
     costs = in_passes(case, lambda: LinearModel(Logistic(), p.A, p.y), repeats)
     return Measurement.of(PART, f"wrapping: {p.name}, LinearModel", costs, unit=UNIT)
 
 
 def by_projections(case: L1Case, sizes: Sizes) -> Times:
-    """Projected gradients, to the first iterate that scores; none where they do not get there."""
+    """Times of projected gradients, to the first iterate that reaches a precision; none if no iterate does."""
     rows, gradient = LogisticRows(case.problem.A, case.problem.y), case.problem.scipy_gradient()
     times: Times = {}
     for name, method in PROJECTED.items():
@@ -134,13 +134,13 @@ def by_projections(case: L1Case, sizes: Sizes) -> Times:
             for precision, spent in reached(method(rows, case.radius), case.score, PRECISIONS, sizes.most * unit).items():
                 found[precision].append(spent / unit)
             if not found[PRECISIONS[-1]]:
-                break  # it spent all it may
+                break  # its budget is spent
         times |= {(case.name, precision, name): passes for precision, passes in found.items() if passes}
     return times
 
 
 def theirs(found: Sequence[L1Case], python: Path, sizes: Sizes) -> Iterator[dict[str, Any] | Skipped]:
-    """What the packages take on the problems of one data set, each in a process of its own; what they do not reach is told."""
+    """The times of the packages on the problems of one data set, each in a process of its own; failures are reported."""
     p = found[0].problem
     given = {
         "names": [case.name for case in found], "radii": [case.radius for case in found],
@@ -160,7 +160,7 @@ def theirs(found: Sequence[L1Case], python: Path, sizes: Sizes) -> Iterator[dict
 
 
 def _heard(line: str) -> dict[str, Any] | Skipped:
-    """A result, or why there is none.
+    """A result, or the reason for its absence.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def _over(name: str, mine: Sequence[float], other: Sequence[float], bar: float |
 
 
 def fastest(times: Times, case: str, precision: float, who: Sequence[str]) -> str | None:
-    """The one with the least median, of those that got there.
+    """The solver with the least median, of those that reached the precision.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def fastest(times: Times, case: str, precision: float, who: Sequence[str]) -> st
 
 
 def _environment() -> Path:
-    """The interpreter that has the packages, kept in the user's cache; with snapml where it installs."""
+    """The interpreter of an environment with the packages, kept in the user's cache; with snapml if it installs."""
     try:
         from platformdirs import user_cache_path
     except ImportError:
@@ -247,6 +247,6 @@ def _environment() -> Path:
 
 
 def _apart(command: list[str]) -> str:
-    """What a command says within an hour, run without what would lead it to the packages of this environment."""
+    """The output of a command within an hour, run without variables that lead to the packages of this environment."""
     led = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     return output(command, {name: value for name, value in os.environ.items() if name not in led}, minutes=60)

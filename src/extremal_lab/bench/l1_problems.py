@@ -1,4 +1,4 @@
-"""l1 logistic regression on w8a and on rows like those of rcv1: the radius, the penalty that belongs to it, the least value."""
+"""l1 logistic regression on w8a and on rows like those of rcv1: the radius, the matching penalty, the least value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from extremal_lab.bench.problems import Problem, named
 from extremal_lab.reproduction.reference import reference
 
 RADII = {"w8a": (7.363, 30.30, 706.4), "like rcv1": (1468.0, 8636.0)}  # 5, 20 and 87 % of w8a's columns, 0.6 and 5 % of rcv1's
-ENOUGH = 1e-9  # of the gap over f*: a thousandth of the finest precision that is measured
+ENOUGH = 1e-9  # largest gap over f*: a thousandth of the finest measured precision
 ROUNDS = 80
 
 
@@ -58,7 +58,7 @@ def cases(data: str, radii: tuple[float, ...], problem: Problem | None = None) -
 
 
 def solved(problem: Problem, radius: float) -> tuple[float, float, float]:
-    """lambda, f* and the Frank-Wolfe gap that certifies it: a start by our own solver, or by an interior point, then polished."""
+    """lambda, f* and the Frank-Wolfe gap that certifies it: from our own solver or an interior point, then polished."""
     starts: tuple[Callable[[], np.ndarray], ...] = (
         lambda: minimize(problem.f, L1Ball(radius), tol=1e-8, max_grads=500 * problem.n).x,
         lambda: reference(problem.f, L1Ball(radius)).x,
@@ -75,7 +75,7 @@ def polished(A: Any, y: np.ndarray, x: np.ndarray, radius: float) -> tuple[float
 
         g_S + lambda s = 0,   s' x_S = R,   |g_j| <= lambda elsewhere
 
-    A coordinate that would change its sign leaves S, and the one with the largest |g_j| > lambda joins it.
+    A coordinate that would change its sign leaves S, and the coordinate with the largest |g_j| > lambda joins S.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def _newton(B: Any, weight: np.ndarray, g: np.ndarray, s: np.ndarray, short: flo
 
 
 def _longest(x: np.ndarray, step: np.ndarray, s: np.ndarray) -> tuple[float, int | None]:
-    """How far the signs allow to go, at most 1, and the coordinate that is zero there."""
+    """The longest step that keeps the signs, at most 1, and the coordinate that is zero at its end."""
     against = s * step < 0
     ratio = np.full(len(x), np.inf)
     ratio[against] = np.maximum(0.0, s * x)[against] / np.abs(step[against])
@@ -128,7 +128,7 @@ def _longest(x: np.ndarray, step: np.ndarray, s: np.ndarray) -> tuple[float, int
 
 
 def _state(A: Any, y: np.ndarray, x: np.ndarray, radius: float) -> tuple[float, float, float]:
-    """max |g|, f(x) and the gap, for x put back onto the sphere if rounding took it off."""
+    """max |g|, f(x) and the gap, for x moved back onto the sphere after rounding."""
     z = y * (A @ x)
     g = A.T @ (-y * expit(-z)) / len(y)
     largest = float(np.abs(g).max())
@@ -138,8 +138,8 @@ def _state(A: Any, y: np.ndarray, x: np.ndarray, radius: float) -> tuple[float, 
 def like_rcv1(n: int = 20_242, d: int = 47_236, seed: int = 0) -> Problem:
     """Rows like those of rcv1's training set: documents of two classes by a topic model, tf-idf, of length 1; 75 entries each.
 
-    A word of a document is one of its class (8 %), of its topic (5 %), or any, all by Zipf's law; of the first two kinds
-    15 % are of the other class or of another topic.
+    A word of a document comes from its class (8 %), from its topic (5 %), or from all words, all by Zipf's law. Of the first
+    two kinds, 15 % come from the other class or from another topic.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def like_rcv1(n: int = 20_242, d: int = 47_236, seed: int = 0) -> Problem:
     """
     rng, topics = np.random.default_rng(seed), 60
     own = min(2000, d)  # words of a class or topic
-    vocabulary = np.array([rng.permutation(d)[:own] for _ in range(topics + 2)])  # the last two are the classes'
+    vocabulary = np.array([rng.permutation(d)[:own] for _ in range(topics + 2)])  # the last two rows belong to the classes
     topic_class = rng.integers(0, 2, topics)
     topic, another = rng.integers(0, topics, (2, n))
     label = topic_class[topic]
@@ -174,7 +174,7 @@ def _zipf(rng: np.random.Generator, d: int, shift: float, power: float, count: i
 
 
 def _tf_idf(counts: Any) -> Any:
-    """(1 + log tf) log(n / df), each row of length 1; int32 as scipy's products like it."""
+    """(1 + log tf) log(n / df), each row of length 1; int32, which scipy's products prefer."""
     counts.sum_duplicates()
     n, d = counts.shape
     frequency = np.bincount(counts.indices, minlength=d)

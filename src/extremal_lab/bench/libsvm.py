@@ -1,6 +1,6 @@
-"""What reading LIBSVM text costs, in the CPU time of scikit-learn's load_svmlight_file.
+"""The cost of reading LIBSVM text, in the CPU time of scikit-learn's load_svmlight_file.
 
-The .xz files of the folder EXTREMAL_DATA, or generated ones where it is not set; each is read as it is and decompressed.
+The files are the .xz files of the folder EXTREMAL_DATA, or generated ones without it. Each is read compressed and decompressed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from extremal_lab.bench.timing import Found, Pair, Skipped, compared
 
 PART = "libsvm"
 UNIT = "times the CPU time of scikit-learn's load_svmlight_file"
-STYLES = {6: "{:.6g}", 17: "{!r}", 19: "{:.18e}"}  # digits, and how numbers are written with them
+STYLES = {6: "{:.6g}", 17: "{!r}", 19: "{:.18e}"}  # digits, and the format of numbers with them
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
-    share: float = 1.0  # of the rows that generated files have
+    share: float = 1.0  # share of the rows of generated files
     given: bool = True  # whether files of the folder are read, if there is one
     repeats: int = 7
     target: float = 0.05
@@ -43,7 +43,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """Every file, plain and packed; the first loads, which compile, are not counted."""
+    """Measure every file, plain and compressed; the first loads, which compile, do not count."""
     if not installed("sklearn"):
         yield Skipped(PART, "load_svmlight_file", "scikit-learn is not installed")
         return
@@ -57,14 +57,14 @@ def measure(level: str) -> Found:
 
 
 def files(folder: Path, sizes: Sizes) -> Iterable[Path]:
-    """Those to be read."""
+    """The files to read."""
     if sizes.given and "EXTREMAL_DATA" in os.environ:
         return sorted(Path(os.environ["EXTREMAL_DATA"]).rglob("*.xz"))
     return generated(folder, sizes.share)
 
 
 def _pair(path: Path) -> Pair:
-    """Both readers of a file, which answer the same."""
+    """Both readers of a file, with equal answers."""
     (A, y), (B, z) = tables.load_table(path), theirs(path)
     assert (A != B).nnz == 0, path
     assert np.array_equal(y, z), path
@@ -73,7 +73,7 @@ def _pair(path: Path) -> Pair:
 
 
 def theirs(path: Path) -> Any:
-    """What scikit-learn reads."""
+    """The file as scikit-learn reads it."""
     from sklearn.datasets import load_svmlight_file
 
     read: Any = load_svmlight_file  # its types are guessed from the words of its defaults

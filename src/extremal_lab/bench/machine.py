@@ -1,15 +1,15 @@
-"""What the machine has: its largest cache, and what a process holds."""
+"""Facts about the machine: its largest cache, and the memory of a process."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-CACHE = 32 * 2**20  # bytes, where the system does not say
+CACHE = 32 * 2**20  # bytes, if the system does not give a number
 
 
 def largest_cache() -> int:
-    """Bytes of the largest cache of the first processor, or 32 MiB where the system does not say.
+    """Bytes of the largest cache of the first processor, or 32 MiB if the system does not give a number.
 
     Examples
     --------
@@ -26,14 +26,14 @@ def _bytes(path: Path) -> int:
 
 
 def peak_memory() -> int:
-    """Bytes of memory that this process has held at most.
+    """The peak memory of this process, in bytes.
 
     Examples
     --------
     >>> peak_memory() > 1_000_000
     True
     """
-    peak = _field(Path("/proc/self/status"), "VmHWM")  # of this program alone; getrusage knows its parent's, too
+    peak = _field(Path("/proc/self/status"), "VmHWM")  # of this program alone; getrusage includes the parent's
     if peak is not None:
         return peak
     import resource
@@ -43,7 +43,7 @@ def peak_memory() -> int:
 
 
 def resident_memory() -> int:
-    """Bytes of memory that this process holds now; where the system does not say, at most so far.
+    """Bytes of memory that this process holds now; the peak so far if the system does not give the number.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def resident_memory() -> int:
 
 
 def _field(path: Path, name: str) -> int | None:
-    """A field in kB, as the files of /proc have them, in bytes."""
+    """The bytes of a field that a file of /proc gives in kB."""
     try:
         found = re.search(rf"^{name}:\s+(\d+) kB$", path.read_text(), re.MULTILINE)
     except OSError:

@@ -1,7 +1,7 @@
-"""How much memory a run takes: its peak over what is allowed beside the data, and what a row and a feature add to it.
+"""The memory of a run: its peak over a bound, and the bytes that each row and feature add.
 
-Each run is a process of its own, ``python -m extremal_lab.bench.memory METHOD ROWS FEATURES PER_ROW BATCH``, whose kernels have
-been compiled by another one before.
+Each run is a process of its own, ``python -m extremal_lab.bench.memory METHOD ROWS FEATURES PER_ROW BATCH``. Another process has
+compiled its kernels before.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Case:
     batch: int
 
     def twice(self, what: str) -> Case:
-        """With twice the rows or features; the entries of a row stay as they are."""
+        """The case with twice the rows or features; the number of entries in a row stays the same."""
         if what == "row":
             return Case(2 * self.n, self.d, self.per_row, 2 * self.batch)
         return Case(self.n, 2 * self.d, self.per_row, self.batch)
@@ -48,7 +48,7 @@ def _many_features(d: int) -> Case:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     rows: int = 1_000_000
     features: int = 1_000_000
@@ -65,17 +65,17 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """The peak of each method with many rows and with many features."""
+    """Measure the peak of each method with many rows and with many features."""
     sizes = LEVELS[level]
     for method in sizes.methods:
         for what in sizes.what:
             case = _many_rows(sizes.rows) if what == "row" else _many_features(sizes.features)
-            peak_of(method, Case(2_000, 1000, case.per_row, min(case.batch, 20)))  # the kernels are compiled after it
+            peak_of(method, Case(2_000, 1000, case.per_row, min(case.batch, 20)))  # compiles the kernels
             yield from _pair(method, what, case)
 
 
 def _pair(method: str, what: str, case: Case) -> Found:
-    """Two sizes: the peak of the larger one over its bound, and what the second half added to it beside its data."""
+    """Two sizes: the peak of the larger one over its bound, and the bytes that the second half adds beside its data."""
     small, large = (peak_of(method, size) for size in (case, case.twice(what)))
     size = power(case.twice(what).n if what == "row" else case.twice(what).d)
     ratio = large["peak"] / bound(large)
@@ -87,7 +87,7 @@ def _pair(method: str, what: str, case: Case) -> Found:
 
 
 def bound(found: dict[str, Any]) -> float:
-    """Bytes that a run may hold at most.
+    """The most bytes that a run may hold.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def peak_of(method: str, case: Case) -> dict[str, Any]:
 
 
 def main(method: str, *numbers: str) -> None:
-    """Run once, and write what it took."""
+    """Run once, and write the costs."""
     n, d, per_row, batch = map(int, numbers)
     problem = generated(n, d, per_row)
     A, y = problem.A, problem.y

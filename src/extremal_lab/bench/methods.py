@@ -1,4 +1,4 @@
-"""What n component gradients of each method cost, in scipy full gradients: with compiled bursts, and by the readable loop."""
+"""The cost of n component gradients of each method, in scipy full gradients: by compiled bursts, and by the readable loop."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ LOOP, WHOLE = "loop", "whole call"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     data: tuple[str, ...] = ("a8a", "w8a", "mushrooms")
     methods: tuple[str, ...] = tuple(METHODS)
-    slow: tuple[str, ...] = ("mushrooms",)  # data sets on which the readable loop is measured at b = 1, too
+    slow: tuple[str, ...] = ("mushrooms",)  # data sets on which the readable loop is also measured at b = 1
     repeats: int = 5
-    target: float = 0.1  # CPU seconds of a run, about
-    most: int = 40  # passes of a run, at most
+    target: float = 0.1  # approximate CPU seconds of a run
+    most: int = 40  # most passes of a run
 
 
 LEVELS = {
@@ -60,7 +60,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """The ratios of every method on every data set."""
+    """Measure the ratios of every method on every data set."""
     sizes = LEVELS[level]
     for name in sizes.data:
         yield from on(named(name), name, sizes)
@@ -97,7 +97,7 @@ def _cost(problem: Problem, recipe: Recipe, sizes: Sizes, loop: bool) -> Callabl
 
 
 def budget(cost: float, sizes: Sizes) -> int:
-    """Passes that take about the target, one of them for the start; four at least, for the full gradients of Sarah.
+    """The number of passes that take about the target time, one of them for the start; at least four, for Sarah's full gradients.
 
     Examples
     --------
@@ -108,12 +108,12 @@ def budget(cost: float, sizes: Sizes) -> int:
 
 
 def _whole(problem: Problem, recipe: Recipe, passes: int) -> Callable[[], float]:
-    """The same for the call as a user sees it: with its preparation, its first gradient and its certificates."""
+    """The same for the whole call of a user: with its preparation, its first gradient and its certificates."""
     return lambda: seconds(lambda: run(problem.f, recipe, max_grads=passes * problem.n)) / passes
 
 
 def _bar(data: str, name: str) -> float | None:
-    """What the readable loop and the bursts of our methods are held to."""
+    """The bar of the readable loop, or of the bursts of our methods."""
     method, batch, *rest = name.split(", ")
     if method not in OURS or WHOLE in rest:
         return None

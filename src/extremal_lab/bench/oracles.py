@@ -1,4 +1,4 @@
-"""What oracles that select coordinates cost, in numpy's sorts of the same gradient; that of the l1 ball is in `rows`."""
+"""The cost of oracles that select coordinates, in numpy's sorts of the same gradient; `rows` has that of the l1 ball."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SORT = "times the CPU time of np.argsort(g)"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     dimensions: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     repeats: int = 9
-    target: float = 0.05  # CPU seconds of the calls in a row, about
+    target: float = 0.05  # approximate CPU seconds of a series of calls
 
 
 LEVELS = {
@@ -32,7 +32,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """Few coordinates and half of them, in every dimension."""
+    """Measure few coordinates and half of them, in every dimension."""
     sizes = LEVELS[level]
     for d in sizes.dimensions:
         g = np.random.default_rng(0).standard_normal(d)

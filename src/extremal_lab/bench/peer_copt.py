@@ -1,8 +1,8 @@
 """copt's stochastic Frank-Wolfe at b = n/100: CPU time of an epoch over one scipy full gradient, in turns, in one process.
 
-``python peer_copt.py DATA.npz REPEATS EPOCHS`` in an environment that has copt, with one thread; nothing of extremal is
-needed. It writes a line of JSON for each variant. The cost is the difference of two runs, so that what a run costs before
-its epochs is not in it.
+Run ``python peer_copt.py DATA.npz REPEATS EPOCHS`` in an environment that has copt, with one thread; it does not need
+extremal. It writes a line of JSON for each variant. The cost is the difference of two runs, which excludes the cost of a run
+before its epochs.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def main(path: str, repeats: int, epochs: int) -> None:
     y = arrays["y"]
     n, d = A.shape
     b = math.ceil(n / 100)
-    share = n // b * b / n  # of n that an epoch asks for
-    deriv = copt.loss.LogLoss(A, (y + 1) / 2).partial_deriv  # once: each time it is asked for, it is compiled anew
+    share = n // b * b / n  # share of n in an epoch
+    deriv = copt.loss.LogLoss(A, (y + 1) / 2).partial_deriv  # once: each access compiles it anew
     lmo = copt.constraint.L1Ball(20.0).lmo
 
     def run(variant: str, epochs: int) -> float:

@@ -1,11 +1,11 @@
-"""l1 logistic regression by others' packages: CPU time to a relative accuracy, over that of one scipy full gradient.
+"""l1 logistic regression by other packages: CPU time to a relative accuracy, over that of one scipy full gradient.
 
-``python peer_l1.py DATA.npz REPEATS MOST`` in an environment that has them, with one thread; nothing of extremal is needed.
-DATA holds the rows, and of each problem the radius R, the penalty lambda that belongs to it, and the least value f*. A peer is
-given lambda, its own format of the data, and the best of a sweep over its tolerance or number of iterations, so that it pays for
-no stopping test; a point outside of the ball is projected before it is scored, off the clock. Then the same given R only: a root
-search on log lambda (lambda_max / 7, / 49, ... until |x|_1 > R, then Brent's method), which ends as soon as a point scores.
-It writes a line of JSON for each result; MOST is how many scipy gradients a fit may cost before its sweep is given up.
+Run ``python peer_l1.py DATA.npz REPEATS MOST`` in an environment that has the packages, with one thread; it does not need
+extremal. DATA holds the rows, and for each problem the radius R, the matching penalty lambda, and the least value f*. A peer
+gets lambda, its own format of the data, and the best of a sweep over its tolerance or number of iterations, so it pays for no
+stopping test. A point outside of the ball is projected before it is scored, off the clock. A second test gives R only: a root
+search on log lambda (lambda_max / 7, / 49, ... until |x|_1 > R, then Brent's method), which ends at the first good point.
+The program writes a line of JSON for each result. MOST limits the cost of a fit in scipy gradients; beyond it a sweep ends.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ PRECISIONS = (1e-4, 1e-6)
 TOLERANCES = tuple(10.0 ** (-third / 3) for third in range(28))  # 1 to 1e-9
 EPOCHS = tuple(round(2 ** (half / 2)) for half in range(4, 25))  # 4 to 4096
 FACTOR = 7.0  # between the first penalties of a search: not 10, because the problems were made at round shares of lambda_max
-SHORT = 0.5  # CPU seconds of a fit that is repeated in full; longer ones are made three times
+SHORT = 0.5  # CPU seconds of a fit that gets all repeats; longer fits get three
 Fit = Callable[[float, float], np.ndarray]  # (lambda, setting) -> x
 
 
 @dataclass(frozen=True)
 class Given:
-    """A problem: the rows, the radius, the penalty that belongs to it, and the least value."""
+    """A problem: the rows, the radius, the matching penalty, and the least value."""
 
     name: str
     A: Any  # CSR
@@ -81,7 +81,7 @@ def projected(x: np.ndarray, radius: float) -> np.ndarray:
     return np.sign(x) * np.maximum(u - excess[last] / (last + 1), 0)
 
 
-# the peers: (lambda, setting) -> x, on data in the format that each wants
+# the peers: (lambda, setting) -> x, on data in the format of each
 
 
 def liblinear(A: Any, y: np.ndarray) -> Fit:
@@ -143,11 +143,11 @@ PEERS: dict[str, tuple[Callable[[Any, np.ndarray], Fit], Sequence[float], str]] 
 SEARCHED = ("liblinear", "skglm", "celer", "snapml")  # saga is nowhere near the best of these
 
 
-# what is measured
+# measurements
 
 
 def in_passes(given: Given, work: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU time of the work over that of a scipy gradient, measured before and after it; and what the work answers."""
+    """CPU time of the work over that of a scipy gradient, measured before and after it; and the result of the work."""
     before, start = given.gradient_seconds(), time.process_time()
     answer = work()
     spent = time.process_time() - start
@@ -178,15 +178,15 @@ def cheapest(tried: Sequence[tuple[float, float, float]], precision: float) -> f
 
 
 def repeated(work: Callable[[], float], first: float, repeats: int) -> list[float]:
-    """The costs of the work: as many repeats as asked for if one takes less than half a second, three otherwise."""
+    """The costs of the work: ``repeats`` repeats if one takes less than half a second, three otherwise."""
     return [work() for _ in range(repeats if first < SHORT else min(3, repeats))]
 
 
 def searched(given: Given, fit: Fit, setting: float, precision: float) -> tuple[float, int, float]:
-    """CPU seconds, solves and the best score of a root search on log lambda; infinite seconds if it does not get there.
+    """CPU seconds, solves and the best score of a root search on log lambda; infinite seconds if it fails.
 
-    The root is that of log(|x|_1 / R), which is nearly linear in log lambda. No penalty is solved for twice, and none is at
-    lambda_max, where x = 0.
+    The root is that of log(|x|_1 / R), which is nearly linear in log lambda. The search solves for no penalty twice, and never
+    for lambda_max, where x = 0.
     """
     largest = float(np.abs(given.A.T @ given.y).max() / (2 * len(given.y)))
     spent, scores, known = 0.0, [math.inf], {math.log(largest): -3.0}
@@ -219,8 +219,8 @@ def measured(given: Given, name: str, repeats: int, most: float) -> Iterator[dic
     """The results of one peer on one problem."""
     make, settings, package = PEERS[name]
     fit = make(given.A, given.y)
-    fit(given.lam, settings[len(settings) // 3])  # compiled and warm: a loose setting leaves much out
-    version = getattr(importlib.import_module(package), "__version__", "")  # snapml says none
+    fit(given.lam, settings[len(settings) // 3])  # compiled and warm: a loose setting would not compile everything
+    version = getattr(importlib.import_module(package), "__version__", "")  # snapml has none
     tried = sweep(given, fit, settings, most)
     for precision in PRECISIONS:
         said = {"problem": given.name, "peer": name, "version": version, "precision": precision}
@@ -258,7 +258,7 @@ def _searches(
 
 
 def main(path: str, repeats: int, most: float, *names: str) -> None:
-    """Measure all peers that are here on all problems of a file."""
+    """Measure all installed peers on all problems of a file."""
     warnings.simplefilter("ignore")
     arrays = np.load(path, allow_pickle=False)
     A = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))

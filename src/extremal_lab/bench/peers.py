@@ -1,4 +1,4 @@
-"""What others cost: copt's stochastic Frank-Wolfe, in an environment of its own that is made once and kept."""
+"""The cost of copt's stochastic Frank-Wolfe, in an environment of its own that is made once and kept."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from extremal_lab.bench.timing import Found, Measurement, Skipped
 
 PART = "peers"
 UNIT = "scipy full gradients for n component gradients"
-PACKAGES = ("copt==0.9.2", "numba")  # without numba its products with rows are loops of the interpreter
+PACKAGES = ("copt==0.9.2", "numba")  # without numba, copt's products with rows are Python loops
 SCRIPT = Path(__file__).with_name("peer_copt.py")
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     data: tuple[str, ...] = ("a8a", "w8a", "mushrooms")
     repeats: int = 5
@@ -39,7 +39,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """One epoch of copt's variants at b = n/100, over scipy's gradient in the same process."""
+    """Measure one epoch of copt's variants at b = n/100, over scipy's gradient in the same process."""
     sizes = LEVELS[level]
     try:
         python = environment(_folder(), PACKAGES)
@@ -50,7 +50,7 @@ def measure(level: str) -> Found:
 
 
 def environment(folder: Path, packages: tuple[str, ...]) -> Path:
-    """The interpreter of a virtual environment with these packages; made at the first call, by pip."""
+    """The interpreter of a virtual environment with these packages, which pip makes on the first call."""
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     stamp = folder / "installed.txt"
     if stamp.is_file() and stamp.read_text() == "\n".join(packages):
@@ -75,13 +75,13 @@ def _on(problem: Problem, python: Path, sizes: Sizes) -> Found:
 
 
 def _do(command: list[str]) -> str:
-    """What a command says, run without what would lead it to the packages of this environment."""
+    """The output of a command, run without variables that lead to the packages of this environment."""
     led = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     return output(command, {name: value for name, value in os.environ.items() if name not in led})
 
 
 def _folder() -> Path:
-    """Where the environment is kept: in the user's cache, one for each version of Python."""
+    """The folder of the environment: in the user's cache, one for each version of Python."""
     try:
         from platformdirs import user_cache_path
     except ImportError:

@@ -1,4 +1,4 @@
-"""The ratios as a picture: each with its spread and its bar, and those that have a bar over the runs that are kept."""
+"""Draw the ratios: each with its spread and its bar, and the history of those with a bar over the kept runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from extremal.support.palette import PALETTE, colours_of_series
 COLUMNS = 3
 OUTSIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 6, "frameon": False}  # hides no points
 NEEDED = "the picture needs matplotlib: pip install 'extremal[figures]'"
-Said = dict[str, Any]  # a run of the suite, as `extremal_lab.bench.report.document` has it
+Said = dict[str, Any]  # a run of the suite, in the form of `extremal_lab.bench.report.document`
 Row = tuple[str, str, Said]  # its name on the axis, its series, its measurement
 
 
 def draw(path: Path, said: Said, kept: Sequence[Said] = ()) -> Path:
-    """Save the picture of a run as PNG; with two kept runs at least, their history too."""
+    """Save the picture of a run as PNG, with the history if there are at least two kept runs."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -66,7 +66,7 @@ def _title(said: Said) -> str:
 
 
 def _panel(axes: Any, title: str, rows: Sequence[Row]) -> None:
-    """A line for each name, a colour for each series; a cross where the bar is missed, a tick where the bar is."""
+    """A line for each name, a colour for each series; a cross for a missed bar, a tick at the place of the bar."""
     names = list(dict.fromkeys(name for name, _, _ in rows))
     looks = {which: light for which, (light, _) in colours_of_series(which for _, which, _ in rows).items()}
     for name, which, found in rows:
@@ -93,7 +93,7 @@ def _panel(axes: Any, title: str, rows: Sequence[Row]) -> None:
 
 
 def _history(axes: Any, kept: Sequence[Said]) -> None:
-    """Ratio over bar, of what has a bar, in the order of the runs."""
+    """Ratio over bar for each measurement with a bar, in the order of the runs."""
     tracks: dict[str, list[tuple[int, float]]] = {}
     for i, said in enumerate(kept):
         for found in said["measurements"]:

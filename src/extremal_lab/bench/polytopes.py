@@ -1,6 +1,6 @@
-"""What oracles of polytopes cost: linear programs from the last basis and from scratch, in those of scipy, and assignments.
+"""The cost of oracles of polytopes: linear programs from the last basis and from scratch, in those of scipy, and assignments.
 
-Costs change a little from one program to the next, as gradients do, and every solver is asked for each in turn. The bases need
+Costs change a little from one program to the next, like gradients, and each solver solves each program in turn. Bases need
 highspy.
 """
 
@@ -22,12 +22,12 @@ from extremal_lab.bench.timing import Found, Measurement, Pair, Skipped, compare
 
 PART = "polytopes"
 SCIPY = "times the CPU time of scipy's linear program for the same costs"
-SOLVERS = {"highspy from scratch": False, "highspy from the last basis": True}  # whether it begins where it ended
+SOLVERS = {"highspy from scratch": False, "highspy from the last basis": True}  # whether it begins from its last basis
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     programs: tuple[tuple[int, int, float], ...] = ((50, 30, 1.0), (200, 300, 0.05), (400, 1000, 0.02))  # rows, columns, density
     transports: tuple[int, ...] = (30, 100)
@@ -46,7 +46,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """Programs over rows, transports, assignments."""
+    """Measure programs over rows, transports and assignments."""
     sizes, rng = LEVELS[level], np.random.default_rng(0)
     for m, d, density in sizes.programs:
         A = sp.random_array((m, d), density=density, rng=rng, data_sampler=lambda size: rng.random(size))
@@ -68,7 +68,7 @@ def programs(
     g = rng.standard_normal(shape)
     costs = [g := g + 0.03 * rng.standard_normal(shape) for _ in range(sizes.calls)]
     with no_highspy():
-        (plain := make()).lmo(g)  # a set that has looked for highspy, and found none
+        (plain := make()).lmo(g)  # a set that has not found highspy
     oracles = {"scipy": Calls(plain, False)}
     if installed("highspy"):
         oracles |= {name: Calls(make(), last) for name, last in SOLVERS.items()}
@@ -76,7 +76,7 @@ def programs(
     for g in costs:
         for name, oracle in oracles.items():
             found[name].append(seconds(lambda oracle=oracle, g=g: oracle(g)))
-    base = found.pop("scipy")[1:]  # the first call makes what is kept
+    base = found.pop("scipy")[1:]  # the first call fills caches
     yield Measurement.of(PART, f"{title}, scipy: ms", [1e3 * each for each in base], unit="CPU ms of scipy's linear program")
     for name, spent in found.items():
         ratios = [mine / other for mine, other in zip(spent[1:], base, strict=True)]
@@ -86,7 +86,7 @@ def programs(
 
 
 class Calls:
-    """Calls of an oracle one after the other: each from the last answer, or each from none."""
+    """Successive calls of an oracle: each from the last answer, or each from scratch."""
 
     def __init__(self, C: Any, last: bool):
         self.C, self.last, self.near = C, last, None
@@ -99,7 +99,7 @@ class Calls:
 
 @contextmanager
 def no_highspy() -> Iterator[None]:
-    """As if highspy were not installed.
+    """Hide highspy, as if it were not installed.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""What `minimize` picks by itself against every method of Table 1: f - f*, or the gap, after 60 passes and after their time.
+"""The choice of `minimize` against every method of Table 1: f - f*, or the gap, after 60 passes and after their time.
 
-Logistic regression, and non-linear least squares with targets 0 and 1, over l1 balls of radius 2, 20, 200 and 2000. A method
-of Table 1 has the batch ceil(n/100), the steps of its theory, and is told its budget; each is run once, and the best of these
-from several seeds. Scores below 1e-10 count as solved, whoever reaches them.
+The problems are logistic regression, and non-linear least squares with targets 0 and 1, over l1 balls of radius 2, 20, 200 and
+2000. A method of Table 1 has the batch ceil(n/100), the steps of its theory, and knows its budget. Each runs once, and the best
+run from several seeds. Scores below 1e-10 count as solved, for every method.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from extremal_lab.reproduction.reference import reference
 
 PART = "practical"
 SOLVED = 1e-10
-TINY = 1e-16  # f - f* is not told below
+TINY = 1e-16  # smallest f - f* that is reported
 BOTH = (
     "frank-wolfe", "sfw", "svfw", "saga-fw", "spider-fw", "momentum-sfw", "one-sample-sfw", "negiar-sfw", "lu-freund-sfw",
     "most-fw", "riemannian-sfw", "svrfw", "spider-rfw", "dmfw", "sarah-fw", "saga-sarah-fw",
@@ -37,14 +37,14 @@ BUDGETS = {"gradients": "after 60 n component gradients", "CPU": "after the CPU 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     data: tuple[str, ...] = ("a8a", "w8a", "mushrooms", "breast-cancer_scale")
     radii: tuple[float, ...] = (2.0, 20.0, 200.0, 2000.0)
     kinds: Mapping[str, Sequence[str]] = field(default_factory=lambda: KINDS)
     seeds: int = 5
-    finalists: int = 4  # methods that are run from all seeds
-    limit: float = 10.0  # seconds of a run, at most: sliding for non-convex f can take hours
+    finalists: int = 4  # number of methods that run from all seeds
+    limit: float = 10.0  # most seconds of a run: sliding for non-convex f can take hours
     passes: float = 60.0
 
 
@@ -60,7 +60,7 @@ LEVELS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """One case at one budget: the solver's scores over its seeds, and the contest that it is held against."""
+    """One case at one budget: the solver's scores over its seeds, and the contest of the other methods."""
 
     case: str
     kind: str
@@ -75,12 +75,12 @@ class Outcome:
 
     @property
     def score(self) -> float:
-        """The solver's, median over the seeds."""
+        """The solver's median score over the seeds."""
         return median(run.score for run in self.ours)
 
     @property
     def ratios(self) -> list[float]:
-        """The solver's scores over the best method's, none of them below what counts as solved.
+        """The solver's scores over the best method's; scores below the limit of a solved problem are raised to it.
 
         Examples
         --------
@@ -93,17 +93,17 @@ class Outcome:
 
     @property
     def ratio(self) -> float:
-        """Their median; zero where the solver has solved the problem, because nothing is left to gain."""
+        """The median ratio; zero if the solver has solved the problem, because nothing is left to gain."""
         return 0.0 if self.score <= SOLVED else median(self.ratios)
 
 
 def measure(level: str) -> Found:
-    """Both kinds of f, all data and radii, both budgets; then the bars over all cases."""
+    """Measure both kinds of f, all data and radii, and both budgets; then the bars over all cases."""
     yield from compared(LEVELS[level])
 
 
 def compared(sizes: Sizes, method: Recipe | str | None = None) -> Iterator[Measurement]:
-    """The same for any sizes and any method in the place of the one that `minimize` picks."""
+    """The same for any sizes and any method instead of the choice of `minimize`."""
     for kind, names in sizes.kinds.items():
         outcomes: dict[str, list[Outcome]] = {budget: [] for budget in BUDGETS}
         for data in sizes.data:

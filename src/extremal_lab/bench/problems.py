@@ -1,4 +1,4 @@
-"""What is measured on: the paper's data sets or their stand-ins, and generated matrices of any size."""
+"""Problems for measurements: the paper's data sets or their stand-ins, and generated matrices of any size."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Problem:
 
 
 def named(name: str) -> Problem:
-    """A data set of the paper; a stand-in of the same shape, called so, where the file is not here.
+    """A data set of the paper; without its file, a stand-in of the same shape that says so in its name.
 
     Examples
     --------
     >>> named("mushrooms").A.shape
     (8124, 112)
     """
-    from extremal_lab.reproduction.standins import stand_in  # here, so that runs that measure memory do not load it
+    from extremal_lab.reproduction.standins import stand_in  # here, so that measurements of memory do not load it
 
     here = datasets.find(name) is not None
     A, y = datasets.load(name, download=False) if here else stand_in(name)
@@ -68,7 +68,7 @@ def named(name: str) -> Problem:
 def generated(n: int, d: int, per_row: int, seed: int = 0) -> Problem:
     """A random CSR matrix with ``per_row`` normal entries in each row, at increasing columns; float64 and int32.
 
-    The columns of a row are one of each of ``per_row`` ranges, so that no sorting is needed. Made in blocks of rows: the
+    A row has one column in each of ``per_row`` ranges, so no sorting is needed. The matrix is made in blocks of rows: the
     memory is that of the result, and the time about a second for 10 million entries.
 
     Examples
@@ -92,9 +92,9 @@ def generated(n: int, d: int, per_row: int, seed: int = 0) -> Problem:
 
 
 def run(f: Any, method: Recipe, *, loop: bool = False, **budget: Any) -> Result:
-    """One run to the end of its budget, with the clock of the processors at its first and last state only.
+    """One run to the end of its budget, with CPU times of its first and last state only.
 
-    ``loop`` asks for the readable loop where there are compiled bursts.
+    ``loop`` chooses the readable loop instead of compiled bursts.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def run(f: Any, method: Recipe, *, loop: bool = False, **budget: Any) -> Result:
 
 
 def per_pass(r: Result) -> float:
-    """CPU seconds of n component gradients, from the first state on: start-up, certificates and recording are not in it."""
+    """CPU seconds of n component gradients, from the first state on, without start-up, certificates and recording."""
     return float((r.trace.cpu[-1] - r.trace.cpu[0]) / (r.trace.passes[-1] - r.trace.passes[0]))
 
 

@@ -1,4 +1,4 @@
-"""Projected gradients in a few lines of numpy, as anybody would write them: what a solver for the l1 ball has to be ahead of."""
+"""Projected gradients in a few lines of numpy: textbook rivals of a solver for the l1 ball."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from extremal_lab.bench.timing import watched
 
 
 class LogisticRows:
-    """f and its gradient by scipy's products, from margins that are kept."""
+    """f and its gradient by scipy's products, from kept margins."""
 
     def __init__(self, A: Any, y: np.ndarray):
         self.A, self.y, self.At = A, y, A.T
@@ -30,7 +30,7 @@ class LogisticRows:
 
 
 def spectral(f: LogisticRows, radius: float, memory: int = 10) -> Iterator[np.ndarray]:
-    """Spectral projected gradient: steps by Barzilai and Borwein, a search that allows f to rise for some steps.
+    """Spectral projected gradient: steps by Barzilai and Borwein, and a search that lets f rise for some steps.
 
     References
     ----------
@@ -61,7 +61,7 @@ def spectral(f: LogisticRows, radius: float, memory: int = 10) -> Iterator[np.nd
 
 
 def accelerated(f: LogisticRows, radius: float) -> Iterator[np.ndarray]:
-    """FISTA: Nesterov's steps with backtracking, begun anew where the momentum points uphill.
+    """FISTA: Nesterov's steps with backtracking, restarted when the momentum points uphill.
 
     References
     ----------
@@ -98,7 +98,7 @@ def reached(
     limit: float,
     clock: Callable[[], float] = time.process_time,
 ) -> dict[float, float]:
-    """CPU seconds to the first point within each precision; scores are off the clock. Those not reached are left out.
+    """CPU seconds to the first point within each precision that is reached; scores are off the clock.
 
     Examples
     --------

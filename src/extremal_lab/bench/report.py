@@ -1,4 +1,4 @@
-"""What was measured, as JSON with the machine and the commit, and the files of earlier runs beside it."""
+"""Measurements as JSON with the machine and the commit, and the files of earlier runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIELDS = ("part", "name", "ratio", "low", "high", "repeats", "unit", "bar")
 
 
 def document(items: Sequence[Measurement | Skipped], level: str, now: datetime | None = None) -> dict[str, Any]:
-    """All there is to say of a run of the suite; no names of hosts, users or folders are in it."""
+    """The full record of a run of the suite, without names of hosts, users or folders."""
     _, commit, *changed = code().split()
     found = versions()
     return {
@@ -28,7 +28,7 @@ def document(items: Sequence[Measurement | Skipped], level: str, now: datetime |
         "date": (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "version": extremal.__version__,
         "commit": None if commit == "no" else commit[:7],
-        "changed": bool(changed),  # the sources are not those of the commit
+        "changed": bool(changed),  # the sources differ from the commit
         "level": level,
         "machine": machine(),
         "versions": {name: found[name] for name in PACKAGES if name in found},
@@ -38,7 +38,7 @@ def document(items: Sequence[Measurement | Skipped], level: str, now: datetime |
 
 
 def stem(said: dict[str, Any]) -> str:
-    """The name of its file in the history: date and commit, with a plus sign where the sources differ from the commit.
+    """The name of its file in the history: date and commit, with a plus sign if the sources differ from the commit.
 
     Examples
     --------
@@ -50,12 +50,12 @@ def stem(said: dict[str, Any]) -> str:
 
 
 def write(path: Path, said: dict[str, Any]) -> None:
-    """The file, whole or absent."""
+    """Write the file, whole or not at all."""
     write_json(path, said)
 
 
 def history(folder: Path) -> list[dict[str, Any]]:
-    """The runs that are kept in a folder, the oldest first; other JSON files there are left alone."""
+    """The kept runs of a folder, the oldest first, without other JSON files."""
     found = [_read(path) for path in sorted(folder.glob("20??-??-??-*.json"))]
     return sorted(found, key=lambda said: said["date"])
 

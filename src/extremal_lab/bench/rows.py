@@ -1,4 +1,4 @@
-"""What one pass costs: the row kernels over scipy's or numpy's own pass, the l1 LMO over numpy's, on the same arrays."""
+"""The cost of one pass: the row kernels over scipy's or numpy's own pass, the l1 LMO over numpy's, on the same arrays."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PER_ROW = 12
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     rows: tuple[int, ...] = (20_000, 2_000_000)  # within the cache, and beyond it
     features: tuple[int, ...] = (1_000, 100_000)
-    dense: int = 48  # features of dense rows, of which there are a quarter
+    dense: int = 48  # features of dense rows; there are a quarter as many rows
     lmo: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     repeats: int = 5
-    target: float = 0.05  # CPU seconds of the calls in a row, about
+    target: float = 0.05  # approximate CPU seconds of a series of calls
 
 
 LEVELS = {
@@ -44,14 +44,14 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """The ratio of each pair of calls, in turns."""
+    """Measure the ratio of each pair of calls, in turns."""
     sizes = LEVELS[level]
     for pair in pairs(sizes):
         yield compared(PART, pair, sizes.repeats, sizes.target)
 
 
 def pairs(sizes: Sizes) -> Iterator[Pair]:
-    """All that is compared; the arrays of one size are made after those of the last one are measured."""
+    """All pairs; the arrays of one size are made after the measurements of the size before."""
     for n in sizes.rows:
         for d in sizes.features:
             yield from sparse(n, d)
@@ -61,7 +61,7 @@ def pairs(sizes: Sizes) -> Iterator[Pair]:
 
 
 def sparse(n: int, d: int) -> Iterator[Pair]:
-    """CSR rows: the gradient, and both products with all rows given by their numbers; what random rows cost more, no bar.
+    """CSR rows: the gradient, both products with all rows by their numbers, and the extra cost of random rows, without a bar.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def sparse(n: int, d: int) -> Iterator[Pair]:
     """
     problem, rng = generated(n, d, PER_ROW), np.random.default_rng(1)
     A, data, c = problem.A, problem.f.data, rng.standard_normal(n)
-    x = np.linspace(-1, 1, d)  # where scipy's gradient is taken
+    x = np.linspace(-1, 1, d)  # the point of scipy's gradient
     every, mixed, where = np.arange(n), rng.permutation(n), f"{n} x {d}"
     yield Pair(f"{where}: full gradient", lambda: problem.f.grad(x), problem.scipy_gradient(), SCIPY, BAR)
     yield Pair(f"{where}: A[idx] x, all rows", lambda: data.dot(x, every), lambda: A @ x, SCIPY, BAR)
@@ -99,7 +99,7 @@ def dense(n: int, d: int) -> Iterator[Pair]:
 
 
 def oracle(d: int) -> Iterator[Pair]:
-    """The LMO of the l1 ball, which looks for the largest abs(g): of a set for any shape, and for that of g, as in a run.
+    """The LMO of the l1 ball, which looks for the largest abs(g): for an open shape, and for the shape of g, as in a run.
 
     Examples
     --------

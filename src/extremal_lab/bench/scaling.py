@@ -1,4 +1,4 @@
-"""How a whole call grows with the rows of a directory: measured, fitted by a line, and drawn.
+"""The growth of a whole call with the rows of a directory: measured, fitted by a line, and drawn.
 
 ``python -m extremal_lab.bench.scaling PICTURE [ROWS ...]`` measures, prints the table and the fit, and writes the picture.
 """
@@ -17,8 +17,8 @@ from extremal.support.palette import PALETTE
 from extremal_lab.bench.shards import REPEATS, clicks, one
 
 ROWS = (500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000)
-LARGE, WORKERS, DISK = 10**10, 100, 1e9  # the prediction: rows, workers, bytes a second of each one's disk
-ROW_BYTES = 108  # of twelve float32 entries, a start and a target
+LARGE, WORKERS, DISK = 10**10, 100, 1e9  # the prediction: rows, workers, bytes per second of each disk
+ROW_BYTES = 108  # twelve float32 entries, a start and a target
 
 
 def measured(n: int) -> tuple[float, float]:
@@ -44,13 +44,13 @@ def fitted(rows: np.ndarray, cpu: np.ndarray, reads: np.ndarray) -> tuple[float,
 
 
 def predicted(b: float, reads: float) -> tuple[float, float]:
-    """Seconds of CPU and of reading for the large case, of each worker."""
+    """Seconds of CPU and of reading of each worker in the large case."""
     each = LARGE / WORKERS * reads
     return b * each, ROW_BYTES * each / DISK
 
 
 def draw(path: Path, rows: np.ndarray, cpu: np.ndarray, reads: np.ndarray, fit: tuple[float, float]) -> None:
-    """Measured points and the line."""
+    """Draw the measured points and the line."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -1,7 +1,7 @@
 """Directories of shards: whole calls from disk beside calls in memory, reads to a certified answer, and memory under a limit.
 
 The rows are clicks: twelve fields of 4167 columns with one entry each, the columns drawn with a long tail. Each run is a
-process of its own, ``python -m extremal_lab.bench.shards FOLDER ENGINE KIND RADIUS COLD GIB``, whose kernels are compiled.
+process of its own, ``python -m extremal_lab.bench.shards FOLDER ENGINE KIND RADIUS COLD GIB``, with compiled kernels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PART = "shards"
 FIELDS, COLUMNS, CHUNK = 12, 4167, 250_000
 MODELS = {"linear": ex.LinearModel, "intercept": ex.InterceptModel}
 REPEATS = 3
-RATIOS = {  # name: (the run, the one beside it, bar)
+RATIOS = {  # name: (the run, the run it is compared with, bar)
     "whole call, disk over memory": (("disk", "linear", 20, 0), ("memory", "linear", 20, 0), 1.25),
     "whole call, disk with a cold cache over memory": (("disk", "linear", 20, 1), ("memory", "linear", 20, 0), 1.6),
     "with an intercept over without": (("memory", "intercept", 20, 0), ("memory", "linear", 20, 0), 2.2),
@@ -73,7 +73,7 @@ def clicks(n: int, seed: int = 5) -> Iterator[tuple[Any, np.ndarray]]:
 
 
 def measure(level: str) -> Found:
-    """Ratios of CPU time as medians, reads, and the peak under a limit."""
+    """Measure ratios of CPU time as medians, reads, and the peak under a limit."""
     sizes = LEVELS[level]
     size = f"{power(sizes.rows)} rows"
     with tempfile.TemporaryDirectory() as folder:
@@ -96,14 +96,14 @@ def one(folder: str, engine: str, kind: str, radius: float, cold: int, private: 
 
 
 def main(folder: str, engine: str, kind: str, radius: str, cold: str, private: str) -> None:
-    """Run once, and write what it took."""
+    """Run once, and write the costs."""
     if float(private):
         import resource
 
         most = int(float(private) * 2**30)
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     data = ex.ShardDir(folder, engine=engine)
-    data.dot(np.zeros(data.shape[1]), np.arange(1))  # rows in memory are there before
+    data.dot(np.zeros(data.shape[1]), np.arange(1))  # rows in memory are loaded before the clock starts
     if int(cold):
         _forget(Path(folder))
     C, model = ex.L1Ball(float(radius)), MODELS.get(kind, ex.LinearModel)
@@ -118,7 +118,7 @@ def main(folder: str, engine: str, kind: str, radius: str, cold: str, private: s
 
 
 def _forget(folder: Path) -> None:
-    """Ask the system to drop what it has cached of these files."""
+    """Ask the system to drop these files from its cache."""
     for path in folder.iterdir():
         file = os.open(path, os.O_RDONLY)
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)

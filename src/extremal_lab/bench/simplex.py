@@ -1,8 +1,8 @@
 """Many small least squares over the simplex in one call, in the CPU time of a problem, against loops over scipy and cvxpy.
 
-100 000 problems of 50 x 10: independent numbers, or the levels of random walks, as in synthetic control. Loops run on a sample
-of the problems (`minimize` on twenty of them). Errors are (f - f*) / f*, f* from the certified answers, in longdouble; an error
-below zero is one of points that are not on the simplex, and how far they are off is told. cvxpy is left out if it is not there.
+There are 100 000 problems of 50 x 10: independent numbers, or the levels of random walks, as in synthetic control. Loops run on
+a sample of the problems (`minimize` on twenty). Errors are (f - f*) / f*, with f* from the certified answers, in longdouble. An
+error below zero belongs to a point off the simplex, and its distance is reported. cvxpy is skipped if it is not installed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Solve = Callable[[np.ndarray, np.ndarray], Sequence[np.ndarray]]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     problems: int = 100_000
     sample: int = 200
@@ -44,7 +44,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """Both kinds of problems, each solver in turns with ours."""
+    """Measure both kinds of problems, each solver in turns with ours."""
     sizes = LEVELS[level]
     if not installed("cvxpy"):
         yield Skipped(PART, "cvxpy", "it is not installed")
@@ -75,7 +75,7 @@ def _kind(kind: str, A: np.ndarray, B: np.ndarray, sizes: Sizes) -> Iterator[Mea
 
 
 def _quality(kind: str, name: str, x: np.ndarray, found: np.ndarray, best: np.ndarray) -> Iterator[Measurement]:
-    """Errors, and how far the points are from the simplex, over the problems of the sample."""
+    """Errors, and distances of the points from the simplex, over the problems of the sample."""
     errors = ((found - best) / best).astype(float)
     yield Measurement.of(PART, f"error, {kind}: {name}", errors.tolist(), unit="(f - f*) / f*")
     yield Measurement.of(PART, f"off, {kind}: {name}", [off(w) for w in x], unit="how far sum or least weight are off")
@@ -100,7 +100,7 @@ def stacks(kind: str, p: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _loops(A: np.ndarray, B: np.ndarray) -> Iterator[tuple[str, tuple[Callable[[], Any], int]]]:
-    """What others are: the work, and how many problems it solves."""
+    """The rivals: the work of each, and the number of problems that it solves."""
     for name, solve in {
         "scipy SLSQP, defaults": _each(by_slsqp),
         "scipy SLSQP, ftol 1e-12": _each(lambda a, b: by_slsqp(a, b, ftol=1e-12)),

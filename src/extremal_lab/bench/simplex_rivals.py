@@ -1,4 +1,4 @@
-"""Least squares over the simplex as one would write it by hand with scipy or cvxpy, and forecasts to try it on."""
+"""Least squares over the simplex, hand-written with scipy or cvxpy, and forecasts to try it on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-BLOCK = 2**12  # rows that are in float64 at a time
+BLOCK = 2**12  # rows in float64 at a time
 
 
 def forecasts(n: int, d: int, targets: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Members with a common part, in float32, made by blocks; targets are near combinations of twenty of them.
+    """Members with a common part, in float32, made by blocks; targets are near combinations of twenty members.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def certify(A: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[float, float]:
 
 
 def off(w: np.ndarray) -> float:
-    """How far weights are from the simplex: their sum from one, or the least of them from zero.
+    """The distance of weights from the simplex: of their sum from one, or of the least weight from zero.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def by_cvxpy(A: np.ndarray, y: np.ndarray, solver: str) -> np.ndarray:
 
 
 def by_parameters(A: np.ndarray, B: np.ndarray, solver: str) -> list[np.ndarray]:
-    """The same for many problems of one shape, as one whose data are parameters, so that it is made once."""
+    """The same for many problems of one shape: one cvxpy problem, made once, with the data as parameters."""
     cp = import_module("cvxpy")
 
     x, a, b = cp.Variable(A.shape[2]), cp.Parameter(A.shape[1:]), cp.Parameter(A.shape[1])

@@ -1,8 +1,8 @@
 """One tall least squares over the simplex within 4 GiB of address space: up to 2.4 million x 256 in float32.
 
 Each solver is a process of its own, ``python -m extremal_lab.bench.simplex_tall SOLVER ROWS COLUMNS GIB SECONDS``, with a limit
-on address space and on time. It is given twice the rows each time until it fails. Data are made by blocks; the clock starts when
-they are there, and stops before the certificate is computed in float64. What a solver imports counts.
+on address space and on time. It gets twice the rows each time until it fails. Data are made by blocks. The clock starts after
+that, and stops before the certificate is computed in float64. Imports of a solver count.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     rows: tuple[int, ...] = tuple(2_400_000 // 2**k for k in range(7, -1, -1))
     columns: int = 256
@@ -54,7 +54,7 @@ LEVELS = {
 
 
 def by_minimize(A: np.ndarray, y: np.ndarray, method: str | None = None) -> np.ndarray:
-    """Ours, by the method that it picks, or by another."""
+    """Our solver, by its own choice of a method, or by a given one."""
     return minimize(LinearModel(Squared(), A, y), Simplex(), method).x
 
 
@@ -70,7 +70,7 @@ SOLVERS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def measure(level: str) -> Found:
-    """More and more rows, for those that are still there."""
+    """Measure more and more rows, with the solvers that have not failed."""
     sizes = LEVELS[level]
     alive = list(sizes.solvers or SOLVERS)
     if not installed("cvxpy"):
@@ -90,7 +90,7 @@ def measure(level: str) -> Found:
 
 
 def told(n: int, name: str, said: dict[str, Any], base: float | None) -> Iterator[Measurement]:
-    """What a process has said, and its time over ours."""
+    """The numbers of a process, and its time over ours."""
     if base is not None and name != OURS:
         said = said | {"ratio": said["seconds"] / base}
     for what, unit in UNITS.items():
@@ -99,7 +99,7 @@ def told(n: int, name: str, said: dict[str, Any], base: float | None) -> Iterato
 
 
 def main(solver: str, n: str, d: str, gib: str, seconds: str) -> None:
-    """Solve once within the limits, and write what it took."""
+    """Solve once within the limits, and write the costs."""
     import resource  # not on every system
 
     space = int(float(gib) * GIB)

@@ -1,4 +1,4 @@
-"""What a component gradient costs as the rows grow in number: random rows, and consecutive rows of a shuffled copy."""
+"""The cost of a component gradient as the number of rows grows: random rows, and consecutive rows of a shuffled copy."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from extremal_lab.bench.timing import Found, Measurement, Skipped, enough, expon
 PART = "sizes"
 UNIT = "scipy full gradients for n component gradients"
 BAR = 1.2  # the largest cost of a component gradient over the smallest, once the data exceed the cache
-FROM = 100_000  # rows from which costs are compared
+FROM = 100_000  # least number of rows for which costs are compared
 D, PER_ROW, PASSES = 1000, 12, 6
-ROW = 12 * PER_ROW + 4 + 8  # bytes of a row: entries and columns, where it begins, its target
+ROW = 12 * PER_ROW + 4 + 8  # bytes of a row: entries and columns, its start, its target
 KINDS: dict[str, Callable[[LinearModel], LinearModel]] = {"rows": lambda f: f, "blocks": lambda f: f.shuffled(seed=1)}
 Key = tuple[str, str, int]  # method, rows or blocks, n
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     rows: tuple[int, ...] = (10_000, 100_000, 500_000, 2_000_000)
     repeats: int = 5
-    target: float = 0.05  # CPU seconds of a run, at least
+    target: float = 0.05  # least CPU seconds of a run
 
 
 LEVELS = {
@@ -41,7 +41,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """The ratios at every size, and how the cost of a component gradient grows."""
+    """Measure the ratios at every size, and the growth of the cost of a component gradient."""
     sizes = LEVELS[level]
     rows = [n for n in sizes.rows if fits(n, free_memory())]
     for n in set(sizes.rows) - set(rows):
@@ -58,12 +58,12 @@ def measure(level: str) -> Found:
 
 
 def needed(n: int) -> int:
-    """Bytes for n rows, their shuffled copy, and what a run makes beside them, with half of that for smaller sizes."""
+    """Bytes for n rows, their shuffled copy, and the arrays of a run, with half of that for smaller sizes."""
     return round(1.5 * n * (2 * ROW + 48))
 
 
 def fits(n: int, free: int | None) -> bool:
-    """Whether n rows can be measured; where nothing is known of the memory, up to 2 million.
+    """Whether n rows can be measured; if the free memory is not known, up to 2 million.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def _all_in_turns(rows: list[int], sizes: Sizes) -> tuple[dict[Key, list[float]]
 
 
 class _Turn:
-    """All methods at one size. With the same seed Sarah's coins fall alike at every n, since b/n and p do not change."""
+    """All methods at one size. With the same seed Sarah's coins are the same at every n, because b/n and p do not change."""
 
     def __init__(self, problem: Problem, sizes: Sizes):
         n = self.n = problem.n
@@ -103,7 +103,7 @@ class _Turn:
             self._cost(key, 0, runs=1)  # compiled and warm
 
     def take(self, seed: int) -> None:
-        """One more ratio of each."""
+        """Measure one more ratio of each."""
         contenders = {"/".join(map(str, key)): lambda key=key: self._kept(key, seed) for key in self.models}
         for key, found in zip(self.models, in_turns(self.base, contenders, 1).values(), strict=True):
             self.ratios[key] += found
@@ -120,7 +120,7 @@ class _Turn:
 
 
 def _growth(method: str, kind: str, costs: dict[int, list[float]]) -> Iterator[Measurement | Skipped]:
-    """The exponent of n in the cost of n component gradients, and how constant the cost of one is beyond the cache."""
+    """The exponent of n in the cost of n component gradients, and the spread of the cost of one beyond the cache."""
     if len(costs) > 1:
         slopes = [1 + exponent(list(costs), at) for at in zip(*costs.values(), strict=True)]
         unit = "exponent of n in the CPU time of n component gradients"
@@ -132,6 +132,6 @@ def _growth(method: str, kind: str, costs: dict[int, list[float]]) -> Iterator[M
         return
     middle = [median(found) for found in large]
     ratio = max(middle) / min(middle)
-    each = [max(at) / min(at) for at in zip(*large, strict=True)]  # noise makes the largest larger, so that these lie above
+    each = [max(at) / min(at) for at in zip(*large, strict=True)]  # an upper bound, because noise makes the largest larger
     unit = "largest cost of a component gradient over the smallest"
     yield Measurement(PART, name, ratio, min(*each, ratio), max(*each, ratio), len(each), unit, BAR)

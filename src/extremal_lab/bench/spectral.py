@@ -1,8 +1,9 @@
-"""What an oracle call of the nuclear norm ball costs on a sparse gradient, in calls of scipy's svds.
+"""The cost of an oracle call of the nuclear norm ball on a sparse gradient, in calls of scipy's svds.
 
-Gradients of 20000 x 10000 with 2 million entries: noise alone, where many singular values are nearly the largest; ten directions
-of decreasing strength and noise; ten of equal strength and noise. Each is asked for cold, and warm: from the answer to a gradient
-that differs by one per cent. The residual is |G'u - sigma v| / sigma; the bound is what `low` allows beyond sigma, relative.
+Gradients are 20000 x 10000 with 2 million entries: noise alone, where many singular values are nearly the largest; ten
+directions of decreasing strength and noise; ten of equal strength and noise. Calls are cold, or warm: from the answer to a
+gradient that differs by one per cent. The residual is |G'u - sigma v| / sigma; the bound is the relative excess of `low` over
+sigma.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from extremal.sets import NuclearBall
 from extremal_lab.bench.timing import Found, Measurement, in_turns, seconds
 
 PART = "spectral"
-TOLERANCES = {1e-4: 1e-4, 1e-8: 0.0}  # ours, and that of svds beside it
+TOLERANCES = {1e-4: 1e-4, 1e-8: 0.0}  # our tolerance, and the matching one of svds
 _svds: Any = svds  # its stub says that tolerances are whole numbers
 GRADIENTS = {"noise": (), "ten falling": np.linspace(1, 0.5, 10), "ten equal": np.ones(10)}
-Pairs = tuple[np.ndarray, np.ndarray, float, float]  # u, v, sigma, and what sigma is at most
+Pairs = tuple[np.ndarray, np.ndarray, float, float]  # u, v, sigma, and an upper bound on sigma
 Call = Callable[[], Pairs]
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     rows: int = 20_000
     columns: int = 10_000
@@ -46,7 +47,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """Ratios, residuals, bounds and memory for each gradient and tolerance."""
+    """Measure ratios, residuals, bounds and memory for each gradient and tolerance."""
     sizes = LEVELS[level]
     for what, strengths in GRADIENTS.items():
         G = gradient(sizes, strengths)
@@ -71,7 +72,7 @@ def compared(what: str, G: Any, moved: Any, tol: float, other: float, repeats: i
 
 
 def quality(head: str, name: str, call: Call, G: Any) -> Iterator[Measurement]:
-    """How good an answer is, and the memory that it takes."""
+    """The quality of an answer, and the memory of the call."""
     tracemalloc.start()
     u, v, sigma, upper = call()
     peak = tracemalloc.get_traced_memory()[1]

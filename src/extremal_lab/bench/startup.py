@@ -1,6 +1,6 @@
-"""What the first call in a process costs: CPU and wall seconds of fresh processes, Python's own start included.
+"""The cost of the first call in a process: CPU and wall seconds of fresh processes, Python's own start included.
 
-Compiled code is kept from one process to the next, but for the last case: there a process finds none, and compiles.
+Compiled code is kept from one process to the next. Only in the last case, a process finds none, and compiles.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BARS = {"import extremal": 0.3, "first run, dense": 1.5, "first run, CSR": 1.5}
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     cases: tuple[str, ...] = tuple(CASES)
     repeats: int = 7
@@ -53,7 +53,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """CPU seconds of each case, held against the bars, and wall seconds; the cases take turns."""
+    """Measure CPU seconds of each case, with bars, and wall seconds; the cases take turns."""
     sizes = LEVELS[level]
     cases = {name: CASES[name] for name in sizes.cases}
     for code in cases.values():

@@ -20,7 +20,7 @@ Item = Measurement | Skipped
 
 
 def chosen(named: Sequence[str], peers: bool = False) -> list[str]:
-    """The parts to run, in the order of the suite: those named, or the usual ones; ``peers`` adds the network's.
+    """The parts to run, in the order of the suite: those named, or the usual ones; ``peers`` adds those that need the network.
 
     Examples
     --------
@@ -36,12 +36,12 @@ def chosen(named: Sequence[str], peers: bool = False) -> list[str]:
 
 
 def complete(parts: Sequence[str]) -> bool:
-    """Whether nothing is left out but what has to be asked for by name."""
+    """Whether all parts are there, except those that run by name only."""
     return set(parts) >= set(USUAL)
 
 
 def run(parts: Sequence[str], level: str, see: Callable[[Item], object]) -> list[Item]:
-    """Measure, and show each result as it comes. A part that fails is said to have failed, and the others go on."""
+    """Measure, and show each result as it comes. A failed part is reported, and the others go on."""
     one_of("level", level, LEVELS)
     items: list[Item] = []
     for part in parts:
@@ -52,7 +52,7 @@ def run(parts: Sequence[str], level: str, see: Callable[[Item], object]) -> list
 
 
 def failed(items: Sequence[Item]) -> bool:
-    """Whether a part did not come to its end."""
+    """Whether a part did not finish."""
     return any(isinstance(item, Skipped) and item.name == FAILED for item in items)
 
 

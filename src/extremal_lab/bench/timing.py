@@ -1,4 +1,4 @@
-"""CPU times as ratios, measured in turns, and what a measurement is."""
+"""CPU times as ratios, measured in turns, and the type of a measurement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Measurement:
-    """A ratio as it was measured: the median of its repeats, the smallest and the largest of them, and its bar.
+    """A measured ratio: the median, the smallest and the largest of its repeats, and its bar.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Measurement:
 
     @property
     def verdict(self) -> str:
-        """Whether the median keeps the bar: "met", "missed", or nothing where there is no bar."""
+        """Whether the median keeps the bar: "met", "missed", or "" without a bar."""
         if self.bar is None:
             return ""
         return "met" if self.ratio <= self.bar else "missed"
@@ -58,7 +58,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Skipped:
-    """What was not measured, and why.
+    """A measurement that was not made, and the reason.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def seconds(work: Callable[[], object], times: int = 1, clock: Clock = time.proc
 
 
 def enough(work: Callable[[], object], target: float, most: int = 10_000, clock: Clock = time.process_time) -> int:
-    """How many calls of ``work`` take about ``target`` CPU seconds; found by doubling, so that the last count is warm.
+    """The number of calls of ``work`` that take about ``target`` CPU seconds; found by doubling, so that the last count is warm.
 
     Examples
     --------
@@ -107,8 +107,8 @@ def enough(work: Callable[[], object], target: float, most: int = 10_000, clock:
 def in_turns(base: Callable[[], float], contenders: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
     """The ratios of each contender to the base, in turns: base, first, base, second, base, ...
 
-    Each callable answers its own CPU seconds per unit of work. A contender is divided by the mean of the two bases on its
-    either side, so that a machine that slows down between the repeats slows down both.
+    Each callable returns its own CPU seconds per unit of work. A contender is divided by the mean of the bases before and
+    after it, so a machine that slows down between the repeats slows down both.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def in_turns(base: Callable[[], float], contenders: Mapping[str, Callable[[], fl
 def against(
     bases: Mapping[str, Callable[[], float]], contenders: Mapping[str, Callable[[], float]], repeats: int
 ) -> dict[str, dict[str, list[float]]]:
-    """The same with several bases, all of them on either side of each contender: the ratios of the same runs to each.
+    """The same with several bases, all measured before and after each contender: the ratios of the same runs to each base.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def against(
 
 @dataclass(frozen=True)
 class Pair:
-    """Our call, the one that it is held against, and what is said of them."""
+    """Our call, the call to compare it with, and the words for both."""
 
     name: str
     ours: Callable[[], object]
@@ -152,7 +152,7 @@ class Pair:
 
 
 def compared(part: str, pair: Pair, repeats: int, target: float) -> Measurement:
-    """times the CPU time of our call over that of the other: each turn is as many calls as take the target."""
+    """The CPU time of our call over that of the other; each turn makes enough calls to take the target time."""
     ours, other = enough(pair.ours, target), enough(pair.other, target)
     contenders = {pair.name: lambda: seconds(pair.ours, ours)}
     ratios = in_turns(lambda: seconds(pair.other, other), contenders, repeats)
@@ -160,7 +160,7 @@ def compared(part: str, pair: Pair, repeats: int, target: float) -> Measurement:
 
 
 def keeping(kept: dict[str, list[float]], key: str, cost: Callable[[], float]) -> Callable[[], float]:
-    """The same cost, and each of its answers is kept under a key.
+    """The same cost function, which also keeps each of its results under a key.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def keeping(kept: dict[str, list[float]], key: str, cost: Callable[[], float]) -
 
 
 def watched(points: Iterator[Any], look: Callable[[Any], Any], clock: Clock = time.process_time) -> Iterator[tuple[float, Any]]:
-    """CPU seconds so far, and what is seen of each point; the looking is off the clock.
+    """CPU seconds so far, and ``look`` of each point; the look is off the clock.
 
     Examples
     --------

@@ -21,11 +21,11 @@ Draw = Callable[[np.random.Generator, int, int], np.ndarray]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """The sizes of a level of measurement."""
 
     data: tuple[str, ...] = ("a8a", "w8a")
-    batches: int = 1000  # that a mean is over
-    repeats: int = 5  # shuffles
+    batches: int = 1000  # number of batches in a mean
+    repeats: int = 5  # number of shuffles
 
 
 LEVELS = {
@@ -37,7 +37,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """Blocks of shuffled rows, and of rows sorted by their target as a warning, over random rows."""
+    """Measure blocks of shuffled rows, and of rows sorted by their target as a warning, over random rows."""
     sizes = LEVELS[level]
     for name in sizes.data:
         problem = named(name)
@@ -78,5 +78,5 @@ def random_rows(rng: np.random.Generator, n: int, b: int) -> np.ndarray:
 
 
 def block(rng: np.random.Generator, n: int, b: int) -> np.ndarray:
-    """b consecutive rows from a random one on, the first after the last: as the sampler draws them for shuffled models."""
+    """b consecutive rows from a random row on, with the first after the last, like the sampler of shuffled models."""
     return (rng.integers(n) + np.arange(b)) % n

@@ -10,8 +10,8 @@ from importlib import import_module
 from extremal_lab.bench.timing import Found, Measurement, Skipped
 
 USUAL = ("methods", "rows", "iterations", "sizes", "variance", "memory", "startup")
-NETWORK = ("peers", "l1_peers")  # others' packages
-LONG = (  # some minutes each, and about parts of the library that the others leave out
+NETWORK = ("peers", "l1_peers")  # other packages
+LONG = (  # some minutes each, about parts of the library that the usual ones do not measure
     "practical", "oracles", "polytopes", "spectral", "completion", "completion_error", "completion_large", "simplex",
     "simplex_tall", "ensembles", "estimators", "libsvm", "shards", "workers",
 )  # fmt: skip
@@ -24,7 +24,7 @@ def found(part: str, level: str) -> Found:
 
 
 def summary(part: str) -> str:
-    """What a part is about.
+    """The description of a part.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def line(item: Measurement | Skipped) -> str:
 
 
 def read(text: str) -> Measurement | Skipped:
-    """The result that a line stands for."""
+    """The result in a line."""
     ((kind, fields),) = json.loads(text).items()
     return {"Measurement": Measurement, "Skipped": Skipped}[kind](**fields)
 

@@ -1,7 +1,7 @@
-"""Two Dask workers beside one process, on the rows of `shards`: time and CPU of a pass and of a whole call, and what is sent.
+"""Two Dask workers beside one process, on the rows of `shards`: time and CPU of a pass and of a whole call, and bytes sent.
 
-Passes and calls are made in turns by one process of its own, ``python -m extremal_lab.bench.workers FOLDER PASSES CALLS``, of one
-thread, as each worker has. So a machine that is busy slows both; ratios are for a machine of three cores or more that is idle.
+One process, ``python -m extremal_lab.bench.workers FOLDER PASSES CALLS``, makes passes and calls in turns. It has one thread,
+like each worker. So a busy machine slows both; ratios are for an idle machine of at least three cores.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from extremal_lab.bench.timing import Found, Measurement, Skipped
 PART = "workers"
 WORKERS = 2
 BALL = 20.0
-FASTER = 1.6  # how many times as fast two workers should be
-BARS = {  # what is measured: (how it is called, its unit, its bar)
+FASTER = 1.6  # speed that two workers should have, relative to one process
+BARS = {  # measurement: (name, unit, bar)
     "pass": ("a pass, two workers over one process", "wall time, median of ratios", 1 / FASTER),
     "call": ("a whole call to 1e-4, two workers over one process", "wall time, median of ratios", 1 / FASTER),
     "cpu": ("a pass, both hosts over one process", "CPU time, median of ratios", 1.15),
@@ -57,7 +57,7 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """All that the bars are about, with the least and the most of it."""
+    """Measure all numbers with bars, with the least and the most of each."""
     if not installed("distributed"):
         yield Skipped(PART, "Dask workers", "distributed is not installed: pip install 'extremal[scale]'")
         return
@@ -79,7 +79,7 @@ class Pair:
         self.alone, self.shared = (ex.LinearModel(ex.Logistic(), one) for one in data)
 
     def turn(self, work: Callable[[ex.LinearModel], object]) -> dict[str, float]:
-        """A work for both, one after the other: ratios of time, and what was sent."""
+        """Do a work on both, one after the other: ratios of time, and bytes sent."""
         seconds, cpu = _took(work, self.alone)
         self.engine.take_costs()
         wall, _ = _took(work, self.shared)
@@ -97,17 +97,17 @@ def _took(work: Callable[[ex.LinearModel], object], f: ex.LinearModel) -> tuple[
 
 
 def one_pass(f: ex.LinearModel) -> None:
-    """f, its gradient and the margins, at a point with some non-zeros."""
+    """Compute f, its gradient and the margins, at a point with some non-zeros."""
     f.value_grad_margins(np.where(np.arange(f.shape[0]) % 500 == 0, 0.1, 0.0))
 
 
 def whole_call(f: ex.LinearModel) -> None:
-    """A certified answer."""
+    """Compute a certified answer."""
     ex.minimize(f, ex.L1Ball(BALL), tol=1e-4)
 
 
 def main(folder: str, passes: str, calls: str) -> None:
-    """Measure in turns, after one turn that is not counted, and write what was found."""
+    """Measure in turns, after one turn that does not count, and write the results."""
     from distributed import Client, LocalCluster
 
     with (

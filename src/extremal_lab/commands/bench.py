@@ -1,4 +1,4 @@
-"""``extremal bench``: what the methods cost on this machine, as ratios."""
+"""``extremal bench``: the cost of the methods on this machine, as ratios."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LEGEND = (
     "Every number is a median over repeats, with the least and the most of them, in the unit that the title of its table names.\n"
-    "CPU time is that of one thread. A bar is what a median should not exceed."
+    "CPU time is that of one thread. A bar is a limit that a median should not exceed."
 )
 
 
@@ -27,19 +27,19 @@ LEGEND = (
 def bench(
     parts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PART]...", help=f"{', '.join(USUAL)} if left out; by name also {', '.join((*LONG, *NETWORK))}."),
+        typer.Argument(metavar="[PART]...", help=f"Default: {', '.join(USUAL)}; by name also {', '.join((*LONG, *NETWORK))}."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="About a minute; not for the history.")] = False,
     full: Annotated[bool, typer.Option("--full", help="More repeats, and ten million rows if they fit.")] = False,
-    peers: Annotated[bool, typer.Option("--peers", help="Also others' packages, installed from PyPI into the cache.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="End with 3 where a bar is missed.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Say what each part is about, and end.")] = False,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the JSON and the picture go.")] = Path("extremal-bench"),
+    peers: Annotated[bool, typer.Option("--peers", help="Also other packages, installed from PyPI into the cache.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 3 if a bar is missed.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Describe each part, and exit.")] = False,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the JSON and the picture.")] = Path("extremal-bench"),
 ) -> None:
-    """Measure what the methods cost, as ratios of CPU time on one thread: to scipy's gradient, to a dense pass, to bars.
+    """Measure the cost of the methods, as ratios of CPU time on one thread: to scipy's gradient, to a dense pass, to bars.
 
     A run of all usual parts is kept in the folder under its date and commit, and the picture shows how the ratios changed over
-    the runs that are kept. Quick runs and runs of some parts are written beside them, under a name of their own.
+    the kept runs. Quick runs and runs of some parts are written beside them, under a name of their own.
 
     Exit codes: 0 measured; 1 a part failed; 2 a mistake in the input; 3 a bar is missed, with --strict; 130 Ctrl-C.
     """
@@ -49,7 +49,7 @@ def bench(
         lines([(part, summary(part)) for part in PARTS])
         return
     if quick and full:
-        raise InputError("--quick and --full cannot both be meant: choose one")
+        raise InputError("--quick and --full exclude each other: choose one")
     level = "quick" if quick else "full" if full else "default"
     chosen, console = suite.chosen(parts or [], peers), terminal()
     _folder(out)
@@ -64,7 +64,7 @@ def bench(
 
 
 def _folder(out: Path) -> None:
-    """Make the folder, or say why nothing can be written there: before the measurements, not after them."""
+    """Make the folder, or raise an error if it cannot be written: before the measurements, not after them."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -73,7 +73,7 @@ def _folder(out: Path) -> None:
 
 
 def _measured(chosen: list[str], level: str, console: Console) -> list[Item]:
-    """The results; a line for each as it comes, where that is seen, and a table for each part at its end."""
+    """Measure the parts; a terminal shows each result as it comes, and each part ends with a table."""
     from extremal_lab.bench import suite
 
     items: list[Item] = []
@@ -109,7 +109,7 @@ def _cells(item: Any) -> list[str]:
 
 
 def _bars(items: list[Item], console: Console) -> None:
-    """How many bars are met, and which are not."""
+    """Print the number of bars that are met, and the names of those that are missed."""
     from extremal_lab.bench.timing import Measurement
 
     held = [item for item in items if isinstance(item, Measurement) and item.bar is not None]
@@ -121,7 +121,7 @@ def _bars(items: list[Item], console: Console) -> None:
 
 
 def _write(items: list[Item], level: str, keep: bool, out: Path, console: Console) -> dict[str, Any]:
-    """The JSON, always; the picture, where matplotlib is."""
+    """Write the JSON always, and the picture if matplotlib is installed."""
     from extremal_lab.bench import picture, report
 
     said = report.document(items, level)

@@ -1,4 +1,4 @@
-"""``extremal demo``: what the library does, in a minute."""
+"""``extremal demo``: the library in a minute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from extremal.files import check_out, terminal
 
 @one_line()
 def demo(
-    out: Annotated[Path, typer.Option(metavar="PICTURE.png", help="Where the picture goes.")] = Path("extremal-demo.png"),
+    out: Annotated[Path, typer.Option(metavar="PICTURE.png", help="File of the picture.")] = Path("extremal-demo.png"),
 ) -> None:
     """Fit a model under a constraint with its certificate, run methods side by side, save a picture."""
     from extremal_lab.reproduction.demo import run

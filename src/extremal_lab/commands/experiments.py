@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from extremal_lab.reproduction.plan import Work
     from extremal_lab.reproduction.spec import Figure
 
-Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the page, the numbers and the pictures go.")]
-Workers = Annotated[int | None, typer.Option(metavar="N", help="Processes; all cores if left out.")]
-Cache = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where finished runs are kept; the user's cache if left out.")]
+Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the page, the numbers and the pictures.")]
+Workers = Annotated[int | None, typer.Option(metavar="N", help="Number of processes. Default: all cores.")]
+Cache = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of finished runs. Default: the user's cache.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Do not try to download data.")]
 Seeds = Annotated[int | None, typer.Option(metavar="N", help="Runs of each curve.")]
 Passes = Annotated[float | None, typer.Option(help="Budget of each run, in full gradients.")]
@@ -32,9 +32,9 @@ TARGETS = "fig1 to fig5, table2, rates, batches, starts, memory, or all"
 
 @one_line()
 def reproduce(
-    targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", help=f"{TARGETS}; all if left out.")] = None,
+    targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", help=f"{TARGETS}. Default: all.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer passes, seeds and trials: a minute for a figure.")] = False,
-    data: Annotated[str | None, typer.Option(metavar="DATA", help="Run them on this instead: a name or a file.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="DATA", help="Other data for the experiments: a name or a file.")] = None,
     out: Out = Path("reproduction"),
     seeds: Seeds = None,
     passes: Passes = None,
@@ -42,9 +42,9 @@ def reproduce(
     cache: Cache = None,
     offline: Offline = False,
 ) -> None:
-    """Run the paper's experiments: figures, numbers, a page to look at, and which of its claims hold.
+    """Run the paper's experiments: figures, numbers, an HTML page, and verdicts on its claims.
 
-    Finished runs are kept: after Ctrl-C the same command goes on where it was.
+    Finished runs are kept: after Ctrl-C the same command continues.
     """
     from extremal_lab.reproduction import reproduce as experiments
     from extremal_lab.reproduction.ledger import judge
@@ -78,7 +78,7 @@ def compare(
     passes: Annotated[float, typer.Option(help="Budget of each run, in full gradients.")] = 50.0,
     seeds: Annotated[int, typer.Option(metavar="N", help="Runs of each curve.")] = 3,
     batch: Annotated[
-        str | None, typer.Option(metavar="B", help="A number, n/100 or sqrt, for all methods; each method's own if left out.")
+        str | None, typer.Option(metavar="B", help="A number, n/100 or sqrt, for all methods. Default: each method's own.")
     ] = None,
     tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Also show tuned steps, the best of the paper's trials.")] = True,
     out: Out = Path("comparison"),
@@ -102,7 +102,7 @@ def compare(
 
 
 def _check_names(methods: tuple[str, ...], sets: list[str], loss: str) -> None:
-    """Refuse what cannot be read before any data are."""
+    """Refuse wrong names before any data are read."""
     from extremal.losses import LOSSES
     from extremal.methods import recipe
     from extremal.sets.words import check_words
@@ -115,7 +115,7 @@ def _check_names(methods: tuple[str, ...], sets: list[str], loss: str) -> None:
 
 
 def _figure(figure: Figure, quick: bool, data: str | None, seeds: int | None, passes: float | None) -> Figure:
-    """A figure of the paper with what the user wants changed."""
+    """A figure of the paper with the user's changes."""
     from extremal_lab.reproduction.spec import quick as quickly
 
     changes: dict[str, Any] = {name: value for name, value in (("seeds", seeds), ("passes", passes)) if value is not None}
@@ -153,13 +153,13 @@ def _cache() -> Path:
 
 @contextmanager
 def _going_on() -> Iterator[None]:
-    """Ctrl-C and the death of a worker lose only the runs in hand."""
+    """Handle Ctrl-C and the death of a worker: only unfinished runs are lost."""
     from extremal_lab.reproduction.pool import WorkerError
 
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo("interrupted; finished runs are kept, and the same command goes on where it was", err=True)
+        typer.echo("interrupted; finished runs are kept, and the same command continues", err=True)
         raise typer.Exit(130) from None
     except WorkerError as error:
         typer.echo(f"error: {error}", err=True)
@@ -167,7 +167,7 @@ def _going_on() -> Iterator[None]:
 
 
 def _table2() -> dict[str, Any]:
-    """The paper's Table 2 beside what the data say: printed, and for the page."""
+    """The paper's Table 2 beside the numbers of the data: printed, and for the page."""
     found = datasets.table2()
     print_table2(found)
     rows = [table2_cells(row) for row in found]

@@ -1,4 +1,4 @@
-"""Runs over data sets: the paper's experiments, comparisons of one's own, the demonstration."""
+"""Runs over data sets: the paper's experiments, comparisons by users, the demonstration."""
 
 from extremal_lab.reproduction.spec import FIGURES, Figure, Problem
 

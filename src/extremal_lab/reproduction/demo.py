@@ -1,4 +1,4 @@
-"""What the product does, on data that need no download: a constraint by feature names, then methods side by side."""
+"""A demonstration on data that need no download: a constraint by feature names, then methods side by side."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from extremal.support.palette import LATER, colours_of_methods
 from extremal_lab.reproduction import standins
 from extremal_lab.reproduction.extras import check_extra
 
-BUDGET = "l1:12"  # of the coefficients
+BUDGET = "l1:12"  # the l1 budget of the coefficients
 PASSES, RADIUS, DATA = 100, 20.0, "w8a"
-METHODS = {  # and how the picture calls them
+METHODS = {  # and their names in the picture
     "auto": "auto (what minimize picks)", "sarah-fw": "Sarah Frank-Wolfe", "saga-sarah-fw": "Saga Sarah Frank-Wolfe",
     "frank-wolfe": "Frank-Wolfe",
 }  # fmt: skip
 TITLE: dict[str, Any] = {"loc": "left", "fontsize": 11, "fontweight": "bold"}
 LEGEND: dict[str, Any] = {"frameon": False, "loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 2}  # hides nothing
-FREE, HELD = LATER[3][1], LATER[1][0]  # the colours of the two models; no method here has them
+FREE, HELD = LATER[3][1], LATER[1][0]  # the colours of the two models, distinct from those of the methods
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A model under a constraint, beside the one without."""
+    """A model under a constraint, beside a model without it."""
 
     model: Any
     free: Any
     names: list[str]
     rows: int
-    score: tuple[float, float]  # on other rows: with the constraint, without
+    score: tuple[float, float]  # on held-out rows: with the constraint, without
 
     @property
     def wrong(self) -> list[str]:
@@ -50,7 +50,7 @@ def run(out: Path, console: Console | None = None) -> None:
     """Fit the model, run the methods, print at most twenty lines, and save the picture to ``out``."""
     console = console or terminal()
     check_extra("demo")
-    with console.status("fitting ..."):  # shows on terminals only
+    with console.status("fitting ..."):  # visible on terminals only
         fit = _fit()
     _tell(fit, console)
     f = LinearModel(Logistic(), *standins.stand_in(DATA))
@@ -87,7 +87,7 @@ def _fit() -> Fit:
 
 
 def _tell(fit: Fit, console: Console) -> None:
-    """The constraint, what it mends, and the certificate."""
+    """Print the constraint, its effect, and the certificate."""
     model, norm = fit.model, float(np.abs(fit.model.coef_).sum())
     first = ", ".join(f'"{name}": ">= 0"' for name in fit.names[:3])
     with_it, without = fit.score
@@ -114,7 +114,7 @@ def _table(results: dict[str, Result], n: int) -> Table:
 
 
 def _draw(fit: Fit, results: dict[str, Result], out: Path) -> Any:
-    """The coefficients with and without the constraint; the certified gap of each method."""
+    """Draw the coefficients with and without the constraint, and the certified gap of each method."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.5, 4.6), layout="constrained")
@@ -146,7 +146,7 @@ def _gaps(axes: Any, results: dict[str, Result]) -> None:
     for name, r in results.items():
         passes, gap, colour = r.trace.passes, np.maximum(r.trace.gap, 1e-12), looks[name][0]
         axes.semilogy(passes, gap, label=METHODS[name], color=colour, linewidth=2)
-        axes.plot(passes[-1], gap[-1], "o", color=colour, clip_on=False)  # where it ends
+        axes.plot(passes[-1], gap[-1], "o", color=colour, clip_on=False)  # its last point
     axes.set(xlabel="passes over the data (component gradients / n)", ylabel="certified gap")
     axes.set_title(f"The gap that each method proves ($|x|_1$ ≤ {RADIUS:g})", **TITLE)
     axes.grid(alpha=0.25)

@@ -1,11 +1,11 @@
-"""A primal-dual interior-point Newton method for linear models: the other kind of method, that references are made by.
+"""A primal-dual interior-point Newton method for linear models, which computes the reference minima.
 
     min f(x(w))  over  s(w) > 0   by   min phi_mu(w) = f(x(w)) - mu sum_i log s_i(w),   mu -> 0
 
-A step solves (P'HP + J' diag(lam / s) J) dw = J' mu / s - P' grad f for dw, with H = A' diag(phi'') A / n, and takes as much of
-it as the boundary and Armijo's rule for phi_mu allow; the multipliers lam follow by dlam = mu / s - lam - (lam / s) ds. On the
+A step solves (P'HP + J' diag(lam / s) J) dw = J' mu / s - P' grad f for dw, with H = A' diag(phi'') A / n. It goes as far along
+dw as the boundary and Armijo's rule for phi_mu allow. The multipliers lam follow by dlam = mu / s - lam - (lam / s) ds. On the
 path of minimisers the Frank-Wolfe gap is about m mu. Once the squared Newton decrement is below mu, mu is cut, at last
-superlinearly. Where phi'' is a poor guide (it is negative, or the step had to be short) weights `secant` take its place.
+superlinearly. Where phi'' is a poor guide (it is negative, or the step had to be short), the weights `secant` replace it.
 References: Boyd, Vandenberghe (2004), Convex Optimization, section 11.7; Waechter, Biegler (2006), On the implementation of an
 interior-point filter line-search algorithm, for the safeguards.
 """
@@ -30,11 +30,11 @@ from extremal.objectives import LinearModel
 from extremal.points import Coordinate
 from extremal_lab.reproduction.lifts import Lift, to_boundary
 
-STEPS = 300  # Newton steps, at most
+STEPS = 300  # most Newton steps
 PATIENCE = 20  # Newton steps at the smallest mu without a smaller gap
 SAFEGUARD = 1e10  # lam stays within this factor of mu / s
-SHORT = 0.3  # part of the way to the boundary, or of a Newton step, below which phi'' is a poor guide
-DENSE = 0.25  # density from which on a sparse matrix is no help
+SHORT = 0.3  # share of the way to the boundary, or of a Newton step, below which phi'' is a poor guide
+DENSE = 0.25  # density above which a sparse matrix is no help
 
 Gap = Callable[[np.ndarray, np.ndarray], float]  # (x, grad f(x)) -> max over s of <grad f(x), x - s>
 
@@ -63,9 +63,9 @@ def second(loss: Loss, z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def secant(loss: Loss, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Positive weights for where phi'' is negative, or tells too little of phi: |phi''|, for Huber's loss phi' / r.
+    """Positive weights for points where phi'' is negative or a poor model of phi: |phi''|, for Huber's loss phi' / r.
 
-    With the latter the model is above phi everywhere: iteratively reweighted least squares. Huber (1981), Robust Statistics.
+    With phi' / r the model is above phi everywhere: iteratively reweighted least squares. Huber (1981), Robust Statistics.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Curved:
 
         H(x) = (1/n) A' diag(phi''(z, y)) A
 
-    One sparse product if A is sparse, one dense one otherwise: 40 ms for w8a (49749 x 300, 12 entries a row).
+    The cost is one product, sparse if A is sparse: 40 ms for w8a (49749 x 300, 12 entries a row).
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Curved:
 
 
 def matrix(data: Data, columns: Any = slice(None)) -> Any:
-    """Some columns of A in float64: an array, or a sparse one if that helps. An own kind of data is asked for each of them."""
+    """Some columns of A in float64: an array, sparse if that helps. User-defined data are read column by column."""
     if not isinstance(data, Dense | CSR):
         wanted = np.arange(data.shape[1])[columns].tolist()
         return np.column_stack([data.dot_vertex(Coordinate(j, 1.0, data.shape[1:])) for j in wanted]).astype(np.float64)
@@ -135,7 +135,7 @@ def _sparse(data: CSR) -> Any:
 
 @dataclass(frozen=True)
 class Iterate:
-    """A strictly feasible point. x is followed apart from w: it keeps its digits where u - v loses them."""
+    """A strictly feasible point. x is updated apart from w: it keeps its digits where u - v loses them."""
 
     w: np.ndarray  # unit coordinates
     x: np.ndarray  # the point
@@ -144,12 +144,12 @@ class Iterate:
     z: np.ndarray  # A x
     value: float  # f(x)
     g: np.ndarray  # grad f(x)
-    short: bool = False  # whether the step that led here was a short one, by phi''
+    short: bool = False  # whether the last step, by phi'', was short
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Where a descent ended: where the gap was small enough; failing that, at its smallest gap, or value if f is not convex."""
+    """The end of a descent: a point with a small enough gap, else with the smallest gap (smallest value if f is not convex)."""
 
     x: np.ndarray
     steps: int  # Newton steps
@@ -172,11 +172,11 @@ def descend(
     gap : callable
         (x, grad f(x)) -> the Frank-Wolfe gap.
     tol : callable
-        f(x) -> the gap that is small enough.
+        f(x) -> the largest gap that is small enough.
     w : array, optional
-        The start, inside the set, in unit coordinates; the centre if left out.
+        The start, inside the set, in unit coordinates. Default: the centre.
     weight : float
-        The first mu is weight * gap / m: 1 from the centre, less from a start that is not to be forgotten.
+        The first mu is weight * gap / m: 1 from the centre, less to stay near another start.
 
     Examples
     --------
@@ -209,12 +209,12 @@ def _at(f: Curved, w: np.ndarray, x: np.ndarray, lam: np.ndarray, mu: float) -> 
 
 
 def _cut(mu: float, top: float, floor: float) -> float:
-    """The next mu: a fifth, and the less the nearer it is to the end; never below the floor."""
+    """The next mu: a fifth, and a smaller share near the end; never below the floor."""
     return max(floor, min(0.2 * mu, top * (mu / top) ** 1.5))
 
 
 def _step(f: Curved, lift: Lift, it: Iterate, cut: Callable[[float], float]) -> Iterate:
-    """One Newton step, with mu cut first as long as the iterate is near the minimiser of phi_mu."""
+    """One Newton step, after cuts of mu for as long as the iterate is near the minimiser of phi_mu."""
     s, mu = lift.slacks(it.w), it.mu
     factor = _factor(f, lift, it, s)
     r, dw, dx = _direction(lift, factor, it, mu, s)
@@ -223,7 +223,7 @@ def _step(f: Curved, lift: Lift, it: Iterate, cut: Callable[[float], float]) -> 
         r, dw, dx = _direction(lift, factor, it, mu, s)
     t = _search(f, lift, it, mu, dw, dx, float(r @ dw))
     if t == 0.0:
-        return replace(it, mu=cut(mu), short=not it.short)  # phi_mu is as small as rounding lets it be
+        return replace(it, mu=cut(mu), short=not it.short)  # rounding does not let phi_mu fall further
     w, x = lift.settled(it.w + t * dw, it.x + t * dx)
     dlam = mu / s - it.lam - it.lam / s * lift.change(it.w, dw)
     lam, middle = it.lam + to_boundary(it.lam, dlam) * dlam, mu / lift.slacks(w)
@@ -251,7 +251,7 @@ def _search(f: Curved, lift: Lift, it: Iterate, mu: float, dw: np.ndarray, dx: n
 
 
 def _factor(f: Curved, lift: Lift, it: Iterate, s: np.ndarray) -> Any:
-    """The Cholesky factor of the system with phi''; if that is not positive definite, with more and more of |phi''|."""
+    """The Cholesky factor of the system with phi''; if it is not positive definite, with more and more of |phi''|."""
     H = f.hessian(it.z, secant if it.short else second)
     if not checks.all_finite(H):
         raise NonFiniteError("the second derivatives of the loss have a NaN or an infinity")
@@ -263,7 +263,7 @@ def _factor(f: Curved, lift: Lift, it: Iterate, s: np.ndarray) -> Any:
             M = lift.matrix(H + share * (size - H), s, it.lam)
             factor = factor or _cholesky(M)
     ridge = 1e-14
-    while factor is None:  # positive semidefinite but for rounding
+    while factor is None:  # positive semidefinite up to rounding
         factor, ridge = _cholesky(M + np.diag(ridge * np.diag(M))), 100.0 * ridge
     return factor
 
@@ -276,10 +276,10 @@ def _cholesky(M: np.ndarray) -> Any:
 
 
 def polish(f: Curved, x: np.ndarray, gap: Gap, inside: Callable[[np.ndarray], bool]) -> np.ndarray:
-    """Newton steps inside the set in fewer and fewer coordinates, those with the smallest |x_j|; kept if the gap gets smaller.
+    """Newton steps inside the set in fewer and fewer coordinates, those with the smallest |x_j|; kept if the gap falls.
 
-    The gap multiplies what is left of the gradient by the size of the set. With columns of size 500 and a radius of 2000 the
-    rounding of x alone leaves 1e-9; but small coordinates are rounded more finely, and can make up for the large ones.
+    The gap multiplies the remaining gradient by the size of the set. With columns of size 500 and a radius of 2000 the rounding
+    of x alone leaves 1e-9. But small coordinates are rounded more finely, and can make up for the large ones.
     """
     H, order = f.hessian(f.margins(x)), np.argsort(np.abs(x))
     best = gap(x, f.grad(f.margins(x)))
@@ -291,7 +291,7 @@ def polish(f: Curved, x: np.ndarray, gap: Gap, inside: Callable[[np.ndarray], bo
 
 
 def _refined(f: Curved, H: np.ndarray, x: np.ndarray, few: np.ndarray) -> np.ndarray:
-    """x after a Newton step in few of its coordinates; x itself if f is not convex in these."""
+    """x after a Newton step in a few coordinates; x itself if f is not convex in them."""
     factor = _cholesky(H[np.ix_(few, few)] * (1.0 + 1e-12 * np.eye(len(few))))
     new = x.copy()
     if factor is not None:

@@ -1,4 +1,4 @@
-"""The paper's claims, what was measured, and a verdict by a rule that is stated and applied by the code."""
+"""The paper's claims, the measurements, and a verdict by a rule that the code states and applies."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Row = dict[str, str]
 
 
 class Verdict(NamedTuple):
-    """How a claim is judged."""
+    """The verdict on a claim."""
 
-    said: str  # one of the words above, and what it leaves open after a semicolon
-    number: str  # the one that decides, for a table
-    measured: str  # all that was seen
+    said: str  # one of the words above, with open points after a semicolon
+    number: str  # the number that decides, for a table
+    measured: str  # all measurements
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, and how it is judged here."""
+    """A claim of the paper, and its judgement here."""
 
     short: str  # for a table
     text: str
     where: str
-    rule: str  # when it holds
-    target: str  # what to reproduce
+    rule: str  # when the claim holds
+    target: str  # the target of `extremal reproduce`
     judge: Callable[[Finding], Verdict]
 
 
@@ -49,7 +49,7 @@ def judge(
     table2: dict[str, Any] | None = None,
     options: str = "",
 ) -> list[Row]:
-    """A row for each claim that the given figures and studies bear on; ``options`` are those of the command that showed it."""
+    """A row for each claim about the given figures and studies; ``options`` are those of the command behind them."""
     rows = [
         _row((claim.short, claim.text), claim.where, claim.rule, claim.judge(study), study.on, f"{COMMAND} {study.name}{options}")
         for study in studies
@@ -92,7 +92,7 @@ def _rate(index: int) -> Callable[[Finding], Verdict]:
 
 
 def _of_three(held: Sequence[bool | None]) -> str:
-    """All hold, some do, some do not and none does, or nothing is decided; what is not decided is said."""
+    """All hold, some do, some do not and none does, or nothing is decided; the word also counts undecided ones."""
     if True not in held and False not in held:
         return UNDECIDED
     word = HOLDS if all(held) else PART if True in held else NOT
@@ -100,7 +100,7 @@ def _of_three(held: Sequence[bool | None]) -> str:
 
 
 def _big_batches(found: Finding) -> Verdict:
-    """A short step that has the good rate at b = 1 refutes the claim, also by proof; no run can show that it holds."""
+    """A short step with the good rate at b = 1 refutes the claim, also by proof; no run can show that the claim holds."""
     _, most, text = _rate(8)(found)
     held = [found.numbers[RATES[8], m].n.holds for m in GRIDS[RATES[8].grid].methods]
     seen = NOT if any(held) else f"{REFUTED}; {'undecided' if None in held else 'not seen'} here"
@@ -173,7 +173,7 @@ def _has_ours(panels: Sequence[Panel]) -> bool:
 
 
 def _figure_row(figure: Figure, panels: Sequence[Panel], command: str) -> Row:
-    """Each of the two algorithms against the best baseline; nothing to say without one of either."""
+    """Each of the two algorithms against the best baseline; an empty row without an algorithm or a baseline."""
     if not _has_ours(panels) or all(curve.method in OURS for panel in panels for curve in panel.curves):
         return {}
     choices = {"own steps against own steps": ("own", "own")}

@@ -1,10 +1,10 @@
-"""The sets in unit coordinates, as an interior-point method wants them: slacks that are positive inside, and one linear system.
+"""The sets in unit coordinates, for an interior-point method: slacks that are positive inside, and one linear system.
 
     x = x(w),  P = dx/dw,     s = s(w) > 0,  J = ds/dw,     (P'HP + J' diag(lam / s) J + curvature) dw = r
 
-In unit coordinates a slack near zero is a number of its own, and not a difference of two large ones: it keeps its digits. Each
-system is brought down to one with a positive definite d x d matrix, H plus a diagonal: O(d^3) for its factor, O(d^2) for a
-solution. Boyd, Vandenberghe (2004), Convex Optimization, section 11.8, has such eliminations.
+In unit coordinates a slack near zero is a number of its own, not a difference of two large numbers: it keeps its digits. Each
+system is reduced to a positive definite d x d matrix, H plus a diagonal: O(d^3) for its factor, O(d^2) for a solution. Boyd,
+Vandenberghe (2004), Convex Optimization, section 11.8, has such eliminations.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from scipy.linalg import cho_solve
 
 from extremal.sets import Box, ConvexSet, L1Ball, L2Ball, LinfBall, Simplex
 
-BOUNDARY = 0.995  # of the way to the boundary, at most
+BOUNDARY = 0.995  # largest share of the way to the boundary
 
 
 class Lift(ABC):
-    """A set in unit coordinates. Unless a set says otherwise, its slacks are w itself."""
+    """A set in unit coordinates. By default its slacks are w itself."""
 
     @property
     @abstractmethod
@@ -44,11 +44,11 @@ class Lift(ABC):
 
     @abstractmethod
     def pull(self, w: np.ndarray, g: np.ndarray, lam: np.ndarray) -> np.ndarray:
-        """J' lam - P' g, up to what is orthogonal to all steps."""
+        """J' lam - P' g, up to a vector that is orthogonal to all steps."""
 
     @abstractmethod
     def matrix(self, H: np.ndarray, s: np.ndarray, lam: np.ndarray) -> np.ndarray:
-        """The d x d matrix to be factorised."""
+        """The d x d matrix to factorise."""
 
     @abstractmethod
     def solve(self, factor: Any, w: np.ndarray, lam: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -56,7 +56,7 @@ class Lift(ABC):
 
     @abstractmethod
     def feasible(self, x: np.ndarray) -> np.ndarray:
-        """The point x without what rounding did to it."""
+        """The point x, made feasible after rounding."""
 
     def slacks(self, w: np.ndarray) -> np.ndarray:
         """s(w)."""
@@ -67,16 +67,16 @@ class Lift(ABC):
         return dw
 
     def reach(self, w: np.ndarray, dw: np.ndarray) -> float:
-        """The largest t <= 1 that leaves each slack 0.005 of itself."""
+        """The largest t <= 1 that leaves each slack at least 0.005 of itself."""
         return to_boundary(w, dw)
 
     def settled(self, w: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The points w and x without what rounding did to their equations."""
+        """The points w and x, with their equations restored after rounding."""
         return w, x
 
 
 def lift(C: ConvexSet, d: int) -> Lift | None:
-    """The lift of a set of vectors of length d; None for a set that has none.
+    """The lift of a set of vectors of length d; None for a set without a lift.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class _Simplex(Lift):
 
     def pull(self, w: np.ndarray, g: np.ndarray, lam: np.ndarray) -> np.ndarray:
         r = lam - self.radius * g
-        return r - float(w @ r)  # a constant is orthogonal to all steps; with this one r is small near the optimum
+        return r - float(w @ r)  # constants are orthogonal to all steps; this constant makes r small near the optimum
 
     def matrix(self, H: np.ndarray, s: np.ndarray, lam: np.ndarray) -> np.ndarray:
         return _plus_diagonal(self.radius**2 * H, lam / s)
@@ -176,7 +176,7 @@ class _Cross(_Simplex):
         return _plus_diagonal(self.radius**2 * H, a * (b / (a + b)))
 
     def solve(self, factor: Any, w: np.ndarray, lam: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """With lam / w = (a, b, c): a du + b dv = r_u + r_v, and du - dv = dx / radius is the unknown that is left."""
+        """With lam / w = (a, b, c): a du + b dv = r_u + r_v, and du - dv = dx / radius is the remaining unknown."""
         a, b, c = self._parts((lam / w)[:, None])
         ru, rv, rest = self._parts(np.column_stack([r, np.ones(self.m)]))
         both, up, down = (ru + rv) / (a + b), b / (a + b), a / (a + b)
@@ -186,7 +186,7 @@ class _Cross(_Simplex):
         return out[:, 0] - nu * out[:, 1], self.radius * (dx[:, 0] - nu * dx[:, 1])
 
     def settled(self, w: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sum of x is more exact than u - v, where these nearly cancel; but it must not lead away from it."""
+        """Where u and v nearly cancel, the accumulated x is more exact than u - v; but it must not drift away from u - v."""
         w, x = w / w.sum(), x / w.sum()
         u, v, _ = self._parts(w)
         return w, np.where(np.abs(x - self.radius * (u - v)) <= 1e-12 * self.radius * (u + v), x, self.radius * (u - v))
@@ -200,7 +200,7 @@ class _Cross(_Simplex):
 
 @dataclass(frozen=True, eq=False)
 class _Box(Lift):
-    """lower + width p, w = (p, q) >= 0, p + q = 1: the distances from either bound, each with all its digits."""
+    """lower + width p, w = (p, q) >= 0, p + q = 1: the distances from both bounds, each with all its digits."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -225,7 +225,7 @@ class _Box(Lift):
 
     def pull(self, w: np.ndarray, g: np.ndarray, lam: np.ndarray) -> np.ndarray:
         r = 0.5 * (np.subtract(*np.split(lam, 2)) - self.width * g)
-        return np.concatenate([r, -r])  # the rest is orthogonal to all steps, since dq = -dp
+        return np.concatenate([r, -r])  # the rest is orthogonal to all steps, because dq = -dp
 
     def matrix(self, H: np.ndarray, s: np.ndarray, lam: np.ndarray) -> np.ndarray:
         return _plus_diagonal(self.width[:, None] * H * self.width, np.add(*np.split(lam / s, 2)))
@@ -288,7 +288,7 @@ class _Ball(Lift):
 
 
 def _plus_diagonal(M: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """M + diag(diagonal), in place: M is nobody else's."""
+    """M + diag(diagonal), in place, because the caller owns M."""
     M[np.diag_indices_from(M)] += diagonal
     return M
 

@@ -1,4 +1,4 @@
-"""The ledger as Markdown: claims and verdicts, where each method ended, the studies' tables, how it was run."""
+"""The ledger as Markdown: claims and verdicts, final values of the methods, tables of the studies, settings."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from extremal.files import printable, whole_file
 from extremal_lab.reproduction.spec import Figure
 
-Ended = tuple[Figure, list[str], list[list[str]]]  # a figure, and the table of where its methods ended
+Ended = tuple[Figure, list[str], list[list[str]]]  # a figure, and the table of the final values
 
 
 def write_ledger(path: Path, said: dict[str, Any], done: Sequence[Ended]) -> None:
-    """Write what a report says as Markdown."""
+    """Write a report as Markdown."""
     with whole_file(path) as temporary:
         temporary.write_text("\n".join(_lines(said, done)) + "\n", encoding="utf-8")
 
@@ -50,7 +50,7 @@ def _verdicts(ledger: Sequence[dict[str, str]]) -> Iterator[str]:
 
 
 def _evidence(row: dict[str, str]) -> Iterator[str]:
-    """What is behind a verdict, folded."""
+    """The evidence behind a verdict, folded."""
     yield f"\n<details><summary>{_html(row['claim'])} <b>{_html(row['verdict'])}</b></summary>\n"
     yield f"*Where:* {plain(row['where'])}. *Measured:* {plain(row['measured'])}. *It holds if* {plain(row['rule'])}."
     yield (f"*On:* {plain(row['on'])}. " if row["on"] else "") + f"*Shown by* {_code(row['command'])}."
@@ -58,17 +58,17 @@ def _evidence(row: dict[str, str]) -> Iterator[str]:
 
 
 def _html(text: str) -> str:
-    """The text in an element of HTML, on one line, in which nothing is Markdown either."""
+    """The text for an element of HTML, on one line, with all Markdown escaped too."""
     escaped = html.escape(re.sub(r"\s", " ", printable(text)), quote=False)
     return re.sub(r"[\\`*\[\]~_]", lambda match: f"&#{ord(match[0])};", escaped)
 
 
 class _Marked(str):
-    """Markdown that we wrote; in any other text nothing is markup."""
+    """Markdown of our own; all other text is escaped."""
 
 
 def plain(text: str) -> str:
-    r"""The text in which nothing is Markdown or HTML: names of files and data sets may hold anything.
+    r"""The text with Markdown and HTML escaped, because names of files and data sets may hold anything.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def plain(text: str) -> str:
 
 
 def _code(text: str) -> _Marked:
-    """A code span, which no quote in the text can end."""
+    """A code span that no quote in the text can end."""
     ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     space = " " if len(ticks) > 1 else ""
     return _Marked(f"{ticks}{space}{printable(text)}{space}{ticks}")

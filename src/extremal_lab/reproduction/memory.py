@@ -1,4 +1,4 @@
-"""What a run allocates: the table of component gradients, measured."""
+"""The memory of a run: the table of component gradients, measured."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from extremal_lab.reproduction.sources import Source, objective
 
 @dataclass(frozen=True)
 class Memory:
-    """The memory that a run holds between its iterations, beyond what was there before it."""
+    """The memory that a run holds between its iterations, beyond the memory before the run."""
 
     METHODS: ClassVar = ("sarah-fw", "saga-sarah-fw", "negiar-sfw", "lu-freund-sfw")
 
     source: Source
     method: str
-    kind: str  # "linear": a linear model as it is; "separable": the same sum by callables, which hides its structure
+    kind: str  # "linear": a linear model; "separable": the same sum by callables, which hides its structure
     batch: int = 20
 
     @property
     def cost(self) -> float:
-        """A second."""
+        """One second."""
         return 1.0
 
     def execute(self) -> dict[str, np.ndarray]:
-        """Bytes."""
+        """Measure the bytes."""
         model = objective(self.source, "logistic")
         f = model if self.kind == "linear" else _separable(model)
         held: list[int] = []

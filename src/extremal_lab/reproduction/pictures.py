@@ -20,7 +20,7 @@ STEPS = {"own": "own steps", "tuned": "tuned steps"}
 
 
 def draw(figure: Figure, panels: Sequence[Panel], folder: Path, looks: Mapping[str, Colour] | None = None) -> list[Path]:
-    """Save the figure against each x-axis; the files that were made. ``looks``: the colours, where other figures have some."""
+    """Save the figure against each x-axis, and return the files. ``looks`` are colours shared with other figures."""
     made = []
     for x in X_AXES:
         picture = picture_of(figure, panels, x, looks)
@@ -33,7 +33,7 @@ def draw(figure: Figure, panels: Sequence[Panel], folder: Path, looks: Mapping[s
 
 
 def picture_of(figure: Figure, panels: Sequence[Panel], x: str, looks: Mapping[str, Colour] | None = None) -> Any:
-    """A matplotlib figure: relative suboptimality, and the gap too where f is not convex."""
+    """A matplotlib figure: relative suboptimality, and the gap too if f is not convex."""
     from matplotlib.figure import Figure as Picture
 
     names = labels(panels)
@@ -72,12 +72,12 @@ def _panel(axes: Any, panel: Panel) -> None:
 
 
 def _plain(name: str) -> str:
-    """A name in which nothing is a formula."""
+    """A name with the signs of formulas escaped."""
     return name.replace("$", r"\$")
 
 
 def _heights(panel: Panel, curve: Curve, kind: str) -> np.ndarray:
-    """The curve of each seed, not below what the minimum certifies."""
+    """The curve of each seed, cut at the accuracy of the certified minimum."""
     if kind == "gap":
         return np.maximum([run["gap"] for run in curve.runs], 1e-16)
     above = np.maximum(np.array([run["value"] for run in curve.runs]) - panel.minimum, panel.floor)

@@ -1,4 +1,4 @@
-"""From a figure to its curves: minima, trials, the steps that were tuned, and the runs that are shown."""
+"""From a figure to its curves: minima, trials, tuned steps, and the runs that are shown."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Curve:
     """The runs of a method on a problem, one for each seed."""
 
     method: str
-    steps: str  # "own": the method's; "tuned": times the best of the trials
+    steps: str  # "own": the method's steps; "tuned": these times the best factor of the trials
     factor: float
     edge: bool  # whether that factor is the first or the last of the trials
-    batch: int | None  # None if it changes from step to step, or if there is none
+    batch: int | None  # None if it changes from step to step, or if the method has none
     projects: bool  # whether its steps are projections onto the set
     runs: tuple[dict[str, np.ndarray], ...]
 
@@ -48,7 +48,7 @@ class Panel:
     source: Source
     convex: bool
     minimum: float  # nothing is drawn below it
-    gap: float  # its exact Frank-Wolfe gap: for convex f, no point of the set is better by more
+    gap: float  # exact Frank-Wolfe gap of the minimum: for convex f, no point of the set is better by more
     how: str
     curves: tuple[Curve, ...]
 
@@ -60,7 +60,7 @@ class Panel:
 
     @property
     def floor(self) -> float:
-        """Differences to the minimum below this mean nothing."""
+        """The least difference to the minimum that has a meaning."""
         return max(self.gap, 1e-15 * max(1.0, abs(self.minimum)))
 
     def excess(self, curve: Curve) -> float:
@@ -69,25 +69,25 @@ class Panel:
 
 
 class Work:
-    """What a comparison runs on: data that were found, results that are kept, workers.
+    """The means of a comparison: data, kept results, workers.
 
     Parameters
     ----------
     store : Store
-        Where results are kept.
+        The store of results.
     workers : int
-        Processes.
+        Number of processes.
     fetch : callable, optional
-        Fetches a data set by its name; left out, nothing is downloaded.
+        Fetches a data set by its name. Default: nothing is downloaded.
     """
 
     def __init__(self, store: Store, workers: int = 1, fetch: Callable[[str], object] | None = None):
         self.store, self.workers, self.fetch = store, workers, fetch
-        self.troubles: list[str] = []  # why data could not be had
+        self.troubles: list[str] = []  # reasons for missing data
         self._found: dict[tuple[str, int | None, int], Source] = {}
 
     def find(self, data: str, rows: int | None = None, draw: int = 0) -> Source:
-        """A data set, or a random subset of its rows; looked for once."""
+        """A data set, or a random subset of its rows; the search runs once."""
         key = data, rows, draw
         if key not in self._found:
             if self.fetch is not None and data in datasets.NAMES and datasets.find(data) is None:
@@ -101,7 +101,7 @@ class Work:
             self.fetch(data)
         except datasets.DownloadError as error:
             self.troubles.append(str(error))
-            self.fetch = None  # the next one would fail as well
+            self.fetch = None  # the next download would fail as well
 
 
 class Comparison:
@@ -112,7 +112,7 @@ class Comparison:
         self.sources = {problem.data: work.find(problem.data) for problem in figure.problems}
         self.methods = list(dict.fromkeys(map(full_name, figure.methods)))
         for problem in figure.problems:
-            constraint(self.sources[problem.data], problem.set)  # refused here, and not by a worker
+            constraint(self.sources[problem.data], problem.set)  # refuses it here, and not in a worker
         self._all = [(problem, method) for problem in figure.problems for method in self.methods]
 
     def first_tasks(self) -> list[Any]:
@@ -130,12 +130,12 @@ class Comparison:
 
     @property
     def cost(self) -> float:
-        """Rough seconds of one core, for the time left."""
+        """Rough seconds of one core, to estimate the time left."""
         tuned = [run for pair in self._all for run in self._shown(*pair, 1.0)] if self.figure.factors else []
         return sum(task.cost for task in dict.fromkeys(self.first_tasks())) + sum(run.cost for run in tuned)
 
     def panels(self, seen: Seen = lambda task, fresh: None) -> list[Panel]:
-        """Run it: a panel for each problem."""
+        """Run the comparison, and return a panel for each problem."""
         results = run_all(self.first_tasks(), self.work.store, self.work.workers, seen)
         results |= run_all(self.tuned_tasks(results), self.work.store, self.work.workers, seen)
         return [self._panel(problem, results) for problem in self.figure.problems]

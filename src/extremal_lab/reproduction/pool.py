@@ -1,4 +1,4 @@
-"""Tasks on all cores: each on one thread, its result kept as soon as it is there, so that a run goes on where it was stopped."""
+"""Tasks on all cores: each on one thread, its result stored at once, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ class WorkerError(RuntimeError):
 
 
 def run_all(tasks: Sequence[Any], store: Store, workers: int, seen: Seen = lambda task, fresh: None) -> Results:
-    """The result of every task, from the store or from a worker; ``seen`` is called with each that is done, and whether it was
-    done now.
+    """The result of every task, from the store or from a worker.
 
-    Tasks that compare equal are done once. Ctrl-C ends the workers at once and is passed on; what is done is kept. SIGTERM is
-    as Ctrl-C, and workers end with their parent, however it ends.
+    ``seen`` is called with each finished task, and whether it was done now. Equal tasks are done once. Ctrl-C ends the workers at
+    once and is passed on; finished results are kept. SIGTERM acts like Ctrl-C. Workers end with their parent, however it ends.
     """
     results: Results = {}
     for task in dict.fromkeys(tasks):
@@ -41,7 +40,7 @@ def run_all(tasks: Sequence[Any], store: Store, workers: int, seen: Seen = lambd
             seen(task, False)
     todo = [task for task in dict.fromkeys(tasks) if task not in results]
     made = _here(todo, store) if workers == 1 or len(todo) < 2 else _in_workers(todo, store, workers)
-    with _sigterm_as_ctrl_c(), closing(made):  # closed: an error in seen, too, ends the workers
+    with _sigterm_as_ctrl_c(), closing(made):  # closing: an error in `seen` also ends the workers
         for task, result in made:
             results[task] = result
             seen(task, True)
@@ -70,7 +69,7 @@ def _in_workers(tasks: list[Any], store: Store, workers: int) -> Made:
                 yield futures[future], future.result()
         except BrokenProcessPool:
             raise WorkerError(
-                "a worker died (out of memory, or killed); what is done is kept, the same command goes on"
+                "a worker died (out of memory, or killed); finished runs are kept, and the same command continues"
             ) from None
         except BaseException:
             _end_workers(pool)  # a run may take minutes: do not wait for it
@@ -80,7 +79,7 @@ def _in_workers(tasks: list[Any], store: Store, workers: int) -> Made:
 
 
 def _end_workers(pool: Any) -> None:
-    """End them at once. Their list is private; where it has gone, there is ``kill_workers`` (Python 3.14), or they finish."""
+    """End the workers at once. Their list is private; without it there is ``kill_workers`` (Python 3.14), or they finish."""
     if hasattr(pool, "_processes"):
         for process in list((pool._processes or {}).values()):
             process.kill()
@@ -89,21 +88,21 @@ def _end_workers(pool: Any) -> None:
 
 
 def _begin_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """A parent that was killed tells nobody: without this its workers would wait for ever."""
+    """End this worker with its parent: a killed parent sends no message, and its workers would wait forever."""
     parent = parent_process()
     if parent is not None:
         parent.join()
-        os._exit(1)  # at once; a file that is being written is not yet under its name
+        os._exit(1)  # at once; an unfinished file does not have its final name yet
 
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Only the main thread can, and gets it; a SIGTERM that is ignored, or was not set from Python, stays as it is."""
+    """Treat SIGTERM as Ctrl-C, in the main thread only; a handler that ignores it, or is not from Python, stays."""
     before = signal.getsignal(signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread() or before in (None, signal.SIG_IGN):
         yield

@@ -1,4 +1,4 @@
-"""How far a comparison is and how long it will take: a bar on a terminal, elsewhere a line on stderr now and then."""
+"""The progress of a comparison and the time left: a bar on a terminal, elsewhere an occasional line on stderr."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINE_EVERY = 10.0  # seconds
 
 
 class Pace:
-    """The time left, from the cost of what was done afresh and the time that it took.
+    """The time left, from the cost of newly finished tasks and the time that they took.
 
     Examples
     --------
@@ -29,25 +29,25 @@ class Pace:
 
     def __init__(self, total: float, clock: Any = time.monotonic):
         self.total, self.clock, self.began = total, clock, clock()
-        self.finished = self.fresh = 0.0  # cost of all that is done, and of what was not in the store
+        self.finished = self.fresh = 0.0  # cost of all finished tasks, and of those that were not in the store
         self.tasks = 0
 
     def done(self, cost: float, fresh: bool) -> None:
-        """Note a task."""
+        """Note a finished task."""
         self.tasks += 1
         self.finished += cost
         self.fresh += cost if fresh else 0.0
 
     @property
     def left(self) -> float | None:
-        """Seconds, or None while there is nothing to go by."""
+        """Seconds left, or None before the first new task is done."""
         if not self.fresh:
             return None
         return max(self.total - self.finished, 0.0) * (self.clock() - self.began) / self.fresh
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The time left in words."""
         left = self.left
         return "" if left is None else f", about {_clock(left)} left"
 
@@ -63,7 +63,7 @@ def shown(console: Console, what: str, total: float) -> Iterator[Any]:
     if not console.is_terminal:
         yield _Lines(what, pace)
         return
-    name = printable(what).replace("{", "{{").replace("}", "}}")  # these are formats
+    name = printable(what).replace("{", "{{").replace("}", "}}")  # descriptions are formats
     said, left = (TextColumn(text, markup=False) for text in (name, "{task.description}"))
     with Progress(said, BarColumn(), left, TimeElapsedColumn(), console=console, transient=True) as bar:
         row = bar.add_task("", total=total)
@@ -76,7 +76,7 @@ def shown(console: Console, what: str, total: float) -> Iterator[Any]:
 
 
 class _Lines:
-    """On stderr, for logs of long runs: what a command prints on stdout does not depend on how long it takes."""
+    """Lines on stderr, for logs of long runs: the output on stdout does not depend on the duration."""
 
     def __init__(self, what: str, pace: Pace):
         self.console, self.what, self.pace, self.due = terminal(stderr=True), what, pace, time.monotonic() + LINE_EVERY

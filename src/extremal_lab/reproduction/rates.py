@@ -1,12 +1,12 @@
-"""Complexities measured: how the calls that an accuracy eps takes grow with n and with 1/eps, against the theorems.
+"""Measured complexities: the growth of the calls for an accuracy eps with n and with 1/eps, against the theorems.
 
-Runs over a grid of n and of budgets N, each with its own horizon, give the error; for each seed, which draws its own rows of the
-data and its own batches, a plane is fitted by least squares,
+Runs over a grid of n and of budgets N, each with its own horizon, give the error. Each seed draws its own rows of the data and
+its own batches. For each seed a plane is fitted by least squares,
 
     log error = a + alpha log n + beta log N,     so that     N ~ n^(-alpha / beta) eps^(1 / beta)
 
 and the intervals are t-intervals over the seeds. N counts component gradients or LMO calls. A claimed exponent is an upper bound
-from worst-case theory: a smaller one is better.
+from worst-case theory: a smaller exponent is better.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from extremal_lab.reproduction.spec import batch_size
 from extremal_lab.reproduction.tasks import Minimum, Run
 
 LOGISTIC, NONCONVEX = "logistic", "nonlinear-least-squares"
-SLACK = 0.1  # by so much an exponent may exceed the claimed one: runs are finite, and bounds have lower terms
-FLOOR = 10.0  # errors below this multiple of the minimum's gap are left out
-PASSES = 64  # the fewest of a run: before that the terms n log(1/eps) and n rule
+SLACK = 0.1  # an exponent may exceed the claimed one by this: runs are finite, and bounds have lower terms
+FLOOR = 10.0  # errors below this multiple of the minimum's gap do not count
+PASSES = 64  # fewest passes of a run: below, the terms n log(1/eps) and n dominate
 Some = Callable[[int, int], Source]  # (rows, draw): a random subset of the data
 
 
 @dataclass(frozen=True)
 class Exponent:
-    """The exponent of n or of 1/eps in the calls that eps takes."""
+    """The exponent of n or of 1/eps in the number of calls for an accuracy eps."""
 
     mean: float  # over the seeds
     low: float  # 95 % interval
@@ -41,7 +41,7 @@ class Exponent:
 
     @property
     def holds(self) -> bool | None:
-        """Whether it is as claimed or better; None if that is not decided."""
+        """Whether the exponent is as claimed or better; None if that is undecided."""
         if not (math.isfinite(self.low) and math.isfinite(self.high)):
             return None
         most = self.claimed + SLACK
@@ -67,12 +67,12 @@ class Grid:
     loss: str
     batch: str
     methods: tuple[str, ...]
-    scale: float  # L D^2: small enough for the bounds to say something at the budgets spent
+    scale: float  # L D^2: small enough for the bounds to be informative at these budgets
     sizes: tuple[int, ...]  # n
     budgets: tuple[int, ...]  # component gradients
 
     def runs(self, method: str, some: Some, quick: bool) -> dict[int, list[Run]]:
-        """For each seed its runs; quick ones spend half, on fewer sizes, from fewer seeds."""
+        """The runs of each seed; quick runs spend half, on fewer sizes, from fewer seeds."""
         seeds, less, sizes = (3, 2, self.sizes[:3]) if quick else (5, 1, self.sizes)
         set_ = self.set(some)
         made = {}
@@ -87,11 +87,11 @@ class Grid:
         return made
 
     def set(self, some: Some) -> str:
-        """The same for all runs."""
+        """The set, the same for all runs."""
         return radius(self.loss, self.scale, some(2000, 0))
 
     def tasks(self, some: Some, quick: bool) -> list[Any]:
-        """All runs, and the minima of their rows where errors need them."""
+        """All runs, and the minima of their rows if errors need them."""
         runs = [run for method in self.methods for held in self.runs(method, some, quick).values() for run in held]
         return [*runs, *(minimum_of(run) for run in runs if self.loss == LOGISTIC)]
 
@@ -102,7 +102,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Rate:
-    """A claim: so many calls, up to constants, n^claimed_n / eps^claimed_eps."""
+    """A claim: the number of calls is n^claimed_n / eps^claimed_eps, up to constants."""
 
     text: str
     grid: str  # the name of its runs
@@ -133,10 +133,10 @@ def minimum_of(run: Run) -> Minimum:
 
 
 def error_of(run: Run, results: dict[Any, dict[str, np.ndarray]]) -> float:
-    """f - f_min at the end, 0 where that is lost in the accuracy of f_min; for non-convex f the average gap.
+    """f - f_min at the end, 0 if it is below the accuracy of f_min; for non-convex f the average gap.
 
-    The proofs bound the average gap over the iterates, which is not below the smallest one; here it is the average over an even
-    grid of the run, the start left out.
+    The proofs bound the average gap over the iterates, which is not below the smallest gap. Here it is the average over an even
+    grid of the run, without the start.
     """
     made = results[run]
     if run.loss == NONCONVEX:
@@ -147,7 +147,7 @@ def error_of(run: Run, results: dict[Any, dict[str, np.ndarray]]) -> float:
 
 
 def _exponents(points: list[tuple[int, float, float]]) -> tuple[float, float]:
-    """Those of n and of 1/eps, by least squares on logarithms; not a number if the points do not fix a plane."""
+    """The exponents of n and of 1/eps, by least squares on logarithms; NaN if the points do not determine a plane."""
     if len(points) < 4 or len({n for n, _, _ in points}) < 2:
         return math.nan, math.nan
     n, calls, error = np.log(np.array(points, dtype=np.float64)).T
@@ -164,7 +164,7 @@ def _exponent(found: np.ndarray, claimed: float) -> Exponent:
 
 
 def radius(loss: str, scale: float, source: Source) -> str:
-    """The l1 ball with L D^2 = scale, its radius to two digits: theory's bounds are about L D^2."""
+    """The l1 ball with L D^2 = scale, its radius to two digits: the bounds of theory depend on L D^2."""
     return f"l1:{math.sqrt(scale / max(objective(source, loss).smoothness, 1e-300)) / 2:.2g}"
 
 

@@ -1,4 +1,4 @@
-"""A reference minimum for experiments, certified, and found by a method of another kind than the ones that are compared."""
+"""A certified reference minimum for experiments, by a method of another kind than the compared ones."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from extremal_lab.reproduction.interior import Curved, descend, polish
 from extremal_lab.reproduction.lifts import Lift, lift
 from extremal_lab.reproduction.working_set import Sparse, by_columns
 
-DIMENSION = 3000  # of x, at most, for a d x d matrix: 72 MB, and a factor of it in seconds
-HUGE = 1e100  # of numbers, at most: from 1e150 on squares overflow
-MIXTURES = (1, 1, 4)  # of so many vertices are the random starts, if f is not convex
+DIMENSION = 3000  # largest dimension for a d x d matrix: 72 MB, and a factor of it in seconds
+HUGE = 1e100  # largest size of numbers: from 1e150 on squares overflow
+MIXTURES = (1, 1, 4)  # numbers of vertices in the random starts, if f is not convex
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The smallest value of f that is known, and how sure it is.
+    """The smallest known value of f, and its certificate.
 
     Examples
     --------
@@ -40,13 +40,13 @@ class Reference:
     value: float  # f(x)
     gap: float  # the Frank-Wolfe gap at x or a proven bound on it, in float64
     x: np.ndarray = field(repr=False)  # the point, feasible
-    how: str  # the method, and what it took
-    convex: bool  # whether f is: without it the gap proves stationarity only
-    starts: int  # how many starts the point is the best of
+    how: str  # the method, and its cost
+    convex: bool  # whether f is convex: otherwise the gap proves stationarity only
+    starts: int  # number of starts; the point is the best of them
 
     @property
     def lower(self) -> float:
-        """No feasible point is below: f* >= f(x) - gap for convex f. If f is not, the value itself, and nothing is proven."""
+        """A lower bound: f* >= f(x) - gap for convex f. If f is not convex, it is the value itself, and nothing is proven."""
         return self.value - self.gap if self.convex else self.value
 
 
@@ -55,27 +55,28 @@ def reference(f: Objective, C: ConvexSet) -> Reference:
 
         f(x) - f* <= gap(x) = max over s in C of <grad f(x), x - s>     (f convex)
 
-    For a linear model of up to 3000 coefficients on a ball, a box or a simplex: as a rule 10 to 40 Newton steps to a gap of at
-    most max(1e-11, 1e-10 |f|), each for the Hessian (the sum over rows of their squared number of entries) and a d x d factor;
-    half a second for a8a, one to two for w8a. Where rounding forbids that gap (columns of size 500 on a box of radius 2000) the
-    one reached is told.
+    A linear model of up to 3000 coefficients on a ball, a box or a simplex usually takes 10 to 40 Newton steps to a gap of at
+    most max(1e-11, 1e-10 |f|). A step costs the Hessian (the sum over rows of their squared number of entries) and a d x d
+    factor: half a second in all for a8a, one to two for w8a. If rounding forbids that gap (columns of size 500 on a box of
+    radius 2000), the result has the smallest gap reached.
 
-    With more coefficients, on an l1 ball or a simplex and for convex f, the same on few columns: the ones with the largest
-    derivatives, and more of them until the gap over the whole set is as small, or 3000 do not do (the gap reached is told). A
-    second or two for the logistic loss, 1000 x 5000 with 1% of entries, and a radius of 200; a minute if nearly 3000 are needed.
+    With more coefficients, on an l1 ball or a simplex and for convex f, the method runs on few columns, those with the largest
+    derivatives. Columns are added until the gap over the whole set is as small, or there are 3000 (the result has the gap
+    reached). It takes a second or two for the logistic loss, 1000 x 5000 with 1% of entries, and a radius of 200; a minute if
+    nearly 3000 columns are needed.
 
-    If f is not convex, the best of several descents: from the centre, from near the logistic regression for the same labels
-    (`NonlinearLeastSquares` only), and from random points of a fixed seed; stationary, but not proven to be a minimum.
+    If f is not convex, the result is the best of several descents: from the centre, from near the logistic regression for the
+    same labels (`NonlinearLeastSquares` only), and from random points of a fixed seed. It is stationary, not a proven minimum.
 
-    Everything else (other sets, other objectives, larger d) is left to blended pairwise steps with line search: 3000 passes, or
-    a gap of 1e-10 |f|, which they reach on polytopes. Rows, targets, sets and margins of sizes beyond 1e100 are refused.
+    All other problems (other sets, other objectives, larger d) use blended pairwise steps with line search: 3000 passes, or a gap
+    of 1e-10 |f|, which they reach on polytopes. Rows, targets, sets and margins of sizes beyond 1e100 are refused.
 
     Parameters
     ----------
     f : Objective
-        `LinearModel`, or any other.
+        A `LinearModel`, or any other objective.
     C : ConvexSet
-        `L1Ball`, `L2Ball`, `LinfBall`, `Box`, `Simplex`, or any other.
+        An `L1Ball`, `L2Ball`, `LinfBall`, `Box` or `Simplex`, or any other set.
 
     References
     ----------
@@ -106,7 +107,7 @@ def reference(f: Objective, C: ConvexSet) -> Reference:
 
 
 def _refuse_huge(f: LinearModel, C: ConvexSet) -> None:
-    """Refuse numbers whose products overflow: squares of margins, and these times multipliers."""
+    """Refuse numbers whose products overflow: squares of margins, and products of these with multipliers."""
     ones = np.ones(f.shape)
     size = max(float(np.abs(C.lmo(g).to_array()).max()) for g in (ones, -ones))
     if size > HUGE:
@@ -120,14 +121,14 @@ def _refuse_huge(f: LinearModel, C: ConvexSet) -> None:
 
 
 def _by_newton(f: LinearModel, C: ConvexSet, lifted: Lift) -> Reference:
-    """On all columns."""
+    """The reference by all columns."""
     x, steps, starts = _solved(f, C, lifted)
     best_of = f"best of {starts} starts, " if starts > 1 else ""
     return _told(f, C, x, f"interior point, {best_of}{steps} Newton steps", starts)
 
 
 def _by_columns(f: LinearModel, C: Sparse) -> Reference:
-    """On as many columns as it takes, up to 3000."""
+    """The reference by as few columns as possible, up to 3000."""
 
     def solve(f: LinearModel, C: Sparse) -> tuple[np.ndarray, int]:
         return _solved(f, C, cast(Lift, lift(C, f.shape[0])))[:2]
@@ -139,13 +140,13 @@ def _by_columns(f: LinearModel, C: Sparse) -> Reference:
 
 
 def _told(f: LinearModel, C: ConvexSet, x: np.ndarray, how: str, starts: int) -> Reference:
-    """With the gap over the whole set."""
+    """The reference with the gap over the whole set."""
     value, g = f.value_and_grad(x)
     return Reference(value, C.gap(x, g), x, how, f.convex, starts)
 
 
 def _solved(f: LinearModel, C: ConvexSet, lifted: Lift) -> tuple[np.ndarray, int, int]:
-    """The best of the descents, polished if its gap is not small enough; how many Newton steps and starts it took."""
+    """The best of the descents, polished if its gap is not small enough; the numbers of Newton steps and starts."""
     curved, gap = Curved(f), C.gap
     starts = [(None, 1.0)] if f.convex else list(_starts(f, C, lifted))
     found = [descend(curved, lifted, gap, _enough, w, weight) for w, weight in starts]
@@ -157,12 +158,12 @@ def _solved(f: LinearModel, C: ConvexSet, lifted: Lift) -> tuple[np.ndarray, int
 
 
 def _enough(value: float) -> float:
-    """The gap that is small enough."""
+    """The largest gap that is small enough."""
     return max(1e-11, 1e-10 * abs(value))
 
 
 def _starts(f: LinearModel, C: ConvexSet, lifted: Lift) -> Iterator[tuple[np.ndarray | None, float]]:
-    """Interior points in unit coordinates, and the weights of the barrier that do not make descents forget them."""
+    """Interior points in unit coordinates, and weights of the barrier that keep descents near them."""
     yield None, 1.0
     rng = np.random.default_rng(0)
     points = [(_mixture(C, rng, f.shape[0], k), 0.1) for k in MIXTURES]
@@ -181,7 +182,7 @@ def _mixture(C: ConvexSet, rng: np.random.Generator, d: int, k: int) -> np.ndarr
 
 
 def _logistic(f: LinearModel, C: ConvexSet, lifted: Lift) -> np.ndarray:
-    """Nearly the logistic regression: q = 1 / (1 + exp(z)) fits y = 1 by small margins, so the labels are 1 - 2 y."""
+    """An approximate logistic regression: q = 1 / (1 + exp(z)) fits y = 1 by small margins, so the labels are 1 - 2 y."""
     model = LinearModel(Logistic(), f.data, 1.0 - 2.0 * f.y)
     found = descend(Curved(model), lifted, C.gap, lambda value: max(1e-11, 1e-4 * value))
     return lifted.feasible(found.x)

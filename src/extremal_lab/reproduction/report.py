@@ -1,4 +1,4 @@
-"""What a comparison says, as plain data for the page, and the files beside it: tidy CSV, the settings as JSON."""
+"""The results of a comparison, as plain data for the page, and the files beside it: tidy CSV, the settings as JSON."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def label(method: str) -> str:
 
 
 def labels(panels: Sequence[Panel]) -> dict[str, str]:
-    """The names of all curves, in their order; those of methods that project on any of the problems say so."""
+    """The names of all curves, in their order; the names mark methods that project on any of the problems."""
     curves = [curve for panel in panels for curve in panel.curves]
     projecting = {curve.method for curve in curves if curve.projects}
     return {m: label(m) + PROJECTS * (m in projecting) for m in dict.fromkeys(curve.method for curve in curves)}
 
 
 def ranks(panels: Sequence[Panel], steps: str) -> dict[str, list[float]]:
-    """For each method its rank on each problem, 1 the lowest f at the end; equals share their mean rank."""
+    """The rank of each method on each problem, 1 for the lowest f at the end; equal methods share their mean rank."""
     found: dict[str, list[float]] = {}
     for panel in panels:
         for method, (rank, _) in _places(panel, steps).items():
@@ -66,7 +66,7 @@ def ranks(panels: Sequence[Panel], steps: str) -> dict[str, list[float]]:
 
 
 def _places(panel: Panel, steps: str) -> dict[str, tuple[float, bool]]:
-    """For each method its rank, and whether none is better."""
+    """The rank of each method, and whether it is among the best."""
     curves = [curve for curve in panel.curves if curve.steps == steps]
     ends = [panel.excess(curve) for curve in curves]
     places = zip(curves, rankdata(ends), ends, strict=True)
@@ -74,7 +74,7 @@ def _places(panel: Panel, steps: str) -> dict[str, tuple[float, bool]]:
 
 
 def overview(panels: Sequence[Panel], steps: str) -> list[dict[str, Any]]:
-    """Who wins where: median rank over the problems with quartiles, best first."""
+    """The winners: median rank over the problems with quartiles, best first."""
     rows, found = [], [_places(panel, steps) for panel in panels]
     for method, places in ranks(panels, steps).items():
         q1, median, q3 = (float(q) for q in np.quantile(places, (0.25, 0.5, 0.75)))
@@ -84,7 +84,7 @@ def overview(panels: Sequence[Panel], steps: str) -> list[dict[str, Any]]:
 
 
 def page_figure(figure: Figure, panels: Sequence[Panel]) -> dict[str, Any]:
-    """A figure as the page takes it."""
+    """A figure in the form of the page."""
     problems = [_page_panel(panel) for panel in panels]
     return {"name": figure.name, "title": figure.title, "caption": _caption(figure), "problems": problems}
 
@@ -106,13 +106,13 @@ def _page_curve(curve: Curve) -> dict[str, Any]:
 
 
 def _short(name: str, column: np.ndarray) -> list[float | None]:
-    """Numbers for the page: values and counts in full, for f - f_min is a difference; the others to six digits."""
+    """Numbers for the page: values and counts in full, because f - f_min is a difference; the others to six digits."""
     digits = 17 if name in ("value", "lmos") else 6
     return [float(f"{v:.{digits}g}") if np.isfinite(v) else None for v in column.tolist()]
 
 
 def report(title: str, shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: bool, **more: Any) -> dict[str, Any]:
-    """Everything that the page shows."""
+    """The whole content of the page."""
     panels = [panel for _, found in shown for panel in found]
     steps = [s for s in ("own", "tuned") if any(curve.steps == s for panel in panels for curve in panel.curves)]
     return {
@@ -127,7 +127,7 @@ def report(title: str, shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: b
 
 
 def _cautions(shown: Sequence[tuple[Figure, Sequence[Panel]]], studies: Sequence[dict[str, Any]]) -> list[str]:
-    """Those of the figures and of the studies, each once."""
+    """The cautions of the figures and of the studies, each once."""
     panels, passes = [panel for _, found in shown for panel in found], max((figure.passes for figure, _ in shown), default=np.inf)
     return list(dict.fromkeys([*cautions(panels, passes), *(said for study in studies for said in study["caution"])]))
 
@@ -163,26 +163,26 @@ def _summary(shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: bool) -> li
 
 
 def cautions(panels: Sequence[Panel], passes: float) -> list[str]:
-    """What a reader has to know before the numbers of runs of so many passes."""
+    """Warnings for readers of the numbers of runs of ``passes`` passes."""
     said = []
     stand_ins = sorted({panel.source.name for panel in panels if panel.source.origin == "stand-in"})
     if stand_ins:
-        said.append(f"Not the real data: {', '.join(stand_ins)} could not be had, and generated stand-ins are shown.")
+        said.append(f"Not the real data: {', '.join(stand_ins)} could not be loaded, and the figures show generated stand-ins.")
     loose = [panel.problem.key for panel in panels if panel.convex and panel.gap > 1e-6 * max(1.0, abs(panel.minimum))]
     if loose:
         said.append(f"The minimum is known only roughly (see its gap): {'; '.join(loose)}.")
     if passes < 10:
-        said.append("A few passes say little about where methods end.")
+        said.append("A few passes say little about the final values of methods.")
     if any(panel.convex and curve.method in OURS for panel in panels for curve in panel.curves):
         said += inside(passes)
     edges = sum(curve.edge for panel in panels for curve in panel.curves)
     if edges:
-        said.append(f"{edges} curves are tuned to an end of the grid of trials, which the tables mark: one beyond may be better.")
+        said.append(f"{edges} curves are tuned to an end of the grid of trials (marked in the tables): one beyond may be better.")
     return said
 
 
 def inside(passes: float) -> list[str]:
-    """A sentence on runs of the two algorithms that end inside their transient; none on longer ones."""
+    """A sentence about runs of the two algorithms that end inside their transient; none for longer runs."""
     if transient(OURS[1], passes) <= INSIDE:
         return []
     left = " and ".join(f"{100 * transient(method, passes):.0f} % for {label(method)}" for method in OURS)
@@ -193,7 +193,7 @@ def inside(passes: float) -> list[str]:
 
 
 def settings(shown: Sequence[tuple[Figure, Sequence[Panel]]]) -> dict[str, Any]:
-    """How the figures were made; the studies say it in their texts."""
+    """The settings of the figures; the texts of the studies have their own."""
     found: dict[str, Any] = {figure.name: _caption(figure) for figure, _ in shown}
     factors = next((figure.factors for figure, _ in shown if figure.factors), ())
     if factors:
@@ -211,7 +211,7 @@ def _caption(figure: Figure) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
+    """The versions of the packages behind the numbers."""
     found = {"extremal": code(), "python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -222,7 +222,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, str]:
-    """The processor and the system; nothing that names its owner."""
+    """The processor and the system, without the name of their owner."""
     return {"processor": _processor(), "cores": str(os.cpu_count()), "system": f"{platform.system()} {platform.machine()}"}
 
 
@@ -235,7 +235,7 @@ def _processor() -> str:
 
 
 def write_csv(path: Path, figure: Figure, panels: Sequence[Panel]) -> None:
-    """All runs of a figure, a row for each point, numbers to the last bit; one that stays for a while has one row."""
+    """Write all runs of a figure, a row for each point, numbers to the last bit; a repeated point has one row."""
     with whole_file(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(CSV_COLUMNS)
@@ -259,13 +259,13 @@ def _points(run: dict[str, np.ndarray]) -> Iterator[tuple[str, ...]]:
 
 
 def write_json(path: Path, item: Any) -> None:
-    """Plain JSON, whole or absent."""
+    """Write plain JSON, whole or not at all."""
     with whole_file(path) as temporary:
         temporary.write_text(to_json(item, indent=1), encoding="utf-8")
 
 
 def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table at its full width, whatever the terminal's."""
+    """Print a table at its full width, whatever the width of the terminal."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left")
     for i, column in enumerate(columns):
         table.add_column(column, justify="right" if i else "left", no_wrap=True)

@@ -1,4 +1,4 @@
-"""The paper's experiments, or a user's: run the figures, write numbers, pictures and the page."""
+"""Run the figures of the paper, or of a user, and write numbers, pictures and the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Shown = tuple[Figure, list[Panel]]
 
 
 def run_figures(figures: Sequence[Figure], work: Work, console: Console, out: Path) -> list[Shown]:
-    """Run figures one after the other; the numbers and pictures of each are written as soon as it is done."""
+    """Run figures one after the other, and write the numbers and pictures of each as soon as it is done."""
     comparisons = compared(figures, work)
     folder(out)
     _say_what_is_shown(comparisons, console)
@@ -40,7 +40,7 @@ def run_figures(figures: Sequence[Figure], work: Work, console: Console, out: Pa
 
 
 def write(title: str, done: Sequence[Shown], out: Path, console: Console, quick: bool = False, **more: Any) -> dict[str, Any]:
-    """The page and its data."""
+    """Write the page and its data."""
     folder(out)
     said = report.report(title, done, quick, **more)
     write_page(out / "index.html", said)
@@ -54,7 +54,7 @@ def write(title: str, done: Sequence[Shown], out: Path, console: Console, quick:
 
 
 def folder(out: Path) -> Path:
-    """Make the folder of the results, or say why nothing can be written there: before the runs, not after them."""
+    """Make the folder of the results, or raise an error if it cannot be written: before the runs, not after them."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -71,7 +71,7 @@ def _say_what_is_shown(comparisons: Sequence[Comparison], console: Console) -> N
 
 
 def ends(panels: Sequence[Panel]) -> tuple[list[str], list[list[str]]]:
-    """Where each method ended: columns and rows of f - f_min, median over the seeds, own steps / tuned (its constant)."""
+    """The final values: columns and rows of f - f_min, median over the seeds, own steps / tuned (its constant)."""
     several = len({panel.problem.set for panel in panels}) > 1
     columns = ["f - f_min at the end", *(_heading(panel, several) for panel in panels)]
     rows = [[name, *(_end(panel, method) for panel in panels)] for method, name in report.labels(panels).items()]

@@ -1,4 +1,4 @@
-"""Where an experiment's data come from: the real set, a stand-in that says so, or a user's file."""
+"""The data of an experiment: the real set, a stand-in that says so, or a user's file."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from extremal_lab.reproduction import standins
 
 @dataclass(frozen=True)
 class Source:
-    """A data set as it was found; workers load it again by this."""
+    """A data set on this machine; workers load it by this description."""
 
-    data: str  # the name or file that was asked for
+    data: str  # the requested name or file
     origin: str  # "real", "stand-in" or "file"
-    text: str  # the same in a few words
+    text: str  # the origin in a few words
     n: int
     d: int
     nnz: int
     digest: str  # of the numbers: a changed file is another source
     rows: int | None = None  # a random subset of that many rows, for runs over n
-    draw: int = 0  # which of them; a larger subset of the same draw holds the smaller ones
+    draw: int = 0  # number of the subset; a larger subset of the same draw holds the smaller ones
 
     @property
     def name(self) -> str:
@@ -42,7 +42,7 @@ class Source:
 
 
 def resolve(data: str, *, rows: int | None = None, draw: int = 0) -> Source:
-    """Find a data set by its name or file; a stand-in where the real one is not here."""
+    """Find a data set by its name or file; a stand-in if the real one is not here."""
     origin, text = _origin(data)
     A, y = _load(data, origin, rows, draw)
     text += "" if rows is None else f"; {rows} random rows of it"
@@ -94,8 +94,8 @@ def objective(source: Source, loss: str) -> LinearModel:
 
 
 def constraint(source: Source, text: str) -> ConvexSet:
-    """The set that words stand for, on the features of the data; it must be bounded, and its radius a number."""
+    """The set that is given by words, on the features of the data; it must be bounded, and its radius a number."""
     plan = read_constraint(text, None, (source.d,))
     if plan.fraction is not None or not plan.bounded:
-        raise InputError(f"--set {text}: methods are compared over bounded sets with radii that are numbers, l1:10 say")
+        raise InputError(f"--set {text}: methods are compared over bounded sets with radii that are numbers, such as l1:10")
     return plan.set()

@@ -1,6 +1,6 @@
-"""What the experiments are, as plain data: problems, figures, methods, constants.
+"""The experiments as plain data: problems, figures, methods, constants.
 
-A new one is a new line here, or a line of yours: ``replace(FIGURES["fig1"], methods=("sarah-fw", "svrf"))``.
+A new experiment is a new line here, or a line of your own: ``replace(FIGURES["fig1"], methods=("sarah-fw", "svrf"))``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from extremal.checks import InputError
 
 FACTORS = tuple(10.0 ** (half / 2) for half in range(-12, 2))  # 1e-6 to 3.2: the constants that every method is tuned over
 TUNING_SEED = 10_000  # trials draw other batches than the runs that are shown
-METHODS = {  # the curves of the paper's figures, in the order of its list, and how they are called there
+METHODS = {  # the curves of the paper's figures, in the order of its list, with the names there
     "momentum-sfw": "Mokhtari et al.",
     "copt-momentum-sfw": "Mokhtari et al. (copt's code)",
     "negiar-sfw": "Negiar et al.",
@@ -25,12 +25,12 @@ METHODS = {  # the curves of the paper's figures, in the order of its list, and 
     "saga-sarah-fw": "Algorithm 2 (Saga Sarah)",
 }
 OURS = ("sarah-fw", "saga-sarah-fw")
-FADING = {"sarah-fw": 8.0, "saga-sarah-fw": 16.0}  # passes of a run that divide what is left of the start by e
-INSIDE = 0.05  # of the start's error left, and more, is inside the transient
+FADING = {"sarah-fw": 8.0, "saga-sarah-fw": 16.0}  # passes of a run that divide the remaining error of the start by e
+INSIDE = 0.05  # a larger remaining share of the start's error is inside the transient
 
 
 def is_ours(method: str) -> bool:
-    """Whether it is one of the paper's two, with any parameters.
+    """Whether the method is one of the paper's two, with any parameters.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def is_ours(method: str) -> bool:
 
 
 def transient(method: str, passes: float) -> float:
-    """What the steps of Theorems 1 and 3 leave of the error at the start, over so many passes: the rate is seen beyond it.
+    """The share of the start's error that the steps of Theorems 1 and 3 leave after ``passes`` passes; it hides the rate.
 
     The constant steps 1/d of the first K/2 iterations leave exp(-K / 2d). With d = 2/p and 4bn / (n + 2b) component gradients an
     iteration that is exp(-N / 8n) for Algorithm 1; with d = 4n/b and 2b an iteration, exp(-N / 16n) for Algorithm 2.
@@ -56,7 +56,7 @@ def transient(method: str, passes: float) -> float:
 
 @dataclass(frozen=True)
 class Problem:
-    """A loss on a data set over a set.
+    """A loss, a data set and a constraint set.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ class Figure:
     Parameters
     ----------
     name, title : str
-        What it is called.
+        The name of the files, and the title.
     problems : sequence of Problem
         The panels.
     methods : sequence of str
-        The curves; names with parameters if need be, as in "sarah-fw:batch=10".
+        The curves: names of methods, with optional parameters, as in "sarah-fw:batch=10".
     passes : float
         The budget of each run, in full gradients (component gradients / n).
     seeds : int
@@ -131,12 +131,12 @@ class Figure:
         self.batch_size(1000)
 
     def batch_size(self, n: int) -> int | None:
-        """Rows of a batch where there are n; None if that is left to the methods."""
+        """The batch size for n rows; None if each method chooses its own."""
         return None if self.batch is None else batch_size(self.batch, n)
 
 
 def batch_size(text: str, n: int) -> int:
-    """The number of rows that ``n/100``, ``sqrt`` or ``227`` mean among n.
+    """The batch size that ``n/100``, ``sqrt`` or ``227`` means for n rows.
 
     Examples
     --------
@@ -172,5 +172,5 @@ FIGURES = {
 
 
 def quick(figure: Figure) -> Figure:
-    """The same figure for the impatient: fewer passes, two seeds, three trials."""
+    """A quick version of a figure: fewer passes, two seeds, three trials."""
     return replace(figure, passes=min(figure.passes, 20.0), seeds=min(figure.seeds, 2), factors=figure.factors[6::3], rows=25)

@@ -1,8 +1,8 @@
-"""Data that need no download: generated ones in place of the real sets where those are not here.
+"""Data that need no download: generated stand-ins for real data sets that are not here.
 
-A stand-in has the size of the real set and resembles it in what a first-order method notices; each generator says in what.
-It is not the set: results on it are results on it only, and `describe` says so. The numbers below were measured on the
-real files. All are deterministic, and made in less than a second.
+A stand-in has the size of the real set and resembles it in properties that matter to first-order methods; each generator lists
+them. It is not the real set: results hold for the stand-in only, and `describe` says so. The numbers below were measured on
+the real files. All stand-ins are deterministic, and made in less than a second.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from extremal.files.datasets import CATALOGUE
 
 Pair = tuple[sp.csr_array, np.ndarray]
 
-# how often each category of each attribute occurs, in rows of 10000; what is missing to 10000 has no entry in the row
+# frequency of each category of each attribute, in rows of 10000; the remaining rows have no entry
 CENSUS = """1969 1805 2098 1960 2169 / 6970 780 343 295 643 399 4 2 / 2000 2000 2000 2000 2000
 / 1645 2239 361 3225 177 328 424 158 198 133 529 52 287 127 102 16 / 1306 3225 2239 752 2478 / 4599 1365 3281 315 305 128 7
 / 285 1259 1012 1121 1249 1271 421 615 1158 305 490 46 199 3 / 482 1556 4052 2551 301 1058 / 8543 319 96 83 959 / 3308 6692
@@ -30,7 +30,7 @@ MUSHROOMS = """5 556 3880 1019 39 4500 / 3993 3146 5 2856 / 54 207 1846 2265 281
 / 4328 5672 / 30 6371 2920 679 / 350 6076 2836 739 / 44 532 118 709 236 551 2304 5495 10
 / 44 532 118 709 236 630 2304 5396 30 / 10000 / 10 118 9754 118 / 739 9217 44 / 4884 44 3417 1595 59
 / 59 2009 2304 59 2422 89 59 2939 59 / 473 419 492 1536 4973 2107 / 3875 2644 359 1024 1408 453 236"""
-# w8a: the frequency of the column of this rank, in rows of 10000; in between on a logarithmic scale
+# w8a: the frequency of the column of this rank, in rows of 10000; interpolated on a logarithmic scale
 WORDS = {0: 3515, 5: 2196, 20: 1301, 50: 741, 100: 418, 150: 226, 170: 73, 190: 36, 200: 29, 250: 10, 299: 2.2}
 # breast-cancer: how many of the 444 negative and 239 positive rows have the value 1, 2, ..., 10 in features 2 to 10
 BENIGN = """136 46 92 67 83 15 1 4 0 0 / 369 37 27 8 0 0 1 1 1 0 / 344 51 30 12 2 2 2 1 0 0 / 363 37 31 5 4 3 0 0 0 1
@@ -42,7 +42,7 @@ MALIGNANT = """3 4 12 12 45 18 22 40 14 69 / 4 8 25 30 30 25 18 27 5 67 / 2 7 23
 
 
 def stand_in(name: str) -> Pair:
-    """Generated data in place of the data set of that name: (A, y) as `extremal.files.datasets.load` gives them.
+    """Generated data instead of the data set of that name: (A, y) in the form of `extremal.files.datasets.load`.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def stand_in(name: str) -> Pair:
 
 
 def describe(name: str) -> str:
-    """What the stand-in is, and what it is not, in one line.
+    """The stand-in in one line, which also says that it is not the real set.
 
     Examples
     --------
@@ -66,9 +66,9 @@ def describe(name: str) -> str:
 
 
 def _census(n: int, positives: int, part: int = 0) -> Pair:
-    """In place of a9a: 14 attributes as 0/1 columns, one of each in a row unless it is missing; noisy labels.
+    """The stand-in for a9a: 14 attributes as 0/1 columns, one of each in a row unless it is missing; noisy labels.
 
-    Matched: how often each column is 1, 12 to 14 ones in a row (really 11 to 14) and 13.87 on average, the number of
+    Matched: the frequencies of the columns, 12 to 14 ones in a row (really 11 to 14) and 13.87 on average, the number of
     positives; within a fifth, the four largest eigenvalues of A'A/n and the least logistic loss in the l1 ball of radius 20.
     """
     rng = np.random.default_rng(9)
@@ -81,15 +81,15 @@ def _census(n: int, positives: int, part: int = 0) -> Pair:
 
 
 def _rows_of_census(first: int, last: int) -> Pair:
-    """The stand-ins of a8a and a8a.t: the one of a9a is the two together, as with the real ones."""
+    """The stand-ins for a8a and a8a.t: together they are the stand-in for a9a, like the real sets."""
     A, y = _census(CATALOGUE["a9a"].n, CATALOGUE["a9a"].positives)
     return A[first:last], y[first:last]
 
 
 def _mushrooms(n: int, positives: int) -> Pair:
-    """In place of mushrooms: 21 attributes as 0/1 columns, one of each in a row; a linear rule separates the labels.
+    """The stand-in for mushrooms: 21 attributes as 0/1 columns, one of each in a row; a linear rule separates the labels.
 
-    Matched: how often each column is 1, 21 ones in every row, the number of positives, that the classes are separable;
+    Matched: the frequencies of the columns, 21 ones in every row, the number of positives, separable classes;
     within a fifth, the four largest eigenvalues of A'A/n and the least logistic loss in the l1 ball of radius 20.
     """
     rng = np.random.default_rng(21)
@@ -105,13 +105,13 @@ def _attributes(text: str, rng: np.random.Generator) -> list[tuple[np.ndarray, n
     for rows in _numbers(text):
         order, direction = rng.permutation(len(rows)), rng.standard_normal(3)
         edges = np.cumsum(rows[order]) / 1e4
-        edges[-1] = 1.0 if edges[-1] > 0.999 else edges[-1]  # rounding, or values that are missing
+        edges[-1] = 1.0 if edges[-1] > 0.999 else edges[-1]  # rounding, or missing values
         attributes.append((order, edges, direction / np.linalg.norm(direction)))
     return attributes
 
 
 def _one_hot(z: np.ndarray, attributes: list[Any], load: float, rng: np.random.Generator) -> sp.csr_array:
-    """A 0/1 column for each category, as frequent as it should be; the factors z make attributes depend on each other."""
+    """A 0/1 column for each category, with the right frequency; the factors z make attributes depend on each other."""
     n, start, rows, columns = len(z), 0, [], []
     for order, edges, direction in attributes:
         score = load * (z @ direction) + np.sqrt(1 - load**2) * rng.standard_normal(n)
@@ -131,7 +131,7 @@ def _rule(A: Any, z: np.ndarray) -> np.ndarray:
 
 
 def _words(n: int, d: int, per_row: float, positives: int) -> Pair:
-    """In place of w8a: words on pages of unequal length about six topics; labels from a sparse linear rule with noise.
+    """The stand-in for w8a: words on pages of unequal length about six topics; labels from a sparse linear rule with noise.
 
     Matched: 11.65 ones in a row, the number of positives; within a tenth, the frequencies of the columns and the variance
     of the row counts; within a fifth, the three largest eigenvalues of A'A/n and the least logistic loss in the l1 ball of
@@ -151,15 +151,15 @@ def _words(n: int, d: int, per_row: float, positives: int) -> Pair:
 
 
 def _madelon(n: int, part: int = 0) -> Pair:
-    """In place of madelon: dense integers, 20 columns that carry the label and 480 of noise.
+    """The stand-in for madelon: dense integers, 20 columns that carry the label and 480 of noise.
 
-    Built as the real one is: the label belongs to the 32 corners of a cube in five dimensions, of which the 20 columns are
-    noisy linear images, so that no column knows much of it. Matched: the range of the columns' means and deviations, the
-    balance of the labels; within a fifth, the largest correlation of a column with the label (0.22), and what a linear
-    classifier reaches (74 % on these rows, 58 % on others).
+    It is built like the real set: the label belongs to the 32 corners of a cube in five dimensions. The 20 columns are noisy
+    linear images of the corners, so no column alone says much about the label. Matched: the range of the columns' means and
+    deviations, the balance of the labels; within a fifth, the largest correlation of a column with the label (0.22), and the
+    accuracy of a linear classifier (74 % on these rows, 58 % on others).
     """
     rng = np.random.default_rng(505)
-    corners = rng.permutation(32).reshape(2, 16)  # those of the negative and of the positive class
+    corners = rng.permutation(32).reshape(2, 16)  # the corners of the negative and of the positive class
     mix = rng.standard_normal((5, 5))
     spread = np.concatenate([rng.uniform(10, 135, 20), rng.uniform(0.6, 44, 480)])
     mean, place = 476 + np.minimum(spread, 44) * rng.random(500), rng.permutation(500)
@@ -174,9 +174,9 @@ def _madelon(n: int, part: int = 0) -> Pair:
 
 
 def _cells(scaled: bool) -> Pair:
-    """In place of breast-cancer: an id and nine integers from 1 to 10; with every column scaled to [-1, 1] if asked for.
+    """The stand-in for breast-cancer: an id and nine integers from 1 to 10; ``scaled`` puts every column into [-1, 1].
 
-    Matched: for each class and feature how often each value occurs, the number of positives, the range and the mean of the
+    Matched: the frequency of each value for each class and feature, the number of positives, the range and the mean of the
     ids; within a fifth, the two largest eigenvalues of the scaled A'A/n and its least logistic loss in the l1 ball of
     radius 20.
     """

@@ -72,16 +72,16 @@ class Store:
     """
 
     def __init__(self, folder: Path):
-        self.folder, self.code = folder, code()  # of the process that began: workers started later keep to it
+        self.folder, self.code = folder, code()  # of the first process: workers that start later use the same
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=folder):  # now, not after the first run
+            with tempfile.NamedTemporaryFile(dir=folder):  # fails now, not after the first run
                 pass
         except OSError as error:
             raise InputError(f"{folder}: the results cannot be kept there ({error.strerror})") from None
 
     def path(self, task: Any) -> Path:
-        """Where the result of a task is."""
+        """The file of the result of a task."""
         key = hashlib.sha256(f"{self.code}\n{describe(task)}".encode()).hexdigest()
         return self.folder / key[:2] / f"{key[2:]}.npz"
 
@@ -90,11 +90,11 @@ class Store:
         path = self.path(task)
         try:
             return _unpacked(path.read_bytes(), describe(task))
-        except Exception:  # what a damaged archive raises depends on where it is damaged; it is made again in any case
+        except Exception:  # the error of a damaged archive depends on the position of the damage; the task runs again in any case
             return None
 
     def put(self, task: Any, result: dict[str, np.ndarray]) -> None:
-        """Keep a result: written under another name first, then renamed."""
+        """Store a result: write it under another name first, then rename it."""
         path = self.path(task)
         path.parent.mkdir(exist_ok=True)
         with whole_file(path) as temporary:
@@ -108,7 +108,7 @@ def _packed(result: dict[str, np.ndarray], text: str) -> bytes:
 
 
 def _unpacked(held: bytes, text: str) -> dict[str, np.ndarray] | None:
-    """The arrays, if every byte is as it was written and they are the task's."""
+    """The arrays, if every byte is unchanged and they belong to the task."""
     archive, digest = held[:-DIGEST], held[-DIGEST:]
     if hashlib.sha256(archive).digest() != digest:
         return None

@@ -1,6 +1,6 @@
 """The studies behind the ledger: rates over n and eps, batch sizes, starts without a full gradient, memory.
 
-Each is a list of the same tasks that the figures are made of, and a conclusion from their results.
+Each study is a list of tasks like those of the figures, and a conclusion from their results.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from extremal_lab.reproduction.spec import FIGURES, OURS, Problem, batch_size
 from extremal_lab.reproduction.spec import quick as quickly
 from extremal_lab.reproduction.tasks import Minimum, Run
 
-SUBJECT = "a9a"  # the data that rates, batches and memory are measured on, if no other are named
+SUBJECT = "a9a"  # the default data of rates, batches and memory
 
 
 @dataclass(frozen=True)
 class Look:
-    """Where studies find data: all by themselves, or what the user named."""
+    """The data of studies: the paper's, or those that the user named."""
 
     work: Work
     data: str | None = None
@@ -39,7 +39,7 @@ class Look:
         return self.work.find(self.data or SUBJECT)
 
     def some(self, rows: int, draw: int = 0) -> Source:
-        """That many random rows of the subject, or as many as it has."""
+        """Random rows of the subject: ``rows`` of them, or all if there are fewer."""
         return self.work.find(self.data or SUBJECT, rows=min(rows, self.subject.n), draw=draw)
 
     def convex(self) -> dict[Problem, Source]:
@@ -53,7 +53,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a study found."""
+    """The result of a study."""
 
     name: str
     on: str  # the data
@@ -63,7 +63,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Study:
-    """What to run, and what to make of it."""
+    """The tasks to run, and the conclusion from them."""
 
     tasks: Callable[[Look, bool], list[Any]]  # (look, quick)
     conclude: Callable[[Look, bool, Results], Finding]
@@ -72,7 +72,7 @@ class Study:
 def run_studies(
     names: Sequence[str], work: Work, console: Console, quick: bool = False, data: str | None = None
 ) -> list[Finding]:
-    """Run studies by name, on the data of the paper or on others."""
+    """Run studies by name, on the data of the paper or on other data."""
     done, look = [], Look(work, data)
     for name in names:
         study = STUDIES[name]
@@ -194,7 +194,7 @@ STARTS = ("sarah-fw", "saga-sarah-fw", "saga-sarah-fw:start=cold")
 
 
 def _start_runs(look: Look, quick: bool) -> dict[tuple[Problem, str], list[Run]]:
-    figure = quickly(FIGURES["fig1"]) if quick else FIGURES["fig1"]  # so that no run of a figure is made twice
+    figure = quickly(FIGURES["fig1"]) if quick else FIGURES["fig1"]  # to share runs with the figure
     return {
         (p, method): [
             Run(source, p.loss, p.set, method, figure.batch_size(source.n), 1.0, seed, figure.passes, figure.rows)

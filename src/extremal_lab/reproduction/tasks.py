@@ -1,4 +1,4 @@
-"""The units of work: a run of a method, and the certified minimum of a problem. Each is plain data and makes arrays."""
+"""The units of work: a run of a method, and the certified minimum of a problem. Each is plain data and returns arrays."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ COLUMNS = ("passes", "lmos", "cpu", "value", "gap")
 
 
 class Task(Protocol):
-    """What a worker does: everything that decides the outcome is in its fields."""
+    """The work of a worker: its fields contain everything that decides the outcome."""
 
     @property
     def cost(self) -> float:
-        """Rough seconds, for the time left."""
+        """Rough seconds, to estimate the time left."""
         ...
 
     def execute(self) -> dict[str, np.ndarray]:
@@ -38,21 +38,21 @@ class Run:
     set: str
     method: str  # with its parameters
     batch: int | None  # None: the method's own
-    factor: float  # the method's own step times this
+    factor: float  # multiplies the method's own step
     seed: int
     passes: float  # the budget, in full gradients
-    rows: int  # of the curve
+    rows: int  # points of the curve
 
     @property
     def cost(self) -> float:
-        """Some seconds a million non-zeros, and some for each iteration."""
+        """Some seconds for each million non-zeros, and some for each iteration."""
         iterations = self.passes * self.source.n / (self.batch or math.sqrt(self.source.n))
         return 1e-8 * self.passes * self.source.nnz + 6e-5 * iterations
 
     def execute(self) -> dict[str, np.ndarray]:
         """The curve on an even grid of component gradients: at each place the first iterate that has spent as much.
 
-        With it the batch, 0 where it changes or there is none, and whether the steps were projections.
+        The result also has the batch, 0 if it changes or there is none, and whether the steps were projections.
         """
         f, C = objective(self.source, self.loss), constraint(self.source, self.set)
         method = Tuned(recipe(self.method, None if self.batch is None else min(self.batch, f.n)), self.factor)
@@ -66,7 +66,7 @@ class Run:
 
 
 def _batch(gradient: Any) -> int:
-    """The batch of an estimator, or of the one that it wraps; 0 if it is none or not always the same."""
+    """The batch of an estimator, or of the estimator that it wraps; 0 if there is none or it changes."""
     inner = getattr(gradient, "gradient", None)
     batch = getattr(gradient, "batch", 0) if inner is None else _batch(inner)
     return batch if isinstance(batch, int) else 0
@@ -86,7 +86,7 @@ class Minimum:
         return 0.5 + 1e-6 * self.source.nnz * max(1.0, self.source.nnz / self.source.n / 30)
 
     def execute(self) -> dict[str, np.ndarray]:
-        """value, gap, how it was found, and whether f is convex."""
+        """The value, the gap, the method, and whether f is convex."""
         found = reference(objective(self.source, self.loss), constraint(self.source, self.set))
         keep = {"value": found.value, "gap": found.gap, "how": found.how, "convex": found.convex, "x": found.x}
         return {name: np.asarray(item) for name, item in keep.items()}

@@ -1,9 +1,9 @@
-"""Linear models of many columns, solved on few of them: a minimum over an l1 ball or a simplex has few coordinates but zeros.
+"""Linear models of many columns, solved on few of them: a minimum over an l1 ball or a simplex has few non-zeros.
 
     W <- W + those columns j outside with the largest score_j > max over i in W of score_i
 
-A score is what the oracle looks at: |g_j| for an l1 ball, -g_j for a simplex. With x_j = 0 outside of W the answer on W is a
-point of the whole set, and its gap there is that on W plus radius times what the largest score of all is above the largest in W.
+The oracle picks the largest score: |g_j| for an l1 ball, -g_j for a simplex. With x_j = 0 outside of W, the answer on W is a
+point of the whole set. Its gap there is the gap on W plus radius times the excess of the largest score over the largest in W.
 Reference: Massias, Gramfort, Salmon (2018), Celer: a fast solver for the lasso with dual extrapolation, for such sets and their
 doubling.
 """
@@ -19,16 +19,16 @@ from extremal.objectives import LinearModel
 from extremal.sets import L1Ball, Simplex
 from extremal_lab.reproduction.interior import matrix
 
-FIRST = 100  # columns; at most so many join them then, and twice as many each time
-ROUNDS = 20  # at most
-ZERO = 1e-7  # of the largest coordinate is next to zero
+FIRST = 100  # columns of the first round; at most as many join in the second, and twice as many in each later round
+ROUNDS = 20  # most rounds
+ZERO = 1e-7  # share of the largest coordinate that counts as zero
 
-Sparse = L1Ball | Simplex  # the sets that stay themselves where coordinates are zero, and whose minima have many of these
+Sparse = L1Ball | Simplex  # sets that keep their form without zero coordinates, and whose minima have many zeros
 
 
 @dataclass(frozen=True)
 class Few:
-    """A point that is zero but on few columns, and what it took."""
+    """A point that is non-zero on few columns only, and its cost."""
 
     x: np.ndarray
     columns: int  # in the last round
@@ -43,18 +43,18 @@ def by_columns(
     enough: Callable[[np.ndarray, float, np.ndarray], bool],
     most: int,
 ) -> Few:
-    """Solve on more and more columns, until the answer is good enough on all of them, no more have room, or 20 rounds are over.
+    """Solve on more and more columns, until the answer is good enough on all, there is no room for more, or after 20 rounds.
 
     Parameters
     ----------
     f, C
         The sum, convex, and the set, both on all columns.
     solve : callable
-        (f, C) on few columns -> the minimiser there, and how many steps it took.
+        (f, C) on few columns -> the minimiser there, and the number of steps.
     enough : callable
-        (x, f(x), grad f(x)) on all columns -> whether x will do.
+        (x, f(x), grad f(x)) on all columns -> whether x is good enough.
     most : int
-        Number of columns that are solved for at once, at most.
+        The most columns to solve for at once.
 
     Examples
     --------
@@ -77,14 +77,14 @@ def by_columns(
 
 
 def _best(C: Sparse, g: np.ndarray, count: int, W: np.ndarray | None = None) -> np.ndarray:
-    """The columns with the largest scores, at most so many; only those that are above all of W."""
+    """The columns with the largest scores, at most ``count``; only those with scores above all of W."""
     score = np.abs(g) if isinstance(C, L1Ball) else -g
     order = np.argsort(-score, kind="stable")[:count]
     return order if W is None else order[score[order] > score[W].max()]
 
 
 def _next(W: np.ndarray, x: np.ndarray, joining: np.ndarray, most: int) -> np.ndarray:
-    """W and the ones that join it; if these are too many, those next to zero leave first, and as many join as have room."""
+    """W with the joining columns; if they are too many, columns near zero leave first, and the rest of the room is filled."""
     if len(W) + len(joining) > most:
         W = W[np.abs(x[W]) > ZERO * np.abs(x).max()]
     return np.union1d(W, joining[: most - len(W)])

@@ -1,6 +1,6 @@
-"""A report as one HTML page that needs nothing else: style, script, plotly.js and the numbers are inside it.
+"""A report as one self-contained HTML page, with style, script, plotly.js and the numbers inside.
 
-The page is drawn by one script from the report, which is embedded as JSON; see ``write_page`` for what a report holds.
+One script draws the page from the report, which is embedded as JSON; ``write_page`` lists the contents of a report.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from extremal.checks import InputError
 from extremal.files import to_json, whole_file
 from extremal.support.palette import LATER, METHOD_COLOURS, PALETTE
 
-SCRIPTS = ("data.js", "plots.js", "view.js", "page.js")  # in this order: each may use those before it as it is read
+SCRIPTS = ("data.js", "plots.js", "view.js", "page.js")  # in this order: each may use those before it
 
 
 def write_page(path: Path, report: dict[str, Any]) -> None:
     """Write the page of a report to ``path``, whole or not at all.
 
     A report is plain data: title, generated, quick, caution (sentences for a banner), summary, methods, figures (problems, their
-    curves, the runs of these), overview, table2, studies, ledger, settings, versions, machine. What is empty or left out has no
+    curves, the runs of these), overview, table2, studies, ledger, settings, versions, machine. Empty and missing items have no
     section. Numbers that are not finite become null.
 
-    A problem may have a ``floor``, the least difference to f_min that means something; left out, it is the gap of f_min. A tuned
-    curve may have an ``edge``: true if its factor is the first or the last of the grid of trials. A row of the ledger has
-    the claim (and ``short``, for the table), its verdict and one number; folded below them are where, measured, ``rule``
-    (when the claim holds), ``on`` (the data) and the command, as far as they are given. A figure may say what its controls
-    show at first: ``view``, with any of x (passes, lmos, cpu), y (relative, excess, value, gap), log_x, log_y, steps (own,
-    tuned, both) and band (quartiles, range, none).
+    A problem may have a ``floor``, the least difference to f_min that has a meaning. Default: the gap of f_min. A tuned curve may
+    have an ``edge``: true if its factor is the first or the last of the grid of trials. A row of the ledger has the claim (and
+    ``short``, for the table), its verdict and one number. Folded below them are where, measured, ``rule`` (when the claim holds),
+    ``on`` (the data) and the command, if they are given. A figure may set the first state of its controls by ``view``, with any
+    of x (passes, lmos, cpu), y (relative, excess, value, gap), log_x, log_y, steps (own, tuned, both) and band (quartiles, range,
+    none).
     """
     with whole_file(path) as temporary:
         temporary.write_text(page(report), encoding="utf-8", newline="\n")
@@ -53,7 +53,7 @@ def _resource(name: str) -> str:
 
 
 def _drawing() -> str:
-    """The page's own script: the colours and its files, in one scope that is none of plotly's."""
+    """The page's own script: the colours and its files, in one scope apart from plotly's."""
     held = {"OWN": METHOD_COLOURS, "COLOURS": PALETTE, "LATER": LATER}  # light, dark
     palette = "".join(f"const {name} = {to_json(value)};\n" for name, value in held.items()) + "\n"
     return '(() => {\n"use strict";\n\n' + palette + "\n".join(map(_resource, SCRIPTS)) + "})();\n"
@@ -74,5 +74,5 @@ def _json(report: dict[str, Any]) -> str:
 
 
 def _script(text: str) -> str:
-    """A script in which nothing can end the element that holds it; what is replaced stands in strings only."""
+    """A script in which nothing can end the element that holds it; replacements happen inside strings only."""
     return re.sub(r"<(?=/script|!--)", r"\\x3c", text, flags=re.IGNORECASE)
