@@ -5,7 +5,7 @@ Whole groups of genes, in or out
 Genes come in pathways, dummies in factors, lags in series. Such columns should enter a model
 together or not at all. An l1 penalty picks single columns. A group budget limits the sum of the
 groups' norms, and picks groups. scikit-learn has no group lasso, but skglm has one. Its row is
-left out where skglm is not installed.
+left out where skglm is not installed (``pip install skglm``).
 """
 
 # %%
