@@ -70,6 +70,7 @@ html_show_sourcelink = False
 html_sidebars = {"start": []}
 html_theme_options = {
     "navbar_align": "left",
+    "header_links_before_dropdown": 7,  # all pages of the top bar
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],

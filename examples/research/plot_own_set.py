@@ -4,7 +4,8 @@ Your own set by an oracle
 
 A set enters this library through one function: given a vector g, answer a point of the set with
 the smallest <g, s>. That is often three lines. Here is a set that the library does not have:
-signals with a bounded total variation. It finds jumps in a noisy series.
+signals with a bounded total variation. It finds jumps in a noisy series. This page needs cvxpy,
+which ``pip install ".[examples]"`` in a clone of the repository installs.
 """
 
 # %%

@@ -16,7 +16,7 @@ the signs are part of the fit.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
@@ -50,19 +50,22 @@ print(model.certificate_)
 # %%
 # Beside what people do today
 # ---------------------------
-# The free fit; the free fit with wrong signs set to zero; dropping features until no sign is
-# wrong; and scipy's L-BFGS-B, which handles bounds well if one writes the loss and its gradient
-# by hand.
+# The free fit; the free fit clipped to the bounds, with the best intercept for that; dropping the
+# features that break a rule until none does, age too if it leaves its band; and scipy's L-BFGS-B,
+# which handles bounds well if one writes the loss and its gradient by hand.
 low = np.array([0.0] * 6 + [-np.inf] * 4 + [-0.1, -np.inf])
 high = np.array([np.inf] * 6 + [0.0] * 4 + [0.1, np.inf])
 free = LogisticRegression(C=np.inf).fit(X, y)
-sign = pd.Series([1] * 6 + [-1] * 4 + [0, 0], names)
-fewer, few = free, pd.Series(free.coef_[0], names)
-while (few * sign[few.index] < 0).any():
-    used = few.index[few * sign[few.index] >= 0]
-    fewer = LogisticRegression(C=np.inf).fit(X[used], y)
-    few = pd.Series(fewer.coef_[0], used)
-few = few.reindex(names).fillna(0)
+clipped = np.clip(free.coef_[0], low, high)
+level = brentq(lambda b: np.mean(1 / (1 + np.exp(-(X @ clipped + b)))) - y.mean(), -20, 20)
+fewer, used, few = free, np.arange(12), free.coef_[0]
+while (broken := (few < low[used]) | (few > high[used])).any():
+    used = used[~broken]
+    fewer = LogisticRegression(C=np.inf).fit(X.iloc[:, used], y)
+    few = fewer.coef_[0]
+kept = np.zeros(12)
+kept[used] = few
+print("dropped:", ", ".join(np.delete(names, used)))
 A, target = np.column_stack([X, np.ones(len(X))]), np.where(y, 1.0, -1.0)
 
 
@@ -75,8 +78,8 @@ bounds = list(zip([*low, -np.inf], [*high, np.inf], strict=True))
 lbfgs = minimize(value_and_gradient, np.zeros(13), jac=True, bounds=bounds, method="L-BFGS-B").x
 answers = {
     "free fit": (free.coef_[0], free.intercept_[0]),
-    "free fit, clipped to the bounds": (np.clip(free.coef_[0], low, high), free.intercept_[0]),
-    "features with wrong signs dropped": (few.to_numpy(), fewer.intercept_[0]),
+    "free fit, clipped to the bounds": (clipped, level),
+    "features that break a rule dropped": (kept, fewer.intercept_[0]),
     "scipy L-BFGS-B": (lbfgs[:-1], lbfgs[-1]),
     "ConstrainedLogisticRegression": (model.coef_[0], model.intercept_[0]),
 }

@@ -4,7 +4,8 @@ Counts with relations between effects
 
 Calls to a help line depend on the shift and on advertising. We know relations between effects:
 nights are not busier than evenings, evenings not busier than days, and radio and TV work alike.
-statsmodels has ``fit_constrained`` for equations. It has no inequalities.
+statsmodels has ``fit_constrained`` for equations. It has no inequalities. This page needs
+statsmodels, which ``pip install ".[examples]"`` in a clone of the repository installs.
 """
 
 # %%
