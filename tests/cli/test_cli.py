@@ -181,6 +181,13 @@ def test_words_mean_what_they_mean_to_estimators(data, words, constraint, loss):
     assert (said["features"], said["target"]) == (["income", "debt", "age"], "price")
 
 
+def test_true_and_false_are_numbers_to_losses_of_numbers(data):
+    for name, words in (("w", ("True", "False")), ("t", ("1", "0"))):
+        Path(f"{name}.csv").write_text("a,b\n" + f"{words[0]},{words[1]}\n{words[1]},{words[0]}\n" * 3)
+    words = json.loads(run("solve", "w.csv", "--set", "l1:1", "--loss", "squared", "--json").stdout)
+    assert words["value"] == solved("--set", "l1:1", "--loss", "squared")["value"]
+
+
 def test_counts(data):
     A, _ = table()
     y = np.random.default_rng(1).poisson(np.exp(0.3 * A[:, 0]))

@@ -62,7 +62,7 @@ def test_out_is_refused_before_the_run(data, monkeypatch, out):
         ("empty", b"", ["empty: the file is empty"]),
         ("bad", b"1 1:1\n1 3;1\n", ["bad:2: expected index:value after the label, got '3;1'"]),
         ("bad", b"1 1:1\n1 1:nan\n", ["bad:2: expected finite numbers, got nan"]),
-        ("bad.csv", b"a,b\n1,2\n1,x\n", ["bad.csv:3: expected a number, got 'x'"]),
+        ("bad.csv", b"a,b\n1,2\n1,x\n", ["bad.csv:3: column 'b' holds 'x', not a number; the target is the last column, 'b'"]),
         ("bad.gz", b"\x1f\x8b\x08\x00\x00", ["bad.gz: the file is truncated or damaged"]),
         ("bad.xz", b"1 1:1", ["bad.xz: the file is truncated or damaged"]),
         ("bad.npz", b"PK\x03\x04", ["bad.npz: the file is truncated or damaged"]),

@@ -14,6 +14,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.cli.common import AsJson, completed, lines, one_line
 from extremal.cli.shard_rows import check_room, opened_shards, shard_objective
+from extremal.files.csv_cells import booleans
 from extremal.files.models import Model, save_model
 from extremal.files.outputs import check_out, to_json
 from extremal.files.shards.directory import ShardDir
@@ -158,6 +159,8 @@ def _objective(
             y, classes = _two_classes(y, positive, named_loss(name))
         elif name.partition(":")[0].strip().lower() == "multinomial":
             classes, y = np.unique(y, return_inverse=True)
+        elif named_loss(name).labels is None:
+            y = booleans(y)
         numbers = y if y.dtype.kind in "biuf" and np.isfinite(y).all() else None  # others are refused below
         loss = named_loss(name, numbers)
         f = (InterceptModel if intercept else LinearModel)(loss, table.A, y)
