@@ -153,7 +153,8 @@ def test_auto_is_the_default_and_says_what_it_chose(data):
     assert (said["value"], said["method"], said["why"]) == (r.value, "auto", r.why)
     assert said["x"] == r.x.tolist()
     text = run("solve", "data", "--set", "l1:2").stdout
-    assert "Logistic() of 60 rows x 8 features, no intercept" in text
+    assert "Logistic() of 60 rows x 8 features\n" in text
+    assert "none (--intercept fits one)" in text
     assert "l1:2: L1Ball(radius=2.0, shape=(8,))" in text
     assert r.why in text
 
