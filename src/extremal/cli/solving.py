@@ -14,6 +14,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.cli.answers import UNBOUNDED, check_plot, save_picture, show, summary
 from extremal.cli.common import AsJson, completed, one_line
+from extremal.cli.labels import refuse_labels, target_called
 from extremal.cli.shard_rows import check_room, opened_shards, shard_objective
 from extremal.files.csv_cells import booleans
 from extremal.files.models import Model, save_model
@@ -140,7 +141,7 @@ def _asked(
         check_room(file, shards.shape[1])
         return shards.names, None, shard_objective(shards, loss, positive, intercept)
     table = _read(file, target, quiet)
-    return table.names, table.target, _objective(file, table, loss, positive, intercept)
+    return table.names, table.target, _objective(file, table, target, loss, positive, intercept)
 
 
 def _read(file: Path, target: str | None, quiet: bool) -> Table:
@@ -154,7 +155,7 @@ def _read(file: Path, target: str | None, quiet: bool) -> Table:
 
 
 def _objective(
-    file: Path, table: Table, name: str, positive: str | None, intercept: bool
+    file: Path, table: Table, target: str | None, name: str, positive: str | None, intercept: bool
 ) -> tuple[MarginModel, np.ndarray | None]:
     """The data of a file as an objective, and the labels of its classes; errors name the file."""
     y, classes = table.y, None
@@ -164,14 +165,14 @@ def _objective(
             y, classes = _two_classes(y, positive, named_loss(name))
         elif name.partition(":")[0].strip().lower() == "multinomial":
             classes, y = np.unique(y, return_inverse=True)
-        elif named_loss(name).labels is None:
-            y = booleans(y)
+        else:
+            y = booleans(y) if named_loss(name).labels is None else y
+            refuse_labels(target_called(file, table.target, target), y, named_loss(name), name)
         numbers = y if y.dtype.kind in "biuf" and np.isfinite(y).all() else None  # others are refused below
         loss = named_loss(name, numbers)
         f = (InterceptModel if intercept else LinearModel)(loss, table.A, y)
     except InputError as error:
-        hint = "; here: --positive LABEL" if positive is None and "map them" in str(error) else ""
-        raise InputError(f"{file}: {error}{hint}") from None
+        raise InputError(f"{file}: {error}") from None
     return f, np.array(loss.labels) if classes is None and loss.labels is not None else classes
 
 
