@@ -57,6 +57,22 @@ def test_out_is_refused_before_the_run(data, monkeypatch, out):
     assert os.listdir() == ["data"]
 
 
+def test_out_replaces_models_only(data, monkeypatch):
+    assert solve("--out", "model.npz", "--tol", 0.05).exit_code == 0
+    Path("empty.npz").touch()
+    for name in ("model.npz", "empty.npz"):
+        assert solve("--out", name, "--tol", 0.05).exit_code == 0
+    np.savez("rows.npz", A=np.eye(2), y=np.ones(2))
+    Path("notes.npz").write_text("not an archive")
+    monkeypatch.setattr(solving, "read_table", lambda *_: pytest.fail("the file was read"))
+    for name in ("rows.npz", "notes.npz"):
+        before = Path(name).read_bytes()
+        refused(solve("--out", name), f"{name}: there is a file of this name that is no model of `extremal solve`")
+        assert Path(name).read_bytes() == before
+    for name in ("model.joblib", "model", "model.csv"):
+        refused(solve("--out", name), f"{name}: a model is saved as .npz; write model.npz")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [

@@ -17,8 +17,7 @@ from extremal.cli.common import AsJson, completed, one_line
 from extremal.cli.labels import refuse_labels, target_called
 from extremal.cli.shard_rows import check_room, opened_shards, shard_objective
 from extremal.files.csv_cells import booleans
-from extremal.files.models import Model, save_model
-from extremal.files.outputs import check_out
+from extremal.files.models import Model, check_model_out, save_model
 from extremal.files.shards.directory import ShardDir
 from extremal.files.tables import Table, read_table
 from extremal.losses.base import Loss
@@ -101,7 +100,7 @@ def solve(
     chosen = _recipe(method, batch)
     checks.within("solve", "passes", passes, 0, 1e9)
     if out is not None:
-        check_out(out)
+        check_model_out(out)
     if plot is not None:
         check_plot(plot)
     shards = opened_shards(file, engine, target)
