@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from command_line import CHILD, direct, heard, predicted, problem, refused, run, solve, solved, table
+from typer.main import get_command
 
 import extremal as ex
+from extremal.cli.commands import app
 from extremal.losses.named import LOSS_FORMS
 from extremal.methods.cards import METHODS
 from extremal.sets.words.names import SETS
@@ -284,6 +286,16 @@ def test_version_and_help():
         text = " ".join(run(*args).stdout.split())
         for words in ("0 the certified gap meets", "2 a mistake in the input", "3 the run ended before", "130 Ctrl-C"):
             assert words in text
+
+
+def test_help_says_where_defaults_differ_from_those_of_estimators():
+    from extremal.sklearn import ConstrainedLogisticRegression
+
+    model = ConstrainedLogisticRegression()
+    assert (model.fit_intercept, model.tol) == (True, 1e-6)
+    options = {p.name: p for p in get_command(app).commands["solve"].params}
+    assert (options["intercept"].default, options["tol"].default) == (False, 1e-4)
+    assert "Most estimators in Python fit one by default, and their tol is 1e-6, not 1e-4" in options["intercept"].help
 
 
 def test_the_installed_command(data):

@@ -61,7 +61,14 @@ def solve(
             metavar="LOSS", help="See: extremal losses; with parameters: huber:1.35.", autocompletion=completed(LOSS_FORMS)
         ),
     ] = "logistic",
-    intercept: Annotated[bool, typer.Option("--intercept", help="Also fit an intercept, which no set constrains.")] = False,
+    intercept: Annotated[
+        bool,
+        typer.Option(
+            "--intercept",
+            help="Also fit an intercept, which no set constrains. "
+            "Most estimators in Python fit one by default, and their tol is 1e-6, not 1e-4.",
+        ),
+    ] = False,
     method: Annotated[
         str,
         typer.Option(
