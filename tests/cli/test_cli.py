@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from command_line import CHILD, direct, heard, predicted, problem, refused, run, solve, solved, table
+from typer.main import get_command
 
 import extremal as ex
+from extremal.cli.commands import app
 from extremal.losses.named import LOSS_FORMS
 from extremal.methods.cards import METHODS
 from extremal.sets.words.names import SETS
@@ -153,7 +155,8 @@ def test_auto_is_the_default_and_says_what_it_chose(data):
     assert (said["value"], said["method"], said["why"]) == (r.value, "auto", r.why)
     assert said["x"] == r.x.tolist()
     text = run("solve", "data", "--set", "l1:2").stdout
-    assert "Logistic() of 60 rows x 8 features, no intercept" in text
+    assert "Logistic() of 60 rows x 8 features\n" in text
+    assert "none (--intercept fits one)" in text
     assert "l1:2: L1Ball(radius=2.0, shape=(8,))" in text
     assert r.why in text
 
@@ -179,6 +182,13 @@ def test_words_mean_what_they_mean_to_estimators(data, words, constraint, loss):
     if loss != "quantile:0.9":  # of which several are best
         assert said["intercept"] == pytest.approx(model.intercept_, abs=2e-2)
     assert (said["features"], said["target"]) == (["income", "debt", "age"], "price")
+
+
+def test_true_and_false_are_numbers_to_losses_of_numbers(data):
+    for name, words in (("w", ("True", "False")), ("t", ("1", "0"))):
+        Path(f"{name}.csv").write_text("a,b\n" + f"{words[0]},{words[1]}\n{words[1]},{words[0]}\n" * 3)
+    words = json.loads(run("solve", "w.csv", "--set", "l1:1", "--loss", "squared", "--json").stdout)
+    assert words["value"] == solved("--set", "l1:1", "--loss", "squared")["value"]
 
 
 def test_counts(data):
@@ -276,6 +286,16 @@ def test_version_and_help():
         text = " ".join(run(*args).stdout.split())
         for words in ("0 the certified gap meets", "2 a mistake in the input", "3 the run ended before", "130 Ctrl-C"):
             assert words in text
+
+
+def test_help_says_where_defaults_differ_from_those_of_estimators():
+    from extremal.sklearn import ConstrainedLogisticRegression
+
+    model = ConstrainedLogisticRegression()
+    assert (model.fit_intercept, model.tol) == (True, 1e-6)
+    options = {p.name: p for p in get_command(app).commands["solve"].params}
+    assert (options["intercept"].default, options["tol"].default) == (False, 1e-4)
+    assert "Most estimators in Python fit one by default, and their tol is 1e-6, not 1e-4" in options["intercept"].help
 
 
 def test_the_installed_command(data):

@@ -39,7 +39,10 @@ from extremal.files import models
         (["--positive", "7"], ["--positive 7: no target has this label", "-1.0, 1.0"]),
         (["--positive", "cat"], ["--positive cat: no target has this label"]),
         (["--positive", "1", "--loss", "squared"], ["--positive 1 does not apply to Squared"]),
-        (["--loss", "nonlinear-least-squares"], ["data: ", "takes labels {0, 1}, got {-1, 1}", "--positive LABEL"]),
+        (
+            ["--loss", "nonlinear-least-squares"],
+            ["the target has the labels -1, 1, and", "takes 0 and 1: add --positive 1"],
+        ),
     ],
 )
 def test_a_wrong_option_is_one_line(data, args, words):
@@ -54,6 +57,22 @@ def test_out_is_refused_before_the_run(data, monkeypatch, out):
     assert os.listdir() == ["data"]
 
 
+def test_out_replaces_models_only(data, monkeypatch):
+    assert solve("--out", "model.npz", "--tol", 0.05).exit_code == 0
+    Path("empty.npz").touch()
+    for name in ("model.npz", "empty.npz"):
+        assert solve("--out", name, "--tol", 0.05).exit_code == 0
+    np.savez("rows.npz", A=np.eye(2), y=np.ones(2))
+    Path("notes.npz").write_text("not an archive")
+    monkeypatch.setattr(solving, "read_table", lambda *_: pytest.fail("the file was read"))
+    for name in ("rows.npz", "notes.npz"):
+        before = Path(name).read_bytes()
+        refused(solve("--out", name), f"{name}: there is a file of this name that is no model of `extremal solve`")
+        assert Path(name).read_bytes() == before
+    for name in ("model.joblib", "model", "model.csv"):
+        refused(solve("--out", name), f"{name}: a model is saved as .npz; write model.npz")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -62,19 +81,43 @@ def test_out_is_refused_before_the_run(data, monkeypatch, out):
         ("empty", b"", ["empty: the file is empty"]),
         ("bad", b"1 1:1\n1 3;1\n", ["bad:2: expected index:value after the label, got '3;1'"]),
         ("bad", b"1 1:1\n1 1:nan\n", ["bad:2: expected finite numbers, got nan"]),
-        ("bad.csv", b"a,b\n1,2\n1,x\n", ["bad.csv:3: expected a number, got 'x'"]),
+        ("bad.csv", b"a,b\n1,2\n1,x\n", ["bad.csv:3: column 'b' holds 'x', not a number; the target is the last column, 'b'"]),
         ("bad.gz", b"\x1f\x8b\x08\x00\x00", ["bad.gz: the file is truncated or damaged"]),
         ("bad.xz", b"1 1:1", ["bad.xz: the file is truncated or damaged"]),
         ("bad.npz", b"PK\x03\x04", ["bad.npz: the file is truncated or damaged"]),
         ("[red].npz", b"PK\x03\x04", ["[red].npz: the file is truncated or damaged"]),
-        ("two.csv", b"1,cat\n2,dog\n", ["two.csv: ", "must hold numbers", "--positive LABEL"]),
-        ("three", b"1 1:1\n2 1:1\n3 1:2\n", ["three: ", "takes labels {-1, 1}, got {1, 2, 3}", "--positive LABEL"]),
+        (
+            "two.csv",
+            b"1,cat\n2,dog\n",
+            ["two.csv: the target (the last", "has the labels cat, dog: add --positive dog\n"],
+        ),
+        (
+            "two.csv",
+            b"a,paid\n1,not yet\n2,all paid\n",
+            ["'paid' (", "labels all paid, not yet: add --positive 'not yet'"],
+        ),
+        ("one.csv", b"a,paid\n1,yes\n2,yes\n", ["target 'paid' (the last column", "has the label yes: add --positive yes"]),
+        ("abc.csv", b"a,k\n1,a\n2,b\n3,c\n", ["has the labels a, b, c: add --loss multinomial, or --positive LABEL"]),
+        (
+            "three",
+            b"1 1:1\n2 1:1\n3 1:2\n",
+            ["three: the target has the labels 1, 2, 3, and --loss logistic takes -1 and 1: "],
+        ),
+        ("price.npy", None, ["price.npy: the target (the last column; ", "has 30 different numbers, and", "add --loss squared"]),
     ],
 )
 def test_a_bad_file_is_one_line(data, name, content, words):
     if content is not None:
         Path(name).write_bytes(content)
+    np.save("price.npy", np.arange(60.0).reshape(30, 2))
     refused(run("solve", name, "--set", "l1:2"), *words)
+
+
+def test_words_are_no_targets_of_a_loss_of_numbers(data):
+    Path("t.csv").write_text("a,city\n1,Rome\n2,Paris\n")
+    result = run("solve", "t.csv", "--set", "l1:2", "--loss", "squared", "--target", "city")
+    refused(result, "t.csv: target 'city' has the labels Paris, Rome, and --loss squared takes numbers")
+    assert "--positive" not in result.stderr
 
 
 @pytest.mark.parametrize("where", ["A", "y"])

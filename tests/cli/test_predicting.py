@@ -1,6 +1,7 @@
 """Predictions on the command line: columns by name, classes, probabilities, and what does not fit."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,11 @@ def test_two_classes_keep_their_labels(data):
         (["m.npz", "other.csv"], ["other.csv: has no column 'income' (2 more", "its columns are 'a, b, c, d'"]),
         (["m.npz", "wide"], ["wide: expected 3 features as in the model, got 8"]),
         (["m.npz", "m.npz"], ["m.npz: expected an array A or X"]),
-        (["other.csv", "t.csv"], ["other.csv: the file is truncated or damaged"]),
+        (["other.csv", "t.csv"], ["other.csv: this is not a model of `extremal solve --out`: it is another kind of file"]),
+        (["m.joblib", "t.csv"], ["m.joblib: this is not a model of `extremal solve --out`: it is a pickle"]),
+        (["cut.npz", "t.csv"], ["cut.npz: the file is truncated or damaged"]),
+        (["m.npz", "t.csv", "--out", "./t.csv"], ["--out t.csv: this file is read by the same command"]),
+        (["m.npz", "t.csv", "--out", "m.npz"], ["--out m.npz: this file is read by the same command"]),
         (["no.npz", "t.csv"], ["no.npz: this is not a model"]),
         (["odd.npz", "t.csv"], ["odd.npz: this is not a usable model"]),
         (["gone.npz", "t.csv"], ["gone.npz: cannot be read"]),
@@ -78,6 +83,8 @@ def test_what_does_not_fit_is_one_line(data, args, words):
     table()
     solved("--set", "nonneg", "--loss", "squared", "--out", "m.npz")
     Path("other.csv").write_text("a,b,c,d\n1,2,3,4\n")
+    Path("m.joblib").write_bytes(pickle.dumps({"x": 1}))
+    Path("cut.npz").write_bytes(Path("m.npz").read_bytes()[:-40])
     data.rename("wide")
     np.savez("no.npz", A=np.eye(3))
     np.savez("odd.npz", x=np.array([1.0, np.nan]), loss="squared")

@@ -100,7 +100,7 @@ def test_rows_without_names(files):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["solve", "three", "--set", "l1:3"], ["three: its targets are labels of text", "--positive"]),
+        (["solve", "three", "--set", "l1:3"], ["three: the target has the labels may, no, yes: add", "--positive"]),
         (["solve", "three", "--set", "l1:3", "--positive", "perhaps"], ["no target has this label", "may, no, yes"]),
         (["solve", "signs", "--set", "l1:3", "--loss", "squared", "--positive", "1"], ["does not apply to Squared"]),
         (["solve", "price", "--set", "l1:3"], ["price, shard 00000", "takes labels", "--positive LABEL"]),

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from text_files import TABLE, refused, write
 
 import extremal as ex
 from extremal.files import models, outputs
@@ -19,30 +20,6 @@ from extremal.files.tables import load_table
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TEXT = "+1 1:0.5 3:-2e1\n-1 2:1\n"
 A_TEXT, Y_TEXT = np.array([[0.5, 0, -20], [0, 1, 0]]), np.array([1.0, -1.0])
-TABLE = "age,height,price\n1,2,3\n4,5,6\n"
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # so that messages hold the bare file name
-    return tmp_path
-
-
-def write(name, content):
-    Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
-    return name
-
-
-def refused(name, *words, target=None):
-    """Loading fails by one InputError of one line that begins with the file's name and holds the words."""
-    with pytest.raises(ex.InputError) as caught:
-        load_table(name, target)
-    message = str(caught.value)
-    assert message.startswith(f"{name}:")
-    assert "\n" not in message
-    for word in words:
-        assert word in message
-    return message
 
 
 def sparse_sample(seed=0, n=40, d=17):
@@ -169,65 +146,6 @@ def test_libsvm_without_rows_or_features(here):
 
 def test_libsvm_takes_no_target(here):
     refused(write("d", TEXT), "leave out target", target=0)
-
-
-# ---- CSV
-
-
-def test_csv_with_and_without_header(here):
-    for text in (TABLE, TABLE.partition("\n")[2], "1, 2 ,3\r\n\r\n4,5,6\r\n", '"1","2","3"\n4,5,6', "\ufeff" + TABLE):
-        A, y = load_table(write("t.csv", text))
-        assert A.dtype == y.dtype == np.float64
-        assert A.tolist() == [[1, 2], [4, 5]]
-        assert y.tolist() == [3, 6]
-
-
-@pytest.mark.parametrize("target", ["age", 0, "0"])
-def test_csv_target_by_name_or_number(here, target):
-    A, y = load_table(write("t.csv", TABLE), target)
-    assert A.tolist() == [[2, 3], [5, 6]]
-    assert y.tolist() == [1, 4]
-
-
-def test_csv_text_labels_stay_text(here):
-    A, y = load_table(write("iris.csv", "5.1,3.5,setosa\n6.2,2.9,vir_ginica\n"))
-    assert A.tolist() == [[5.1, 3.5], [6.2, 2.9]]
-    assert y.tolist() == ["setosa", "vir_ginica"]
-    _, y = load_table(write("iris.csv", "species,a,b\n setosa ,1,2\nother,3,4\n"), "species")
-    assert y.tolist() == ["setosa", "other"]
-
-
-@pytest.mark.parametrize(
-    ("text", "place", "words"),
-    [
-        ("a,b,y\n1,2,3\n1,2\n", 3, "expected 3 columns as in the first row, got 2"),
-        ("a,b,y\n1,2,3\n\n1,2,3,4\n", 4, "expected 3 columns as in the first row, got 4"),
-        ("a,b,y\n1,2,3\n1,x,3\n", 3, "expected a number, got 'x'"),
-        ("a,b,y\n1,,3\n", 2, "expected a number, got ''"),
-        ("a,b,y\n1,1_0,3\n", 2, "expected a number, got '1_0'"),
-        ("a,b,y\n1,2,3\n1,2,cat\n", 3, "expected a number, got 'cat'"),
-        ("a,b,y\n1,2,cat\n1,2,\n", 3, "expected a number, got ''"),
-        ("a,b,y\n1,2,3\n1,nan,3\n", 3, "expected finite numbers, got nan"),
-        ("a,b,y\n1,2,3\n1,2,inf\n", 3, "expected finite numbers, got inf"),
-        ("1,2,nan\n", 1, "expected finite numbers, got nan"),
-        ("1,x,3\n4,5,6\n", 1, "got 'x' (a row with numbers in it is not taken for a header)"),
-        (",a,y\n0,1,2\n", 1, "column 0 has no name"),
-    ],
-)
-def test_a_malformed_csv_row_is_named(here, text, place, words):
-    assert refused(write("t.csv", text), words).startswith(f"t.csv:{place}: ")
-
-
-def test_csv_shapes_and_targets_that_do_not_fit(here):
-    refused(write("t.csv", "a\n1\n2\n"), "expected at least two columns")
-    refused(write("t.csv", "1;2;3\n4;5;6\n"), "expected at least two columns")
-    refused(write("t.csv", "a,b\n"), "no rows below its header")
-    refused(write("t.csv", "\n,,\n"), "holds no rows")
-    refused(write("t.csv", TABLE), "no column 'size'", "from 0 to 2", "age, height, price", target="size")
-    refused("t.csv", "no column '3'", target=3)
-    refused("t.csv", "no column '-1'", target=-1)
-    refused(write("t.csv", "a,a,b\n1,2,3\n"), "2 columns are named 'a'", target="a")
-    refused(write("t.csv", 'a,b\n1,"' + "2" * 200_000 + "\n"), "t.csv:2: field larger")
 
 
 # ---- .npz and .npy

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from extremal.checks import InputError
 from extremal.cli.common import AsJson, one_line
 from extremal.cli.shard_rows import opened_shards, shard_model
 from extremal.files.models import load_model
@@ -36,7 +37,7 @@ def predict(
     Columns are matched by name if both the model and the file have names; other columns of the file are ignored.
     """
     if out is not None:
-        check_out(out)
+        _check_own(check_out(out), model, file)
     fitted = load_model(model)
     shards = opened_shards(file, None, target)
     if shards is None:
@@ -50,6 +51,12 @@ def predict(
         return
     with whole_file(out) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
+
+
+def _check_own(out: Path, *read: Path) -> None:
+    """Refuse to replace a file that the command reads."""
+    if out.exists() and any(path.exists() and out.samefile(path) for path in read):
+        raise InputError(f"--out {out}: this file is read by the same command; choose another name")
 
 
 def _csv(columns: dict[str, list[object]]) -> str:

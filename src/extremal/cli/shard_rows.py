@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
+from extremal.cli.labels import refuse_labels
 from extremal.data.parts import KeptNumbers
 from extremal.files.models import Model
 from extremal.files.shards.directory import ShardDir
@@ -62,14 +63,14 @@ def shard_objective(data: ShardDir, name: str, positive: str | None, intercept: 
 def _plain(data: ShardDir, name: str) -> tuple[Loss, Any, None]:
     """Targets as they are, for a loss that accepts them."""
     if has_text(data):
-        how = "make one of them the positive class by --positive LABEL, or use --loss multinomial"
-        raise InputError(f"{data.directory}: its targets are labels of text; {how}")
+        assert data.classes is not None
+        refuse_labels(f"{data.directory}: the target", data.classes, named_loss(name), name)
     loss = named_loss(name, two_alike(data))
     try:
         check_held(data, loss, data.targets)
     except InputError as error:
-        hint = "; here: --positive LABEL" if "map them" in str(error) else ""
-        raise InputError(f"{error}{hint}") from None
+        said, mapped, _ = str(error).partition("; map them")
+        raise InputError(f"{said}: add --positive LABEL" if mapped else said) from None
     return loss, data.targets, None
 
 

@@ -12,16 +12,17 @@ import typer
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.cli.common import AsJson, completed, lines, one_line
+from extremal.cli.answers import UNBOUNDED, check_plot, save_picture, show, summary
+from extremal.cli.common import AsJson, completed, one_line
+from extremal.cli.labels import refuse_labels, target_called
 from extremal.cli.shard_rows import check_room, opened_shards, shard_objective
-from extremal.files.models import Model, save_model
-from extremal.files.outputs import check_out, to_json
+from extremal.files.csv_cells import booleans
+from extremal.files.models import Model, check_model_out, save_model
 from extremal.files.shards.directory import ShardDir
 from extremal.files.tables import Table, read_table
 from extremal.losses.base import Loss
 from extremal.losses.multi import Multinomial
 from extremal.losses.named import LOSS_FORMS, named_loss
-from extremal.losses.weighted import unweighted
 from extremal.methods.cards import METHODS
 from extremal.methods.method import Recipe
 from extremal.methods.parse import recipe
@@ -37,8 +38,6 @@ from extremal.sets.words.names import SETS
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sets.words.words import check_words
 from extremal.support.display import printable, terminal
-
-UNBOUNDED = "the loss keeps falling as coefficients grow, so there is no best point: give a bound, such as --set l1:10"
 
 
 @one_line()
@@ -62,7 +61,14 @@ def solve(
             metavar="LOSS", help="See: extremal losses; with parameters: huber:1.35.", autocompletion=completed(LOSS_FORMS)
         ),
     ] = "logistic",
-    intercept: Annotated[bool, typer.Option("--intercept", help="Also fit an intercept, which no set constrains.")] = False,
+    intercept: Annotated[
+        bool,
+        typer.Option(
+            "--intercept",
+            help="Also fit an intercept, which no set constrains. "
+            "Most estimators in Python fit one by default, and their tol is 1e-6, not 1e-4.",
+        ),
+    ] = False,
     method: Annotated[
         str,
         typer.Option(
@@ -86,6 +92,9 @@ def solve(
         str | None, typer.Option(metavar="ENGINE", help="Where to read shards: memory, disk or dask. Default: by size.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="MODEL.npz", help="Save the model, for `extremal predict`.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the coefficients: .png, .pdf or .svg. Needs matplotlib.")
+    ] = None,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> None:
@@ -98,7 +107,9 @@ def solve(
     chosen = _recipe(method, batch)
     checks.within("solve", "passes", passes, 0, 1e9)
     if out is not None:
-        check_out(out)
+        check_model_out(out)
+    if plot is not None:
+        check_plot(plot)
     shards = opened_shards(file, engine, target)
     with nullcontext() if shards is None else closing(shards):
         names, column, (f, classes) = _asked(file, shards, target, loss, positive, intercept, quiet)
@@ -114,8 +125,10 @@ def solve(
     try:
         if out is not None:
             save_model(out, model, result)
+        if plot is not None:
+            save_picture(plot, model, C)
     finally:  # a full disk must not lose the answer
-        _show(_summary(f, C, model, result, bounded, intercept), as_json)
+        show(summary(f, C, model, result, bounded, intercept), as_json)
     raise typer.Exit(130 if result.status == Status.INTERRUPTED else 0 if result.converged and bounded else 3)
 
 
@@ -134,7 +147,7 @@ def _asked(
         check_room(file, shards.shape[1])
         return shards.names, None, shard_objective(shards, loss, positive, intercept)
     table = _read(file, target, quiet)
-    return table.names, table.target, _objective(file, table, loss, positive, intercept)
+    return table.names, table.target, _objective(file, table, target, loss, positive, intercept)
 
 
 def _read(file: Path, target: str | None, quiet: bool) -> Table:
@@ -148,7 +161,7 @@ def _read(file: Path, target: str | None, quiet: bool) -> Table:
 
 
 def _objective(
-    file: Path, table: Table, name: str, positive: str | None, intercept: bool
+    file: Path, table: Table, target: str | None, name: str, positive: str | None, intercept: bool
 ) -> tuple[MarginModel, np.ndarray | None]:
     """The data of a file as an objective, and the labels of its classes; errors name the file."""
     y, classes = table.y, None
@@ -158,12 +171,14 @@ def _objective(
             y, classes = _two_classes(y, positive, named_loss(name))
         elif name.partition(":")[0].strip().lower() == "multinomial":
             classes, y = np.unique(y, return_inverse=True)
+        else:
+            y = booleans(y) if named_loss(name).labels is None else y
+            refuse_labels(target_called(file, table.target, target), y, named_loss(name), name)
         numbers = y if y.dtype.kind in "biuf" and np.isfinite(y).all() else None  # others are refused below
         loss = named_loss(name, numbers)
         f = (InterceptModel if intercept else LinearModel)(loss, table.A, y)
     except InputError as error:
-        hint = "; here: --positive LABEL" if positive is None and "map them" in str(error) else ""
-        raise InputError(f"{file}: {error}{hint}") from None
+        raise InputError(f"{file}: {error}") from None
     return f, np.array(loss.labels) if classes is None and loss.labels is not None else classes
 
 
@@ -208,50 +223,3 @@ def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]
     assert C is not None
     assert result is not None
     return C, result, False
-
-
-def _summary(f: MarginModel, C: ConvexSet, model: Model, result: Result, bounded: bool, intercept: bool) -> dict[str, object]:
-    """The printed facts about a result, under their JSON names."""
-    calls, x = result.calls, model.x
-    sentence = result.status.sentence if bounded else UNBOUNDED
-    level = np.asarray(model.intercept).tolist() if intercept else None
-    return {
-        "value": result.value, "gap": result.gap, "relative_gap": result.gap / abs(result.value) if result.value else None,
-        "convex": f.convex, "converged": result.converged and bounded,
-        "status": result.status.value if bounded else "unbounded", "sentence": sentence,
-        "n_iter": result.n_iter, "grads": calls.grads, "certificate_grads": calls.certificate, "passes": calls.grads / f.n,
-        "rows": calls.rows,
-        "lmos": calls.lmos, "seconds": result.seconds, "nonzeros": int(np.count_nonzero(x)),
-        "n": f.n, "dim": int(x.size), "parameters": str(result.method), "why": result.why,
-        "loss": model.loss, "set": model.set, "method": model.method,
-        "fitted_loss": str(unweighted(f.loss)), "fitted_set": str(C),
-        "x": x.tolist(), "intercept": level, "features": None if model.features is None else list(model.features),
-        "classes": None if model.classes is None else model.classes.tolist(), "target": model.target,
-    }  # fmt: skip
-
-
-def _show(s: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        typer.echo(to_json(s))
-        return
-    relative = "none, the value is 0" if s["relative_gap"] is None else f"{s['relative_gap']:.3e}"
-    meaning = "no point of the set is better by more" if s["convex"] else "zero at stationary points"
-    if not np.isfinite(s["gap"]):
-        meaning = "nothing is certified"
-    shown = np.array2string(np.asarray(s["intercept"], np.float64), precision=6)
-    level = "no intercept" if s["intercept"] is None else f"the intercept {shown}"
-    lines([
-        ("model", f"{s['fitted_loss']} of {s['n']} rows x {len(s['x'])} features, {level}"),
-        ("set", f"{s['set']}: {s['fitted_set']}"),
-        ("value", f"{s['value']:.10g}"),
-        ("certified gap", f"{s['gap']:.3e}  ({meaning})"),
-        ("relative gap", relative),
-        ("status", s["sentence"]),
-        ("iterations", f"{s['n_iter']}"),
-        ("component gradients", f"{s['grads']}  ({s['passes']:.1f} passes; {s['certificate_grads']} more for certificates)"),
-        ("rows read", f"{s['rows']}  ({s['rows'] / s['n']:.1f} times all)"),
-        ("LMOs", f"{s['lmos']}"),
-        ("seconds", f"{s['seconds']:.3g}"),
-        ("non-zeros of x", f"{s['nonzeros']} of {s['dim']}"),
-        ("method", s["why"] or s["parameters"]),
-    ])  # fmt: skip

@@ -11,11 +11,14 @@ import numpy as np
 
 from extremal.checks import InputError, all_finite
 from extremal.files.array_files import Arrays, npz_arrays
-from extremal.files.outputs import whole_file
+from extremal.files.outputs import check_out, whole_file
+from extremal.files.reading import opened_file
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import LOSS_FORMS, named_loss
 from extremal.run.result import Result
 from extremal.support.kinds import Numbers
+
+ARCHIVE, PICKLE = b"PK", b"\x80"  # the first bytes of a .npz file, and of a pickle as joblib writes it
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,39 @@ def save_model(path: str | Path, model: Model, result: Result) -> None:
         temporary.write_bytes(archive.getbuffer())
 
 
+def check_model_out(path: Path) -> None:
+    """Refuse a path at which no model should be written: before the run, not after it.
+
+    A model ends in .npz, and replaces nothing but another model or an empty file.
+    """
+    check_out(path)
+    if path.suffix.lower() != ".npz":
+        raise InputError(f"{path}: a model is saved as .npz; write {path.with_suffix('.npz')}")
+    if path.is_file() and path.stat().st_size and not _is_model(path):
+        raise InputError(f"{path}: there is a file of this name that is no model of `extremal solve`; choose another name")
+
+
+def _is_model(path: Path) -> bool:
+    try:
+        with npz_arrays(path) as held:
+            return "x" in held and "loss" in held
+    except InputError:
+        return False
+
+
+def _refuse_other_kinds(path: Path, max_bytes: int | None) -> None:
+    """Refuse a file that is no archive at all; nothing is unpickled."""
+    with opened_file(path, max_bytes) as file:
+        start = file.read(4)
+    if start[:2] != ARCHIVE:
+        kind = "a pickle, which is not loaded here" if start[:1] == PICKLE else "another kind of file"
+        raise InputError(f"{path}: this is not a model of `extremal solve --out`: it is {kind}")
+
+
 def load_model(path: str | Path, max_bytes: int | None = None) -> Model:
     """Read a model that `save_model` wrote."""
     path = Path(path)
+    _refuse_other_kinds(path, max_bytes)
     with npz_arrays(path, max_bytes) as held:
         if "x" not in held or "loss" not in held:
             raise InputError(f"{path}: this is not a model of `extremal solve --out`: it holds {held.names}")

@@ -5,19 +5,20 @@ from __future__ import annotations
 import csv
 import io
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from extremal.checks import InputError
 from extremal.files import libsvm
 from extremal.files.array_files import read_npy, read_npz
-from extremal.files.libsvm import is_number, parse_number, refuse_infinite, short
+from extremal.files.csv_cells import CsvColumns, cell_numbers, is_header, separated
+from extremal.files.libsvm import short
 from extremal.files.reading import OPENERS, opened_file
 
 Chosen = tuple[Sequence[int], int | None]  # the numbers of the feature columns, and of the target column
@@ -39,7 +40,8 @@ def load_table(
 ) -> tuple[Any, np.ndarray]:
     r"""Read features A and targets y from a file; its suffix gives the format.
 
-    ``.csv``: a first row without any number is a header. ``.npy``: a matrix. ``.npz``: arrays A (or X) and y, or a matrix
+    ``.csv`` and ``.tsv``: commas, semicolons or tabs separate the columns, a first row without any number is a header, and True
+    and False in features are 1 and 0. ``.npy``: a matrix. ``.npz``: arrays A (or X) and y, or a matrix
     written by scipy.sparse.save_npz, and y. Any other suffix: LIBSVM text. Text may be compressed (.gz, .bz2, .xz). A is a
     CSR array for LIBSVM and sparse .npz, otherwise dense. Labels of a CSV that are not numbers stay text.
 
@@ -87,7 +89,7 @@ def read_table(path: str | Path, target: str | int | Path | None = None, max_byt
     if kind in (".npz", ".npy"):
         table = _arrays(path, kind, target, max_bytes)
     elif kind == ".csv":
-        table = _csv(path, max_bytes, lambda width, header: _all_but(column_number(path, target, width, header), width))
+        table = _csv(path, max_bytes, lambda *of: _all_but(column_number(path, target, *of), of[0]), target is None)
     else:
         if target is not None:
             raise InputError(f"{path}: LIBSVM text has its targets at the start of each line; leave out target={target!r}")
@@ -105,7 +107,7 @@ def file_kind(path: Path) -> str:
     kind = (path.with_suffix("") if packed else path).suffix.lower()
     if packed and kind in (".npz", ".npy"):
         raise InputError(f"{path}: a compressed {kind} file is not read; decompress it first")
-    return kind
+    return ".csv" if kind == ".tsv" else kind
 
 
 def _check_matrix(path: Path, A: Any) -> None:
@@ -118,7 +120,7 @@ def read_features(
 ) -> Table:
     r"""Read the features without the targets, for a model of ``width`` features that may have names.
 
-    Columns are matched by name if both the model and the file have names, otherwise by order. ``drop`` is a column of a
+    CsvColumns are matched by name if both the model and the file have names, otherwise by order. ``drop`` is a column of a
     CSV or .npy file that is not a feature.
 
     Examples
@@ -174,14 +176,18 @@ def _all_but(column: int, width: int) -> Chosen:
     return [j for j in range(width) if j != column], column
 
 
-def _csv(path: Path, max_bytes: int | None, choose: Choose) -> Table:
+def _csv(path: Path, max_bytes: int | None, choose: Choose, guessed: bool = False) -> Table:
     with opened_file(path, max_bytes) as file:
-        [(table, _)] = csv_blocks(path, file, choose)
+        [(table, _)] = csv_blocks(path, file, choose, guessed=guessed)
         return table
 
 
-def csv_blocks(path: Path, file: BinaryIO, choose: Choose, most: int | None = None) -> Iterator[tuple[Table, array[int]]]:
+def csv_blocks(
+    path: Path, file: BinaryIO, choose: Choose, most: int | None = None, guessed: bool = False
+) -> Iterator[tuple[Table, array[int]]]:
     r"""Read an open CSV file in blocks of about ``most`` fields, or at once, with the line number of each row.
+
+    With ``guessed``, messages say that the target is the last column because no other was named.
 
     Examples
     --------
@@ -190,34 +196,38 @@ def csv_blocks(path: Path, file: BinaryIO, choose: Choose, most: int | None = No
     [array([2.]), array([4.])]
     """
     lines = io.TextIOWrapper(file, encoding="utf-8-sig", errors="backslashreplace", newline="")
-    reader = csv.reader(lines, skipinitialspace=True)
     try:
-        yield from _parsed(path, ((reader.line_num, row) for row in reader if any(field.strip() for field in row)), choose, most)
-    except csv.Error as error:
-        raise InputError(f"{path}:{reader.line_num}: {error}") from None
+        whole, separator = separated(lines)
+        reader = csv.reader(whole, delimiter=separator, skipinitialspace=True)
+        rows = ((reader.line_num, row) for row in reader if any(field.strip() for field in row))
+        try:
+            yield from _parsed(path, rows, choose, most, guessed)
+        except csv.Error as error:
+            raise InputError(f"{path}:{reader.line_num}: {error}") from None
     finally:
         with suppress(ValueError):  # the file is closed
             lines.detach()  # the caller opened the file, and closes it
 
 
 def _parsed(
-    path: Path, rows: Iterator[tuple[int, list[str]]], choose: Choose, most: int | None
+    path: Path, rows: Iterator[tuple[int, list[str]]], choose: Choose, most: int | None, guessed: bool
 ) -> Iterator[tuple[Table, array[int]]]:
     number, first = next(rows, (0, []))
     if not first:
         raise InputError(f"{path}: the file holds no rows")
-    header = [] if any(map(is_number, first)) else [name.strip() for name in first]
+    header = [name.strip() for name in first] if is_header(first) else []
     if "" in header:
         raise InputError(f"{path}:{number}: column {header.index('')} has no name (a row index? write the file without it)")
-    columns, target = choose(len(first), header)
+    features, target = choose(len(first), header)
+    columns = CsvColumns(path, len(first), header, features, target, guessed)
     rows = rows if header else chain([(number, first)], rows)
     some = next(rows, None)
     if some is None:
         raise InputError(f"{path}: the file holds no rows below its header")
-    names = (tuple(header[j] for j in columns), None if target is None else header[target]) if header else (None, None)
+    names = (tuple(header[j] for j in features), None if target is None else header[target]) if header else (None, None)
     while some is not None:
         block = islice(chain([some], rows), None if most is None else max(1, most // len(first)))
-        A, y, where = _numbers(path, block, len(first), columns, target)
+        A, y, where = cell_numbers(block, columns)
         yield Table(A, y, *names), where
         some = next(rows, None)
 
@@ -236,44 +246,6 @@ def column_number(path: Path | str, target: Any, width: int, header: list[str], 
         return int(target)
     names = f" or a name of the header ({short(', '.join(header), 200)})" if header else ""
     raise InputError(f"{path}: no column {short(str(target))} for the {what}; expected a number from 0 to {width - 1}{names}")
-
-
-def _numbers(
-    path: Path, rows: Iterable[tuple[int, list[str]]], width: int, columns: Sequence[int], target: int | None
-) -> tuple[np.ndarray, np.ndarray | None, array[int]]:
-    where, values, labels = array("q"), array("d"), []
-    for number, row in rows:
-        if len(row) != width:
-            raise InputError(f"{path}:{number}: expected {width} columns as in the first row, got {len(row)}")
-        if target is not None:
-            labels.append(row[target].strip())
-        fields = [row[j] for j in columns]
-        try:
-            values.extend(map(parse_number, fields))
-        except ValueError:
-            _no_number(path, number, next(field for field in fields if not is_number(field)))
-        where.append(number)
-    A = np.frombuffer(values).reshape(len(where), len(columns))
-    refuse_infinite(path, where, A.reshape(-1), np.arange(len(where) + 1) * len(columns))
-    return A, None if target is None else _targets(path, where, labels), where
-
-
-def _targets(path: Path, where: array[int], labels: list[str]) -> np.ndarray:
-    """Numbers, or text if no label is a number; a mixture is a mistake."""
-    wrong = [i for i, label in enumerate(labels) if not is_number(label)]
-    if len(wrong) == len(labels) and all(labels):
-        return np.array(labels)
-    if wrong:
-        i = wrong[0] if len(wrong) < len(labels) else labels.index("")
-        _no_number(path, where[i], labels[i])
-    y = np.array(labels, dtype=np.float64)
-    refuse_infinite(path, where, y, None)
-    return y
-
-
-def _no_number(path: Path, line: int, text: str) -> NoReturn:
-    hint = " (a row with numbers in it is not taken for a header)" if line == 1 else ""
-    raise InputError(f"{path}:{line}: expected a number, got {short(text)}{hint}")
 
 
 def _arrays(path: Path, kind: str, target: Any, max_bytes: int | None) -> Table:

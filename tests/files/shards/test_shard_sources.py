@@ -355,7 +355,7 @@ TEXTS = {
     "labels.svm": ("1\n2\n", "targets, but no features"),
     "comments.svm": ("# nothing\n", r"comments.svm: the file holds no rows"),
     "t.csv": ("a,b\n1,2\n" + "3,4\n" * 300 + "3\n", r"t.csv:303: expected 2 columns"),
-    "mixed.csv": ("a,b\n" + "1,2\n" * 400 + "1,x\n" * 400, "expected a number, got 'x'|labels that are text"),
+    "mixed.csv": ("a,b\n" + "1,2\n" * 400 + "1,x\n" * 400, "column 'b' holds 'x'|labels that are text"),
     "none.csv": ("a,b\n", r"none.csv: the file holds no rows below its header"),
 }
 

@@ -150,7 +150,7 @@ def _csv_chunks(path: Path, target: Any, weights: Any, max_bytes: int | None) ->
         return [*columns, *([] if w is None else [w])], y
 
     with opened_file(path, max_bytes) as file:
-        for table, where in csv_blocks(path, file, choose, FIELDS_AT_ONCE):
+        for table, where in csv_blocks(path, file, choose, FIELDS_AT_ONCE, target is None and not weighted):
             X, w = (table.A[:, :-1], table.A[:, -1]) if weighted else (table.A, None)
             names = table.names if table.names is None or not weighted else table.names[:-1]
             assert table.y is not None
