@@ -196,7 +196,7 @@ def test_no_share_of_a_norm_that_is_infinite():
 
 def test_what_has_no_best_fit_is_said():
     X, y = np.array([[-1.0], [1.0]]), np.array([0, 1])
-    with pytest.warns(ConvergenceWarning, match="radius"):
+    with pytest.warns(ConvergenceWarning, match="add a bound"):
         model = ConstrainedLogisticRegression("nonneg").fit(X, y)
     assert model.status_ == "unbounded"
 

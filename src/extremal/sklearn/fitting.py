@@ -28,6 +28,7 @@ from extremal.sets.simplices.plain import Box
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sklearn.answer import Answer, answer_at
 from extremal.sklearn.options import Options
+from extremal.sklearn.shortest import shortened
 from extremal.support.kinds import MatrixLike
 
 SMALL_FIT = 10**5  # problems up to this many rows times coefficients are solved to rounding: this takes milliseconds
@@ -93,8 +94,10 @@ def _growing(f: MarginModel, plan: Reading, options: Options, atol: float, start
     start = np.zeros(f.shape, f.dtype) if start is None else start  # the middle of the bounds may be far out
     for reach in reaches(f):
         fit = _certified(f, plan.set(reach), options, atol, start)
+        apart = told_apart(f, fit.value, atol)
+        fit = fit if apart else shortened(f, fit, reach, options.tol, atol)
         grads += fit.n_grads
-        if told_apart(f, fit.value, atol):
+        if apart:
             break
         if not plan.at_reach(fit.x, reach):
             return replace(fit, n_grads=grads)
