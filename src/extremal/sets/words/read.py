@@ -191,6 +191,12 @@ class Reading:
         near_high = flat >= upper - TOUCH * np.abs(upper)
         return bool((low & near_low).any() or (high & near_high).any())
 
+    @property
+    def own_limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds of each coefficient that follow from the constraint by itself, infinite for none, of an unbounded region."""
+        lower, upper = (end.reshape(self.features.shape) for end in self._region.limits)
+        return lower, upper
+
     def __str__(self) -> str:
         return " & ".join(piece.text for piece in self.pieces)
 
