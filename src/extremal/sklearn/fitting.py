@@ -33,6 +33,7 @@ from extremal.support.kinds import MatrixLike
 
 SMALL_FIT = 10**5  # problems up to this many rows times coefficients are solved to rounding: this takes milliseconds
 POLISH = 12  # maximum number of iterations for that
+WORDS_SHOWN = 100  # a longer constraint is cut in the certificate
 SEEN = 1000  # number of rows that decide whether a column is nearly constant
 OFFSET = 1e3  # a column is nearly constant if |mean| > OFFSET * std
 GAP_NOISE = {8: 1e-12, 4: 1e-5}  # rounding error of a gap, as a share of the loss without features, by bytes of a number
@@ -68,7 +69,13 @@ def solve_fit(
     else:
         fit = _growing(f, plan, options, FAR_GAP[size] * null, start)
     level = fit.intercept if offset is None else fit.intercept - offset @ fit.x.astype(np.float64)
-    return replace(fit, n_grads=fit.n_grads + spent, intercept=level)
+    return replace(fit, n_grads=fit.n_grads + spent, intercept=level, said=said(plan))
+
+
+def said(plan: Reading) -> str:
+    """The constraint as it was written, cut if it is long. Over cones, a gap holds within the bounds in ``constraint_``."""
+    words = str(plan) if len(str(plan)) <= WORDS_SHOWN else f"{str(plan)[: WORDS_SHOWN - 4]} ..."
+    return words if plan.bounded else f"{words} (within the wide bounds of constraint_)"
 
 
 def centred(f: MarginModel) -> tuple[MarginModel, np.ndarray | None]:
