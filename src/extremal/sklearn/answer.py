@@ -210,4 +210,6 @@ class CertifiedEstimator(BaseEstimator):
         gap = words or f"a certified gap of {answer.gap:.2g} at an objective of {answer.value:.3g}"
         missed = ":" if answer.status == "unbounded" else f" with {gap}, more than tol={self.tol:g} allows;"
         hint = HINTS.get(answer.status, "accept a larger tol")
+        if answer.status in ("max_iter", "max_grads") and self.get_params(deep=False).get("solver", "auto") not in (None, "auto"):
+            hint = 'use solver="auto", ' + hint
         warnings.warn(f"{name} ended ({answer.status}){missed} {hint}", ConvergenceWarning, stacklevel=3)
