@@ -80,3 +80,14 @@ def test_answers_that_the_data_determine_are_unchanged_in_bits(monkeypatch):
     looked = ConstrainedGLM("poisson", "x1 >= x2").fit(X, y)
     assert kept.coef_.tobytes() == looked.coef_.tobytes()
     assert kept.intercept_ == looked.intercept_
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_rows_in_a_directory_are_shortened_too(engine, tmp_path):
+    X, band = bands()
+    y = np.random.default_rng(2).poisson(np.exp(band / 5)).astype(float)
+    ex.ShardDir.build((X, y), tmp_path / "rows", seed=0, shard_bytes=2**13)
+    model = ConstrainedGLM("poisson", "monotone").fit(ex.ShardDir(tmp_path / "rows", engine=engine))
+    assert model.status_ == "tol"
+    assert abs(model.coef_).max() < 6
+    assert model.objective_ == pytest.approx(ConstrainedGLM("poisson", "monotone").fit(X, y).objective_, rel=1e-6)
