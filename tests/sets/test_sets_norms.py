@@ -354,6 +354,9 @@ def test_groups_in_two_ways():
     by_lists = GroupBall(1.0, [[3, 1], (0, 5), np.array([2, 4])])
     by_labels = GroupBall(1.0, np.array([4, -1, 7, -1, 7, 4]))
     assert by_lists == by_labels == GroupBall(1.0, [4, -1, 7, -1, 7, 4], weights=[1, 1, 1])
+    words = ["b", "a", "c", "a", "c", "b"]
+    assert all(by_lists == GroupBall(1.0, kind(words)) for kind in (list, tuple, np.array, lambda w: np.array(w, object)))
+    assert GroupBall(1.0, np.array([["a", "b"], ["a", "b"]])).shape == (2, 2)
     assert by_lists != GroupBall(1.0, [[0, 5], [3, 1], [2, 4]])  # weights go by this order
     assert [group.tolist() for group in by_lists.groups] == [[1, 3], [0, 5], [2, 4]]
     assert by_lists.groups[-1].tolist() == [2, 4]
@@ -444,9 +447,9 @@ def test_shape_and_centre_are_given_by_name():
         (lambda: GroupBall(1, [[0, 1], [2]], shape=4), "must hold every index of shape (4,), but 3 is in none"),
         (lambda: GroupBall(1, [[0, 1], [2]], shape=2), "must hold indices below 2, for points of shape (2,), got 2"),
         (lambda: GroupBall(1, [0, 0, 1], shape=4), "must hold every index of shape (4,), but 3 is in none"),
-        (lambda: GroupBall(1, []), "`GroupBall(groups=...)` must be lists of flat indices or one whole number for each entry"),
-        (lambda: GroupBall(1, 3), "`GroupBall(groups=...)` must be lists of flat indices or one whole number for each entry"),
-        (lambda: GroupBall(1, np.ones(3)), "`GroupBall(groups=...)` must be lists of flat indices or one whole number"),
+        (lambda: GroupBall(1, []), "`GroupBall(groups=...)` must be lists of flat indices, or one whole number or word"),
+        (lambda: GroupBall(1, 3), "`GroupBall(groups=...)` must be lists of flat indices, or one whole number or word"),
+        (lambda: GroupBall(1, np.ones(3)), "`GroupBall(groups=...)` must be lists of flat indices, or one whole number or word"),
         (lambda: GroupBall(1, [[0], [1]], [1.0]), "must be one for each of the 2 groups, got shape (1,)"),
         (lambda: GroupBall(1, [[0], [1]], [1.0, -1.0]), "`GroupBall(weights=...)` must be positive everywhere, got -1.0"),
         (lambda: GroupBall(1, [[0], [1]], 2.0), "`GroupBall(weights=...)` must be an array of numbers, got 2.0"),

@@ -23,7 +23,7 @@ from extremal.sklearn import (
     SparseLogisticPathCV,
     StackingWeights,
 )
-from extremal.sklearn.answer import Answer, answer_at, ended, together
+from extremal.sklearn.answer import Answer, FitCertificate, answer_at, ended, together
 from extremal.sklearn.options import read_options
 from extremal.sklearn.simplex.stacking import weigh_log
 
@@ -53,7 +53,7 @@ def test_every_estimator_stores_the_same_answer(model, y):
     found = model.certificate_
     assert (found.value, found.gap, found.violation) == (model.objective_, model.dual_gap_, model.constraint_violation_)
     assert found.passes == model.n_grads_ / len(X) or isinstance(model, (LowRankCompletion, StackingWeights))
-    assert found.set == str(model.constraint_)
+    assert found.set == model.get_params().get("constraint", str(model.constraint_))
     assert model.status_ == "tol"
     assert model.n_iter_ >= 1
     assert model.constraint_violation_ == 0.0
@@ -182,3 +182,26 @@ def test_a_model_on_other_rows_has_the_same_targets():
         assert new.shape == (6,)
         assert new.value(np.ones(6)) == anew.value(np.ones(6))
     assert f.shape == (5,)
+
+
+def test_the_certificate_shows_the_constraint_as_it_was_written():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    y = X @ [1.0, 2.0, 3.0] + X[:, 0] ** 2
+    wide = " (within the wide bounds of constraint_), violated by 0"
+    for constraint, words in (
+        ("l1:3", "over l1:3, violated by 0"),
+        ({"x0": ">=0", "x1": "<=1"}, "over {x0: >=0, x1: <=1}" + wide),
+        (["x0 <= x1", "nonneg"], "over x0 <= x1 & nonneg" + wide),
+        (" & ".join(["x0 <= x1"] * 40), " ..." + wide),
+    ):
+        assert words in repr(ConstrainedLinearRegression(constraint).fit(X, y).certificate_)
+
+
+def test_a_gap_below_rounding_is_shown_as_rounding():
+    for value, gap, words in (
+        (0.5, 0.0, "5e-16 above the minimum (rounding, 1e-15 of f)"),
+        (0.5, 1.6e-16, "5e-16 above the minimum (rounding, 1e-15 of f)"),
+        (0.5, 1e-14, "1e-14 above the minimum (2e-14 of f)"),
+        (0.0, 0.0, "0 above the minimum (0 of f)"),
+    ):
+        assert f"at most {words}" in repr(FitCertificate(value, gap, "l1:3", 0.0, 4.0, "newton"))

@@ -17,6 +17,7 @@ import extremal as ex
 from extremal.sklearn import (
     CoefficientsDisplay,
     ConstrainedLogisticRegression,
+    ConstrainedMultinomialRegression,
     ConvergenceDisplay,
     PathDisplay,
     SimplexRegression,
@@ -73,6 +74,16 @@ def test_bounds_are_drawn_where_they_are_near():
     assert bound_marks(CoefficientsDisplay([0.5, -0.2], lower=-0.2, upper=[0.5, 5.0]).plot()) == [-0.2, -0.2, 0.5]
     assert bound_marks(CoefficientsDisplay([0.5, -0.2]).plot()) == []
     assert bound_marks(CoefficientsDisplay([0.0, 0.0], lower=0.0).plot(kind="dot")) == [0, 0]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_wide_bounds_around_a_cone_are_not_drawn():
+    X, y = np.array([[-1.0, 0.3], [1.0, 0.1]]), np.array([0, 1])
+    model = ConstrainedLogisticRegression(["x0 >= 0", {"x1": "<=2"}]).fit(X, y)  # separable: x0 ends at the wide bounds
+    assert model.coef_[0, 0] > 100
+    assert bound_marks(plot_coefficients(model)) == [0, 2]
+    three = ConstrainedMultinomialRegression({"x0": ">=0"}).fit(np.eye(3)[:, :2], [0, 1, 2])
+    assert set(bound_marks(plot_coefficients(three, target=1))) == {0}
 
 
 def test_bounds_are_those_of_the_set():

@@ -13,12 +13,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import extremal as ex
 import extremal.sklearn
-from extremal.sklearn import ConstrainedLinearRegression
+from extremal.sklearn import (
+    ConstrainedGLM,
+    ConstrainedLinearRegression,
+    ConstrainedLogisticRegression,
+    ConstrainedMultinomialRegression,
+    SimplexRegression,
+    SparseLogisticPath,
+    StackingWeights,
+)
 
 ROOT = Path(__file__).parents[2]
 CLASSES = [getattr(extremal.sklearn, name) for name in extremal.sklearn.__all__ if name[0].isupper()]
@@ -84,3 +93,64 @@ def test_names_that_a_pipeline_loses(constraint):
         pipeline.fit(X, y)
     named = clone(pipeline).set_output(transform="pandas").fit(X, y)
     assert list(named[-1].feature_names_in_) == ["income", "debt", "age"]
+
+
+CLASSIFIERS = [
+    ConstrainedLogisticRegression(),
+    ConstrainedMultinomialRegression(),
+    SparseLogisticPath(n_radii=2),
+    StackingWeights([("one", ConstrainedLogisticRegression()), ("two", ConstrainedLogisticRegression("l2"))]),
+]
+
+
+@pytest.mark.parametrize("gap", [None, float("nan")])
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
+def test_gaps_in_classes_are_found(model, gap):
+    y = np.array(["a", "b"] * 100, object)
+    y[[2, 7]] = gap
+    with pytest.raises(ex.InputError, match="y has missing values, first in row 2;"):
+        clone(model).fit(frame()[0], y)
+
+
+def test_gaps_in_numbers_are_found():
+    X, y = frame()
+    with pytest.raises(ex.InputError, match="y has missing values, first in row 3;"):
+        ConstrainedLinearRegression().fit(X, y.where(np.arange(len(y)) != 3))
+
+
+def test_columns_of_words_are_named():
+    X, y = frame()
+    words = X.assign(**{"home city": ["Rome", "Oslo"] * 100})
+    message = r"column 'home city' of X holds words such as 'Rome'; use pandas.get_dummies\(X, drop_first=True\)"
+    for table in (words, words.astype({"home city": "category"})):
+        with pytest.raises(ex.InputError, match=message):
+            ConstrainedLinearRegression().fit(table, y)
+        with pytest.raises(ex.InputError, match=message):
+            SparseLogisticPath(n_radii=2).fit(table, y > 0)
+    with pytest.raises(ex.InputError, match="column 3 of X holds words such as 'Rome'"):
+        ConstrainedLinearRegression().fit(words.to_numpy(), y)
+    with pytest.raises(ex.InputError, match="column 'debt' of X holds words such as 'low'"):
+        ConstrainedLinearRegression().fit(X, y).predict(X.assign(debt="low"))
+
+
+@pytest.mark.parametrize("model", [ConstrainedLinearRegression(), ConstrainedGLM("logistic"), SimplexRegression()])
+def test_classes_are_no_targets_of_a_regression(model):
+    with pytest.raises(ex.InputError, match="must be numbers; for classes use ConstrainedLogisticRegression, got 'a'"):
+        model.fit(frame()[0], ["a", "b"] * 100)
+
+
+def test_names_with_an_ampersand_stand_in_quotes():
+    X, y = frame()
+    X = X.rename(columns={"debt": "loan & fee"})
+    for constraint in ("loan & fee >= 0", ["nonneg", "loan & fee <= age"]):
+        with pytest.raises(ex.InputError, match="the name 'loan & fee' must stand in quotes"):
+            ConstrainedLinearRegression(constraint).fit(X, y)
+    assert ConstrainedLinearRegression("'loan & fee' >= 0 & nonneg").fit(X, y).constraint_violation_ == 0
+
+
+def test_a_chosen_solver_that_takes_too_long_is_named():
+    X, y = frame()
+    with pytest.warns(ConvergenceWarning, match='tol=1e-06 allows; use solver="auto", raise max_iter, or'):
+        ConstrainedLinearRegression({"income": ">=0"}, solver="frank-wolfe", max_iter=5).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="tol=1e-30 allows; raise max_iter, or"):
+        ConstrainedLogisticRegression(tol=1e-30, max_iter=1).fit(X, y > 0.3)

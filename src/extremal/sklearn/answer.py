@@ -24,6 +24,7 @@ from extremal.sets.base import ConvexSet
 from extremal.support.kinds import Numbers
 
 GAP_ROUNDING = {8: 1e-12, 4: 2.5e-7}  # share of the mean square of centred targets that a gap may owe to rounding, by bytes of x
+GAP_SHOWN = 1e-15  # a gap below this share of f is rounding, and shown as this share
 HINTS = {
     "unbounded": "the loss keeps falling as coefficients grow (for example, with separable classes), so there is no best fit: "
     "add a bound to the constraint, such as constraint=[..., 'l1:10']",
@@ -47,7 +48,7 @@ class FitCertificate:
 
     value: float  # f at the answer
     gap: float  # the Frank-Wolfe gap at the answer
-    set: str  # the set in words
+    set: str  # the constraint as it was written, or the set
     violation: float  # distance of the answer from the set
     passes: float  # component gradients over rows
     method: str  # the method that found the answer
@@ -60,7 +61,10 @@ class FitCertificate:
         return 0.0 if self.gap == 0 else float(np.divide(self.gap, abs(self.value))) if self.value else np.inf
 
     def __repr__(self) -> str:
+        rounding = GAP_SHOWN * abs(self.value)
         known = f"at most {self.gap:.3g} above the minimum ({self.relative_gap:.3g} of f)"
+        if self.gap < rounding:
+            known = f"at most {rounding:.1g} above the minimum (rounding, {GAP_SHOWN:.0e} of f)"
         if not self.bounded:
             known = "still falling at the bounds that were tried: there is no minimum"
         elif not self.convex:
@@ -90,12 +94,13 @@ class Answer:
     intercept: Numbers = 0.0  # a float, or one number for each output
     g: Any = field(default=None, repr=False)  # the gradient, in float64
     convex: bool = True
+    said: str = ""  # the constraint as the user wrote it; default: the set in words
 
     @property
     def certificate(self) -> FitCertificate:
         """The certificate in a readable form."""
-        passes, bounded = self.n_grads / self.n, self.status != "unbounded"
-        return FitCertificate(self.value, self.gap, str(self.C), self.violation, passes, self.method, self.convex, bounded)
+        passes, bounded, words = self.n_grads / self.n, self.status != "unbounded", self.said or str(self.C)
+        return FitCertificate(self.value, self.gap, words, self.violation, passes, self.method, self.convex, bounded)
 
 
 def answer_at(
@@ -205,4 +210,6 @@ class CertifiedEstimator(BaseEstimator):
         gap = words or f"a certified gap of {answer.gap:.2g} at an objective of {answer.value:.3g}"
         missed = ":" if answer.status == "unbounded" else f" with {gap}, more than tol={self.tol:g} allows;"
         hint = HINTS.get(answer.status, "accept a larger tol")
+        if answer.status in ("max_iter", "max_grads") and self.get_params(deep=False).get("solver", "auto") not in (None, "auto"):
+            hint = 'use solver="auto", ' + hint
         warnings.warn(f"{name} ended ({answer.status}){missed} {hint}", ConvergenceWarning, stacklevel=3)

@@ -19,6 +19,7 @@ from extremal.data.rows import RowData
 from extremal.losses.base import Loss
 from extremal.objectives.held_targets import HeldClasses
 from extremal.sklearn.held import OwnScore
+from extremal.sklearn.mistakes import check_gaps
 from extremal.sklearn.options import is_fitted
 from extremal.sklearn.shared import ConstrainedModel, RowsEstimator, streams
 from extremal.support.kinds import MatrixLike
@@ -40,6 +41,7 @@ class LinearClassifier(OwnScore, ClassifierMixin, RowsEstimator):
 
     def _labels(self, y: np.ndarray) -> np.ndarray:
         """The classes of the rows as numbers from 0."""
+        check_gaps(self, y)
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2 or y.ndim > 1:
             check_classification_targets(y)  # this takes longer than a pass, and two values are always classes

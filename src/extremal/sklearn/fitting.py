@@ -28,10 +28,12 @@ from extremal.sets.simplices.plain import Box
 from extremal.sets.words.read import Reading, read_constraint
 from extremal.sklearn.answer import Answer, answer_at
 from extremal.sklearn.options import Options
+from extremal.sklearn.shortest import shortened
 from extremal.support.kinds import MatrixLike
 
 SMALL_FIT = 10**5  # problems up to this many rows times coefficients are solved to rounding: this takes milliseconds
 POLISH = 12  # maximum number of iterations for that
+WORDS_SHOWN = 100  # a longer constraint is cut in the certificate
 SEEN = 1000  # number of rows that decide whether a column is nearly constant
 OFFSET = 1e3  # a column is nearly constant if |mean| > OFFSET * std
 GAP_NOISE = {8: 1e-12, 4: 1e-5}  # rounding error of a gap, as a share of the loss without features, by bytes of a number
@@ -67,7 +69,13 @@ def solve_fit(
     else:
         fit = _growing(f, plan, options, FAR_GAP[size] * null, start)
     level = fit.intercept if offset is None else fit.intercept - offset @ fit.x.astype(np.float64)
-    return replace(fit, n_grads=fit.n_grads + spent, intercept=level)
+    return replace(fit, n_grads=fit.n_grads + spent, intercept=level, said=said(plan))
+
+
+def said(plan: Reading) -> str:
+    """The constraint as it was written, cut if it is long. Over cones, a gap holds within the bounds in ``constraint_``."""
+    words = str(plan) if len(str(plan)) <= WORDS_SHOWN else f"{str(plan)[: WORDS_SHOWN - 4]} ..."
+    return words if plan.bounded else f"{words} (within the wide bounds of constraint_)"
 
 
 def centred(f: MarginModel) -> tuple[MarginModel, np.ndarray | None]:
@@ -93,8 +101,10 @@ def _growing(f: MarginModel, plan: Reading, options: Options, atol: float, start
     start = np.zeros(f.shape, f.dtype) if start is None else start  # the middle of the bounds may be far out
     for reach in reaches(f):
         fit = _certified(f, plan.set(reach), options, atol, start)
+        apart = told_apart(f, fit.value, atol)
+        fit = fit if apart else shortened(f, fit, reach, options.tol, atol)
         grads += fit.n_grads
-        if told_apart(f, fit.value, atol):
+        if apart:
             break
         if not plan.at_reach(fit.x, reach):
             return replace(fit, n_grads=grads)

@@ -20,6 +20,7 @@ from extremal.sets.words.read import Reading, read_constraint
 from extremal.sklearn.answer import Answer, CertifiedEstimator, together
 from extremal.sklearn.fitting import solve_fit
 from extremal.sklearn.held import brings_targets, check_alone, check_columns, check_in_memory, each_row, rows_near
+from extremal.sklearn.mistakes import told
 from extremal.sklearn.options import FitParameters, SolverHint, fitted_names, is_fitted, read_options, read_weights
 from extremal.sklearn.streams import Stream
 from extremal.support.kinds import MatrixLike, Numbers
@@ -43,16 +44,17 @@ class RowsEstimator(CertifiedEstimator):
         """Check the rows and targets of a fit."""
         if isinstance(X, RowData):
             check_columns(self, X, reset)
-            y = validate_data(self, y=y, y_numeric=is_regressor(self), **how)
+            y = told(self, X, y, lambda: validate_data(self, y=y, y_numeric=is_regressor(self), **how))
             check_consistent_length(X, y)
             return X, y  # type: ignore[return-value]
-        return validate_data(self, X, y, reset=reset, y_numeric=is_regressor(self), **TAKEN_ROWS, **how)  # type: ignore[return-value]
+        how |= TAKEN_ROWS | {"reset": reset, "y_numeric": is_regressor(self)}
+        return told(self, X, y, lambda: validate_data(self, X, y, **how))
 
     def _rows(self, X: Any) -> Any:
         """Check the rows of a prediction; all kinds have ``dot``."""
         check_is_fitted(self)
         if not isinstance(X, RowData):
-            return validate_data(self, X, reset=False, **TAKEN_ROWS)
+            return told(self, X, None, lambda: validate_data(self, X, reset=False, **TAKEN_ROWS))
         check_columns(self, X, reset=False)
         return X
 

@@ -67,7 +67,7 @@ class GroupBall(GroupedBall, ProjectableBall):
     ----------
     radius, shape, centre
         As for `NormBall`: the radius is positive. Defaults: the shape of the labels, or (number of indices,), and centre 0.
-    groups : list of lists of int, or array of int
+    groups : list of lists of int, or array of int or str
         The flat indices of each group, with every index once; or an array of one label per entry, in the shape of the points.
         Entries with equal labels form a group, and the groups follow the order of the labels.
     weights : array, optional
@@ -82,6 +82,8 @@ class GroupBall(GroupedBall, ProjectableBall):
     --------
     >>> GroupBall(1.0, groups=[[0, 1], [2]]).lmo(np.array([3.0, -4.0, 4.5])).to_array()
     array([-0.6,  0.8,  0. ])
+    >>> GroupBall(1.0, ["age", "home", "home"]).norm(np.array([1.0, 3.0, -4.0]))
+    6.0
     """
 
     def __post_init__(self):
@@ -122,7 +124,7 @@ class LatentGroupBall(GroupedBall):
     ----------
     radius, shape, centre, weights
         As for `GroupBall`, but with (largest index + 1,) instead of the number of indices.
-    groups : list of lists of int, or array of int
+    groups : list of lists of int, or array of int or str
         The flat indices of each group; or one label per entry, as for `GroupBall`.
 
     References
@@ -161,11 +163,12 @@ class Groups:
         """Read lists of indices, or labels, which also give the shape of the points."""
         if isinstance(groups, Groups):
             return groups, None
+        groups = _numbered(groups)
         if isinstance(groups, (list, tuple)) and not all(isinstance(item, Integral) for item in groups):
             return cls._joined([_group(call, i, item) for i, item in enumerate(groups)]), None
         labels = checks.array(call, "groups", groups)
         if labels.dtype.kind not in "iu" or labels.size == 0 or labels.ndim == 0:
-            raise InputError(f"`{call}(groups=...)` must be lists of flat indices or one whole number for each entry")
+            raise InputError(f"`{call}(groups=...)` must be lists of flat indices, or one whole number or word for each entry")
         order = np.argsort(labels, axis=None, kind="stable")
         cuts = np.flatnonzero(np.diff(labels.reshape(-1)[order])) + 1
         return cls._joined(np.split(order, cuts)), labels.shape
@@ -203,6 +206,16 @@ class Groups:
 
     def _bytes(self) -> tuple[bytes, bytes]:
         return self.indices.tobytes(), self.starts.tobytes()
+
+
+def _numbered(groups: object) -> object:
+    """Labels of text as whole numbers in the order of the words; other groups unchanged."""
+    if isinstance(groups, (list, tuple)) and not all(isinstance(item, str) for item in groups):
+        return groups
+    labels = np.asarray(groups)
+    if labels.dtype.kind not in "OUT" or labels.ndim == 0 or not all(isinstance(item, str) for item in labels.flat):
+        return groups
+    return np.unique(labels.astype(str), return_inverse=True)[1].reshape(labels.shape) if labels.size else groups
 
 
 def _group(call: str, i: int, value: object) -> np.ndarray:

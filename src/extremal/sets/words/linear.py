@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from extremal import checks
 from extremal.checks import InputError
 from extremal.sets.words.names import SIGNS, without_hyphens
-from extremal.sets.words.pieces import Features, Piece, linear, refused
+from extremal.sets.words.pieces import Features, Piece, linear, refuse_strict, refused
 from extremal.support.kinds import DataFrame
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
@@ -29,6 +29,7 @@ def interval(value: object, given: object) -> tuple[float, float]:
     if isinstance(value, str):
         found = interval_of(value)
         if found is None:
+            refuse_strict(value, given)
             raise refused(given, f"cannot read the bounds {value!r}", BOUNDS)
     elif value is None:
         found = SIGNS["free"]
@@ -202,7 +203,7 @@ def by_matrices(given: Any, features: Features) -> Piece:
     for kind in ("ub", "eq"):
         A, b = parts.get(f"A_{kind}"), parts.get(f"b_{kind}")
         if (A is None) != (b is None):
-            raise refused(given, f"A_{kind} and b_{kind} must be given together")
+            raise refused(given, f"A_{kind} and b_{kind} must be given together", "")
         if A is not None:
             rows.append(_matrix(A, features, given))
             above.append(_side(b, rows[-1].shape[0], given))
@@ -247,7 +248,7 @@ def _ends(value: Any, features: Features, given: object) -> tuple[np.ndarray, np
     one = len(pairs) == 2 and all(end is None or np.ndim(end) == 0 for end in pairs)
     ends = [pair_of(pair, given) for pair in ([pairs] * features.count if one else pairs)]
     if len(ends) != features.count:
-        raise refused(given, f"bounds must be a pair, or a pair for each of the {features.count} features, got {len(ends)}")
+        raise refused(given, f"bounds must be a pair, or a pair for each of the {features.count} features, got {len(ends)}", "")
     return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
 
@@ -262,12 +263,12 @@ def _matrix(A: Any, features: Features, given: object) -> Any:
         try:
             A = np.atleast_2d(np.asarray(A, np.float64))
         except (TypeError, ValueError):
-            raise refused(given, "A must be a matrix of numbers") from None
+            raise refused(given, "A must be a matrix of numbers", "") from None
     if A.ndim != 2 or A.shape[1] != features.count or A.shape[0] == 0:
-        raise refused(given, f"A must have a column for each of the {features.count} features, got shape {A.shape}")
+        raise refused(given, f"A must have a column for each of the {features.count} features, got shape {A.shape}", "")
     A = sp.csr_array(A, dtype=np.float64)
     if not np.isfinite(A.data).all():
-        raise refused(given, "A must be finite")
+        raise refused(given, "A must be finite", "")
     return A
 
 
@@ -276,7 +277,7 @@ def _side(b: object, count: int, given: object) -> np.ndarray:
         side = np.asarray(b, np.float64)
         side = np.broadcast_to(side.reshape(-1) if side.ndim else side, count)
     except (TypeError, ValueError) as error:
-        raise refused(given, f"b must be a number, or one for each of the {count} rows of A") from error
+        raise refused(given, f"b must be a number, or one for each of the {count} rows of A", "") from error
     if np.isnan(side).any():
         raise InputError("`constraint=(A, b)`: b must be without NaN")
     return side

@@ -45,6 +45,7 @@ NORMS = ("l1", "l2", "linf", "lp", "elastic", "k-support", "k-sparse", "k-norm",
 FRACTIONS = (*NORMS, "groups")  # balls for which a fraction as radius has a meaning
 SIMPLICES = ("simplex", "unit-simplex")  # their radius is the total, 1 by default
 RADIUS = 10  # default for a ball that is named without any number
+OTHER_WORDS = {"lasso": "l1", "ridge": "l2", "max": "linf", "elasticnet": "elastic", "trace": "nuclear", "grouplasso": "groups"}
 SIGNS: dict[str, tuple[float, float]] = dict.fromkeys(("free", "none"), (-math.inf, math.inf))
 SIGNS |= dict.fromkeys(("nonneg", "nonnegative", "positive", "pos"), (0.0, math.inf))  # as in scikit-learn, positive includes 0
 SIGNS |= dict.fromkeys(("nonpos", "nonpositive", "negative", "neg"), (-math.inf, 0.0))

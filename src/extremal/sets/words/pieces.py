@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from extremal.sets.base import ConvexSet
 from extremal.sets.norms.balls import L1Ball, LinfBall
 from extremal.sets.norms.bounded_l1 import BoundedL1Ball
 from extremal.sets.polytopes.general import Polytope
-from extremal.sets.simplices.boxes import BudgetSet
+from extremal.sets.simplices.boxes import BudgetSet, CappedSimplex
 from extremal.sets.simplices.chains import Monotone
 from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 from extremal.support.kinds import MatrixLike
@@ -37,7 +38,21 @@ def refused(given: object, reason: str, accepted: str = ACCEPTED) -> InputError:
     """The error to raise about the argument ``constraint``."""
     text = repr(given)
     text = text if len(text) <= 100 and "\n" not in text else f"{text.splitlines()[0][:90]} ..."
-    return InputError(f"`constraint={text}`: {reason}{'' if reason.endswith('?') else '.'} {accepted}")
+    return InputError(f"`constraint={text}`: {reason}{'' if reason.endswith('?') or not accepted else '.'} {accepted}".rstrip())
+
+
+def refuse_strict(text: str, given: object) -> None:
+    """Refuse a bound such as '>0'."""
+    if match := re.fullmatch(r"\s*([<>])\s*([^<>=&]+?)\s*", text):
+        raise refused(given, f"strict bounds do not exist, write '{match[1]}={match[2]}' for {text!r}", "")
+
+
+def unfit(C: ConvexSet, given: object, shape: tuple[int, ...], error: InputError) -> InputError:
+    """The error to raise about a set that does not fit the coefficients."""
+    if isinstance(C, CappedSimplex) and np.ndim(C.cap) == 0 and shape[0] * float(C.cap) < C.total:
+        most = f"{shape[0]} weights of at most {float(C.cap):g} sum to at most {shape[0] * float(C.cap):g}, not {C.total:g}"
+        return refused(given, most, "")
+    return refused(given, f"it does not fit coefficients of shape {shape}: {error}", "")
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike
 from extremal.checks import InputError, is_sparse
 from extremal.sets.base import ConvexSet, Normed
 from extremal.sets.words.linear import KEYS, by_bounds, by_feature, by_matrices, by_scipy
-from extremal.sets.words.pieces import Features, Piece, of_set, refused
+from extremal.sets.words.pieces import Features, Piece, of_set, refused, unfit
 from extremal.sets.words.regions import Region, joined_regions
-from extremal.sets.words.words import in_words, number_or_share, split_words, takes_radius
+from extremal.sets.words.words import in_words, number_or_share, split_words, takes_radius, without_quoted
 
 TOUCH = 1e-6  # a coefficient nearer to a bound than this share of the bound touches it
 
@@ -62,8 +62,19 @@ It has 'age', 'income'
     given = list(constraint) if several else [constraint]
     parts = [part for item in given for part in (split_words(item) if isinstance(item, str) else [item])]
     sizes = _radii(constraint, radius, parts)
-    pieces = [_piece(part, size, features) for part, size in zip(parts, sizes, strict=True)]
+    try:
+        pieces = [_piece(part, size, features) for part, size in zip(parts, sizes, strict=True)]
+    except InputError:
+        _refuse_bare_names([item for item in given if isinstance(item, str)], features)
+        raise
     return Reading.of(pieces or [by_bounds(-math.inf, math.inf, "free", features)], features)
+
+
+def _refuse_bare_names(texts: list[str], features: Features) -> None:
+    """Refuse names that contain '&' and stand without quotes."""
+    for name in (name for name in features.names or () if "&" in name):
+        for text in (text for text in texts if name in without_quoted(text)):
+            raise refused(text, f"'&' joins constraints, so that the name {name!r} must stand in quotes, as here", "")
 
 
 def _stands_alone(part: object) -> bool:
@@ -102,7 +113,7 @@ def _piece(part: object, radius: object, features: Features) -> Piece:
         try:
             return of_set(part.on(features.shape), str(part))
         except InputError as error:
-            raise refused(part, f"it does not fit coefficients of shape {features.shape}: {error}") from None
+            raise unfit(part, part, features.shape, error) from None
     if isinstance(part, dict):
         scipy_like = part and all(key in KEYS for key in part) and not set(part) & set(features.known)
         return by_matrices(part, features) if scipy_like else by_feature(part, features)
@@ -190,6 +201,12 @@ class Reading:
         near_low = flat <= lower + TOUCH * np.abs(lower)
         near_high = flat >= upper - TOUCH * np.abs(upper)
         return bool((low & near_low).any() or (high & near_high).any())
+
+    @property
+    def own_limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds of each coefficient that follow from the constraint by itself, infinite for none, of an unbounded region."""
+        lower, upper = (end.reshape(self.features.shape) for end in self._region.limits)
+        return lower, upper
 
     def __str__(self) -> str:
         return " & ".join(piece.text for piece in self.pieces)

@@ -17,7 +17,7 @@ from extremal.sets.norms.groups import GroupBall
 from extremal.sets.words import names
 from extremal.sets.words.linear import by_bounds, interval_of, is_relation, relation
 from extremal.sets.words.names import CHAINS, NORMS, SET_FORMS, SETS, SIMPLICES, name_in, without_hyphens
-from extremal.sets.words.pieces import Features, Piece, of_set, refused
+from extremal.sets.words.pieces import Features, Piece, of_set, refuse_strict, refused, unfit
 
 MATRICES = ("nuclear", "spectral")
 
@@ -26,6 +26,17 @@ def split_words(text: str) -> list[str]:
     """Split a text at '&', except in quotes."""
     parts = re.findall(r"(?:'[^']*'|\"[^\"]*\"|`[^`]*`|[^&])+", text)
     return [part.strip() for part in parts] or [""]
+
+
+def without_quoted(text: str) -> str:
+    """A text without the names in quotes.
+
+    Examples
+    --------
+    >>> without_quoted("'home city' <= age")
+    ' <= age'
+    """
+    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "", text)
 
 
 def takes_radius(text: str) -> bool:
@@ -68,6 +79,7 @@ def in_words(text: str, radius: object, features: Features) -> Piece:
         if lower > upper:
             raise refused(text, "the bounds leave no number between them")
         return by_bounds(lower, upper, text or "free", features)
+    refuse_strict(low, text)
     name = name_in(text)
     if without_hyphens(name) in CHAINS:
         return _chain(text, without_hyphens(name), features)
@@ -76,8 +88,20 @@ def in_words(text: str, radius: object, features: Features) -> Piece:
     if name in SETS:
         return _ball(text, name, radius, features)
     if is_relation(text):
+        _refuse_equals(text, features)
         return relation(text, features)
+    if without_hyphens(name) in names.OTHER_WORDS:
+        raise refused(text, f"did you mean {names.OTHER_WORDS[without_hyphens(name)] + text.strip()[len(name) :]!r}?", "")
     raise refused(text, f"there is no constraint of that name{names.nearest_word(name)}", names.KNOWN)
+
+
+def _refuse_equals(text: str, features: Features) -> None:
+    """Refuse 'l1=5', which means 'l1:5', unless l1 is a feature."""
+    match = re.fullmatch(r"\s*([\w-]+)\s*(?:<=|==?)\s*([^<>=]+?)\s*", text)
+    name = "" if match is None else match[1].lower()
+    name = names.OTHER_WORDS.get(without_hyphens(name), name)
+    if match is not None and match[1] not in features.known and name in SETS:
+        raise refused(text, f"did you mean '{name}:{match[2]}'?", "")
 
 
 def number_or_share(value: object, given: object) -> tuple[float | None, float | None]:
@@ -142,7 +166,7 @@ def _shaped(
         try:
             return (Columns(C) if columns else C).on(features.shape)
         except InputError as error:
-            raise refused(text, f"it does not fit coefficients of shape {features.shape}: {error}") from None
+            raise unfit(C, text, features.shape, error) from None
 
     piece = of_set(fitted(size or 1.0), text, fitted)
     loose = piece.loose and not (share is not None and not piece.l1)

@@ -22,6 +22,7 @@ from extremal.sklearn.answer import Answer
 from extremal.sklearn.classes import LinearClassifier, positives
 from extremal.sklearn.fitting import model_of
 from extremal.sklearn.held import brings_targets, check_alone, check_columns
+from extremal.sklearn.mistakes import told
 from extremal.sklearn.options import ClassWeight, Options, RandomState, read_options, read_weights
 from extremal.sklearn.paths.balls import BallPath, Problem, grid
 from extremal.support.kinds import MatrixLike
@@ -116,7 +117,7 @@ class PathClassifier(LinearClassifier):
 
     def _read_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> PathRows:
         """Check the arguments of `fit`, and set the classes."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, y = told(self, X, y, lambda: validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32]))
         given = read_weights(self, sample_weight, X)
         self._labels(y if given is None else y[given > 0])
         classes = self.classes_

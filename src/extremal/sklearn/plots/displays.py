@@ -18,6 +18,7 @@ from extremal.sets.norms.balls import LinfBall
 from extremal.sets.simplices.plain import Box, Simplex, UnitSimplex
 from extremal.sklearn.options import fitted_names, is_fitted
 from extremal.sklearn.plots.drawing import COLOURS, OUTSIDE, Canvas, axes_for, fitted_model, name_features, row_of, standard_error
+from extremal.sklearn.shared import ConstrainedModel
 from extremal.support.palette import GREY
 
 
@@ -27,8 +28,8 @@ class CoefficientsDisplay:
         bars of x_j for the largest |x_j|, the largest on top;   | at lower_j and upper_j where lower_j <= x_j <= upper_j
 
     `from_estimator` draws a fitted model; the constructor takes your own numbers. Features without names are x0, x1, ...
-    Bounds come from a `Box`, a `LinfBall` or a simplex. They are numbers or arrays of shape (d,), infinite if there are none, and
-    are drawn only within twice the largest coefficient.
+    Bounds come from a `Box`, a `LinfBall`, a simplex, or the bounds that were given for a cone. They are numbers or arrays of
+    shape (d,), infinite if there are none, and are drawn only within twice the largest coefficient.
 
     Attributes
     ----------
@@ -67,7 +68,7 @@ class CoefficientsDisplay:
         call = "CoefficientsDisplay.from_estimator"
         coef = np.atleast_2d(fitted_model(call, estimator, "coef_"))
         row, title = row_of(call, estimator, len(coef), target)
-        lower, upper = bounds_of(estimator.constraint_ if is_fitted(estimator, "constraint_") else None, coef.shape, row)
+        lower, upper = own_bounds(estimator, coef.shape, row)
         names = fitted_names(estimator) if feature_names is None else feature_names
         return cls(coef[row], names, lower=lower, upper=upper, title=title).plot(**options)
 
@@ -122,6 +123,16 @@ def plot_coefficients(estimator: BaseEstimator, **options: Any) -> CoefficientsD
     3
     """
     return CoefficientsDisplay.from_estimator(estimator, **options)
+
+
+def own_bounds(estimator: Any, shape: tuple[int, ...], row: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The bounds on a row of coefficients that the user gave: not the wide bounds within which the solver looks over cones."""
+    if isinstance(estimator, ConstrainedModel):
+        plan = estimator._plan(estimator._shape(shape[1]))
+        if not plan.bounded:
+            lower, upper = (end if end.ndim == 1 else end[:, row] for end in plan.own_limits)
+            return lower, upper
+    return bounds_of(estimator.constraint_ if is_fitted(estimator, "constraint_") else None, shape, row)
 
 
 def bounds_of(C: object, shape: tuple[int, ...], row: int) -> tuple[np.ndarray | None, np.ndarray | None]:

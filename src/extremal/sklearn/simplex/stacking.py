@@ -30,6 +30,7 @@ from extremal.run.front import minimize
 from extremal.sets.simplices.plain import Simplex
 from extremal.sklearn.answer import Answer, CertifiedEstimator, answer_at
 from extremal.sklearn.held import check_in_memory
+from extremal.sklearn.mistakes import check_gaps
 from extremal.sklearn.options import Folds, Models, Options, is_fitted, numbered, read_options, read_weights
 from extremal.sklearn.simplex.mixtures import MixtureLogLoss, aligned, with_weights_of
 from extremal.sklearn.simplex.solving import SimplexRows, solve_simplex
@@ -240,6 +241,7 @@ class StackingWeights(CertifiedEstimator):
             y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
             return y if self._takes_several() else column_or_1d(y, warn=True)
         y = column_or_1d(y, warn=True)
+        check_gaps(self, y)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         seen = [model.classes_ for _, model in named] if prefit else []
