@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from extremal.data.parts import READER, PerRow
 from extremal.gradients.base import Counting
-from extremal.objectives.base import Objective, RowIndex, Segment, Smooth, check_batches, has_batches
+from extremal.objectives.base import Objective, RowIndex, Segment, Smooth, check_batches
 from extremal.objectives.column_blocks import Slice
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.objectives.on_atoms import OnPoints, Restriction
@@ -32,10 +33,10 @@ class CountedObjective(Counting):
 
     def __init__(self, f: Smooth, calls: Calls, columns: bool | None = None):
         self.inner, self.calls = f, calls
+        self._linear = cast(MarginModel, f)  # `Method` refuses methods that need margins on other objectives
         self.n, self.shape, self.dtype = f.n, f.shape, f.dtype
         self.convex, self.deriv_shape = f.convex, f.deriv_shape
         self.columns = has_slices(f) if columns is None else columns  # whether f has Hessians by columns
-        self._batches = has_batches(f)
         self._looked: tuple[Any, Any] = None, None  # the last point of `value_grad_margins`, and its answer
 
     @property
@@ -112,14 +113,9 @@ class CountedObjective(Counting):
         found = self._ask(f.on_atoms, atoms, images) if isinstance(f, MarginModel) else OnPoints(f, atoms)
         return _CountedRestriction(found, self)
 
-    @property
-    def _linear(self) -> MarginModel:
-        return cast(MarginModel, self.inner)  # `Method` refuses methods that need margins on other objectives
-
-    @property
+    @cached_property
     def _sum(self) -> Objective:
-        if not self._batches:
-            check_batches(self.inner)
+        check_batches(self.inner)
         return cast(Objective, self.inner)
 
     def ready(self) -> None:
