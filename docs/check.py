@@ -75,6 +75,8 @@ def anchors(page: Path) -> Anchors:
 
 def links() -> Iterator[str]:
     """Links within the site that lead nowhere."""
+    if not (SITE / "index.html").exists():
+        yield "there is no site: run make docs"
     for page in sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts):
         for link in sorted(anchors(page).links):
             if not re.match(r"[a-z]+:|//|#$", link) and (fault := _broken(page, link)):
@@ -95,7 +97,10 @@ def spelling() -> Iterator[str]:
     """Words that codespell takes for mistakes."""
     skipped = ",".join([*(f"*/{folder}/*" for folder in sorted(MADE)), "*.svg", "*.png"])
     command = [sys.executable, "-m", "codespell_lib", f"--ignore-words-list={WORDS}", f"--skip={skipped}", *SPELLED]
-    yield from filter(None, subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines())
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    yield from filter(None, done.stdout.splitlines())
+    if done.returncode and not done.stdout:
+        yield f"codespell did not run: {done.stderr.strip()}"
 
 
 def prose(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import pickle
 import sys
 import types
@@ -267,3 +268,20 @@ def test_it_works_through_cross_validation(clock, capsys):
     loud, quiet = (cross_val_score(ConstrainedLinearRegression("l1:1", verbose=v), A, F.y, cv=3) for v in (1, 0))
     assert len(lines(capsys)) == 3
     np.testing.assert_array_equal(loud, quiet)
+
+
+def test_an_stderr_that_nobody_reads_ends_no_run(monkeypatch):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    display.PlainLines().show("a line")
+
+
+def test_rows_without_numbers_leave_those_that_are_known():
+    seen = progress.RunProgress("minimize", now=lambda: 0.0)
+    seen.begin(tol=1e-3, atol=0.0)
+    seen.see({"passes": 1.0, "seconds": 0.5, "value": 0.5, "gap": 0.002})
+    seen.see({"passes": 2.0, "seconds": 0.6, "value": math.nan, "gap": math.nan})
+    assert seen.text().startswith("minimize: 2.0 passes, f 0.5, gap 2.00e-03")

@@ -10,6 +10,7 @@ from constraint_texts import ROWS, read
 from scipy.optimize import Bounds
 
 import extremal as ex
+from extremal.sklearn import ConstrainedLogisticRegression
 
 
 @pytest.mark.parametrize(
@@ -161,3 +162,10 @@ def test_names_come_with_data_frames():
         read({"age": ">=0"}, names=None)
     with pytest.raises(ex.InputError, match="a reach is needed"):
         read("nonneg").set()
+
+
+@pytest.mark.parametrize("gap", [None, float("nan")])
+def test_a_list_of_classes_with_a_gap_has_no_class_of_that_name(gap):
+    X, y = np.arange(8.0).reshape(4, 2), ["a", "b", "a", gap]
+    with pytest.raises(ex.InputError, match=r"y has missing values, first in row 3"):
+        ConstrainedLogisticRegression("l1:1").fit(X, y)

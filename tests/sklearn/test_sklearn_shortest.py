@@ -1,8 +1,11 @@
 """The shortest of many solutions: columns whose common level the data do not determine."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 import extremal as ex
 import extremal.sklearn.shortest as shortest
@@ -91,3 +94,20 @@ def test_rows_in_a_directory_are_shortened_too(engine, tmp_path):
     assert model.status_ == "tol"
     assert abs(model.coef_).max() < 6
     assert model.objective_ == pytest.approx(ConstrainedGLM("poisson", "monotone").fit(X, y).objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [12, 23, 57])
+def test_a_direction_that_counts_is_no_reason_to_leave_the_tolerance(seed, monkeypatch):
+    """Two columns that hardly differ: their difference says little, and the certificate needs it."""
+    rng, n = np.random.default_rng(seed), 100
+    x, z = rng.standard_normal(n), rng.standard_normal(n)
+    e = 10.0 ** rng.uniform(-7, -5)
+    c = 10.0 ** rng.uniform(-7, -3)
+    y = 3 * x + c * z + 10.0 ** rng.uniform(-9, -1) * rng.standard_normal(n)
+    X = np.c_[x, x + e * z]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = ConstrainedLinearRegression(None, tol=1e-6).fit(X, y)
+        monkeypatch.setattr(shortest, "undetermined", lambda f: np.zeros((2, 0)))
+        plain = ConstrainedLinearRegression(None, tol=1e-6).fit(X, y)
+    assert model.dual_gap_ <= max(1e-3 * model.objective_, plain.dual_gap_)

@@ -51,7 +51,8 @@ class RunProgress:
     def see(self, row: Row) -> None:
         """Take a record of the run, with or without a value and a gap, and show it if it is time."""
         self.latest = float(row["passes"]), float(row["seconds"])
-        self.value, self.gap = float(row.get("value", self.value)), float(row.get("gap", self.gap))
+        value, gap = float(row.get("value", math.nan)), float(row.get("gap", math.nan))
+        self.value, self.gap = self.value if math.isnan(value) else value, self.gap if math.isnan(gap) else gap
         if self.due():
             self.place.show(self.text())
             now = self.now()

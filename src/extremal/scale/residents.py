@@ -76,7 +76,9 @@ class Resident(Answers):
         """Return to the state of iteration k, and send s_i."""
         self.xh, self.state = unpack(*sent(self.copies[self.i, k]))
         freeze(self.xh)
-        self.heard = {key: told for key, told in self.heard.items() if key[1] >= k}
+        for key in [*self.heard]:  # in place: vectors of neighbours may arrive meanwhile
+            if key[1] < k:
+                self.heard.pop(key, None)
         self._tell("s", k, self.state.s)
 
     def save(self, k: int, keeper: int | None) -> None:

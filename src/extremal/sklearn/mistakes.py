@@ -29,7 +29,7 @@ def told(model: object, X: Any, y: Any, validate: Callable[[], Any]) -> Any:
 
 def check_gaps(model: object, y: Any) -> None:
     """Refuse classes with missing values, which have no order."""
-    if np.asarray(y).dtype.kind == "O" and (said := _gap(type(model).__name__, y)):
+    if (isinstance(y, (list, tuple)) or np.asarray(y).dtype.kind == "O") and (said := _gap(type(model).__name__, y)):
         raise InputError(said)
 
 
@@ -55,6 +55,8 @@ def is_missing(value: object) -> bool:
 
 def _flat(y: Any) -> list[Any]:
     """The targets as a list, if they may have gaps."""
+    if isinstance(y, (list, tuple)):  # an array of words would spell its gaps out
+        return list(y)
     values = np.asarray(y)
     return values.tolist() if values.ndim == 1 and values.dtype.kind in "Of" else []
 

@@ -36,8 +36,8 @@ def shortened(f: MarginModel, fit: Answer, reach: np.ndarray, tol: float, atol: 
     if not free.size:
         return fit
     moved = answer_at(f, fit.C, toward_zero(fit.C, x, free), tol, atol, method=fit.method)
-    if not moved.value <= fit.value + atol:
-        return fit
+    if not moved.value <= fit.value + atol or (fit.status == "tol" and moved.status != "tol"):
+        return fit  # the direction counts after all, for f or for its certificate
     status = "tol" if moved.status == "tol" else fit.status
     return replace(moved, status=status, n_iter=fit.n_iter, n_grads=fit.n_grads + f.n + moved.n_grads, trace=fit.trace)
 

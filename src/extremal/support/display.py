@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ class PlainLines:
     def show(self, text: str) -> None:
         """Write a line."""
         if sys.stderr is not None:  # a program without a console has no stderr
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
+            with suppress(OSError, ValueError):  # one that nobody reads any more ends no run
+                sys.stderr.write(f"{text}\n")
+                sys.stderr.flush()
 
     def end(self, text: str) -> None:
         """Write the last line."""
@@ -73,7 +75,8 @@ class LiveLine(PlainLines):
         from rich.text import Text
 
         if self.live is None:
-            self.live = Live(console=terminal(stderr=True), auto_refresh=False, transient=True)
+            shared = sys.stdout is not None and sys.stdout.isatty()  # otherwise output keeps its own way
+            self.live = Live(console=terminal(stderr=True), auto_refresh=False, transient=True, redirect_stdout=shared)
             self.live.start()
         self.live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import mmap
 import os
@@ -36,16 +37,16 @@ def room(shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < SCRATCH or np.dtype(dtype).hasobject or not _is_much(size):
         return np.empty(shape, dtype)
-    with tempfile.TemporaryFile() as file:
-        try:
+    try:
+        with tempfile.TemporaryFile() as file:
             _reserve(file.fileno(), size)
-        except OSError as error:
-            where = tempfile.gettempdir()
-            raise MemoryError(
-                f"{where}: no room for {size / 2**30:.1f} GiB of numbers, which are much of the memory ({error.strerror}); "
-                "set TMPDIR to a directory with more"
-            ) from None
-        return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
+            return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
+    except OSError as error:
+        where = tempfile.gettempdir() if error.errno != errno.ENOENT else "no directory for scratch files"
+        raise MemoryError(
+            f"{where}: no room for {size / 2**30:.1f} GiB of numbers, which are much of the memory ({error.strerror}); "
+            "set TMPDIR to a directory with more"
+        ) from None
 
 
 def stored(a: np.ndarray) -> np.ndarray:
