@@ -15,6 +15,8 @@ from extremal.support.kinds import DataFrame
 def told(model: object, X: Any, y: Any, validate: Callable[[], Any]) -> Any:
     """The result of a validation; if it fails for words in X or y, or for gaps in y, the error says so."""
     name = type(model).__name__
+    if isinstance(y, (list, tuple)) and (said := _gap(name, y)):  # an array of words would spell its gaps out
+        raise InputError(said)
     try:
         found = validate()
     except (TypeError, ValueError) as error:
@@ -29,7 +31,7 @@ def told(model: object, X: Any, y: Any, validate: Callable[[], Any]) -> Any:
 
 def check_gaps(model: object, y: Any) -> None:
     """Refuse classes with missing values, which have no order."""
-    if (isinstance(y, (list, tuple)) or np.asarray(y).dtype.kind == "O") and (said := _gap(type(model).__name__, y)):
+    if np.asarray(y).dtype.kind == "O" and (said := _gap(type(model).__name__, y)):
         raise InputError(said)
 
 
@@ -55,7 +57,7 @@ def is_missing(value: object) -> bool:
 
 def _flat(y: Any) -> list[Any]:
     """The targets as a list, if they may have gaps."""
-    if isinstance(y, (list, tuple)):  # an array of words would spell its gaps out
+    if isinstance(y, (list, tuple)):
         return list(y)
     values = np.asarray(y)
     return values.tolist() if values.ndim == 1 and values.dtype.kind in "Of" else []
