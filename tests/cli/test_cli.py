@@ -15,6 +15,7 @@ from command_line import CHILD, direct, heard, predicted, problem, refused, run,
 from typer.main import get_command
 
 import extremal as ex
+from extremal.cli import solving
 from extremal.cli.commands import app
 from extremal.losses.named import LOSS_FORMS
 from extremal.methods.cards import METHODS
@@ -308,3 +309,11 @@ def test_the_installed_command(data):
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr.startswith("error: unknown set 'l3'; did you mean 'l")
     assert bad.stderr.count("\n") == 1
+
+
+def test_one_limit_of_time_holds_for_all_runs_of_a_command():
+    """Bounds that grow, and the run before a percentage, had the whole time each."""
+    spent = types.SimpleNamespace(seconds=0.75)
+    assert solving._remaining({"max_seconds": 1.0, "tol": 0}, spent) == {"max_seconds": 0.25, "tol": 0}
+    assert solving._remaining({"max_seconds": 0.5}, spent)["max_seconds"] == 1e-3
+    assert solving._remaining({"max_seconds": None}, spent) == {"max_seconds": None}

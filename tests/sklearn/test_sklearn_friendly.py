@@ -7,6 +7,7 @@ import inspect
 import re
 import tomllib
 import typing
+from dataclasses import replace
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import extremal as ex
 import extremal.sklearn
+from extremal.run.result import Status
 from extremal.sklearn import (
     ConstrainedGLM,
     ConstrainedLinearRegression,
@@ -27,6 +29,7 @@ from extremal.sklearn import (
     SimplexRegression,
     SparseLogisticPath,
     StackingWeights,
+    fitting,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -154,3 +157,12 @@ def test_a_chosen_solver_that_takes_too_long_is_named():
         ConstrainedLinearRegression({"income": ">=0"}, solver="frank-wolfe", max_iter=5).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="tol=1e-30 allows; raise max_iter, or"):
         ConstrainedLogisticRegression(tol=1e-30, max_iter=1).fit(X, y > 0.3)
+
+
+def test_ctrl_c_before_the_radius_is_known(monkeypatch):
+    """A share of a norm that was not found yet is no radius."""
+    X, y = frame()
+    real = fitting.minimize
+    monkeypatch.setattr(fitting, "minimize", lambda *given, **kept: replace(real(*given, **kept), status=Status.INTERRUPTED))
+    with pytest.raises(KeyboardInterrupt):
+        ConstrainedLinearRegression("l1", radius="50%").fit(X, y)

@@ -205,6 +205,9 @@ def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]
     if plan.fraction is not None:
         free = read_constraint(None, None, f.shape)
         _, found, bounded = _minimum(f, free, recipe("auto"), kept)
+        if found.status == Status.INTERRUPTED:
+            raise KeyboardInterrupt  # the radius is not known yet, so there is no answer
+        kept = _remaining(kept, found)
         if not bounded:
             raise InputError(f"--set {plan}: a percentage refers to the unconstrained solution's norm, but {UNBOUNDED}")
         plan = plan.with_norm(plan.norm(np.asarray(found.x)))
@@ -217,9 +220,15 @@ def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]
         result = minimize(f, C, chosen, x0=moved_inside(C, start), **kept)
         if told_apart(f, result.value, kept["atol"]):
             break
-        start = np.asarray(result.x)
-        if result.status == Status.INTERRUPTED or not plan.at_reach(start, reach):
+        start, kept = np.asarray(result.x), _remaining(kept, result)
+        if result.status in (Status.INTERRUPTED, Status.MAX_SECONDS) or not plan.at_reach(start, reach):
             return C, result, True
     assert C is not None
     assert result is not None
     return C, result, False
+
+
+def _remaining(kept: dict[str, Any], run: Result) -> dict[str, Any]:
+    """The budget after a run: one limit of time holds for all runs of a command."""
+    most = kept["max_seconds"]
+    return kept if most is None else kept | {"max_seconds": max(most - run.seconds, 1e-3)}

@@ -21,7 +21,7 @@ from extremal.objectives.margins import MarginModel
 from extremal.objectives.reach import CONSTANT, reaches, told_apart
 from extremal.points.matrix import Iterate
 from extremal.run.front import minimize, moved_inside
-from extremal.run.result import Calls, Result
+from extremal.run.result import Calls, Result, Status
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import Product
 from extremal.sets.simplices.plain import Box
@@ -106,7 +106,7 @@ def _growing(f: MarginModel, plan: Reading, options: Options, atol: float, start
         grads += fit.n_grads
         if apart:
             break
-        if not plan.at_reach(fit.x, reach):
+        if fit.status == Status.INTERRUPTED.value or not plan.at_reach(fit.x, reach):
             return replace(fit, n_grads=grads)
         start = fit.x
     assert fit is not None
@@ -118,6 +118,8 @@ def _free(f: MarginModel, plan: Reading, options: Options, atol: float) -> Answe
     fit = _growing(
         f, read_constraint(None, None, f.shape), replace(options, solver="auto", tol=min(options.tol, 1e-4)), atol, None
     )
+    if fit.status == Status.INTERRUPTED.value:
+        raise KeyboardInterrupt  # the radius is not known yet, so there is no answer
     if fit.status == "unbounded":
         raise InputError(
             f"`{options.name}(radius={plan.fraction:.0%})` is a fraction of the norm of the unconstrained solution, but there is "
