@@ -163,6 +163,10 @@ def test_ctrl_c_before_the_radius_is_known(monkeypatch):
     """A share of a norm that was not found yet is no radius."""
     X, y = frame()
     real = fitting.minimize
-    monkeypatch.setattr(fitting, "minimize", lambda *given, **kept: replace(real(*given, **kept), status=Status.INTERRUPTED))
+
+    def interrupted(*given, **kept):
+        return replace(real(*given, **kept | {"method": "frank-wolfe", "max_iter": 1}), status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(fitting, "minimize", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ConstrainedLinearRegression("l1", radius="50%").fit(X, y)
