@@ -297,7 +297,7 @@ def test_bad_arguments_are_refused_by_name():
             ex.VRSliding(**options)
     with pytest.raises(ex.InputError, match=rf"`VRSliding\(batch=...\)` must be a whole number between 1 and {N}"):
         ex.minimize(f, ex.L1Ball(2.0), ex.VRSliding(batch=N + 1))
-    with pytest.raises(ex.InputError, match=r'oracle="project".*Polytope.*has no projection; "lmo"'):
+    with pytest.raises(ex.InputError, match=r'oracle="project".*Polytope.*has no projection; use "lmo"'):
         ex.minimize(f, POLYTOPE, ex.VRSliding(oracle="project"))
     with pytest.raises(ex.InputError, match=r"`WarmSliding\(onto=...\)`: matrices in factors are not projected"):
         ex.minimize(completion(), ex.NuclearBall(1.0), ex.VRSliding(accelerated=False, oracle="project"))
