@@ -50,14 +50,14 @@ def room(shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
 
 
 def stored(a: np.ndarray) -> np.ndarray:
-    """A copy with such room."""
+    """Copy an array into memory from `room`."""
     new = room(a.shape, a.dtype)
     new[...] = a
     return new
 
 
 def mapping_of(a: np.ndarray) -> mmap.mmap | None:
-    """What an array is mapped by; None if it is in memory."""
+    """Return the mapping behind an array, or None if the array is in memory."""
     base: object = a
     while isinstance(base, (np.ndarray, memoryview)):
         base = base.obj if isinstance(base, memoryview) else base.base
@@ -70,7 +70,7 @@ def _is_much(size: int) -> bool:
 
 
 def _reserve(file: int, size: int) -> None:
-    """Make a file of a size; its blocks are taken at once, as a write to a mapping cannot fail."""
+    """Give a file its size, and take its blocks at once: a failed write to a mapping would end the process."""
     if sys.platform == "linux":
         os.posix_fallocate(file, 0, size)
     else:
