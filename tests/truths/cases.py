@@ -186,6 +186,7 @@ SPECIAL_MOVES = (
     ex.moves.SpikeNewton(),
     ex.moves.AtomNewton(),
     ex.moves.BoxNewton(),
+    ex.moves.ProjectedNewton(ex.L2Ball(1.0)),
 )
 SPECIAL_METHODS = (
     ex.DMFW(batch=5),

@@ -125,7 +125,7 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     from extremal.methods.newton import NewtonFW, newton_move
 
     recipe, (move, why) = NewtonFW(), newton_move(C)
-    if move.atomic and d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
+    if (move.atomic or move.projects) and d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
         return None
     where = f.data.where if f.by_rows else "in memory"
     rows = f"{' x '.join(map(str, f.data.shape))} rows {where} with second derivatives"

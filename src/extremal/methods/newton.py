@@ -11,10 +11,12 @@ from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
 from extremal.moves.newton.atoms import AtomNewton
 from extremal.moves.newton.box import BoxNewton
+from extremal.moves.newton.projected import ProjectedNewton
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.objectives.base import Objective
 from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
+from extremal.sets.norms.groups import GroupBall
 from extremal.steps.schedules import FullStep
 
 
@@ -83,4 +85,6 @@ def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
         return SpikeNewton(), "vertices of one entry: Newton steps on the coordinates in use"
     if isinstance(C, Bounded):
         return BoxNewton(), "bounds: Newton steps on the coordinates between them"
+    if isinstance(C, GroupBall):
+        return ProjectedNewton(C), "groups: Newton steps, with quadratic problems solved by projections"
     return AtomNewton(), "few columns: Newton steps, with quadratic problems solved by the oracle"

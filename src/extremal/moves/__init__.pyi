@@ -11,6 +11,7 @@ from .in_face import InFacePairwise as InFacePairwise
 from .low_rank.move import FactorCorrective as FactorCorrective
 from .newton.atoms import AtomNewton as AtomNewton
 from .newton.box import BoxNewton as BoxNewton
+from .newton.projected import ProjectedNewton as ProjectedNewton
 from .newton.spikes import SpikeNewton as SpikeNewton
 from .sliding.plain import AcceleratedSliding as AcceleratedSliding
 from .sliding.plain import DoubleSliding as DoubleSliding
