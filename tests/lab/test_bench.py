@@ -105,7 +105,7 @@ def test_nothing_that_names_the_machine_is_written(canned, tmp_path):
 @pytest.mark.parametrize(("words", "name"), [(["--quick"], "quick"), (["methods"], "parts"), (["methods", "--quick"], "quick")])
 def test_quick_runs_and_single_parts_are_not_history(canned, tmp_path, words, name):
     assert run("bench", *words, "--out", "out").exit_code == 0
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {f"{name}.json", f"{name}.png"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {f"{name}.json", f"{name}.md", f"{name}.png"}
 
 
 def test_a_run_that_failed_is_not_history(canned, tmp_path):
@@ -113,7 +113,7 @@ def test_a_run_that_failed_is_not_history(canned, tmp_path):
     result = run("bench", "--out", "out")
     assert result.exit_code == 1
     assert "MemoryError" in result.stdout
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"parts.json", "parts.png"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"parts.json", "parts.md", "parts.png"}
 
 
 def test_strict_ends_with_3_where_a_bar_is_missed(canned):

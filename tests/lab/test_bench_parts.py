@@ -10,6 +10,7 @@ import pytest
 from test_bench_timing import FakeClock, fake_result
 
 from extremal_lab.bench import (
+    copt,
     iterations,
     machine,
     memory,
@@ -23,7 +24,7 @@ from extremal_lab.bench import (
     variance,
     worker,
 )
-from extremal_lab.bench.timing import Measurement, Skipped
+from extremal_lab.bench.timing import Measurement, Skipped, seconds
 
 
 @pytest.fixture
@@ -185,10 +186,10 @@ def test_what_the_system_says_of_its_memory(tmp_path, monkeypatch):
 
 def test_a_peer_that_does_not_install_is_said_so(monkeypatch, tmp_path):
     fails = [sys.executable, "-c", "import sys; sys.exit('a line\\nno wheel for this system')"]
-    do = peers._do
-    monkeypatch.setattr(peers, "_folder", lambda: tmp_path)
-    monkeypatch.setattr(peers, "_do", lambda command: do(fails) if "pip" in command else "")
-    (item,) = peers.measure("smoke")
+    do = copt._do
+    monkeypatch.setattr(copt, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(copt, "_do", lambda command: do(fails) if "pip" in command else "")
+    (item,) = copt.measure("smoke")
     assert isinstance(item, Skipped)
     assert item.reason.endswith("no wheel for this system")
     assert not (tmp_path / "installed.txt").exists()
@@ -197,11 +198,11 @@ def test_a_peer_that_does_not_install_is_said_so(monkeypatch, tmp_path):
 def test_an_environment_is_made_once(monkeypatch, tmp_path):
     done = []
     (tmp_path / "kept").mkdir()
-    monkeypatch.setattr(peers, "_do", lambda command: done.append(command[1:3]) or "")
+    monkeypatch.setattr(copt, "_do", lambda command: done.append(command[1:3]) or "")
     for _ in range(2):
-        peers.environment(tmp_path / "kept", ("copt",))
+        copt.environment(tmp_path / "kept", ("copt",))
     assert done == [["-m", "venv"], ["-m", "pip"]]
-    peers.environment(tmp_path / "kept", ("another",))
+    copt.environment(tmp_path / "kept", ("another",))
     assert len(done) == 4
 
 
@@ -230,9 +231,47 @@ def test_copts_epochs_by_a_fake_clock(monkeypatch, tmp_path, capsys):
 
 
 def test_what_a_peer_says_is_measured(monkeypatch, tmp_path):
-    monkeypatch.setattr(peers, "environment", lambda folder, packages: tmp_path)
+    monkeypatch.setattr(copt, "environment", lambda folder, packages: tmp_path)
     line = '{"variant": "SAG", "version": "0.9.2", "ratios": [60.0, 50.0, 70.0]}'
-    monkeypatch.setattr(peers, "_do", lambda command: f"a stray line\n{line}\n")
-    (found,) = peers.measure("smoke")
+    monkeypatch.setattr(copt, "_do", lambda command: f"a stray line\n{line}\n")
+    (found,) = copt.measure("smoke")
     assert (found.ratio, found.low, found.high) == (60.0, 50.0, 70.0)
     assert found.name.endswith("mushrooms: copt SAG, b = n/100")
+
+
+# the best tool for each problem
+
+
+def contest(error, others, ours=lambda: 0.0):
+    return peers.Contest("a problem", ours, others, error, 1e-4, 2.0)
+
+
+def test_the_fastest_tool_at_its_loosest_good_tolerance_counts(monkeypatch):
+    clock = FakeClock()
+
+    def slow(tol):
+        clock.now += 5.0
+        return 0.0
+
+    def quick(tol):
+        clock.now += 1.0 if tol > 1e-5 else 2.0
+        return 5 * tol
+
+    def ours():
+        clock.now += 6.0
+        return 0.0
+
+    monkeypatch.setattr(peers, "seconds", lambda work, times=1: seconds(work, times, clock))
+    monkeypatch.setattr(peers, "enough", lambda work, target: 1)
+    found = peers.held(contest(abs, {"slow": slow, "quick": quick}, ours), peers.Sizes(repeats=2))
+    assert (found.name, found.ratio, found.verdict) == ("a problem, over quick", 3.0, "missed")
+    assert found.note == "quick at 1e-05, to 0.0001"
+
+
+def test_a_precision_that_is_missed_is_said_so():
+    ours = peers.held(contest(lambda x: 0.5, {}), peers.Sizes())
+    assert isinstance(ours, Skipped)
+    assert ours.reason == "ours ends at 5.0e-01, and 0.0001 was asked for"
+    theirs = peers.held(contest(abs, {"rough": lambda tol: 1.0}), peers.Sizes())
+    assert isinstance(theirs, Skipped)
+    assert theirs.reason == "not reached by rough"

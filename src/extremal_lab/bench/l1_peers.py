@@ -25,9 +25,9 @@ from extremal.objectives import LinearModel
 from extremal.run import minimize
 from extremal.sets import L1Ball
 from extremal_lab.bench.children import ChildError, output
+from extremal_lab.bench.copt import environment
 from extremal_lab.bench.l1_problems import RADII, L1Case, cases
 from extremal_lab.bench.peer_l1 import PEERS, PRECISIONS
-from extremal_lab.bench.peers import environment
 from extremal_lab.bench.projected import LogisticRows, accelerated, reached, spectral
 from extremal_lab.bench.timing import Found, Measurement, Skipped, enough, seconds
 

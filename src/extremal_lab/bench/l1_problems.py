@@ -157,23 +157,23 @@ def like_rcv1(n: int = 20_242, d: int = 47_236, seed: int = 0) -> Problem:
     label = topic_class[topic]
     lengths = np.maximum(10, rng.lognormal(np.log(84) - 0.18, 0.6, n).astype(int))
     document = np.repeat(np.arange(n), lengths)
-    word, kind, other = _zipf(rng, d, 10.0, 1.1, len(document)), rng.random(len(document)), rng.random(len(document)) < 0.15
+    word, kind, other = zipf(rng, d, 10.0, 1.1, len(document)), rng.random(len(document)), rng.random(len(document)) < 0.15
     classes = topics + np.where(other, 1 - label[document], label[document])
     source = np.where(kind < 0.08, classes, np.where(other, another[document], topic[document]))
     told = kind < 0.13
-    word[told] = vocabulary[source[told], _zipf(rng, own, 0.3, 1.0, int(told.sum()))]
-    A = _tf_idf(sp.csr_array((np.ones(len(word)), (document, word)), shape=(n, d)))
+    word[told] = vocabulary[source[told], zipf(rng, own, 0.3, 1.0, int(told.sum()))]
+    A = tf_idf(sp.csr_array((np.ones(len(word)), (document, word)), shape=(n, d)))
     y = 2.0 * label - 1
     return Problem("like rcv1", LinearModel(Logistic(), A, y), A, y)
 
 
-def _zipf(rng: np.random.Generator, d: int, shift: float, power: float, count: int) -> np.ndarray:
+def zipf(rng: np.random.Generator, d: int, shift: float, power: float, count: int) -> np.ndarray:
     """Numbers below d, j with probability proportional to (j + shift)^-power."""
     weights = np.cumsum((np.arange(d) + shift) ** -power)
     return np.searchsorted(weights, rng.random(count) * weights[-1]).clip(0, d - 1)
 
 
-def _tf_idf(counts: Any) -> Any:
+def tf_idf(counts: Any) -> Any:
     """(1 + log tf) log(n / df), each row of length 1; int32, which scipy's products prefer."""
     counts.sum_duplicates()
     n, d = counts.shape

@@ -82,14 +82,14 @@ def _contenders(problem: Problem, data: str, sizes: Sizes) -> Iterator[tuple[str
             if method == "FrankWolfe" and batch == "b = 1":
                 continue  # it has no batch
             said = f"{method}, {batch}" if method != "FrankWolfe" else f"{method}, b = n"
-            yield said, _cost(problem, recipe, sizes, loop=False)
+            yield said, cost(problem, recipe, sizes, loop=False)
             if batch != "b = 1" or data in sizes.slow:
-                yield f"{said}, {LOOP}", _cost(problem, recipe, sizes, loop=True)
+                yield f"{said}, {LOOP}", cost(problem, recipe, sizes, loop=True)
         if method in OURS:
             yield f"{method}, b = n/100, {WHOLE}", _whole(problem, METHODS[method](hundredth(problem.n)), sizes.most)
 
 
-def _cost(problem: Problem, recipe: Recipe, sizes: Sizes, loop: bool) -> Callable[[], float]:
+def cost(problem: Problem, recipe: Recipe, sizes: Sizes, loop: bool) -> Callable[[], float]:
     """CPU seconds of n component gradients, as a callable with a new seed each time; compiled and warm."""
     passes = budget(per_pass(run(problem.f, recipe, loop=loop, max_grads=2 * problem.n)), sizes)
     seeds = count()

@@ -96,7 +96,7 @@ def saga(A: Any, y: np.ndarray) -> Fit:
 
 def _sklearn(A: Any, y: np.ndarray, solver: str, options: Callable[[float], dict[str, Any]]) -> Fit:
     make = importlib.import_module("sklearn.linear_model").LogisticRegression
-    rows = sp.csr_matrix(A)
+    rows = sp.csr_matrix(A) if sp.issparse(A) else A
 
     def fit(lam: float, setting: float) -> np.ndarray:
         made = make(l1_ratio=1.0, solver=solver, C=1 / (len(y) * lam), fit_intercept=False, **options(setting))
@@ -108,15 +108,26 @@ def _sklearn(A: Any, y: np.ndarray, solver: str, options: Callable[[float], dict
 def skglm(A: Any, y: np.ndarray) -> Fit:
     """skglm: working sets with Anderson acceleration; the setting is its tolerance."""
     make = importlib.import_module("skglm").SparseLogisticRegression
-    columns = sp.csc_matrix(A)
+    columns = by_columns(A)
     options = {"max_iter": 1000, "max_epochs": 100_000, "fit_intercept": False}
     return lambda lam, tol: make(alpha=lam, tol=tol, **options).fit(columns, y).coef_[0]
+
+
+def by_columns(A: Any) -> Any:
+    """CSC, or a dense array whose columns are contiguous: the forms that coordinate descent reads fastest.
+
+    Examples
+    --------
+    >>> by_columns(np.ones((2, 3))).flags.f_contiguous, by_columns(sp.csr_array(np.eye(2))).format
+    (True, 'csc')
+    """
+    return sp.csc_matrix(A) if sp.issparse(A) else np.asfortranarray(A)
 
 
 def celer(A: Any, y: np.ndarray) -> Fit:
     """celer: working sets with dual extrapolation; the setting is its tolerance."""
     make = importlib.import_module("celer").LogisticRegression
-    columns, n = sp.csc_matrix(A), len(y)
+    columns, n = by_columns(A), len(y)
     options = {"max_iter": 1000, "max_epochs": 100_000}
     return lambda lam, tol: make(C=1 / (n * lam), tol=tol, **options).fit(columns, y).coef_[0]
 

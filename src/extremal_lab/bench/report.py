@@ -54,6 +54,31 @@ def write(path: Path, said: dict[str, Any]) -> None:
     write_json(path, said)
 
 
+def markdown(said: dict[str, Any]) -> str:
+    """The measurements as a table in Markdown, in their order; what was not measured stands first.
+
+    Examples
+    --------
+    >>> found = {"name": "box, over L-BFGS-B", "ratio": 2.123, "low": 2.0, "high": 3.0, "bar": 1.5, "unit": "times", "note": ""}
+    >>> print(markdown({"skipped": [], "measurements": [found]}), end="")
+    | | median (spread) | bar | unit | |
+    |---|---|---|---|---|
+    | box, over L-BFGS-B | **2.12** (2 to 3) | 1.5 | times | |
+    """
+    lines = ["| | median (spread) | bar | unit | |", "|---|---|---|---|---|"]
+    lines += [f"| {item['name']} | **not measured** | | | {item['reason']} |" for item in said["skipped"]]
+    lines += map(_line, said["measurements"])
+    return "\n".join(" ".join(line.split()) for line in lines) + "\n"
+
+
+def _line(found: dict[str, Any]) -> str:
+    """A row of the table; a median above its bar is bold."""
+    bar = "" if found["bar"] is None else f"{found['bar']:g}"
+    mark = "**" if found["bar"] is not None and found["ratio"] > found["bar"] else ""
+    spread = f"{mark}{found['ratio']:.3g}{mark} ({found['low']:.3g} to {found['high']:.3g})"
+    return f"| {found['name']} | {spread} | {bar} | {found['unit']} | {found['note']} |"
+
+
 def history(folder: Path) -> list[dict[str, Any]]:
     """The kept runs of a folder, the oldest first, without other JSON files."""
     found = [_read(path) for path in sorted(folder.glob("20??-??-??-*.json"))]

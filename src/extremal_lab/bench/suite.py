@@ -26,7 +26,7 @@ def chosen(named: Sequence[str], peers: bool = False) -> list[str]:
     --------
     >>> chosen(["memory", "methods"])
     ['methods', 'memory']
-    >>> "peers" in chosen([]), "peers" in chosen([], peers=True)
+    >>> "copt" in chosen([]), "copt" in chosen([], peers=True)
     (False, True)
     """
     for name in named:

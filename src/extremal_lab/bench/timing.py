@@ -62,7 +62,7 @@ class Skipped:
 
     Examples
     --------
-    >>> Skipped("peers", "copt", "it does not install").reason
+    >>> Skipped("copt", "copt", "it does not install").reason
     'it does not install'
     """
 

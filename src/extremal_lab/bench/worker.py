@@ -10,10 +10,10 @@ from importlib import import_module
 from extremal_lab.bench.timing import Found, Measurement, Skipped
 
 USUAL = ("methods", "rows", "iterations", "sizes", "variance", "memory", "startup")
-NETWORK = ("peers", "l1_peers")  # other packages
+NETWORK = ("copt", "l1_peers")  # other packages
 LONG = (  # some minutes each, about parts of the library that the usual ones do not measure
     "practical", "oracles", "polytopes", "spectral", "completion", "completion_error", "completion_large", "simplex",
-    "simplex_tall", "ensembles", "estimators", "libsvm", "shards", "workers",
+    "simplex_tall", "ensembles", "estimators", "libsvm", "shards", "workers", "peers",
 )  # fmt: skip
 PARTS = (*USUAL, *LONG, *NETWORK)
 
@@ -39,8 +39,8 @@ def line(item: Measurement | Skipped) -> str:
 
     Examples
     --------
-    >>> read(line(Skipped("peers", "copt", "no network")))
-    Skipped(part='peers', name='copt', reason='no network')
+    >>> read(line(Skipped("copt", "all", "no network")))
+    Skipped(part='copt', name='all', reason='no network')
     """
     return json.dumps({type(item).__name__: asdict(item)})
 

@@ -34,7 +34,7 @@ def bench(
     peers: Annotated[bool, typer.Option("--peers", help="Also other packages, installed from PyPI into the cache.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with code 3 if a bar is missed.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Describe each part, and exit.")] = False,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the JSON and the picture.")] = Path("extremal-bench"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of JSON, table and picture.")] = Path("extremal-bench"),
 ) -> None:
     """Measure the cost of the methods, as ratios of CPU time on one thread: to scipy's gradient, to a dense pass, to bars.
 
@@ -121,13 +121,16 @@ def _bars(items: list[Item], console: Console) -> None:
 
 
 def _write(items: list[Item], level: str, keep: bool, out: Path, console: Console) -> dict[str, Any]:
-    """Write the JSON always, and the picture if matplotlib is installed."""
+    """Write the JSON always, a table in Markdown beside the history, and the picture if matplotlib is installed."""
     from extremal_lab.bench import picture, report
 
     said = report.document(items, level)
     name = report.stem(said) if keep else "quick" if level == "quick" else "parts"
     report.write(out / f"{name}.json", said)
     console.print(f"The numbers: {out / name}.json", soft_wrap=True, highlight=False)
+    if not keep:
+        (out / f"{name}.md").write_text(report.markdown(said), encoding="utf-8")
+        console.print(f"The table in Markdown: {out / name}.md", soft_wrap=True, highlight=False)
     try:
         drawn = picture.draw(out / ("latest.png" if keep else f"{name}.png"), said, report.history(out) if keep else ())
     except InputError as error:
