@@ -21,7 +21,7 @@ from extremal_lab.bench.peers import Contest
 from extremal_lab.bench.problems import named
 from extremal_lab.bench.simplex_rivals import slsqp
 
-LONG: dict[str, Any] = {"atol": 0.0, "max_grads": 10**12, "max_seconds": 60.0}  # a reference has time
+LONG: dict[str, Any] = {"atol": 0.0, "max_grads": 10**12, "max_seconds": 20.0}  # a reference has time
 SHARES = 200.0  # the largest radius of a path over its smallest
 GROUP = 5
 

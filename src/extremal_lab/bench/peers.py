@@ -8,7 +8,7 @@ several tools the fastest counts. The worst ratio stands first.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ PART = "peers"
 UNIT = "times the CPU time of the best tool"
 SECONDS = "CPU seconds of a fresh process"
 TOLERANCES = tuple(10.0**-k for k in range(1, 14))
-LIMIT = 20.0  # CPU seconds of one call of another tool: beyond it, tighter tolerances are not tried
+LIMIT = 5.0  # CPU seconds of one call of another tool: beyond it, tighter tolerances are not tried
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,17 @@ LEVELS = {
 
 
 def measure(level: str) -> Found:
-    """Measure every contest, the component gradients and the first calls; the worst ratio first."""
+    """Measure every contest, the component gradients and the first calls; see `worst_first`."""
     from extremal_lab.bench.peer_contests import contests
 
-    sizes, items = LEVELS[level], list[Measurement | Skipped]()
+    sizes = LEVELS[level]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # others warn that loose tolerances do not converge
         for contest in contests(sizes.scale):
-            items.append(held(contest, sizes))
+            yield held(contest, sizes)
     for name in sizes.data:
-        items += gradients(name, sizes)
-    items += first_calls(sizes)
-    yield from worst_first(items)
+        yield from gradients(name, sizes)
+    yield from first_calls(sizes)
 
 
 def held(contest: Contest, sizes: Sizes) -> Measurement | Skipped:
@@ -129,7 +128,7 @@ def first_calls(sizes: Sizes) -> Iterator[Measurement]:
         )
 
 
-def worst_first(items: list[Measurement | Skipped]) -> list[Measurement | Skipped]:
+def worst_first(items: Sequence[Measurement | Skipped]) -> list[Measurement | Skipped]:
     """What was not reached, then the ratios from the largest on, then the seconds.
 
     Examples

@@ -74,13 +74,14 @@ def _folder(out: Path) -> None:
 
 def _measured(chosen: list[str], level: str, console: Console) -> list[Item]:
     """Measure the parts; a terminal shows each result as it comes, and each part ends with a table."""
-    from extremal_lab.bench import suite
+    from extremal_lab.bench import peers, suite
 
     items: list[Item] = []
     try:
         for part in chosen:
             with console.status(f"{part} ...") as status:
                 found = suite.run([part], level, lambda item, part=part: status.update(f"{part}: {item.name} ..."))
+            found = peers.worst_first(found) if part == peers.PART else found
             _show(part, found, console)
             items += found
     except KeyboardInterrupt:
