@@ -275,3 +275,5 @@ def test_a_precision_that_is_missed_is_said_so():
     theirs = peers.held(contest(abs, {"rough": lambda tol: 1.0}), peers.Sizes())
     assert isinstance(theirs, Skipped)
     assert theirs.reason == "not reached by rough"
+    unsure = peers.Contest("a problem", lambda: 0.0, {}, abs, 1e-4, None, 1e-3)
+    assert peers.held(unsure, peers.Sizes()) == Skipped("peers", "a problem", "the least value is known to 1.0e-03 only")

@@ -68,6 +68,7 @@ def l1(name: str, data: Data, radius: float, precision: float, tools: tuple[str,
         lambda x: f.value(peer_l1.projected(x, radius)) / least - 1,
         precision,
         bar,
+        best.gap / least,
     )
 
 
@@ -87,7 +88,8 @@ def lasso_path(name: str, data: Data, count: int, bar: float | None) -> Contest:
     f = LinearModel(Squared(), A, y)
     radius = 0.5 * float(np.abs(minimize(f, L1Ball(1e3), tol=1e-2).x).sum())
     sets = [L1Ball(r) for r in np.geomspace(radius / SHARES, radius, count)]
-    best = [r.x for r in path(f, sets, tol=1e-7, **LONG)]
+    found = path(f, sets, tol=1e-7, **LONG)
+    best, doubt = [r.x for r in found], max(r.gap / f.value(r.x) for r in found)
     lams = np.array([np.abs(f.grad(x)).max() for x in best])
     least = np.array([penalised(f, x, lam) for x, lam in zip(best, lams, strict=True)])
 
@@ -95,7 +97,7 @@ def lasso_path(name: str, data: Data, count: int, bar: float | None) -> Contest:
         return max(penalised(f, x, lam) / low - 1 for x, lam, low in zip(X, lams, least, strict=True))
 
     ours = lambda: np.array([r.x for r in path(f, sets, tol=1e-4, atol=0.0)])  # noqa: E731
-    return Contest(f"least-squares path, {name}", ours, _path_tools(peer_l1.by_columns(A), y, lams), error, 1e-4, bar)
+    return Contest(f"least-squares path, {name}", ours, _path_tools(peer_l1.by_columns(A), y, lams), error, 1e-4, bar, doubt)
 
 
 def penalised(f: Any, x: np.ndarray, lam: float) -> float:
@@ -137,7 +139,8 @@ def groups(data: Data, radius: float, bar: float | None) -> Contest:
     A, y = data
     f, d = LinearModel(Squared(), A, y), A.shape[1]
     C = GroupBall(radius, np.repeat(np.arange(d // GROUP), GROUP))
-    x = minimize(f, C, tol=1e-8, **LONG).x
+    best = minimize(f, C, tol=1e-8, **LONG)
+    x = best.x
     lam = float(np.sqrt(np.square(f.grad(x)).reshape(-1, GROUP).sum(axis=1)).max())
     least, X = f.value(x) + lam * group_norm(x), np.asfortranarray(A)
 
@@ -147,7 +150,8 @@ def groups(data: Data, radius: float, bar: float | None) -> Contest:
     used = np.count_nonzero(np.abs(x).reshape(-1, GROUP).sum(axis=1))
     name = f"group lasso, {len(y)} x {d} R = {radius:.3g} ({used} groups)"
     ours = lambda: minimize(f, C, tol=1e-6, atol=0.0).x  # noqa: E731
-    return Contest(name, ours, {"celer": by_celer}, lambda x: (f.value(x) + lam * group_norm(x)) / least - 1, 1e-6, bar)
+    error = lambda x: (f.value(x) + lam * group_norm(x)) / least - 1  # noqa: E731
+    return Contest(name, ours, {"celer": by_celer}, error, 1e-6, bar, best.gap / least)
 
 
 def group_norm(x: np.ndarray) -> float:
@@ -175,7 +179,8 @@ def linear(data: Data) -> Contest:
     A, y = data
     f, d = LinearModel(Poisson(), A, y), A.shape[1]
     C = read_constraint(["x1 <= x2", "l1:3"], None, (d,)).set()
-    least = f.value(minimize(f, C, tol=1e-9, **LONG).x)
+    best = minimize(f, C, tol=1e-9, **LONG)
+    least = f.value(best.x)
     row = np.zeros(2 * d)
     row[[1, 2, d + 1, d + 2]] = -1.0, 1.0, 1.0, -1.0
     rows = np.vstack([row, -np.ones(2 * d)])
@@ -188,6 +193,7 @@ def linear(data: Data) -> Contest:
         lambda x: max(f.value(x) / least - 1, x[1] - x[2], float(np.abs(x).sum()) / 3 - 1),
         1e-6,
         3.0,
+        best.gap / least,
     )
 
 
@@ -223,21 +229,23 @@ def simplex(data: Data) -> Contest:
         H, h = A.T @ A / n, A.T @ y / n
         return slsqp(lambda x: 0.5 * x @ H @ x - h @ x, lambda x: H @ x - h, d, ftol=tol)
 
-    least = f.value(minimize(f, C, tol=1e-11, **LONG).x)
+    best = minimize(f, C, tol=1e-11, **LONG)
+    least = f.value(best.x)
     ours = lambda: minimize(LinearModel(Squared(), A, y), C, tol=1e-8, atol=0.0).x  # noqa: E731
     tools = {"nnls on A'A": by_nnls, "SLSQP on A'A": by_slsqp}
-    return Contest(f"simplex, {n} x {d}", ours, tools, lambda x: f.value(x) / least - 1, 1e-8, 1.5)
+    return Contest(f"simplex, {n} x {d}", ours, tools, lambda x: f.value(x) / least - 1, 1e-8, 1.5, best.gap / least)
 
 
 def tiny(data: Data, radius: float) -> Contest:
     """One small l1 logistic regression, with the making of the model, against SLSQP."""
     A, y = data
     f, d = LinearModel(Logistic(), A, y), A.shape[1]
-    least = f.value(minimize(f, L1Ball(radius), tol=1e-10, **LONG).x)
+    best = minimize(f, L1Ball(radius), tol=1e-10, **LONG)
+    least = f.value(best.x)
     other = _by_parts(_Rows(A, y), d, -np.ones((1, 2 * d)), np.array([radius]))
     ours = lambda: minimize(LinearModel(Logistic(), A, y), L1Ball(radius), tol=1e-6, atol=0.0).x  # noqa: E731
     error = lambda x: f.value(peer_l1.projected(x, radius)) / least - 1  # noqa: E731
-    return Contest(f"tiny call, {len(y)} x {d}", ours, {"SLSQP": other}, error, 1e-6, 0.8)
+    return Contest(f"tiny call, {len(y)} x {d}", ours, {"SLSQP": other}, error, 1e-6, 0.8, best.gap / least)
 
 
 class _Rows:
@@ -271,6 +279,7 @@ def box(data: Data) -> Contest:
         options = {"ftol": tol, "gtol": 0.0, "maxiter": 10_000, "maxfun": 100_000}
         return scipy_minimize(value, np.zeros(d), jac=True, method="L-BFGS-B", bounds=[(-0.5, 0.5)] * d, options=options).x
 
-    least = f.value(minimize(f, C, tol=1e-10, **LONG).x)
+    best = minimize(f, C, tol=1e-10, **LONG)
+    least = f.value(best.x)
     ours = lambda: minimize(LinearModel(Squared(), A, y), C, tol=1e-8, atol=0.0).x  # noqa: E731
-    return Contest(f"box, {n} x {d}", ours, {"L-BFGS-B": other}, lambda x: f.value(x) / least - 1, 1e-8, 1.5)
+    return Contest(f"box, {n} x {d}", ours, {"L-BFGS-B": other}, lambda x: f.value(x) / least - 1, 1e-8, 1.5, best.gap / least)

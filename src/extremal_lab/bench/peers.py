@@ -33,6 +33,7 @@ class Contest:
     error: Callable[[Any], float]
     precision: float
     bar: float | None = None
+    doubt: float = 0.0  # the certified relative gap of the least value that ``error`` refers to
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ def measure(level: str) -> Found:
 
 def held(contest: Contest, sizes: Sizes) -> Measurement | Skipped:
     """The ratio to the fastest tool that reaches the precision; or who does not reach it."""
+    if contest.doubt > contest.precision / 2:
+        return Skipped(PART, contest.name, f"the least value is known to {contest.doubt:.1e} only")
     error = contest.error(contest.ours())
     if not error <= contest.precision:
         return Skipped(PART, contest.name, f"ours ends at {error:.1e}, and {contest.precision:g} was asked for")
