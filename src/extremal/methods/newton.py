@@ -28,8 +28,9 @@ class NewtonFW(WithCard):
 
     There are few iterations. Each takes a full gradient (n component gradients) and at times a Hessian (n more), and has a
     certificate once all rows are in. Over l1 balls and simplices the Hessian covers the coordinates in use (the move
-    `SpikeNewton`, any d), over boxes those between the bounds (`BoxNewton`, any d). Over other sets it covers all d columns, and
-    linear minimisations solve the quadratic problem (`AtomNewton`, some hundreds of columns). For linear models with rows in
+    `SpikeNewton`, any d), over boxes those between the bounds (`BoxNewton`, any d). Over other sets it covers all d columns. Then
+    projections solve the quadratic problem over group balls (`ProjectedNewton`), and linear minimisations over the rest
+    (`AtomNewton`), both for some hundreds of columns. For linear models with rows in
     memory and a loss with second derivatives, the first steps read a sample of the rows that grows to all (`Growing`). For other
     sums the method reads full gradients, and learns the Hessian of all coordinates from them (BFGS). f never increases once all
     rows are in, convex or not.

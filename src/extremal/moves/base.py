@@ -14,7 +14,7 @@ from extremal.objectives.base import Objective, manifold_of
 from extremal.points.active import ActiveSet
 from extremal.points.manifolds import Euclidean, Manifold
 from extremal.points.vertex import Vertex
-from extremal.sets.base import ConvexSet, Spikes
+from extremal.sets.base import ConvexSet, Projectable, Spikes
 from extremal.steps.base import Step
 
 
@@ -42,6 +42,18 @@ def check_manifold(manifold: Manifold, f: Objective) -> None:
     wanted = manifold_of(f)
     if wanted not in (None, manifold):
         raise InputError(f"gradients of {type(f).__name__} are tangent vectors of {wanted}: move there, got {manifold}")
+
+
+def check_projectable(call: str, onto: object, also: str = "") -> None:
+    """Refuse an ``onto`` that is no set with a projection; ``also`` names what else is accepted."""
+    if not (isinstance(onto, ConvexSet) and isinstance(onto, Projectable)):
+        raise InputError(f"`{call}(onto=...)` must be a set with a projection such as L1Ball(20.0){also}, got {onto!r}")
+
+
+def check_onto(call: str, onto: ConvexSet, f: Objective, C: ConvexSet) -> None:
+    """Refuse a projection onto another set than that of the run: its points could lie outside."""
+    if onto.on(f.shape) != C:
+        raise InputError(f"`{call}(onto=...)` must be the set of the run, {C}, got {onto}")
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ from extremal.points.vertex import Vertex
 
 M = TypeVar("M", bound="MarginModel")
 
+_COLUMNS_READY: set[Hashable] = set()  # kinds of models whose kernels for columns this process has compiled or loaded
+
 
 class MarginModel(AtMargins, ABC):
     """f(x) = the mean of a loss at the margins <a_i, x>, shifted by `lifted` if there is an intercept.
@@ -202,10 +204,13 @@ class MarginModel(AtMargins, ABC):
         self.data.ready(*self.deriv_shape)
 
     def ready_columns(self) -> None:
-        """Compile the operations for second derivatives on columns, by a pass over one row in memory."""
+        """Compile the operations for second derivatives on columns, by a pass over one row in memory; once for each kind."""
         data = self.data
         at_hand = isinstance(data, InMemory) or (isinstance(data, RowData) and data.bounds is not None)
         if self.deriv_shape or not at_hand or compiled(self.loss) is None:
+            return
+        kind = type(self), type(self.loss), type(data), data.dtype, self.n <= SHORT_ROWS
+        if kind in _COLUMNS_READY:
             return
         row = self.sample(np.zeros(1, np.intp))
         part = ColumnBlock(row, np.zeros(1, np.intp))
@@ -213,6 +218,7 @@ class MarginModel(AtMargins, ABC):
         row.derivs_at(z)
         row.between(z, z).value(1.0)
         part.ready(z, short=self.n <= SHORT_ROWS)
+        _COLUMNS_READY.add(kind)
 
     def _alone(self, z: PerRow) -> PerRow:
         """The margin of a model of one row, ready for evaluation."""

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
-from extremal.moves.base import FlatMove, MoveOracle, Point
+from extremal.moves.base import FlatMove, MoveOracle, Point, check_onto, check_projectable
 from extremal.moves.newton.model import Memory, NewtonState
 from extremal.moves.newton.spikes import INNER, check_dense
 from extremal.objectives.base import Objective
-from extremal.sets.base import ConvexSet, Projectable
+from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
 from extremal.support.clock import late
 
@@ -50,7 +49,10 @@ class ProjectedNewton(FlatMove):
     (array([0.3, 0.4, 0. ]), True)
     """
 
-    onto: Any
+    onto: ConvexSet
+
+    def __post_init__(self):
+        check_projectable("ProjectedNewton", self.onto)
 
     @property
     def projects(self) -> bool:
@@ -60,8 +62,7 @@ class ProjectedNewton(FlatMove):
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         super().check(gradient, f, C)
         check_dense("ProjectedNewton", f, C)
-        if not isinstance(self.onto, Projectable):
-            raise InputError(f"`ProjectedNewton(onto=...)` must be a set with a projection such as GroupBall, got {self.onto!r}")
+        check_onto("ProjectedNewton", self.onto, f, C)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
@@ -93,10 +94,12 @@ class ProjectedNewton(FlatMove):
         for i in range(PROJECTIONS):
             if i % LOOKS == LOOKS - 1 and (C.gap((at.x + d).reshape(shape), bent.reshape(shape)) <= INNER * at.gap or late()):
                 break
-            new = self.onto.project((at.x + v - slope / L).reshape(shape)).reshape(-1) - at.x
+            new = self.onto.project((at.x + v - slope / L).reshape(shape)).reshape(-1) - at.x  # type: ignore[attr-defined]
             change = new - v
             turn = H @ change
             bend, size = float(change @ turn), float(change @ change)
+            if size == 0:  # v is the minimiser, up to rounding
+                return new
             if bend > 1.0000001 * L * size:
                 L = 1.1 * bend / size
                 continue

@@ -12,14 +12,14 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient, phase_of
-from extremal.moves.base import FlatMove, MoveOracle, Point
+from extremal.moves.base import FlatMove, MoveOracle, Point, check_onto, check_projectable
 from extremal.moves.sliding.prox import Probe, Solver, first_hull, hull_of
 from extremal.objectives.base import Objective, is_factored
 from extremal.points.iterates import blend, inner
 from extremal.points.matrix import Iterate
 from extremal.points.vertex import DenseVertex
 from extremal.quadratic.solver import Hull
-from extremal.sets.base import ConvexSet, Projectable
+from extremal.sets.base import ConvexSet
 from extremal.steps.base import Direction, Step, take
 
 BETA_DOUBLINGS = 100  # largest number of doublings of an estimate of beta in one step
@@ -57,8 +57,8 @@ class _Proximal(FlatMove):
         call, onto = type(self).__name__, self.onto
         if not isinstance(self.beta, Probe):
             checks.positive(call, "beta", self.beta)
-        if onto is not None and not (isinstance(onto, ConvexSet) and isinstance(onto, Projectable)):
-            raise InputError(f"`{call}(onto=...)` must be a set with a projection such as L1Ball(20.0), or None, got {onto!r}")
+        if onto is not None:
+            check_projectable(call, onto, ", or None")
         checks.within(call, "accuracy", self.accuracy, 0, 1)
         checks.whole(call, "limit", self.limit, 1)
 
@@ -70,11 +70,10 @@ class _Proximal(FlatMove):
         super().check(gradient, f, C)
         if self.onto is None:
             return
-        given = f"`{type(self).__name__}(onto=...)`"
-        if self.onto.on(f.shape) != C:
-            raise InputError(f"{given} must be the set of the run, {C}, got {self.onto}")
+        call = type(self).__name__
+        check_onto(call, self.onto, f, C)
         if C.matrix_free and is_factored(f):
-            raise InputError(f"{given}: matrices in factors are not projected; omit it for steps by the oracle alone")
+            raise InputError(f"`{call}(onto=...)`: matrices in factors are not projected; omit it for steps by the oracle alone")
 
     def _step(
         self,
