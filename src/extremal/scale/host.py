@@ -17,7 +17,7 @@ from extremal.files.shards.engine import LocalShards
 from extremal.files.shards.manifest import Manifest, read_manifest
 from extremal.scale.branches import Branch
 from extremal.scale.numbers import HostNumbers, Store
-from extremal.scale.wire import pack, sent, unpack
+from extremal.scale.wire import Packed, pack, sent, unpack
 from extremal.support import clock
 
 BY_BRANCH, BY_PART, NO_ANSWER = "branches", "parts", "nothing"  # the wanted form of an answer
@@ -45,11 +45,14 @@ class Answers(ABC):
     def do(self, order: Any, head: bytes, buffers: list[Any]) -> tuple[bytes, list[Any]]:
         """Execute an order with a message; the answer includes the seconds and the CPU seconds that it took."""
         start, cpu = time.perf_counter(), time.thread_time()
+
+        def packed(fine: bool, found: object) -> Packed:
+            return pack((fine, found, time.perf_counter() - start, time.thread_time() - cpu))
+
         try:
-            fine, found = True, self._done(order, head, buffers)
-        except Exception as error:
-            fine, found = False, _sendable(error)
-        return sent(pack((fine, found, time.perf_counter() - start, time.thread_time() - cpu)))
+            return sent(packed(True, self._done(order, head, buffers)))
+        except Exception as error:  # also an answer that cannot be packed
+            return sent(packed(False, _sendable(error)))
 
     @abstractmethod
     def _done(self, order: Any, head: bytes, buffers: list[Any]) -> Any: ...
