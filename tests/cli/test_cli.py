@@ -15,10 +15,10 @@ from command_line import CHILD, direct, heard, predicted, problem, refused, run,
 from typer.main import get_command
 
 import extremal as ex
-from extremal.cli import solving
 from extremal.cli.commands import app
 from extremal.losses.named import LOSS_FORMS
 from extremal.methods.cards import METHODS
+from extremal.run import wide
 from extremal.sets.words.names import SETS
 
 # ---- what it answers
@@ -314,6 +314,23 @@ def test_the_installed_command(data):
 def test_one_limit_of_time_holds_for_all_runs_of_a_command():
     """Bounds that grow, and the run before a percentage, had the whole time each."""
     spent = types.SimpleNamespace(seconds=0.75)
-    assert solving._remaining({"max_seconds": 1.0, "tol": 0}, spent) == {"max_seconds": 0.25, "tol": 0}
-    assert solving._remaining({"max_seconds": 0.5}, spent)["max_seconds"] == 1e-3
-    assert solving._remaining({"max_seconds": None}, spent) == {"max_seconds": None}
+    assert wide.budget_left({"max_seconds": 1.0, "tol": 0}, spent) == {"max_seconds": 0.25, "tol": 0}
+    assert wide.budget_left({"max_seconds": 0.5}, spent)["max_seconds"] == 1e-3
+    assert wide.budget_left({"max_seconds": None}, spent) == {"max_seconds": None}
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_all_dummies_beside_an_intercept_stay_near_zero(loss, tmp_path):
+    """Their common level is not determined: without a last step it runs out to the artificial bounds."""
+    rng = np.random.default_rng(0)
+    city, age = rng.integers(0, 3, 300), rng.standard_normal(300)
+    y = rng.poisson(np.exp(0.3 * age + 0.7 * (city == 1) - 0.2))
+    rows = np.column_stack([age, np.eye(3)[city], y])
+    np.savetxt(tmp_path / "city.csv", rows, delimiter=",", header="age,a,b,c,y", comments="")
+    words = [str(tmp_path / "city.csv"), "--set", "b >= c", "--loss", loss, "--intercept", "--json", "--quiet"]
+    said = json.loads(run("solve", *words).stdout)
+    assert said["converged"]
+    assert said["relative_gap"] <= 1e-4
+    assert said["x"][2] >= said["x"][3]
+    assert max(map(abs, said["x"])) < 5
+    assert abs(said["intercept"]) < 5
