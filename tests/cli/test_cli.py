@@ -1,5 +1,6 @@
 """The command line: what it prints and saves, models in words, lists and help."""
 
+import dataclasses
 import inspect
 import json
 import os
@@ -15,6 +16,7 @@ from command_line import CHILD, direct, heard, predicted, problem, refused, run,
 from typer.main import get_command
 
 import extremal as ex
+from extremal.cli import solving
 from extremal.cli.commands import app
 from extremal.losses.named import LOSS_FORMS
 from extremal.methods.cards import METHODS
@@ -320,8 +322,16 @@ def test_one_limit_of_time_holds_for_all_runs_of_a_command():
 
 
 @pytest.mark.parametrize("loss", ["squared", "poisson"])
-def test_all_dummies_beside_an_intercept_stay_near_zero(loss, tmp_path):
-    """Their common level is not determined: without a last step it runs out to the artificial bounds."""
+def test_an_answer_far_out_along_an_undetermined_direction_is_shortened(loss, tmp_path, monkeypatch):
+    """The level of all dummies belongs to the intercept: a run that ends 200 units out along it is moved back."""
+
+    def drifting(f, C, *args, **kept):
+        r = minimize(f, C, *args, **kept)
+        x = np.asarray(r.x) + np.array([0, 200, 200, 200])
+        return dataclasses.replace(r, x=x, value=f.value(x))
+
+    minimize = solving.minimize
+    monkeypatch.setattr(solving, "minimize", drifting)
     rng = np.random.default_rng(0)
     city, age = rng.integers(0, 3, 300), rng.standard_normal(300)
     y = rng.poisson(np.exp(0.3 * age + 0.7 * (city == 1) - 0.2))
