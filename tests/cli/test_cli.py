@@ -1,5 +1,6 @@
 """The command line: what it prints and saves, models in words, lists and help."""
 
+import dataclasses
 import inspect
 import json
 import os
@@ -19,6 +20,7 @@ from extremal.cli import solving
 from extremal.cli.commands import app
 from extremal.losses.named import LOSS_FORMS
 from extremal.methods.cards import METHODS
+from extremal.run import wide
 from extremal.sets.words.names import SETS
 
 # ---- what it answers
@@ -314,6 +316,31 @@ def test_the_installed_command(data):
 def test_one_limit_of_time_holds_for_all_runs_of_a_command():
     """Bounds that grow, and the run before a percentage, had the whole time each."""
     spent = types.SimpleNamespace(seconds=0.75)
-    assert solving._remaining({"max_seconds": 1.0, "tol": 0}, spent) == {"max_seconds": 0.25, "tol": 0}
-    assert solving._remaining({"max_seconds": 0.5}, spent)["max_seconds"] == 1e-3
-    assert solving._remaining({"max_seconds": None}, spent) == {"max_seconds": None}
+    assert wide.budget_left({"max_seconds": 1.0, "tol": 0}, spent) == {"max_seconds": 0.25, "tol": 0}
+    assert wide.budget_left({"max_seconds": 0.5}, spent)["max_seconds"] == 1e-3
+    assert wide.budget_left({"max_seconds": None}, spent) == {"max_seconds": None}
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_an_answer_far_out_along_an_undetermined_direction_is_shortened(loss, tmp_path, monkeypatch):
+    """The level of all dummies belongs to the intercept: a run that ends 200 units out along it is moved back."""
+
+    def drifting(f, C, *args, **kept):
+        r = minimize(f, C, *args, **kept)
+        x = np.asarray(r.x) + np.array([0, 200, 200, 200])
+        return dataclasses.replace(r, x=x, value=f.value(x))
+
+    minimize = solving.minimize
+    monkeypatch.setattr(solving, "minimize", drifting)
+    rng = np.random.default_rng(0)
+    city, age = rng.integers(0, 3, 300), rng.standard_normal(300)
+    y = rng.poisson(np.exp(0.3 * age + 0.7 * (city == 1) - 0.2))
+    rows = np.column_stack([age, np.eye(3)[city], y])
+    np.savetxt(tmp_path / "city.csv", rows, delimiter=",", header="age,a,b,c,y", comments="")
+    words = [str(tmp_path / "city.csv"), "--set", "b >= c", "--loss", loss, "--intercept", "--json", "--quiet"]
+    said = json.loads(run("solve", *words).stdout)
+    assert said["converged"]
+    assert said["relative_gap"] <= 1e-4
+    assert said["x"][2] >= said["x"][3]
+    assert max(map(abs, said["x"])) < 5
+    assert abs(said["intercept"]) < 5

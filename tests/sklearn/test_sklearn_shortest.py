@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import extremal as ex
-import extremal.sklearn.shortest as shortest
+import extremal.run.shortest as shortest
 from extremal.sklearn import ConstrainedGLM, ConstrainedLinearRegression, ConstrainedLogisticRegression
 
 LOSSES = ("poisson", "logistic", "squared")

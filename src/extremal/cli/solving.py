@@ -29,10 +29,10 @@ from extremal.methods.parse import recipe
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.margins import MarginModel
-from extremal.objectives.reach import reaches, told_apart
-from extremal.run.front import minimize, moved_inside
+from extremal.run.front import minimize
 from extremal.run.progress import last_line, shown
 from extremal.run.result import Result, Status
+from extremal.run.wide import Kept, after, budget_left, least_within, with_radius
 from extremal.sets.base import ConvexSet
 from extremal.sets.words.names import SETS
 from extremal.sets.words.read import Reading, read_constraint
@@ -200,35 +200,12 @@ def _two_classes(y: np.ndarray, label: str, loss: Loss) -> tuple[np.ndarray, np.
     return np.where(hit, high, low), np.array([str(others[0]) if len(others) == 1 else f"not {label}", label])
 
 
-def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: dict[str, Any]) -> tuple[ConvexSet, Result, bool]:
-    """The set, the run over it, and whether a minimum exists."""
+def _minimum(f: MarginModel, plan: Reading, chosen: Recipe, kept: Kept) -> tuple[ConvexSet, Result, bool]:
+    """The set, the run over it with the cost of all runs before it, and whether a minimum exists."""
+    free = None
     if plan.fraction is not None:
-        free = read_constraint(None, None, f.shape)
-        _, found, bounded = _minimum(f, free, recipe("auto"), kept)
-        if found.status == Status.INTERRUPTED:
-            raise KeyboardInterrupt  # the radius is not known yet, so there is no answer
-        kept = _remaining(kept, found)
-        if not bounded:
-            raise InputError(f"--set {plan}: a percentage refers to the unconstrained solution's norm, but {UNBOUNDED}")
-        plan = plan.with_norm(plan.norm(np.asarray(found.x)))
-    if plan.bounded:
-        C = plan.set()
-        return C, minimize(f, C, chosen, **kept), True
-    C, result, start = None, None, np.zeros(f.shape, f.dtype)
-    for reach in reaches(f):
-        C = plan.set(reach)
-        result = minimize(f, C, chosen, x0=moved_inside(C, start), **kept)
-        if told_apart(f, result.value, kept["atol"]):
-            break
-        start, kept = np.asarray(result.x), _remaining(kept, result)
-        if result.status in (Status.INTERRUPTED, Status.MAX_SECONDS) or not plan.at_reach(start, reach):
-            return C, result, True
-    assert C is not None
-    assert result is not None
-    return C, result, False
-
-
-def _remaining(kept: dict[str, Any], run: Result) -> dict[str, Any]:
-    """The budget after a run: one limit of time holds for all runs of a command."""
-    most = kept["max_seconds"]
-    return kept if most is None else kept | {"max_seconds": max(most - run.seconds, 1e-3)}
+        refusal = f"--set {plan}: a percentage refers to the unconstrained solution's norm, but {UNBOUNDED}"
+        plan, free = with_radius(f, plan, lambda C, x0, left: minimize(f, C, x0=x0, **left), kept, refusal)
+        kept = budget_left(kept, free)
+    C, run, exists = least_within(f, plan, lambda C, x0, left: minimize(f, C, chosen, x0=x0, **left), kept)
+    return C, run if free is None else after(free, run), exists

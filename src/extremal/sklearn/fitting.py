@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,16 @@ from extremal.methods.method import Budget, Recipe
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.margins import MarginModel
-from extremal.objectives.reach import CONSTANT, reaches, told_apart
-from extremal.points.matrix import Iterate
-from extremal.run.front import minimize, moved_inside
-from extremal.run.result import Calls, Result, Status
+from extremal.objectives.reach import CONSTANT
+from extremal.run.front import minimize
+from extremal.run.result import Calls, Result
+from extremal.run.wide import Kept, least_within, with_radius
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import Product
 from extremal.sets.simplices.plain import Box
-from extremal.sets.words.read import Reading, read_constraint
+from extremal.sets.words.read import Reading
 from extremal.sklearn.answer import Answer, answer_at
 from extremal.sklearn.options import Options
-from extremal.sklearn.shortest import shortened
 from extremal.support.kinds import MatrixLike
 
 SMALL_FIT = 10**5  # problems up to this many rows times coefficients are solved to rounding: this takes milliseconds
@@ -61,13 +61,16 @@ def solve_fit(
     f, offset = centred(model_of(loss, X, y, weights, options.intercept))
     zero, size, spent = f.zero, f.data.dtype.itemsize, 0
     null = max(abs(f.value_at(zero)), CONSTANT**2 * abs(f.mean_at(zero)))
+    kept = {"tol": options.tol, "atol": FAR_GAP[size] * null, "max_iter": options.max_iter, "seed": options.seed}
     if plan.fraction is not None:
-        free = _free(f, plan, options, FAR_GAP[size] * null)
-        plan, spent = plan.with_norm(plan.norm(free.x)), free.n_grads
+        plan, free = _with_radius(f, plan, options, kept)
+        spent = free.calls.total_grads
     if plan.bounded:
-        fit = _certified(f, plan.set(), options, GAP_NOISE[size] * null, start)
-    else:
-        fit = _growing(f, plan, options, FAR_GAP[size] * null, start)
+        kept["atol"] = GAP_NOISE[size] * null
+    C, run, exists = least_within(f, plan, partial(_run, f, options), kept, start)
+    asked = "" if run.why else options.solver if isinstance(options.solver, str) else type(options.solver).__name__
+    fit = answer_at(f, C, np.asarray(run.x), options.tol, kept["atol"], run, asked)
+    fit = fit if exists else replace(fit, status="unbounded")
     level = fit.intercept if offset is None else fit.intercept - offset @ fit.x.astype(np.float64)
     return replace(fit, n_grads=fit.n_grads + spent, intercept=level, said=said(plan))
 
@@ -95,52 +98,19 @@ def centred(f: MarginModel) -> tuple[MarginModel, np.ndarray | None]:
     return (f, None) if rows is None else (f.on_rows(rows, type(f)), offset.astype(np.float64))
 
 
-def _growing(f: MarginModel, plan: Reading, options: Options, atol: float, start: Iterate | None) -> Answer:
-    """Solve over an unbounded set: widen bounds until the solution touches none of them, or declare that there is no solution."""
-    grads, fit = 0, None
-    start = np.zeros(f.shape, f.dtype) if start is None else start  # the middle of the bounds may be far out
-    for reach in reaches(f):
-        fit = _certified(f, plan.set(reach), options, atol, start)
-        apart = told_apart(f, fit.value, atol)
-        fit = fit if apart else shortened(f, fit, reach, options.tol, atol)
-        grads += fit.n_grads
-        if apart:
-            break
-        if fit.status == Status.INTERRUPTED.value or not plan.at_reach(fit.x, reach):
-            return replace(fit, n_grads=grads)
-        start = fit.x
-    assert fit is not None
-    return replace(fit, n_grads=grads, status="unbounded")
-
-
-def _free(f: MarginModel, plan: Reading, options: Options, atol: float) -> Answer:
-    """The unconstrained solution, for radii that are a fraction of its norm."""
-    fit = _growing(
-        f, read_constraint(None, None, f.shape), replace(options, solver="auto", tol=min(options.tol, 1e-4)), atol, None
+def _with_radius(f: MarginModel, plan: Reading, options: Options, kept: Kept) -> tuple[Reading, Result]:
+    """The constraint with its radius as a number, and the unconstrained run behind it."""
+    refusal = (
+        f"`{options.name}(radius={plan.fraction:.0%})` is a fraction of the norm of the unconstrained solution, but there is "
+        "none: the loss keeps falling (for example, with separable classes); give the radius as a number"
     )
-    if fit.status == Status.INTERRUPTED.value:
-        raise KeyboardInterrupt  # the radius is not known yet, so there is no answer
-    if fit.status == "unbounded":
-        raise InputError(
-            f"`{options.name}(radius={plan.fraction:.0%})` is a fraction of the norm of the unconstrained solution, but there is "
-            "none: the loss keeps falling (for example, with separable classes); give the radius as a number"
-        )
-    return fit
+    by_default = partial(_run, f, replace(options, solver="auto"))
+    return with_radius(f, plan, by_default, kept | {"tol": min(options.tol, 1e-4)}, refusal)
 
 
-def _certified(f: MarginModel, C: ConvexSet, options: Options, atol: float, start: Iterate | None) -> Answer:
-    """Run the solver, round its answer into the set, and certify the rounded answer."""
-    C = C.on(f.shape)
-    x0 = None if start is None else moved_inside(C, np.asarray(start, f.dtype))
-    r, asked = _run(f, C, options, atol, x0), options.solver
-    method = "" if r.why else asked if isinstance(asked, str) else type(asked).__name__
-    return answer_at(f, C, np.asarray(r.x), options.tol, atol, r, method)
-
-
-def _run(f: MarginModel, C: ConvexSet, options: Options, atol: float, x0: Any) -> Result:
+def _run(f: MarginModel, options: Options, C: ConvexSet, x0: Any, kept: Kept) -> Result:
     """Run the default or the requested method. Methods that draw batches treat the intercept as one more coefficient."""
     method = None if options.solver in (None, "auto") else as_recipe(options.name, options.solver)
-    kept = {"tol": options.tol, "atol": atol, "max_iter": options.max_iter, "seed": options.seed}
     if method is None:
         return _by_default(f, C, kept, x0)
     if not isinstance(f, InterceptModel) or _reads_all(method, f, C):
@@ -155,7 +125,7 @@ def _run(f: MarginModel, C: ConvexSet, options: Options, atol: float, x0: Any) -
     return replace(r, x=np.asarray(r.x)[:-1])
 
 
-def _by_default(f: MarginModel, C: ConvexSet, kept: dict[str, Any], x0: Any) -> Result:
+def _by_default(f: MarginModel, C: ConvexSet, kept: Kept, x0: Any) -> Result:
     """Run the default method; small problems are solved to rounding."""
     r = minimize(f, C, x0=x0, **kept)
     left = kept["max_iter"] - r.n_iter

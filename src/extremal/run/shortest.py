@@ -9,13 +9,15 @@ import numpy as np
 from scipy.linalg import eigh, qr, solve
 
 from extremal.data.kept import Uniform
+from extremal.data.parts import counting_rows
 from extremal.data.rows import RowData
 from extremal.losses.margin import Squared
 from extremal.objectives.column_blocks import FORMED_COLUMNS
 from extremal.objectives.margins import MarginModel
 from extremal.points.iterates import farthest
+from extremal.rounding.exact import settle
+from extremal.run.result import Result, Status
 from extremal.sets.base import ConvexSet
-from extremal.sklearn.answer import Answer, answer_at
 
 FAR = 0.02  # an answer beyond this share of the artificial bounds may have drifted along an undetermined direction
 NULL = {8: 1e-12, 4: 1e-6}  # eigenvalues of correlations that count as 0, by bytes of a number
@@ -23,23 +25,28 @@ INSIDE = 1e-14  # tolerance of the constraints during a move, as a share of the 
 ROUNDS_OF_MOVES = 10  # maximum number of moves along each direction, if the direct way is blocked
 
 
-def shortened(f: MarginModel, fit: Answer, reach: np.ndarray, tol: float, atol: float) -> Answer:
+def shortened(f: MarginModel, C: ConvexSet, run: Result, reach: np.ndarray, tol: float, atol: float) -> Result:
     """Move an answer far out to the shortest point with the same margins, as far as the constraints allow, and certify it again.
 
     Columns that sum to a constant, such as all dummies of a feature, leave their common level to the intercept. Answers near 0,
     and answers that are determined by the data, are returned unchanged.
     """
-    x = np.asarray(fit.x, np.float64)
-    if not (np.abs(x) > FAR * reach).any():
-        return fit
-    free = undetermined(f)
-    if not free.size:
-        return fit
-    moved = answer_at(f, fit.C, toward_zero(fit.C, x, free), tol, atol, method=fit.method)
-    if not moved.value <= fit.value + atol or (fit.status == "tol" and moved.status != "tol"):
-        return fit  # the direction counts after all, for f or for its certificate
-    status = "tol" if moved.status == "tol" else fit.status
-    return replace(moved, status=status, n_iter=fit.n_iter, n_grads=fit.n_grads + f.n + moved.n_grads, trace=fit.trace)
+    if not (np.abs(np.asarray(run.x)) > FAR * reach).any():
+        return run
+    calls = replace(run.calls)
+    with counting_rows(calls):
+        free = undetermined(f)
+        if not free.size:
+            return run
+        x = settle(C, toward_zero(C, np.asarray(run.x, np.float64), free))
+        value, g = f.value_and_grad(x)
+    gap = C.gap(x, g)
+    met = bool(gap <= tol * abs(value) + atol)
+    if not value <= run.value + atol or not (met or gap <= run.gap):
+        return run  # the direction counts after all, for f or for its certificate
+    calls.certificate += 2 * f.n  # the Hessian, and the gradient at x
+    status = Status.GAP if met else run.status
+    return replace(run, x=x, value=value, gap=gap, converged=met, status=status, calls=calls, atoms=None)
 
 
 def undetermined(f: MarginModel) -> np.ndarray:
