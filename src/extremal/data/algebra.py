@@ -78,7 +78,7 @@ class RowAlgebra(ABC):
         if not isinstance(numbers, KeptNumbers):
             return numbers if idx is None else numbers[idx]
         if idx is None:
-            out = room(numbers.shape)
+            out = room((self.shape[0], *numbers.shape[1:]))  # a head has the numbers of all rows
             for at, found in self.parts.answers(WholeNumbers(numbers))[1]:
                 out[at] = found
             return out

@@ -220,6 +220,18 @@ def test_a_head_is_the_first_rows_of_each_shard(tmp_path):
     np.testing.assert_allclose(some.grad(x), near.grad(x), rtol=1e-12)
 
 
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_a_head_has_the_targets_of_its_own_rows(engine, tmp_path):
+    build(tmp_path, (A, np.digitize(A[:, 0], [-0.5, 0.5])))
+    data = ex.ShardDir(tmp_path, engine=engine)
+    idx = np.concatenate([np.arange(a, a + c) for a, c in zip(data.bounds[:-1], data.head(100).counts, strict=True)])
+    some = ex.InterceptModel(ex.Multinomial(3), data).sampled(100, lambda: np.arange(100))
+    near = ex.InterceptModel(ex.Multinomial(3), data.rows(idx), data.numbers_of(data.targets, idx))
+    x = np.linspace(-1, 1, 3 * D).reshape(D, 3)
+    np.testing.assert_allclose(some.intercept(x), near.intercept(x), rtol=1e-9)
+    assert some.value(x) == pytest.approx(near.value(x), rel=1e-13)
+
+
 def test_rows_in_an_order_of_their_own_have_no_head(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "extremal"):
         data = ex.ShardDir.build(KINDS["sparse"](), tmp_path, shuffle=False, shard_bytes=2**12)
