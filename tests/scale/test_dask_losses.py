@@ -180,6 +180,17 @@ def test_a_shard_that_is_gone_is_named(client, weighted, tmp_path):
         ex.LinearModel(ex.Logistic(), data)
 
 
+def test_damaged_rows_on_a_worker_are_named(client, weighted, tmp_path):
+    shutil.copytree(weighted, tmp_path / "here")
+    path = tmp_path / "here" / "00001.columns.npy"
+    columns = np.load(path)
+    columns[4] = 2**30
+    np.save(path, columns)
+    f = ex.LinearModel(ex.Logistic(), ex.ShardDir(tmp_path / "here", client=client))
+    with pytest.raises(ex.InputError, match=r"00001\.columns\.npy: row .*expected columns from 0"):
+        ex.minimize(f, ex.L1Ball(1.0))
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_is_gone_is_named(weighted, tmp_path):
     file = tmp_path / "scheduler.json"

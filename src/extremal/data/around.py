@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from extremal.data.parts import Part, Parts, PerRow, Sums, Work
+from extremal.data.works import Picked
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,25 @@ class Around:
     @abstractmethod
     def changed(self, part: Part) -> Part:
         """The part as the inner work sees it."""
+
+    def placed(self, part: Part) -> Part:
+        """The part with the place that the inner work sees, and with its rows as they are."""
+        return part
+
+
+def rows_seen(work: Work, part: Part) -> slice | np.ndarray:
+    """The rows of a part that a work reads: the first ones, or those of increasing numbers.
+
+    Examples
+    --------
+    >>> from extremal.data.works import Picked, RowProducts
+    >>> part = Part(None, slice(10, 20))
+    >>> rows_seen(RowProducts(np.ones(2)), part), rows_seen(Picked.of(np.array([13, 3, 11])), part)
+    (slice(0, 10, None), array([1, 3]))
+    """
+    while isinstance(work, Around):
+        part, work = work.placed(part), work.work
+    return work.within(part)[1] if isinstance(work, Picked) else slice(0, part.n if work.reads else 0)
 
 
 def innermost(work: Work) -> Work:
@@ -105,6 +125,8 @@ class _OfHead(Around):
     ends: tuple[int, ...]
 
     def changed(self, part: Part) -> Part:
-        at = slice(self.ends[part.index], self.ends[part.index + 1])
-        rows = part.rows.part(slice(0, at.stop - at.start)) if self.reads else None
-        return replace(part, rows=rows, at=at)
+        part = self.placed(part)
+        return replace(part, rows=part.rows.part(slice(0, part.n)) if self.reads else None)
+
+    def placed(self, part: Part) -> Part:
+        return replace(part, at=slice(self.ends[part.index], self.ends[part.index + 1]))

@@ -6,6 +6,7 @@ All sums and x are in float64, so that float32 data need no copy.
 from __future__ import annotations
 
 import numpy as np
+from numpy import uint64 as U
 
 from extremal.kernels.arguments import locked
 from extremal.kernels.jit import bare, inlined, jit
@@ -121,3 +122,31 @@ def gram_of_columns(indptr, indices, data, place, h, columns, values, out):
         if h[i] != 0.0:
             used = keep_columns(indices, data, indptr[i], indptr[i + 1], place, columns, values, 0)
             add_square(columns, values, 0, used, h[i], out)
+
+
+@bare
+def sound_rows(indptr, indices, data, d, first, last):
+    """Whether rows first, ..., last - 1 have their entries within the arrays, increasing columns below d, and finite values.
+
+    The loop over entries has no branch, and takes several at once. It counts all falls of the columns; those between two rows
+    are right, and are taken away again.
+    """
+    for i in range(U(first), U(last)):
+        if not 0 <= indptr[i] <= indptr[i + U(1)] <= indices.size:
+            return False
+    begin, end, wrong = U(indptr[first]), U(indptr[last]), 0
+    if begin < end:
+        wrong += _is_wrong(indices, data, d, begin)
+    for e in range(begin + U(1), end):
+        wrong += _is_wrong(indices, data, d, e) + (indices[e] <= indices[e - U(1)])
+    for i in range(U(first + 1), U(last)):
+        start = U(indptr[i])
+        if begin < start < U(indptr[i + U(1)]):
+            wrong -= indices[start] <= indices[start - U(1)]
+    return wrong == 0
+
+
+@inlined
+def _is_wrong(indices, data, d, e):
+    """The number of faults of one entry: a column out of range, and a value that is NaN or infinite."""
+    return (indices[e] < 0) + (indices[e] >= d) + (data[e] - data[e] != 0)

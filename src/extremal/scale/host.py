@@ -120,6 +120,9 @@ class _Placed(Around):
     starts: tuple[int, ...]
 
     def changed(self, part: Part) -> Part:
+        return self.placed(part)
+
+    def placed(self, part: Part) -> Part:
         first = self.starts[part.index]
         return replace(part, index=self.own[part.index], at=slice(first, first + part.n))
 

@@ -79,6 +79,7 @@ def main(folder, kind, every):
     handler = logging.Handler()
     handler.emit = lambda record: said.append(record.getMessage())
     logging.getLogger("extremal").addHandler(handler)
+    build(source, folder / "ready", **OPTIONS[kind])  # kernels are compiled now, and the files of their cache are not counted
     whole = Killed()
     build(source, folder / "whole", **OPTIONS[kind])
     for at in range(1, whole.seen + 1, every):

@@ -193,8 +193,7 @@ class ShardDir(RowData):
 
     def ready(self, *outputs: int) -> None:
         """Compile the kernels of products, by an empty block."""
-        part = LocalShards(self.directory, self.manifest, keep=False).part(0)
-        part.rows.part(slice(0, 0)).ready(*outputs)
+        LocalShards(self.directory, self.manifest, keep=False).ready(*outputs)
 
     def close(self) -> None:
         """Close the cluster, if this object has started one."""

@@ -10,11 +10,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from extremal.data.around import innermost
+from extremal.data.around import innermost, rows_seen
 from extremal.data.csr import CsrBlock
 from extremal.data.dense import DenseBlock
 from extremal.data.parts import Part, Parts, PerRow, Sums, Work, each_part
 from extremal.data.works import Picked
+from extremal.files.shards.inspection import Inspection, rows_are_sound
 from extremal.files.shards.manifest import Manifest
 from extremal.files.shards.mapped import check_size, open_shard
 from extremal.support.linalg import on_one_thread
@@ -45,6 +46,7 @@ class LocalShards(ShardParts):
         self.threads = threads
         self.directory, self.manifest, self.keep, self.n = directory, manifest, keep, manifest.n
         self._arrays: dict[int, Mapping[str, np.ndarray]] = {}
+        self._inspection = Inspection(directory, manifest)
         self._picks: dict[int, int] = {}  # batches since the pages of a shard were given back
         self._scratch: WeakKeyDictionary[mmap.mmap, int] = WeakKeyDictionary()  # bytes of a row
 
@@ -62,15 +64,24 @@ class LocalShards(ShardParts):
     def answer(self, work: Work, i: int) -> Sums:
         """The answer of shard i."""
         try:
-            return work(self.part(i))
+            arrays = self._opened(i)
+            part = part_of(self.directory, self.manifest, i, arrays)
+            self._inspection.look(i, arrays, rows_seen(work, part))
+            return work(part)
         finally:
             self._picks[i] = self._picks.get(i, 0) + 1 if isinstance(innermost(work), Picked) else PICKS  # a batch reads little
             if self._picks[i] >= PICKS:
                 self._picks[i] = 0
                 self._forget(i)
 
-    def part(self, i: int) -> Part:
-        """Shard i, opened once if not too many are open; mapped files must still have their sizes."""
+    def ready(self, *outputs: int) -> None:
+        """Compile the kernels of products, and of the inspection, by the first shard without rows."""
+        arrays = self._opened(0)
+        part_of(self.directory, self.manifest, 0, arrays).rows.part(slice(0, 0)).ready(*outputs)
+        rows_are_sound(arrays, self.manifest.d, 0, 0)
+
+    def _opened(self, i: int) -> Mapping[str, np.ndarray]:
+        """The arrays of shard i, opened once if not too many are open; mapped files must still have their sizes."""
         arrays = self._arrays.get(i)
         if arrays is None:
             arrays = open_shard(self.directory, self.manifest, i)
@@ -79,7 +90,7 @@ class LocalShards(ShardParts):
                 self._arrays.pop(other, None)
         elif not self.keep:
             self._check_sizes(i, arrays)
-        return part_of(self.directory, self.manifest, i, arrays)
+        return arrays
 
     def _check_sizes(self, i: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Refuse files that were cut after they were mapped: reading beyond their end would end the process."""

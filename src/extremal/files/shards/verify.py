@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +72,15 @@ def _check_shard(directory: Path, manifest: Manifest, i: int, facts: FactsSoFar)
     _check_labels(directory, manifest, shard, arrays["targets"])
 
 
+def refuse_faults(directory: Path, manifest: Manifest, i: int, arrays: Mapping[str, np.ndarray]) -> None:
+    """Name the first fault of the arrays of shard i, if there is one."""
+    for name, a in arrays.items():
+        for first, block in _blocks(a):
+            wrong = _fault(name, first, block, arrays, manifest)
+            if wrong is not None:
+                raise InputError(f"{manifest.shards[i].path(directory, name)}: {wrong}")
+
+
 def _head_crc(path: Path, size: int) -> int:
     with reading(path), open(path, "rb") as file:
         return zlib.crc32(file.read(size))
@@ -83,7 +92,7 @@ def _blocks(a: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     yield from ((first, a[first : first + step]) for first in range(0, len(a), step))
 
 
-def _fault(name: str, first: int, block: np.ndarray, arrays: dict[str, np.ndarray], manifest: Manifest) -> str | None:
+def _fault(name: str, first: int, block: np.ndarray, arrays: Mapping[str, np.ndarray], manifest: Manifest) -> str | None:
     """The fault of a block that begins with item ``first`` of an array, in words; None if there is none."""
     if name == "starts":
         return _of_starts(first, block, arrays)
@@ -99,7 +108,7 @@ def _fault(name: str, first: int, block: np.ndarray, arrays: dict[str, np.ndarra
     return f"row {row}: expected finite numbers{' from 0 on' if name == 'weights' else ''}, got {block[place]}"
 
 
-def _of_starts(first: int, block: np.ndarray, arrays: dict[str, np.ndarray]) -> str | None:
+def _of_starts(first: int, block: np.ndarray, arrays: Mapping[str, np.ndarray]) -> str | None:
     starts, nnz = arrays["starts"], len(arrays["columns"])
     before = 0 if first == 0 else int(starts[first - 1])
     falls = np.diff(block, prepend=np.int32(before)) < 0
@@ -110,7 +119,7 @@ def _of_starts(first: int, block: np.ndarray, arrays: dict[str, np.ndarray]) -> 
     return None
 
 
-def _of_columns(first: int, block: np.ndarray, arrays: dict[str, np.ndarray], d: int) -> str | None:
+def _of_columns(first: int, block: np.ndarray, arrays: Mapping[str, np.ndarray], d: int) -> str | None:
     starts, columns = arrays["starts"], arrays["columns"]
     outside = (block < 0) | (block >= d)
     if outside.any():
