@@ -17,7 +17,7 @@ from extremal.losses.base import Loss, check_targets
 
 DIRECTIONS = 4  # number of random directions along which rows are compared
 COMPARED_ROWS = 2**13  # at most this many first rows of a part are compared
-FEWEST_ROWS, FEWEST_BEYOND = 16, 50  # smallest average number of rows per part, and of rows minus parts, for a comparison
+FEWEST_ROWS, FEWEST_BEYOND = 16, 50  # smallest number of rows of a part, and of rows minus parts, for a comparison
 SURE = 5.0  # deviations of the ratio beyond which it is not due to chance
 CONSTANT_LINE = 1e-8  # numbers are constant if their variance is below this share of their mean square
 MARGIN = 4.0  # safety factor for rows that are far from normal
@@ -67,7 +67,12 @@ def random_directions(d: int) -> np.ndarray:
 
 
 def between_sums(t: np.ndarray) -> Sums:
-    """1, n, and for each line of n numbers: their sum, the sum of their squares, and their squared sum over n."""
+    """1, n, and for each line of n numbers: their sum, the sum of their squares, and their squared sum over n.
+
+    All are 0 if the numbers are few: the mean of a few rows may be far from that of others, even of rows in random order.
+    """
+    if t.shape[1] < FEWEST_ROWS:
+        return 0, 0, *np.zeros((3, len(t)))
     totals, n = t.sum(axis=1, dtype=np.float64), t.shape[1]
     return 1, n, totals, np.square(t, dtype=np.float64).sum(axis=1), np.square(totals) / n
 
@@ -84,7 +89,7 @@ def between_ratio(many: int, n: int, total: np.ndarray, squares: np.ndarray, apa
     False
     True
     """
-    if many < 2 or n < FEWEST_ROWS * many or n - many < FEWEST_BEYOND:
+    if many < 2 or n - many < FEWEST_BEYOND:
         return 1.0
     between, within = apart - np.square(total) / n, squares - apart
     told = within > CONSTANT_LINE * squares  # otherwise each part holds a single number: n, if these differ
