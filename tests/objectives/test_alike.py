@@ -92,8 +92,7 @@ def test_shuffled_rows_are_quiet_and_results_the_same(tmp_path, caplog, monkeypa
     with caplog.at_level(logging.WARNING, "extremal"):
         data = built(tmp_path, A[order], y[order], shuffle=True)
         calls = Calls()
-        with counting_rows(calls):
-            first = ex.LinearModel(ex.Logistic(), data).value_grad_margins(np.full(D, 0.1))
+        first = counting_rows(calls, ex.LinearModel(ex.Logistic(), data).value_grad_margins, np.full(D, 0.1))
         assert calls.rows == N  # no extra read
         near = ex.minimize(ex.LinearModel(ex.Logistic(), data), ex.L1Ball(1.0))
     assert not caplog.messages

@@ -163,8 +163,7 @@ def test_the_certificate_is_one_look(intercept, reads, tmp_path):
 
     data = ex.ShardDir(build(tmp_path, "numbers"), engine="disk")
     f = (ex.InterceptModel if intercept else ex.LinearModel)(ex.Squared(), data)
-    with counting_rows(calls := Calls()):
-        answer_at(f, ex.L1Ball(1.0).on(D), np.eye(D)[0], 1e-4, 0.0)
+    counting_rows(calls := Calls(), answer_at, f, ex.L1Ball(1.0).on(D), np.eye(D)[0], 1e-4, 0.0)
     assert calls.rows == reads * N
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -93,20 +94,25 @@ class RowBlock(ABC):
         """Bounds of parts with about equally many entries."""
         return [self.shape[0] * i // many for i in range(many + 1)]
 
+    @cached_property
+    def cuts(self) -> tuple[slice, ...]:
+        """The places of pieces small enough to stay in the cache until they are read again."""
+        n = self.shape[0]
+        size = max(1, min(PIECE_ROWS, PIECE * n // max(1, self.nnz)))
+        return tuple(slice(start, min(start + size, n)) for start in range(0, n, size)) or (slice(0, 0),)
+
     def pieces(self) -> Iterator[tuple[slice, RowBlock]]:
-        """Pieces small enough to stay in the cache until they are read again."""
-        n, size = self.shape[0], max(1, min(PIECE_ROWS, PIECE * self.shape[0] // max(1, self.nnz)))
-        if n <= size:
-            yield slice(0, n), self
+        """These pieces."""
+        if len(self.cuts) == 1:
+            yield self.cuts[0], self
             return
-        for start in range(0, n, size):
+        for at in self.cuts:
             clock.check()
-            at = slice(start, min(start + size, n))
             yield at, self.part(at)
 
     def room(self, x: np.ndarray) -> np.ndarray:
         """An empty array for A x, in the wider float type."""
-        return np.empty((self.shape[0], *x.shape[1:]), np.result_type(self.dtype, x.dtype))
+        return np.empty((self.shape[0], *x.shape[1:]), np.promote_types(self.dtype, x.dtype))
 
     def root(self, h: np.ndarray, mean: np.ndarray | float = 0.0) -> np.ndarray:
         """R with R'R = the gram of h, by QR factorisations of (A - 1 mean') instead of A."""

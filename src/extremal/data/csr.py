@@ -66,7 +66,7 @@ class CsrBlock(RowBlock):
         return out
 
     def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
-        out = np.empty((len(idx), *x.shape[1:]), np.result_type(self.dtype, x.dtype))
+        out = np.empty((len(idx), *x.shape[1:]), np.promote_types(self.dtype, x.dtype))
         if x.ndim == 1:
             kernels("rows").rows_dot(*self.entries, x, idx, out)
         else:
@@ -75,7 +75,7 @@ class CsrBlock(RowBlock):
 
     def tdot_rows(self, c: np.ndarray, idx: np.ndarray) -> np.ndarray:
         """The cost is the entries of these rows, and one array of the size of x."""
-        out = np.zeros((self.shape[1], *c.shape[1:]), np.result_type(self.dtype, c.dtype))
+        out = np.zeros((self.shape[1], *c.shape[1:]), np.promote_types(self.dtype, c.dtype))
         if c.ndim == 1:
             kernels("rows").rows_tdot(*self.entries, c, idx, out)
         else:

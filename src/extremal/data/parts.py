@@ -34,31 +34,27 @@ class Reader(Protocol):
     rows: int
 
 
-READER: ContextVar[Reader | None] = ContextVar("extremal_reader", default=None)
+_READER: ContextVar[Reader | None] = ContextVar("extremal_reader", default=None)
 
 
-class counting_rows:
-    """Count the rows read inside the context for a reader, or for no one if it is None."""
-
-    def __init__(self, reader: Reader | None):
-        self._reader = reader
-
-    def __enter__(self) -> None:
-        self._token = READER.set(self._reader)
-
-    def __exit__(self, *error: object) -> None:
-        READER.reset(self._token)
+def counting_rows(reader: Reader | None, question: Callable[..., T], *given: object) -> T:
+    """Answer a question, and count the rows read for it for a reader, or for no one if it is None."""
+    token = _READER.set(reader)
+    try:
+        return question(*given)
+    finally:
+        _READER.reset(token)
 
 
 def count_rows(number: int) -> None:
     """Record that ``number`` rows are about to be read."""
-    reader = READER.get()
+    reader = _READER.get()
     if reader is not None:
         reader.rows += number
 
 
-class KeptNumbers(ABC):
-    """One number, or one line of numbers, for every row, stored with the parts instead of in a local array."""
+class KeptNumbers:
+    """The base of numbers of every row, or lines of numbers, that are stored with the parts instead of in a local array."""
 
     shape: tuple[int, ...]
     dtype = np.dtype(np.float64)
@@ -66,7 +62,7 @@ class KeptNumbers(ABC):
     def __len__(self) -> int:
         return self.shape[0]
 
-    @abstractmethod
+    @abstractmethod  # without `ABC`, whose tests of types would cost more than a small part
     def of(self, part: Part) -> np.ndarray:
         """The numbers of a part, at the place of its rows."""
 
@@ -173,18 +169,29 @@ def _added(a: Any, b: Any) -> Any:
 class OnePart(Parts):
     """All rows at once."""
 
+    one = True  # whether the data are one part for every work
+
     def __init__(self, rows: Any):
         self.rows, self.n = rows, rows.shape[0]
+        self.whole = Part(rows, slice(0, self.n))
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
-        return 1, iter((work(Part(self.rows, slice(0, self.n))),))
+        return 1, iter((work(self.whole),))
+
+    def reduced(self, work: Work) -> Sums:
+        """The answer on the one part, or the sum."""
+        return work(self.whole) if self.one else super().reduced(work)
 
 
 class Threads(OnePart):
     """Rows in memory. Parts are ranges with about equally many entries, and run on all cores if there are several."""
 
+    def __init__(self, rows: Any):
+        super().__init__(rows)
+        self.one = rows.nnz < 2 * PART
+
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
-        many = parts_count(self.rows.nnz, work.sums)
+        many = 1 if self.one else parts_count(self.rows.nnz, work.sums)
         if many == 1:
             return super().answers(work)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import methodcaller
 from typing import Any
 
@@ -197,7 +197,7 @@ class InMemory(RowData):
 
     def _of(self, block: Any) -> InMemory:
         """Another block of the same kind."""
-        new = copy.copy(self)
+        new = object.__new__(type(self))
         InMemory.__init__(new, block)
         return new
 
@@ -209,8 +209,8 @@ class InMemory(RowData):
     def dtype(self) -> np.dtype:
         return self.block.dtype
 
-    @property
-    def parts(self) -> Threads:
+    @cached_property
+    def parts(self) -> Threads:  # pyright: ignore[reportIncompatibleMethodOverride]
         return Threads(self.block)
 
     @property
@@ -219,14 +219,23 @@ class InMemory(RowData):
 
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx] x; a batch costs its own entries."""
-        if idx is None:
-            return super().dot(x)
-        count_rows(len(idx))
-        return self.block.dot_rows(x, idx)
+        if idx is not None:
+            count_rows(len(idx))
+            return self.block.dot_rows(x, idx)
+        if self.parts.one:
+            count_rows(self.parts.n)
+            return self.block.dot(np.ascontiguousarray(x))
+        return super().dot(x)
 
     def tdot(self, c: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx]' c; a batch costs its own entries, and an array of the size of x."""
-        return super().tdot(c) if idx is None else self.block.tdot_rows(c, idx)
+        if idx is not None:
+            return self.block.tdot_rows(c, idx)
+        if self.parts.one and len(c) == self.parts.n:
+            count_rows(len(c))
+            g = self.block.tdot(c)
+            return g if g.dtype == self.block.dtype else g.astype(np.promote_types(self.block.dtype, c.dtype), copy=False)
+        return super().tdot(c)
 
     def columns(self, W: np.ndarray) -> RowData:
         """The columns W as data: a copy, unless W has all columns or too many."""

@@ -82,6 +82,7 @@ class Method:
     move: SomeMove = field(default_factory=VertexMove)
     why: str = field(default="", compare=False, repr=False)  # the reason for the choice, if the library chose the method
     guarded: bool = field(default=False, compare=False, repr=False)  # for answers: the run never ends above its start
+    columns: bool | None = field(default=None, compare=False, repr=False)  # whether f has Hessians by columns, if it was asked
     spent: int = field(default=0, compare=False, repr=False)  # component gradients spent on computing its parameters
 
     def __post_init__(self):

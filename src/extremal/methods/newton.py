@@ -70,7 +70,7 @@ class NewtonFW(WithCard):
         if not curved:
             return Method(Full(), FullStep(), move)
         whole = budget.warm or not f.by_rows  # a sample would waste a good starting point
-        return Method(Growing(1 if whole else self.parts), FullStep(), move)
+        return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
 
 
 def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
@@ -82,8 +82,8 @@ def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
     >>> newton_move(ex.Box(0.0, 1.0))
     (BoxNewton(), 'bounds: Newton steps on the coordinates between them')
     """
-    if spikes_of(C) is not None:
-        return SpikeNewton(), "vertices of one entry: Newton steps on the coordinates in use"
+    if (spikes := spikes_of(C)) is not None:
+        return SpikeNewton(spikes), "vertices of one entry: Newton steps on the coordinates in use"
     if isinstance(C, Bounded):
         return BoxNewton(), "bounds: Newton steps on the coordinates between them"
     if isinstance(C, GroupBall):

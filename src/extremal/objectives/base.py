@@ -143,10 +143,10 @@ class Sampler:
         >>> bool((a.ahead(3, 5)[2] == a.rows(5, 5)).all())
         True
         """
-        self._check(batch, replace)
-        steps = max(1, min(_STEPS, _ROWS // batch))
+        steps = max(1, min(_STEPS, _ROWS // max(1, batch)))
         key = batch, k // steps, replace
         if stream not in self._drawn or self._drawn[stream][0] != key:
+            self._check(batch, replace)
             rows = self._draw(self._rng(stream, key[1]), steps, batch, replace)
             rows.flags.writeable = False  # a user's callable sees views of it
             self._drawn[stream] = key, rows

@@ -78,8 +78,10 @@ class LinearModel(MarginModel):
         return new
 
     def _look(self, x: np.ndarray, valued: bool = False, graded: bool = False, z: PerRow | None = None) -> tuple[float, Any]:
-        total, g = first_total(self.data, Look(self.loss, self.y, x, valued, graded, z))
-        return total / self.n, g / self.n if graded else None
+        n, (total, g) = self.n, first_total(self.data, Look(self.loss, self.y, x, valued, graded, z))
+        if graded:
+            g /= n  # in place, because x may have many entries
+        return total / n, g if graded else None
 
     def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """c_i = phi'(<a_i, x>, y_i) for i in idx; for all rows, they are in a mapped file if memory is short."""

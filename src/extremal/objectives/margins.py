@@ -23,11 +23,11 @@ from extremal.losses.base import Loss, MultiLoss, check_targets
 from extremal.losses.margin import compiled
 from extremal.losses.weighted import unweighted, with_held_weights, with_weights
 from extremal.objectives.alike import check_held, first_total
-from extremal.objectives.at_margins import AtMargins
 from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock, Slice
 from extremal.objectives.on_atoms import OnMargins, OnPoints, Restriction
 from extremal.objectives.on_columns_multi import OutputSlice
+from extremal.objectives.works import AtMargins
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex

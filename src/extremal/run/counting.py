@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from extremal.data.parts import READER, PerRow
+from extremal.data.parts import PerRow, counting_rows
 from extremal.gradients.base import Counting
 from extremal.objectives.base import Objective, RowIndex, Segment, Smooth, check_batches
 from extremal.objectives.column_blocks import Slice
@@ -48,11 +48,7 @@ class CountedObjective(Counting):
         check()
         self.calls.grads += grads
         self.calls.values += values
-        token = READER.set(self.calls)  # `counting_rows` without its two calls, since batches are many and small
-        try:
-            return question(*given)
-        finally:
-            READER.reset(token)
+        return counting_rows(self.calls, question, *given)
 
     def value(self, x: np.ndarray) -> float:
         return self._ask(self.inner.value, x, values=self.n)
@@ -294,7 +290,8 @@ class CountedSet:
         """The last answer or a new one; sets on manifolds (with ``lmo_at``) answer at x, warm oracles start from the last."""
         if self._s is not None and g is self._g:
             return self._s
-        C, a = cast(Any, self.inner), g if self.inner.matrix_free else np.asarray(g)
+        C: Any = self.inner
+        a = g if C.matrix_free else np.asarray(g)
         s = C.lmo_at(g, x) if x is not None else C.lmo_from(a, self._s) if C.is_warm else C.lmo(a)
         self._s, self._g = s, g
         return s

@@ -43,6 +43,7 @@ class Driver:
         self.guarded = setup.method.guarded  # the method is for answers, not for comparisons
         self.unlimited = budget == Budget()  # such a run gets a default budget, which it is not blamed for spending
         self.budget = Budget(max_grads=usual_grads(self.f)) if self.unlimited else budget
+        self.most_work = usual_work(self.f) if self.unlimited and self.guarded else math.inf  # of quadratic problems
         self.recorder = Recorder(self.f, self.C.inner, record)
         self.clock = Clock()
         self.last: Certificate | None = None  # the latest certificate
@@ -86,8 +87,8 @@ class Driver:
             status = Status.NON_FINITE
         if state is None or status is None:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
-        with np.errstate(all="ignore"), counting_rows(state.calls):  # checks below report numbers that are not finite
-            return self._result(state, status), state
+        with np.errstate(all="ignore"):  # checks below report numbers that are not finite
+            return counting_rows(state.calls, self._result, state, status), state
 
     def _over(self) -> bool:
         """Whether time is up, with a reserve for the final certificate."""
@@ -98,8 +99,10 @@ class Driver:
         """Whether the driver needs a state now."""
         return self._over() or self.recorder.watched()
 
-    def _reach(self) -> Reach:
-        """How far the run may go before the driver needs a state."""
+    def _reach(self) -> Reach | None:
+        """How far the run may go before the driver needs a state; None if the run has no bursts."""
+        if self.setup.burst is None:
+            return None
         b = self.budget
         grads = min(self.gap_due, self.recorder.next, math.inf if b.max_grads is None else b.max_grads)
         late = self._late if self.callback is None else (lambda: True)  # the callback runs after each compiled call
@@ -120,11 +123,11 @@ class Driver:
             return Status.MAX_GRADS
         if self._over():
             return Status.MAX_SECONDS
-        if self.unlimited and self.guarded and state.point.work > usual_work(self.f):
+        if state.point.work > self.most_work:
             return Status.UNSOLVED
         if self.headway.stalled(state):
             return Status.STALLED
-        if (status := self._hopeless(state)) is not None:
+        if self.guarded and (status := self._hopeless(state)) is not None:
             return status
         if self.callback is not None:
             with self.clock.paused():
@@ -142,7 +145,7 @@ class Driver:
     def _hopeless(self, state: State) -> Status | None:
         """A status if steps change nothing but rounding errors; methods for answers are judged after 16, 32, 64, ... steps."""
         last = self.last
-        if not (self.guarded and state.exact) or last is None or last.k != state.k:
+        if not state.exact or last is None or last.k != state.k:
             return None
         nowhere = self.headway.nowhere(last, self._wanted(last))
         if nowhere is None:

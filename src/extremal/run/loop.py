@@ -12,7 +12,7 @@ from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.parts import counting_rows
 from extremal.data.rows import RowData
-from extremal.gradients.base import Estimate, batched, phase_of, value_of
+from extremal.gradients.base import Estimate, Facts, batched, phase_of, value_of
 from extremal.methods.auto import as_recipe
 from extremal.methods.method import Budget, Method, Recipe
 from extremal.moves.base import Point, SomeMove
@@ -87,8 +87,7 @@ class State:
         >>> state.certify().gap, state.calls.certificate
         (1.5, 0)
         """
-        with counting_rows(self.calls):
-            return self._certified()
+        return counting_rows(self.calls, self._certified)
 
     def _certified(self) -> Certificate:
         if self.exact and self.f.dtype == np.float64:
@@ -148,6 +147,7 @@ class Setup:
     point: Point  # the starting point
     sampler: Sampler  # draws the batches
     burst: Burst | None  # many iterations at once, if wanted and possible
+    epochs: bool  # whether the estimator has epochs
     estimate: Estimate | None = None  # the gradient at the point, if an earlier run left it
 
 
@@ -180,7 +180,7 @@ def first_estimate(setup: Setup) -> Estimate:
     estimate = gradient.init(f, setup.point.query, setup.sampler)
     if checks.lacks(estimate, "g", "exact"):
         raise InputError(f"{type(gradient).__name__}.init must return a state with g and exact, got {estimate!r}")
-    if phase_of(estimate) is None and gradient.facts(f.n).epochs:
+    if setup.epochs and phase_of(estimate) is None:
         raise InputError(f"{type(gradient).__name__} has epochs: its states must be gradients.InEpochs, with a phase")
     return estimate
 
@@ -218,20 +218,21 @@ def prepare(
     if not isinstance(prepared, Method):
         raise InputError(f"`{call}(method=...)`: {type(method).__name__}.prepare must return a Method, got {prepared!r}")
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
-    counting, oracle = CountedObjective(f, calls), CountedSet(C.relaxed, calls)  # the method approaches a cut by itself
+    counting = CountedObjective(f, calls, prepared.columns)
+    oracle = CountedSet(C.relaxed, calls)  # the method approaches a cut by itself
     point = _first_point(call, f, oracle, prepared.move, x0)
     rows = f.data if isinstance(f, MarginModel) else None
     bounds = rows.bounds if isinstance(rows, RowData) else None  # of parts that share every batch, if there are any
     sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=bounds)
     burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts and prepared.move.one_vertex else None
-    _make_ready(f, prepared, sampler, burst)
-    return Setup(counting, prepared, oracle, C, point, sampler, burst)
+    facts = prepared.gradient.facts(f.n)
+    _make_ready(f, prepared, facts, sampler, burst)
+    return Setup(counting, prepared, oracle, C, point, sampler, burst, facts.epochs)
 
 
-def _make_ready(f: Smooth, method: Method, sampler: Sampler, burst: Burst | None) -> None:
+def _make_ready(f: Smooth, method: Method, facts: Facts, sampler: Sampler, burst: Burst | None) -> None:
     """Compile the kernels of a run, or load them from the cache, before its clock starts."""
     f.ready()
-    facts = method.gradient.facts(f.n)
     if isinstance(f, MarginModel) and facts.columns:
         f.ready_columns()
     drawn = batched(method.gradient)

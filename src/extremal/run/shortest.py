@@ -34,12 +34,11 @@ def shortened(f: MarginModel, C: ConvexSet, run: Result, reach: np.ndarray, tol:
     if not (np.abs(np.asarray(run.x)) > FAR * reach).any():
         return run
     calls = replace(run.calls)
-    with counting_rows(calls):
-        free = undetermined(f)
-        if not free.size:
-            return run
-        x = settle(C, toward_zero(C, np.asarray(run.x, np.float64), free))
-        value, g = f.value_and_grad(x)
+    free = counting_rows(calls, undetermined, f)
+    if not free.size:
+        return run
+    x = settle(C, toward_zero(C, np.asarray(run.x, np.float64), free))
+    value, g = counting_rows(calls, f.value_and_grad, x)
     gap = C.gap(x, g)
     met = bool(gap <= tol * abs(value) + atol)
     if not value <= run.value + atol or not (met or gap <= run.gap):

@@ -165,12 +165,12 @@ def unit(C: ConvexSet, g: np.ndarray) -> np.ndarray:
 def peak(C: ConvexSet, g: np.ndarray, size: float) -> Coordinate:
     """-size sign(g_j) e_j at the first of the largest |g_j|, without a copy of g."""
     i, j = int(g.argmax()), int(g.argmin())  # a NaN counts as largest and as smallest
-    high, low = float(g.flat[i]), float(g.flat[j])
+    high, low = g.item(i), g.item(j)
     refuse_non_finite(C, high, low)
     if high == -low:
         i = j = min(i, j)
     at = i if high >= -low else j
-    return Coordinate(at, -size if float(g.flat[at]) > 0 else size, g.shape)
+    return Coordinate(at, -size if g.item(at) > 0 else size, g.shape)
 
 
 def signs(C: ConvexSet, g: np.ndarray, size: float) -> DenseVertex:

@@ -42,7 +42,12 @@ class Direction:
     """The step from x to a vertex s, or along a chord, in the form that a rule sees; quantities are computed on demand."""
 
     def __init__(self, f: Objective, x: np.ndarray, estimate: Estimate, s: Vertex | Chord):
-        self.f, self.x, self.estimate, self.d = f, x, estimate, Chord.to(s)
+        self.f, self.x, self.estimate, self.s = f, x, estimate, s
+
+    @cached_property
+    def d(self) -> Chord:
+        """The direction."""
+        return Chord.to(self.s)
 
     @property
     def phase(self) -> Phase | None:
@@ -90,7 +95,7 @@ class Scheduled(ABC):
 
     def eta(self, k: int, direction: Direction) -> float:
         """The step of iteration k, for any direction."""
-        return float(self.at(k, None if direction is None else direction.phase))
+        return float(self.at(k, None if direction is None else phase_of(direction.estimate)))
 
 
 def check_step(call: str, step: object) -> None:
@@ -101,7 +106,7 @@ def check_step(call: str, step: object) -> None:
 def take(step: Step, k: int, direction: Direction) -> float:
     """The rule's eta as a float; refuse a number outside [0, 1], which would leave the set."""
     eta = step.eta(k, direction)
-    if not (isinstance(eta, Real) and 0 <= float(eta) <= 1):
+    if not ((type(eta) is float or isinstance(eta, Real)) and 0 <= float(eta) <= 1):
         raise InputError(f"the step rule {step} gave eta = {eta!r} at iteration {k}; it must be a number in [0, 1]")
     return float(eta)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -57,10 +57,12 @@ class SpikeNewton(FlatMove):
     (array([0.6, 0.4, 0. ]), 1)
     """
 
+    spikes: Spikes | None = field(default=None, repr=False, compare=False)  # the set's, if the caller has asked already
+
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         super().check(gradient, f, C)
         check_dense("SpikeNewton", f, C)
-        if spikes_of(C) is None:
+        if self.spikes is None and spikes_of(C) is None:
             raise InputError(f"SpikeNewton needs a set whose vertices have one entry each, such as L1Ball or Simplex, got {C}")
 
     def first(self, C: MoveOracle) -> np.ndarray:
@@ -71,7 +73,7 @@ class SpikeNewton(FlatMove):
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
-        spikes = spikes_of(C)
+        spikes = spikes_of(C) if self.spikes is None else self.spikes
         assert spikes is not None
         far = at.outward(spikes)
         if far > 1:
