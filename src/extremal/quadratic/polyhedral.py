@@ -17,6 +17,7 @@ UNIT_RIDGE = 1e-11  # added to a diagonal of ones, so that the minimiser is uniq
 STEEPER = 100.0  # factor of the ridge if rounding makes the matrix indefinite
 ROUNDS_EACH = 20  # rounds for each constraint and each coordinate, before the solver gives up
 NO_CURVATURE = 1e-250  # a diagonal entry of this size
+HARDLY = 2.0**-24  # share of a cost that the length of a vertex may weigh
 SNAP = 1e-13  # a coordinate this near to 0 or to a bound, relative to the largest, is there
 
 
@@ -60,6 +61,13 @@ class Inequalities:
         return cls(A / top[:, None], b / top, len(rows[0]), low, high, float(radius))
 
     @cached_property
+    def _short(self) -> np.ndarray:
+        """J for a length that hardly counts beside a cost of 1."""
+        ends = np.abs(np.concatenate([self.b, self.lower, self.upper, [self.radius]]))
+        size = float(np.max(ends, where=np.isfinite(ends), initial=0.0)) or 1.0
+        return np.eye(self.size) * math.sqrt(size / HARDLY)
+
+    @cached_property
     def _sizes(self) -> np.ndarray:
         return np.abs(self.A).sum(axis=1)
 
@@ -67,6 +75,25 @@ class Inequalities:
     def size(self) -> int:
         """The number of coordinates."""
         return self.lower.size
+
+    def corner(self, cost: np.ndarray) -> np.ndarray | None:
+        """The vertex with the smallest <cost, w>, for a largest cost of 1; None if there are several, or if no proof is found.
+
+        The vertex is the shortest w with nearly the smallest <cost, w>. Multipliers that make up the cost prove that it has the
+        smallest one: cost + N'y = 0 for the normals N that meet in it, and y >= 0 for inequalities.
+        """
+        zero = np.zeros(self.size)
+        found = self._minimiser(self._short.copy(), cost, zero, None)
+        if found is None or len(found[1].kinds) + self.equations != self.size:
+            return None
+        w, N = found[0], np.vstack([self.A[: self.equations], found[1].normals])
+        try:
+            y = -np.linalg.solve(N.T, cost)
+        except np.linalg.LinAlgError:
+            return None
+        y[self.equations :] = np.maximum(y[self.equations :], 0.0)
+        rounding = 4 * self.size * np.finfo(np.float64).eps * (np.abs(y) @ np.abs(N) + np.abs(cost))
+        return w if (np.abs(y @ N + cost) <= rounding).all() else None
 
     def minimiser(self, H: np.ndarray, g: np.ndarray, x: np.ndarray, held: Held | None = None) -> tuple[np.ndarray, Held] | None:
         """The step d from x that minimises <g, d> + d'Hd / 2, and the constraints that hold it; None if rounding prevents it.
@@ -79,12 +106,16 @@ class Inequalities:
         Goldfarb, Idnani (1983), A numerically stable dual method for solving strictly convex quadratic programs, Math. Prog. 27.
         """
         clock.check()
-        solver, J, k, rows = kernels("dual_set"), inverse_root(workable(H)), self.size, len(self.b)
+        return self._minimiser(inverse_root(workable(H)), workable(g), x, held)
+
+    def _minimiser(self, J: np.ndarray, g: np.ndarray, x: np.ndarray, held: Held | None) -> tuple[np.ndarray, Held] | None:
+        """The same for J with J'HJ = 1, which the solver changes."""
+        solver, k, rows = kernels("dual_set"), self.size, len(self.b)
         across = np.concatenate([self.A @ J, J])
         squares = np.einsum("ij,ij->i", across, across)
         metric = np.sqrt(np.append(squares, squares[rows:].sum()) + 1e-300)
         problem = solver.PolyhedralProblem(
-            workable(g), x, self.A, self.b - self.A @ x, self._sizes, metric, self.lower - x, self.upper - x, self.radius,
+            g, x, self.A, self.b - self.A @ x, self._sizes, metric, self.lower - x, self.upper - x, self.radius,
             self.equations,
         )  # fmt: skip
         work = self._working(solver, J, held)

@@ -19,6 +19,7 @@ from extremal.sets.oracle import member
 from extremal.sets.polytopes.programs import Program, Rows, vertex
 from extremal.sets.shared import constraints, numbers, scaled_gradient
 
+CORNERS = 32  # up to this number of variables, the solver of quadratic problems finds vertices faster than HiGHS
 MOST_ENTRIES = 2**22  # entries of all rows that a set declares as inequalities
 EXACT_DIAMETER = 2000  # up to this number of points, the diameter of their hull is the maximum over all distances
 
@@ -168,8 +169,11 @@ class Polytope(WarmSet, Constrained):
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
         """The same as ``lmo``, but from the basis of ``near`` if that is an earlier answer and highspy is installed."""
-        refuse_non_finite(self, float(np.abs(g).max()))
-        return self._program.ask(g, near)
+        top = float(np.abs(g).max())
+        refuse_non_finite(self, top)
+        rows = self._inequalities if len(self.bounds) <= CORNERS and top else None
+        found = None if rows is None else rows.corner(g.reshape(-1).astype(np.float64) / top)
+        return self._program.ask(g, near) if found is None else vertex(self._program.rounded(found, *self.bounds.T), g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """Whether all constraints hold, up to tol times the size, with rows divided by their largest entry."""

@@ -40,14 +40,17 @@ class Rows(NamedTuple):
 
     def within(self, radius: float, folds: bool) -> Rows:
         """The same with |x|_1 <= radius: a row of ones if no sign is mixed, otherwise a row for x = p - q with p, q >= 0."""
-        (A, b, E, c, bounds), d = self, len(self.bounds)
+        (_, b, E, c, bounds), d = self, len(self.bounds)
+        A, b = (sp.csr_array((0, d)), np.zeros(0)) if b is None else (sp.csr_array(self.A_ub), b)
         low, high = bounds.T
-        one, (A, b) = np.full((1, d), -1.0 if (high <= 0).all() else 1.0), (sp.csr_array((0, d)), np.zeros(0)) if A is None else (A, b)
+        b = np.append(b, radius)
         if not folds:
-            return Rows(sp.csr_array(sp.vstack([A, one])), np.append(b, radius), E, c, bounds)
+            sign = -1.0 if (high <= 0).all() else 1.0
+            return Rows(sp.csr_array(sp.vstack([A, np.full((1, d), sign)])), b, E, c, bounds)
         A = sp.csr_array(sp.vstack([sp.hstack([A, -A]), np.ones((1, 2 * d))]))
+        E = None if E is None else sp.csr_array(sp.hstack([sp.csr_array(E), -sp.csr_array(E)]))
         ends = [np.concatenate([np.maximum(up, 0.0), np.maximum(-down, 0.0)]) for up, down in ((low, high), (high, low))]
-        return Rows(A, np.append(b, radius), None if E is None else sp.csr_array(sp.hstack([E, -E])), c, np.column_stack(ends))
+        return Rows(A, b, E, c, np.column_stack(ends))
 
 
 class Program:
@@ -212,11 +215,15 @@ class Program:
         return milp(cost, integrality=integrality, bounds=bounds, constraints=rows, options={"mip_rel_gap": 0.0})
 
     def _tidy(self, y: np.ndarray) -> np.ndarray:
-        """The answer in the original units, rounded to the grid, and moved to a bound if it is next to one."""
-        x = np.round(y / GRID) * GRID * self.unit
-        for bound in (self.lower, self.upper):
+        """The answer in the original units."""
+        return self.rounded(y * self.unit, self.lower, self.upper)
+
+    def rounded(self, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """x rounded to the grid, and moved to a bound if it is next to one."""
+        x = np.round(x / (GRID * self.unit)) * (GRID * self.unit)
+        for bound in (lower, upper):
             x = np.where(np.abs(x - bound) <= 2 * GRID * self.unit, bound, x)
-        return np.clip(x, self.lower, self.upper) + 0.0
+        return np.clip(x, lower, upper) + 0.0
 
 
 class _Highs:
