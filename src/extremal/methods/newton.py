@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,16 @@ from extremal.moves.base import SomeMove
 from extremal.moves.newton.atoms import AtomNewton
 from extremal.moves.newton.box import BoxNewton
 from extremal.moves.newton.projected import ProjectedNewton
+from extremal.moves.newton.rows import RowNewton
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.objectives.base import Objective
 from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.sets.norms.groups import GroupBall
 from extremal.steps.schedules import FullStep
+
+SMALL = 2**21  # from this many rows times columns squared on, the first Hessians of all columns come from samples
+ROW_COLUMNS = 400  # largest number of coordinates with quadratic problems over rows
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,8 @@ class NewtonFW(WithCard):
         """The parts, for a caller that knows whether f has second derivatives on columns, and which move fits the set."""
         if not curved:
             return Method(Full(), FullStep(), move)
-        whole = budget.warm or not f.by_rows  # a sample would waste a good starting point
+        small = not isinstance(move, (SpikeNewton, BoxNewton)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
+        whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
 
 
@@ -86,6 +92,8 @@ def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
         return SpikeNewton(spikes), "vertices of one entry: Newton steps on the coordinates in use"
     if isinstance(C, Bounded):
         return BoxNewton(), "bounds: Newton steps on the coordinates between them"
+    if C.shape is not None and math.prod(C.shape) <= ROW_COLUMNS and C.inequalities() is not None:
+        return RowNewton(C), "linear constraints: Newton steps, with quadratic problems solved under the rows themselves"
     if isinstance(C, GroupBall):
         return ProjectedNewton(C), "groups: Newton steps, with quadratic problems solved by projections"
     return AtomNewton(), "few columns: Newton steps, with quadratic problems solved by the oracle"

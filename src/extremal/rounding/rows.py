@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from extremal.rounding.base import BROKEN, Pairs, broken, out_of, rounded_inward, settled
 from extremal.rounding.equations import WholeEquations, solved
 from extremal.rounding.totals import exact_sum, sum_to
-from extremal.sets.made.images import LinearImage
 from extremal.sets.polytopes.general import Polytope
+from extremal.sets.polytopes.programs import Rows, parts
 from extremal.support import linalg
 
 REPAIRED_ENTRIES = 4_000_000  # limit for the entries of equations; larger systems are left as they are
@@ -20,6 +20,14 @@ NUDGES = 8  # short steps back inside, each aimed twice as far as the last
 
 @settled.register
 def _(C: Polytope, x: np.ndarray) -> np.ndarray:
+    """The point, or its positive and negative parts if these are the variables of the linear program."""
+    if not C.folds:
+        return _settled(C.lifted, C._program.size, x)
+    z = _settled(C.lifted, C._program.size, parts(x))
+    return z[: x.size] - z[x.size :]
+
+
+def _settled(C: Rows, size: float, x: np.ndarray) -> np.ndarray:
     """Move x to the bounds, next to the equations, and inside the inequalities; entries at a bound stay there if possible."""
     lo, up = rounded_inward(C.bounds[:, 0], C.bounds[:, 1], x.dtype)
     y = np.clip(x, lo, up)
@@ -32,7 +40,7 @@ def _(C: Polytope, x: np.ndarray) -> np.ndarray:
     if not (over > 0).any():
         return y
     for fixed in ((y == lo) | (y == up), lo == up):
-        inner = _inner(C, np.where(fixed, y, lo), np.where(fixed, y, up))
+        inner = _inner(C, size, np.where(fixed, y, lo), np.where(fixed, y, up))
         if inner is not None:
             bad = over > 0
             t = float((over[bad] / (over[bad] - np.minimum(_excess(C, inner)[bad], 0.0))).max())
@@ -47,8 +55,9 @@ def _(C: Polytope, x: np.ndarray) -> np.ndarray:
 @broken.register
 def _(C: Polytope, x: np.ndarray) -> Pairs:
     yield from out_of(x, C.bounds[:, 0], C.bounds[:, 1])
-    wide, size = x.astype(np.float64), C._program.size
-    for A, b, equations in ((C.A_ub, C.b_ub, False), (C.A_eq, C.b_eq, True)):
+    x = parts(x) if C.folds else x
+    rows, wide, size = C.lifted, x.astype(np.float64), C._program.size
+    for A, b, equations in ((rows.A_ub, rows.b_ub, False), (rows.A_eq, rows.b_eq, True)):
         if A is None:
             continue
         near = np.arange(len(b)) if equations else np.flatnonzero(A @ wide - b + _rounding(A, wide) > 0)
@@ -74,13 +83,13 @@ def _rounding(A: Any, x: np.ndarray) -> np.ndarray:
     return (count + 1) * float(np.finfo(np.float64).eps) * (abs(A) @ np.abs(x))
 
 
-def _excess(C: Polytope, x: np.ndarray) -> np.ndarray:
+def _excess(C: Rows, x: np.ndarray) -> np.ndarray:
     """A_ub x - b_ub, plus the largest possible rounding error."""
     wide = x.astype(np.float64)
     return np.zeros(0) if C.A_ub is None else C.A_ub @ wide - C.b_ub + _rounding(C.A_ub, wide)
 
 
-def _nudged(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+def _nudged(C: Rows, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """Move x by the shortest step that brings broken inequalities back; return x itself if such steps do not do.
 
     A point that rounding has left outside by 1e-13 moves as little. The way to an inner point may be a thousand times as long.
@@ -105,7 +114,7 @@ def _full(A: Any) -> np.ndarray:
     return np.asarray(A.toarray() if sp.issparse(A) else A)
 
 
-def _on_equations(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+def _on_equations(C: Rows, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """x with the smallest changes that bring it nearer to the equations, as long as they do; zeros change only if needed."""
     if C.A_eq is None or C.A_eq.shape[0] * x.size > REPAIRED_ENTRIES:
         return x
@@ -137,7 +146,7 @@ def _nearer(
     return x, off
 
 
-def _finished(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+def _finished(C: Rows, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """x with exact equations, if their coefficients are whole numbers."""
     if C.A_eq is None:
         return x
@@ -147,7 +156,7 @@ def _finished(C: Polytope, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.
     return solved(C.A_eq, C.b_eq, x, lo, up)
 
 
-def _inner(C: Polytope, lower: np.ndarray, upper: np.ndarray) -> np.ndarray | None:
+def _inner(C: Rows, size: float, lower: np.ndarray, upper: np.ndarray) -> np.ndarray | None:
     """The point between bounds farthest from all inequalities, each divided by its norm; None if one is always tight."""
     from scipy.optimize import linprog
 
@@ -155,36 +164,6 @@ def _inner(C: Polytope, lower: np.ndarray, upper: np.ndarray) -> np.ndarray | No
     norms = np.maximum(np.sqrt(np.asarray((A * A).sum(axis=1)).reshape(-1)), 1e-300)
     rows = sp.hstack([sp.diags_array(1 / norms) @ A, np.ones((A.shape[0], 1))])
     equations = None if C.A_eq is None else sp.hstack([sp.csr_array(C.A_eq), np.zeros((C.A_eq.shape[0], 1))])
-    size = C._program.size
     ends = np.column_stack([np.append(lower, 0.0), np.append(upper, size)])
     found = linprog(np.append(np.zeros(len(lower)), -1.0), rows, C.b_ub / norms, equations, C.b_eq, ends, method="highs")
     return found.x[:-1] if found.status == 0 and found.x[-1] > 1e-9 * size else None
-
-
-# {p - q : (p, q) in a polytope}: an l1 ball cut by inequalities; p = max(x, 0) and q = max(-x, 0) describe it fully
-
-
-def is_split(C: LinearImage) -> bool:
-    """Whether the image is p - q for non-negative p and q."""
-    d = C.A.shape[0]
-    if not (isinstance(C.C, Polytope) and sp.issparse(C.A) and C.A.shape == (d, 2 * d) and C.A.nnz == 2 * d):
-        return False
-    same = np.array_equal(C.A.indices, np.tile(np.arange(d), 2)) and np.array_equal(C.A.data, np.repeat([1.0, -1.0], d))
-    return same and bool((C.C.bounds[:, 0] >= 0).all())
-
-
-def _split(x: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.maximum(x, 0), np.maximum(-x, 0)])
-
-
-@settled.register
-def _(C: LinearImage, x: np.ndarray) -> np.ndarray:
-    if not is_split(C):
-        return x
-    z = settled(C.C, _split(x))
-    return z[: x.size] - z[x.size :]
-
-
-@broken.register
-def _(C: LinearImage, x: np.ndarray) -> Pairs:
-    yield from broken(C.C, _split(x)) if is_split(C) else broken.dispatch(object)(C, x)

@@ -7,7 +7,7 @@ import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from extremal.checks import InputError, NonFiniteError, OutsideError
 from extremal.points.matrix import Iterate, Matrix
 from extremal.points.vertex import Vertex, dot64, least
 from extremal.support.clock import ASKED
+
+if TYPE_CHECKING:
+    from extremal.quadratic.polyhedral import Inequalities
 
 BELOW = 1e-4  # a gap may be negative by this share of its two terms: rounding can put a point outside the set
 ORTHOGONAL = 1e-9  # rounding can make <g, x> this share of |x| |g|
@@ -71,6 +74,10 @@ class ConvexSet(ABC):
 
     def spikes(self) -> Spikes | None:
         """The vertices, if every vertex has a single nonzero entry; None for other sets."""
+        return None
+
+    def inequalities(self) -> Inequalities | None:
+        """The set as linear constraints on its points, if these are known and not too many; None for other sets."""
         return None
 
     def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float:

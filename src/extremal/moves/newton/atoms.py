@@ -11,8 +11,9 @@ from extremal import checks
 from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.atoms import AtomMove, AtomsPoint
 from extremal.moves.base import MoveOracle
-from extremal.moves.newton.model import Memory, NewtonState, Root
+from extremal.moves.newton.model import NewtonState, Root
 from extremal.moves.newton.spikes import check_dense
+from extremal.moves.newton.whole import whole_model
 from extremal.objectives.base import Objective
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import farthest, freeze, toward
@@ -98,7 +99,7 @@ class AtomNewton(AtomMove):
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AtomsPoint, estimate: Estimate, step: Step) -> AtomsPoint:
         at = NewtonState.of(f, C, point.x, estimate)
-        memory, shape = self._model(at, point.memory), point.x.shape
+        memory, shape = whole_model(at, point.memory, rooted=True), point.x.shape
         known, begin = point.atoms, np.zeros(0)  # a model begins at the end of the last one
         wait, useless = (point.wait, point.useless) if isinstance(point, NewtonPoint) else (0, 0)
         work = point.work
@@ -136,14 +137,6 @@ class AtomNewton(AtomMove):
         x = point.x if np.array_equal(x, point.x) else x  # the same object says that no step improves x
         atoms = atoms if len(atoms) <= KEPT_ATOMS + 3 * x.size else ActiveSet.at(DenseVertex(x))
         return NewtonPoint(x, x, active=atoms, memory=memory.after(found), work=work, wait=wait, useless=useless)
-
-    def _model(self, at: NewtonState, old: Memory | None) -> Memory:
-        """The quadratic model of the last step if it is still good, otherwise a new one."""
-        if old is not None and at.learns:
-            return old.learnt(at)
-        if old is not None and old.fits(at):
-            return old.again(at)
-        return Memory.new(at.f.on_columns(np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old, rooted=True)
 
     def _inner(self, B: np.ndarray, at: NewtonState, C: Any, shape: tuple[int, ...]) -> DenseVertex | None:
         """The farthest point of the set toward the model's unconstrained minimiser, or None.

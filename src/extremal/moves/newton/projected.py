@@ -9,8 +9,9 @@ import numpy as np
 
 from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import FlatMove, MoveOracle, Point, check_onto, check_projectable
-from extremal.moves.newton.model import Memory, NewtonState
+from extremal.moves.newton.model import NewtonState
 from extremal.moves.newton.spikes import INNER, check_dense
+from extremal.moves.newton.whole import whole_model
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
@@ -67,7 +68,7 @@ class ProjectedNewton(FlatMove):
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
-        memory = self._model(at, point.memory)
+        memory = whole_model(at, point.memory)
 
         def solve(H: Any) -> tuple[np.ndarray, np.ndarray, float]:
             d = self._minimise(H, at, C, point.x.shape)
@@ -77,14 +78,6 @@ class ProjectedNewton(FlatMove):
         x = at.x + found.t * found.kept if found.x is None else found.x
         x = at.moved(point.x, x, memory)
         return Point(x, x, memory=memory.after(found))
-
-    def _model(self, at: NewtonState, old: Memory | None) -> Memory:
-        """The quadratic model of the last step if it is still good, otherwise a new one."""
-        if old is not None and at.learns:
-            return old.learnt(at)
-        if old is not None and old.fits(at):
-            return old.again(at)
-        return Memory.new(at.f.on_columns(np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old)
 
     def _minimise(self, H: Any, at: NewtonState, C: MoveOracle, shape: tuple[int, ...]) -> np.ndarray:
         """The step d of the model; v is the extrapolated step, ``slope`` and ``bent`` are gradients of the model at v and d."""

@@ -12,6 +12,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import Vertex
+from extremal.quadratic.polyhedral import Inequalities
 from extremal.sets.base import ConvexSet, Spikes
 from extremal.sets.shared import few, numbers, scaled_gradient
 from extremal.sets.simplices import bounds
@@ -120,6 +121,11 @@ class BoundedL1Ball(ConvexSet):
         if float(inside.sum()) > C._budget:
             inside = bounds.nearest(sign * away, 0.0, room, C._budget) if C._budget > 0 else np.zeros_like(inside)
         return (nearest + sign * inside).reshape(x.shape)
+
+    def inequalities(self) -> Inequalities:
+        """The bounds and the limit of the norm."""
+        size = math.prod(self._known_shape("inequalities()"))
+        return Inequalities.of(size, lower=self.lower, upper=self.upper, radius=self.radius)
 
     def spikes(self) -> Spikes | None:
         """radius e_j and -radius e_j where the signs allow it, and 0; None if a bound limits a magnitude."""

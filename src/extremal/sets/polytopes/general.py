@@ -13,11 +13,14 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import DenseVertex, Vertex
+from extremal.quadratic.polyhedral import Inequalities
 from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite
 from extremal.sets.oracle import member
-from extremal.sets.polytopes.programs import Program, vertex
+from extremal.sets.polytopes.programs import Program, Rows, vertex
 from extremal.sets.shared import constraints, numbers, scaled_gradient
 
+CORNERS = 32  # up to this number of variables, the solver of quadratic problems finds vertices faster than HiGHS
+MOST_ENTRIES = 2**22  # entries of all rows that a set declares as inequalities
 EXACT_DIAMETER = 2000  # up to this number of points, the diameter of their hull is the maximum over all distances
 
 
@@ -103,16 +106,16 @@ class Constrained(ConvexSet):
 
     @cached_property
     def _program(self) -> Program:
-        return Program(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+        return Program(Rows(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Polytope(WarmSet, Constrained):
     """The polytope of a linear program, in the notation of `scipy.optimize.linprog`.
 
-        {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper},   lmo(g) by the dual simplex method of HiGHS
+        {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper, |x|_1 <= radius},   lmo(g) by the dual simplex method of HiGHS
 
-    Each oracle call solves a linear program with scipy. The package highspy (extra ``polytopes``) keeps a model, and
+    Each oracle call solves a linear program with scipy; with a radius, over the positive and the negative parts of x. The package highspy (extra ``polytopes``) keeps a model, and
     ``lmo_from`` starts from the basis of the last answer, which is faster if gradients change little. On ties the answer is a
     minimiser that may depend on that start, and need not be extreme if variables have no bounds. Vertices are sparse if fewer
     than half of their entries are nonzero.
@@ -135,6 +138,8 @@ class Polytope(WarmSet, Constrained):
     bounds : pair or sequence of d pairs, optional
         Lower and upper bounds, with None for no bound; one pair holds for every variable. By default variables are free,
         unlike in scipy, where they are non-negative.
+    radius : float, optional
+        The largest sum of magnitudes. Default: no limit.
 
     References
     ----------
@@ -151,15 +156,27 @@ class Polytope(WarmSet, Constrained):
     Traceback (most recent call last):
         ...
     extremal.checks.InputError: `Polytope(...)` must be bounded, but HiGHS calls it: Unbounded (variable 0 has no limit)
+    >>> Polytope(A_ub=[[1.0, -1.0]], b_ub=[0.0], radius=2.0).lmo(np.array([-2.0, -1.0])).to_array()
+    array([1., 1.])
     """
+
+    radius: float | None = None
+
+    def __post_init__(self):
+        if self.radius is not None:
+            self._fix(radius=checks.positive("Polytope", "radius", self.radius))
+        super().__post_init__()
 
     def lmo_from(self, g: np.ndarray, near: Vertex | None) -> Vertex:
         """The same as ``lmo``, but from the basis of ``near`` if that is an earlier answer and highspy is installed."""
-        refuse_non_finite(self, float(np.abs(g).max()))
-        return self._program.ask(g, near)
+        top = float(np.abs(g).max())
+        refuse_non_finite(self, top)
+        rows = self._inequalities if len(self.bounds) <= CORNERS and top else None
+        found = None if rows is None else rows.corner(g.reshape(-1).astype(np.float64) / top)
+        return self._program.ask(g, near) if found is None else vertex(self._program.rounded(found, *self.bounds.T), g.shape)
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
-        """A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper, up to tol times the size, rows divided by their largest entry."""
+        """Whether all constraints hold, up to tol times the size, with rows divided by their largest entry."""
         return self._program.holds(x, tol * self._program.size)
 
     @property
@@ -169,8 +186,36 @@ class Polytope(WarmSet, Constrained):
     def start(self) -> np.ndarray:
         return _middle(self._program.ask, len(self.bounds))
 
+    def inequalities(self) -> Inequalities | None:
+        """The constraints, unless the rows have more than 2^22 entries."""
+        return self._inequalities
+
+    @cached_property
+    def _inequalities(self) -> Inequalities | None:
+        size, rows = len(self.bounds), sum(len(b) for b in (self.b_ub, self.b_eq) if b is not None)
+        radius = math.inf if self.radius is None else self.radius
+        given = self.A_ub, self.b_ub, self.A_eq, self.b_eq, *self.bounds.T, radius
+        return Inequalities.of(size, *given) if rows * size <= MOST_ENTRIES else None
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self.lifted, self.folds)
+
+    @property
+    def folds(self) -> bool:
+        """Whether the linear program is over the positive and the negative parts of x."""
+        return self.radius is not None and not ((self.bounds[:, 0] >= 0).all() or (self.bounds[:, 1] <= 0).all())
+
+    @cached_property
+    def lifted(self) -> Rows:
+        """The constraints of the linear program: the limit of |x|_1 as a row, over the two parts of x if signs are mixed."""
+        rows = Rows(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+        return rows if self.radius is None else rows.within(self.radius, self.folds)
+
     @cached_property
     def _diameter(self) -> float:
+        if self.radius is not None:
+            return min(2 * self.radius, float(np.linalg.norm(self.bounds[:, 1] - self.bounds[:, 0])))
         return _in_box(self._program.ask, *self._program.box())
 
 

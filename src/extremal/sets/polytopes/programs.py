@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,30 @@ SMALL_PROGRAM = 100  # largest number of variables for which the box is computed
 OPTIONS = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
 
 
+class Rows(NamedTuple):
+    """{x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper}; None for no rows."""
+
+    A_ub: MatrixLike | None
+    b_ub: np.ndarray | None
+    A_eq: MatrixLike | None
+    b_eq: np.ndarray | None
+    bounds: np.ndarray
+
+    def within(self, radius: float, folds: bool) -> Rows:
+        """The same with |x|_1 <= radius: a row of ones if no sign is mixed, otherwise a row for x = p - q with p, q >= 0."""
+        (_, b, E, c, bounds), d = self, len(self.bounds)
+        A, b = (sp.csr_array((0, d)), np.zeros(0)) if b is None else (sp.csr_array(self.A_ub), b)
+        low, high = bounds.T
+        b = np.append(b, radius)
+        if not folds:
+            sign = -1.0 if (high <= 0).all() else 1.0
+            return Rows(sp.csr_array(sp.vstack([A, np.full((1, d), sign)])), b, E, c, bounds)
+        A = sp.csr_array(sp.vstack([sp.hstack([A, -A]), np.ones((1, 2 * d))]))
+        E = None if E is None else sp.csr_array(sp.hstack([sp.csr_array(E), -sp.csr_array(E)]))
+        ends = [np.concatenate([np.maximum(up, 0.0), np.maximum(-down, 0.0)]) for up, down in ((low, high), (high, low))]
+        return Rows(A, b, E, c, np.column_stack(ends))
+
+
 class Program:
     """min <g, x> over {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper}, for a sequence of g.
 
@@ -38,14 +62,9 @@ class Program:
     callers. Copies and pickles do not include the model.
     """
 
-    def __init__(
-        self,
-        A_ub: MatrixLike | None,
-        b_ub: np.ndarray | None,
-        A_eq: MatrixLike | None,
-        b_eq: np.ndarray | None,
-        bounds: np.ndarray,
-    ):
+    def __init__(self, rows: Rows, folds: bool = False):
+        A_ub, b_ub, A_eq, b_eq, bounds = rows
+        self.folds = folds  # whether the variables are the positive and the negative parts of the points
         ub, eq = (sp.csr_array((0, len(bounds))) if rows is None else sp.csr_array(rows) for rows in (A_ub, A_eq))
         A, self.upto = sp.csr_array(sp.vstack([ub, eq])), len(b_ub) if b_ub is not None else 0  # A[:upto] x <= b[:upto]
         b = np.concatenate([v if v is not None else np.zeros(0) for v in (b_ub, b_eq)])
@@ -81,11 +100,13 @@ class Program:
     def ask(self, g: np.ndarray, near: Vertex | None = None) -> Vertex:
         """A vertex with the smallest <g, x>, from the basis of ``near`` if that is an answer of this program."""
         cost = _cost(g, COSTS)
+        cost = np.concatenate([cost, -cost]) if self.folds else cost
         with self._lock:
             if self._model is None:
                 self._model = _model(self)
             y = self._kept(self._model, cost, self._basis(near)) if self._model else None
-            found = vertex(self._tidy(self._cold(cost) if y is None else y), g.shape)
+            x = self._tidy(self._cold(cost) if y is None else y)
+            found = vertex(x[: g.size] - x[g.size :] if self.folds else x, g.shape)
             if self._model and y is not None:
                 self._keep(found, self._model.basis)
             return found
@@ -125,6 +146,7 @@ class Program:
     def holds(self, x: np.ndarray, slack: float) -> bool:
         """Whether x satisfies every constraint up to ``slack``, with each row divided by its largest entry."""
         x = x.reshape(-1).astype(np.float64, copy=False)
+        x = parts(x) if self.folds else x
         over = self.A @ x - self.b
         inside = (x >= self.lower - slack) & (x <= self.upper + slack)
         return bool((over[: self.upto] <= slack).all() and (np.abs(over[self.upto :]) <= slack).all() and inside.all())
@@ -193,11 +215,15 @@ class Program:
         return milp(cost, integrality=integrality, bounds=bounds, constraints=rows, options={"mip_rel_gap": 0.0})
 
     def _tidy(self, y: np.ndarray) -> np.ndarray:
-        """The answer in the original units, rounded to the grid, and moved to a bound if it is next to one."""
-        x = np.round(y / GRID) * GRID * self.unit
-        for bound in (self.lower, self.upper):
+        """The answer in the original units."""
+        return self.rounded(y * self.unit, self.lower, self.upper)
+
+    def rounded(self, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """x rounded to the grid, and moved to a bound if it is next to one."""
+        x = np.round(x / (GRID * self.unit)) * (GRID * self.unit)
+        for bound in (lower, upper):
             x = np.where(np.abs(x - bound) <= 2 * GRID * self.unit, bound, x)
-        return np.clip(x, self.lower, self.upper) + 0.0
+        return np.clip(x, lower, upper) + 0.0
 
 
 class _Highs:
@@ -254,6 +280,11 @@ def _lp(module: ModuleType, program: Program) -> object:
     lp.a_matrix_.format_ = module.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = columns.indptr, columns.indices, columns.data
     return lp
+
+
+def parts(x: np.ndarray) -> np.ndarray:
+    """The positive and the negative part of x."""
+    return np.concatenate([np.maximum(x, 0), np.maximum(-x, 0)])
 
 
 def vertex(x: np.ndarray, shape: tuple[int, ...]) -> SparseVertex | DenseVertex:

@@ -12,6 +12,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import DenseVertex, SparseVertex, Vertex
+from extremal.quadratic.polyhedral import Inequalities
 from extremal.quadratic.search import longest_step
 from extremal.sets.base import ConvexSet, refuse_non_finite
 from extremal.sets.shared import CompiledOracle, numbers
@@ -77,6 +78,12 @@ class BudgetSet(ConvexSet):
     def project(self, x: np.ndarray) -> np.ndarray:
         """clip(x - theta, lower, upper), for the number theta that gives the right sum: O(d log d)."""
         return bounds.nearest(x, *self.on(x.shape)._limits)
+
+    def inequalities(self) -> Inequalities:
+        """The bounds and the total."""
+        lower, upper, total = self._limits
+        size = math.prod(self._known_shape("inequalities()"))
+        return Inequalities.of(size, A_eq=np.ones((1, size)), b_eq=np.array([total]), lower=lower, upper=upper)
 
     def away(self, g: np.ndarray, x: np.ndarray) -> SparseVertex | DenseVertex:
         """The vertex with the largest <g, v> among those at the same bounds as x, up to 1e-12 of the size."""

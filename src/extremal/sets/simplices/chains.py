@@ -10,6 +10,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import DenseVertex, Vertex
+from extremal.quadratic.polyhedral import Inequalities
 from extremal.quadratic.search import longest_step
 from extremal.sets.base import ConvexSet
 from extremal.sets.shared import float_of, numbers, scaled_gradient
@@ -91,6 +92,12 @@ class Monotone(ConvexSet):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) in the set."""
         return longest_step(self._gaps(x), self._gaps(s.to_array()) - self._gaps(a.to_array()))
+
+    def inequalities(self) -> Inequalities:
+        """The bounds, and x_j <= x_{j + 1} for neighbours."""
+        size = math.prod(self._known_shape("inequalities()"))
+        steps = np.eye(size - 1, size) - np.eye(size - 1, size, k=1)
+        return Inequalities.of(size, steps if self.increasing else -steps, np.zeros(size - 1), lower=self.lower, upper=self.upper)
 
     def _turned(self, x: np.ndarray) -> np.ndarray:
         return x.reshape(-1) if self.increasing else x.reshape(-1)[::-1]

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 
 from extremal.checks import InputError
 from extremal.sets.base import ConvexSet
-from extremal.sets.made.images import LinearImage
 from extremal.sets.norms.balls import L1Ball
 from extremal.sets.norms.bounded_l1 import BoundedL1Ball
 from extremal.sets.polytopes.general import Polytope
@@ -134,23 +133,15 @@ class Region:
             )
             raise refused(self.text, reason, JOINED)
         A, b, equations, c = self._inequalities()
-        if self.radius is None:
-            return _program(A, b, equations, c, lower, upper)
-        b = np.append(b, self.radius)
-        if (lower >= 0).all() or (upper <= 0).all():
-            row = np.full((1, len(lower)), 1.0 if (lower >= 0).all() else -1.0)
-            return _program(sp.vstack([A, row]), b, equations, c, lower, upper)
-        A = sp.vstack([sp.hstack([A, -A]), np.ones((1, 2 * len(lower)))])  # w = p - q, sum of p + q <= radius
-        low = np.concatenate([np.maximum(lower, 0.0), np.maximum(-upper, 0.0)])
-        high = np.concatenate([np.maximum(upper, 0.0), np.maximum(-lower, 0.0)])
-        eye = sp.eye_array(len(lower))
-        return LinearImage(sp.csc_array(sp.hstack([eye, -eye])), _program(A, b, sp.hstack([equations, -equations]), c, low, high))
+        return _program(A, b, equations, c, lower, upper, self.radius)
 
 
-def _program(A: Any, b: np.ndarray, equations: Any, c: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Polytope:
+def _program(
+    A: Any, b: np.ndarray, equations: Any, c: np.ndarray, lower: np.ndarray, upper: np.ndarray, radius: float | None
+) -> Polytope:
     rows = {} if not len(b) else {"A_ub": A, "b_ub": b}
     rows |= {} if not len(c) else {"A_eq": equations, "b_eq": c}
-    return Polytope(**rows, bounds=np.column_stack([lower, upper]))
+    return Polytope(**rows, bounds=np.column_stack([lower, upper]), radius=radius)
 
 
 def _others(bound: np.ndarray, end: float) -> np.ndarray:
