@@ -9,14 +9,10 @@ from extremal import checks
 from extremal.gradients.full import Full, Growing
 from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
-from extremal.moves.newton.atoms import AtomNewton
-from extremal.moves.newton.box import BoxNewton
-from extremal.moves.newton.projected import ProjectedNewton
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.objectives.base import Objective
 from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
-from extremal.sets.norms.groups import GroupBall
 from extremal.steps.schedules import FullStep
 
 
@@ -85,7 +81,14 @@ def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
     if spikes_of(C) is not None:
         return SpikeNewton(), "vertices of one entry: Newton steps on the coordinates in use"
     if isinstance(C, Bounded):
+        from extremal.moves.newton.box import BoxNewton  # here and below, moves are imported on use
+
         return BoxNewton(), "bounds: Newton steps on the coordinates between them"
+    from extremal.moves.newton.atoms import AtomNewton
+    from extremal.sets.norms.groups import GroupBall
+
     if isinstance(C, GroupBall):
+        from extremal.moves.newton.projected import ProjectedNewton
+
         return ProjectedNewton(C), "groups: Newton steps, with quadratic problems solved by projections"
     return AtomNewton(), "few columns: Newton steps, with quadratic problems solved by the oracle"
