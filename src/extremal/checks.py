@@ -166,7 +166,7 @@ def lacks(part: object, *methods: str) -> bool:
 
 
 def _missing(part: object, members: Sequence[str]) -> list[str]:
-    return [name for name in members if isinstance(part, type) or not hasattr(part, name)]
+    return list(members) if isinstance(part, type) else [name for name in members if not hasattr(part, name)]
 
 
 def contract(call: str, name: str, given: object, what: str, like: str, members: Sequence[str]) -> None:

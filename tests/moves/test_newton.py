@@ -54,7 +54,9 @@ def test_terms_are_the_losses(loss, size):
     np.testing.assert_allclose(total, loss.value(z, y).sum(), rtol=1e-13)
     np.testing.assert_allclose(c, loss.deriv(z, y), rtol=1e-12, atol=1e-300)
     np.testing.assert_allclose(h, loss.second(z, y), rtol=1e-9, atol=1e-16)
-    np.testing.assert_allclose(line(*compiled(loss), z, c, 0.3, y), loss.value(z + 0.3 * c, y).sum(), rtol=1e-13)
+    np.testing.assert_allclose(
+        line(*compiled(loss), z, c, 0.3, y, True, c[:0], c[:0]), loss.value(z + 0.3 * c, y).sum(), rtol=1e-13
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)

@@ -11,7 +11,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.data.contract import RowBlock, checked_shape
 from extremal.data.rows import InMemory
-from extremal.kernels.arguments import kernels, locked
+from extremal.kernels.arguments import kernels, locked, writable
 from extremal.support.lazy import imported
 
 COLUMN_ROWS = 2**16  # number of rows searched at once for their entries in a column
@@ -58,17 +58,17 @@ class CsrBlock(RowBlock):
         return out
 
     def tdot(self, c: np.ndarray) -> np.ndarray:
-        out, c = np.zeros((self.shape[1], *c.shape[1:])), locked(np.ascontiguousarray(c, np.result_type(c, np.float32)))
+        out, c = np.zeros((self.shape[1], *c.shape[1:])), writable(c, np.result_type(c, np.float32))
         if c.ndim == 1:
             kernels("rows").tdot_range(*self.entries, c, 0, out)
         else:
-            kernels("rows").tdot_matrix(*self.entries, c, self._all, out)
+            kernels("rows").tdot_matrix(*self.entries, locked(c), self._all, out)
         return out
 
     def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
         out = np.empty((len(idx), *x.shape[1:]), np.promote_types(self.dtype, x.dtype))
         if x.ndim == 1:
-            kernels("rows").rows_dot(*self.entries, x, idx, out)
+            kernels("rows").rows_dot(*self.entries, locked(x), locked(idx), out)
         else:
             kernels("rows").dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), idx, out)
         return out
@@ -77,7 +77,7 @@ class CsrBlock(RowBlock):
         """The cost is the entries of these rows, and one array of the size of x."""
         out = np.zeros((self.shape[1], *c.shape[1:]), np.promote_types(self.dtype, c.dtype))
         if c.ndim == 1:
-            kernels("rows").rows_tdot(*self.entries, c, idx, out)
+            kernels("rows").rows_tdot(*self.entries, c, locked(idx), out)
         else:
             kernels("rows").tdot_matrix(*self.entries, locked(np.ascontiguousarray(c)), idx, out)
         return out
@@ -97,7 +97,7 @@ class CsrBlock(RowBlock):
             some = (np.arange(i, min(n, i + COLUMN_ROWS)) for i in range(0, n, COLUMN_ROWS))
             return np.concatenate([self.column(j, rows) for rows in some])
         out = np.empty(len(idx), self.dtype)
-        kernels("rows").column(*self.entries, j, idx, out)
+        kernels("rows").column(*self.entries, j, locked(idx), out)
         return out
 
     def norms2(self, out: np.ndarray) -> None:
@@ -105,7 +105,7 @@ class CsrBlock(RowBlock):
 
     def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
         """The cost is the sum over rows of their squared number of entries; entries of other columns are skipped."""
-        k, h = self.shape[1] if W is None else len(W), locked(np.ascontiguousarray(h, np.float64))
+        k, h = self.shape[1] if W is None else len(W), writable(h, np.float64)
         low = np.zeros((k, k))
         if W is None:
             kernels("full").gram(*self.entries, h, low)
@@ -161,9 +161,8 @@ class CsrBlock(RowBlock):
         """Import numba and compile the products, or load them from its cache."""
         x = locked(np.zeros((self.shape[1], *outputs)))  # the type of iterates
         none, row = self.part(slice(0, 0)), np.empty(0, np.int64)
-        for rows in (row, locked(row)):
-            self.tdot_rows(self.dot_rows(x, rows), rows)
-            self.column(0, rows)
+        self.tdot_rows(self.dot_rows(x, row), row)
+        self.column(0, row)
         none.tdot(none.dot(x))
         none.sweep((0, 0.0), np.empty(0), np.zeros(self.shape[1]), True, True, None, None)
 

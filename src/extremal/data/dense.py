@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -115,8 +116,15 @@ class DenseBlock(RowBlock):
         (n, k), A = self.shape, self.array() if self.nnz <= LISTED else None
         if A is None:
             return None
-        starts, columns = np.arange(0, n * k + 1, k, dtype=np.int32), np.tile(np.arange(k, dtype=np.int32), n)
-        return locked(starts), locked(columns), locked(A.reshape(-1))
+        return *_full_rows(n, k), locked(A.reshape(-1))
+
+
+@lru_cache(maxsize=4)
+def _full_rows(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row starts and columns of n rows with k entries each."""
+    starts, columns = np.arange(0, n * k + 1, k, dtype=np.int32), np.empty((n, k), np.int32)
+    columns[:] = np.arange(k, dtype=np.int32)
+    return locked(starts), locked(columns.reshape(-1))
 
 
 class _PickedBlock(DenseBlock):

@@ -10,53 +10,19 @@ instead of a factor. extremal.quadratic.solver explains the form of q.
 from __future__ import annotations
 
 from operator import matmul
-from typing import Any, NamedTuple
 
 import numpy as np
 
+from extremal.kernels.bounded import away, look_at, scattered, value_at
 from extremal.kernels.factors import SUM_ROUNDING, direction, hold, new_factor
 from extremal.kernels.jit import as_python, inner_kernel, vectors
+from extremal.kernels.rows import inner_product
 
 NOTHING = 1e-25  # a weight of this size is rounding, even next to a weight near 1
 PROMISING, PROMISING_ROW = 0.1, 0.5  # other weights enter if they promise this share of the largest promise; the same with a root
 ENOUGH_LEFT = 0.1  # share of a step's decrease that is enough
+GOING, DONE, SINGULAR = 0, 1, 2  # the variables may improve; they are final; a round needs a `SingularProblem`
 FORCING = 0.1  # share of the residual at which conjugate gradients stop
-
-
-class QuadraticProblem(NamedTuple):
-    """A quadratic function, and the domain of its variables."""
-
-    H: Any  # k x k, positive semidefinite, or an object with ``H @ d``; empty if there is a root
-    root: np.ndarray  # k x r with H = root root': differences keep twice as many digits; empty if unknown
-    g: np.ndarray  # k
-    x: np.ndarray  # k
-    place: np.ndarray  # the coordinate of each variable
-    scale: np.ndarray  # the contribution of a variable of 1 to its coordinate; 0 for the origin
-    lower: np.ndarray
-    upper: np.ndarray
-    tied: bool  # whether the variables sum to 1; they are then non-negative, without other bounds
-
-
-@vectors
-def scattered(place, scale, w, size):
-    """The point u of the variables w."""
-    u = np.zeros(size)
-    for a in range(w.size):
-        u[place[a]] += scale[a] * w[a]
-    return u
-
-
-@vectors
-def seen(place, scale, g, x, d, bent, square):
-    """q at x + d, its derivatives in w, and the rounding error of the value; from Hd, and d'Hd if it is known better."""
-    value, noise = 0.0, 0.0
-    for j in range(d.size):
-        value += d[j] * ((g[j] + 0.5 * bent[j]) if square < 0.0 else g[j])
-        noise += abs(d[j]) * (abs(g[j]) + abs(bent[j])) + abs(x[j]) * abs(g[j] + bent[j])
-    slopes = np.empty(place.size)
-    for a in range(place.size):
-        slopes[a] = scale[a] * (g[place[a]] + bent[place[a]])
-    return value + max(0.5 * square, 0.0), slopes, SUM_ROUNDING * noise
 
 
 @vectors
@@ -72,17 +38,25 @@ def remaining(w, slopes, lower, upper, tied):
 
 
 @vectors
-def freed(w, slopes, lower, upper, tied, share):
-    """The variables that no bound holds: those in between, and those whose slopes lead inside; weights enter by promise."""
-    free, level, best = np.empty(w.size, np.bool_), 0.0, 0.0
+def freed(w, slopes, place, scale, size, lower, upper, tied, share):
+    """The variables that no bound holds: those in between, and those whose slopes lead inside; weights enter by promise.
+
+    While the origin and one sign of a coordinate are in use, the other sign waits: these three lie on a line.
+    """
+    free, used = np.empty(w.size, np.bool_), np.zeros(size)
+    level, best, origin = 0.0, 0.0, False
     if tied:
         for a in range(w.size):
             level += w[a] * slopes[a]
+            if w[a] > 0.0:
+                used[place[a]] = scale[a] if scale[a] != 0.0 else used[place[a]]
+                origin = origin or scale[a] == 0.0
         for a in range(w.size):
             best = max(best, level - slopes[a] if w[a] <= 0.0 else 0.0)
     for a in range(w.size):
         if tied:
-            free[a] = w[a] > 0.0 or (best > 0.0 and level - slopes[a] > share * best)
+            waits = origin and used[place[a]] * scale[a] < 0.0
+            free[a] = w[a] > 0.0 or (best > 0.0 and level - slopes[a] > share * best and not waits)
         else:
             free[a] = not ((w[a] <= lower[a] and slopes[a] >= 0.0) or (w[a] >= upper[a] and slopes[a] <= 0.0))
     return free
@@ -138,61 +112,30 @@ def stopped(w, new, lower, upper):
 
 
 @inner_kernel
-def combined(M, d):
-    """M'd: the sum of d_j M_j over the rows with d_j != 0."""
-    total = np.zeros(M.shape[1])
-    for j in range(d.size):
-        if d[j] != 0.0:
-            for t in range(total.size):
-                total[t] += d[j] * M[j, t]
-    return total
-
-
-@inner_kernel
-def value_at(p, w):
-    """q(w), by one product with H; for arrays, only with the columns that w uses."""
-    d = scattered(p.place, p.scale, w, p.x.size) - p.x
-    if p.root.size > 0:
-        along = combined(p.root, d)
-        return d @ p.g + 0.5 * (along @ along)
-    return d @ (p.g + 0.5 * combined(p.H, d))
-
-
-@inner_kernel
-def look_at(p, w):
-    """q(w), its derivatives, and the rounding error of the value: one product with H."""
-    d = scattered(p.place, p.scale, w, p.x.size) - p.x
-    if p.root.size > 0:
-        along = combined(p.root, d)
-        return seen(p.place, p.scale, p.g, p.x, d, p.root @ along, along @ along)
-    return seen(p.place, p.scale, p.g, p.x, d, combined(p.H, d), -1.0)
-
-
-@inner_kernel
 def cut_step(p, w, value, slopes, step):
     """The whole step, a half, a quarter, ... of it, cut off at the bounds; or the step to the first bound.
 
     The first candidate that is lower than the last one wins. The last one needs no evaluation: q is a parabola up to it.
     """
     stop = min(1.0, least_ratio(w, step, p.lower, p.upper))
-    edge = value + (stop - 0.5 * stop * stop) * (slopes @ step)
+    edge = value + (stop - 0.5 * stop * stop) * inner_product(slopes, step)
     t = 1.0
-    while t > stop:
-        new = moved(w, step, t, p.lower, p.upper, p.tied)
-        if value_at(p, new) < edge:
+    while True:
+        new = moved(w, step, max(t, stop), p.lower, p.upper, p.tied)
+        if t <= stop or value_at(p, new) < edge:
             return new
         t = 0.5 * t if t > 0.01 else 0.0
-    return moved(w, step, stop, p.lower, p.upper, p.tied)
 
 
 @inner_kernel
 def factored(p, factor, w, slopes):
     """The change of the free variables that minimises q without bounds; variables that it would take outside are dropped."""
-    free = freed(w, slopes, p.lower, p.upper, p.tied, PROMISING if p.root.size == 0 else PROMISING_ROW)
+    share = PROMISING if p.root.size == 0 else PROMISING_ROW
+    free = freed(w, slopes, p.place, p.scale, p.x.size, p.lower, p.upper, p.tied, share)
     while True:
         hold(p, factor, w, slopes, free)
         step = direction(p, factor, w, slopes)
-        if leave_misled(w, step, p.lower, p.upper, free) == 0:
+        if step.size == 0 or leave_misled(w, step, p.lower, p.upper, free) == 0:
             return step
 
 
@@ -201,7 +144,8 @@ def conjugate(p, factor, w, slopes):
 
     Variables that it would take outside stay. The rest of the step is used if it still descends, otherwise it is recomputed.
     """
-    free, diagonal = freed(w, slopes, p.lower, p.upper, p.tied, PROMISING), p.H.diagonal()
+    free = freed(w, slopes, p.place, p.scale, p.x.size, p.lower, p.upper, p.tied, PROMISING)
+    diagonal = p.H.diagonal()
     while True:
         idx, step = np.flatnonzero(free), np.zeros(len(w))
         if len(idx) == 0:
@@ -247,26 +191,31 @@ def _conjugate(p, idx, slopes, diagonal):
 
 @vectors
 def descend(p, factor, w, tol, rounds):
-    """Minimise until at most ``tol`` can be gained, or for ``rounds`` rounds; return the variables, and whether they are final.
+    """Minimise until at most ``tol`` can be gained, or for ``rounds`` rounds; return the variables, and one of the codes above.
 
     Each round minimises q over the free variables, and stops them at bounds. No round increases q. The ``factor`` may already
     hold some of the variables.
     """
-    value, slopes, noise = look_at(p, w)
-    left = remaining(w, slopes, p.lower, p.upper, p.tied)
-    for _ in range(rounds):
-        if left <= tol:
-            break
-        step = factored(p, factor, w, slopes)
-        new = cut_step(p, w, value, slopes, step)
+    value, slopes, left, new = np.inf, w, np.inf, w
+    for turn in range(rounds + 1):
         then, after, noise = look_at(p, new)
         more = remaining(new, after, p.lower, p.upper, p.tied)
         other = more < 0.5 * left or stopped(w, new, p.lower, p.upper)
-        if not (then < value or (then <= value + noise and other)):
-            return w, True
+        if turn > 0 and not (then < value or (then <= value + noise and other)):
+            return w, DONE
         w, value, slopes, left = new, then, after, more
-    return w, left <= tol
+        if left <= tol:
+            return w, DONE
+        if turn == rounds:
+            break
+        step = factored(p, factor, w, slopes)
+        if step.size == 0:
+            return w, SINGULAR
+        new = cut_step(p, w, value, slopes, step)
+    return w, GOING
 
 
-*_, descended_by_products = as_python([look_at, value_at, cut_step, descend], factored=conjugate, combined=matmul)
+*_, descended_by_products = as_python(
+    [look_at, value_at, cut_step, away, descend], factored=conjugate, combined=matmul, product=matmul, inner_product=matmul
+)
 [plain_factor] = as_python([new_factor])  # faster than a compiled call from Python

@@ -45,6 +45,19 @@ def locked(a: np.ndarray) -> np.ndarray:
     return view
 
 
+def writable(a: np.ndarray, dtype: type | np.dtype) -> np.ndarray:
+    """The array if it is writable, contiguous and of this type, otherwise a copy: kernels call each other with such arrays.
+
+    Examples
+    --------
+    >>> writable(locked(np.zeros(2)), np.float64).flags.writeable
+    True
+    """
+    if a.dtype == dtype and a.flags.carray:
+        return a
+    return np.require(a, dtype, ["C", "W"])
+
+
 SPARSE, DENSE = 3, 1  # number of fields of the two kinds of rows
 
 

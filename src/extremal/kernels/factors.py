@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from extremal.kernels.eigen import eigen
 from extremal.kernels.jit import bare_inner_kernel, inner_kernel, vectors
-from extremal.kernels.rows import row_product
+from extremal.kernels.rows import inner_product, row_product, row_with
 
 RIDGE = 1e-13  # added to a diagonal of ones, which bounds the pivots from below
 FLAT = 1e-10  # the same relative to the slopes, if there is no curvature at all: no step is longer than its inverse
@@ -22,6 +23,7 @@ SLOPE_ROUNDING = 1e-9  # share of a slope that may be rounding
 SUM_ROUNDING = 4 * 2.0**-52  # the rounding of a sum, as a share of the sum of its magnitudes
 
 COUNT, AT_BASE, COLUMNS_OF_Q = 0, 1, 2
+WHOLE = 10  # fields of a `SingularProblem`: numba omits the branch of the other kind
 
 
 class Factor(NamedTuple):
@@ -44,8 +46,10 @@ class Factor(NamedTuple):
 def new_factor(variables, rank):
     """Room for ``variables`` variables, and for a root of ``rank`` columns; 0 without a root."""
     Q = np.empty((variables if rank > 0 else 0, rank + variables if rank > 0 else 0))
-    order, position, sizes = np.empty(variables, np.int64), np.full(variables, -1), np.zeros(3, np.int64)
-    sizes[AT_BASE], sizes[COLUMNS_OF_Q] = -1, rank
+    order, position, sizes = np.empty(variables, np.int64), np.empty(variables, np.int64), np.empty(3, np.int64)
+    for a in range(variables):
+        position[a] = -1
+    sizes[COUNT], sizes[AT_BASE], sizes[COLUMNS_OF_Q] = 0, -1, rank
     return Factor(np.empty((variables, variables)), Q, np.empty(variables), order, position, sizes)
 
 
@@ -206,7 +210,10 @@ def remove(p, factor, i):
 
 @inner_kernel
 def direction(p, factor, w, slopes):
-    """The Newton step of the variables in the factor, as a step of all variables; with sum 0 if these are tied."""
+    """The Newton step of the variables in the factor, as a step of all variables; with sum 0 if these are tied.
+
+    For singular systems, problems of the shorter kind get an empty array: `shortest` would double the time of compilation.
+    """
     L, m, base, step = factor.L, factor.sizes[COUNT], factor.sizes[AT_BASE], np.zeros(slopes.size)
     if m == 0:
         return step
@@ -216,6 +223,8 @@ def direction(p, factor, w, slopes):
         right[i] = ((slopes[base] if base >= 0 else 0.0) - slopes[a]) * factor.unit[i]
         top, least = max(top, L[i, i] ** 2), min(least, L[i, i] ** 2)
     if p.root.size == 0 and m <= DECOMPOSED and least <= SINGULAR * top + 10 * RIDGE:
+        if len(p) != WHOLE:
+            return step[:0]
         shortest(p, factor, w, slopes, step)
         return step
     u, total = right, 0.0
@@ -244,12 +253,15 @@ def shortest(p, factor, w, slopes, step):
     """
     m, base = factor.sizes[COUNT], factor.sizes[AT_BASE]
     size = m + (base >= 0)
-    order, unit, noise, largest = factor.order[:size].copy(), np.ones(size), 0.0, 0.0
-    order[size - 1] = base if base >= 0 else order[size - 1]
-    sizes = np.abs(p.x)
+    order, unit, noise, largest = np.empty(size, np.int64), np.empty(size), 0.0, 0.0
+    for i in range(size):
+        order[i] = factor.order[i] if i < m else base
+    sizes, magnitudes = np.abs(p.x), np.abs(p.g)  # the second: the magnitudes of the terms of the slopes
     for a in range(w.size):
         sizes[p.place[a]] += abs(p.scale[a] * w[a])
-    magnitudes = np.abs(p.H) @ sizes + np.abs(p.g)  # the magnitudes of the terms of the slopes
+    for j in range(sizes.size):
+        for t in range(sizes.size):
+            magnitudes[j] += abs(p.H[j, t]) * sizes[t]
     for i in range(size):
         own = bend(p, order[i], order[i], -1)
         unit[i] = 1.0 / np.sqrt(own) if own > TINY_DIAGONAL else 0.0
@@ -257,29 +269,31 @@ def shortest(p, factor, w, slopes, step):
     for i in range(size):
         unit[i] = unit[i] if unit[i] > 0.0 else largest if largest > 0.0 else 1.0
         noise += (SUM_ROUNDING * abs(p.scale[order[i]]) * magnitudes[p.place[order[i]]] * unit[i]) ** 2
-    sums = unit / np.sqrt(unit @ unit) if base >= 0 else np.zeros(size)  # the direction in which the sum changes
-    M, right, here = np.empty((size, size)), np.empty(size), np.empty(size)
+    M, right, here, sums, across = np.empty((size, size)), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    length = np.sqrt(inner_product(unit, unit))
     for i in range(size):
+        sums[i] = unit[i] / length if base >= 0 else 0.0  # the direction in which the sum changes
         right[i], here[i] = -slopes[order[i]] * unit[i], w[order[i]] / unit[i]
         for j in range(size):
             M[i, j] = bend(p, order[i], order[j], -1) * unit[i] * unit[j]
-    if not np.isfinite(M.sum()):
+    if not inner_product(M.reshape(size * size), M.reshape(size * size)) < np.inf:
         return  # the numbers overflow
-    right -= (right @ sums) * sums
-    across = M @ sums
-    level = sums @ across + 1.0  # a curvature of 1 in the direction of the sum, which no step changes
+    right -= inner_product(right, sums) * sums
+    for i in range(size):
+        across[i] = row_with(M, i, sums)
+    level = inner_product(sums, across) + 1.0  # a curvature of 1 in the direction of the sum, which no step changes
     for i in range(size):
         for j in range(size):
             M[i, j] += level * sums[i] * sums[j] - across[i] * sums[j] - sums[i] * across[j]
-    values, basis = np.linalg.eigh(M)
-    along, top = right @ basis, values[size - 1]
-    length, noise = np.sqrt(right @ right), np.sqrt(noise)
+    values, basis = eigen(M)
+    top = np.max(values)
+    length, noise = np.sqrt(inner_product(right, right)), np.sqrt(noise)
     least = max(SLOPE_ROUNDING * length, noise)
     for i in range(size):
-        flat = values[i] <= SINGULAR * top and abs(along[i]) <= least
-        along[i] = 0.0 if flat else along[i] / max(values[i], RIDGE)
+        along = row_with(basis, i, right)
+        flat = values[i] <= SINGULAR * top and abs(along) <= least
+        along = 0.0 if flat else along / max(values[i], RIDGE)
         if flat and values[i] <= FLAT_EIGENVALUE * top and length > noise:
-            along[i] = -(here @ basis[:, i])
-    found = basis @ along
-    for i in range(size):
-        step[order[i]] = found[i] * unit[i]
+            along = -row_with(basis, i, here)
+        for j in range(size):
+            step[order[j]] += along * basis[i, j] * unit[j]

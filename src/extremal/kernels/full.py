@@ -19,6 +19,13 @@ CACHED_ROWS = 8192  # rows whose entries are still in the cache when read again
 CACHED_FEATURES = 2**18  # largest number of features for which x and the gradient stay in the cache together
 
 
+@inlined
+def copy_to(out, start, a):
+    """out[start + i] = a_i: numba compiles an assignment of slices in two seconds, with the sentence of its error."""
+    for i in range(a.size):
+        out[start + i] = a[i]
+
+
 @jit
 def sweep(indptr, indices, data, y, x, loss, parameter, block, valued, z, c, g):
     """Return sum phi(<a_i, x>, y_i) if ``valued``; fill z_i = <a_i, x> and c_i = phi'; g += sum c_i a_i.
@@ -32,14 +39,11 @@ def sweep(indptr, indices, data, y, x, loss, parameter, block, valued, z, c, g):
         at, ys = room[0, :size], y[start : start + size]
         dot_range(indptr, indices, data, x, start, at)
         if z.size > 0:
-            z[start : start + size] = at
-        if c.size == 0 and g.size == 0:
-            total += terms(loss, parameter, at, ys, valued, none, none)
-            continue
-        derivs = room[1, :size]
+            copy_to(z, start, at)
+        derivs = room[1, : size if c.size > 0 or g.size > 0 else 0]
         total += terms(loss, parameter, at, ys, valued, derivs, none)
         if c.size > 0:
-            c[start : start + size] = derivs
+            copy_to(c, start, derivs)
         if g.size > 0:
             tdot_range(indptr, indices, data, derivs, start, g)
     return total

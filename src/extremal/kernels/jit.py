@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 from collections.abc import Callable
@@ -21,7 +22,7 @@ numba = imported("numba")  # Ctrl-C waits for this import
 
 Kernel: TypeAlias = Callable[..., Any]
 
-KEPT = "extremal: compiling kernels for this machine, once; it takes from some seconds to a minute"
+KEPT = "extremal: compiling kernels for this machine, once; it takes 10 to 30 seconds (`extremal compile` does it in advance)"
 NOT_KEPT = (
     "extremal: compiling kernels, as in every process: neither the package's folder nor a cache in the home folder can be "
     "written, and NUMBA_CACHE_DIR names no folder to keep them in"
@@ -71,7 +72,7 @@ def bare_inner_kernel(function: Kernel) -> Kernel:
 def as_python(kernels: list[Kernel], **others: Kernel) -> list[Kernel]:
     """Kernels that call each other, as plain Python from the same text; ``others`` replaces some of the functions."""
     texts = [getattr(kernel, "py_func", kernel) for kernel in kernels]
-    names = {**texts[0].__globals__, **others}
+    names = {name: value for text in texts for name, value in text.__globals__.items()} | others
     for text in texts:
         names[text.__name__] = FunctionType(text.__code__, names, text.__name__, text.__defaults__)
     return [names[text.__name__] for text in texts]
@@ -91,7 +92,18 @@ def _stamped(kernel: Kernel) -> Kernel:
         kept._version = f"{kept._version} {_sources()}"
         kept._data_name = partial(_own_name, kept._data_name)
         kept.save = partial(_save, kept, kept.save)
+        kernel._cache.load_overload = partial(_load, kernel._cache)
     return kernel
+
+
+def _load(cache: Any, signature: Any, context: Any) -> Any:
+    """Load cached code. numba's own function first imports all that compilation needs, scipy.linalg and numpy.f2py included.
+
+    Machine code needs only the functions that count references to arrays. Where numba has to compile, it imports the rest.
+    """
+    numba.core.runtime.rtsys.initialize(context)
+    with cache._guard_against_spurious_io_errors():
+        return cache._load_overload(signature, context)
 
 
 def _save(kept: Any, save: Callable[..., None], *args: Any) -> None:
@@ -140,16 +152,19 @@ class Notice:
     def _compile(self, compile: Kernel, *args: Any) -> Any:
         if self._inside:  # a kernel that another kernel calls: the same wait
             return compile(*args)
-        start = self._clock()
+        start, collecting = self._clock(), gc.isenabled()
         if start - self._end > self.pause:
             self._told, self._waited = False, 0.0
         word = None
         try:
             self._inside = True
+            gc.disable()  # numba makes millions of objects, and keeps most: looking for garbage takes a tenth of the time
             word = None if self._told else self._tell_after(self.patience - self._waited)
             return compile(*args)
         finally:
             self._inside = False
+            if collecting:
+                gc.enable()
             if word is not None:
                 word.cancel()
                 word.join()

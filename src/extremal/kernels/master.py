@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.kernels.active_set import QuadraticProblem, descend, least_ratio, scattered
+from extremal.kernels.active_set import SINGULAR, descend, least_ratio
+from extremal.kernels.bounded import QuadraticProblem
 from extremal.kernels.factors import eliminate, new_factor
 from extremal.kernels.full import gram
 from extremal.kernels.jit import vectors
 from extremal.kernels.rows import dot_range, tdot_range
-from extremal.kernels.terms import line, terms
+from extremal.kernels.terms import terms
 
 SUFFICIENT, UNSEEN, INNER, EARLY, TAIL, OUTWARD = 1e-4, 1e-10, 0.01, 10, 1.5, 0.5  # as in extremal.moves.newton
 ROUNDS = 50  # as in extremal.quadratic.solver
@@ -26,13 +27,16 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
     Return the number of steps, of gradients and Hessians computed, and of values.
     """
     n, k = y.size, x.size
-    c, h, dz = np.empty(n), np.empty(n), np.empty(n)
-    nothing, most_of_all, no_root = np.zeros(w.size), np.full(w.size, np.inf), np.empty((0, 0))
+    start, valued = n - n, n >= 0  # constants would compile further versions of the kernels below
+    c, h, dz, d, step = np.empty(n), np.empty(n), np.empty(n), np.empty(k), np.empty(w.size)
+    nothing, most_of_all, no_root, none = np.zeros(w.size), np.empty(w.size), np.empty((0, 0)), np.empty(0)
+    for a in range(w.size):
+        most_of_all[a] = np.inf
     steps, grads, values = 0, 0, 0
     while True:
-        value = terms(loss, parameter, z, y, True, c, h) / n
+        value = terms(loss, parameter, z, y, valued, c, h) / n
         g = np.zeros(k)
-        tdot_range(indptr, indices, data, c, 0, g)
+        tdot_range(indptr, indices, data, c, start, g)
         for j in range(k):
             g[j] /= n
         grads += 1
@@ -55,8 +59,11 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
                     for t in range(k):
                         H[j, t] -= 0.9 * g[j] * g[t] * n / tail
         model = QuadraticProblem(H, no_root, g, x, place, scale, nothing, most_of_all, True)
-        new, _ = descend(model, new_factor(w.size, 0), w, INNER * gap, ROUNDS if gap < value else EARLY)
-        d = -x
+        new, state = descend(model, new_factor(w.size, start), w, INNER * gap, ROUNDS if gap < value else EARLY)
+        if state == SINGULAR:
+            break  # the caller's own steps have the kernels for this
+        for j in range(k):
+            d[j] = -x[j]
         for a in range(w.size):
             d[place[a]] += new[a] * scale[a]
         slope, bend = 0.0, 0.0
@@ -66,29 +73,28 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
                 bend += 0.5 * d[j] * H[j, t] * d[t]
         if not slope < 0.0:
             break
-        dot_range(indptr, indices, data, d, 0, dz)
-        most, t = least_ratio(w, new - w, nothing, most_of_all), 1.0
-        now = line(loss, parameter, z, dz, t, y) / n
-        values += 1
         if -slope <= UNSEEN * abs(value):
             break  # values decide no more: the caller's slopes do
-        while not now <= value + SUFFICIENT * t * slope + 1e-15 * abs(value):
-            t /= 2.0
-            if t < 1e-12:
-                t = 0.0
-                break
-            now = line(loss, parameter, z, dz, t, y) / n
+        dot_range(indptr, indices, data, d, start, dz)
+        for a in range(w.size):
+            step[a] = new[a] - w[a]
+        most, t, then, further = least_ratio(w, step, nothing, most_of_all), 0.0, value, 1.0
+        while further > 1e-12 and t < most:
+            for i in range(n):
+                h[i] = z[i] + further * dz[i]
+            now = terms(loss, parameter, h, y, valued, none, none) / n
             values += 1
+            if t > 0.0 and not now < then:
+                break
+            if t > 0.0 or now <= value + SUFFICIENT * further * slope + 1e-15 * abs(value):
+                t, then = further, now
+                if t < 1.0 or not value - now > -1.1 * (slope + bend):
+                    break
+                further = min(2.0 * t, most)
+            else:
+                further /= 2.0
         if t == 0.0:
             break
-        if t == 1.0 and value - now > -1.1 * (slope + bend):
-            while t < most:
-                further = min(2.0 * t, most)
-                then = line(loss, parameter, z, dz, further, y) / n
-                values += 1
-                if not then < now:
-                    break
-                t, now = further, then
         for i in range(n):
             z[i] += t * dz[i]
         total = 0.0
@@ -97,7 +103,10 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
             total += w[a]
         for a in range(w.size):
             w[a] /= total
-        x[:] = scattered(place, scale, w, k)
+        for j in range(k):
+            x[j] = 0.0
+        for a in range(w.size):
+            x[place[a]] += scale[a] * w[a]
         steps += 1
     return steps, grads, values
 
@@ -105,12 +114,12 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
 @vectors
 def master_hessian(indptr, indices, data, h, k, convex):
     """(1/n) A' diag h A, or with |h| if this is not positive definite."""
-    n, H = h.size, np.zeros((k, k))
+    n, H, start = h.size, np.zeros((k, k)), k - k
     gram(indptr, indices, data, h, H)
-    if not convex and not eliminate(H.copy(), 0, k) > 0.0:
+    if not convex and not eliminate(H.copy(), start, k) > 0.0:
         for i in range(n):
             h[i] = abs(h[i])
-        H[:] = 0.0
+        H = np.zeros((k, k))
         gram(indptr, indices, data, h, H)
     for j in range(k):
         for t in range(j + 1):

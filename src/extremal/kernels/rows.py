@@ -269,9 +269,12 @@ def tdot_matrix(indptr, indices, data, c, idx, out):
 def column(indptr, indices, data, j, idx, out):
     """out[t] = entry j of row idx[t]; indices are sorted in each row."""
     for t in range(idx.size):
-        lo, hi = indptr[idx[t]], indptr[idx[t] + 1]
-        e = lo + np.searchsorted(indices[lo:hi], j)
-        out[t] = data[e] if e < hi and indices[e] == j else 0.0
+        e, last = indptr[idx[t]], indptr[idx[t] + 1]
+        stop = last
+        while e < stop:
+            middle = e + (stop - e) // 2
+            e, stop = (middle + 1, stop) if indices[middle] < j else (e, middle)
+        out[t] = data[e] if e < last and indices[e] == j else 0.0
 
 
 @jit

@@ -178,13 +178,14 @@ def _squares(z, y, valued, c, h):
 
 
 @vectors
-def line(loss, parameter, z, dz, t, y):
-    """sum_i phi(z_i + t dz_i, y_i)."""
-    total, room, none = 0.0, np.empty(SIZE), np.empty(0)
+def line(loss, parameter, z, dz, t, y, valued, c, h):
+    """The same at the margins z + t dz, or at z if ``dz`` is empty: the form for Python, with arrays that it may not change."""
+    total, room = 0.0, np.empty(SIZE)
     for first in range(0, z.size, SIZE):
         last = min(first + SIZE, z.size)
         at = room[: last - first]
         for i in range(at.size):
-            at[i] = z[first + i] + t * dz[first + i]
-        total += terms(loss, parameter, at, y[first:last], True, none, none)
+            at[i] = z[first + i] + t * dz[first + i] if dz.size > 0 else z[first + i]
+        cs, hs = c[first : min(last, c.size)], h[first : min(last, h.size)]
+        total += terms(loss, parameter, at, y[first:last], valued, cs, hs)
     return total

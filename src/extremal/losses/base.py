@@ -8,7 +8,7 @@ methods. Values and derivatives keep the float type of z. Losses of several marg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -49,18 +49,22 @@ class MultiLoss(Loss, Protocol):
     def target_shape(self) -> tuple[int, ...]: ...  # shape of one row's target: () for a number, (k,) for one per output
 
 
+def is_multi(loss: object) -> TypeGuard[MultiLoss]:
+    """Whether a loss has several margins, by its attribute ``outputs``: a run-time test of the whole contract takes microseconds.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> is_multi(ex.Multinomial(3)), is_multi(ex.Logistic())
+    (True, False)
+    """
+    return hasattr(loss, "outputs")
+
+
 class BentMulti(MultiLoss, Protocol):
     """A loss of several margins with second derivatives, diag(D_i) - P_i P_i' for every row."""
 
     def curvature_rows(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...  # D, P (None for 0)
-
-
-@runtime_checkable
-class _FromLeast(Protocol):
-    """A loss that states its smallest target."""
-
-    @property
-    def least(self) -> float | None: ...
 
 
 @np.errstate(over="ignore")
@@ -75,23 +79,28 @@ def check_targets(loss: Loss, y: np.ndarray, n: int) -> np.ndarray:
     if y.dtype.kind not in "biuf":
         raise InputError(f"`LinearModel(y=...)` must hold numbers, got dtype {y.dtype}; {_how_to_map(loss)}")
     y = checks.finite("LinearModel", "y", y.astype(np.float64))
-    least = loss.least if isinstance(loss, _FromLeast) else None
+    least = getattr(loss, "least", None)
     if least is not None and not (y >= least).all():
         raise InputError(f"`LinearModel(y=...)` with {loss!r} takes targets of at least {least:g}, got {y.min():g}")
-    if loss.labels is None or (known := np.isin(y, loss.labels)).all():
+    if loss.labels is None or (known := _among(y, loss.labels)).all():
         return y
     seen = _some(np.unique(y if len(loss.labels) == 2 else y[~known]))
     raise InputError(f"`LinearModel(y=...)` with {loss!r} takes labels {_some(loss.labels)}, got {seen}; {_how_to_map(loss)}")
 
 
+def _among(y: np.ndarray, labels: tuple[float, ...]) -> np.ndarray:
+    """Whether each target is one of the labels; two comparisons are faster than a search."""
+    return (y == labels[0]) | (y == labels[1]) if len(labels) == 2 else np.isin(y, labels)
+
+
 def _check_shape(loss: Loss, y: np.ndarray, n: int) -> None:
     """Refuse targets unless there is one per row of A."""
-    rest = loss.target_shape if isinstance(loss, MultiLoss) else ()
+    rest = loss.target_shape if is_multi(loss) else ()
     if y.shape == (n, *rest):
         return
     if rest:
         raise InputError(f"`LinearModel(y=...)` must have shape {(n, *rest)}, one row of targets per row of A, got {y.shape}")
-    one_hot = isinstance(loss, MultiLoss) and y.shape[1:] == (loss.outputs,)
+    one_hot = is_multi(loss) and y.shape[1:] == (loss.outputs,)
     hint = "; give the classes of one-hot rows, y.argmax(axis=1)" if one_hot else ""
     raise InputError(f"`LinearModel(y=...)` must have shape ({n},), one per row of A, got {y.shape}{hint}")
 

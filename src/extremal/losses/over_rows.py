@@ -18,6 +18,7 @@ TOLD = 1e-8  # smallest change, as a share of the margin, for which a difference
 FAR_ROW = 20.0  # rows with phi'^2 / phi'' of at least this are far out
 STEP = 1e-5  # step of differences of phi'
 ROWS_AT_ONCE = 2**14  # largest number of rows that are summed at once
+NONE = np.empty(0)
 EVALUATED = 2**13  # largest number of rows in one evaluation of a loss: from 128 KiB on, Dask's workers map each array anew
 
 
@@ -71,7 +72,7 @@ def second_of(z: np.ndarray, y: np.ndarray, loss: Any) -> np.ndarray:
             raise InputError(f"{loss!r} has no second derivative: give it a method second(z, y)")
         return _checked_second(z, y, loss)
     h = np.empty_like(z)
-    kernels("terms").terms(*code, locked(z), locked(y), False, h[:0], h)
+    _line(code, z, y, False, h[:0], h)
     return h
 
 
@@ -87,7 +88,7 @@ def bent_of(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[np.ndarray, np.nd
     if code is None:
         return derivs_of(z, y, loss), second_of(z, y, loss)
     c, h = np.empty(len(z)), np.empty(len(z))
-    kernels("terms").terms(*code, locked(z), locked(y), False, c, h)
+    _line(code, z, y, False, c, h)
     return c, h
 
 
@@ -99,12 +100,26 @@ def _checked_second(z: np.ndarray, y: np.ndarray, loss: Curved) -> np.ndarray:
     return np.maximum(h, 0) if loss.convex else h
 
 
+def _line(
+    code: tuple[int, float],
+    z: np.ndarray,
+    y: np.ndarray,
+    valued: bool,
+    c: np.ndarray,
+    h: np.ndarray,
+    dz: np.ndarray = NONE,
+    t: float = 0.0,
+) -> float:
+    """The compiled sum at the margins z + t dz, which also fills the derivatives c and h, unless these are empty."""
+    return float(kernels("terms").line(*code, locked(z), locked(dz), t, locked(y), valued, c, h))
+
+
 def line_sum(z: np.ndarray, dz: np.ndarray, y: np.ndarray, loss: Loss, t: float) -> tuple[float]:
     """sum_i phi(z_i + t dz_i, y_i)."""
     code = compiled(loss)
     if code is None:
         return (sum_of(lambda z, dz, y: loss.value(z + t * dz, y), z, dz, y),)
-    return (float(kernels("terms").line(*code, locked(z), locked(dz), float(t), locked(y))),)
+    return (_line(code, z, y, True, NONE, NONE, dz, float(t)),)
 
 
 def slope_sum(z: np.ndarray, dz: np.ndarray, y: np.ndarray, loss: Loss, t: float) -> tuple[float]:
@@ -123,7 +138,7 @@ def value_and_derivs(z: np.ndarray, y: np.ndarray, c: np.ndarray, loss: Loss) ->
     if code is None:
         c[...] = derivs_of(z, y, loss)
         return value_sum(z, y, loss)
-    return (float(kernels("terms").terms(*code, locked(z), locked(y), True, c, c[:0])),)
+    return (_line(code, z, y, True, c, c[:0]),)
 
 
 def tail_sum(z: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[float]:

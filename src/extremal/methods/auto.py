@@ -79,7 +79,7 @@ class Auto(WithCard):
         choice = self.choose(f, C)
         logging.getLogger("extremal").info("auto: %s", choice.why)
         method = choice.recipe.prepare(f, C, budget) if choice.made is None else choice.made(budget)
-        return replace(method, why=choice.why, guarded=C.relaxed is C)
+        return method.chosen(choice.why, guarded=C.relaxed is C)
 
 
 def as_recipe(call: str, method: Recipe | str | None) -> Recipe:

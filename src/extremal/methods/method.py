@@ -98,6 +98,12 @@ class Method:
         self._check(facts, f, C)
         return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.m, facts.epochs)))
 
+    def chosen(self, why: str, guarded: bool) -> Method:
+        """The same parts, which need no second check, as a choice of the library."""
+        new = object.__new__(type(self))
+        vars(new).update(vars(self), why=why, guarded=guarded)
+        return new
+
     def _check(self, facts: Facts, f: Objective, C: ConvexSet) -> None:
         """Refuse a part that needs a feature another part lacks."""
         missing = [name for name in facts.needs if checks.lacks(f, name)]

@@ -10,15 +10,10 @@ from extremal import checks
 from extremal.gradients.full import Full, Growing
 from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
-from extremal.moves.newton.atoms import AtomNewton
-from extremal.moves.newton.box import BoxNewton
-from extremal.moves.newton.projected import ProjectedNewton
-from extremal.moves.newton.rows import RowNewton
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.objectives.base import Objective
 from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
-from extremal.sets.norms.groups import GroupBall
 from extremal.steps.schedules import FullStep
 
 SMALL = 2**21  # from this many rows times columns squared on, the first Hessians of all columns come from samples
@@ -74,9 +69,18 @@ class NewtonFW(WithCard):
         """The parts, for a caller that knows whether f has second derivatives on columns, and which move fits the set."""
         if not curved:
             return Method(Full(), FullStep(), move)
-        small = not isinstance(move, (SpikeNewton, BoxNewton)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
+        small = not _on_some_columns(move) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
+
+
+def _on_some_columns(move: SomeMove) -> bool:
+    """Whether the Hessians of a move have the columns in use only."""
+    if isinstance(move, SpikeNewton):
+        return True
+    from extremal.moves.newton.box import BoxNewton  # here and below, moves are imported on use
+
+    return isinstance(move, BoxNewton)
 
 
 def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
@@ -91,9 +95,18 @@ def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
     if (spikes := spikes_of(C)) is not None:
         return SpikeNewton(spikes), "vertices of one entry: Newton steps on the coordinates in use"
     if isinstance(C, Bounded):
+        from extremal.moves.newton.box import BoxNewton
+
         return BoxNewton(), "bounds: Newton steps on the coordinates between them"
     if C.shape is not None and math.prod(C.shape) <= ROW_COLUMNS and C.inequalities() is not None:
+        from extremal.moves.newton.rows import RowNewton
+
         return RowNewton(C), "linear constraints: Newton steps, with quadratic problems solved under the rows themselves"
+    from extremal.moves.newton.atoms import AtomNewton
+    from extremal.sets.norms.groups import GroupBall
+
     if isinstance(C, GroupBall):
+        from extremal.moves.newton.projected import ProjectedNewton
+
         return ProjectedNewton(C), "groups: Newton steps, with quadratic problems solved by projections"
     return AtomNewton(), "few columns: Newton steps, with quadratic problems solved by the oracle"

@@ -133,11 +133,12 @@ class ColumnBlock(Slice):
 
     def solve(
         self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: PerRow, tol: float
-    ) -> tuple[np.ndarray, int, int] | None:
+    ) -> tuple[np.ndarray | None, int, int] | None:
         """Newton steps over the weights w of the vertices scale_a e_{place_a}, until the gap over these is ``tol``.
 
-        Return the new point on W, the number of gradients and Hessians, and the number of values. Return None if there are too
-        many columns, or if the loss is not from this library. The caller then has to make such steps itself.
+        Return the new point on W, or None if no step was made, the number of gradients and Hessians, and the number of values.
+        Return None if there are too many columns, or if the loss is not from this library. In both cases the caller has to make
+        such steps itself.
         """
         code, rows = compiled(self.f.loss), self.columns.listed() if len(self.W) <= COMPILED_COLUMNS else None
         if code is None or rows is None or not self.f.is_finite_sum:
@@ -146,7 +147,7 @@ class ColumnBlock(Slice):
         steps, grads, values = kernels("master").master(
             *rows, locked(self.f.y), *code, self.f.convex, locked(place), locked(scale), w, x, z, float(tol), MASTER_STEPS
         )
-        return (x, grads, values) if steps else None
+        return x if steps else None, grads, values
 
     def ready(self, z: PerRow, short: bool) -> None:
         """Compile the operations on one column and the solvers on columns; compiled steps only if there are few rows."""

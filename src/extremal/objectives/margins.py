@@ -19,7 +19,7 @@ from extremal.data.kept import Derived, Stored
 from extremal.data.parts import KeptNumbers, PerRow
 from extremal.data.rows import InMemory, RowData, rows_elsewhere
 from extremal.data.works import RowProducts
-from extremal.losses.base import Loss, MultiLoss, check_targets
+from extremal.losses.base import Loss, check_targets, is_multi
 from extremal.losses.margin import compiled
 from extremal.losses.weighted import unweighted, with_held_weights, with_weights
 from extremal.objectives.alike import check_held, first_total
@@ -34,6 +34,7 @@ from extremal.points.vertex import Vertex
 
 M = TypeVar("M", bound="MarginModel")
 
+SMALL = 2**16  # stored entries of rows up to which a pass over all of them is as good as a pass over one
 _COLUMNS_READY: set[Hashable] = set()  # kinds of models whose kernels for columns this process has compiled or loaded
 
 
@@ -69,7 +70,7 @@ class MarginModel(AtMargins, ABC):
         """The loss and the targets that come with the rows, checked part by part, including their weights if there are any."""
         y, w = (self.data.targets, self.data.weights) if isinstance(self.data, RowData) else (None, None)
         if y is None:
-            shape = self.n, *(loss.target_shape if isinstance(loss, MultiLoss) else ())
+            shape = self.n, *(loss.target_shape if is_multi(loss) else ())
             raise InputError(f"`LinearModel(y=...)` must be given, with shape {shape}: no targets come with these rows")
         if weights is not None:
             raise InputError(
@@ -203,22 +204,27 @@ class MarginModel(AtMargins, ABC):
         """Compile the products with some rows."""
         self.data.ready(*self.deriv_shape)
 
-    def ready_columns(self) -> None:
-        """Compile the operations for second derivatives on columns, by a pass over one row in memory; once for each kind."""
+    def ready_columns(self) -> bool:
+        """Compile full gradients, and the operations for second derivatives on columns, by passes over one row in memory.
+
+        This happens once for each kind of model. The answer is False if rows are not at hand, or the loss is not compiled.
+        """
         data = self.data
         at_hand = isinstance(data, InMemory) or (isinstance(data, RowData) and data.bounds is not None)
         if self.deriv_shape or not at_hand or compiled(self.loss) is None:
-            return
+            return False
         kind = type(self), type(self.loss), type(data), data.dtype, self.n <= SHORT_ROWS
         if kind in _COLUMNS_READY:
-            return
-        row = self.sample(np.zeros(1, np.intp))
+            return True
+        row = self if self.is_finite_sum and data.nnz <= SMALL else self.sample(np.zeros(1, np.intp))
+        row.value_grad_margins(np.zeros(self.shape))
         part = ColumnBlock(row, np.zeros(1, np.intp))
         z = row._alone(part.dot(np.zeros(1, self.dtype)))
         row.derivs_at(z)
         row.between(z, z).value(1.0)
         part.ready(z, short=self.n <= SHORT_ROWS)
         _COLUMNS_READY.add(kind)
+        return True
 
     def _alone(self, z: PerRow) -> PerRow:
         """The margin of a model of one row, ready for evaluation."""
@@ -256,7 +262,7 @@ def has_slices(f: object) -> bool:
 
 def _outputs(loss: Loss, data: Data) -> tuple[int, ...]:
     """Shape of a row of margins."""
-    if not isinstance(loss, MultiLoss):
+    if not is_multi(loss):
         return ()
     if len(data.shape) != 2:
         raise InputError(f"`LinearModel(loss=...)`: {loss!r} has several outputs, and takes rows of features only as data")

@@ -53,7 +53,9 @@ class Inequalities:
         radius: float = math.inf,
     ) -> Inequalities:
         """The constraints in the notation of `scipy.optimize.linprog`, for ``size`` coordinates; rows may be sparse."""
-        rows = [np.zeros((0, size)) if A is None else np.asarray(A.toarray() if hasattr(A, "toarray") else A) for A in (A_eq, A_ub)]
+        rows = [
+            np.zeros((0, size)) if A is None else np.asarray(A.toarray() if hasattr(A, "toarray") else A) for A in (A_eq, A_ub)
+        ]
         A, b = np.vstack(rows), np.concatenate([np.zeros(0) if b is None else b for b in (b_eq, b_ub)])
         top = np.abs(A).max(axis=1, initial=0.0)
         top[top == 0] = 1.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from extremal.kernels.arguments import kernels, locked
+from extremal.kernels.arguments import kernels, locked, writable
 from extremal.points.active import ActiveSet, as_atom
 from extremal.points.factored import FactoredMatrix, factors
 from extremal.points.iterates import freeze
@@ -20,7 +20,7 @@ from extremal.support import clock
 from extremal.support.kinds import Symmetric
 
 if TYPE_CHECKING:
-    from extremal.kernels.active_set import QuadraticProblem
+    from extremal.kernels.bounded import QuadraticProblem
     from extremal.kernels.factors import Factor
 
 
@@ -108,11 +108,14 @@ class Quadratic:
             return solver.descended_by_products(self._problem(ByProducts(self.H, self.longest)), None, w, tol, rounds)[0]
         problem = self._problem(np.empty((0, 0)) if self.root is not None else _numbers(self.H))
         factor = solver.plain_factor(len(w), 0 if self.root is None else max(1, self.root.shape[1]))
-        done, some = False, rounds if size * size <= UNTIMED else 1
-        while not done and rounds > 0:
+        state, some = solver.GOING, rounds if size * size <= UNTIMED else 1
+        while state != solver.DONE and rounds > 0:
             clock.check()
-            w, done = solver.descend(problem, factor, w, float(tol), min(some, rounds))
-            rounds -= some
+            w, state = solver.descend(problem, factor, w, float(tol), min(some, rounds))
+            if state == solver.SINGULAR:
+                problem = kernels("bounded").SingularProblem(*problem)
+            else:
+                rounds -= some
         return w
 
     def _problem(self, H: np.ndarray | ByProducts) -> QuadraticProblem:
@@ -123,7 +126,7 @@ class Quadratic:
         workable(diagonal)
         g, x, lower, upper = (_numbers(a) for a in (self.g, self.x, self.lower, self.upper))
         place, scale = np.ascontiguousarray(self.place, np.int64), np.ascontiguousarray(self.scale, np.float64)
-        return kernels("active_set").QuadraticProblem(H, root, g, x, locked(place), locked(scale), lower, upper, self.tied)
+        return kernels("bounded").QuadraticProblem(H, root, g, x, locked(place), locked(scale), lower, upper, self.tied)
 
 
 class GrowingQuadratic:
@@ -161,7 +164,7 @@ class GrowingQuadratic:
         solver, k = kernels("active_set"), self._count
         places, ones, zeros, infinities = _usual(k)
         numbers = self._root[:k], self._g[:k], zeros, places, ones, zeros, infinities
-        problem = solver.QuadraticProblem(np.empty((0, 0)), *numbers, True)
+        problem = kernels("bounded").QuadraticProblem(np.empty((0, 0)), *numbers, True)
         factor = self._factor._replace(position=self._factor.position[:k])
         return solver.descend(problem, factor, np.where(w > solver.NOTHING, w, 0.0), float(tol), rounds)[0]
 
@@ -193,9 +196,7 @@ def _usual(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 def _numbers(a: Any) -> np.ndarray:
     """A writable array: numba would compile a second version for read-only arrays."""
-    if type(a) is np.ndarray and a.dtype == np.float64 and a.flags.carray:
-        return a
-    return np.require(a, np.float64, ["C", "W"])
+    return writable(a if type(a) is np.ndarray else np.asarray(a), np.float64)
 
 
 @dataclass(frozen=True)

@@ -232,9 +232,8 @@ def prepare(
 
 def _make_ready(f: Smooth, method: Method, facts: Facts, sampler: Sampler, burst: Burst | None) -> None:
     """Compile the kernels of a run, or load them from the cache, before its clock starts."""
-    f.ready()
-    if isinstance(f, MarginModel) and facts.columns:
-        f.ready_columns()
+    if not (facts.columns and isinstance(f, MarginModel) and f.ready_columns()):
+        f.ready()
     drawn = batched(method.gradient)
     several = drawn is not None and drawn.batch != 1 and not drawn.replace  # a batch of distinct rows
     if several or (facts.columns and facts.start < f.n):  # the second kind of method begins on a sample

@@ -31,16 +31,17 @@ class Clock:
         """Seconds of processor time, over all processors."""
         return (time.process_time() if self._paused_at is None else self._paused_at[1]) - self._start[1]
 
-    @contextmanager
-    def paused(self):
+    def paused(self) -> Clock:
         """Work inside this context does not count."""
+        return self
+
+    def __enter__(self) -> None:
         self._paused_at = self._now()
-        try:
-            yield
-        finally:
-            spent = (now - then for now, then in zip(self._now(), self._paused_at, strict=True))
-            self._start = tuple(start + more for start, more in zip(self._start, spent, strict=True))
-            self._paused_at = None
+
+    def __exit__(self, *error: object) -> None:
+        assert self._paused_at is not None
+        (seconds, cpu), (then, before), (start, started) = self._now(), self._paused_at, self._start
+        self._start, self._paused_at = (start + seconds - then, started + cpu - before), None
 
 
 class TimeUp(Exception):
@@ -110,15 +111,18 @@ class Asked:
 ASKED: ContextVar[Asked | None] = ContextVar("extremal_asked", default=None)
 
 
-@contextmanager
-def counted(limit: float = math.inf) -> Iterator[Asked]:
+class counted:
     """Count the oracle calls in this context: a set may call its own oracle for ``start``, ``diameter`` and ``contains``.
 
     The call that would exceed the limit raises `Unsure`.
     """
-    asked = Asked(limit)
-    token = ASKED.set(asked)
-    try:
-        yield asked
-    finally:
-        ASKED.reset(token)
+
+    def __init__(self, limit: float = math.inf):
+        self._asked = Asked(limit)
+
+    def __enter__(self) -> Asked:
+        self._token = ASKED.set(self._asked)
+        return self._asked
+
+    def __exit__(self, *error: object) -> None:
+        ASKED.reset(self._token)

@@ -19,6 +19,7 @@ from extremal.sets.base import ConvexSet, Spikes
 from extremal.steps.base import Step
 
 MASTER = 1e-3  # share of the gap left over the coordinates in use at which the other coordinates are examined again
+MASTER_OF_ALL = 1e-8  # the same share if there are no others: a compiled step takes less time than a state of the loop
 WIDE_START = 400  # number of non-zeros in a starting point above which a vertex is the better start
 EARLY = 10  # largest number of rounds of the quadratic problem while the gap exceeds f
 FAR_ROUNDS, FAR_LONGEST = 4, 15  # rounds if problems use products with the Hessian, and iterations per round
@@ -88,8 +89,9 @@ class SpikeNewton(FlatMove):
         """x after a Newton step on the model's coordinates; if these are few, after several steps in compiled loops."""
         W, x = memory.part.W, at.x.copy()
         place, scale, w = spread_over(x[W], spikes, W)
-        found = memory.part.solve(place, scale, w, x[W], at.z, MASTER * at.gap) if memory.H is None else None
-        if found is not None:
+        share = MASTER if len(W) < x.size else MASTER_OF_ALL
+        found = memory.part.solve(place, scale, w, x[W], at.z, share * at.gap) if memory.H is None else None
+        if found is not None and found[0] is not None:
             x[W] = found[0]
             return x, memory
         H = memory.part.hessian(at.z, at.far) if memory.H is None else memory.H
@@ -174,8 +176,12 @@ def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarra
     """The vertices at W that form x: for each its place in W, its entry there, and its weight in x."""
     places, scales, weights = [], [], []
     for reach, part in ((spikes.high, np.maximum(x, 0.0)), (spikes.low, np.minimum(x, 0.0))):
-        scale = reach[W] if isinstance(reach, np.ndarray) else np.full(len(W), float(reach))
-        there = np.flatnonzero(scale)
+        if isinstance(reach, np.ndarray):
+            scale = reach[W]
+            there = np.flatnonzero(scale)
+        else:
+            there = np.arange(len(W) if reach else 0)
+            scale = np.full(len(W), float(reach))
         places.append(there)
         scales.append(scale[there])
         weights.append(part[there] / scale[there])
