@@ -67,10 +67,10 @@ class BentMulti(MultiLoss, Protocol):
     def curvature_rows(self, z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...  # D, P (None for 0)
 
 
-@np.errstate(over="ignore")
 def expit(u: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-u)), accurate down to the smallest normal number and 0 below -710; without scipy, whose import is slow."""
-    return 1.0 / (1.0 + np.exp(-u))
+    """1 / (1 + exp(-u)), accurate down to the smallest numbers; scipy's version is 0 below -710."""
+    e = np.exp(np.minimum(u, 40.0))  # 1 + e^40 is e^40 in float64
+    return e / (1.0 + e)
 
 
 def check_targets(loss: Loss, y: np.ndarray, n: int) -> np.ndarray:

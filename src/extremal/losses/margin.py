@@ -44,10 +44,10 @@ class Logistic:
         """log(1 + exp(-y z)) = max(0, -y z) + log(1 + exp(-|z|))."""
         return np.maximum(0.0, -y * z) + np.log1p(np.exp(-np.abs(z)))
 
-    @np.errstate(over="ignore")  # 0 for the largest margins
     def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """-y / (1 + exp(y z))."""
-        return -y / (1.0 + np.exp(y * z))
+        sign = -y
+        return sign * expit(sign * z)
 
     def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """1 / ((1 + exp(z)) (1 + exp(-z)))."""
