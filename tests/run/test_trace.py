@@ -18,7 +18,7 @@ MOST_FILES = 45  # of a default run, without compiled code
 ONCE = (
     "minimize", "check_budget", "prepare", "check_objective", "as_data", "CSR.__init__", "check_targets",
     "ConvexSet.on", "NormBall.start", "L1Ball.spikes", "spikes_of", "as_recipe", "Auto.choose", "newton_move", "has_slices",
-    "Growing.facts", "MarginModel.ready", "_first_point", "first_estimate", "usual_grads", "usual_work",
+    "Growing.facts", "_first_point", "first_estimate", "usual_grads", "usual_work",
 )  # fmt: skip
 
 
