@@ -40,6 +40,8 @@ def locked(a: np.ndarray) -> np.ndarray:
     >>> locked(np.zeros(2)).flags.writeable
     False
     """
+    if not a.flags.writeable:  # as iterates and drawn rows are
+        return a
     view = a.view()
     view.flags.writeable = False
     return view
