@@ -337,9 +337,7 @@ def test_coefficients_that_are_to_be_equal_are():
 def test_an_l1_ball_cut_by_inequalities():
     d = 5
     A = np.array([[1.0, -1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.1, 0.3, -1.0]])
-    rows, eye = np.vstack([np.hstack([A, -A]), np.ones((1, 2 * d))]), sp.eye_array(d)
-    lifted = ex.Polytope(A_ub=rows, b_ub=[0.0, 0.1, 1 / 3], bounds=(0, None))
-    C = ex.LinearImage(sp.hstack([eye, -eye]), lifted)
+    C = ex.Polytope(A, [0.0, 0.1], radius=1 / 3)
     for seed in range(20):
         rng = np.random.default_rng(seed)
         x = sum(w * C.lmo(rng.standard_normal(d)).to_array() for w in (0.5, 0.25, 0.25))

@@ -187,6 +187,7 @@ SPECIAL_MOVES = (
     ex.moves.AtomNewton(),
     ex.moves.BoxNewton(),
     ex.moves.ProjectedNewton(ex.L2Ball(1.0)),
+    ex.moves.RowNewton(ex.Monotone(-1.0, 1.0)),
 )
 SPECIAL_METHODS = (
     ex.DMFW(batch=5),

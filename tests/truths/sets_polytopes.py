@@ -233,7 +233,7 @@ def corners(A, b, E, e, bounds) -> np.ndarray:
     return np.array(found)
 
 
-def polytope(A=None, b=None, E=None, e=None, bounds=(None, None), d=None, sparse=False, name="") -> SetCase:
+def polytope(A=None, b=None, E=None, e=None, bounds=(None, None), d=None, sparse=False, name="", radius=None) -> SetCase:
     d = d or np.shape(A if A is not None else E)[1]
     A, b = np.zeros((0, d)) if A is None else np.array(A, float), np.zeros(0) if A is None else np.array(b, float)
     E, e = np.zeros((0, d)) if E is None else np.array(E, float), np.zeros(0) if e is None else np.array(e, float)
@@ -244,9 +244,10 @@ def polytope(A=None, b=None, E=None, e=None, bounds=(None, None), d=None, sparse
     def scaled(c):
         rows = {"A_ub": form(A), "b_ub": c * b} if len(A) else {}
         rows |= {"A_eq": form(E), "b_eq": c * e} if len(E) else {}
-        return Polytope(**rows, bounds=c * ends)
+        return Polytope(**rows, bounds=c * ends, radius=None if radius is None else c * radius)
 
-    every = corners(A, b, E, e, ends)
+    faces = np.array(list(itertools.product([-1.0, 1.0], repeat=d)) if radius else np.zeros((0, d)))
+    every = corners(np.vstack([A, faces]), np.append(b, np.full(len(faces), radius or 0.0)), E, e, ends)
     return by_vertices(scaled(1.0), every, scaled=scaled if len(every) > 1 else None, name=f"Polytope {name}")
 
 
@@ -257,6 +258,12 @@ POLYTOPES = (
     polytope(np.vstack([np.eye(3), -np.eye(3), CUTS]), np.ones(11), name="with free variables"),
     polytope(CUTS, np.abs(CUTS).sum(axis=1) / 2, bounds=(-1, 1), sparse=True, name="by sparse cuts of a box"),
     polytope(E=np.ones((1, 5)), e=[1.0], bounds=(0, None), name="that is a simplex"),
+    polytope([[1, -1, 0, 0]], [0.0], radius=1.5, name="and an l1 ball"),
+    polytope(
+        [[1, -1, 0]], [0.1], [[1, 2, 3]], [0.5], [(-1, 0.3), (-2, 2), (None, None)], radius=1.0, name="mixed, and an l1 ball"
+    ),
+    polytope([[1, -1, 0]], [0.1], bounds=(0, None), radius=1.0, name="of one sign, and an l1 ball"),
+    polytope([[1, -1, 0]], [0.1], bounds=[(None, -0.1)] * 3, radius=2.0, sparse=True, name="below 0, and an l1 ball"),
     polytope(
         [[1, 1, 1, 1, 0]], [1.5], [[1, -1, 0, 0, 1]], [0.25], [(0, 1), (0, None), (-1, 1), (-0.5, None), (None, 2)], name="mixed"
     ),

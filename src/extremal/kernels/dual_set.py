@@ -20,9 +20,9 @@ SAME = 1e-24  # a normal depends on others if the square of its remainder is bel
 SAME_AT_START = 1e-18  # the same for constraints of an earlier problem
 SLACK, LOOSEST = 1e-14, 1e-10  # a constraint is broken if it is off by more than this share of its terms; the same if rounding
 # makes a broken constraint of one that depends on others
-NOTHING = 1e-13  # a multiplier of this share of the largest is rounding
-NONE, FACE = -2, -1  # kinds of constraints: no constraint, a face of the l1 ball, then rows, lower bounds, upper bounds
-COUNT = 0
+PULL_NOISE = 1e-13  # a multiplier of this share of the largest is rounding
+NOT_BROKEN, FACE = -2, -1  # kinds of constraints: no constraint, a face of the l1 ball, then rows, lower bounds, upper bounds
+IN_USE = 0
 
 
 class PolyhedralProblem(NamedTuple):
@@ -77,9 +77,9 @@ def fill_normal(p, kind, normal, d):
 
 @bare_inner_kernel
 def most_broken(p, d, slack):
-    """The inequality that d breaks most, relative to the length of its normal; `NONE` if d breaks none."""
+    """The inequality that d breaks most, relative to the length of its normal; `NOT_BROKEN` if d breaks none."""
     rows, k = p.A.shape
-    top, total, worst, found = 0.0, 0.0, 0.0, NONE
+    top, total, worst, found = 0.0, 0.0, 0.0, NOT_BROKEN
     for j in range(k):
         top = max(top, abs(d[j]), abs(p.x[j]))
         total += abs(p.x[j] + d[j])
@@ -99,7 +99,7 @@ def most_broken(p, d, slack):
 @bare_inner_kernel
 def look_across(work, place):
     """Write J' times a normal; return the square of its part in the directions that are still free, and of all of it."""
-    k, q, rest, whole = work.d.size, work.sizes[COUNT], 0.0, 0.0
+    k, q, rest, whole = work.d.size, work.sizes[IN_USE], 0.0, 0.0
     for j in range(k):
         work.across[j] = 0.0
     for i in range(k):
@@ -115,7 +115,7 @@ def look_across(work, place):
 @bare_inner_kernel
 def rotate_in(work, rest):
     """Add the normal that `look_across` has seen: a reflection turns its remainder into one number."""
-    q, k, across, J = work.sizes[COUNT], work.d.size, work.across, work.J
+    q, k, across, J = work.sizes[IN_USE], work.d.size, work.across, work.J
     size = -np.sqrt(rest) if across[q] > 0.0 else np.sqrt(rest)
     for j in range(q):
         work.R[q, j] = across[j]
@@ -129,13 +129,13 @@ def rotate_in(work, rest):
         share *= 2.0 / square
         for j in range(q, k):
             J[i, j] -= share * across[j]
-    work.sizes[COUNT] = q + 1
+    work.sizes[IN_USE] = q + 1
 
 
 @bare_inner_kernel
 def rotate_out(work, place):
     """Remove the constraint at a place; rotations keep R triangular."""
-    q, J, R = work.sizes[COUNT] - 1, work.J, work.R
+    q, J, R = work.sizes[IN_USE] - 1, work.J, work.R
     for j in range(place, q):
         work.kinds[j], work.right[j], work.weights[j] = work.kinds[j + 1], work.right[j + 1], work.weights[j + 1]
         for i in range(work.d.size):
@@ -151,22 +151,22 @@ def rotate_out(work, place):
         for i in range(work.d.size):
             left, right = J[i, j], J[i, j + 1]
             J[i, j], J[i, j + 1] = c * left + s * right, c * right - s * left
-    work.sizes[COUNT] = q
+    work.sizes[IN_USE] = q
 
 
 @bare_inner_kernel
 def solve_upper(work):
     """Turn the first entries of r into R^-1 r."""
-    for i in range(work.sizes[COUNT] - 1, -1, -1):
+    for i in range(work.sizes[IN_USE] - 1, -1, -1):
         work.r[i] /= work.R[i, i]
         for j in range(i):
             work.r[j] -= work.R[i, j] * work.r[i]
 
 
 @bare_inner_kernel
-def settle(p, work):
+def recompute(p, work):
     """Compute d and the multipliers anew from the factor."""
-    q, k, y = work.sizes[COUNT], work.d.size, work.across
+    q, k, y = work.sizes[IN_USE], work.d.size, work.across
     for j in range(k):
         y[j] = 0.0
         for i in range(k):
@@ -195,9 +195,9 @@ def settle(p, work):
 @bare_inner_kernel
 def take_over(p, work):
     """Begin with the equations, and with inequalities that an earlier problem used; drop those that pull the wrong way."""
-    given, work.sizes[COUNT] = work.sizes[COUNT], 0
+    given, work.sizes[IN_USE] = work.sizes[IN_USE], 0
     for i in range(given):
-        q, kind = work.sizes[COUNT], work.kinds[i]
+        q, kind = work.sizes[IN_USE], work.kinds[i]
         for j in range(work.d.size):
             work.N[q, j] = work.N[i, j]
         work.right[q] = p.radius - row_with(work.N, q, p.x) if kind == FACE else fill_normal(p, kind, work.N[q], work.d)
@@ -206,11 +206,11 @@ def take_over(p, work):
             work.kinds[q] = kind
             rotate_in(work, rest)
     while True:
-        settle(p, work)
+        recompute(p, work)
         place, least = -1, 0.0
-        for i in range(work.sizes[COUNT]):
-            least = min(least, -NOTHING * abs(work.weights[i]))
-        for i in range(work.sizes[COUNT]):
+        for i in range(work.sizes[IN_USE]):
+            least = min(least, -PULL_NOISE * abs(work.weights[i]))
+        for i in range(work.sizes[IN_USE]):
             if not 0 <= work.kinds[i] < p.equations and work.weights[i] < least:
                 place, least = i, work.weights[i]
         if place < 0:
@@ -224,7 +224,7 @@ def add_broken(p, work, kind):
     weight, k, spare = 0.0, work.d.size, work.N.shape[0] - 1
     right = fill_normal(p, kind, work.N[spare], work.d)
     while True:
-        q, room, place = work.sizes[COUNT], np.inf, -1
+        q, room, place = work.sizes[IN_USE], np.inf, -1
         rest, whole = look_across(work, spare)
         for i in range(q):
             work.r[i] = work.across[i]
@@ -252,19 +252,19 @@ def add_broken(p, work, kind):
 
 
 @bare
-def minimise(p, work, limit):
+def dual_minimum(p, work, limit):
     """Minimise from the constraints in ``work``, at most ``limit`` constraints long; return whether this was enough."""
     take_over(p, work)
     fresh, slack = True, SLACK
     for _ in range(limit):
         kind = most_broken(p, work.d, slack)
-        if kind == NONE and fresh:
+        if kind == NOT_BROKEN and fresh:
             return True
-        added = kind != NONE and add_broken(p, work, kind)
+        added = kind != NOT_BROKEN and add_broken(p, work, kind)
         fresh = not added
         if fresh:  # anew, without the rounding errors of the way
-            settle(p, work)
-            slack *= 1.0 if kind == NONE else 10.0
+            recompute(p, work)
+            slack *= 1.0 if kind == NOT_BROKEN else 10.0
             if slack > LOOSEST:
                 return False
     return False

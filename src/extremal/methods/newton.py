@@ -11,12 +11,12 @@ from extremal.gradients.full import Full, Growing
 from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
+from extremal.moves.newton.whole import SMALL
 from extremal.objectives.base import Objective
 from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.schedules import FullStep
 
-SMALL = 2**21  # from this many rows times columns squared on, the first Hessians of all columns come from samples
 ROW_COLUMNS = 400  # largest number of coordinates with quadratic problems over rows
 
 
@@ -28,10 +28,11 @@ class NewtonFW(WithCard):
 
     There are few iterations. Each takes a full gradient (n component gradients) and at times a Hessian (n more), and has a
     certificate once all rows are in. Over l1 balls and simplices the Hessian covers the coordinates in use (the move
-    `SpikeNewton`, any d), over boxes those between the bounds (`BoxNewton`, any d). Over other sets it covers all d columns. Then
-    projections solve the quadratic problem over group balls (`ProjectedNewton`), and linear minimisations over the rest
-    (`AtomNewton`), both for some hundreds of columns. For linear models with rows in
-    memory and a loss with second derivatives, the first steps read a sample of the rows that grows to all (`Growing`). For other
+    `SpikeNewton`, any d), over boxes those between the bounds (`BoxNewton`, any d). Over other sets it covers all d columns, for
+    some hundreds of them. Then a dual active-set method solves the quadratic problem under linear constraints (`RowNewton`),
+    projections solve it over group balls (`ProjectedNewton`), and linear minimisations over the rest (`AtomNewton`). For linear
+    models with rows in memory and a loss with second derivatives, the first steps read a sample of the rows that grows to all
+    (`Growing`), unless the data are small. For other
     sums the method reads full gradients, and learns the Hessian of all coordinates from them (BFGS). f never increases once all
     rows are in, convex or not.
 

@@ -12,6 +12,7 @@ from .low_rank.move import FactorCorrective as FactorCorrective
 from .newton.atoms import AtomNewton as AtomNewton
 from .newton.box import BoxNewton as BoxNewton
 from .newton.projected import ProjectedNewton as ProjectedNewton
+from .newton.rows import RowNewton as RowNewton
 from .newton.spikes import SpikeNewton as SpikeNewton
 from .sliding.plain import AcceleratedSliding as AcceleratedSliding
 from .sliding.plain import DoubleSliding as DoubleSliding

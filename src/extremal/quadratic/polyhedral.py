@@ -16,8 +16,8 @@ from extremal.support import clock
 UNIT_RIDGE = 1e-11  # added to a diagonal of ones, so that the minimiser is unique
 STEEPER = 100.0  # factor of the ridge if rounding makes the matrix indefinite
 ROUNDS_EACH = 20  # rounds for each constraint and each coordinate, before the solver gives up
-NO_CURVATURE = 1e-250  # a diagonal entry of this size
-HARDLY = 2.0**-24  # share of a cost that the length of a vertex may weigh
+CURVELESS = 1e-250  # a diagonal entry of this size
+LENGTH_SHARE = 2.0**-24  # share of a cost that the length of a vertex may weigh
 SNAP = 1e-13  # a coordinate this near to 0 or to a bound, relative to the largest, is there
 
 
@@ -67,7 +67,7 @@ class Inequalities:
         """J for a length that hardly counts beside a cost of 1."""
         ends = np.abs(np.concatenate([self.b, self.lower, self.upper, [self.radius]]))
         size = float(np.max(ends, where=np.isfinite(ends), initial=0.0)) or 1.0
-        return np.eye(self.size) * math.sqrt(size / HARDLY)
+        return np.eye(self.size) * math.sqrt(size / LENGTH_SHARE)
 
     @cached_property
     def _sizes(self) -> np.ndarray:
@@ -84,20 +84,21 @@ class Inequalities:
         The vertex is the shortest w with nearly the smallest <cost, w>. Multipliers that make up the cost prove that it has the
         smallest one: cost + N'y = 0 for the normals N that meet in it, and y >= 0 for inequalities.
         """
-        zero = np.zeros(self.size)
-        found = self._minimiser(self._short.copy(), cost, zero, None)
-        if found is None or len(found[1].kinds) + self.equations != self.size:
+        found = self._minimiser(self._short.copy(), cost, np.zeros(self.size), None)
+        if found is None or len(found[1].kinds) != self.size:
             return None
-        w, N = found[0], np.vstack([self.A[: self.equations], found[1].normals])
+        w, (kinds, N) = found[0], (found[1].kinds, found[1].normals)
         try:
             y = -np.linalg.solve(N.T, cost)
         except np.linalg.LinAlgError:
             return None
-        y[self.equations :] = np.maximum(y[self.equations :], 0.0)
+        y = np.where((kinds >= 0) & (kinds < self.equations), y, np.maximum(y, 0.0))
         rounding = 4 * self.size * np.finfo(np.float64).eps * (np.abs(y) @ np.abs(N) + np.abs(cost))
         return w if (np.abs(y @ N + cost) <= rounding).all() else None
 
-    def minimiser(self, H: np.ndarray, g: np.ndarray, x: np.ndarray, held: Held | None = None) -> tuple[np.ndarray, Held] | None:
+    def minimiser(
+        self, H: np.ndarray, g: np.ndarray, x: np.ndarray, held: Holding | None = None
+    ) -> tuple[np.ndarray, Holding] | None:
         """The step d from x that minimises <g, d> + d'Hd / 2, and the constraints that hold it; None if rounding prevents it.
 
         The solver begins with the constraints ``held`` by an earlier step. For k coordinates, it takes O(k^3) once, and O(k^2)
@@ -110,7 +111,7 @@ class Inequalities:
         clock.check()
         return self._minimiser(inverse_root(workable(H)), workable(g), x, held)
 
-    def _minimiser(self, J: np.ndarray, g: np.ndarray, x: np.ndarray, held: Held | None) -> tuple[np.ndarray, Held] | None:
+    def _minimiser(self, J: np.ndarray, g: np.ndarray, x: np.ndarray, held: Holding | None) -> tuple[np.ndarray, Holding] | None:
         """The same for J with J'HJ = 1, which the solver changes."""
         solver, k, rows = kernels("dual_set"), self.size, len(self.b)
         across = np.concatenate([self.A @ J, J])
@@ -121,17 +122,17 @@ class Inequalities:
             self.equations,
         )  # fmt: skip
         work = self._working(solver, J, held)
-        if not solver.minimise(problem, work, ROUNDS_EACH * (rows + 3 * k)) or not np.isfinite(work.d).all():
+        if not solver.dual_minimum(problem, work, ROUNDS_EACH * (rows + 3 * k)) or not np.isfinite(work.d).all():
             return None
         q = int(work.sizes[0])
-        own = (work.kinds[:q] >= self.equations) | (work.kinds[:q] < 0)
-        return work.d, Held(work.kinds[:q][own], work.N[:q][own])
+        return work.d, Holding(work.kinds[:q], work.N[:q])
 
-    def _working(self, solver: Any, J: np.ndarray, held: Held | None) -> Any:
+    def _working(self, solver: Any, J: np.ndarray, held: Holding | None) -> Any:
         """Room for the solver, with the equations and the constraints ``held`` as the first to look at."""
         k, kinds, normals = self.size, np.arange(self.equations), self.A[: self.equations]
         if held is not None:
-            kinds, normals = np.append(kinds, held.kinds), np.vstack([normals, held.normals])
+            own = (held.kinds < 0) | (held.kinds >= self.equations)
+            kinds, normals = np.append(kinds, held.kinds[own]), np.vstack([normals, held.normals[own]])
         size = max(k, len(kinds)) + 1
         N, places = np.empty((size, k)), np.empty(size, np.int64)
         N[: len(kinds)], places[: len(kinds)] = normals, kinds
@@ -162,8 +163,8 @@ class Inequalities:
 
 
 @dataclass(frozen=True)
-class Held:
-    """Inequalities that hold a minimiser."""
+class Holding:
+    """The constraints that hold a minimiser: its equations, and inequalities."""
 
     kinds: np.ndarray  # as in `extremal.kernels.dual_set`
     normals: np.ndarray  # in rows
@@ -180,8 +181,8 @@ def inverse_root(H: np.ndarray) -> np.ndarray:
            [0.  , 0.25]])
     """
     squares, ridge = np.diagonal(H), UNIT_RIDGE
-    if not squares.min() > NO_CURVATURE:
-        seen = squares > NO_CURVATURE
+    if not squares.min() > CURVELESS:
+        seen = squares > CURVELESS
         squares = np.where(seen, squares, squares[seen].min() if seen.any() else 1.0)
     unit = 1.0 / np.sqrt(squares)
     scaled = unit[:, None] * H * unit

@@ -11,7 +11,7 @@ from extremal.rounding.base import BROKEN, Pairs, broken, out_of, rounded_inward
 from extremal.rounding.equations import WholeEquations, solved
 from extremal.rounding.totals import exact_sum, sum_to
 from extremal.sets.polytopes.general import Polytope
-from extremal.sets.polytopes.programs import Rows, parts
+from extremal.sets.polytopes.rows import ProgramRows, parts
 from extremal.support import linalg
 
 REPAIRED_ENTRIES = 4_000_000  # limit for the entries of equations; larger systems are left as they are
@@ -27,7 +27,7 @@ def _(C: Polytope, x: np.ndarray) -> np.ndarray:
     return z[: x.size] - z[x.size :]
 
 
-def _settled(C: Rows, size: float, x: np.ndarray) -> np.ndarray:
+def _settled(C: ProgramRows, size: float, x: np.ndarray) -> np.ndarray:
     """Move x to the bounds, next to the equations, and inside the inequalities; entries at a bound stay there if possible."""
     lo, up = rounded_inward(C.bounds[:, 0], C.bounds[:, 1], x.dtype)
     y = np.clip(x, lo, up)
@@ -83,13 +83,13 @@ def _rounding(A: Any, x: np.ndarray) -> np.ndarray:
     return (count + 1) * float(np.finfo(np.float64).eps) * (abs(A) @ np.abs(x))
 
 
-def _excess(C: Rows, x: np.ndarray) -> np.ndarray:
+def _excess(C: ProgramRows, x: np.ndarray) -> np.ndarray:
     """A_ub x - b_ub, plus the largest possible rounding error."""
     wide = x.astype(np.float64)
     return np.zeros(0) if C.A_ub is None else C.A_ub @ wide - C.b_ub + _rounding(C.A_ub, wide)
 
 
-def _nudged(C: Rows, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+def _nudged(C: ProgramRows, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """Move x by the shortest step that brings broken inequalities back; return x itself if such steps do not do.
 
     A point that rounding has left outside by 1e-13 moves as little. The way to an inner point may be a thousand times as long.
@@ -114,7 +114,7 @@ def _full(A: Any) -> np.ndarray:
     return np.asarray(A.toarray() if sp.issparse(A) else A)
 
 
-def _on_equations(C: Rows, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+def _on_equations(C: ProgramRows, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """x with the smallest changes that bring it nearer to the equations, as long as they do; zeros change only if needed."""
     if C.A_eq is None or C.A_eq.shape[0] * x.size > REPAIRED_ENTRIES:
         return x
@@ -146,7 +146,7 @@ def _nearer(
     return x, off
 
 
-def _finished(C: Rows, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
+def _finished(C: ProgramRows, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndarray:
     """x with exact equations, if their coefficients are whole numbers."""
     if C.A_eq is None:
         return x
@@ -156,7 +156,7 @@ def _finished(C: Rows, x: np.ndarray, lo: np.ndarray, up: np.ndarray) -> np.ndar
     return solved(C.A_eq, C.b_eq, x, lo, up)
 
 
-def _inner(C: Rows, size: float, lower: np.ndarray, upper: np.ndarray) -> np.ndarray | None:
+def _inner(C: ProgramRows, size: float, lower: np.ndarray, upper: np.ndarray) -> np.ndarray | None:
     """The point between bounds farthest from all inequalities, each divided by its norm; None if one is always tight."""
     from scipy.optimize import linprog
 

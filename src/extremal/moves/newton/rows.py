@@ -14,7 +14,7 @@ from extremal.moves.newton.model import NewtonState
 from extremal.moves.newton.spikes import check_dense
 from extremal.moves.newton.whole import formed, whole_model
 from extremal.objectives.base import Objective
-from extremal.quadratic.polyhedral import Held
+from extremal.quadratic.polyhedral import Holding
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
 
@@ -23,7 +23,7 @@ from extremal.steps.base import Step
 class RowPoint(Point):
     """A point that knows the constraints that hold it."""
 
-    held: Held | None = None
+    held: Holding | None = None
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class RowNewton(FlatMove):
                 return np.zeros_like(at.x), at.x, 1.0
             held = found[1]
             u = rows.snapped(at.x + found[0])
-            return u - at.x, u, 1.0 if len(held.kinds) else rows.longest(at.x, u - at.x)
+            return u - at.x, u, 1.0 if len(held.kinds) > rows.equations else rows.longest(at.x, u - at.x)
 
         found = at.descend(memory, at.tailed(formed(memory.H, at.x.size), memory.part.W), solve, lambda u: u)
         x = at.x

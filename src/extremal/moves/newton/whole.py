@@ -9,12 +9,15 @@ import numpy as np
 from extremal.moves.newton.model import Memory, NewtonState
 from extremal.support.kinds import Symmetric
 
+SMALL = 2**21  # up to this many rows times columns squared, all rows take less time than the steps that a sample costs
+CHEAP = 2**16  # the same for a new Hessian and the steps that an old one costs
+
 
 def whole_model(at: NewtonState, old: Memory | None, rooted: bool = False) -> Memory:
     """The quadratic model of the last step if it is still good, otherwise a new one; in factors if these are wanted and exist."""
     if old is not None and at.learns:
         return old.learnt(at)
-    if old is not None and old.fits(at):
+    if old is not None and old.fits(at) and at.f.n * float(at.x.size) ** 2 > CHEAP:
         return old.again(at)
     return Memory.new(at.f.on_columns(np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old, rooted=rooted)
 

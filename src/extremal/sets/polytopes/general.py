@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,11 +15,12 @@ from extremal.points.vertex import DenseVertex, Vertex
 from extremal.quadratic.polyhedral import Inequalities
 from extremal.sets.base import ConvexSet, WarmSet, refuse_non_finite
 from extremal.sets.oracle import member
-from extremal.sets.polytopes.programs import Program, Rows, vertex
+from extremal.sets.polytopes.programs import Program, in_box, middle, vertex
+from extremal.sets.polytopes.rows import ProgramRows
 from extremal.sets.shared import constraints, numbers, scaled_gradient
 
 CORNERS = 32  # up to this number of variables, the solver of quadratic problems finds vertices faster than HiGHS
-MOST_ENTRIES = 2**22  # entries of all rows that a set declares as inequalities
+DECLARED_ENTRIES = 2**22  # entries of all rows that a set declares as inequalities
 EXACT_DIAMETER = 2000  # up to this number of points, the diameter of their hull is the maximum over all distances
 
 
@@ -106,7 +106,7 @@ class Constrained(ConvexSet):
 
     @cached_property
     def _program(self) -> Program:
-        return Program(Rows(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds))
+        return Program(ProgramRows(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,10 +115,11 @@ class Polytope(WarmSet, Constrained):
 
         {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper, |x|_1 <= radius},   lmo(g) by the dual simplex method of HiGHS
 
-    Each oracle call solves a linear program with scipy; with a radius, over the positive and the negative parts of x. The package highspy (extra ``polytopes``) keeps a model, and
-    ``lmo_from`` starts from the basis of the last answer, which is faster if gradients change little. On ties the answer is a
-    minimiser that may depend on that start, and need not be extreme if variables have no bounds. Vertices are sparse if fewer
-    than half of their entries are nonzero.
+    With up to 32 variables, the dual active-set method of `Inequalities.corner` finds most vertices, and multipliers prove them.
+    Otherwise an oracle call solves a linear program with scipy, with a radius over the positive and negative parts of x. The
+    package highspy (extra ``polytopes``) keeps a model, and ``lmo_from`` starts from the basis of the last answer, which is
+    faster if gradients change little. On ties the answer is a minimiser that may depend on that start, and need not be extreme
+    if variables have no bounds. Vertices are sparse if fewer than half of their entries are nonzero.
 
     Vertices satisfy the constraints up to 1e-9 of the polytope's size, with each row divided by its largest entry. Two
     opposite vertices measure the size. Entries are rounded to 2^-46 of the size, so that equal vertices mostly have equal
@@ -184,7 +185,7 @@ class Polytope(WarmSet, Constrained):
         return self._diameter
 
     def start(self) -> np.ndarray:
-        return _middle(self._program.ask, len(self.bounds))
+        return middle(self._program.ask, len(self.bounds))
 
     def inequalities(self) -> Inequalities | None:
         """The constraints, unless the rows have more than 2^22 entries."""
@@ -194,8 +195,9 @@ class Polytope(WarmSet, Constrained):
     def _inequalities(self) -> Inequalities | None:
         size, rows = len(self.bounds), sum(len(b) for b in (self.b_ub, self.b_eq) if b is not None)
         radius = math.inf if self.radius is None else self.radius
-        given = self.A_ub, self.b_ub, self.A_eq, self.b_eq, *self.bounds.T, radius
-        return Inequalities.of(size, *given) if rows * size <= MOST_ENTRIES else None
+        lower, upper = self.bounds.T
+        given = self.A_ub, self.b_ub, self.A_eq, self.b_eq
+        return Inequalities.of(size, *given, lower, upper, radius) if rows * size <= DECLARED_ENTRIES else None
 
     @cached_property
     def _program(self) -> Program:
@@ -207,16 +209,16 @@ class Polytope(WarmSet, Constrained):
         return self.radius is not None and not ((self.bounds[:, 0] >= 0).all() or (self.bounds[:, 1] <= 0).all())
 
     @cached_property
-    def lifted(self) -> Rows:
+    def lifted(self) -> ProgramRows:
         """The constraints of the linear program: the limit of |x|_1 as a row, over the two parts of x if signs are mixed."""
-        rows = Rows(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
+        rows = ProgramRows(self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds)
         return rows if self.radius is None else rows.within(self.radius, self.folds)
 
     @cached_property
     def _diameter(self) -> float:
         if self.radius is not None:
             return min(2 * self.radius, float(np.linalg.norm(self.bounds[:, 1] - self.bounds[:, 0])))
-        return _in_box(self._program.ask, *self._program.box())
+        return in_box(self._program.ask, *self._program.box())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -277,25 +279,10 @@ class IntegerHull(Constrained):
         """A bound from a box and two calls of the oracle; not cached, so that equal runs have equal counts."""
         whole, (lower, upper) = self.integrality == 1, self._program.box()
         lower, upper = np.where(whole, np.ceil(lower - 1e-6), lower), np.where(whole, np.floor(upper + 1e-6), upper)
-        return _in_box(self.lmo, lower, upper)
+        return in_box(self.lmo, lower, upper)
 
     def start(self) -> np.ndarray:
-        return _middle(self.lmo, len(self.bounds))
-
-
-def _in_box(lmo: Callable[[np.ndarray], Vertex], lower: np.ndarray, upper: np.ndarray) -> float:
-    """A bound on the distance of two points of a set in a box: x - l >= 0, hence |x - y|^2 <= |x - l|^2 + |y - l|^2."""
-    w = upper - lower
-    if not w.any():
-        return 0.0
-    most, least = float(w @ (lmo(-w).to_array() - lower)), float(w @ (upper - lmo(w).to_array()))
-    return min(float(np.linalg.norm(w)), math.sqrt(2 * most), math.sqrt(2 * least))
-
-
-def _middle(lmo: Callable[[np.ndarray], Vertex], d: int) -> np.ndarray:
-    """The mean of two opposite answers."""
-    g = np.random.default_rng(0).standard_normal(d)
-    return (lmo(g).to_array() + lmo(-g).to_array()) / 2
+        return middle(self.lmo, len(self.bounds))
 
 
 def _whole_or_not(value: object, d: int) -> np.ndarray:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import weakref
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from extremal.checks import InputError
 from extremal.points.vertex import DenseVertex, SparseVertex, Vertex
+from extremal.sets.polytopes.rows import ProgramRows, parts
 from extremal.sets.shared import few, power
 from extremal.support import linalg
-from extremal.support.kinds import MatrixLike
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -29,40 +30,16 @@ SMALL_PROGRAM = 100  # largest number of variables for which the box is computed
 OPTIONS = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
 
 
-class Rows(NamedTuple):
-    """{x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper}; None for no rows."""
-
-    A_ub: MatrixLike | None
-    b_ub: np.ndarray | None
-    A_eq: MatrixLike | None
-    b_eq: np.ndarray | None
-    bounds: np.ndarray
-
-    def within(self, radius: float, folds: bool) -> Rows:
-        """The same with |x|_1 <= radius: a row of ones if no sign is mixed, otherwise a row for x = p - q with p, q >= 0."""
-        (_, b, E, c, bounds), d = self, len(self.bounds)
-        A, b = (sp.csr_array((0, d)), np.zeros(0)) if b is None else (sp.csr_array(self.A_ub), b)
-        low, high = bounds.T
-        b = np.append(b, radius)
-        if not folds:
-            sign = -1.0 if (high <= 0).all() else 1.0
-            return Rows(sp.csr_array(sp.vstack([A, np.full((1, d), sign)])), b, E, c, bounds)
-        A = sp.csr_array(sp.vstack([sp.hstack([A, -A]), np.ones((1, 2 * d))]))
-        E = None if E is None else sp.csr_array(sp.hstack([sp.csr_array(E), -sp.csr_array(E)]))
-        ends = [np.concatenate([np.maximum(up, 0.0), np.maximum(-down, 0.0)]) for up, down in ((low, high), (high, low))]
-        return Rows(A, b, E, c, np.column_stack(ends))
-
-
 class Program:
     """min <g, x> over {x : A_ub x <= b_ub, A_eq x = b_eq, lower <= x <= upper}, for a sequence of g.
 
-    Rows are divided by their largest entry, and x by a power of two near the polytope's size, so that HiGHS's absolute
+    ProgramRows are divided by their largest entry, and x by a power of two near the polytope's size, so that HiGHS's absolute
     tolerances become relative. With the package highspy, the program keeps one model and can start from the basis of an
     earlier answer; without it, each program is a call of scipy. An answer depends only on g and that basis, not on other
     callers. Copies and pickles do not include the model.
     """
 
-    def __init__(self, rows: Rows, folds: bool = False):
+    def __init__(self, rows: ProgramRows, folds: bool = False):
         A_ub, b_ub, A_eq, b_eq, bounds = rows
         self.folds = folds  # whether the variables are the positive and the negative parts of the points
         ub, eq = (sp.csr_array((0, len(bounds))) if rows is None else sp.csr_array(rows) for rows in (A_ub, A_eq))
@@ -282,14 +259,24 @@ def _lp(module: ModuleType, program: Program) -> object:
     return lp
 
 
-def parts(x: np.ndarray) -> np.ndarray:
-    """The positive and the negative part of x."""
-    return np.concatenate([np.maximum(x, 0), np.maximum(-x, 0)])
-
-
 def vertex(x: np.ndarray, shape: tuple[int, ...]) -> SparseVertex | DenseVertex:
     """x as a vertex, sparse if that is smaller."""
     return few(np.arange(x.size), x, shape)
+
+
+def in_box(lmo: Callable[[np.ndarray], Vertex], lower: np.ndarray, upper: np.ndarray) -> float:
+    """A bound on the distance of two points of a set in a box: x - l >= 0, hence |x - y|^2 <= |x - l|^2 + |y - l|^2."""
+    w = upper - lower
+    if not w.any():
+        return 0.0
+    most, least = float(w @ (lmo(-w).to_array() - lower)), float(w @ (upper - lmo(w).to_array()))
+    return min(float(np.linalg.norm(w)), math.sqrt(2 * most), math.sqrt(2 * least))
+
+
+def middle(lmo: Callable[[np.ndarray], Vertex], d: int) -> np.ndarray:
+    """The mean of two opposite answers."""
+    g = np.random.default_rng(0).standard_normal(d)
+    return (lmo(g).to_array() + lmo(-g).to_array()) / 2
 
 
 def _cost(g: np.ndarray, most: float) -> np.ndarray:

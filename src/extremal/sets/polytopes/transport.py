@@ -15,6 +15,7 @@ from extremal.checks import InputError
 from extremal.points.vertex import SparseVertex, Vertex
 from extremal.sets.base import ConvexSet, WarmSet
 from extremal.sets.polytopes.programs import Program
+from extremal.sets.polytopes.rows import ProgramRows
 from extremal.sets.shared import numbers, scaled_gradient
 from extremal.sets.simplices import bounds
 
@@ -170,7 +171,7 @@ class TransportPolytope(WarmSet, bounds.ZeroFaced):
         places = np.concatenate([cells // n, m + cells % n]), np.tile(np.arange(len(cells)), 2)
         A = sp.csr_array((np.ones(2 * len(cells)), places), shape=(m + n, len(cells)))
         b = np.concatenate([self.a, self.b * (self.a.sum() / self.b.sum())])
-        return Program(None, None, A, b, np.tile([0.0, np.inf], (len(cells), 1)))
+        return Program(ProgramRows(None, None, A, b, np.tile([0.0, np.inf], (len(cells), 1))))
 
 
 def _assignment(C: ConvexSet, cost: np.ndarray, value: float) -> SparseVertex:
