@@ -26,6 +26,7 @@ FAR_ROUNDS, FAR_LONGEST = 4, 15  # rounds if problems use products with the Hess
 INNER = 0.01  # share of the gap to which the quadratic problem is solved
 NEWCOMERS = 2, 50  # coordinates that may enter at once: a multiple of those in use, and at least this number
 SAMPLED = 1, 20  # the same while g comes from a sample
+REST = 1e-12  # a smaller weight of the origin is the rounding of a sum of weights
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,8 @@ def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarra
     if spikes.origin:
         places.append(np.zeros(1, np.intp))
         scales.append(np.zeros(1))
-        weights.append(np.array([max(0.0, 1.0 - sum(float(w.sum()) for w in weights))]))
+        rest = 1.0 - sum(float(w.sum()) for w in weights)
+        weights.append(np.array([rest if rest > REST else 0.0]))
     w = np.concatenate(weights)
     return np.concatenate(places), np.concatenate(scales), w / w.sum()
 
