@@ -10,7 +10,7 @@ from numpy import uint64 as U
 
 from extremal.kernels.arguments import locked
 from extremal.kernels.jit import bare, inlined, jit
-from extremal.kernels.rows import ENTRIES_AHEAD, U, announce_entries, dot_range, rows_product, scatter_rows, take_rows, tdot_range
+from extremal.kernels.rows import ENTRIES_AHEAD, announce_entries, dot_range, rows_product, scatter_rows, take_rows, tdot_range
 from extremal.kernels.terms import terms
 
 CsrArrays = tuple[np.ndarray, ...]  # indptr, indices, data
