@@ -101,8 +101,8 @@ class RowBlock(ABC):
         size = max(1, min(PIECE_ROWS, PIECE * n // max(1, self.nnz)))
         return tuple(slice(start, min(start + size, n)) for start in range(0, n, size)) or (slice(0, 0),)
 
-    def pieces(self) -> Iterator[tuple[slice, RowBlock]]:
-        """These pieces."""
+    def pieces(self, x: np.ndarray | None = None) -> Iterator[tuple[slice, RowBlock]]:
+        """These pieces, for a product with x and another one."""
         if len(self.cuts) == 1:
             yield self.cuts[0], self
             return
@@ -113,6 +113,11 @@ class RowBlock(ABC):
     def room(self, x: np.ndarray) -> np.ndarray:
         """An empty array for A x, in the wider float type."""
         return np.empty((self.shape[0], *x.shape[1:]), np.promote_types(self.dtype, x.dtype))
+
+    def gram_product(self, v: np.ndarray, h: np.ndarray | None) -> np.ndarray:
+        """A' diag(h) A v, or A' A v without h."""
+        z = self.dot(v)
+        return self.tdot(z if h is None else h.astype(z.dtype, copy=False) * z)
 
     def root(self, h: np.ndarray, mean: np.ndarray | float = 0.0) -> np.ndarray:
         """R with R'R = the gram of h, by QR factorisations of (A - 1 mean') instead of A."""

@@ -65,6 +65,12 @@ class CsrBlock(RowBlock):
             kernels("rows").tdot_matrix(*self.entries, locked(c), self._all, out)
         return out
 
+    def gram_product(self, v: np.ndarray, h: np.ndarray | None) -> np.ndarray:
+        """Each row is read once, for both products."""
+        out, h = np.zeros(self.shape[1]), np.empty(0) if h is None else np.ascontiguousarray(h, np.float64)
+        kernels("full").gram_product(*self.entries, self._point(v), locked(h), out)
+        return out
+
     def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
         out = np.empty((len(idx), *x.shape[1:]), np.promote_types(self.dtype, x.dtype))
         if x.ndim == 1:

@@ -10,7 +10,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.data.contract import PIECE, RowBlock, checked_shape
+from extremal.data.contract import PIECE, PIECE_ROWS, RowBlock, checked_shape
 from extremal.data.rows import InMemory
 from extremal.kernels.arguments import locked
 from extremal.points.matrix import wide
@@ -31,13 +31,40 @@ class DenseBlock(RowBlock):
         return DenseBlock(self._A[at])
 
     def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Work piece by piece: BLAS starts no threads for a piece, and a float64 copy of it is small."""
+        """Work piece by piece: BLAS starts no threads for a piece, and a float64 copy of it is small.
+
+        If x has few non-zeros, only their columns are read.
+        """
         if len(self.cuts) == 1:
             return self.array() @ x if out is None else np.matmul(self.array(), x, out=out)
-        out = self.room(x) if out is None else out
+        out, used = self.room(x) if out is None else out, self._used(x)
+        if used is not None:
+            rows = max(1, PIECE // max(1, len(used)))
+            for start in range(0, len(out), rows):
+                at = slice(start, start + rows)
+                np.matmul(self._A[at, self._place(used)], x[used], out=out[at])
+            return out
         for at, A in self._arrays():
             np.matmul(A, x, out=out[at])
         return out
+
+    def pieces(self, x: np.ndarray | None = None) -> Iterator[tuple[slice, RowBlock]]:
+        """Many rows at once if the product with x reads only few of their columns."""
+        if x is None or self._used(x) is None:
+            yield from super().pieces()
+            return
+        for start in range(0, self.shape[0], PIECE_ROWS):
+            at = slice(start, min(start + PIECE_ROWS, self.shape[0]))
+            yield at, self.part(at)
+
+    def _used(self, x: np.ndarray) -> np.ndarray | None:
+        """The non-zeros of x, if they are few."""
+        used = np.flatnonzero(x != 0) if x.ndim == 1 and self.few > 0 and len(self.cuts) > 1 else None
+        return used if used is not None and len(used) <= self.few else None
+
+    def _place(self, columns: np.ndarray) -> np.ndarray:
+        """The places of columns in the array."""
+        return columns
 
     def tdot(self, c: np.ndarray) -> np.ndarray:
         """Work piece by piece; within a piece, sums are in its float type."""
@@ -139,6 +166,9 @@ class _PickedBlock(DenseBlock):
         """A copy if it is a piece, and a view of all columns otherwise."""
         A = self._A[at]
         return DenseBlock(A[:, self._W]) if len(A) * len(self._W) <= PIECE else _PickedBlock(A, self._W)
+
+    def _place(self, columns: np.ndarray) -> np.ndarray:
+        return self._W[columns]
 
     def take(self, order: np.ndarray) -> DenseBlock:
         return DenseBlock(self._A.take(order, axis=0)[:, self._W])

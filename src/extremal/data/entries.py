@@ -113,7 +113,7 @@ class Entries:
         if self._counted:
             count_rows(len(self.positions) if idx is None else len(idx))
 
-    def pieces(self) -> Iterator[tuple[slice, Entries]]:
+    def pieces(self, x: Any = None) -> Iterator[tuple[slice, Entries]]:
         """All entries at once."""
         yield slice(0, len(self.positions)), self
 

@@ -56,8 +56,7 @@ class GramProduct(RowWork):
     sums: int  # the size of the product
 
     def __call__(self, part: Part) -> Sums:
-        z = part.rows.dot(self.v)
-        return (part.rows.tdot(z if self.w is None else part.of(self.w).astype(z.dtype, copy=False) * z),)
+        return (part.rows.gram_product(self.v, None if self.w is None else part.of(self.w)),)
 
 
 @dataclass(frozen=True)

@@ -170,8 +170,8 @@ def _conjugate(p, idx, slopes, diagonal):
     curves = diagonal[at] * scale * scale
     inverse = 1.0 / np.maximum(curves, max(1e-6 * float(curves.mean()), 1e-300))
     share = inverse / inverse.sum() if p.tied else np.zeros(len(idx))
-    r, u = slopes.copy(), np.zeros(len(idx))
-    z = inverse * (r - share @ r)  # with sum 0, if the variables are tied
+    r, u = slopes - share @ slopes, np.zeros(len(idx))  # less their level, which would hide their differences
+    z = inverse * r  # with sum 0, if the variables are tied
     along, rz = -z, r @ z
     target = FORCING**2 * rz
     for _ in range(p.H.longest):
@@ -183,7 +183,8 @@ def _conjugate(p, idx, slopes, diagonal):
             break
         u += (rz / bend) * along
         r += (rz / bend) * bent
-        z = inverse * (r - share @ r)
+        r -= share @ r
+        z = inverse * r
         rz, before = r @ z, rz
         along = -z + (rz / before) * along
     return u if u.any() else -z, share

@@ -59,7 +59,8 @@ def seen(place, scale, g, x, d, bent, square):
     slopes = np.empty(place.size)
     for a in range(place.size):
         slopes[a] = scale[a] * (g[place[a]] + bent[place[a]])
-    return value + max(0.5 * square, 0.0), slopes, SUM_ROUNDING * noise
+    noise *= SUM_ROUNDING * max(1.0, 0.25 * np.sqrt(place.size))  # sums of many terms, as of all weights, err by more
+    return value + max(0.5 * square, 0.0), slopes, noise
 
 
 @inner_kernel

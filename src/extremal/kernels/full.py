@@ -10,7 +10,7 @@ from numpy import uint64 as U
 
 from extremal.kernels.arguments import locked
 from extremal.kernels.jit import bare, inlined, jit
-from extremal.kernels.rows import dot_range, take_rows, tdot_range
+from extremal.kernels.rows import ENTRIES_AHEAD, announce_entries, dot_range, rows_product, scatter_rows, take_rows, tdot_range
 from extremal.kernels.terms import terms
 
 CsrArrays = tuple[np.ndarray, ...]  # indptr, indices, data
@@ -96,6 +96,15 @@ def moments(indptr, indices, data, w, out):
         for e in range(indptr[i], indptr[i + 1]):
             out[0, indices[e]] += w[i] * data[e]
             out[1, indices[e]] += w[i] * data[e] * data[e]
+
+
+@bare
+def gram_product(indptr, indices, data, v, h, out):
+    """out += sum over all rows of h_i <a_i, v> a_i; of <a_i, v> a_i if h is empty."""
+    for i in range(U(indptr.size - 1)):
+        announce_entries(indices, data, U(indptr[i]) + U(ENTRIES_AHEAD))
+        z = rows_product(indptr, indices, data, v, i)
+        scatter_rows(indptr, indices, data, z if h.size == 0 else h[i] * z, i, out)
 
 
 @bare

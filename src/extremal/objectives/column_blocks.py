@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 FORMED_COLUMNS = 400  # the Hessian of sparse rows is formed up to this many columns
 WIDE = 1500  # the same for dense rows, and for sparse rows
 FULL = 0.25  # that store at least this share of all entries
-LONG_COLUMNS, LONG_SHARE = 2000, 400.0  # most columns, and most columns^3 per entry, of a formed sparse Hessian
+LONG_COLUMNS, LONG_SHARE = 2000, 100.0  # most columns, and most columns^3 per entry, of a formed sparse Hessian
 COMPILED_COLUMNS = 64  # compiled steps solve master problems of at most this many columns
 SHORT_ROWS = 10_000  # up to this many rows, a pass over all coordinates takes longer than a step on some of them
 MASTER_STEPS = 20  # maximum number of compiled steps
-COPIED_ENTRIES = 2**22  # up to this many entries in all columns, the columns in use are copied
+COPIED_ENTRIES = 2**22  # up to this many entries, columns of dense rows are copied for one Hessian
 ROOTED = 2e9  # a factor of the Hessian is computed up to this many rows times columns squared
 
 
@@ -183,24 +183,25 @@ class ColumnBlock(Slice):
         return None if R is None else R / np.sqrt(n)
 
     @property
-    def _large(self) -> RowData | None:
-        """The data, if they are so large that copying their columns for a single Hessian does not pay."""
+    def _uncopied(self) -> RowData | None:
+        """The data, if a Hessian is summed from their rows as they are: a copy of sparse columns costs as much as half of it."""
         data = self.f.data
-        large = isinstance(data, RowData) and data.nnz > COPIED_ENTRIES and "columns" not in vars(self)
-        return data if large or self._elsewhere else None  # type: ignore[return-value]
+        if self._elsewhere or not isinstance(data, RowData) or "columns" in vars(self):
+            return data if self._elsewhere else None  # type: ignore[return-value]
+        return data if data.fill < FULL or self.f.n * len(self.W) > COPIED_ENTRIES else None
 
     def _mean(self, h: PerRow) -> tuple[np.ndarray | None, float]:
         """The mean of the columns by the weights h, which an intercept removes, and the sum of h."""
         total = 0.0 if self.f.is_finite_sum else self.f.summed(_sum, h)[0]
         if not total > 0:
             return None, total
-        return (self.columns.tdot(h) if self._large is None else self._large.tdot(h)[self.W]) / total, total
+        return (self.columns.tdot(h) if self._uncopied is None else self._uncopied.tdot(h)[self.W]) / total, total
 
     def _gram(self, h: PerRow) -> Symmetric:
         """(1/n) A_W' diag h A_W for h >= 0, as an array or as an operator, minus the part that an intercept removes."""
         mean, total = self._mean(h)
         if self.formed:
-            H = self.columns.gram(None, h, mean) if self._large is None else self._large.gram(self.W, h, mean)
+            H = self.columns.gram(None, h, mean) if self._uncopied is None else self._uncopied.gram(self.W, h, mean)
             return H / self.f.n
         H = HessianProducts(self.columns, h)
         return H if mean is None else Less(H, mean * np.sqrt(total / self.f.n))

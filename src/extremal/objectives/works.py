@@ -62,7 +62,7 @@ class Look(NamedTuple):  # twice as quick to make as a frozen dataclass: gradien
     def _by_pieces(self, rows: Any, y: np.ndarray, z: np.ndarray | None, c: np.ndarray | None) -> Sums:
         """Work piece by piece, so that a piece is still in the cache for the second product."""
         total, g = 0.0, None
-        for at, piece in rows.pieces():
+        for at, piece in rows.pieces(self.x):
             margins, targets = piece.dot(self.x), y[at]
             if z is not None:
                 z[at] = margins

@@ -13,11 +13,11 @@ import numpy as np
 from extremal.checks import NonFiniteError, OutsideError, UnsolvedError
 from extremal.data.parts import counting_rows
 from extremal.gradients.base import PlainEstimate, value_of
-from extremal.methods.method import Budget
+from extremal.methods.method import Budget, Method
 from extremal.points.iterates import answer
 from extremal.points.matrix import wide
 from extremal.run.bursts.run import Reach
-from extremal.run.headway import Headway, Recorder, at_rounding, extended_grads, usual_grads, usual_work
+from extremal.run.headway import LONGER, Headway, Recorder, extended_grads, rounding_floor, usual_grads, usual_work
 from extremal.run.loop import Setup, State, loop
 from extremal.run.progress import observed
 from extremal.run.result import Certificate, Record, Result, Status
@@ -51,6 +51,7 @@ class Driver:
         self.tight: Certificate | None = None  # the certificate with the smallest gap
         self.gap_due = 10 * self.f.n  # component gradients at which an exact gap is due
         self.headway = Headway()
+        self.floor = 0.0  # the least gap that float64 can certify, if the run ended there
         self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
         self.tail = 0.0  # seconds that the last certificate took; the final certificate must fit in the time, too
 
@@ -136,11 +137,14 @@ class Driver:
         return None
 
     def _extended(self, state: State) -> bool:
-        """Whether to extend the default budget: passes are small, and the run has made few oracle calls."""
+        """Whether to extend the default budget: passes are small and oracle calls few, or the run is converging."""
+        if not (self.unlimited and self.guarded):
+            return False
+        grads = state.calls.grads
         most = extended_grads(self.f, state.calls.lmos)
-        more = self.unlimited and self.guarded and state.calls.grads < most
-        self.budget = Budget(max_grads=most) if more else self.budget
-        return more
+        most = max(most, int(LONGER * grads)) if self.headway.converging(grads) else most
+        self.budget = Budget(max_grads=most) if grads < most else self.budget
+        return grads < most
 
     def _hopeless(self, state: State) -> Status | None:
         """A status if steps change nothing but rounding errors; methods for answers are judged after 16, 32, 64, ... steps."""
@@ -217,7 +221,7 @@ class Driver:
             calls=replace(state.calls),
             seconds=self.clock.seconds,
             trace=self.recorder.trace,
-            method=self.setup.method,
+            method=self._method(status, found),
             atoms=found.atoms,
             set=self.setup.whole,
             compiled=0 if self.setup.burst is None else self.setup.burst.iterations,
@@ -251,7 +255,17 @@ class Driver:
     def _at_rounding(self, found: Certificate, **times: float) -> bool:
         """Whether float64 can certify no smaller gap at this point; a tolerance of zero makes no demand."""
         wanted = self._wanted(found)
-        return found.gap > wanted > 0 and at_rounding(self.f, self.C, found, wanted, **times)
+        self.floor = rounding_floor(self.f, self.C, found, wanted, **times) if found.gap > wanted > 0 else 0.0
+        return self.floor > 0
+
+    def _method(self, status: Status, found: Certificate) -> Method:
+        """The method of the run; if float64 ended the run, the reasons of its choice go on with the least gap."""
+        method = self.setup.method
+        if status is not Status.PRECISION:
+            return method
+        share = f", {self.floor / abs(found.value):.1e} of |f|" if found.value else ""
+        limit = f"float64 certifies no gap below {self.floor:.1e}{share}"
+        return replace(method, why=f"{method.why}; {limit}" if method.why else limit)
 
     def _start(self) -> Certificate:
         """The certificate of the starting point."""

@@ -72,8 +72,9 @@ def minimize(
         Stop after this many iterations.
     max_seconds : float, optional
         Stop after this time on the run's clock. Recording and callbacks pause the clock; with tol = atol = 0, certificates do
-        too. Without any of the three budgets, max_grads is 1000 n, and step rules take their anytime form. Small problems get
-        5000 n if no method is named and the run makes few oracle calls.
+        too. Without any of the three budgets, max_grads is 1000 n, and step rules take their anytime form. If no method is
+        named, small problems get 5000 n as long as the run makes few oracle calls. A run that is still converging then gets
+        half of its work again: the last third of the work has lowered the gap, or f, tenfold.
     callback : callable, optional
         Called with the `State` of each iteration (but see ``bursts``); a true return value stops the run.
     record : float or Record, optional

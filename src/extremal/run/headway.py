@@ -28,6 +28,7 @@ MORE_PASSES = 5000  # passes of a run for an answer, if its passes are small
 SMALL_RUN, FEW_LMOS = 1e9, 5000  # multiplications in all passes of a small run; the oracle calls it may have made by then
 LEVEL_RUN, FEW_ROWS = 1e7, 1000  # margins in all passes, if classes have intercepts; overhead of a pass, in rows
 QUADRATIC_WORK, QUADRATIC_SHARE = 6e8, 4.0  # numbers that quadratic problems may read; or this multiple of the work of all passes
+MARKED, TENFOLD, LONGER = 1.1, 0.1, 1.5  # pace of the marks; progress that extends a default budget, and the extension
 SAME_POINT = 3  # exact gradients in a row that may leave the point unchanged
 PROGRESS, IDLE_STEPS = 0.9, 12  # share of the smallest gap that counts as progress; steps without progress in a stalled run
 DUST = float(np.finfo(np.float64).eps) ** 2  # f below this share of the largest |f| is a square of rounding errors
@@ -71,6 +72,7 @@ class Headway:
         self.x, self.same = None, 0  # the last point, and how many times in a row it stayed the same
         self.gap, self.value, self.scale, self.idle = math.inf, math.inf, 0.0, 0  # the smallest gap, the last f, the largest |f|
         self.judged, self.due = None, FIRST_JUDGED  # the certificate judged last, and the step at which to judge next
+        self.marks: list[tuple[int, float, float]] = []  # component gradients, the smallest gap and f, at a geometric pace
 
     def stalled(self, state: State) -> bool:
         """Whether the point no longer changes, or steps have long lowered neither the gap nor f by more than rounding.
@@ -86,7 +88,17 @@ class Headway:
             farther = gap < PROGRESS * self.gap or lower
             self.gap, self.idle = (gap, 0) if farther else (min(self.gap, gap), self.idle + 1)
             self.value = value
+            if not self.marks or state.calls.grads > MARKED * self.marks[-1][0]:
+                self.marks.append((state.calls.grads, self.gap, value))
         return self.same >= SAME_POINT or self.idle >= IDLE_STEPS
+
+    def converging(self, grads: int) -> bool:
+        """Whether the last third of the work, or the next longer part, lowered the gap or a positive f tenfold."""
+        before = [mark for mark in self.marks if 3 * mark[0] <= 2 * grads]
+        if not before:
+            return False
+        _, gap, value = before[-1]
+        return self.gap <= TENFOLD * gap or 0 < self.value <= TENFOLD * value
 
     def nowhere(self, last: Certificate, wanted: float) -> bool | None:
         """Whether neither the gap has halved nor f has fallen by 1 % of the tolerance since the last check; None if not due."""
@@ -98,10 +110,13 @@ class Headway:
         return last.gap > 0.5 * before.gap and last.value >= before.value - 0.01 * wanted
 
 
-def at_rounding(f: Smooth, C: CountedSet, found: Certificate, wanted: float, times: float = NEAR_ROUNDING) -> bool:
-    """Whether the gap is at most ``times`` its change by rounding, and the tolerance ``wanted`` is too small to certify."""
+def rounding_floor(f: Smooth, C: CountedSet, found: Certificate, wanted: float, times: float = NEAR_ROUNDING) -> float:
+    """The least gap that float64 can certify at a point, if it exceeds ``wanted`` and the gap is near it; otherwise 0.0.
+
+    The gap is near if it is at most ``times`` its change by rounding.
+    """
     change = _change(f, C, found)
-    return change >= ROUNDED * wanted and found.gap <= times * change
+    return change / ROUNDED if change >= ROUNDED * wanted and found.gap <= times * change else 0.0
 
 
 def _change(f: Smooth, C: CountedSet, found: Certificate) -> float:

@@ -232,7 +232,7 @@ class Result:
 
     @property
     def why(self) -> str:
-        """The choice of `Auto` and its reason; empty if the method was named."""
+        """The choice of `Auto` and its reason, if no method was named; and the least gap, if rounding ended the run."""
         return "" if self.method is None else self.method.why
 
     def _repr_html_(self) -> str:

@@ -12,7 +12,7 @@ from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Hessian, Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
-from extremal.objectives.column_blocks import COMPILED_COLUMNS, SHORT_ROWS
+from extremal.objectives.column_blocks import COMPILED_COLUMNS, FORMED_COLUMNS, SHORT_ROWS
 from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
@@ -22,10 +22,12 @@ MASTER = 1e-3  # share of the gap left over the coordinates in use at which the 
 MASTER_OF_ALL = 1e-8  # the same share if there are no others: a compiled step takes less time than a state of the loop
 WIDE_START = 400  # number of non-zeros in a starting point above which a vertex is the better start
 EARLY = 10  # largest number of rounds of the quadratic problem while the gap exceeds f
-FAR_ROUNDS, FAR_LONGEST = 4, 15  # rounds if problems use products with the Hessian, and iterations per round
+FAR_ROUNDS, FAR_LONGEST = 4, 8  # rounds if problems use products with the Hessian, and iterations per round
 INNER = 0.01  # share of the gap to which the quadratic problem is solved
 NEWCOMERS = 2, 50  # coordinates that may enter at once: a multiple of those in use, and at least this number
 SAMPLED = 1, 20  # the same while g comes from a sample
+SPARE = 0.1  # share of the coordinates in use to copy beside those of a large model, because the next steps may want them
+REST = 1e-12  # a smaller weight of the origin is the rounding of a sum of weights
 
 
 @dataclass(frozen=True)
@@ -129,12 +131,14 @@ class SpikeNewton(FlatMove):
             wanted = np.union1d(used, np.flatnonzero(promise > 0.25 * at.gap))
             if np.isin(wanted, memory.part.W, assume_unique=True).all():
                 return memory.again(at)
-        W = coordinates(promise, used, 0.01 * at.gap, max(growth[0] * len(used), growth[1]))
+        most = max(growth[0] * len(used), growth[1])
+        W = coordinates(promise, used, 0.01 * at.gap, most)
         near = memory is not None and memory.part.f is at.f and len(memory.part.W) <= 1.5 * len(W)
         if near and memory is not None and np.isin(W, memory.part.W, assume_unique=True).all():
             part = memory.part  # its columns are already copied
         else:
-            part = at.f.on_columns(W)
+            most = min(most, len(W) - len(used) + int(SPARE * len(used))) if len(W) > FORMED_COLUMNS else 0
+            part = at.f.on_columns(coordinates(promise, used, -at.gap, most) if most else W)
         short = at.exact and at.f.n <= SHORT_ROWS and len(part.W) <= COMPILED_COLUMNS and (memory is None or memory.width == 0)
         short = short and (memory is None or memory.H is not None or at.gap <= 0.5 * memory.gap)  # the last steps were worth it
         return Memory.of(part, None, at, memory) if short else Memory.new(part, at, memory)
@@ -188,7 +192,8 @@ def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarra
     if spikes.origin:
         places.append(np.zeros(1, np.intp))
         scales.append(np.zeros(1))
-        weights.append(np.array([max(0.0, 1.0 - sum(float(w.sum()) for w in weights))]))
+        rest = 1.0 - sum(float(w.sum()) for w in weights)
+        weights.append(np.array([rest if rest > REST else 0.0]))
     w = np.concatenate(weights)
     return np.concatenate(places), np.concatenate(scales), w / w.sum()
 
