@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from extremal import checks
+from extremal.gradients.expanded import Expanded
 from extremal.gradients.full import Full, Growing
 from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.objectives.base import Objective
+from extremal.objectives.expansion import worth_expanding
 from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.schedules import FullStep
@@ -69,6 +71,8 @@ class NewtonFW(WithCard):
         """The parts, for a caller that knows whether f has second derivatives on columns, and which move fits the set."""
         if not curved:
             return Method(Full(), FullStep(), move)
+        if worth_expanding(f, budget.sets):
+            return Method(Expanded(), FullStep(), move, columns=True)
         small = not _on_some_columns(move) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
