@@ -1,6 +1,8 @@
 """Quadratic objectives: one Hessian serves the whole run, and its rounding never makes a certificate too small."""
 
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,7 +75,7 @@ def test_rounding_is_bounded():
             ]
             value, g = form.look(x)
             wrong = [abs(Fraction(float(g[j])) - sum(row[j] * e for row, e in zip(exact, r, strict=True)) / 40) for j in range(4)]
-            of_value, of_gap = ex.objectives.expansion.replace(form, aim=Aim(diameter=1.0)).rounding(x)
+            of_value, of_gap = replace(form, aim=Aim(diameter=1.0)).rounding(x)
             assert abs(Fraction(value) - sum(e * e for e in r) / 80) <= of_value
             assert sum(float(e) ** 2 for e in wrong) ** 0.5 <= of_gap
 
@@ -163,7 +165,7 @@ def test_new_columns_extend_a_hessian():
     A, y = data(300, 30)
     weights = np.random.default_rng(1).uniform(0, 3, 300)
     for rows, w in ((A, None), (sp.csr_array(A), None), (A, weights)):
-        f = CountedObjective(ex.LinearModel(ex.Squared(), rows, y, weights=w), Calls())
+        f: Any = CountedObjective(ex.LinearModel(ex.Squared(), rows, y, weights=w), Calls())
         part = f.on_columns(np.arange(2, 20))
         whole = part.hessian(f.inner.zero)
         np.testing.assert_allclose(part.cross(np.array([0, 5])), whole[:, [0, 5]], rtol=1e-10, atol=1e-12)

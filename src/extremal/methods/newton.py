@@ -33,8 +33,8 @@ class NewtonFW(WithCard):
     `SpikeNewton`, any d), over boxes those between the bounds (`BoxNewton`, any d). Over other sets it covers all d columns. Then
     projections solve the quadratic problem over group balls (`ProjectedNewton`), and linear minimisations over the rest
     (`AtomNewton`), both for some hundreds of columns. For linear models with rows in
-    memory and a loss with second derivatives, the first steps read a sample of the rows that grows to all (`Growing`). If the loss
-    is quadratic and the columns are few, one Hessian serves the whole run, or the whole path (`Expanded`). For other
+    memory and a loss with second derivatives, the first steps read a sample of the rows that grows to all (`Growing`). If a loss
+    is quadratic and columns are few, one Hessian serves the whole run, or the whole path (`Expanded`). For other
     sums the method reads full gradients, and learns the Hessian of all coordinates from them (BFGS). f never increases once all
     rows are in, convex or not.
 

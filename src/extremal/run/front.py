@@ -134,7 +134,8 @@ def path(
 
     The sets are solved from the largest to the smallest (by diameter), and the results come in the order of the sets. Each
     run starts from an extrapolation of the last three solutions, with the atoms and the quadratic model of the last run, if
-    the method keeps them. For quadratic losses over l1 balls and simplices, it starts at the minimiser of that model. If neighbouring sets differ little, a solution costs a few passes over the data.
+    the method keeps them. For quadratic losses over l1 balls and simplices, it starts at the minimiser of that model.
+    If neighbouring sets differ little, a solution costs a few passes over the data.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def onward(
     if found is None:
         return None
     part, memory = found
-    H = part.hessian(None) if memory is None else memory.H
+    H = part.hessian(x) if memory is None else memory.H
     place, scale, w = spread_over(x[part.W], spikes, part.W)
     q = Quadratic.over_weights(H, g[part.W], x[part.W], place, scale)
     new = np.zeros_like(x)
