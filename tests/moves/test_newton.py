@@ -253,7 +253,8 @@ def test_quadratic_convergence():
 def test_every_gradient_and_row_of_a_hessian_counts():
     for n, passes in ((12_000, 3), (300, 5)):  # a gradient, a Hessian, a gradient; one more of each by compiled steps
         f = problem(ex.Squared(), n=n)
-        r = ex.minimize(f, ex.L1Ball(1.0), ex.NewtonFW(parts=1), tol=1e-10)
+        method = ex.Method(ex.gradients.Growing(parts=1), ex.steps.FullStep(), ex.moves.SpikeNewton())
+        r = ex.minimize(f, ex.L1Ball(1.0), method, tol=1e-10)
         assert r.n_iter == 1
         assert r.calls.grads == passes * n
         assert r.calls.certificate == 0

@@ -121,6 +121,11 @@ class RowAlgebra(ABC):
         """
         return self.parts.total(Gram(W, h, mean, (self.shape[1] if W is None else len(W)) ** 2))[0]
 
+    @property
+    def longest_sum(self) -> int:
+        """The largest number of terms that a sum over all rows adds one after another, in any order: n, or fewer by blocks."""
+        return self.shape[0]
+
     def root(self, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
         """R with R'R = A' diag(h) A, for h >= 0. R keeps digits that the product loses."""
         count_rows(self.shape[0])

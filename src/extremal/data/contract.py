@@ -83,12 +83,20 @@ class RowBlock(ABC):
     def array(self) -> np.ndarray: ...  # the rows as a dense array; dense rows are not copied
 
     @abstractmethod
-    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-        """A_W' diag(h) A_W, with the ``mean`` of the columns by the weights h subtracted if given; W = None is all columns."""
+    def gram(self, W: np.ndarray | None, h: np.ndarray | None, mean: np.ndarray | None = None) -> np.ndarray:
+        """A_W' diag(h) A_W, with the ``mean`` of the columns by the weights h subtracted if given; W = None is all columns.
+
+        Without h, all weights are 1.
+        """
 
     @abstractmethod
     def listed(self) -> tuple[np.ndarray, ...] | None:
         """Row starts, columns and values of the entries, for compiled loops; None if these would be too large."""
+
+    @property
+    def longest_sum(self) -> int:
+        """The largest number of terms that a sum over these rows adds one after another."""
+        return self.shape[0]
 
     def bounds(self, many: int) -> list[int]:
         """Bounds of parts with about equally many entries."""

@@ -109,8 +109,9 @@ class CsrBlock(RowBlock):
     def norms2(self, out: np.ndarray) -> None:
         kernels("rows").norms2(self.entries[0], self.entries[2], out)
 
-    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+    def gram(self, W: np.ndarray | None, h: np.ndarray | None, mean: np.ndarray | None = None) -> np.ndarray:
         """The cost is the sum over rows of their squared number of entries; entries of other columns are skipped."""
+        h = np.ones(self.shape[0]) if h is None else h
         k, h = self.shape[1] if W is None else len(W), writable(h, np.float64)
         low = np.zeros((k, k))
         if W is None:

@@ -89,15 +89,21 @@ class DenseBlock(RowBlock):
         for at, A in self._arrays():
             np.einsum("ij,ij->i", A, A, dtype=np.float64, out=out[at])
 
-    def gram(self, W: np.ndarray | None, h: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+    def gram(self, W: np.ndarray | None, h: np.ndarray | None, mean: np.ndarray | None = None) -> np.ndarray:
         """Matrix products, n k^2 multiplications. The mean is subtracted first, so that differences do not cancel."""
-        k, root = self.shape[1] if W is None else len(W), np.sqrt(h).astype(self.dtype, copy=False)
+        k, root = self.shape[1] if W is None else len(W), None if h is None else np.sqrt(h).astype(self.dtype, copy=False)
         total = np.zeros((k, k))
         for at, A in self._arrays():
             A = A if W is None else A[:, W]
-            rows = (A if mean is None else A - mean) * root[at, None]
+            rows = A if mean is None else A - mean
+            rows = wide(rows) if root is None else rows * root[at, None]
             total += rows.T @ rows
         return total
+
+    @property
+    def longest_sum(self) -> int:
+        """Within a piece, or over the pieces: fewer than n if there are many."""
+        return self.cuts[0].stop + len(self.cuts) if len(self.cuts) > 1 else self.shape[0]
 
     def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Work piece by piece, in float64."""

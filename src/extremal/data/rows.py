@@ -217,6 +217,10 @@ class InMemory(RowData):
     def nnz(self) -> int:
         return self.block.nnz
 
+    @property
+    def longest_sum(self) -> int:
+        return self.block.longest_sum
+
     def dot(self, x: np.ndarray, idx: np.ndarray | None = None) -> np.ndarray:
         """A[idx] x; a batch costs its own entries."""
         if idx is not None:

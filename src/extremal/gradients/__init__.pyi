@@ -5,6 +5,7 @@ from .base import InEpochs as InEpochs
 from .base import Phase as Phase
 from .batches import MiniBatch as MiniBatch
 from .batches import Pool as Pool
+from .expanded import Expanded as Expanded
 from .full import Full as Full
 from .full import Growing as Growing
 from .mixing import complete as complete

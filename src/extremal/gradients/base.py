@@ -69,7 +69,8 @@ class Looked(PlainEstimate):
 
     value: float  # the mean of the sample at x
     z: np.ndarray  # its margins
-    model: Objective  # the sample as an objective
+    model: Any  # the sample as an objective, or an expansion of it
+    slack: float = 0.0  # a bound on the rounding of a gap with g, which a certificate adds
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,11 @@ def phase_of(estimate: Estimate) -> Phase | None:
 def value_of(estimate: Estimate) -> float | None:
     """f, or the mean of the sample, at x; None if the estimator does not compute it with the gradient."""
     return estimate.value if isinstance(estimate, Looked) else None
+
+
+def slack_of(estimate: Estimate) -> float:
+    """A bound on the rounding of a gap, for an estimate that does not come from the rows."""
+    return estimate.slack if isinstance(estimate, Looked) else 0.0
 
 
 def sample_of(estimate: Estimate) -> Objective | None:

@@ -89,7 +89,7 @@ class Growing(Gradient[GrowingEstimate]):
         if model is None:
             model = f if size == f.n else f.sampled(size, lambda: np.sort(sampler.fresh(stage, size)))
         value, g, z = model.value_grad_margins(x)
-        return GrowingEstimate(g, size == f.n, value, z, model, stage)
+        return GrowingEstimate(g, size == f.n, value, z, model, stage=stage)
 
     def _size(self, n: int, stage: int) -> int:
         size = max(n // self.parts, 1000) * self.factor**stage

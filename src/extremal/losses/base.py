@@ -2,7 +2,8 @@
 
 A loss has ``value``, ``deriv`` (in z), ``curvature`` (a bound on |phi''|), ``convex``, and the accepted targets (``labels``,
 and ``least`` if there is a smallest one). A loss that also has ``second`` (phi'') is `Curved`, and works with second-order
-methods. Values and derivatives keep the float type of z. Losses of several margins per row are in extremal.losses.multi.
+methods. A loss may declare ``quadratic``: phi'' then depends on the target only, and the Hessian of f is constant. Values and
+derivatives keep the float type of z. Losses of several margins per row are in extremal.losses.multi.
 """
 
 from __future__ import annotations

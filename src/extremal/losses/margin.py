@@ -136,6 +136,8 @@ class Squared:
 
         phi(z, y) = (z - y)^2 / 2,   phi' = z - y,   phi'' = 1
 
+    The loss is ``quadratic``: its second derivative does not depend on z, so methods compute the Hessian of f once.
+
     Examples
     --------
     >>> import numpy as np
@@ -146,6 +148,7 @@ class Squared:
     curvature = 1.0
     convex = True
     nonnegative = True
+    quadratic = True
     labels = None
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -45,6 +45,11 @@ class Weighted:
         """Whether the loss is convex."""
         return self.loss.convex
 
+    @property
+    def quadratic(self) -> bool:
+        """Whether the second derivative of the loss does not depend on z."""
+        return getattr(self.loss, "quadratic", False)
+
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """w loss(z, y)."""
         return y[:, -1] * self.loss.value(z, self._target(y))

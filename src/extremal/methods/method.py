@@ -34,6 +34,7 @@ class Budget:
     max_iter: int | None = None  # iterations
     max_seconds: float | None = None  # seconds on the run's clock
     warm: bool = field(default=False, compare=False)  # whether the run starts from a given point
+    sets: int = field(default=1, compare=False)  # sets over which f will be minimised, one after another
 
     def horizon(self, facts: Facts) -> int | None:
         """K: the iterations that fit in max_iter and, on average, in max_grads."""

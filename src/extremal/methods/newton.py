@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from extremal import checks
+from extremal.gradients.expanded import Expanded
 from extremal.gradients.full import Full, Growing
 from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.moves.newton.whole import SMALL
 from extremal.objectives.base import Objective
+from extremal.objectives.expansion import worth_expanding
 from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.schedules import FullStep
@@ -32,7 +34,8 @@ class NewtonFW(WithCard):
     some hundreds of them. Then a dual active-set method solves the quadratic problem under linear constraints (`RowNewton`),
     projections solve it over group balls (`ProjectedNewton`), and linear minimisations over the rest (`AtomNewton`). For linear
     models with rows in memory and a loss with second derivatives, the first steps read a sample of the rows that grows to all
-    (`Growing`), unless the data are small. For other
+    (`Growing`), unless the data are small. If a loss is quadratic and columns are few, one Hessian serves the whole run, or the
+    whole path (`Expanded`). For other
     sums the method reads full gradients, and learns the Hessian of all coordinates from them (BFGS). f never increases once all
     rows are in, convex or not.
 
@@ -70,6 +73,8 @@ class NewtonFW(WithCard):
         """The parts, for a caller that knows whether f has second derivatives on columns, and which move fits the set."""
         if not curved:
             return Method(Full(), FullStep(), move)
+        if worth_expanding(f, budget.sets):
+            return Method(Expanded(), FullStep(), move, columns=True)
         small = not _on_some_columns(move) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)

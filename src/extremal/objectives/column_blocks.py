@@ -13,6 +13,7 @@ from extremal.data.parts import PerRow
 from extremal.data.rows import RowData, rows_elsewhere
 from extremal.kernels.arguments import kernels, locked
 from extremal.losses.margin import compiled
+from extremal.losses.weighted import unweighted
 from extremal.quadratic.search import is_definite
 from extremal.quadratic.solver import Quadratic
 from extremal.support.kinds import Operator, Symmetric
@@ -38,6 +39,11 @@ class Slice(ABC):
     f: Any  # the sliced objective
     W: np.ndarray  # the coordinates, increasing
 
+    @property
+    def constant(self) -> bool:
+        """Whether the Hessian is the same everywhere."""
+        return False
+
     def of(self, f: Any) -> Slice:
         """The same coordinates of another objective, or of one with other counters."""
         return self if f is self.f else f.on_columns(self.W)
@@ -49,6 +55,10 @@ class Slice(ABC):
     @abstractmethod
     def hessian(self, z: PerRow, far: bool = False, width: float = 0.0) -> Symmetric:
         """(1/n) A_W' diag phi''(z) A_W."""
+
+    def cross(self, J: np.ndarray) -> np.ndarray | None:
+        """The columns J of a constant Hessian; None if computing all of it is no worse."""
+        return None
 
     def root(self, z: PerRow, far: bool = False, width: float = 0.0) -> np.ndarray | None:
         """B with B'B = the Hessian; None if there is no factor."""
@@ -170,6 +180,19 @@ class ColumnBlock(Slice):
         up, down = (self._gram(self.f.filled(np.maximum, part, rest=(0.0,))) for part in (h, self.f.filled(np.negative, h)))
         return up - down if isinstance(up, np.ndarray) and is_definite(up - down) else plus(up, down)
 
+    @property
+    def constant(self) -> bool:
+        return is_quadratic(self.f)
+
+    def cross(self, J: np.ndarray) -> np.ndarray | None:
+        """(1/n) A_W' diag phi'' A_J, by products with the columns J as dense arrays; for sums over rows in memory."""
+        f = self.f
+        if self._elsewhere or not f.is_finite_sum or f.n * len(J) > COPIED_ENTRIES:
+            return None
+        B = np.concatenate([rows for _, rows in f.data.columns(self.W[J]).arrays(f.n)])
+        B = B * (unweighted(f.loss).curvature if f.weights is None else f.here(f.second_at(f.zero))[:, None])
+        return self.columns.tdot(B) / f.n
+
     def root(self, z: PerRow, far: bool = False, width: float = 0.0) -> np.ndarray | None:
         """B with B'B = the Hessian, by QR factorisations of blocks of rows; None if there is none or it would take too long.
 
@@ -179,7 +202,7 @@ class ColumnBlock(Slice):
         if self.formed and (self.f.summed(_any_negative, h)[0] or n * float(len(self.W)) ** 2 > ROOTED):
             return None
         h = self.f.filled(np.abs, h)
-        R = self.columns.root(h, self._mean(h)[0])
+        R = self.columns.root(h, self.mean(h)[0])
         return None if R is None else R / np.sqrt(n)
 
     @property
@@ -190,7 +213,7 @@ class ColumnBlock(Slice):
             return data if self._elsewhere else None  # type: ignore[return-value]
         return data if data.fill < FULL or self.f.n * len(self.W) > COPIED_ENTRIES else None
 
-    def _mean(self, h: PerRow) -> tuple[np.ndarray | None, float]:
+    def mean(self, h: PerRow) -> tuple[np.ndarray | None, float]:
         """The mean of the columns by the weights h, which an intercept removes, and the sum of h."""
         total = 0.0 if self.f.is_finite_sum else self.f.summed(_sum, h)[0]
         if not total > 0:
@@ -199,12 +222,24 @@ class ColumnBlock(Slice):
 
     def _gram(self, h: PerRow) -> Symmetric:
         """(1/n) A_W' diag h A_W for h >= 0, as an array or as an operator, minus the part that an intercept removes."""
-        mean, total = self._mean(h)
+        mean, total = self.mean(h)
         if self.formed:
             H = self.columns.gram(None, h, mean) if self._uncopied is None else self._uncopied.gram(self.W, h, mean)
             return H / self.f.n
         H = HessianProducts(self.columns, h)
         return H if mean is None else Less(H, mean * np.sqrt(total / self.f.n))
+
+
+def is_quadratic(f: MarginModel) -> bool:
+    """Whether the Hessian of f is the same everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> [is_quadratic(ex.LinearModel(loss, np.eye(2), np.ones(2))) for loss in (ex.Squared(), ex.Huber())]
+    [True, False]
+    """
+    return bool(getattr(f.loss, "quadratic", False)) and not f.deriv_shape and isinstance(f.data, RowData)
 
 
 def _any_negative(h: np.ndarray) -> tuple[bool]:

@@ -25,6 +25,7 @@ from extremal.losses.weighted import unweighted, with_held_weights, with_weights
 from extremal.objectives.alike import check_held, first_total
 from extremal.objectives.base import RowIndex, Segment
 from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock, Slice
+from extremal.objectives.expansion import Expansion, expansion_of
 from extremal.objectives.on_atoms import OnMargins, OnPoints, Restriction
 from extremal.objectives.on_columns_multi import OutputSlice
 from extremal.objectives.works import AtMargins
@@ -199,6 +200,13 @@ class MarginModel(AtMargins, ABC):
     def on_atoms(self, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
         """f on the hull of the atoms, given the images that an earlier restriction stored."""
         return OnPoints(self, atoms) if self.elsewhere else OnMargins.of(self, atoms, images)
+
+    def expansion(self) -> Expansion | None:
+        """f around 0, if f is quadratic: values and gradients from one Hessian, which takes a read of the rows.
+
+        None if rounding may have lost the least curvature of f.
+        """
+        return expansion_of(self, self)
 
     def ready(self) -> None:
         """Compile the products with some rows."""

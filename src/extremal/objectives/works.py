@@ -11,7 +11,7 @@ import numpy as np
 
 from extremal.data.contract import Data
 from extremal.data.kept import Uniform
-from extremal.data.parts import Part, Parts, PerRow, Sums
+from extremal.data.parts import Part, Parts, PerRow, RowWork, Sums
 from extremal.data.rows import RowData
 from extremal.losses.base import Loss
 from extremal.losses.margin import compiled
@@ -23,6 +23,7 @@ from extremal.losses.over_rows import (
     derivs_of,
     line_sum,
     mean_second_of,
+    second_of,
     slope_sum,
     tail_sum,
     value_sum,
@@ -105,6 +106,33 @@ class Filled(Summed):
         for rows in chunks(part.n, EVALUATED):
             out[rows] = self.function(*(a[rows] for a in numbers), *self.rest)
         return ()
+
+
+@dataclass(frozen=True)
+class QuadraticSums(RowWork):
+    """Sums for the expansion of a quadratic loss around x = 0, in one read of the rows.
+
+    The sums of phi'' a a', of phi' a, of phi and of phi'^2 / phi''. Without weights, phi'' is the ``curvature``.
+    """
+
+    loss: Loss
+    y: PerRow
+    curvature: float | None
+    sums: int  # the size of the first
+
+    @property
+    def alone(self) -> bool:  # type: ignore[override]
+        """Whether to avoid threads: a user's own loss may not be thread-safe."""
+        return compiled(self.loss) is None
+
+    def __call__(self, part: Part) -> Sums:
+        y, z = part.of(self.y), np.zeros(part.n)
+        c, value = derivs_of(z, y, self.loss), value_sum(z, y, self.loss)[0]
+        if self.curvature is None:
+            return part.rows.gram(None, second_of(z, y, self.loss)), part.rows.tdot(c), value, tail_sum(z, y, self.loss)[0]
+        H = part.rows.gram(None, None)
+        H *= self.curvature
+        return H, part.rows.tdot(c), value, float(c @ c) / self.curvature
 
 
 @dataclass(frozen=True)

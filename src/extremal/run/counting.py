@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -14,15 +14,16 @@ from extremal.data.parts import PerRow, counting_rows
 from extremal.gradients.base import Counting
 from extremal.objectives.base import Objective, RowIndex, Segment, Smooth, check_batches
 from extremal.objectives.column_blocks import Slice
+from extremal.objectives.expansion import Aim, Expansion
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.objectives.on_atoms import OnPoints, Restriction
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
+from extremal.run.counted_parts import CountedRestriction, CountedSegment, CountedSlice
 from extremal.run.result import Calls
 from extremal.sets.base import Bounded, ConvexSet, Faced, Spikes
 from extremal.support.clock import Unsure, check, counted
-from extremal.support.kinds import Operator, Symmetric
 
 CHECKS = 50  # oracle calls that a membership test may make, plus a tenth of the run's own
 T = TypeVar("T")
@@ -37,6 +38,8 @@ class CountedObjective(Counting):
         self.n, self.shape, self.dtype = f.n, f.shape, f.dtype
         self.convex, self.deriv_shape = f.convex, f.deriv_shape
         self.columns = has_slices(f) if columns is None else columns  # whether f has Hessians by columns
+        self.expanded: Expansion | None = None  # f as a quadratic function, if a method asked for it
+        self.aim: Callable[[], Aim] = Aim  # the accuracy that the run asks for
         self._looked: tuple[Any, Any] = None, None  # the last point of `value_grad_margins`, and its answer
 
     @property
@@ -89,8 +92,15 @@ class CountedObjective(Counting):
     def sampled(self, size: int, draw: Callable[[], np.ndarray]) -> CountedObjective:
         return CountedObjective(self._ask(self._linear.sampled, size, draw), self.calls, self.columns)
 
+    def expansion(self) -> Expansion | None:
+        """f around 0, or around an earlier centre; the Hessian and the gradient count n component gradients each."""
+        if self.expanded is None:
+            found = self._ask(self._linear.expansion, grads=2 * self.n, values=self.n)
+            self.expanded = None if found is None else replace(found, rows=self, aim=self.aim())
+        return self.expanded
+
     def between(self, z: PerRow, dz: PerRow) -> Segment:
-        return _CountedSegment(self._linear.between(z, dz), self)
+        return CountedSegment(self._linear.between(z, dz), self)
 
     def change(self, z: PerRow, new: PerRow) -> PerRow:
         return self._linear.change(z, new)
@@ -102,12 +112,12 @@ class CountedObjective(Counting):
         return self._ask(self._linear.derivs_at, z, *idx, grads=len(z))
 
     def on_columns(self, W: np.ndarray) -> Slice:
-        return _CountedSlice(self, W, self._ask(self._linear.on_columns, W))
+        return CountedSlice(self, W, self._ask(self._linear.on_columns, W))
 
     def on_atoms(self, atoms: ActiveSet, images: dict[Hashable, np.ndarray]) -> Restriction:
         f = self.inner
         found = self._ask(f.on_atoms, atoms, images) if isinstance(f, MarginModel) else OnPoints(f, atoms)
-        return _CountedRestriction(found, self)
+        return CountedRestriction(found, self)
 
     @cached_property
     def _sum(self) -> Objective:
@@ -118,87 +128,7 @@ class CountedObjective(Counting):
         self.inner.ready()
 
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
-        return _CountedSegment(self._ask(self.inner.along, x, s), self)
-
-
-@dataclass(frozen=True)
-class _CountedSegment:
-    inner: Segment
-    f: CountedObjective
-
-    @property
-    def grads_per_slope(self) -> int:
-        return self.inner.grads_per_slope
-
-    def value(self, t: float) -> float:
-        return self.f._ask(self.inner.value, t, values=self.f.n)
-
-    def slope(self, t: float) -> float:
-        """The slope counts as n values if it comes from margins, otherwise as the gradients it takes."""
-        grads = self.grads_per_slope
-        return self.f._ask(self.inner.slope, t, grads=grads, values=0 if grads else self.f.n)
-
-
-@dataclass(frozen=True)
-class _CountedRestriction:
-    inner: Restriction
-    f: CountedObjective
-
-    @property
-    def images(self) -> dict[Hashable, np.ndarray]:
-        return self.inner.images
-
-    def value(self, w: np.ndarray) -> float:
-        return self.f._ask(self.inner.value, w, values=self.f.n)
-
-    def slopes(self, w: np.ndarray) -> np.ndarray:
-        return self.f._ask(self.inner.slopes, w, grads=self.f.n)
-
-    def hessian(self, w: np.ndarray) -> np.ndarray | None:
-        H = self.f._ask(self.inner.hessian, w)
-        self.f.calls.grads += 0 if H is None else self.f.n
-        return H
-
-
-@dataclass(frozen=True)
-class _CountedSlice(Slice):
-    f: CountedObjective
-    inner: Slice
-
-    def of(self, f: CountedObjective) -> Slice:
-        return self if f is self.f else _CountedSlice(f, self.W, self.inner.of(f.inner))
-
-    def dot(self, d: np.ndarray) -> PerRow:
-        return self.f._ask(self.inner.dot, d)
-
-    def solve(self, place: np.ndarray, scale: np.ndarray, w: np.ndarray, x: np.ndarray, z: PerRow, tol: float) -> Any:
-        found = self.f._ask(self.inner.solve, place, scale, w, x, z, tol)
-        if found is not None:
-            self.f.calls.grads += found[1] * self.f.n
-            self.f.calls.values += found[2] * self.f.n
-        return found
-
-    def hessian(self, z: PerRow, far: bool = False, width: float = 0.0) -> Symmetric:
-        """The Hessian reads every row, once or in every product: each time counts as n component gradients."""
-        H = self.f._ask(self.inner.hessian, z, far, width, grads=self.f.n)
-        return H if isinstance(H, np.ndarray) else _CountedProducts(H, self.f)
-
-    def root(self, z: PerRow, far: bool = False, width: float = 0.0) -> np.ndarray | None:
-        B = self.f._ask(self.inner.root, z, far, width)
-        self.f.calls.grads += 0 if B is None else self.f.n
-        return B
-
-
-@dataclass(frozen=True)
-class _CountedProducts:
-    inner: Operator
-    f: CountedObjective
-
-    def __matmul__(self, u: np.ndarray) -> np.ndarray:
-        return self.f._ask(self.inner.__matmul__, u, grads=self.f.n)
-
-    def diagonal(self) -> np.ndarray:
-        return self.f._ask(self.inner.diagonal)
+        return CountedSegment(self._ask(self.inner.along, x, s), self)
 
 
 class CountedSet:

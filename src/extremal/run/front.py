@@ -13,13 +13,17 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import sample_of, value_of
 from extremal.methods.method import Budget, Recipe
+from extremal.moves.newton.model import Memory
+from extremal.moves.newton.onward import onward
 from extremal.objectives.base import Smooth
+from extremal.objectives.expansion import Expansion
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import farthest, freeze
+from extremal.run.counting import CountedObjective
 from extremal.run.driver import Driver
 from extremal.run.loop import Setup, State, check_objective, prepare
 from extremal.run.progress import check_verbose, last_line, next_part, shown
-from extremal.run.result import Record, Result
+from extremal.run.result import Calls, Record, Result
 from extremal.sets.base import ConvexSet, Projectable
 from extremal.support.clock import counted
 
@@ -108,7 +112,7 @@ def minimize(
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = check_budget("minimize", max_grads, max_iter, max_seconds)
     with shown("minimize", check_verbose("minimize", verbose)):
-        setup = prepare("minimize", f, C, method, x0, seed, budget, in_bursts=callback is None if bursts is None else bursts)
+        setup = prepare("minimize", f, C, method, x0, seed, budget, callback is None if bursts is None else bursts, (tol, atol))
         return Driver(setup, tol, atol, budget, callback, record).drive()[0]
 
 
@@ -131,7 +135,8 @@ def path(
 
     The sets are solved from the largest to the smallest (by diameter), and the results come in the order of the sets. Each
     run starts from an extrapolation of the last three solutions, with the atoms and the quadratic model of the last run, if
-    the method keeps them. If neighbouring sets differ little, a solution costs a few passes over the data.
+    the method keeps them. For quadratic losses over l1 balls and simplices, it starts at the minimiser of that model.
+    If neighbouring sets differ little, a solution costs a few passes over the data.
 
     Parameters
     ----------
@@ -172,14 +177,32 @@ def path(
         for at, i in enumerate(sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter), 1):
             next_part(f"set {at} of {len(sets)}")
             with counted() as asked:
-                x0 = moved_inside(fitted[i], ahead(fitted[i].diameter, seen)) if seen else None
-            setup = prepare("path", f, fitted[i], method, x0, seed, budget)
-            setup.C.calls.certificate_lmos += asked.calls
-            results[i], last = Driver(_resumed(setup, seen[-1][1]) if seen else setup, tol, atol, budget).drive()
+                x0, memory, spent = next_start(f, fitted[i], seen, tol, atol) if seen else (None, None, Calls())
+            setup = prepare("path", f, fitted[i], method, x0, seed, replace(budget, sets=len(sets)), accuracy=(tol, atol))
+            calls = setup.C.calls
+            calls.certificate_lmos += asked.calls
+            calls.grads, calls.rows = calls.grads + spent.grads, calls.rows + spent.rows
+            results[i], last = Driver(_resumed(setup, seen[-1][1], memory) if seen else setup, tol, atol, budget).drive()
             seen = [*seen[-2:], (fitted[i].diameter, last)]
         met = sum(result.converged for result in results.values())
         last_line(f"{met} of {len(sets)} sets are within the tolerance", costs=True)
     return [results[i] for i in range(len(sets))]
+
+
+def next_start(
+    f: Smooth, C: ConvexSet, seen: list[tuple[float, State]], tol: float, atol: float
+) -> tuple[np.ndarray, Any, Calls]:
+    """The start over the next set, the model of f that led there, and the calls for it.
+
+    The start is the minimiser of a known quadratic function, or an extrapolation of the last solutions.
+    """
+    last = seen[-1][1]
+    memory, counting = last.point.memory, CountedObjective(f, Calls(), last.f.columns)
+    if isinstance(memory, Memory) and memory.part.f is last.f:
+        memory = replace(memory, part=memory.part.of(counting))
+    found = onward(counting, C, last.x, last.estimate, memory, tol, atol)
+    x, memory = (ahead(C.diameter, seen), None) if found is None else found
+    return moved_inside(C, x), memory, counting.calls
 
 
 def ahead(size: float, seen: list[tuple[float, State]]) -> np.ndarray:
@@ -202,16 +225,20 @@ def moved_inside(C: ConvexSet, x: np.ndarray) -> np.ndarray:
     return start + farthest(lambda t: C.contains(start + t * (x - start)), 1e-6) * (x - start)
 
 
-def _resumed(setup: Setup, last: State) -> Setup:
+def _resumed(setup: Setup, last: State, memory: Any) -> Setup:
     """Carry over the atoms, quadratic model and gradient of the last run, where they are still valid."""
     point = setup.point
     if type(point) is not type(last.point):
         return setup
     same = point.x.shape == last.x.shape and np.array_equal(np.asarray(point.x), np.asarray(last.x))
     kept: dict[str, Any] = {"active": last.point.active} if same and point.active is not None and _all_inside(setup, last) else {}
-    memory = last.point.memory
+    memory = last.point.memory if memory is None else memory
     if memory is not None:
         kept["memory"] = replace(memory, gap=np.inf, part=memory.part.of(setup.f))
+    if last.f.expanded is not None:
+        model = sample_of(last.estimate)
+        setup.f.expanded = replace(model if isinstance(model, Expansion) else last.f.expanded, rows=setup.f, aim=setup.f.aim())
+        same = False  # a gradient costs less than its check
     estimate = last.estimate if same and last.exact and value_of(last.estimate) is not None else None
     if estimate is not None and sample_of(estimate) is not None:
         estimate = replace(estimate, model=setup.f)  # type: ignore[type-var]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import cast
@@ -12,11 +13,12 @@ from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.parts import counting_rows
 from extremal.data.rows import RowData
-from extremal.gradients.base import Estimate, Facts, batched, phase_of, value_of
+from extremal.gradients.base import Estimate, Facts, batched, phase_of, slack_of, value_of
 from extremal.methods.auto import as_recipe
 from extremal.methods.method import Budget, Method, Recipe
 from extremal.moves.base import Point, SomeMove
 from extremal.objectives.base import Objective, Sampler, Smooth, is_factored
+from extremal.objectives.expansion import Aim
 from extremal.objectives.margins import MarginModel
 from extremal.points.active import ActiveSet
 from extremal.points.iterates import freeze, start
@@ -92,15 +94,15 @@ class State:
     def _certified(self) -> Certificate:
         if self.exact and self.f.dtype == np.float64:
             known = value_of(self.estimate)  # known to estimators that compute the value with the gradient
-            value, g = self.f.inner.value(self.x) if known is None else known, self.g
+            value, g, slack = self.f.inner.value(self.x) if known is None else known, self.g, slack_of(self.estimate)
             self.calls.certificate_values += self.f.n if known is None else 0
         else:
             self.calls.certificate_values += self.f.n
             self.calls.certificate += self.f.n
-            value, g = self.f.inner.value_and_grad(wide(self.x))
+            (value, g), slack = self.f.inner.value_and_grad(wide(self.x)), 0.0
         if not np.isfinite(value):
             raise NonFiniteError(f"the objective's value at iteration {self.k} is {value}")
-        return Certificate(self.k, self.x, value, self.gap(g), self.point.active)
+        return Certificate(self.k, self.x, value, self.gap(g) + slack, self.point.active)
 
 
 def iterate(
@@ -201,6 +203,7 @@ def prepare(
     seed: int,
     budget: Budget,
     in_bursts: bool = False,
+    accuracy: tuple[float, float] = (0.0, 0.0),
 ) -> Setup:
     """Fit the set, the method and the starting point to the objective; refuse combinations that do not fit."""
     check_objective(call, f)
@@ -220,6 +223,7 @@ def prepare(
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
     counting = CountedObjective(f, calls, prepared.columns)
     oracle = CountedSet(C.relaxed, calls)  # the method approaches a cut by itself
+    counting.aim = lambda: Aim(*accuracy, oracle.diameter if any(accuracy) else math.inf)
     point = _first_point(call, f, oracle, prepared.move, x0)
     rows = f.data if isinstance(f, MarginModel) else None
     bounds = rows.bounds if isinstance(rows, RowData) else None  # of parts that share every batch, if there are any

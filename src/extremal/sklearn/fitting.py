@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
 from extremal.data.rows import InMemory, RowData
+from extremal.gradients.expanded import Expanded
 from extremal.gradients.full import Full, Growing
 from extremal.losses.base import Loss
 from extremal.methods.auto import as_recipe
@@ -141,7 +142,7 @@ def _by_default(f: MarginModel, C: ConvexSet, kept: Kept, x0: Any) -> Result:
 def _reads_all(method: Recipe, f: Any, C: ConvexSet) -> bool:
     """Whether a method uses full gradients only."""
     try:
-        return isinstance(method.prepare(f, C, Budget(max_iter=1)).gradient, (Full, Growing))
+        return isinstance(method.prepare(f, C, Budget(max_iter=1)).gradient, (Full, Growing, Expanded))
     except InputError:
         return False
 

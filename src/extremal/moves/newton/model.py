@@ -12,6 +12,7 @@ import numpy as np
 
 from extremal.gradients.base import Estimate, Looked, sample_of, value_of
 from extremal.moves.base import MoveOracle
+from extremal.moves.newton.grown import grown
 from extremal.objectives.base import Segment
 from extremal.objectives.column_blocks import Slice
 from extremal.objectives.secants import Secants
@@ -117,18 +118,19 @@ class Memory:
     @classmethod
     def new(cls, part: Slice, at: NewtonState, old: Memory | None = None, rooted: bool = False) -> Memory:
         """A model with the Hessian at the point; in factors, if these are wanted and exist."""
-        width = 0.0 if old is None else old.width
-        H = hessian_of(part, at, at.far, width, rooted)
+        H, width = None if rooted else grown(old, part), 0.0 if old is None else old.width
+        H = hessian_of(part, at, at.far, width, rooted) if H is None else H
         return cls.of(part, at.scaled(H) if at.learns else H, at, old, width=width)
 
     def fits(self, at: NewtonState) -> bool:
-        """Whether the last Hessian can serve again: the gap has fallen, and f has kept its scale."""
-        return self.H is not None and self.width == 0 and at.gap <= AGAIN * self.gap and at.value > 0.5 * self.value
+        """Whether the last Hessian can serve again: the gap has fallen, and f has kept its scale; or f is quadratic."""
+        near = self.width == 0 and at.gap <= AGAIN * self.gap and at.value > 0.5 * self.value
+        return self.H is not None and (self.part.f is at.f if self.part.constant else near)
 
     def again(self, at: NewtonState) -> Memory:
         """The model at a new point; the change of the gradient corrects its Hessian (BFGS) if the sample is the same."""
         part, H = self.part.of(at.f), self.H
-        if part is self.part and isinstance(H, np.ndarray):
+        if part is self.part and isinstance(H, np.ndarray) and not part.constant:
             H = bfgs(H, at.x[part.W] - self.x, at.g[part.W] - self.g)
         return self.of(part, H, at, self)
 

@@ -1,0 +1,231 @@
+"""Quadratic objectives, expanded around a point: values and gradients from one Hessian, with bounds on their rounding."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from extremal.checks import InputError
+from extremal.data.rows import RowData
+from extremal.losses.weighted import unweighted
+from extremal.objectives.alike import first_total
+from extremal.objectives.base import Segment
+from extremal.objectives.column_blocks import ColumnBlock, Slice, is_quadratic
+from extremal.objectives.works import QuadraticSums
+from extremal.points.vertex import Vertex
+from extremal.quadratic.search import is_definite
+from extremal.support.kinds import Numbers
+
+if TYPE_CHECKING:
+    from extremal.objectives.margins import MarginModel
+
+MOST_EXPANDED = 3000  # the Hessian of all columns is formed up to this many,
+WORTH_PASSES = 8.0  # if it takes no more time than this many passes for each set that f is minimised over;
+BLAS = 16.0  # columns of dense rows whose squares take the time of one pass,
+SCATTERED = 2.0  # and entries of a sparse row
+NOISE = 0.1  # rounding does not matter up to this share of the accuracy that the run asks for,
+EARLY_NOISE = 1e-3  # and up to this share of f at the start of a run
+SLACK = 8  # further terms in the sums of an evaluation
+
+
+class Aim(NamedTuple):
+    """The accuracy that a run asks for: gap <= tol |f| + atol, over a set of a diameter."""
+
+    tol: float = 0.0
+    atol: float = 0.0
+    diameter: float = math.inf
+
+
+EXACT_AIM = Aim()  # rounding always matters
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """A quadratic f around a centre, as a `MarginModel` of the identity: x itself takes the place of the margins.
+
+        f(c + d) = f(c) + <g, d> + d'Hd / 2,   grad f(c + d) = g + H d
+
+    No row is read: a value and a gradient cost a product with H. With h_j^2 = H_jj, the length m of the longest sum, and the
+    root mean square r of the terms of g, rounding changes the gradient and the value by at most
+
+        |change of g_j| <= m eps h_j (r + <h, |d|>),   |change of f| <= m eps (r + <h, |d|>)^2
+
+    because (|A|'|A|)_jk / n <= h_j h_k. The bound of f includes the rounding of f(c). At a centre whose gradient was computed
+    from the rows, r is 0. Where the bounds exceed a tenth of the accuracy that the run asks for, rows are read.
+    """
+
+    rows: Any  # f itself, as the run counts it
+    n: int
+    shape: tuple[int, ...]
+    H: np.ndarray  # the Hessian of all columns
+    h: np.ndarray  # root mean squares of the columns
+    unit: float  # m eps
+    c: np.ndarray  # the centre
+    value: float  # f(c)
+    g: np.ndarray  # grad f(c)
+    r: float  # the root mean square of the terms of g; 0 if g is from the rows
+    aim: Aim = EXACT_AIM
+    roots: dict[bytes, Any] = field(default_factory=dict)  # factors of the Hessian that steps asked for, by their columns
+
+    dtype = np.dtype(np.float64)
+    convex = True
+    deriv_shape = ()
+
+    def at(self, x: np.ndarray, value: float, g: np.ndarray) -> Expansion:
+        """The same f around another point, with its value and gradient from the rows."""
+        return replace(self, c=x, value=value, g=g, r=0.0)
+
+    def look(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """f(x) and its gradient, without a row."""
+        d = x - self.c
+        used = np.flatnonzero(d)
+        bent = d @ self.H if 2 * len(used) > len(d) else d[used] @ self.H[used]
+        return self.value + float(d @ self.g) + 0.5 * float(d @ bent), self.g + bent
+
+    def rounding(self, x: np.ndarray) -> tuple[float, float]:
+        """Bounds on the rounding of the value, and of the gap over the set of the run."""
+        reach = self.r + float(self.h @ np.abs(x - self.c))
+        return self.unit * reach * reach, self.unit * reach * self._length * self.aim.diameter
+
+    @cached_property
+    def _length(self) -> float:
+        return math.sqrt(float(self.h @ self.h))
+
+    def suffices(self, value: float, rounding: tuple[float, float], early: bool = False) -> bool:
+        """Whether rounding does not matter for the run."""
+        wanted = NOISE * (self.aim.tol * abs(value) + self.aim.atol)
+        return max(rounding) <= max(wanted, EARLY_NOISE * abs(value) if early else 0.0)
+
+    def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """f(x), its gradient, and x; from the rows if rounding matters."""
+        value, g = self.look(x)
+        if not self.suffices(value, self.rounding(x)):
+            value, g, _ = self.rows.value_grad_margins(x)
+        return value, g, x
+
+    def margins(self, x: np.ndarray) -> np.ndarray:
+        return x
+
+    def vertex_margins(self, s: Vertex) -> np.ndarray:
+        return s.to_array()
+
+    def change(self, z: np.ndarray, new: np.ndarray) -> np.ndarray:
+        return new - z
+
+    def length(self, dz: np.ndarray) -> float:
+        """The root mean square of the change of the margins."""
+        return math.sqrt(max(float(dz @ (self.H @ dz)), 0.0))
+
+    def between(self, z: np.ndarray, dz: np.ndarray) -> Segment:
+        value, g = self.look(z)
+        return _Parabola(value, float(g @ dz), float(dz @ (self.H @ dz)))
+
+    def tail_ratio(self, z: np.ndarray) -> float:
+        """Infinite: f is not like a sum of exponentials."""
+        return math.inf
+
+    def on_columns(self, W: np.ndarray) -> Slice:
+        return _Known(self, W)
+
+
+@dataclass(frozen=True)
+class _Parabola:
+    """t -> f(x + t d)."""
+
+    start: float
+    fall: float
+    bend: float
+    grads_per_slope: int = 0
+
+    def value(self, t: float) -> float:
+        return self.start + t * (self.fall + 0.5 * t * self.bend)
+
+    def slope(self, t: float) -> float:
+        return self.fall + t * self.bend
+
+
+@dataclass(frozen=True)
+class _Known(Slice):
+    """Some coordinates of an expansion: a part of its Hessian."""
+
+    f: Expansion
+
+    @property
+    def constant(self) -> bool:
+        return True
+
+    def dot(self, d: np.ndarray) -> np.ndarray:
+        x = np.zeros(len(self.f.h))
+        x[self.W] = d
+        return x
+
+    def hessian(self, z: Any, far: bool = False, width: float = 0.0) -> np.ndarray:
+        H = self.f.H
+        return H if len(self.W) == len(H) else H[np.ix_(self.W, self.W)]
+
+    def root(self, z: Any, far: bool = False, width: float = 0.0) -> np.ndarray | None:
+        """From the rows, once for each W: the digits that H has lost are wanted."""
+        key, rows = self.W.tobytes(), self.f.rows
+        if key not in self.f.roots:
+            self.f.roots[key] = rows.on_columns(self.W).root(rows.inner.zero)
+        return self.f.roots[key]
+
+
+def worth_expanding(f: MarginModel, sets: int = 1) -> bool:
+    """Whether the Hessian of all columns is soon cheaper than passes over the rows.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> f = ex.LinearModel(ex.Squared(), np.ones((500, 200)), np.zeros(500))
+    >>> worth_expanding(f), worth_expanding(f, sets=100)
+    (False, True)
+    """
+    if not is_quadratic(f) or not isinstance(f.data, RowData):
+        return False
+    n, d = f.data.shape
+    entries = f.data.nnz / n
+    passes = d / BLAS if 2 * entries > d else entries / SCATTERED
+    return d <= min(n, MOST_EXPANDED) and d * d <= 4 * f.data.nnz and passes <= WORTH_PASSES * sets
+
+
+def expansion_of(f: MarginModel, rows: Any) -> Expansion | None:
+    """f around 0: one read of the rows for the Hessian and the gradient, or two more with an intercept.
+
+    None if rounding may have lost the least curvature of f, as with columns that nearly depend on others.
+    """
+    if not is_quadratic(f) or not isinstance(f.data, RowData):
+        raise InputError(
+            f"an expansion needs rows and a loss with a constant second derivative such as Squared(), got {f.loss!r}"
+        )
+    n, d = f.data.shape
+    (H, g, value, r), squares = _sums(f, f.data) if f.is_finite_sum else _centred(f, f.data)
+    unit = (f.data.longest_sum + d + SLACK) * 0.5 * float(np.finfo(f.data.dtype).eps)
+    h = np.sqrt(np.maximum(H.diagonal() + squares, 0.0))
+    if not _has_digits(H, h, d * unit):
+        return None
+    return Expansion(rows, n, f.shape, H, h, unit, np.zeros(d), value, g, math.sqrt(max(r, 0.0)))
+
+
+def _has_digits(H: np.ndarray, h: np.ndarray, rounding: float) -> bool:
+    """Whether the least eigenvalue of H, relative to the sizes of the columns, exceeds its rounding."""
+    unit = 1.0 / np.where(h > 0, h, 1.0)
+    return is_definite(H * np.outer(unit, unit) + np.diag(np.where(h > 0, 0.0, 1.0) - rounding))
+
+
+def _sums(f: MarginModel, data: RowData) -> tuple[tuple[np.ndarray, np.ndarray, float, float], float]:
+    """The Hessian, the gradient, the value and the mean of phi'^2 / phi'' at 0."""
+    curvature = unweighted(f.loss).curvature if f.weights is None else None
+    H, g, value, r = first_total(data, QuadraticSums(f.loss, f.y, curvature, data.shape[1] ** 2))
+    return (H / f.n, g / f.n, value / f.n, r / f.n), 0.0
+
+
+def _centred(f: MarginModel, data: RowData) -> tuple[tuple[np.ndarray, np.ndarray, float, float], Numbers]:
+    """The same with an intercept; and the squared means of the columns, which the Hessian does not show."""
+    zero, block = f.zero, ColumnBlock(f, np.arange(data.shape[1]))
+    H, g, (mean, total) = np.asarray(block.hessian(zero)), data.tdot(f.derivs_at(zero)), block.mean(f.second_at(zero))
+    return (H, g / f.n, f.value_at(zero), f.tail_ratio(zero)), 0.0 if mean is None else np.square(mean) * (total / f.n)
