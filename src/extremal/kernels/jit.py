@@ -140,6 +140,7 @@ class Notice:
     def __init__(self, clock: Callable[[], float] = monotonic, later: Callable[..., Timer] = Timer) -> None:
         self.text, self.patience, self.pause = KEPT, 0.5, 2.0
         self._clock, self._later = clock, later
+        self.compiled = 0  # kernels that this process has compiled so far, without those that other kernels call
         self._inside, self._told, self._waited, self._end = False, False, 0.0, -inf
 
     def attend(self, kernel: Kernel) -> Kernel:
@@ -168,6 +169,7 @@ class Notice:
             if word is not None:
                 word.cancel()
                 word.join()
+            self.compiled += 1
             self._end = self._clock()
             self._waited += self._end - start
 
