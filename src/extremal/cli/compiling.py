@@ -14,7 +14,7 @@ from extremal import checks
 from extremal.cli.common import AsJson, completed, lines, listing, one_line
 from extremal.files.outputs import to_json
 
-LONG = 12_000  # rows of a model that is not short
+LONG_MODEL = 12_000  # rows of a model that is not short
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ KINDS = {
     "dense": Kind("default method, arrays of at most 10 000 rows", "dense"),
     "sparse": Kind("default method, sparse matrices of at most 10 000 rows", "sparse"),
     "sparse-float32": Kind("the same for sparse matrices in float32", "sparse32"),
-    "dense-long": Kind("default method, arrays of more rows", "dense", LONG),
-    "sparse-long": Kind("default method, sparse matrices of more rows", "sparse", LONG),
-    "sparse-long-float32": Kind("the same for sparse matrices in float32", "sparse32", LONG),
+    "dense-long": Kind("default method, arrays of more rows", "dense", LONG_MODEL),
+    "sparse-long": Kind("default method, sparse matrices of more rows", "sparse", LONG_MODEL),
+    "sparse-long-float32": Kind("the same for sparse matrices in float32", "sparse32", LONG_MODEL),
     "repeated": Kind("columns that are there twice, and other singular problems", "dense", twice=True),
     "atoms": Kind("methods that keep atoms, such as fully-corrective-fw", "dense", method="fully-corrective-fw"),
     "dense-batches": Kind("methods of batches, such as sarah-fw, over arrays", "dense", 4000, "sarah-fw"),

@@ -87,12 +87,13 @@ def _stamped(kernel: Kernel) -> Kernel:
     numba also numbers the files of code, and two processes that compile at once may write the same one: here each file has a
     unique name. Plain functions (``NUMBA_DISABLE_JIT=1``) are returned unchanged.
     """
-    kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    cache: Any = getattr(kernel, "_cache", None)
+    kept = getattr(cache, "_cache_file", None)
     if kept is not None:
         kept._version = f"{kept._version} {_sources()}"
         kept._data_name = partial(_own_name, kept._data_name)
         kept.save = partial(_save, kept, kept.save)
-        kernel._cache.load_overload = partial(_load, kernel._cache)
+        cache.load_overload = partial(_load, cache)
     return kernel
 
 
