@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from extremal.checks import InputError
-from extremal.cli import data, lists
+from extremal.cli import compiling, data, lists
 from extremal.cli.common import one_line
 from extremal.cli.predicting import predict
 from extremal.cli.shards import shards_app
@@ -70,6 +70,7 @@ app.command(epilog=EXIT_CODES)(solve)
 app.command(epilog="Exit codes: 0 done; 2 a mistake in the input, or a file that cannot be read or written.")(predict)
 for command in (lists.methods, lists.sets, lists.losses):
     app.command()(command)
+app.command("compile")(compiling.compile_kernels)
 app.add_typer(data.data_app, name="data")
 app.add_typer(shards_app, name="shards")
 others = {point.name: point for point in entry_points(group="extremal.commands")}

@@ -13,7 +13,7 @@ from operator import matmul
 
 import numpy as np
 
-from extremal.kernels.bounded import away, look_at, scattered, value_at
+from extremal.kernels.bounded import look_at, offset_of, scattered, value_at
 from extremal.kernels.factors import SUM_ROUNDING, direction, hold, new_factor
 from extremal.kernels.jit import as_python, inner_kernel, vectors
 from extremal.kernels.rows import inner_product
@@ -21,7 +21,7 @@ from extremal.kernels.rows import inner_product
 NOTHING = 1e-25  # a weight of this size is rounding, even next to a weight near 1
 PROMISING, PROMISING_ROW = 0.1, 0.5  # other weights enter if they promise this share of the largest promise; the same with a root
 ENOUGH_LEFT = 0.1  # share of a step's decrease that is enough
-GOING, DONE, SINGULAR = 0, 1, 2  # the variables may improve; they are final; a round needs a `SingularProblem`
+GOING, DONE, STOPPED_SINGULAR = 0, 1, 2  # the variables may improve; they are final; a round needs a `SingularProblem`
 FORCING = 0.1  # share of the residual at which conjugate gradients stop
 
 
@@ -211,12 +211,12 @@ def descend(p, factor, w, tol, rounds):
             break
         step = factored(p, factor, w, slopes)
         if step.size == 0:
-            return w, SINGULAR
+            return w, STOPPED_SINGULAR
         new = cut_step(p, w, value, slopes, step)
     return w, GOING
 
 
 *_, descended_by_products = as_python(
-    [look_at, value_at, cut_step, away, descend], factored=conjugate, combined=matmul, product=matmul, inner_product=matmul
+    [look_at, value_at, cut_step, offset_of, descend], factored=conjugate, combined=matmul, product=matmul, inner_product=matmul
 )
 [plain_factor] = as_python([new_factor])  # faster than a compiled call from Python

@@ -84,7 +84,7 @@ def product(M, v):
 
 
 @inner_kernel
-def away(p, w):
+def offset_of(p, w):
     """d = u - x for the variables w."""
     d = scattered(p.place, p.scale, w, p.x.size)
     for j in range(d.size):
@@ -95,7 +95,7 @@ def away(p, w):
 @inner_kernel
 def value_at(p, w):
     """q(w), by one product with H; for arrays, only with the columns that w uses."""
-    d = away(p, w)
+    d = offset_of(p, w)
     if p.root.size > 0:
         along = combined(p.root, d)
         return inner_product(d, p.g) + 0.5 * inner_product(along, along)
@@ -105,7 +105,7 @@ def value_at(p, w):
 @inner_kernel
 def look_at(p, w):
     """q(w), its derivatives, and the rounding error of the value: one product with H."""
-    d = away(p, w)
+    d = offset_of(p, w)
     if p.root.size > 0:
         along = combined(p.root, d)
         return seen(p.place, p.scale, p.g, p.x, d, product(p.root, along), inner_product(along, along))

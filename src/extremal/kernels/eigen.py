@@ -12,7 +12,7 @@ from extremal.kernels.jit import inner_kernel
 from extremal.kernels.rows import inner_product
 
 NEGLIGIBLE = 2.0**-52  # an entry beside the diagonal counts as zero below this share of its neighbours
-STEPS = 60  # largest number of QR steps per eigenvalue; two or three are usual
+QR_STEPS = 60  # largest number of QR steps per eigenvalue; two or three are usual
 
 
 @inner_kernel
@@ -27,7 +27,7 @@ def eigen(M):
     values = np.empty(m)
     for i in range(m):
         values[i], off[i] = M[i, i], M[i + 1, i] if i + 1 < m else 0.0
-    last, left = m - 1, STEPS * m
+    last, left = m - 1, QR_STEPS * m
     while last > 0 and left > 0:
         first = last
         while first > 0 and abs(off[first - 1]) > NEGLIGIBLE * (abs(values[first - 1]) + abs(values[first])):

@@ -87,12 +87,13 @@ def _stamped(kernel: Kernel) -> Kernel:
     numba also numbers the files of code, and two processes that compile at once may write the same one: here each file has a
     unique name. Plain functions (``NUMBA_DISABLE_JIT=1``) are returned unchanged.
     """
-    kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    cache: Any = getattr(kernel, "_cache", None)
+    kept = getattr(cache, "_cache_file", None)
     if kept is not None:
         kept._version = f"{kept._version} {_sources()}"
         kept._data_name = partial(_own_name, kept._data_name)
         kept.save = partial(_save, kept, kept.save)
-        kernel._cache.load_overload = partial(_load, kernel._cache)
+        cache.load_overload = partial(_load, cache)
     return kernel
 
 
@@ -140,6 +141,7 @@ class Notice:
     def __init__(self, clock: Callable[[], float] = monotonic, later: Callable[..., Timer] = Timer) -> None:
         self.text, self.patience, self.pause = KEPT, 0.5, 2.0
         self._clock, self._later = clock, later
+        self.compiled = 0  # kernels that this process has compiled so far, without those that other kernels call
         self._inside, self._told, self._waited, self._end = False, False, 0.0, -inf
 
     def attend(self, kernel: Kernel) -> Kernel:
@@ -168,6 +170,7 @@ class Notice:
             if word is not None:
                 word.cancel()
                 word.join()
+            self.compiled += 1
             self._end = self._clock()
             self._waited += self._end - start
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from extremal.kernels.active_set import SINGULAR, descend, least_ratio
+from extremal.kernels.active_set import STOPPED_SINGULAR, descend, least_ratio
 from extremal.kernels.bounded import QuadraticProblem
 from extremal.kernels.factors import eliminate, new_factor
 from extremal.kernels.full import gram
@@ -60,7 +60,7 @@ def master(indptr, indices, data, y, loss, parameter, convex, place, scale, w, x
                         H[j, t] -= 0.9 * g[j] * g[t] * n / tail
         model = QuadraticProblem(H, no_root, g, x, place, scale, nothing, most_of_all, True)
         new, state = descend(model, new_factor(w.size, start), w, INNER * gap, ROUNDS if gap < value else EARLY)
-        if state == SINGULAR:
+        if state == STOPPED_SINGULAR:
             break  # the caller's own steps have the kernels for this
         for j in range(k):
             d[j] = -x[j]

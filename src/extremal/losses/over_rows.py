@@ -18,7 +18,7 @@ TOLD = 1e-8  # smallest change, as a share of the margin, for which a difference
 FAR_ROW = 20.0  # rows with phi'^2 / phi'' of at least this are far out
 STEP = 1e-5  # step of differences of phi'
 ROWS_AT_ONCE = 2**14  # largest number of rows that are summed at once
-NONE = np.empty(0)
+_NONE = np.empty(0)
 EVALUATED = 2**13  # largest number of rows in one evaluation of a loss: from 128 KiB on, Dask's workers map each array anew
 
 
@@ -107,7 +107,7 @@ def _line(
     valued: bool,
     c: np.ndarray,
     h: np.ndarray,
-    dz: np.ndarray = NONE,
+    dz: np.ndarray = _NONE,
     t: float = 0.0,
 ) -> float:
     """The compiled sum at the margins z + t dz, which also fills the derivatives c and h, unless these are empty."""
@@ -119,7 +119,7 @@ def line_sum(z: np.ndarray, dz: np.ndarray, y: np.ndarray, loss: Loss, t: float)
     code = compiled(loss)
     if code is None:
         return (sum_of(lambda z, dz, y: loss.value(z + t * dz, y), z, dz, y),)
-    return (_line(code, z, y, True, NONE, NONE, dz, float(t)),)
+    return (_line(code, z, y, True, _NONE, _NONE, dz, float(t)),)
 
 
 def slope_sum(z: np.ndarray, dz: np.ndarray, y: np.ndarray, loss: Loss, t: float) -> tuple[float]:

@@ -35,7 +35,7 @@ from extremal.points.vertex import Vertex
 
 M = TypeVar("M", bound="MarginModel")
 
-SMALL = 2**16  # stored entries of rows up to which a pass over all of them is as good as a pass over one
+ONE_PASS = 2**16  # stored entries of rows up to which a pass over all of them is as good as a pass over one
 _COLUMNS_READY: set[Hashable] = set()  # kinds of models whose kernels for columns this process has compiled or loaded
 
 
@@ -224,7 +224,7 @@ class MarginModel(AtMargins, ABC):
         kind = type(self), type(self.loss), type(data), data.dtype, self.n <= SHORT_ROWS
         if kind in _COLUMNS_READY:
             return True
-        row = self if self.is_finite_sum and data.nnz <= SMALL else self.sample(np.zeros(1, np.intp))
+        row = self if self.is_finite_sum and cast(RowData, data).nnz <= ONE_PASS else self.sample(np.zeros(1, np.intp))
         row.value_grad_margins(np.zeros(self.shape))
         part = ColumnBlock(row, np.zeros(1, np.intp))
         z = row._alone(part.dot(np.zeros(1, self.dtype)))

@@ -112,7 +112,7 @@ class Quadratic:
         while state != solver.DONE and rounds > 0:
             clock.check()
             w, state = solver.descend(problem, factor, w, float(tol), min(some, rounds))
-            if state == solver.SINGULAR:
+            if state == solver.STOPPED_SINGULAR:
                 problem = kernels("bounded").SingularProblem(*problem)
             else:
                 rounds -= some
