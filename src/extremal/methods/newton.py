@@ -70,7 +70,7 @@ class NewtonFW(WithCard):
         """The parts, for a caller that knows whether f has second derivatives on columns, and which move fits the set."""
         if not curved:
             return Method(Full(), FullStep(), move)
-        small = not _on_some_columns(move) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
+        small = not (move.atomic or _on_some_columns(move)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
 
