@@ -75,7 +75,7 @@ class NewtonFW(WithCard):
             return Method(Full(), FullStep(), move)
         if worth_expanding(f, budget.sets):
             return Method(Expanded(), FullStep(), move, columns=True)
-        small = not _on_some_columns(move) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
+        small = not (move.atomic or _on_some_columns(move)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
 

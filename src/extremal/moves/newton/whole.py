@@ -17,7 +17,7 @@ def whole_model(at: NewtonState, old: Memory | None, rooted: bool = False) -> Me
     """The quadratic model of the last step if it is still good, otherwise a new one; in factors if these are wanted and exist."""
     if old is not None and at.learns:
         return old.learnt(at)
-    if old is not None and old.fits(at) and at.f.n * float(at.x.size) ** 2 > CHEAP:
+    if old is not None and old.fits(at) and (rooted or at.f.n * float(at.x.size) ** 2 > CHEAP):
         return old.again(at)
     return Memory.new(at.f.on_columns(np.arange(at.x.size)) if old is None else old.part.of(at.f), at, old, rooted=rooted)
 
