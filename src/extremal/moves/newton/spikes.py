@@ -26,7 +26,7 @@ FAR_ROUNDS, FAR_LONGEST = 4, 8  # rounds if problems use products with the Hessi
 INNER = 0.01  # share of the gap to which the quadratic problem is solved
 NEWCOMERS = 2, 50  # coordinates that may enter at once: a multiple of those in use, and at least this number
 SAMPLED = 1, 20  # the same while g comes from a sample
-SPARE = 0.1  # share of the coordinates in use to copy beside those of a large model, because the next steps may want them
+BESIDE = 0.1  # share of the coordinates in use to copy beside those of a large model, because the next steps may want them
 REST = 1e-12  # a smaller weight of the origin is the rounding of a sum of weights
 
 
@@ -137,7 +137,7 @@ class SpikeNewton(FlatMove):
         if near and memory is not None and np.isin(W, memory.part.W, assume_unique=True).all():
             part = memory.part  # its columns are already copied
         else:
-            most = min(most, len(W) - len(used) + int(SPARE * len(used))) if len(W) > FORMED_COLUMNS else 0
+            most = min(most, len(W) - len(used) + int(BESIDE * len(used))) if len(W) > FORMED_COLUMNS else 0
             part = at.f.on_columns(coordinates(promise, used, -at.gap, most) if most else W)
         short = at.exact and at.f.n <= SHORT_ROWS and len(part.W) <= COMPILED_COLUMNS and (memory is None or memory.width == 0)
         short = short and (memory is None or memory.H is not None or at.gap <= 0.5 * memory.gap)  # the last steps were worth it
