@@ -33,8 +33,8 @@ def problem(loss, n=400, d=12, seed=0, sparse=False, dtype=np.float64):
 
 def test_exp_and_log_to_the_last_digits():
     a = np.concatenate([np.geomspace(1e-300, 700, 2000), [0.0, 1e-17, 1.0, 800.0, np.inf]])
-    out, bits = np.empty_like(a), np.empty(len(a), np.int64)
-    exp_negative(a, out, bits)
+    out = np.empty_like(a)
+    exp_negative(a, out)
     exact = np.exp(-np.minimum(a, 708.0).astype(np.longdouble))
     assert np.abs(out / exact - 1).max() < 3e-16
     e, logs = np.concatenate([np.geomspace(1e-300, 1, 3000), [0.0]]), np.empty(3001)

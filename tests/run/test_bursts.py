@@ -119,6 +119,25 @@ def test_smallest_and_largest_batches(name, batch, count):
     assert sum(count) > 40
 
 
+@pytest.mark.parametrize("ones", [False, True], ids=["values", "ones"])
+@pytest.mark.parametrize("name", ONE_EACH)
+def test_batches_that_are_sorted_by_length_and_read_in_pieces(name, ones, count):
+    """Rows of 0 to 24 entries, and batches of more rows than are read at once."""
+    rng = np.random.default_rng(3)
+    A = sp.csr_array(
+        np.where(rng.random((400, DIM)) < rng.random((400, 1)), 1.0 if ones else rng.standard_normal((400, DIM)), 0.0)
+    )
+    f = ex.LinearModel(ex.Logistic(), A, np.where(rng.random(400) < 0.5, 1.0, -1.0))
+    gradient = dataclasses.replace(ESTIMATORS[name], batch=150)
+    setup = prepare(
+        "minimize", f, SETS["l1"], ex.Method(gradient, step_of(gradient)), None, 0, Budget(max_iter=9), in_bursts=True
+    )
+    assert setup.burst._model.uneven
+    assert setup.burst._state.room.shape[1] < 150
+    agree(*both(f, SETS["l1"], gradient, max_iter=100))
+    assert sum(count) > 80
+
+
 # large dimensions: the index
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from extremal.data.rows import InMemory
 from extremal.kernels.arguments import kernels, locked, writable
 from extremal.support.lazy import imported
 
+COMPARED = 2**16  # number of values compared with one at once
 COLUMN_ROWS = 2**16  # number of rows searched at once for their entries in a column
 
 
@@ -29,6 +31,14 @@ class CsrBlock(RowBlock):
         self.nnz = int(starts[-1]) - int(starts[0])
         self.few = self.nnz // (8 * max(1, self.shape[0]))
 
+    @cached_property
+    def read(self) -> tuple[np.ndarray, ...]:
+        """The arrays as products with a vector read them: if all values are one, as in 0/1 data, only one of them is read."""
+        starts, columns, values = self.entries
+        some = (values[i : i + COMPARED] for i in range(0, len(values), COMPARED))
+        ones = len(values) > 0 and all(bool((part == 1).all()) for part in some)
+        return starts, columns, locked(np.ones((), self.dtype)) if ones else values
+
     def __reduce__(self) -> Any:
         return CsrBlock, (*self._own(), self.shape[1])  # a part is pickled without the entries of other parts
 
@@ -40,7 +50,9 @@ class CsrBlock(RowBlock):
 
     def part(self, at: slice) -> CsrBlock:
         starts, columns, values = self.entries
-        return CsrBlock(starts[at.start : at.stop + 1], columns, values, self.shape[1])
+        part = CsrBlock(starts[at.start : at.stop + 1], columns, values, self.shape[1])
+        part.read = (*part.entries[:2], self.read[2])  # found once for all parts
+        return part
 
     def bounds(self, many: int) -> list[int]:
         """Bounds with equal numbers of entries, because rows differ in length."""
@@ -52,7 +64,7 @@ class CsrBlock(RowBlock):
     def dot(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = self.room(x) if out is None else out
         if x.ndim == 1:
-            kernels("rows").dot_range(*self.entries, self._point(x), 0, out)
+            kernels("rows").dot_range(*self.read, self._point(x), 0, out)
         else:
             kernels("rows").dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), self._all, out)
         return out
@@ -60,7 +72,7 @@ class CsrBlock(RowBlock):
     def tdot(self, c: np.ndarray) -> np.ndarray:
         out, c = np.zeros((self.shape[1], *c.shape[1:])), writable(c, np.result_type(c, np.float32))
         if c.ndim == 1:
-            kernels("rows").tdot_range(*self.entries, c, 0, out)
+            kernels("rows").tdot_range(*self.read, c, 0, out)
         else:
             kernels("rows").tdot_matrix(*self.entries, locked(c), self._all, out)
         return out
@@ -74,7 +86,7 @@ class CsrBlock(RowBlock):
     def dot_rows(self, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
         out = np.empty((len(idx), *x.shape[1:]), np.promote_types(self.dtype, x.dtype))
         if x.ndim == 1:
-            kernels("rows").rows_dot(*self.entries, locked(x), locked(idx), out)
+            kernels("rows").rows_dot(*self.read, locked(x), locked(idx), out)
         else:
             kernels("rows").dot_matrix(*self.entries, locked(np.ascontiguousarray(x)), idx, out)
         return out
@@ -83,7 +95,7 @@ class CsrBlock(RowBlock):
         """The cost is the entries of these rows, and one array of the size of x."""
         out = np.zeros((self.shape[1], *c.shape[1:]), np.promote_types(self.dtype, c.dtype))
         if c.ndim == 1:
-            kernels("rows").rows_tdot(*self.entries, c, locked(idx), out)
+            kernels("rows").rows_tdot(*self.read, c, locked(idx), out)
         else:
             kernels("rows").tdot_matrix(*self.entries, locked(np.ascontiguousarray(c)), idx, out)
         return out
@@ -94,7 +106,7 @@ class CsrBlock(RowBlock):
         g, none = np.zeros(self.shape[1] if graded else 0), np.empty(0)
         z, c = (none if a is None else a for a in (z, c))
         block = kernels("full").cached_rows(*self.shape, self.nnz)
-        return float(kernels("full").sweep(*self.entries, locked(y), self._point(x), *loss, block, valued, z, c, g)), g
+        return float(kernels("full").sweep(*self.read, locked(y), self._point(x), *loss, block, valued, z, c, g)), g
 
     def column(self, j: int, idx: np.ndarray | None) -> np.ndarray:
         """One entry per row, by bisection."""

@@ -15,7 +15,7 @@ from extremal.support.lazy import imported
 
 LOGISTIC, NONLINEAR, SQUARED, HUBER = range(4)  # losses, see `extremal.kernels.terms`
 PEAK, WEIGHTED, LEAST, UNIT, CORNER, FILL = range(6)  # sets, see `extremal.kernels.oracles`
-RECURSE, AVERAGE, REFRESH, FOLLOW, TABLE, BOTH, SNAPSHOT = range(7)  # estimators, see `extremal.kernels.burst`
+RECURSE, AVERAGE, REFRESH, FOLLOW, TABLE, BOTH, SNAPSHOT, RENEW = range(8)  # estimators, see `extremal.kernels.burst`
 ORACLE_CODES = dict(zip(("peak", "weighted", "least", "unit", "corner", "fill"), range(6), strict=True))  # as sets call them
 SHIFT = 6  # the index of oracles has blocks of 2^6 coordinates
 
@@ -68,7 +68,7 @@ class SparseRows(NamedTuple):
 
     indptr: np.ndarray
     indices: np.ndarray
-    data: np.ndarray
+    data: np.ndarray  # an array without axes if all values are equal
 
 
 class DenseRows(NamedTuple):
@@ -84,6 +84,7 @@ class BurstModel(NamedTuple):
     y: np.ndarray
     loss: int  # one of the codes above
     parameter: float
+    uneven: bool  # whether rows differ in length, so that batches are sorted by it
 
 
 class BurstOracle(NamedTuple):
@@ -114,13 +115,14 @@ class BurstState(NamedTuple):
     """The state that a burst changes: x = xi v, g = M + sigma V, a table; and its workspace."""
 
     scales: np.ndarray  # xi, sigma and the number of iterations made
-    v: np.ndarray
+    X: np.ndarray  # d x 2, the columns v and w: the snapshot, or the vertex of the iteration
     G: np.ndarray  # d x 2, the columns V and M
-    w: np.ndarray  # the snapshot
     table: np.ndarray
     margins: np.ndarray
     s: np.ndarray  # workspace for a vertex with many entries
-    old: np.ndarray  # workspace for the table entries of a batch
+    order: np.ndarray  # workspace for the rows of a batch in the order in which they are read
+    old: np.ndarray  # workspace for their entries of the table
+    room: np.ndarray  # workspace for the numbers of some rows: see `extremal.kernels.passes`
     last: np.ndarray  # the batch that V consists of, if each step clears V; its first entry is -1 if unknown
 
 
@@ -130,6 +132,18 @@ class DrawnBatch(NamedTuple):
     flat: np.ndarray
     q: int
     b: int
+
+
+class RowStep(NamedTuple):
+    """The numbers of one iteration of an estimator."""
+
+    kind: int  # one of the codes above
+    xi: float
+    sigma: float
+    eta: float
+    alpha: float
+    beta: float
+    put: bool  # whether the batch enters the table
 
 
 class ScaledPair(NamedTuple):

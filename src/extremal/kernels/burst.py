@@ -21,7 +21,7 @@ import math
 
 from extremal.kernels import arguments as codes
 from extremal.kernels import oracles, passes
-from extremal.kernels.arguments import SPARSE, DrawnBatch, ScaledPair, TowardVertex
+from extremal.kernels.arguments import SPARSE, DrawnBatch, RowStep, ScaledPair, TowardVertex
 from extremal.kernels.jit import bare, inlined
 from extremal.kernels.rows import U
 
@@ -48,7 +48,9 @@ def burst(model, oracle, steps, state):
         else:
             oracles.corner(oracle, g, state.s)
         toward = TowardVertex(steps.eta[t], single, j, length)
-        if not before:
+        if before:
+            show_vertex(state, toward)
+        else:
             xi = move_to_vertex(state, toward, xi)
 
         # the remainder of V
@@ -62,24 +64,11 @@ def burst(model, oracle, steps, state):
                 rescale(oracle, ScaledPair(G, two, sigma))
                 sigma = 1.0
 
-        # the rows
-        batch, other, beta = DrawnBatch(steps.flat, t * b, b), DrawnBatch(steps.second, t * b, b), steps.beta[t]
-        if kind == codes.RECURSE:
-            total = passes.recurse(model, state, batch, xi, sigma, toward, a)
-        elif kind == codes.AVERAGE:
-            total = passes.average(model, state, batch, xi, sigma, beta)
-        elif kind == codes.REFRESH:
-            total = passes.refresh(model, state, batch, xi, beta)
-        elif kind == codes.FOLLOW:
-            total = passes.follow(model, state, batch, toward, beta)
-        elif kind == codes.TABLE:
-            total = passes.correct(model, state, batch, xi, not twice)
-            if twice:
-                total += passes.renew(model, state, other, xi)
-        elif kind == codes.BOTH:
-            total = passes.both(model, state, batch, xi, sigma, toward, beta)
-        else:
-            total = passes.snapshot(model, state, batch, xi)
+        # the rows, and those of a second batch, which enters the table instead
+        batch, other, total = DrawnBatch(steps.flat, t * b, b), DrawnBatch(steps.second, t * b, b), 0.0
+        for turn in range(2 if twice else 1):
+            which = RowStep(codes.RENEW if turn else kind, xi, sigma, toward.eta, a, steps.beta[t], turn > 0 or not twice)
+            total += passes.over_batch(model, state, other if turn else batch, which)
         if not math.isfinite(total):
             return
 
@@ -96,25 +85,37 @@ def burst(model, oracle, steps, state):
         else:
             state.last[0] = -1
         if before:
+            if single:
+                state.X[U(j), 1] = 0.0
             xi = move_to_vertex(state, toward, xi)
         scales[0], scales[1] = xi, sigma
         scales[2] += 1
 
 
 @inlined
+def show_vertex(state, toward):
+    """w = s; w was zero if s has a single entry."""
+    if toward.single:
+        state.X[U(toward.j), 1] = toward.length
+    else:
+        for k in range(U(state.s.size)):
+            state.X[k, 1] = state.s[k]
+
+
+@inlined
 def move_to_vertex(state, toward, xi):
     """x <- (1 - e) x + e s for x = xi v; return the new xi."""
-    v, e = state.v, toward.eta
+    X, e = state.X, toward.eta
     if not toward.single:
-        for k in range(v.size):
-            v[k] = (1.0 - e) * v[k] + e * state.s[k]
+        for k in range(U(state.s.size)):
+            X[k, 0] = (1.0 - e) * X[k, 0] + e * state.s[k]
         return xi
     xi *= 1.0 - e
     if xi < TINY_SCALE:
-        for k in range(v.size):
-            v[k] *= xi
+        for k in range(U(X.shape[0])):
+            X[k, 0] *= xi
         xi = 1.0
-    v[toward.j] += e * toward.length / xi
+    X[U(toward.j), 0] += e * toward.length / xi
     return xi
 
 

@@ -6,47 +6,88 @@ All sums and x are in float64, so that float32 data need no copy.
 from __future__ import annotations
 
 import numpy as np
-from numpy import uint64 as U
 
 from extremal.kernels.arguments import locked
 from extremal.kernels.jit import bare, inlined, jit
-from extremal.kernels.rows import ENTRIES_AHEAD, announce_entries, dot_range, rows_product, scatter_rows, take_rows, tdot_range
+from extremal.kernels.rows import (
+    LENGTHS,
+    ENTRIES_AHEAD,
+    U,
+    announce_entries,
+    dot_range,
+    rows_dot,
+    rows_product,
+    rows_tdot,
+    scatter_rows,
+    take_rows,
+    tdot_range,
+    sort_by_length,
+)
 from extremal.kernels.terms import terms
 
 CsrArrays = tuple[np.ndarray, ...]  # indptr, indices, data
 
+SORTED_ROWS = 1024  # rows that are sorted by length together
 CACHED_ROWS = 8192  # rows whose entries are still in the cache when read again
 CACHED_FEATURES = 2**18  # largest number of features for which x and the gradient stay in the cache together
-
-
-@inlined
-def copy_to(out, start, a):
-    """out[start + i] = a_i: numba compiles an assignment of slices in two seconds, with the sentence of its error."""
-    for i in range(a.size):
-        out[start + i] = a[i]
 
 
 @jit
 def sweep(indptr, indices, data, y, x, loss, parameter, block, valued, z, c, g):
     """Return sum phi(<a_i, x>, y_i) if ``valued``; fill z_i = <a_i, x> and c_i = phi'; g += sum c_i a_i.
 
-    Empty ``z``, ``c`` and ``g`` are skipped. A block of rows is read from memory once.
+    Empty ``z``, ``c`` and ``g`` are skipped. A block of rows is read from memory once. Rows that differ in length are read in
+    the order of their lengths.
     """
-    n = indptr.size - 1
-    total, room, none = 0.0, np.empty((2, min(block, n))), np.empty(0)
+    n, some = indptr.size - 1, uneven(indptr)
+    block = max(1, min(n, SORTED_ROWS if some else block))
+    total, room, none, order = 0.0, np.empty((3, block)), np.empty(0), np.empty(block + LENGTHS if some else 0, np.int64)
     for start in range(0, n, block):
         size = min(block, n - start)
-        at, ys = room[0, :size], y[start : start + size]
-        dot_range(indptr, indices, data, x, start, at)
-        if z.size > 0:
-            copy_to(z, start, at)
+        rows, at, ys = order[:size], room[0, :size], y[start : start + size]
+        if some:
+            sort_by_length(indptr, np.arange(start, start + size), 0, size, order)
+            rows_dot(indptr, indices, data, x, rows, at)
+            ys = room[2, :size]
+            pick_rows(y, rows, ys)
+        else:
+            dot_range(indptr, indices, data, x, start, at)
+        put(at, start, rows, z)
         derivs = room[1, : size if c.size > 0 or g.size > 0 else 0]
         total += terms(loss, parameter, at, ys, valued, derivs, none)
-        if c.size > 0:
-            copy_to(c, start, derivs)
+        put(derivs, start, rows, c)
         if g.size > 0:
-            tdot_range(indptr, indices, data, derivs, start, g)
+            if some:
+                rows_tdot(indptr, indices, data, derivs, rows, g)
+            else:
+                tdot_range(indptr, indices, data, derivs, start, g)
     return total
+
+
+@bare
+def uneven(indptr):
+    """Whether rows differ in length by more than one entry from their predecessor, on average."""
+    n, differences = indptr.size - 1, 0
+    for i in range(1, n):
+        differences += abs(indptr[i + 1] - 2 * indptr[i] + indptr[i - 1])
+    return differences > n
+
+
+@inlined
+def pick_rows(values, rows, out):
+    """out[t] = values[i] with i = rows[t]."""
+    for t in range(U(out.size)):
+        out[t] = values[U(rows[t])]
+
+
+@inlined
+def put(values, start, rows, out):
+    """out[i] = values[t] with i = rows[t], or i = start + t without ``rows``; nothing if ``out`` is empty.
+
+    numba compiles an assignment of slices in two seconds, with the sentence of its error.
+    """
+    for t in range(U(values.size if out.size > 0 else 0)):
+        out[U(rows[t]) if rows.size > 0 else U(start) + t] = values[t]
 
 
 def rows_in_order(entries: CsrArrays, order: np.ndarray) -> CsrArrays:

@@ -49,9 +49,19 @@ def inlined(function: Kernel) -> Kernel:
     return bare(function, forceinline=True)
 
 
+def fused(function: Kernel) -> Kernel:
+    """The same, with a product and a sum in one instruction where the processor has it."""
+    return bare(function, fastmath={"contract"}, forceinline=True)
+
+
 def summing(function: Kernel) -> Kernel:
     """The same for short loops that sum, in any order, so that several terms are added at once."""
     return bare(function, fastmath={"reassoc", "contract", "nsz"}, forceinline=True)
+
+
+def elementwise(function: Kernel) -> Kernel:
+    """The same for computations that are alike for all entries of an array, so that several entries are computed at once."""
+    return bare(function, error_model="numpy", forceinline=True)
 
 
 def vectors(function: Kernel) -> Kernel:

@@ -1,173 +1,191 @@
-"""The effect of a batch of rows on the gradient estimate, one function per estimator; `extremal.kernels.burst` has the formulas.
+"""The effect of a batch of rows on the gradient estimate; `extremal.kernels.burst` has the formulas.
 
-`extremal.kernels.arguments` names the arguments. G has the columns V and M, and g = M + sigma V. Each function returns a sum
-that is not finite if a derivative is not.
+`extremal.kernels.arguments` names the arguments. X has the columns v and w, G has the columns V and M, and g = M + sigma V.
+The rows of a batch are read in pieces that stay in the nearest cache: first their margins, then all derivatives in vector
+loops, then the sums. Rows that differ in length are sorted by it: the processor then predicts where each loop over a row ends.
 """
 
 from __future__ import annotations
 
-from extremal.kernels.arguments import SPARSE
-from extremal.kernels.jit import inlined
-from extremal.kernels.rows import FAR, U, add, add_two, dot_and_entry, look_ahead, prefetch, row_dot, row_entry, two_dots
-from extremal.kernels.terms import deriv
+from extremal.kernels.arguments import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, RENEW, SNAPSHOT, SPARSE, TABLE
+from extremal.kernels.instructions import prefetch
+from extremal.kernels.jit import bare, inlined
+from extremal.kernels.rows import FAR, NEAR, U, add, add_two, announce_entries, row_dot, sort_by_length, total_of, two_dots
+from extremal.kernels.terms import derivatives
 
 NEXT = 2  # how many rows ahead the entries that a row touches are prefetched
 LONG = 8192  # longer vectors do not stay in the fastest caches
+FEW = 16  # smaller batches are not sorted
+TWO_POINTS = RECURSE, BOTH, SNAPSHOT
+TABLES = TABLE, BOTH, RENEW  # those with M
+TARGET, INTO_V, INTO_M = (
+    2,
+    3,
+    4,
+)  # places in the workspace: targets, and the multiples of rows in V and M; the first two are for margins
+PLACES = 5
 
 
 @inlined
-def recurse(model, state, batch, xi, sigma, toward, alpha):
-    """sigma V += (1/b) sum (c_i - alpha c_i') a_i."""
-    total, scale = 0.0, 1.0 / (batch.b * sigma)
-    for r in range(batch.q, batch.q + batch.b):
-        i = drawn(model.rows, model.y, state, batch, r)
-        z_prev, z = two_margins(model, state, i, xi, toward)
-        change = (deriv_of(model, i, z) - alpha * deriv_of(model, i, z_prev)) * scale
-        add(model.rows, i, change, state.G)
-        total += change
+def over_batch(model, state, batch, step):
+    """Add the multiples of the rows of a batch to G; return a sum that is not finite if a derivative is not."""
+    lay_out(model.rows, model.uneven, batch, state.order)
+    if step.kind == FOLLOW:
+        remember(state.margins, batch, state)
+    elif step.kind in (REFRESH, TABLE, BOTH):
+        remember(state.table, batch, state)
+    total, piece, points = 0.0, state.room.shape[1], 2 if step.kind in TWO_POINTS else 1
+    for first in range(0, batch.b, piece):
+        m = min(piece, batch.b - first)
+        announce(model.rows, model.y, state, batch, first, m)
+        margins(model.rows, model.y, state, first, m, points, U(1) if step.kind == FOLLOW else U(0))
+        at_points(state, first, m, step)
+        derivatives(model.loss, model.parameter, state.room, points, m)
+        multiples(state, batch.b, first, m, step, model.y.size)
+        total += total_of(state.room, INTO_V, m)
+        add_piece(model.rows, state, first, m, step.kind in TABLES)
     return total
 
 
 @inlined
-def average(model, state, batch, xi, sigma, beta):
-    """sigma V += (beta/b) sum c_i a_i."""
-    total, scale = 0.0, beta / (batch.b * sigma)
-    for r in range(batch.q, batch.q + batch.b):
-        i = drawn(model.rows, model.y, state, batch, r)
-        change = deriv_of(model, i, xi * row_dot(model.rows, i, state.v)) * scale
-        add(model.rows, i, change, state.G)
-        total += change
-    return total
+def lay_out(rows, uneven, batch, order):
+    """Copy the rows of a batch; if they are ``uneven``, sorted by length."""
+    if uneven and batch.b >= FEW:
+        by_length(rows, batch, order)
+    else:
+        for r in range(U(batch.b)):
+            order[r] = batch.flat[U(batch.q) + r]
 
 
 @inlined
-def refresh(model, state, batch, xi, beta):
-    """V += (1/n) sum (y_i^new - y_i) a_i,  y_i^new = (1 - beta) y_i + beta c_i; once for each i, even if drawn repeatedly."""
-    remember(state.table, batch, state.old)
-    total, scale = 0.0, 1.0 / model.y.size
-    for r in range(batch.q, batch.q + batch.b):
-        i = drawn(model.rows, model.y, state, batch, r)
-        c = deriv_of(model, i, xi * row_dot(model.rows, i, state.v))
-        new = (1.0 - beta) * state.old[r - batch.q] + beta * c
-        change = (new - state.table[i]) * scale
-        state.table[i] = new
-        add(model.rows, i, change, state.G)
-        total += change
-    return total
+def by_length(rows, batch, order):
+    """Sort the rows of a batch by their number of entries."""
+    if len(rows) == SPARSE:
+        sort_by_length(rows.indptr, batch.flat, batch.q, batch.b, order)
 
 
 @inlined
-def follow(model, state, batch, toward, beta):
-    """sigma_i += beta (<a_i, s> - sigma_i), then V += (1/n) sum (phi'(sigma_i) - y_i) a_i; once for each i."""
-    remember(state.margins, batch, state.old)
-    total, scale = 0.0, 1.0 / model.y.size
-    for r in range(batch.q, batch.q + batch.b):
-        i = drawn(model.rows, model.y, state, batch, r)
-        step = toward.length * row_entry(model.rows, i, toward.j) if toward.single else row_dot(model.rows, i, state.s)
-        state.margins[i] = state.old[r - batch.q] + beta * (step - state.old[r - batch.q])
-        c = deriv_of(model, i, state.margins[i])
-        change = (c - state.table[i]) * scale
-        state.table[i] = c
-        add(model.rows, i, change, state.G)
-        total += change
-    return total
-
-
-@inlined
-def correct(model, state, batch, xi, put):
-    """g += (1/b) sum (c_i - y_i) a_i; with ``put`` also M += (1/n) sum (c_i - y_i) a_i, and the batch enters the table."""
-    remember(state.table, batch, state.old)
-    total, scale, share = 0.0, 1.0 / batch.b, 1.0 / model.y.size
-    for r in range(batch.q, batch.q + batch.b):
-        i = drawn(model.rows, model.y, state, batch, r)
-        c = deriv_of(model, i, xi * row_dot(model.rows, i, state.v))
-        change, mean = (c - state.old[r - batch.q]) * scale, 0.0
-        if put:
-            mean = (c - state.table[i]) * share
-            state.table[i] = c
-        add_two(model.rows, i, change - mean, mean, state.G)
-        total += change
-    return total
-
-
-@inlined
-def renew(model, state, batch, xi):
-    """M += (1/n) sum (c_i - y_i) a_i; g stays."""
-    total, share = 0.0, 1.0 / model.y.size
-    for r in range(batch.q, batch.q + batch.b):
-        i = drawn(model.rows, model.y, state, batch, r)
-        c = deriv_of(model, i, xi * row_dot(model.rows, i, state.v))
-        mean = (c - state.table[i]) * share
-        state.table[i] = c
-        add_two(model.rows, i, -mean, mean, state.G)
-        total += mean
-    return total
-
-
-@inlined
-def both(model, state, batch, xi, sigma, toward, beta):
-    """g += (1/b) sum (c_i - c_i' + beta (c_i' - y_i)) a_i, then M += (1/n) sum (c_i - y_i) a_i."""
-    remember(state.table, batch, state.old)
-    total, scale, share, rest = 0.0, 1.0 / batch.b, 1.0 / model.y.size, 1.0 / sigma
-    for r in range(batch.q, batch.q + batch.b):
-        i = drawn(model.rows, model.y, state, batch, r)
-        z_prev, z = two_margins(model, state, i, xi, toward)
-        c_prev, c = deriv_of(model, i, z_prev), deriv_of(model, i, z)
-        mean = (c - state.table[i]) * share
-        state.table[i] = c
-        change = (c - c_prev + beta * (c_prev - state.old[r - batch.q])) * scale
-        add_two(model.rows, i, (change - mean) * rest, mean, state.G)
-        total += change
-    return total
-
-
-@inlined
-def snapshot(model, state, batch, xi):
-    """V += (1/b) sum (c_i - phi'(<a_i, w>)) a_i."""
-    total, scale = 0.0, 1.0 / batch.b
-    for r in range(batch.q, batch.q + batch.b):
-        i = drawn(model.rows, model.y, state, batch, r)
-        z, there = two_dots(model.rows, i, state.v, state.w)
-        change = (deriv_of(model, i, xi * z) - deriv_of(model, i, there)) * scale
-        add(model.rows, i, change, state.G)
-        total += change
-    return total
-
-
-@inlined
-def deriv_of(model, i, z):
-    """phi'(z, y_i)."""
-    return deriv(model.loss, model.parameter, z, model.y[i])
-
-
-@inlined
-def two_margins(model, state, i, xi, toward):
-    """<a_i, x> before and after the step: the second is (1 - eta) <a_i, x> + eta <a_i, s>."""
-    e = toward.eta
-    if toward.single:
-        z, a = dot_and_entry(model.rows, i, state.v, toward.j)
-        return xi * z, (1.0 - e) * xi * z + e * toward.length * a
-    z, step = two_dots(model.rows, i, state.v, state.s)
-    return z, (1.0 - e) * z + e * step
-
-
-@inlined
-def remember(table, batch, old):
+def remember(table, batch, state):
     """Copy the table entries of a batch before the batch changes them."""
-    for r in range(old.size):
-        old[r] = table[U(batch.flat[batch.q + r])]
+    for r in range(U(batch.b)):
+        state.old[r] = table[U(state.order[r])]
+
+
+@bare
+def margins(rows, y, state, first, m, points, column):
+    """<a_i, x> for one column of X, or for both if there are two ``points``; and the targets."""
+    X, room, order = state.X, state.room, state.order
+    if X.shape[1] != 2:
+        return  # this never happens, and tells the compiler the distance of two rows of X
+    for r in range(U(m)):
+        room[TARGET, r] = y[U(order[U(first) + r])]
+    if points == 2:
+        for r in range(U(m)):
+            room[0, r], room[1, r] = two_dots(rows, U(order[U(first) + r]), X)
+    else:
+        for r in range(U(m)):
+            room[0, r] = row_dot(rows, U(order[U(first) + r]), X, column)
+
+
+@bare
+def add_piece(rows, state, first, m, two):
+    """V += sum room[INTO_V, r] a_i; and M += sum room[INTO_M, r] a_i if ``two``."""
+    G, room, order = state.G, state.room, state.order
+    if G.shape[1] != 2:
+        return  # as above
+    if two:
+        for r in range(U(m)):
+            add_two(rows, U(order[U(first) + r]), room[INTO_V, r], room[INTO_M, r], G)
+    else:
+        for r in range(U(m)):
+            add(rows, U(order[U(first) + r]), room[INTO_V, r], G)
+
+
+@bare
+def announce(rows, y, state, batch, first, m):
+    """Prefetch for as many later rows their starts, for nearer ones the rows, for the next the entries of long vectors."""
+    if len(rows) == SPARSE:
+        far, near = first + max(2 * m, FAR), first + max(m, NEAR)
+        for r in range(m):
+            i = later(state, batch, far + r)
+            prefetch(rows.indptr, i)
+            prefetch(y, i)
+        for r in range(m):
+            i = later(state, batch, near + r)
+            announce_entries(rows.indices, rows.data, U(rows.indptr[i]))
+            announce_entries(rows.indices, rows.data, U(rows.indptr[i + U(1)]))
+        if state.X.shape[0] > LONG:
+            for r in range(m):
+                i = later(state, batch, first + NEXT + r)
+                for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+                    prefetch(state.X, U(2) * U(rows.indices[e]))
+                    prefetch(state.G, U(2) * U(rows.indices[e]))
 
 
 @inlined
-def drawn(rows, y, state, batch, r):
-    """The row of draw r; prefetch for later draws the row starts, the rows, and the entries of long vectors they touch."""
-    flat = batch.flat
-    if len(rows) == SPARSE and r + FAR < flat.size:
-        look_ahead(rows.indptr, rows.indices, rows.data, flat, r)
-        prefetch(y, U(flat[r + FAR]))
-        if state.v.size > LONG:
-            i = U(flat[r + NEXT])
-            for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
-                prefetch(state.v, U(rows.indices[e]))
-                prefetch(state.G, U(2) * U(rows.indices[e]))
-    return U(flat[r])
+def later(state, batch, r):
+    """Row r of the batch; beyond its end, of the draws that follow."""
+    return U(state.order[r] if r < batch.b else batch.flat[min(batch.q + r, batch.flat.size - 1)])
+
+
+@inlined
+def at_points(state, first, m, step):
+    """Margins of v and w become those of the two points whose derivatives the estimator reads."""
+    room, e, kind = state.room, step.eta, step.kind
+    if kind == FOLLOW:
+        for r in range(m):
+            old = state.old[first + r]
+            room[0, r] = old + step.beta * (room[0, r] - old)
+            state.margins[U(state.order[first + r])] = room[0, r]
+        return
+    for r in range(m):
+        room[0, r] *= step.xi
+    if kind in (RECURSE, BOTH):
+        for r in range(m):
+            room[1, r] = (1.0 - e) * room[0, r] + e * room[1, r]
+
+
+@inlined
+def multiples(state, b, first, m, step, n):
+    """From the derivatives at the two points: the multiples of the rows in V and M, and the new entries of the table.
+
+    The multiples of M are 1/n (c_i - y_i), once for each row even if it is drawn repeatedly.
+    """
+    room, kind, beta, scale, share, rest = state.room, step.kind, step.beta, 1.0 / b, 1.0 / n, 1.0 / step.sigma
+    if kind == RECURSE:
+        for r in range(m):
+            room[INTO_V, r] = (room[1, r] - step.alpha * room[0, r]) * (scale * rest)
+    elif kind == AVERAGE:
+        for r in range(m):
+            room[INTO_V, r] = room[0, r] * (beta * scale * rest)
+    elif kind == SNAPSHOT:
+        for r in range(m):
+            room[INTO_V, r] = (room[0, r] - room[1, r]) * scale
+    elif kind == REFRESH:
+        for r in range(m):
+            room[0, r] = (1.0 - beta) * state.old[first + r] + beta * room[0, r]
+        enter(state, first, m, 0, share, INTO_V)
+    elif kind == FOLLOW:
+        enter(state, first, m, 0, share, INTO_V)
+    elif kind == BOTH:
+        enter(state, first, m, 1, share, INTO_M)
+        for r in range(m):
+            change = room[1, r] - room[0, r] + beta * (room[0, r] - state.old[first + r])
+            room[INTO_V, r] = (change * scale - room[INTO_M, r]) * rest
+    else:
+        for r in range(m):
+            room[INTO_M, r] = 0.0
+        if step.put:
+            enter(state, first, m, 0, share, INTO_M)
+        for r in range(m):
+            change = room[0, r] - state.old[first + r] if kind == TABLE else 0.0
+            room[INTO_V, r] = change * scale - room[INTO_M, r]
+
+
+@inlined
+def enter(state, first, m, point, share, place):
+    """room[place] = share (c_i - y_i), y_i = c_i."""
+    for r in range(m):
+        i, c = U(state.order[first + r]), state.room[point, r]
+        state.room[place, r] = (c - state.table[i]) * share
+        state.table[i] = c

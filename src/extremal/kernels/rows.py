@@ -7,25 +7,20 @@ The first functions are for one row of a batch, of `SparseRows` or `DenseRows`. 
 time, and omits the branch of the other kind. Sparse rows are summed one entry after the other, dense rows several entries at
 once.
 
-The other functions take whole arrays. They sum a row in two halves. They use no array after their last loop: numba would
-count references to it, which takes longer than a short row.
+The other functions take whole arrays. They sum a row in two halves.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba.core.config as config
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 from numpy import uint64 as U
 
 from extremal.kernels.arguments import DENSE
-from extremal.kernels.jit import inlined, jit, summing
+from extremal.kernels.instructions import add_pairs, pair_dots, prefetch
+from extremal.kernels.jit import bare, fused, inlined, jit, summing
 
 FAR, NEAR = 16, 8  # how many rows ahead a drawn row is prefetched: first its start, then itself
+LENGTHS = 64  # rows with this many entries or more count as equally long
 ENTRIES_AHEAD = 96  # how many entries ahead, for consecutive rows
 
 
@@ -42,11 +37,20 @@ def inner_product(a, b):
 
 
 @summing
-def row_with(M, i, v):
-    """The product of row i of M and v."""
+def row_with(M, i, X, k):
+    """The product of row i of M and column k of X."""
     total = 0.0
-    for j in range(U(v.size)):
-        total += M[i, j] * v[j]
+    for j in range(U(X.shape[0])):
+        total += M[i, j] * X[j, k]
+    return total
+
+
+@summing
+def total_of(M, i, m):
+    """The sum of the first m entries of row i."""
+    total = 0.0
+    for j in range(U(m)):
+        total += M[i, j]
     return total
 
 
@@ -59,69 +63,67 @@ def row_product(M, i, j, m):
     return total
 
 
-# one row of a batch
+# one value; if all are equal, ``data`` has no axes, and its one value is a factor of the whole sum
 
 
 @inlined
-def row_dot(rows, i, v):
-    """<a_i, v>."""
-    if len(rows) == DENSE:
-        return row_with(rows.data, i, v)
-    total = 0.0
-    for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
-        total += rows.data[e] * v[U(rows.indices[e])]
+def times_value(data, e, v):
+    """v times value e; or v if one value stands for all."""
+    if data.ndim == 0:
+        return v
+    return data[e] * v
+
+
+@inlined
+def times_common(data, total):
+    """``total`` times the value that stands for all, if there is one."""
+    if data.ndim == 0:
+        return data[()] * total
     return total
 
 
-@inlined
-def two_dots(rows, i, v, w):
-    """<a_i, v> and <a_i, w>."""
+# one row of a batch
+
+
+@fused
+def row_dot(rows, i, X, k):
+    """<a_i, x> for column x = X[:, k]."""
     if len(rows) == DENSE:
-        return row_with(rows.data, i, v), row_with(rows.data, i, w)
-    first, second = 0.0, 0.0
-    for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
-        j = U(rows.indices[e])
-        first += rows.data[e] * v[j]
-        second += rows.data[e] * w[j]
-    return first, second
+        return row_with(rows.data, i, X, k)
+    total, other, e, stop = 0.0, 0.0, U(rows.indptr[i]), U(rows.indptr[i + U(1)])
+    if (stop - e) & U(1):
+        total = times_value(rows.data, e, X[U(rows.indices[e]), k])
+        e += U(1)
+    while e < stop:
+        total += times_value(rows.data, e, X[U(rows.indices[e]), k])
+        other += times_value(rows.data, e + U(1), X[U(rows.indices[e + U(1)]), k])
+        e += U(2)
+    return times_common(rows.data, total + other)
 
 
-@inlined
-def dot_and_entry(rows, i, v, j):
-    """<a_i, v> and a_ij."""
+@fused
+def two_dots(rows, i, X):
+    """The products of a_i and the two columns of X."""
     if len(rows) == DENSE:
-        return row_with(rows.data, i, v), rows.data[i, U(j)]
-    total, found = 0.0, 0.0
-    for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
-        total += rows.data[e] * v[U(rows.indices[e])]
-        if rows.indices[e] == j:
-            found = rows.data[e]
-    return total, found
+        return row_with(rows.data, i, X, U(0)), row_with(rows.data, i, X, U(1))
+    start, stop = U(rows.indptr[i]), U(rows.indptr[i + U(1)])
+    first, second = pair_dots(rows.indices, rows.data, start, stop, X)
+    return times_common(rows.data, first), times_common(rows.data, second)
 
 
-@inlined
-def row_entry(rows, i, j):
-    """a_ij."""
-    if len(rows) == DENSE:
-        return rows.data[i, U(j)]
-    for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
-        if rows.indices[e] == j:
-            return rows.data[e]
-    return 0.0
-
-
-@inlined
+@fused
 def add(rows, i, c, out):
     """out[:, 0] += c a_i."""
     if len(rows) == DENSE:
         for j in range(U(out.shape[0])):
             out[j, 0] += c * rows.data[i, j]
     else:
+        c = times_common(rows.data, c)
         for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
-            out[U(rows.indices[e]), 0] += c * rows.data[e]
+            out[U(rows.indices[e]), 0] += times_value(rows.data, e, c)
 
 
-@inlined
+@fused
 def add_two(rows, i, c, m, out):
     """out[:, 0] += c a_i and out[:, 1] += m a_i."""
     if len(rows) == DENSE:
@@ -129,42 +131,19 @@ def add_two(rows, i, c, m, out):
             out[j, 0] += c * rows.data[i, j]
             out[j, 1] += m * rows.data[i, j]
     else:
-        for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
-            j = U(rows.indices[e])
-            out[j, 0] += c * rows.data[e]
-            out[j, 1] += m * rows.data[e]
+        start, stop = U(rows.indptr[i]), U(rows.indptr[i + U(1)])
+        c, m = times_common(rows.data, c), times_common(rows.data, m)
+        add_pairs(rows.indices, rows.data, start, stop, c, m, out)
 
 
 # prefetches: rows drawn at random arrive while other rows are processed
-
-
-def _typed(_context: object, array: Any, _index: object) -> Any:
-    """The processor's own instruction: it affects only the cache, and no address is a fault."""
-
-    def build(context, builder, signature, args):
-        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        start = context.make_array(signature.args[0])(context, builder, args[0]).data
-        place = builder.bitcast(builder.gep(start, [args[1]]), pointer)
-        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
-        call = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        builder.call(call, [place, number(0), number(3), number(1)])  # for reading, kept in all caches, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.uint64), build
-
-
-def _nothing(array: object, index: object) -> None:
-    """Do nothing: without compilation there is no gain."""
-
-
-prefetch: Any = _nothing if config.DISABLE_JIT else intrinsic(_typed)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @inlined
 def announce_entries(indices, data, e):
     """Prefetch the entries from e on."""
     prefetch(indices, e)
-    if data.strides[0] != 0:  # otherwise one value stands for all
+    if data.ndim == 1:  # otherwise one value stands for all
         prefetch(data, e)
         prefetch(data, e + U(8))
 
@@ -178,34 +157,59 @@ def look_ahead(indptr, indices, data, idx, t):
     announce_entries(indices, data, U(indptr[i + U(1)]))
 
 
+# rows in another order
+
+
+@bare
+def sort_by_length(indptr, flat, q, b, order):
+    """order = flat[q : q + b], sorted by the number of entries: a counting sort, whose counts stand at the end of ``order``."""
+    place = U(order.size - LENGTHS)
+    for k in range(U(LENGTHS)):
+        order[place + k] = 0
+    for r in range(q, q + b):
+        prefetch(indptr, U(flat[min(r + FAR, flat.size - 1)]))
+        order[place + entries_in(indptr, flat[r])] += 1
+    start = 0
+    for k in range(U(LENGTHS)):
+        count = order[place + k]
+        order[place + k] = start
+        start += count
+    for r in range(q, q + b):
+        k = place + entries_in(indptr, flat[r])
+        at = order[k]
+        order[k] = at + 1
+        order[U(at)] = flat[r]
+
+
+@inlined
+def entries_in(indptr, i):
+    """The number of entries of row i, LENGTHS - 1 at most."""
+    return min(U(indptr[U(i) + U(1)]) - U(indptr[U(i)]), U(LENGTHS - 1))
+
+
 # rows of arrays
 
 
-def _inner(function):
-    """Compile the loop over a row into its caller, with products and sums in one instruction."""
-    return jit(function, fastmath={"contract"}, forceinline=True)
-
-
-@_inner
+@fused
 def rows_product(indptr, indices, data, x, i):
     """<a_i, x>, in float64."""
     even, odd, e, stop = 0.0, 0.0, U(indptr[i]), U(indptr[i + U(1)])
     if (stop - e) & U(1):
-        even = data[e] * x[U(indices[e])]
+        even = times_value(data, e, x[U(indices[e])])
         e += U(1)
     while e < stop:
-        even += data[e] * x[U(indices[e])]
-        odd += data[e + U(1)] * x[U(indices[e + U(1)])]
+        even += times_value(data, e, x[U(indices[e])])
+        odd += times_value(data, e + U(1), x[U(indices[e + U(1)])])
         e += U(2)
-    return even + odd
+    return times_common(data, even + odd)
 
 
-@_inner
+@fused
 def scatter_rows(indptr, indices, data, c, i, out):
     """out += c a_i."""
-    e, stop = U(indptr[i]), U(indptr[i + U(1)])
+    e, stop, c = U(indptr[i]), U(indptr[i + U(1)]), times_common(data, c)
     while e < stop:
-        out[U(indices[e])] += c * data[e]
+        out[U(indices[e])] += times_value(data, e, c)
         e += U(1)
 
 

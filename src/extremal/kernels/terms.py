@@ -1,6 +1,6 @@
-"""The losses: derivatives one margin at a time, for loops that draw rows; and over arrays of margins, in vector loops.
+"""The losses over arrays of margins, in vector loops.
 
-The vector loops have their own exp and log, which compute several entries at once; libm's take one at a time. A loss is a
+These loops have their own exp and log, which compute several entries at once; libm's take one at a time. A loss is a
 small integer and one number here: see extremal.losses, and `extremal.losses.margin.compiled`.
 """
 
@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from extremal.kernels.arguments import HUBER, LOGISTIC, NONLINEAR
-from extremal.kernels.jit import inlined, summing, vectors
+from extremal.kernels.jit import elementwise, summing, vectors
 
 SIZE = 1024  # margins per block: their data stay in the nearest cache
 PER_LOG2 = 1.4426950408889634  # 1 / log 2
@@ -19,31 +19,33 @@ LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # 
 ROUND = 6755399441055744.0  # 1.5 2^52: adding it rounds a number to an integer, which the last bits then hold
 LAST = 708.0  # exp(-708) is the smallest power that is not subnormal
 ROOT = 0.41421356237309503  # sqrt 2 - 1
+LEADING = 1.0 / math.factorial(13)
 TAYLOR = tuple(1.0 / math.factorial(k) for k in range(12, -1, -1))  # of exp, after 1/13!; loops over a tuple are unrolled
 ATANH = tuple(1.0 / k for k in range(21, 1, -2))  # after 1/23
 
 
-@vectors
-def exp_negative(a, out, bits):
-    """out = exp(-a) for a >= 0, to one unit in the last place; a above 708 counts as 708. ``bits``: workspace of int64.
+@elementwise
+def exp_minus(a):
+    """exp(-a) for a >= 0, to one unit in the last place; a above 708 counts as 708.
 
     exp(-a) = 2^k exp(r) with |r| <= log 2 / 2, and a Taylor polynomial of degree 13 for exp(r).
     """
-    kept = bits.view(np.float64)
+    t = -(LAST if a > LAST else a)
+    shifted = np.float64(t * PER_LOG2 + ROUND)
+    k = shifted - ROUND
+    r = (t - k * LOG2_HIGH) - k * LOG2_LOW
+    p = r * LEADING + TAYLOR[0]
+    for c in TAYLOR[1:]:
+        p = p * r + c
+    power = np.int64((shifted.view(np.int64) + 1023) << 52)
+    return p * power.view(np.float64)
+
+
+@vectors
+def exp_negative(a, out):
+    """out = exp(-a) for a >= 0: see `exp_minus`."""
     for i in range(a.size):
-        t = -min(a[i], LAST)
-        shifted = t * PER_LOG2 + ROUND
-        kept[i] = shifted
-        k = shifted - ROUND
-        r = (t - k * LOG2_HIGH) - k * LOG2_LOW
-        p = r / 6227020800.0 + TAYLOR[0]
-        for c in TAYLOR[1:]:
-            p = p * r + c
-        out[i] = p
-    for i in range(a.size):
-        bits[i] = (bits[i] + 1023) << 52  # the number 2^k
-    for i in range(a.size):
-        out[i] *= kept[i]
+        out[i] = exp_minus(a[i])
 
 
 @vectors
@@ -63,30 +65,35 @@ def log1p_unit(e, out):
         out[i] = (2.0 * s + 2.0 * s * q * p) + (0.6931471805599453 if large else 0.0)
 
 
-@inlined
-def expit(u):
-    """1 / (1 + exp(-u)), without overflow, and without a branch: the signs of margins are unpredictable."""
-    return 1.0 / (1.0 + math.exp(min(-u, 700.0)))
-
-
-@inlined
-def deriv(loss, parameter, z, y):
-    """phi'(z, y)."""
-    if loss == LOGISTIC:
-        return -y * expit(-z if y > 0.0 else z)  # |y| is the weight of the row
-    if loss == NONLINEAR:
-        q = expit(-z)
-        return 2.0 * (y - q) * q * expit(z)
-    r = z - y
-    if loss == HUBER:
-        return min(max(r, -parameter), parameter)
-    return r
+@elementwise
+def derivatives(loss, parameter, room, points, m):
+    """room[t, i] = phi'(z, y) for z = room[t, i] and y = room[2, i], i < m; for the first points, one or two."""
+    for t in range(points):
+        if loss == LOGISTIC:
+            for i in range(m):
+                y = room[2, i]  # |y| is the weight of the row
+                z = room[t, i] if y > 0.0 else -room[t, i]
+                e = exp_minus(abs(z))
+                room[t, i] = -y * (e if z > 0.0 else 1.0) / (1.0 + e)
+        elif loss == NONLINEAR:
+            for i in range(m):
+                z = room[t, i]
+                e = exp_minus(abs(z))
+                low, high = e / (1.0 + e), 1.0 / (1.0 + e)
+                q, rest = (low if z > 0.0 else high), (high if z > 0.0 else low)
+                room[t, i] = 2.0 * (room[2, i] - q) * q * rest
+        elif loss == HUBER:
+            for i in range(m):
+                room[t, i] = min(max(room[t, i] - room[2, i], -parameter), parameter)
+        else:
+            for i in range(m):
+                room[t, i] -= room[2, i]
 
 
 @vectors
 def terms(loss, parameter, z, y, valued, c, h):
     """Return sum_i phi(z_i, y_i) if ``valued``; fill c_i = phi'(z_i, y_i) and h_i = phi''(z_i, y_i), unless these are empty."""
-    total, room, bits = 0.0, np.empty((3, SIZE)), np.empty(SIZE, np.int64)
+    total, room = 0.0, np.empty((3, SIZE))
     for first in range(0, z.size, SIZE):
         last = min(first + SIZE, z.size)
         m = last - first
@@ -96,7 +103,7 @@ def terms(loss, parameter, z, y, valued, c, h):
             size = room[0, :m]
             for i in range(m):
                 size[i] = abs(zs[i])
-            exp_negative(size, e, bits[:m])
+            exp_negative(size, e)
         if loss == LOGISTIC:
             if valued:
                 log1p_unit(e, room[2])

@@ -55,9 +55,9 @@ class BurstEstimator(Generic[Plain]):
         """The table and the margins, which a burst changes in place."""
         return NONE, NONE
 
-    def snapshot(self, estimate: Plain) -> np.ndarray:
-        """The snapshot w."""
-        return NONE
+    def snapshot(self, estimate: Plain) -> Numbers:
+        """The snapshot w, or 0."""
+        return 0.0
 
     def phase(self, estimate: Plain, made: Numbers) -> Phase | None:
         """The phase of the epoch after ``made`` iterations."""
@@ -154,7 +154,7 @@ class _Svrg(BurstEstimator["EpochEstimate"]):
     def mean(self, estimate: EpochEstimate) -> np.ndarray | None:
         return estimate.gw
 
-    def snapshot(self, estimate: EpochEstimate) -> np.ndarray:
+    def snapshot(self, estimate: EpochEstimate) -> Numbers:
         return estimate.w
 
     def phase(self, estimate: EpochEstimate, made: Numbers) -> Phase | None:

@@ -72,13 +72,15 @@ class Burst:
         model: Any = f.inner
         d, b, sparse = model.data.shape[1], estimator.gradient.batch, isinstance(model.data, CSR)
         loss, parameter = compiled(model.loss) or (0, 0.0)
-        self._model = arguments.BurstModel(_rows(model.data), locked(model.y), loss, parameter)
+        self._model = arguments.BurstModel(_rows(model.data), locked(model.y), loss, parameter, sparse and _uneven(model.data))
         indexed = known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE)
         self._oracle = _oracle(known, d, -(-d >> SHIFT) if indexed else 0)
-        self._empty, G = np.zeros(0, f.dtype), np.empty((d, 2), order="C" if sparse else "F")
-        tables = locked(NONE), self._empty, self._empty
-        room = NONE if known.single else np.empty(d), np.empty(b), np.empty(b * (1 if estimator.second is None else 2), np.int64)
-        self._state = arguments.BurstState(np.ones(3), np.empty(d), G, *tables, *room)
+        self._empty, layout = np.zeros(0, f.dtype), "C" if sparse else "F"
+        X, G = (np.empty((d, 2), order=layout) for _ in range(2))  # type: ignore
+        vertex, old, order = NONE if known.single else np.empty(d), np.empty(b), np.empty(b + _LENGTHS, np.int64)
+        room, last = np.empty((_PLACES, _piece(model.data))), np.empty(b * (1 if estimator.second is None else 2), np.int64)
+        tables = self._empty, self._empty
+        self._state = arguments.BurstState(np.ones(3), X, G, *tables, vertex, order, old, room, last)
         work = 2 * b * (model.data.nnz / f.n if sparse else d) + (0 if indexed else d)
         self._longest = max(1, int(_WORK / work))  # iterations per compiled call
 
@@ -124,13 +126,12 @@ class Burst:
         """Load x = v, g = M + V."""
         mean, state = self.part.mean(estimate), self._state
         state.scales[:2] = 1.0
-        state.v[:] = point.x
+        state.X[:, 0], state.X[:, 1] = point.x, self.part.snapshot(estimate)
         state.G[:, 0] = estimate.g if mean is None else estimate.g - mean
         state.G[:, 1] = 0.0 if mean is None else mean
         state.last[:] = -1
-        w = locked(self.part.snapshot(estimate).astype(np.float64, copy=False))
         table, margins = (a if a.size else self._empty for a in self.part.arrays(estimate))
-        self._state = state._replace(w=w, table=table, margins=margins)
+        self._state = state._replace(table=table, margins=margins)
         self._rebuild()
 
     def _rebuild(self) -> None:
@@ -161,7 +162,7 @@ class Burst:
     def _save(self, estimate: Estimate) -> tuple[Point, Estimate]:
         """The point and the estimate that the loop would have made."""
         (xi, sigma, _), G, dtype = self._state.scales, self._state.G, self.f.dtype
-        x = freeze((xi * self._state.v).astype(dtype, copy=False))
+        x = freeze((xi * self._state.X[:, 0]).astype(dtype, copy=False))
         two = self.part.mean(estimate) is not None
         mean = G[:, 1].astype(dtype) if two else None
         g = sigma * G[:, 0]
@@ -172,15 +173,29 @@ class Burst:
 _AT_MOST = 2**16  # iterations between two states shown to the loop
 _WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 _NO_ROWS = np.zeros((0, 0), np.int64)
+_LENGTHS, _PLACES = 64, 5  # counts and places in the workspace of `extremal.kernels.passes`
+_PIECE, _NEAREST = 64, 2**11  # most rows at a time; entries that stay in the nearest cache beside the vectors
 
 
 def _rows(data: CSR | Dense) -> arguments.SparseRows | arguments.DenseRows:
-    """Rows in the form of compiled loops; if all values are equal, as in 0/1 data, one value stands for all and is read once."""
+    """Rows in the form of compiled loops; if all values are equal, as in 0/1 data, one value stands for all."""
     if isinstance(data, Dense):
         return arguments.DenseRows(locked(data.array))
     starts, indices, values = data.entries
     same = len(values) > 0 and bool((values == values[0]).all())
-    return arguments.SparseRows(*map(locked, (starts, indices, np.broadcast_to(values[0], len(values)) if same else values)))
+    return arguments.SparseRows(*map(locked, (starts, indices, np.array(values[0]) if same else values)))
+
+
+def _piece(data: CSR | Dense) -> int:
+    """How many rows are read for their margins before their sums are made: as many as stay in the nearest cache."""
+    n, d = data.shape
+    entries = data.nnz / n if isinstance(data, CSR) else d
+    return int(min(_PIECE, max(1, _NEAREST // max(1.0, entries))))
+
+
+def _uneven(data: CSR) -> bool:
+    """Whether many rows differ in length, so that the processor cannot predict where a loop over a row ends."""
+    return float(np.diff(data.entries[0]).std()) > 1.0
 
 
 def _oracle(known: CompiledOracle, d: int, blocks: int) -> arguments.BurstOracle:
