@@ -2,14 +2,19 @@
 
 The r-th pick is uniform in [0, n - b + r]; if that index is taken, n - b + r itself is the pick. Taken indices are marked in
 a bit set or, if there are too many indices, in a hash table.
+
+Rows can be sorted by length: the processor then predicts where the loop over a row ends.
 """
 
 from __future__ import annotations
 
 from numpy import uint64 as U
 
+from extremal.kernels.instructions import prefetch
 from extremal.kernels.jit import bare, inlined
+from extremal.kernels.rows import FAR
 
+LENGTHS = 64  # rows with this many entries or more count as equally long
 EMPTY = -1
 MIX = 0x9E3779B97F4A7C15 >> 1  # an odd number with well mixed bits, for multiplicative hashing
 
@@ -56,3 +61,30 @@ def insert(slots, mask, pick):
         at = (at + 1) & mask
     slots[at] = pick
     return True
+
+
+@bare
+def sort_by_length(indptr, flat, q, b, order):
+    """order = flat[q : q + b], sorted by the number of entries: a counting sort, whose counts stand at the end of ``order``."""
+    place = U(order.size - LENGTHS)
+    for k in range(U(LENGTHS)):
+        order[place + k] = 0
+    for r in range(q, q + b):
+        prefetch(indptr, U(flat[min(r + FAR, flat.size - 1)]))
+        order[place + entries_in(indptr, flat[r])] += 1
+    start = 0
+    for k in range(U(LENGTHS)):
+        count = order[place + k]
+        order[place + k] = start
+        start += count
+    for r in range(q, q + b):
+        k = place + entries_in(indptr, flat[r])
+        at = order[k]
+        order[k] = at + 1
+        order[U(at)] = flat[r]
+
+
+@inlined
+def entries_in(indptr, i):
+    """The number of entries of row i, LENGTHS - 1 at most."""
+    return min(U(indptr[U(i) + U(1)]) - U(indptr[U(i)]), U(LENGTHS - 1))

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from extremal.kernels.arguments import locked
+from extremal.kernels.draw import LENGTHS, sort_by_length
 from extremal.kernels.jit import bare, inlined, jit
 from extremal.kernels.rows import (
-    LENGTHS,
     ENTRIES_AHEAD,
     U,
     announce_entries,
@@ -21,7 +21,6 @@ from extremal.kernels.rows import (
     scatter_rows,
     take_rows,
     tdot_range,
-    sort_by_length,
 )
 from extremal.kernels.terms import terms
 

@@ -8,9 +8,10 @@ loops, then the sums. Rows that differ in length are sorted by it: the processor
 from __future__ import annotations
 
 from extremal.kernels.arguments import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, RENEW, SNAPSHOT, SPARSE, TABLE
+from extremal.kernels.draw import sort_by_length
 from extremal.kernels.instructions import prefetch
-from extremal.kernels.jit import bare, inlined
-from extremal.kernels.rows import FAR, NEAR, U, add, add_two, announce_entries, row_dot, sort_by_length, total_of, two_dots
+from extremal.kernels.jit import bare, inlined, summing
+from extremal.kernels.rows import FAR, NEAR, U, add, add_two, announce_entries, row_dot, two_dots
 from extremal.kernels.terms import derivatives
 
 NEXT = 2  # how many rows ahead the entries that a row touches are prefetched
@@ -85,6 +86,15 @@ def margins(rows, y, state, first, m, points, column):
     else:
         for r in range(U(m)):
             room[0, r] = row_dot(rows, U(order[U(first) + r]), X, column)
+
+
+@summing
+def total_of(M, i, m):
+    """The sum of the first m entries of row i."""
+    total = 0.0
+    for j in range(U(m)):
+        total += M[i, j]
+    return total
 
 
 @bare

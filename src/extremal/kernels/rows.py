@@ -17,10 +17,9 @@ from numpy import uint64 as U
 
 from extremal.kernels.arguments import DENSE
 from extremal.kernels.instructions import add_pairs, pair_dots, prefetch
-from extremal.kernels.jit import bare, fused, inlined, jit, summing
+from extremal.kernels.jit import fused, inlined, jit, summing
 
 FAR, NEAR = 16, 8  # how many rows ahead a drawn row is prefetched: first its start, then itself
-LENGTHS = 64  # rows with this many entries or more count as equally long
 ENTRIES_AHEAD = 96  # how many entries ahead, for consecutive rows
 
 
@@ -37,20 +36,20 @@ def inner_product(a, b):
 
 
 @summing
-def row_with(M, i, X, k):
-    """The product of row i of M and column k of X."""
+def row_with(M, i, v):
+    """The product of row i of M and v."""
     total = 0.0
-    for j in range(U(X.shape[0])):
-        total += M[i, j] * X[j, k]
+    for j in range(U(v.size)):
+        total += M[i, j] * v[j]
     return total
 
 
 @summing
-def total_of(M, i, m):
-    """The sum of the first m entries of row i."""
+def row_with_column(M, i, X, k):
+    """The product of row i of M and column k of X."""
     total = 0.0
-    for j in range(U(m)):
-        total += M[i, j]
+    for j in range(U(X.shape[0])):
+        total += M[i, j] * X[j, k]
     return total
 
 
@@ -89,7 +88,7 @@ def times_common(data, total):
 def row_dot(rows, i, X, k):
     """<a_i, x> for column x = X[:, k]."""
     if len(rows) == DENSE:
-        return row_with(rows.data, i, X, k)
+        return row_with_column(rows.data, i, X, k)
     total, other, e, stop = 0.0, 0.0, U(rows.indptr[i]), U(rows.indptr[i + U(1)])
     if (stop - e) & U(1):
         total = times_value(rows.data, e, X[U(rows.indices[e]), k])
@@ -105,7 +104,7 @@ def row_dot(rows, i, X, k):
 def two_dots(rows, i, X):
     """The products of a_i and the two columns of X."""
     if len(rows) == DENSE:
-        return row_with(rows.data, i, X, U(0)), row_with(rows.data, i, X, U(1))
+        return row_with_column(rows.data, i, X, U(0)), row_with_column(rows.data, i, X, U(1))
     start, stop = U(rows.indptr[i]), U(rows.indptr[i + U(1)])
     first, second = pair_dots(rows.indices, rows.data, start, stop, X)
     return times_common(rows.data, first), times_common(rows.data, second)
@@ -155,36 +154,6 @@ def look_ahead(indptr, indices, data, idx, t):
     i = U(idx[min(t + NEAR, idx.size - 1)])
     announce_entries(indices, data, U(indptr[i]))
     announce_entries(indices, data, U(indptr[i + U(1)]))
-
-
-# rows in another order
-
-
-@bare
-def sort_by_length(indptr, flat, q, b, order):
-    """order = flat[q : q + b], sorted by the number of entries: a counting sort, whose counts stand at the end of ``order``."""
-    place = U(order.size - LENGTHS)
-    for k in range(U(LENGTHS)):
-        order[place + k] = 0
-    for r in range(q, q + b):
-        prefetch(indptr, U(flat[min(r + FAR, flat.size - 1)]))
-        order[place + entries_in(indptr, flat[r])] += 1
-    start = 0
-    for k in range(U(LENGTHS)):
-        count = order[place + k]
-        order[place + k] = start
-        start += count
-    for r in range(q, q + b):
-        k = place + entries_in(indptr, flat[r])
-        at = order[k]
-        order[k] = at + 1
-        order[U(at)] = flat[r]
-
-
-@inlined
-def entries_in(indptr, i):
-    """The number of entries of row i, LENGTHS - 1 at most."""
-    return min(U(indptr[U(i) + U(1)]) - U(indptr[U(i)]), U(LENGTHS - 1))
 
 
 # rows of arrays
