@@ -7,7 +7,7 @@ Only this package handles sparsity.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -111,10 +111,10 @@ class RowBlock(ABC):
 
     def pieces(self, x: np.ndarray | None = None) -> Iterator[tuple[slice, RowBlock]]:
         """These pieces, for a product with x and another one."""
-        if len(self.cuts) == 1:
-            yield self.cuts[0], self
-            return
-        for at in self.cuts:
+        return iter(((self.cuts[0], self),)) if len(self.cuts) == 1 else self._parts(self.cuts)
+
+    def _parts(self, places: Iterable[slice]) -> Iterator[tuple[slice, RowBlock]]:
+        for at in places:
             clock.check()
             yield at, self.part(at)
 

@@ -50,12 +50,10 @@ class DenseBlock(RowBlock):
 
     def pieces(self, x: np.ndarray | None = None) -> Iterator[tuple[slice, RowBlock]]:
         """Many rows at once if the product with x reads only few of their columns."""
-        if x is None or self._used(x) is None:
-            yield from super().pieces()
-            return
-        for start in range(0, self.shape[0], PIECE_ROWS):
-            at = slice(start, min(start + PIECE_ROWS, self.shape[0]))
-            yield at, self.part(at)
+        if len(self.cuts) == 1 or x is None or self._used(x) is None:
+            return super().pieces()
+        n = self.shape[0]
+        return self._parts(slice(start, min(start + PIECE_ROWS, n)) for start in range(0, n, PIECE_ROWS))
 
     def _used(self, x: np.ndarray) -> np.ndarray | None:
         """The non-zeros of x, if they are few."""

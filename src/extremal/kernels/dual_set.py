@@ -18,7 +18,7 @@ from extremal.kernels.rows import row_with
 
 SAME = 1e-24  # a normal depends on others if the square of its remainder is below this share
 SAME_AT_START = 1e-18  # the same for constraints of an earlier problem
-SLACK, LOOSEST = 1e-14, 1e-10  # a constraint is broken if it is off by more than this share of its terms; the same if rounding
+OFF, LOOSEST = 1e-14, 1e-10  # a constraint is broken if it is off by more than this share of its terms; the same if rounding
 # makes a broken constraint of one that depends on others
 PULL_NOISE = 1e-13  # a multiplier of this share of the largest is rounding
 NOT_BROKEN, FACE = -2, -1  # kinds of constraints: no constraint, a face of the l1 ball, then rows, lower bounds, upper bounds
@@ -255,7 +255,7 @@ def add_broken(p, work, kind):
 def dual_minimum(p, work, limit):
     """Minimise from the constraints in ``work``, at most ``limit`` constraints long; return whether this was enough."""
     take_over(p, work)
-    fresh, slack = True, SLACK
+    fresh, slack = True, OFF
     for _ in range(limit):
         kind = most_broken(p, work.d, slack)
         if kind == NOT_BROKEN and fresh:

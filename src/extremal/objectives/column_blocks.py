@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -162,6 +162,7 @@ class ColumnBlock(Slice):
     def ready(self, z: PerRow, short: bool) -> None:
         """Compile the operations on one column and the solvers on columns; compiled steps only if there are few rows."""
         self.hessian(z)
+        cast(RowData, self.f.data).gram(self.W, np.ones(self.f.n))  # of rows as they are, without a copy of their columns
         if short and self.f.is_finite_sum:
             self.solve(np.zeros(1, np.intp), np.ones(1), np.ones(1), np.zeros(1), z, 1.0)
         else:

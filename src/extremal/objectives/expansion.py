@@ -29,7 +29,7 @@ BLAS = 16.0  # columns of dense rows whose squares take the time of one pass,
 SCATTERED = 2.0  # and entries of a sparse row
 NOISE = 0.1  # rounding does not matter up to this share of the accuracy that the run asks for,
 EARLY_NOISE = 1e-3  # and up to this share of f at the start of a run
-SLACK = 8  # further terms in the sums of an evaluation
+MORE_TERMS = 8  # further terms in the sums of an evaluation
 
 
 class Aim(NamedTuple):
@@ -204,7 +204,7 @@ def expansion_of(f: MarginModel, rows: Any) -> Expansion | None:
         )
     n, d = f.data.shape
     (H, g, value, r), squares = _sums(f, f.data) if f.is_finite_sum else _centred(f, f.data)
-    unit = (f.data.longest_sum + d + SLACK) * 0.5 * float(np.finfo(f.data.dtype).eps)
+    unit = (f.data.longest_sum + d + MORE_TERMS) * 0.5 * float(np.finfo(f.data.dtype).eps)
     h = np.sqrt(np.maximum(H.diagonal() + squares, 0.0))
     if not _has_digits(H, h, d * unit):
         return None
