@@ -92,7 +92,7 @@ def test_a_run_imports_what_it_needs(data):
     modules = loaded(PROBLEM + data + RUN)
     assert not modules & (OTHERS | {"scipy.optimize", "scipy.stats", "scipy.sparse.linalg", "extremal.files.datasets"})
     assert parts(modules, "extremal.methods") == {"auto", "cards", "method", "newton"}
-    newton = {"newton", "newton.atoms", "newton.box", "newton.descent", "newton.model", "newton.spikes"}
+    newton = {"newton", "newton.atoms", "newton.box", "newton.descent", "newton.grown", "newton.model", "newton.spikes"}
     assert parts(modules, "extremal.moves") <= {"atoms", "base", "vertex"} | newton
     assert not parts(modules, "extremal.sets") & {"polytopes", "made", "spectral", "simplices.plain"}
     assert not parts(modules, "extremal.gradients") & {"penalty", "reduced", "tracking", "zeroth"}

@@ -12,7 +12,6 @@ from extremal.gradients.full import Full, Growing
 from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
-from extremal.moves.newton.whole import SMALL
 from extremal.objectives.base import Objective
 from extremal.objectives.expansion import worth_expanding
 from extremal.objectives.margins import has_slices
@@ -20,6 +19,7 @@ from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.schedules import FullStep
 
 ROW_COLUMNS = 400  # largest number of coordinates with quadratic problems over rows
+SMALL = 2**21  # up to this many rows times columns squared, all rows take less time than the steps that a sample costs
 
 
 @dataclass(frozen=True)

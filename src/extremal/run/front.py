@@ -14,7 +14,6 @@ from extremal.checks import InputError
 from extremal.gradients.base import sample_of, value_of
 from extremal.methods.method import Budget, Recipe
 from extremal.moves.newton.model import Memory
-from extremal.moves.newton.onward import onward
 from extremal.objectives.base import Smooth
 from extremal.objectives.expansion import Expansion
 from extremal.points.active import ActiveSet
@@ -200,6 +199,8 @@ def next_start(
     memory, counting = last.point.memory, CountedObjective(f, Calls(), last.f.columns)
     if isinstance(memory, Memory) and memory.part.f is last.f:
         memory = replace(memory, part=memory.part.of(counting))
+    from extremal.moves.newton.onward import onward  # for paths only
+
     found = onward(counting, C, last.x, last.estimate, memory, tol, atol)
     x, memory = (ahead(C.diameter, seen), None) if found is None else found
     return moved_inside(C, x), memory, counting.calls

@@ -9,8 +9,7 @@ import numpy as np
 from extremal.moves.newton.model import Memory, NewtonState
 from extremal.support.kinds import Symmetric
 
-SMALL = 2**21  # up to this many rows times columns squared, all rows take less time than the steps that a sample costs
-CHEAP = 2**16  # the same for a new Hessian and the steps that an old one costs
+CHEAP = 2**16  # up to this many rows times columns squared, a new Hessian takes less time than the steps that an old one costs
 
 
 def whole_model(at: NewtonState, old: Memory | None, rooted: bool = False) -> Memory:
