@@ -21,7 +21,11 @@ from extremal.sets.spectral.nuclear import NuclearBall
 # runs: the same trajectory as that of the plain sum
 
 SETS = (ex.L1Ball(4.0), ex.L2Ball(3.0), ex.Simplex(2.0), ex.Box(-0.5, 1.0))
-FEEDS = [g for g in (*GRADIENTS, *SPECIAL_GRADIENTS[:3]) if not linear_only(g) and not isinstance(g, ex.gradients.Growing)]
+FEEDS = [
+    g
+    for g in (*GRADIENTS, *SPECIAL_GRADIENTS[:4])
+    if not linear_only(g) and not isinstance(g, (ex.gradients.Growing, ex.gradients.Expanded))
+]
 FEEDS.append(ex.gradients.Penalised(ex.gradients.Storm(5), G=np.ones((1, D * K)), upper=0.5))
 
 

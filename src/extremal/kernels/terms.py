@@ -80,8 +80,9 @@ def derivatives(loss, parameter, room, points, m):
                 z = room[t, i]
                 e = exp_minus(abs(z))
                 low, high = e / (1.0 + e), 1.0 / (1.0 + e)
-                q, rest = (low if z > 0.0 else high), (high if z > 0.0 else low)
-                room[t, i] = 2.0 * (room[2, i] - q) * q * rest
+                one = room[2, i] > 0.5
+                p, rest = (high, low) if (z > 0.0) == one else (low, high)
+                room[t, i] = 2.0 * p * p * rest if one else -2.0 * p * p * rest
         elif loss == HUBER:
             for i in range(m):
                 room[t, i] = min(max(room[t, i] - room[2, i], -parameter), parameter)
@@ -140,18 +141,18 @@ def _logistic(z, y, e, c, h):
 
 @vectors
 def _sigmoids(z, y, e, valued, c, h):
-    """(y - q)^2, 2 (y - q) q (1 - q) and 2 q (1 - q) (q (1 - q) - (y - q) (1 - 2q)) with q = 1 / (1 + exp z)."""
+    """p^2, 2 (2 y - 1) p^2 (1 - p) and 2 p^2 (1 - p) (2 - 3 p) for p = |y - q|, q = 1 / (1 + exp z), y in {0, 1}."""
     total = 0.0
     for i in range(z.size):
         low, high = e[i] / (1.0 + e[i]), 1.0 / (1.0 + e[i])
-        q, rest = (low if z[i] > 0.0 else high), (high if z[i] > 0.0 else low)
-        r = y[i] - q
+        one = y[i] > 0.5
+        p, rest = (high if (z[i] > 0.0) == one else low), (low if (z[i] > 0.0) == one else high)
         if valued:
-            total += r * r
+            total += p * p
         if c.size > 0:
-            c[i] = 2.0 * r * q * rest
+            c[i] = (2.0 if one else -2.0) * p * p * rest
         if h.size > 0:
-            h[i] = 2.0 * q * rest * (q * rest - r * (rest - q))
+            h[i] = 2.0 * p * p * rest * (2.0 * rest - p)
     return total
 
 

@@ -116,18 +116,20 @@ class NonlinearLeastSquares:
         return expit(-z)
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """(y - q)^2."""
-        return np.square(y - expit(-z))
+        """p^2 for p = |y - q|, which keeps its digits for large margins."""
+        return np.square(expit(np.where(y > 0.5, z, -z)))
 
     def deriv(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """2 (y - q) q (1 - q)."""
-        q = expit(-z)
-        return 2.0 * (y - q) * q * expit(z)  # 1 - q = 1 / (1 + exp(-z)) keeps its digits for large z
+        """2 (y - q) q (1 - q) = 2 (2 y - 1) p^2 (1 - p)."""
+        u = np.where(y > 0.5, z, -z)
+        size = 2.0 * np.square(expit(u)) * expit(-u)
+        return np.where(y > 0.5, size, -size)
 
     def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """2 q (1 - q) (q (1 - q) - (y - q) (1 - 2q))."""
-        q, rest = expit(-z), expit(z)
-        return 2.0 * q * rest * (q * rest - (y - q) * (rest - q))
+        """2 p^2 (1 - p) (2 - 3 p)."""
+        u = np.where(y > 0.5, z, -z)
+        p, rest = expit(u), expit(-u)
+        return 2.0 * np.square(p) * rest * (2.0 * rest - p)
 
 
 @dataclass(frozen=True)
