@@ -42,9 +42,9 @@ class Auto(WithCard):
     The choice depends on the objective (linear or not, rows, columns, outputs, second derivatives) and on the set (its kind of
     vertices, its projection). It never depends on a clock or on the machine. `Auto` picks
 
-    - `NewtonFW` for a linear model in memory whose loss has second derivatives. Over an l1 ball, a simplex or a box, the number
-      of coordinates is free; over other sets it is at most a thousand. `NewtonFW` also takes any other sum with at most 500
-      coordinates, and learns second derivatives from gradients;
+    - `NewtonFW` for a linear model in memory whose loss has second derivatives. Over an l1 ball, a simplex, a box or a group
+      ball, the number of coordinates is free; over other sets it is at most a thousand. `NewtonFW` also takes any other sum
+      with at most 500 coordinates, and learns second derivatives from gradients;
     - `LowRankFW` for matrices over a `NuclearBall`, except for several outputs of at most a hundred coordinates;
     - `VRSliding` for the remaining linear models of several outputs, over sets with a projection, and for sums of many
       coordinates that are not linear;
@@ -125,7 +125,7 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     from extremal.methods.newton import NewtonFW, newton_move
 
     recipe, (move, why) = NewtonFW(), newton_move(C)
-    if (move.atomic or move.projects) and d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
+    if move.atomic and d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
         return None
     where = f.data.where if f.by_rows else "in memory"
     rows = f"{' x '.join(map(str, f.data.shape))} rows {where} with second derivatives"

@@ -30,14 +30,13 @@ class NewtonFW(WithCard):
 
     There are few iterations. Each takes a full gradient (n component gradients) and at times a Hessian (n more), and has a
     certificate once all rows are in. Over l1 balls and simplices the Hessian covers the coordinates in use (the move
-    `SpikeNewton`, any d), over boxes those between the bounds (`BoxNewton`, any d). Over other sets it covers all d columns, for
-    some hundreds of them. Then a dual active-set method solves the quadratic problem under linear constraints (`RowNewton`),
-    projections solve it over group balls (`ProjectedNewton`), and linear minimisations over the rest (`AtomNewton`). For linear
-    models with rows in memory and a loss with second derivatives, the first steps read a sample of the rows that grows to all
-    (`Growing`), unless the data are small. If a loss is quadratic and columns are few, one Hessian serves the whole run, or the
-    whole path (`Expanded`). For other
-    sums the method reads full gradients, and learns the Hessian of all coordinates from them (BFGS). f never increases once all
-    rows are in, convex or not.
+    `SpikeNewton`, any d), over boxes those between the bounds (`BoxNewton`, any d), over group balls the groups in use
+    (`ProjectedNewton`, any d). Over other sets it covers all d columns, for some hundreds of them. Then a dual active-set method
+    solves the quadratic problem under linear constraints (`RowNewton`), and linear minimisations over the rest (`AtomNewton`).
+    For linear models with rows in memory and a loss with second derivatives, the first steps read a sample of the rows that grows
+    to all (`Growing`), unless the data are small. If a loss is quadratic and columns are few, one Hessian serves the whole run,
+    or the whole path (`Expanded`). For other sums the method reads full gradients, and learns the Hessian of all coordinates from
+    them (BFGS). f never increases once all rows are in, convex or not.
 
     Parameters
     ----------
@@ -114,5 +113,5 @@ def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
     if isinstance(C, GroupBall):
         from extremal.moves.newton.projected import ProjectedNewton
 
-        return ProjectedNewton(C), "groups: Newton steps, with quadratic problems solved by projections"
+        return ProjectedNewton(C), "groups: Newton steps on the groups in use, with quadratic problems solved by projections"
     return AtomNewton(), "few columns: Newton steps, with quadratic problems solved by the oracle"

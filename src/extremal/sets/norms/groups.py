@@ -104,6 +104,33 @@ class GroupBall(GroupedBall, ProjectableBall):
         out[self.groups.indices] = flat[self.groups.indices] * factor[self.groups.owner]
         return out.reshape(y.shape)
 
+    def used(self, x: np.ndarray) -> np.ndarray:
+        """The groups on which flat x differs from the centre."""
+        return np.flatnonzero(np.logical_or.reduceat((self._from_centre(x) != 0)[self.groups.indices], self.groups.starts))
+
+    def promises(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """<g, x - s> for the best vertex s of each group, with flat x and g."""
+        scale = power(float(np.abs(g).max()))
+        return float(self._from_centre(x) @ g) + self.groups.norms(g / scale) * (scale * self.radius) / self.weights
+
+    def on_groups(self, J: np.ndarray) -> tuple[np.ndarray, GroupBall]:
+        """The flat indices of the groups J, in rising order, and the ball of points that differ from the centre only there.
+
+        Examples
+        --------
+        >>> W, part = GroupBall(1.0, groups=[[0, 3], [1], [2]]).on_groups(np.array([0, 2]))
+        >>> W, part.groups[0], part.groups[1]
+        (array([0, 2, 3]), array([0, 2]), array([1]))
+        """
+        parts = [self.groups[int(j)] for j in J]
+        W = np.sort(np.concatenate(parts))
+        centre = None if self.centre is None else self.centre.reshape(-1)[W]
+        groups = Groups.joined([np.searchsorted(W, part) for part in parts])
+        return W, GroupBall(self.radius, groups, self.weights[J], shape=W.shape, centre=centre)
+
+    def _from_centre(self, x: np.ndarray) -> np.ndarray:
+        return x if self.centre is None else x - self.centre.reshape(-1)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LatentGroupBall(GroupedBall):
@@ -165,16 +192,17 @@ class Groups:
             return groups, None
         groups = _numbered(groups)
         if isinstance(groups, (list, tuple)) and not all(isinstance(item, Integral) for item in groups):
-            return cls._joined([_group(call, i, item) for i, item in enumerate(groups)]), None
+            return cls.joined([_group(call, i, item) for i, item in enumerate(groups)]), None
         labels = checks.array(call, "groups", groups)
         if labels.dtype.kind not in "iu" or labels.size == 0 or labels.ndim == 0:
             raise InputError(f"`{call}(groups=...)` must be lists of flat indices, or one whole number or word for each entry")
         order = np.argsort(labels, axis=None, kind="stable")
         cuts = np.flatnonzero(np.diff(labels.reshape(-1)[order])) + 1
-        return cls._joined(np.split(order, cuts)), labels.shape
+        return cls.joined(np.split(order, cuts)), labels.shape
 
     @classmethod
-    def _joined(cls, parts: list[np.ndarray]) -> Groups:
+    def joined(cls, parts: list[np.ndarray]) -> Groups:
+        """Groups from the indices of each."""
         indices, starts = np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])])
         indices.flags.writeable = starts.flags.writeable = False
         return cls(indices, starts)
