@@ -163,6 +163,7 @@ class TowardVertex(NamedTuple):
     length: float
 
 
+FAINTEST = 2.0**-1022  # the smallest normal number: a curvature that has underflowed counts as this one
 ENDED, FULL_ROOM, ANEW = 1, 2, 3  # why a loop over faces ends early: a number that is not finite, no room, a due refresh
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from extremal.kernels.arguments import FaceStep
+from extremal.kernels.arguments import FAINTEST, FaceStep
 from extremal.kernels.jit import bare, inlined
 
 
@@ -93,7 +93,8 @@ def length_of(model, faces, gap, h, p):
         M = faces.growth * faces.peaks[p.s] * abs(p.up - p.down) * p.t
     else:
         M = faces.growth * (faces.peaks[p.s] * abs(p.up) + faces.peaks[p.a] * abs(p.down)) * p.t
-    return math.log1p(M * gap / h) / M if M > 0.0 else gap / h
+    h = max(h, FAINTEST)
+    return math.log1p(M * (gap / h)) / M if M > 0.0 else gap / h
 
 
 @inlined

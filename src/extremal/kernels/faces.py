@@ -14,7 +14,7 @@ from numpy import uint64 as U
 from extremal.kernels.arguments import ANEW, ENDED, FULL_ROOM, HUBER, LOGISTIC, NONLINEAR, SPARSE
 from extremal.kernels.face_steps import gap_of, length_of, move, step_in_face
 from extremal.kernels.jit import bare, inlined
-from extremal.kernels.rows import row_dot, row_entry
+from extremal.kernels.rows import row_with, rows_product
 
 
 @inlined
@@ -37,6 +37,25 @@ def derivs_of_row(loss, parameter, z, y):
     return r, 1.0, 1.0
 
 
+@inlined
+def margin_of(rows, i, x):
+    """<a_i, x>."""
+    if len(rows) == SPARSE:
+        return rows_product(rows.indptr, rows.indices, rows.data, x, i)
+    return row_with(rows.data, i, x)
+
+
+@inlined
+def entry_of(rows, i, j):
+    """a_ij."""
+    if len(rows) != SPARSE:
+        return rows.data[i, U(j)]
+    for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+        if rows.indices[e] == j:
+            return rows.data[e]
+    return 0.0
+
+
 @bare
 def keep_column(model, table, j):
     """One more column of the sums of q_i a_i a_i' and m_i a_i a_i'."""
@@ -49,7 +68,7 @@ def keep_column(model, table, j):
         if table.bounded:
             table.M[l] = 0.0
     for i in range(model.y.size):
-        v = row_entry(rows, U(i), j)
+        v = entry_of(rows, U(i), j)
         if v != 0.0:
             add_to(rows, U(i), table.q[i] * v, table.H, k)
             if table.bounded:
@@ -99,7 +118,7 @@ def tracked(model, faces, table, x, flat, b, top, refresh):
                 keep_column(model, table, p.a)
             ks, ka = max(table.place[p.s], 0), max(table.place[p.a], 0)
             h = (ds * ds * M[ks + p.s] + 2.0 * ds * da * M[ks + p.a] + da * da * M[ka + p.a]) / seen
-            eta = min(1.0, length_of(model, faces, gap, h, p)) if h > 0.0 else 1.0
+            eta = min(1.0, length_of(model, faces, gap, h, p))
             xs, xa = x[p.s], x[p.a]
             move(x, p, eta)
             ds, da = x[p.s] - xs, 0.0 if p.a == p.s else x[p.a] - xa
@@ -108,7 +127,7 @@ def tracked(model, faces, table, x, flat, b, top, refresh):
         total = 0.0
         for r in range(t * b, t * b + b):
             i = U(flat[r])
-            z = row_dot(model.rows, i, x)
+            z = margin_of(model.rows, i, x)
             c, q, m = derivs_of_row(model.loss, model.parameter, z, model.y[i])
             w = c
             if table.fresh[i]:
@@ -154,18 +173,17 @@ def saga(model, faces, table, x, flat, b):
                     cross += weights[r] * two_entries(model.rows, U(last[r]), p.s, p.a)
                 most = math.sqrt(us * ua)
                 h += 2.0 * min(max(cross / table.drawn[0] * ds * da, -most), most)
-            eta = 1.0
+            part = 0.5
             if h > 0.0:
                 root = ds * ds * math.sqrt(max(S[p.s, 3], 0.0) / n) + da * da * math.sqrt(max(S[p.a, 3], 0.0) / n)
                 part = 0.5 / (1.0 + 2.0 * root * root / (table.drawn[0] * h * h))
-                eta = min(1.0, part * length_of(model, faces, gap, h, p))
-            move(x, p, eta)
+            move(x, p, min(1.0, part * length_of(model, faces, gap, h, p)))
         for l in range(g.size):
             S[l, 0] = S[l, 1]
         total = 0.0
         for r in range(t * b, t * b + b):
             i = U(flat[r])
-            c, _, m = derivs_of_row(model.loss, model.parameter, row_dot(model.rows, i, x), model.y[i])
+            c, _, m = derivs_of_row(model.loss, model.parameter, margin_of(model.rows, i, x), model.y[i])
             w, old = c - table.c[i], table.m[i]
             add_four(model.rows, i, w * share, w * one, m - old, m * m - old * old, S)
             table.c[i], table.m[i] = c, m

@@ -232,7 +232,9 @@ def prepare(
     bounds = rows.bounds if isinstance(rows, RowData) else None  # of parts that share every batch, if there are any
     facts = prepared.gradient.facts(f.n)
     sampler = _sampler(facts)(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=bounds)
-    burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts else None
+    burst = (
+        bursts.for_run(counting, oracle, prepared, sampler) if in_bursts and (prepared.move.one_vertex or facts.bends) else None
+    )
     _make_ready(f, prepared, facts, sampler, burst)
     return Setup(counting, prepared, oracle, C, point, sampler, burst, facts.epochs)
 

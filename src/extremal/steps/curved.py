@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +49,10 @@ class SelfConcordant(Adaptive):
         if gap <= 0.0:
             return 0.0
         h, M = estimate.curvature(f, d), f.bends.self_concordance * f.bends.reach(d)
-        if not h > 0.0:
-            return 1.0
-        length = math.log1p(M * gap / h) / M if M > 0.0 else gap / h
-        return min(1.0, estimate.share(f, d) * length)
+        return min(1.0, estimate.share(f, d) * bound_minimiser(gap, h, M))
+
+
+def bound_minimiser(gap: float, h: float, M: float) -> float:
+    """log(1 + M gap / h) / M, or gap / h for M = 0; where all curvature has underflowed, the step stays finite."""
+    h = max(h, sys.float_info.min)
+    return math.log1p(M * (gap / h)) / M if M > 0.0 else gap / h

@@ -17,15 +17,13 @@ if TYPE_CHECKING:
     from extremal.run.bursts.faces import FaceBurst
     from extremal.run.counting import CountedObjective, CountedSet
 
-__all__ = ["Burst", "Reach", "make"]
+__all__ = ["Burst", "Reach", "for_run"]
 
 
-def make(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -> Burst | FaceBurst | None:
+def for_run(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -> Burst | FaceBurst | None:
     """A burst for this run, or None if one of its parts has no compiled form."""
     if method.move.one_vertex:
         return run.make(f, C, method, sampler)
-    if not method.gradient.facts(f.n).bends:
-        return None
     from extremal.run.bursts.faces import make_in_faces  # for estimators with second derivatives of rows
 
     return make_in_faces(f, C, method, sampler)

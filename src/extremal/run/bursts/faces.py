@@ -54,7 +54,7 @@ def _model(f: Any) -> arguments.BurstModel | None:
         return None
     data: Any = f.data
     rows = arguments.DenseRows(locked(data.array)) if type(data) is Dense else arguments.SparseRows(*map(locked, data.entries))
-    return arguments.BurstModel(rows, locked(f.y), *compiled(f.loss))  # type: ignore[misc]
+    return arguments.BurstModel(rows, locked(f.y), *compiled(f.loss), False)  # type: ignore[misc]
 
 
 def _vertices(C: CountedSet) -> Spikes | None:
