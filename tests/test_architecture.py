@@ -49,7 +49,7 @@ CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
     points.Vertex: cases.VERTICES + cases.MATRIX_VERTICES,
     gradients.Gradient: cases.GRADIENTS + cases.SPECIAL_GRADIENTS,
     moves.Move: cases.MOVES + cases.SPECIAL_MOVES,
-    steps.Step: cases.STEPS,
+    steps.Step: cases.STEPS + cases.SPECIAL_STEPS,
     manifolds.Manifold: cases.MANIFOLDS,
     methods.Recipe: cases.METHODS + cases.SPECIAL_METHODS,
 }

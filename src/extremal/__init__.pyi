@@ -39,6 +39,8 @@ from .methods.averages import OneSampleSFW as OneSampleSFW
 from .methods.classic import FrankWolfe as FrankWolfe
 from .methods.classic import OnlineFW as OnlineFW
 from .methods.decentralised import DMFW as DMFW
+from .methods.faces import SagaFaceFW as SagaFaceFW
+from .methods.faces import TrackedFW as TrackedFW
 from .methods.low_rank import LowRankFW as LowRankFW
 from .methods.method import Method as Method
 from .methods.newton import NewtonFW as NewtonFW

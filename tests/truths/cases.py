@@ -129,6 +129,7 @@ STEPS = (
     ex.steps.LineSearch(),
     ex.steps.Scaled(ex.steps.OpenLoop(), 0.5),
 )
+SPECIAL_STEPS = (ex.steps.SelfConcordant(),)
 METHODS = (
     ex.FrankWolfe(),
     ex.FrankWolfe(step=ex.steps.ShortStep()),
@@ -178,6 +179,9 @@ SPECIAL_GRADIENTS = (
     ex.gradients.ZerothOrder(ex.gradients.Spider(5, 6), mu=1e-3),
     ex.gradients.Tracking(ex.gradients.Storm(5), ex.gradients.ring(4)),
     ex.gradients.Penalised(ex.gradients.Storm(5), G=np.ones((1, DIM)), upper=0.5),
+    ex.gradients.Reshuffled(ex.gradients.Saga(batch=5)),
+    ex.gradients.TrackedSag(batch=5),
+    ex.gradients.Saga(batch=5, curved=True),
 )
 SPECIAL_MOVES = (
     ex.moves.Consensus(ex.gradients.ring(4)),
@@ -195,6 +199,8 @@ SPECIAL_METHODS = (
     ex.FZFW(),
     ex.FZCGS(),
     ex.InFaceFW(),
+    ex.TrackedFW(),
+    ex.SagaFaceFW(),
     ex.VRSliding(),
     ex.LowRankFW(),
     ex.NewtonFW(),

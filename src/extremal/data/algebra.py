@@ -20,10 +20,12 @@ from extremal.data.works import (
     GramRoot,
     Moments,
     Norms,
+    Peaks,
     Picked,
     PickedAdjoint,
     PickedNumbers,
     PickedProducts,
+    Powers,
     RowProducts,
     WholeNumbers,
     WholePart,
@@ -143,6 +145,15 @@ class RowAlgebra(ABC):
         """The sums of all columns and of their squares, in float64, row i times weights_i."""
         sums, squares = self.parts.total(Moments(weights, 2 * self.shape[1]))
         return sums, squares
+
+    def powers(self, w: PerRow, p: int) -> np.ndarray:
+        """sum_i w_i a_ij^p of every column, for an even p, in float64."""
+        return self.parts.total(Powers(w, p, self.shape[1]))[0]
+
+    def peaks(self) -> np.ndarray:
+        """The largest |a_ij| of every column."""
+        count_rows(self.shape[0])
+        return np.max([peaks for (peaks,) in self.parts.answers(Peaks())[1]], axis=0)
 
     def arrays(self, size: int) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield all rows as dense arrays, ``size`` rows at a time."""

@@ -72,6 +72,10 @@ class RowBlock(ABC):
     @abstractmethod
     def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...  # sum_i w_i a_i, and the same for squares
     @abstractmethod
+    def powers(self, w: np.ndarray, p: int) -> np.ndarray: ...  # sum_i w_i a_ij^p of every column, for an even p
+    @abstractmethod
+    def peaks(self) -> np.ndarray: ...  # the largest |a_ij| of every column
+    @abstractmethod
     def take(self, order: np.ndarray) -> RowBlock: ...  # a copy with the rows in the order given
     @abstractmethod
     def joined(self, blocks: Sequence[Any]) -> RowBlock: ...  # stack blocks of this kind into one

@@ -13,6 +13,7 @@ from extremal.checks import InputError
 from extremal.data.contract import RowBlock, checked_shape
 from extremal.data.rows import InMemory
 from extremal.kernels.arguments import kernels, locked, writable
+from extremal.points.matrix import wide
 from extremal.support.lazy import imported
 
 COMPARED = 2**16  # number of values compared with one at once
@@ -138,6 +139,16 @@ class CsrBlock(RowBlock):
         out = np.zeros((2, self.shape[1]))
         kernels("full").moments(*self.entries, locked(np.ascontiguousarray(w, np.float64)), out)
         return out[0], out[1]
+
+    def powers(self, w: np.ndarray, p: int) -> np.ndarray:
+        starts, columns, values = self._own()
+        return np.bincount(columns, np.repeat(w, np.diff(starts)) * wide(values) ** p, self.shape[1])
+
+    def peaks(self) -> np.ndarray:
+        out = np.zeros(self.shape[1])
+        _, columns, values = self._own()
+        np.maximum.at(out, columns, np.abs(values))
+        return out
 
     def take(self, order: np.ndarray) -> CsrBlock:
         starts, columns, values = kernels("full").rows_in_order(self.entries, order)

@@ -112,6 +112,15 @@ class DenseBlock(RowBlock):
             squares += w[at] @ np.square(rows)
         return sums, squares
 
+    def powers(self, w: np.ndarray, p: int) -> np.ndarray:
+        return sum((w[at] @ wide(piece.array()) ** p for at, piece in self.pieces()), np.zeros(self.shape[1]))
+
+    def peaks(self) -> np.ndarray:
+        out = np.zeros(self.shape[1])
+        for _, piece in self.pieces():
+            np.maximum(out, np.abs(piece.array()).max(axis=0), out=out)
+        return out
+
     def take(self, order: np.ndarray) -> DenseBlock:
         return DenseBlock(self._A.take(order, axis=0))
 

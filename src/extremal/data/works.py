@@ -115,6 +115,25 @@ class Extent(RowWork):
         return float(np.abs(part.rows.dot(self.x)).max()), float(norms.max())
 
 
+@dataclass(frozen=True)
+class Powers(RowWork):
+    """sum_i w_i a_ij^p of every column."""
+
+    w: PerRow
+    p: int
+    sums: int
+
+    def __call__(self, part: Part) -> Sums:
+        return (part.rows.powers(part.of(self.w), self.p),)
+
+
+class Peaks(RowWork):
+    """The largest |a_ij| of every column; answers are not summed."""
+
+    def __call__(self, part: Part) -> Sums:
+        return (part.rows.peaks(),)
+
+
 class WholePart(RowWork):
     """The place of a part, and the part itself; answers are not summed."""
 

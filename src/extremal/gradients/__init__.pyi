@@ -17,10 +17,12 @@ from .penalty import Penalised as Penalised
 from .reduced import Sarah as Sarah
 from .reduced import Spider as Spider
 from .reduced import Svrg as Svrg
+from .reshuffled import Reshuffled as Reshuffled
 from .substitute import Substitute as Substitute
 from .table import LargeTableWarning as LargeTableWarning
 from .table import Sag as Sag
 from .table import Saga as Saga
 from .table import SagaSarah as SagaSarah
+from .tracked import TrackedSag as TrackedSag
 from .tracking import Tracking as Tracking
 from .zeroth import ZerothOrder as ZerothOrder

@@ -55,6 +55,18 @@ class InEpochs:
     phase: Any  # the `Phase` of the coming iteration; None for a wrapper of an estimator without epochs
 
 
+class Bending:
+    """Base of estimates that know curvature along directions, for step rules that ask for it."""
+
+    @abstractmethod
+    def curvature(self, f: Any, d: np.ndarray) -> float:
+        """An estimate of d' H d, with a majorant of the Hessian if f is not convex."""
+
+    @abstractmethod
+    def share(self, f: Any, d: np.ndarray) -> float:
+        """The share of a step along d that the noise of g allows, in (0, 1]."""
+
+
 @dataclass(frozen=True)
 class PlainEstimate:
     """An estimate without further state."""
@@ -89,6 +101,8 @@ class Facts:
     one_point: bool = False  # whether it only adds gradients of one point, so that a manifold needs no transport
     manifold: Manifold | None = None  # transports gradients of several points; None: they are added without transport
     columns: bool = False  # whether it suits moves that need second derivatives on columns
+    passes: bool = False  # whether its batches go through the rows pass by pass: the run draws them so
+    bends: bool = False  # whether it keeps second derivatives of rows
     penalty: bool = False  # whether it pulls toward the bounds of an `AffineCut`
 
     def iterations(self, grads: float) -> int:

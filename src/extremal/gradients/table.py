@@ -56,6 +56,14 @@ class DerivativeTable:
         c[...] = 0
         return cls.of(f, c)
 
+    def draw(self, f: Objective, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        """The derivatives of the rows idx at x."""
+        return f.derivs(x, idx)
+
+    def estimate(self, g: np.ndarray, exact: bool = False) -> TableEstimate:
+        """The state of an estimator with this table."""
+        return TableEstimate(g, exact, self)
+
     def put(self, f: Objective, idx: np.ndarray, c: np.ndarray, distinct: bool) -> None:
         """y_i <- c for i in idx, once for each i, even if idx repeats it."""
         if not distinct:
@@ -75,7 +83,7 @@ class TableEstimate(PlainEstimate):
     def full(cls, f: Objective, x: np.ndarray) -> TableEstimate:
         """Start with all gradients at x."""
         table = DerivativeTable.at(f, x)
-        return cls(table.mean, True, table)
+        return table.estimate(table.mean, exact=True)
 
 
 def check_memory(f: Objective) -> None:
@@ -161,6 +169,9 @@ class Saga(Batched[TableEstimate]):
         Whether to draw J independently of I, as in the proof of Reddi et al.; otherwise J = I.
     replace : bool
         Whether to draw the rows of a batch with replacement.
+    curved : bool
+        Whether to keep second derivatives too, n numbers, for steps that ask for curvature (`SelfConcordant`). Each row of second
+        derivatives counts as a component gradient: the cost doubles.
 
     References
     ----------
@@ -169,36 +180,43 @@ class Saga(Batched[TableEstimate]):
     Examples
     --------
     >>> Saga(batch=10)
-    Saga(batch=10, two_batches=False, replace=False)
+    Saga(batch=10, two_batches=False, replace=False, curved=False)
     """
 
     batch: int
     two_batches: bool = False
     replace: bool = False
+    curved: bool = False
 
     def __post_init__(self):
         super().__post_init__()
-        checks.fix_flags(self, "two_batches")
+        checks.fix_flags(self, "two_batches", "curved")
 
     def facts(self, n: int) -> Facts:
         b = checks.whole("Saga", "batch", self.batch, 1, n)
-        return Facts(start=n, per_step=2 * b if self.two_batches else b, d=4 * n / b)
+        each = 1 + self.curved
+        return Facts(each * n, per_step=each * (2 * b if self.two_batches else b), d=4 * n / b, bends=self.curved)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TableEstimate:
-        return TableEstimate.full(f, x)
+        if not self.curved:
+            return TableEstimate.full(f, x)
+        from extremal.gradients.curved import CurvedTable  # only for steps that ask for curvature
+
+        table = CurvedTable.at(f, x)
+        return table.estimate(table.mean, exact=True)
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: TableEstimate, sampler: Sampler
     ) -> TableEstimate:
         table = state.table
         idx = sampler.rows(k, self.batch, self.replace)  # I
-        c = f.derivs(x, idx)
+        c = table.draw(f, x, idx)
         g = f.combine(c - table.c[idx], idx) + table.mean
         if self.two_batches:
             idx = sampler.rows(k, self.batch, self.replace, SECOND)  # J
-            c = f.derivs(x, idx)
+            c = table.draw(f, x, idx)
         table.put(f, idx, c, distinct=not self.replace)
-        return TableEstimate(g, False, table)
+        return table.estimate(g)
 
 
 @dataclass(frozen=True)

@@ -161,3 +161,57 @@ class TowardVertex(NamedTuple):
     single: bool
     j: int
     length: float
+
+
+FAINTEST = 2.0**-1022  # the smallest normal number: a curvature that has underflowed counts as this one
+ENDED, FULL_ROOM, ANEW = 1, 2, 3  # why a loop over faces ends early: a number that is not finite, no room, a due refresh
+
+
+class FacedSet(NamedTuple):
+    """A set with one-entry vertices, and what steps need of the columns and of the loss."""
+
+    reach: np.ndarray  # the size of the vertex at each coordinate, or one size for all
+    two_sided: bool  # whether vertices have both signs
+    origin: bool  # whether 0 is a vertex
+    noise: float  # share of the size that counts as rounding
+    peaks: np.ndarray  # the largest |a_ij| of each column
+    growth: float  # the self-concordance of the loss
+
+
+class FaceStep(NamedTuple):
+    """A step from the vertex ``down`` e_a to the vertex ``up`` e_s, at most a share t of the way."""
+
+    s: int
+    up: float
+    a: int
+    down: float
+    t: float
+
+
+class TrackedArrays(NamedTuple):
+    """The table of `TrackedSag`, which loops change in place."""
+
+    c: np.ndarray
+    q: np.ndarray
+    z: np.ndarray
+    m: np.ndarray  # q itself, unless ``bounded``
+    fresh: np.ndarray  # rows that were never drawn
+    G: np.ndarray  # d
+    H: np.ndarray  # d numbers for each column that is kept, one after the other, and room for more
+    M: np.ndarray  # the same for m; H itself, unless ``bounded``
+    place: np.ndarray  # where each column begins in H; -1 for columns that are not kept
+    W: np.ndarray  # the columns that are kept
+    counts: np.ndarray  # how many columns are kept, and how many rows were drawn
+    bounded: bool
+
+
+class CurvedArrays(NamedTuple):
+    """The table of `Saga` with curvature, which loops change in place."""
+
+    c: np.ndarray
+    m: np.ndarray
+    g: np.ndarray
+    S: np.ndarray  # d x 4: g, the mean of the table, and the sums of m_i a_ij^2 and of their squares
+    last: np.ndarray  # the last batch
+    weights: np.ndarray  # its majorants
+    drawn: np.ndarray  # the size of that batch

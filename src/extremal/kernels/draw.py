@@ -1,4 +1,4 @@
-"""Batches of distinct rows from uniform numbers by Floyd's algorithm: O(b) for b rows.
+"""Batches of distinct rows from uniform numbers by Floyd's algorithm: O(b) for b rows; and random orders of all rows.
 
 The r-th pick is uniform in [0, n - b + r]; if that index is taken, n - b + r itself is the pick. Taken indices are marked in
 a bit set or, if there are too many indices, in a hash table.
@@ -49,6 +49,15 @@ def by_hashes(u, n, slots, out):
                 pick = top
                 insert(slots, mask, pick)
             out[t, r] = pick
+
+
+@bare
+def in_random_order(u, out):
+    """out = 0, ..., n - 1 in an order that the numbers u_i in [0, 1) decide: number i takes the place of an earlier one."""
+    for i in range(u.size):
+        j = U(u[i] * (i + 1))
+        out[i] = out[j]
+        out[j] = i
 
 
 @inlined

@@ -8,7 +8,7 @@ derivatives keep the float type of z. Losses of several margins per row are in e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -35,6 +35,23 @@ class Curved(Loss, Protocol):
     """A loss of one margin with a second derivative; where phi'' jumps, the value of either side is valid."""
 
     def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray: ...  # d^2 phi / d z^2
+
+
+class Majorised(Curved, Protocol):
+    """A loss whose curvature stays below a majorant that changes slowly, so that step rules need no line search.
+
+        |phi''(z, y)| <= m(z, y),   |m'| <= self_concordance m,   hence m(z + u, y) <= m(z, y) exp(self_concordance |u|)
+
+    A loss without ``majorant`` is its own: it is convex, and |phi'''| <= self_concordance phi''.
+    """
+
+    @property
+    def self_concordance(self) -> float: ...
+
+
+def majorant_of(loss: Majorised) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """The majorant of phi'' as a function of z and y; None if phi'' is its own."""
+    return getattr(loss, "majorant", None)
 
 
 @runtime_checkable

@@ -45,6 +45,7 @@ class Quantile:
     convex = True
     nonnegative = True
     labels = None
+    self_concordance = 0.0
 
     def __post_init__(self):
         q = checks.within("Quantile", "q", self.q, 0, 1)
@@ -72,6 +73,10 @@ class Quantile:
         r = y - z
         inside = (r >= (self.q - 1.0) * self.width) & (r <= self.q * self.width)
         return inside.astype(z.dtype) / z.dtype.type(self.width)
+
+    def majorant(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """1 / width, because phi'' jumps."""
+        return np.full_like(z, 1.0 / self.width)
 
     def _slope(self, r: np.ndarray) -> np.ndarray:
         return np.clip(r / self.width, self.q - 1.0, self.q)
@@ -107,6 +112,7 @@ class Poisson:
     nonnegative = True
     labels = None
     least = 0.0  # the smallest target
+    self_concordance = 1.0
 
     def __post_init__(self):
         checks.fix(self, cap=checks.within("Poisson", "cap", self.cap, 0, 80))

@@ -31,6 +31,7 @@ class Logistic:
     nonnegative = True
     labels = (-1.0, 1.0)
     ends_at_zero = True
+    self_concordance = 1.0
 
     def mean(self, z: np.ndarray) -> np.ndarray:
         """The probability of y = 1."""
@@ -110,6 +111,7 @@ class NonlinearLeastSquares:
     curvature = 2.0 * _q**2 * (1.0 - _q) * (2.0 - 3.0 * _q)
     convex = False
     labels = (0.0, 1.0)
+    self_concordance = 2.0
 
     def mean(self, z: np.ndarray) -> np.ndarray:
         """1 / (1 + exp(z))."""
@@ -130,6 +132,11 @@ class NonlinearLeastSquares:
         u = np.where(y > 0.5, z, -z)
         p, rest = expit(u), expit(-u)
         return 2.0 * np.square(p) * rest * (2.0 * rest - p)
+
+    def majorant(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """2 p^2 (1 - p) (2 - p) for p = |y - q|, where |phi''| is 2 p^2 (1 - p) |2 - 3 p|."""
+        p, rest = (expit(np.where(y > 0.5, u, -u)) for u in (z, -z))
+        return 2.0 * np.square(p) * rest * (1.0 + rest)
 
 
 @dataclass(frozen=True)
@@ -152,6 +159,7 @@ class Squared:
     nonnegative = True
     quadratic = True
     labels = None
+    self_concordance = 0.0
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """(z - y)^2 / 2."""
@@ -189,6 +197,7 @@ class Huber:
     convex = True
     nonnegative = True
     labels = None
+    self_concordance = 0.0
 
     def __post_init__(self):
         object.__setattr__(self, "delta", checks.positive("Huber", "delta", self.delta))
@@ -206,6 +215,10 @@ class Huber:
     def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """1 on the parabola, 0 on the lines."""
         return (np.abs(z - y) <= self.delta).astype(z.dtype)
+
+    def majorant(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """1, because phi'' jumps."""
+        return np.ones_like(z)
 
 
 LOSSES: dict[str, Callable[[], Loss]] = {  # names on the command line

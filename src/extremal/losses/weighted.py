@@ -70,6 +70,17 @@ class WeightedCurved(Weighted):
         """w loss''(z, y)."""
         return y[:, -1] * self.loss.second(z, y[:, 0])
 
+    @property
+    def self_concordance(self) -> float:
+        """The constant of the loss: a weight scales a majorant and its derivative alike."""
+        return self.loss.self_concordance
+
+    @property
+    def majorant(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """The majorant of the loss, times w, if the loss has one."""
+        inner = self.loss.majorant
+        return lambda z, y: y[:, -1] * inner(z, y[:, 0])
+
 
 class WeightedMulti(Weighted):
     """A weighted loss of several margins; the weight is the last entry of the target."""

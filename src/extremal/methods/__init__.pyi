@@ -16,6 +16,8 @@ from .cards import Card as Card
 from .classic import FrankWolfe as FrankWolfe
 from .classic import OnlineFW as OnlineFW
 from .decentralised import DMFW as DMFW
+from .faces import SagaFaceFW as SagaFaceFW
+from .faces import TrackedFW as TrackedFW
 from .low_rank import LowRankFW as LowRankFW
 from .method import Budget as Budget
 from .method import Method as Method

@@ -247,6 +247,19 @@ CARDS = {  # by class, in the order of the paper's Table 1
         ),
         correction=NOT_A_ROW,
     ),
+    "TrackedFW": Card(
+        "tracked-fw", "tables read at the current point by their Taylor terms, steps within faces; no parameter", "this library",
+        memory="3n + d k",
+        note=(
+            "no global rate is proven. The error of the estimate is of second order in the way since a row was drawn. A step "
+            "with exact curvature lowers f by gap^2 / (2 h (1 + M gap / (3 h))) or more, less the step times that error"
+        ),
+    ),
+    "SagaFaceFW": Card(
+        "saga-face-fw", "the SAGA estimator, steps within faces; no parameter", "this library",
+        full_gradients=True, memory="2n + 2d",
+        note="no rate is proven; linear rates of pairwise stochastic steps (Goldfarb, Iyengar, Zhou 2017) need growing batches",
+    ),
     "NewtonFW": Card(
         "newton-fw", "Newton steps over the vertices in use", "Liu, Cevher, Tran-Dinh 2022",
         full_gradients=True, big_batches=True, memory="k^2",

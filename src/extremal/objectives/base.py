@@ -25,7 +25,7 @@ from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
 RowIndex = np.ndarray | None  # indices of components; None means all of them
-ROWS, COINS, START, SECOND, FRESH, ORDER = range(6)  # random streams
+ROWS, COINS, START, SECOND, FRESH, ORDER, IN_PASSES = range(7)  # random streams
 _COIN_BLOCK = 1024
 _BITS = 2**25  # up to this many rows, a bit for each row marks those already drawn
 _OF_PARTS = 2**18  # how many numbers are drawn at once for the parts of batches
@@ -147,7 +147,7 @@ class Sampler:
         key = batch, k // steps, replace
         if stream not in self._drawn or self._drawn[stream][0] != key:
             self._check(batch, replace)
-            rows = self._draw(self._rng(stream, key[1]), steps, batch, replace)
+            rows = self._drawn_at(stream, key[1], steps, batch, replace)
             rows.flags.writeable = False  # a user's callable sees views of it
             self._drawn[stream] = key, rows
         return self._drawn[stream][1][k % steps :]
@@ -185,6 +185,10 @@ class Sampler:
         """Refuse a batch of more distinct rows than there are: compiled loops would search for them forever."""
         if batch < 1 or (batch > self.n and not replace):
             raise InputError(f"`Sampler.rows(batch=...)` must be from 1 to {self.n}, the number of components, got {batch}")
+
+    def _drawn_at(self, stream: int, block: int, steps: int, batch: int, replace: bool) -> np.ndarray:
+        """The batches of steps block * steps, ..., block * steps + steps - 1."""
+        return self._draw(self._rng(stream, block), steps, batch, replace)
 
     def _draw(self, rng: np.random.Generator, steps: int, batch: int, replace: bool) -> np.ndarray:
         if batch == self.n and not replace:

@@ -17,6 +17,7 @@ from extremal.objectives.column_blocks import Slice
 from extremal.objectives.expansion import Aim, Expansion
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.objectives.on_atoms import OnPoints, Restriction
+from extremal.objectives.row_bends import RowBends
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
@@ -46,10 +47,11 @@ class CountedObjective(Counting):
     def smoothness(self) -> float:
         return self.inner.smoothness
 
-    def _ask(self, question: Callable[..., T], *given: object, grads: int = 0, values: int = 0) -> T:
+    def _ask(self, question: Callable[..., T], *given: object, grads: int = 0, values: int = 0, bends: int = 0) -> T:
         """Count component gradients, values and the rows read for them; raise before any work if the time is up."""
         check()
-        self.calls.grads += grads
+        self.calls.grads += grads + bends
+        self.calls.hessian_rows += bends
         self.calls.values += values
         return counting_rows(self.calls, question, *given)
 
@@ -118,6 +120,10 @@ class CountedObjective(Counting):
         f = self.inner
         found = self._ask(f.on_atoms, atoms, images) if isinstance(f, MarginModel) else OnPoints(f, atoms)
         return CountedRestriction(found, self)
+
+    @cached_property
+    def bends(self) -> RowBends:
+        return RowBends(self.inner, self._ask)
 
     @cached_property
     def _sum(self) -> Objective:

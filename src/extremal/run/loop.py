@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -24,11 +24,14 @@ from extremal.points.active import ActiveSet
 from extremal.points.iterates import freeze, start
 from extremal.points.matrix import wide
 from extremal.run import bursts
-from extremal.run.bursts.run import Burst, Reach
+from extremal.run.bursts import Burst, Reach
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.run.result import Calls, Certificate
 from extremal.sets.base import ConvexSet
 from extremal.support.clock import counted
+
+if TYPE_CHECKING:
+    from extremal.run.bursts.faces import FaceBurst
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ class Setup:
     whole: ConvexSet  # the same set, with these bounds
     point: Point  # the starting point
     sampler: Sampler  # draws the batches
-    burst: Burst | None  # many iterations at once, if wanted and possible
+    burst: Burst | FaceBurst | None  # many iterations at once, if wanted and possible
     epochs: bool  # whether the estimator has epochs
     estimate: Estimate | None = None  # the gradient at the point, if an earlier run left it
 
@@ -227,14 +230,24 @@ def prepare(
     point = _first_point(call, f, oracle, prepared.move, x0)
     rows = f.data if isinstance(f, MarginModel) else None
     bounds = rows.bounds if isinstance(rows, RowData) else None  # of parts that share every batch, if there are any
-    sampler = Sampler(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=bounds)
-    burst = bursts.make(counting, oracle, prepared, sampler) if in_bursts and prepared.move.one_vertex else None
     facts = prepared.gradient.facts(f.n)
+    sampler = _sampler(facts)(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=bounds)
+    burst = (
+        bursts.for_run(counting, oracle, prepared, sampler) if in_bursts and (prepared.move.one_vertex or facts.bends) else None
+    )
     _make_ready(f, prepared, facts, sampler, burst)
     return Setup(counting, prepared, oracle, C, point, sampler, burst, facts.epochs)
 
 
-def _make_ready(f: Smooth, method: Method, facts: Facts, sampler: Sampler, burst: Burst | None) -> None:
+def _sampler(facts: Facts) -> type[Sampler]:
+    if not facts.passes:
+        return Sampler
+    from extremal.objectives.passes import PassSampler  # only for estimators that ask for it
+
+    return PassSampler
+
+
+def _make_ready(f: Smooth, method: Method, facts: Facts, sampler: Sampler, burst: Burst | FaceBurst | None) -> None:
     """Compile the kernels of a run, or load them from the cache, before its clock starts."""
     if not (facts.columns and isinstance(f, MarginModel) and f.ready_columns()):
         f.ready()

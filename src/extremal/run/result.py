@@ -71,6 +71,7 @@ class Calls:
     certificate: int = 0  # component gradients spent on exact gaps only
     certificate_lmos: int = 0  # linear minimisations spent on exact gaps only
     certificate_values: int = 0  # component values spent on relative tolerances and the final value
+    hessian_rows: int = 0  # how many of the method's component gradients are rows of second derivatives
 
     @property
     def total_grads(self) -> int:

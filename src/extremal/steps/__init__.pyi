@@ -8,6 +8,7 @@ from .base import Step as Step
 from .base import check_step as check_step
 from .base import schedule as schedule
 from .base import take as take
+from .curved import SelfConcordant as SelfConcordant
 from .schedules import Anytime as Anytime
 from .schedules import Decay as Decay
 from .schedules import EpochHarmonic as EpochHarmonic

@@ -61,6 +61,11 @@ class Direction:
         return -self.d.dot(g, inner(self.x, g) if self.d.own else 0.0)
 
     @cached_property
+    def vector(self) -> np.ndarray:
+        """d as an array."""
+        return self.d.image(np.asarray(self.x), lambda v: v.to_array())
+
+    @cached_property
     def norm2(self) -> float:
         """|d|^2."""
         return length2(self.x, self.d)

@@ -11,12 +11,13 @@ import numpy as np
 from extremal.points.vertex import Coordinate, DenseVertex
 from extremal.sets.base import Spikes, refuse_non_finite
 from extremal.sets.norms.base import NormBall, ProjectableBall, p_norm
+from extremal.sets.norms.cross import CrossPolytope
 from extremal.sets.shared import CompiledOracle, float_of, one_number, peak, positive_numbers, signs, unit
 from extremal.sets.simplices.bounds import shrunk
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class L1Ball(ProjectableBall):
+class L1Ball(CrossPolytope):
     """The l1 ball: a budget on the sum of magnitudes, with sparse solutions.
 
         {x : sum_j |x_j| <= radius},   lmo(g) = -radius sign(g_j) e_j,  j = argmax |g_j|
@@ -51,6 +52,9 @@ class L1Ball(ProjectableBall):
 
     def _nearest(self, y: np.ndarray) -> np.ndarray:
         return np.copysign(shrunk(np.abs(y).reshape(-1), np.ones(y.size), self.radius).reshape(y.shape), y)
+
+    def _reaches(self) -> np.ndarray:
+        return np.asarray(self.radius)
 
     def spikes(self) -> Spikes | None:
         return Spikes(-self.radius, self.radius, origin=True) if self.centre is None else None
@@ -204,7 +208,7 @@ class LpBall(NormBall):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WeightedL1Ball(ProjectableBall):
+class WeightedL1Ball(CrossPolytope):
     """The l1 ball with a weight for each entry.
 
         {x : sum_j weights_j |x_j| <= radius},   lmo(g) = -(radius / weights_j) sign(g_j) e_j,  j = argmax |g_j| / weights_j
@@ -251,9 +255,11 @@ class WeightedL1Ball(ProjectableBall):
     def _nearest(self, y: np.ndarray) -> np.ndarray:
         return np.copysign(shrunk(np.abs(y).reshape(-1), self.weights.reshape(-1), self.radius).reshape(y.shape), y)
 
+    def _reaches(self) -> np.ndarray:
+        return self.radius / self.weights.reshape(-1)
+
     def spikes(self) -> Spikes | None:
-        reach = self.radius / self.weights.reshape(-1)
-        return Spikes(-reach, reach, origin=True) if self.centre is None else None
+        return Spikes(-self._reaches(), self._reaches(), origin=True) if self.centre is None else None
 
     def compiled(self) -> CompiledOracle | None:
         """The oracle for compiled loops, if the centre is 0."""

@@ -56,17 +56,17 @@ def flat(bound: np.ndarray) -> np.ndarray:
 
 def support(x: np.ndarray, size: float) -> np.ndarray:
     """Where x > 0, up to rounding at its size."""
-    return x > _rounding(x) * size
+    return x > rounding(x) * size
 
 
 def pinned(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Masks of the entries of x at their lower bound, and of the other entries at their upper bound, up to rounding."""
-    slack = _rounding(x) * size
+    slack = rounding(x) * size
     low = x <= lower + slack
     return low, ~low & (x >= upper - slack)
 
 
-def _rounding(x: np.ndarray) -> float:
+def rounding(x: np.ndarray) -> float:
     """1e-12, or 8 eps for float32: a step of maximal length ends at a bound up to this share of the size."""
     return max(ROUNDING, 8 * float(np.finfo(float_of(x)).eps))
 

@@ -1,0 +1,230 @@
+"""Bursts of `TrackedFW` and `SagaFaceFW`: many steps within faces in one compiled call."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from extremal.checks import NonFiniteError
+from extremal.data.csr import CSR
+from extremal.data.dense import Dense
+from extremal.gradients.base import Estimate
+from extremal.gradients.curved import CurvedEstimate
+from extremal.gradients.reshuffled import Reshuffled
+from extremal.gradients.tracked import FALLEN, TrackedEstimate, TrackedTable, renewed
+from extremal.kernels import arguments
+from extremal.kernels.arguments import ANEW, ENDED, FULL_ROOM, kernels, locked
+from extremal.losses.margin import compiled
+from extremal.methods.method import Method
+from extremal.moves.base import Point
+from extremal.moves.in_face import InFacePairwise
+from extremal.objectives.base import Sampler
+from extremal.objectives.linear import LinearModel
+from extremal.points.iterates import freeze
+from extremal.run.bursts.run import Reach
+from extremal.run.counting import CountedObjective, CountedSet
+from extremal.sets.base import Spikes
+from extremal.sets.simplices.bounds import ROUNDING
+from extremal.steps.curved import SelfConcordant
+
+STRIDE = 2**16  # iterations between two states shown to the loop
+CALL_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
+
+
+def make_in_faces(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -> FaceBurst | None:
+    """A burst of steps within faces for this run, or None if one of its parts has no compiled form."""
+    gradient: Any = method.gradient
+    if isinstance(gradient, Reshuffled):
+        gradient = gradient.gradient
+    kind = BURSTS.get(type(gradient).__name__)
+    if kind is None or type(method.move) is not InFacePairwise or type(method.step) is not SelfConcordant:
+        return None
+    model, spikes = _model(f.inner), _vertices(C)
+    if model is None or spikes is None or gradient.replace or not kind.suits(gradient):
+        return None
+    return kind(f, C, spikes, model, gradient, sampler)
+
+
+def _model(f: Any) -> arguments.BurstModel | None:
+    """The rows and the loss for compiled loops."""
+    if type(f) is not LinearModel or type(f.data) not in (CSR, Dense) or f.deriv_shape or compiled(f.loss) is None:
+        return None
+    data: Any = f.data
+    rows = arguments.DenseRows(locked(data.array)) if type(data) is Dense else arguments.SparseRows(*map(locked, data.entries))
+    return arguments.BurstModel(rows, locked(f.y), *compiled(f.loss), False)  # type: ignore[misc]
+
+
+def _vertices(C: CountedSet) -> Spikes | None:
+    """The vertices of the set, if they have both signs, at equal distances, or are positive and of one size."""
+    spikes = C.spikes()
+    if spikes is None:
+        return None
+    low, high = np.asarray(spikes.low), np.asarray(spikes.high)
+    both = spikes.origin and np.array_equal(low, -high)
+    return spikes if (high > 0).all() and (both or (high.ndim == 0 and not low.any())) else None
+
+
+class FaceBurst(ABC):
+    """Iterations of one run, many at a time; they change the table of the estimate."""
+
+    late = 0  # iteration k uses the batch of draw k + late
+
+    def __init__(self, f: CountedObjective, C: CountedSet, spikes: Spikes, model: Any, gradient: Any, sampler: Sampler):
+        self.f, self.C, self.gradient, self.sampler, self.model = f, C, gradient, sampler, model
+        self.interrupted, self.iterations = False, 0  # Ctrl-C came and is yet to be raised; iterations made so far
+        both = bool(np.any(spikes.low))
+        reach = locked(np.atleast_1d(np.asarray(spikes.high, np.float64)))
+        none = locked(np.zeros(f.shape))
+        self._set = arguments.FacedSet(reach, both, spikes.origin and not both, ROUNDING, none, f.bends.self_concordance)
+        entries = f.inner.data.nnz / f.n  # type: ignore[attr-defined]
+        self._longest = max(1, int(CALL_WORK / (gradient.batch * self.work(entries) + 8 * math.prod(f.shape))))
+
+    @staticmethod
+    @abstractmethod
+    def suits(gradient: Any) -> bool:
+        """Whether the loops have the options of the estimator."""
+
+    @staticmethod
+    @abstractmethod
+    def work(entries: float) -> float:
+        """How many numbers a row with so many entries reads or writes."""
+
+    @abstractmethod
+    def some(self, x: np.ndarray, rows: np.ndarray, estimate: Any) -> tuple[int, bool]:
+        """Make an iteration for each batch; return the number made, and whether the table is to be drawn anew."""
+
+    @abstractmethod
+    def after(self, x: np.ndarray, estimate: Any, anew: bool) -> Any:
+        """The estimate after these iterations."""
+
+    @abstractmethod
+    def ready(self) -> None:
+        """Compile, or load from the cache, before the clock of the run starts."""
+
+    def run(self, k: int, point: Point, estimate: Any, reach: Reach) -> tuple[int, Point, Estimate]:
+        """Continue from iteration k; return the iterations made (possibly none) and the point and the estimate after them."""
+        if self.interrupted:
+            raise KeyboardInterrupt  # the loop has already shown the last state
+        paid = math.ceil(min((reach.grads - self.f.calls.grads) / (2 * self.gradient.batch), STRIDE))
+        most, made, anew, x = int(min(reach.iterations - k, paid, STRIDE)), 0, False, np.array(point.x, np.float64)
+        if most > 0 and not self._set.peaks.any():
+            self._set = self._set._replace(peaks=locked(self.f.bends.peaks))
+        try:
+            while made < most and not anew and (made == 0 or not reach.over()):
+                rows = self.sampler.ahead(k + made + self.late, self.gradient.batch)[: min(most - made, self._longest)]
+                some, anew = self.some(x, rows, estimate)
+                made += some
+        except KeyboardInterrupt:  # it arrives between calls: the loop goes on and shows the iterations made so far
+            if not made:
+                raise
+            self.interrupted = True
+        finally:
+            self._count(made, estimate)
+        return (made, Point(freeze(x), x), self.after(x, estimate, anew)) if made else (0, point, estimate)
+
+    def _count(self, made: int, estimate: Any) -> None:
+        calls, rows = self.f.calls, made * self.gradient.batch
+        self.iterations += made
+        calls.grads += 2 * rows
+        calls.hessian_rows += rows
+        calls.rows += rows
+        calls.lmos += made  # the worst vertices
+        self.C.asked(made, estimate.g)
+
+    def _flat(self, rows: np.ndarray) -> np.ndarray:
+        return locked(rows.reshape(-1))
+
+
+class _Tracked(FaceBurst):
+    late = 1
+
+    @staticmethod
+    def suits(gradient: Any) -> bool:
+        return True
+
+    @staticmethod
+    def work(entries: float) -> float:
+        return entries * entries + 4.0 * entries
+
+    def ready(self) -> None:
+        some, d = np.zeros(1), math.prod(self.f.shape)
+        table = arguments.TrackedArrays(
+            some, some, some, some, np.ones(1, bool), np.zeros(d), np.zeros(d), np.zeros(d),
+            np.zeros(d, np.int64), np.zeros(1, np.int64), np.zeros(2, np.int64), False,
+        )  # fmt: skip
+        kernels("faces").tracked(self.model, self._set, table, np.zeros(d), self._flat(np.zeros((0, 1), np.int64)), 1, 1.0, 0.0)
+
+    def some(self, x: np.ndarray, rows: np.ndarray, estimate: TrackedEstimate) -> tuple[int, bool]:
+        table, b = estimate.table, self.gradient.batch
+        kept = int(table.counts[0])
+        made, why = kernels("faces").tracked(
+            self.model, self._set, self._arrays(table), x, self._flat(rows), b, estimate.top, FALLEN
+        )
+        self.f.calls.rows += (int(table.counts[0]) - kept) * self.f.n * (2 if table.bounded else 1)
+        if why == ENDED:
+            raise NonFiniteError("the gradient estimate has a NaN or an infinite entry")
+        if why == FULL_ROOM:
+            table.grow()
+        return made, why == ANEW
+
+    def _arrays(self, t: TrackedTable) -> arguments.TrackedArrays:
+        own = t.c, t.q, t.z, t.m, t.fresh, t.G, t.H.reshape(-1), t.M.reshape(-1), t.place, t.W, t.counts
+        return arguments.TrackedArrays(*own, t.bounded)
+
+    def after(self, x: np.ndarray, estimate: TrackedEstimate, anew: bool) -> TrackedEstimate:
+        return renewed(self.f, estimate.table, x) if anew else estimate.table.estimate(estimate.top)
+
+
+class _Saga(FaceBurst):
+    @staticmethod
+    def suits(gradient: Any) -> bool:
+        return gradient.curved and not gradient.two_batches
+
+    @staticmethod
+    def work(entries: float) -> float:
+        return 8.0 * entries
+
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        self._shown: np.ndarray | None = None  # the gradient of the last state, whose numbers the arrays hold
+        self._arrays = self._room(np.zeros(1), np.zeros(1))
+
+    def _room(self, c: np.ndarray, m: np.ndarray) -> arguments.CurvedArrays:
+        d, b = math.prod(self.f.shape), self.gradient.batch
+        last = np.zeros(b, np.int64), np.zeros(b), np.zeros(1, np.int64)
+        return arguments.CurvedArrays(c, m, np.zeros(d), np.zeros((d, 4)), *last)
+
+    def ready(self) -> None:
+        self._call(np.zeros(self.f.shape), np.zeros((0, self.gradient.batch), np.int64))
+
+    def _call(self, x: np.ndarray, rows: np.ndarray) -> tuple[int, int]:
+        return kernels("faces").saga(self.model, self._set, self._arrays, x, self._flat(rows), self.gradient.batch)
+
+    def some(self, x: np.ndarray, rows: np.ndarray, estimate: CurvedEstimate) -> tuple[int, bool]:
+        if estimate.g is not self._shown:
+            self._load(estimate)
+        made, why = self._call(x, rows)
+        if why == ENDED:
+            raise NonFiniteError("the gradient estimate has a NaN or an infinite entry")
+        return made, False
+
+    def _load(self, estimate: CurvedEstimate) -> None:
+        table, (idx, m) = estimate.table, estimate.last
+        self._arrays, self._shown = self._arrays._replace(c=table.c, m=table.m), estimate.g
+        held = self._arrays
+        held.g[...], held.S[:, 1], held.S[:, 2:], held.drawn[0] = estimate.g, table.mean, table.sums.T, len(idx)
+        held.last[: len(idx)], held.weights[: len(idx)] = idx, m
+
+    def after(self, x: np.ndarray, estimate: CurvedEstimate, anew: bool) -> CurvedEstimate:
+        table, held = estimate.table, self._arrays
+        table.mean, table.sums = held.S[:, 1].copy(), held.S[:, 2:].T.copy()
+        table.last = held.last.copy(), held.weights.copy()
+        new = table.estimate(held.g.copy())
+        self._shown = new.g
+        return new
+
+
+BURSTS: dict[str, type[FaceBurst]] = {"TrackedSag": _Tracked, "Saga": _Saga}
