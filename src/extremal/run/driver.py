@@ -67,7 +67,7 @@ class Driver:
     def _driven(self) -> tuple[Result, State]:
         state, status, states = None, None, loop(self.setup)
         try:
-            with np.errstate(all="ignore"), deadline(None if self.budget.max_seconds is None else self._over):
+            with np.errstate(all="ignore"), deadline(None if self.budget.max_seconds is None else self._over, self.clock):
                 self.first = state = next(states)
                 while (status := self._stop(state)) is None:
                     state = states.send(self._reach())

@@ -31,6 +31,11 @@ class Clock:
         """Seconds of processor time, over all processors."""
         return (time.process_time() if self._paused_at is None else self._paused_at[1]) - self._start[1]
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the clock is paused."""
+        return self._paused_at is not None
+
     def paused(self) -> Clock:
         """Work inside this context does not count."""
         return self
@@ -49,16 +54,39 @@ class TimeUp(Exception):
 
 
 _LATE: ContextVar[Callable[[], bool] | None] = ContextVar("extremal_late", default=None)
+_RUNNING: ContextVar[Clock | None] = ContextVar("extremal_clock", default=None)
 
 
 @contextmanager
-def deadline(over: Callable[[], bool] | None) -> Iterator[None]:
-    """In this context, `late` and `check` call ``over`` to learn whether time is up; with None nothing is ever late."""
-    token = _LATE.set(over)
+def deadline(over: Callable[[], bool] | None, clock: Clock | None = None) -> Iterator[None]:
+    """In this context, `late` and `check` call ``over`` to learn whether time is up; with None nothing is ever late.
+
+    ``clock`` is the clock of the run, which `untimed` stops.
+    """
+    token, running = _LATE.set(over), _RUNNING.set(clock)
     try:
         yield
     finally:
         _LATE.reset(token)
+        _RUNNING.reset(running)
+
+
+def untimed(work: Callable[[], object]) -> None:
+    """Do some work that the clock of the run does not count, such as compiling a kernel that few runs need.
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> with deadline(None, clock):
+    ...     untimed(lambda: print(clock.stopped))
+    True
+    """
+    clock = _RUNNING.get()
+    if clock is None or clock.stopped:
+        work()
+        return
+    with clock.paused():
+        work()
 
 
 def late() -> bool:
