@@ -22,7 +22,7 @@ WITNESS = functools.cache(counting)
 
 MODELS = {
     "separable": lambda seen: separable(seen, A, Y),
-    "linear": lambda seen: WITNESS(ex.LinearModel)(seen, OwnLogistic(), A, Y),
+    "linear": lambda seen: WITNESS(ex.LinearModel)(seen, OwnLogistic(seen), A, Y),
     "intercept": lambda seen: WITNESS(ex.InterceptModel)(seen, OwnLogistic(), A, Y),
     "tasks": lambda seen: WITNESS(ex.LinearModel)(seen, ex.MultiTask(OwnLogistic(), 3), A, TASKS),
 }

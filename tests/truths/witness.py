@@ -23,7 +23,20 @@ class Seen:
 
 @dataclass(frozen=True)
 class OwnLogistic(ex.Logistic):
-    """A loss that no compiled loop knows: all that is asked of it passes through Python."""
+    """A loss that no compiled loop knows, and a witness of derivatives that tables take from it past the model's questions."""
+
+    seen: Seen | None = field(default=None, repr=False, compare=False)
+
+    def deriv(self, z, y):
+        return self._looked(super().deriv(z, y))
+
+    def second(self, z, y):
+        return self._looked(super().second(z, y))
+
+    def _looked(self, found):
+        if self.seen is not None and not self.seen.inside:
+            self.seen.grads += len(found)
+        return found
 
 
 def separable(seen: Seen, A: np.ndarray, y: np.ndarray, convex: bool = True) -> ex.Separable:
@@ -91,12 +104,18 @@ class Segment:
     grads_per_slope: int = 0
 
     def value(self, t: float) -> float:
-        self.seen.values += self.n
-        return self.inner.value(t)
+        return self._asked(self.inner.value, t)
 
     def slope(self, t: float) -> float:
+        return self._asked(self.inner.slope, t)
+
+    def _asked(self, question, t: float) -> float:
         self.seen.values += self.n
-        return self.inner.slope(t)
+        self.seen.inside += 1
+        try:
+            return question(t)
+        finally:
+            self.seen.inside -= 1
 
 
 def watched(seen: Seen, C: ex.ConvexSet) -> ex.ConvexSet:
