@@ -40,13 +40,13 @@ def _l1(scale: str) -> Iterator[Contest]:
         yield l1("text", peer_problems.text(200, 300, 20), 20.0, 1e-4, ("liblinear",))
         return
     sparse = ("liblinear", "skglm", "celer")
-    w8a = named("w8a")
-    yield l1(w8a.name, (w8a.A, w8a.y), 30.3, 1e-6, sparse, bar=0.9)
+    w8a, snap = named("w8a"), (*sparse, "snapml")
+    yield l1(w8a.name, (w8a.A, w8a.y), 30.3, 1e-6, snap, bar=0.9)
     A, z = peer_problems.genomics()
     genes = A, np.where(z > np.median(z), 1.0, -1.0)
     yield l1("genomics", genes, 6.73, 1e-6, ("skglm", "celer"), bar=1.0)
     if scale == "whole":
-        yield l1(w8a.name, (w8a.A, w8a.y), 7.363, 1e-6, sparse, bar=0.9)
+        yield l1(w8a.name, (w8a.A, w8a.y), 7.363, 1e-6, snap, bar=0.9)
         yield l1("genomics", genes, 2.549, 1e-6, ("skglm", "celer"), bar=1.0)
         yield l1("genomics", genes, 20.12, 1e-6, ("skglm", "celer"), bar=1.5)
         yield l1("text", peer_problems.text(), 2153.0, 1e-6, sparse, bar=0.8)
