@@ -91,7 +91,7 @@ def test_importing_the_package_imports_nothing():
 def test_a_run_imports_what_it_needs(data):
     modules = loaded(PROBLEM + data + RUN)
     assert not modules & (OTHERS | {"scipy.optimize", "scipy.stats", "scipy.sparse.linalg", "extremal.files.datasets"})
-    assert parts(modules, "extremal.methods") == {"auto", "cards", "method", "newton"}
+    assert parts(modules, "extremal.methods") == {"auto", "card", "cards", "cards_beyond", "method", "newton"}
     newton = {"newton", "newton.atoms", "newton.box", "newton.descent", "newton.grown", "newton.model", "newton.spikes"}
     assert parts(modules, "extremal.moves") <= {"atoms", "base", "vertex"} | newton
     assert not parts(modules, "extremal.sets") & {"polytopes", "made", "spectral", "simplices.plain"}
@@ -105,7 +105,7 @@ def test_a_plain_run_needs_neither_numba_nor_sparse_matrices():
 
 def test_methods_and_sets_are_listed_without_them():
     modules = loaded("from extremal import methods, sets\nassert 'sarah-fw' in methods.METHODS\nlist(methods.METHODS), sets.SETS")
-    assert parts(modules, "extremal.methods") == {"cards"}
+    assert parts(modules, "extremal.methods") == {"card", "cards", "cards_beyond"}
     assert parts(modules, "extremal.sets") == {"words", "words.names"}
 
 

@@ -12,7 +12,8 @@ from extremal import checks
 from extremal.cli.common import AsJson, lines, listing, one_line
 from extremal.files.outputs import to_json
 from extremal.losses.named import LOSS_FORMS
-from extremal.methods.cards import METHODS, Card
+from extremal.methods.card import Card
+from extremal.methods.cards import METHODS
 from extremal.sets.words.names import MORE, SETS, named
 from extremal.support.display import terminal
 

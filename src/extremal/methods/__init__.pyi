@@ -11,8 +11,8 @@ from .averages import LuFreundSFW as LuFreundSFW
 from .averages import MomentumSFW as MomentumSFW
 from .averages import NegiarSFW as NegiarSFW
 from .averages import OneSampleSFW as OneSampleSFW
+from .card import Card as Card
 from .cards import METHODS as METHODS
-from .cards import Card as Card
 from .classic import FrankWolfe as FrankWolfe
 from .classic import OnlineFW as OnlineFW
 from .decentralised import DMFW as DMFW

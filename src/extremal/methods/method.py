@@ -17,7 +17,8 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Facts, SomeGradient, batched, check_gradient
 from extremal.laws import PowerLaw
-from extremal.methods.cards import CARDS, Card
+from extremal.methods.card import Card
+from extremal.methods.cards import CARDS
 from extremal.moves.base import SomeMove, check_move
 from extremal.moves.vertex import VertexMove
 from extremal.objectives.base import Objective, check_batches

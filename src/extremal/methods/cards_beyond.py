@@ -1,0 +1,85 @@
+"""The facts about the methods that have no row in the paper's Table 1."""
+
+from __future__ import annotations
+
+from extremal.methods.card import Card
+
+ON_POLYTOPES = "strongly convex f over a polytope: n log(1/eps) component gradients, log(1/eps) LMOs"
+NOT_A_ROW = "not a row of the paper's table"
+
+BEYOND = {  # by class, in the order of lists
+    "AwayFW": Card(
+        "away-fw", "away steps over an active set", "Lacoste-Julien, Jaggi 2015",
+        convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="k d",
+        note=ON_POLYTOPES, correction=NOT_A_ROW,
+    ),
+    "PairwiseFW": Card(
+        "pairwise-fw", "pairwise steps over an active set", "Lacoste-Julien, Jaggi 2015",
+        convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="k d",
+        note=ON_POLYTOPES, correction=NOT_A_ROW,
+    ),
+    "BlendedPairwiseFW": Card(
+        "blended-pairwise-fw", "pairwise steps between atoms, blended with Frank-Wolfe steps", "Tsuji, Tanaka, Pokutta 2022",
+        convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="k d",
+        note=ON_POLYTOPES, correction=NOT_A_ROW,
+    ),
+    "FullyCorrectiveFW": Card(
+        "fully-corrective-fw", "all weights optimised after every new vertex", "Holloway 1974",
+        convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="k n",
+        note=ON_POLYTOPES, correction=NOT_A_ROW,
+    ),
+    "InFaceFW": Card(
+        "in-face-fw", "pairwise steps inside the face that holds x", "Garber, Meshi 2016",
+        convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="0",
+        note=(
+            "strongly convex f over a polytope with 0/1 vertices: n log(1/eps) component gradients, log(1/eps) LMOs; for other "
+            "vertices the rate needs blended=True: otherwise steps may become so short that the run stalls"
+        ),
+        correction=NOT_A_ROW,
+    ),
+    "TrackedFW": Card(
+        "tracked-fw", "tables read at the current point by their Taylor terms, steps within faces; no parameter", "this library",
+        memory="3n + d k",
+        note=(
+            "no global rate is proven. The error of the estimate is of second order in the way since a row was drawn. A step "
+            "with exact curvature lowers f by gap^2 / (2 h (1 + M gap / (3 h))) or more, less the step times that error"
+        ),
+    ),
+    "SagaFaceFW": Card(
+        "saga-face-fw", "the SAGA estimator, steps within faces; no parameter", "this library",
+        full_gradients=True, memory="2n + 2d",
+        note="no rate is proven; linear rates of pairwise stochastic steps (Goldfarb, Iyengar, Zhou 2017) need growing batches",
+    ),
+    "NewtonFW": Card(
+        "newton-fw", "Newton steps over the vertices in use", "Liu, Cevher, Tran-Dinh 2022",
+        full_gradients=True, big_batches=True, memory="k^2",
+        note=(
+            "f falls in every step once all rows are in; convergence is quadratic if f is strongly convex on the face of the "
+            "solution and the method has found this face"
+        ),
+    ),
+    "Auto": Card(
+        "auto", "the method for the problem at hand", "this library",
+        full_gradients=True, big_batches=True, memory="by choice",
+        note="the guarantee of the chosen method, and never a point worse than x0",
+    ),
+    "LowRankFW": Card(
+        "low-rank-fw", "corrections over the factors of a matrix", "Laue 2012; Zhang et al. 2012",
+        convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="(m + n) r",
+        note=(
+            "over nuclear balls only; the rates are those of Frank-Wolfe steps, since every step decreases f at least as much. "
+            "The method is far faster if the solution has low rank"
+        ),
+        correction=NOT_A_ROW,
+    ),
+    "VRSliding": Card(
+        "vr-sliding", "proximal steps of length 1/L along variance-reduced gradients", "Lan, Zhou 2016; Defazio et al. 2014",
+        convex=("n + L/eps", "n/b + L/(b eps)"), memory="n",
+        note=(
+            "the rates are for the plain form with SAGA or SVRG, over any set, with one LMO per step and one per new atom. "
+            "Strongly convex f: (n + L/mu) log(1/eps) component gradients. The accelerated form is proven for SVRG; with the "
+            "other estimators it has only been measured"
+        ),
+        correction=NOT_A_ROW,
+    ),
+}  # fmt: skip
