@@ -286,7 +286,7 @@ def test_without_compilation():
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_passes_make_no_copy_of_the_data(index):
     """Nor one of float32 data for a point in float64; float64 certificates of float32 runs are such passes."""
-    n, k, x = 200_000, 12, np.linspace(-1, 1, 50)
+    n, k, x = 600_000, 12, np.linspace(-1, 1, 50)
     starts = np.arange(0, n * k + 1, k, dtype=index)
     A = sp.csr_array((np.ones(n * k, np.float32), np.tile(np.arange(k, dtype=index), n), starts), shape=(n, 50))
 

@@ -118,9 +118,14 @@ class RowBlock(ABC):
         return iter(((self.cuts[0], self),)) if len(self.cuts) == 1 else self._parts(self.cuts)
 
     def _parts(self, places: Iterable[slice]) -> Iterator[tuple[slice, RowBlock]]:
-        for at in places:
+        return self._checked((at, self.part(at)) for at in places)
+
+    @staticmethod
+    def _checked(pieces: Iterable[Any]) -> Iterator[Any]:
+        """A run out of time or told to stop ends between two pieces."""
+        for piece in pieces:
             clock.check()
-            yield at, self.part(at)
+            yield piece
 
     def room(self, x: np.ndarray) -> np.ndarray:
         """An empty array for A x, in the wider float type."""

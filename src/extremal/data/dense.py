@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from extremal.data.contract import PIECE, PIECE_ROWS, RowBlock, checked_shape
 from extremal.data.rows import InMemory
 from extremal.kernels.arguments import locked
 from extremal.points.matrix import wide
-from extremal.support import clock
 
 COPIED = 2**24  # some columns are copied up to this many numbers
 LISTED = 2**20  # dense rows are listed entry by entry up to this many numbers
@@ -50,8 +49,10 @@ class DenseBlock(RowBlock):
 
     def pieces(self, x: np.ndarray | None = None) -> Iterator[tuple[slice, RowBlock]]:
         """Many rows at once if the product with x reads only few of their columns."""
-        if len(self.cuts) == 1 or x is None or self._used(x) is None:
+        if len(self.cuts) == 1:
             return super().pieces()
+        if x is None or self._used(x) is None:
+            return self._checked(zip(self.cuts, self._views(), strict=True))
         n = self.shape[0]
         return self._parts(slice(start, min(start + PIECE_ROWS, n)) for start in range(0, n, PIECE_ROWS))
 
@@ -144,12 +145,16 @@ class DenseBlock(RowBlock):
 
     def _arrays(self) -> Iterator[tuple[slice, np.ndarray]]:
         """The pieces as arrays."""
-        for at in self.cuts:
-            clock.check()
-            yield at, self._at(at)
+        return ((at, piece.array()) for at, piece in self._checked(zip(self.cuts, self._views(), strict=True)))
 
-    def _at(self, at: slice) -> np.ndarray:
-        return self._A[at]
+    def _views(self) -> Iterable[DenseBlock]:
+        """The pieces as blocks."""
+        return self._kept_views
+
+    @cached_property
+    def _kept_views(self) -> tuple[DenseBlock, ...]:
+        """It takes longer to make a view than to multiply a few rows."""
+        return tuple(self.part(at) for at in self.cuts)
 
     def listed(self) -> tuple[np.ndarray, ...] | None:
         """Every entry, for small blocks only: matrix products are faster for larger ones."""
@@ -201,8 +206,9 @@ class _PickedBlock(DenseBlock):
     def array(self) -> np.ndarray:
         return self._A[:, self._W]
 
-    def _at(self, at: slice) -> np.ndarray:
-        return self._A[at][:, self._W]
+    def _views(self) -> Iterable[DenseBlock]:
+        """One copy at a time: the copies of all pieces together would be too large."""
+        return (DenseBlock(self._A[at][:, self._W]) for at in self.cuts)
 
 
 def _tdot(A: np.ndarray, c: np.ndarray) -> np.ndarray:

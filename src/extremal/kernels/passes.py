@@ -10,7 +10,7 @@ from __future__ import annotations
 from extremal.kernels.arguments import AVERAGE, BOTH, FOLLOW, RECURSE, REFRESH, RENEW, SNAPSHOT, SPARSE, TABLE
 from extremal.kernels.draw import sort_by_length
 from extremal.kernels.instructions import prefetch
-from extremal.kernels.jit import bare, inlined, summing
+from extremal.kernels.jit import inlined, summing
 from extremal.kernels.rows import FAR, NEAR, U, add, add_two, announce_entries, row_dot, two_dots
 from extremal.kernels.terms import derivatives
 
@@ -72,7 +72,7 @@ def remember(table, batch, state):
         state.old[r] = table[U(state.order[r])]
 
 
-@bare
+@inlined
 def margins(rows, y, state, first, m, points, column):
     """<a_i, x> for one column of X, or for both if there are two ``points``; and the targets."""
     X, room, order = state.X, state.room, state.order
@@ -97,7 +97,7 @@ def total_of(M, i, m):
     return total
 
 
-@bare
+@inlined
 def add_piece(rows, state, first, m, two):
     """V += sum room[INTO_V, r] a_i; and M += sum room[INTO_M, r] a_i if ``two``."""
     G, room, order = state.G, state.room, state.order
@@ -111,7 +111,7 @@ def add_piece(rows, state, first, m, two):
             add(rows, U(order[U(first) + r]), room[INTO_V, r], G)
 
 
-@bare
+@inlined
 def announce(rows, y, state, batch, first, m):
     """Prefetch for as many later rows their starts, for nearer ones the rows, for the next the entries of long vectors."""
     if len(rows) == SPARSE:
