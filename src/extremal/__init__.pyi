@@ -27,6 +27,7 @@ from .losses.multi import MultiTask as MultiTask
 from .methods.affine import MostFW as MostFW
 from .methods.atoms import AwayFW as AwayFW
 from .methods.atoms import BlendedPairwiseFW as BlendedPairwiseFW
+from .methods.atoms import BoostFW as BoostFW
 from .methods.atoms import FullyCorrectiveFW as FullyCorrectiveFW
 from .methods.atoms import InFaceFW as InFaceFW
 from .methods.atoms import PairwiseFW as PairwiseFW
@@ -52,6 +53,7 @@ from .methods.nonconvex import NCGSVR as NCGSVR
 from .methods.reduced import SVRF as SVRF
 from .methods.reduced import SagaSarahFW as SagaSarahFW
 from .methods.reduced import SarahFW as SarahFW
+from .methods.reduced import ShuffledSarahFW as ShuffledSarahFW
 from .methods.reduced import SpiderFW as SpiderFW
 from .methods.reduced_sliding import VRSliding as VRSliding
 from .methods.sliding import CGS as CGS

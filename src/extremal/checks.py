@@ -51,7 +51,7 @@ def flag(call: str, name: str, value: object) -> bool:
 
 def fix_flags(instance: object, *names: str) -> None:
     """Refuse fields of a frozen dataclass that are neither True nor False, and store them as bools."""
-    fix(instance, **{name: flag(type(instance).__name__, name, vars(instance)[name]) for name in names})
+    fix(instance, **{name: flag(type(instance).__name__, name, getattr(instance, name)) for name in names})
 
 
 def fix(instance: object, **fields: object) -> None:

@@ -96,6 +96,7 @@ GRADIENTS = (
     ex.gradients.Sag(batch=5, rho=ex.laws.PowerLaw(1.0, 2.0, -0.5)),
     ex.gradients.Saga(batch=5),
     ex.gradients.Saga(batch=7, two_batches=True, replace=True),
+    ex.gradients.ShuffledSarah(batch=5),
     ex.gradients.Substitute(batch=5),
     ex.gradients.Substitute(batch=7, replace=True),
 )
@@ -108,6 +109,7 @@ MOVES = (
     ex.moves.Away(),
     ex.moves.Pairwise(),
     ex.moves.BlendedPairwise(),
+    ex.moves.Boosted(),
     ex.moves.FullyCorrective(),
     ex.moves.WarmSliding(beta=2.0),
     ex.moves.AnchoredSliding(beta=2.0, lean=0.2, epoch=5),
@@ -116,6 +118,7 @@ LAWS = (ex.laws.PowerLaw(), ex.laws.Telescoping(1.0), ex.laws.Doubling(), ex.law
 MANIFOLDS = (ex.points.Euclidean(), ex.points.SPD())
 STEPS = (
     ex.steps.OpenLoop(),
+    ex.steps.LogOpenLoop(),
     ex.steps.Decay(2, 8),
     ex.steps.FullStep(),
     ex.steps.EpochOpenLoop(),
@@ -160,6 +163,7 @@ METHODS = (
     ex.OneSampleSFW(batch=5),
     ex.NegiarSFW(batch=5),
     ex.LuFreundSFW(batch=5),
+    ex.ShuffledSarahFW(batch=5),
     ex.MostFW(batch=5),
     ex.RiemannianSFW(),
     ex.SVRFW(),
@@ -167,6 +171,7 @@ METHODS = (
     ex.AwayFW(),
     ex.PairwiseFW(),
     ex.BlendedPairwiseFW(),
+    ex.BoostFW(),
     ex.FullyCorrectiveFW(),
     ex.Method(gradient=ex.gradients.Sarah(batch=5, p=0.3), step=ex.steps.LineSearch()),
 )

@@ -1,6 +1,7 @@
 from .affine import MostFW as MostFW
 from .atoms import AwayFW as AwayFW
 from .atoms import BlendedPairwiseFW as BlendedPairwiseFW
+from .atoms import BoostFW as BoostFW
 from .atoms import FullyCorrectiveFW as FullyCorrectiveFW
 from .atoms import InFaceFW as InFaceFW
 from .atoms import PairwiseFW as PairwiseFW
@@ -34,6 +35,7 @@ from .parse import recipe as recipe
 from .reduced import SVRF as SVRF
 from .reduced import SagaSarahFW as SagaSarahFW
 from .reduced import SarahFW as SarahFW
+from .reduced import ShuffledSarahFW as ShuffledSarahFW
 from .reduced import SpiderFW as SpiderFW
 from .reduced_sliding import VRSliding as VRSliding
 from .sliding import CGS as CGS

@@ -23,6 +23,15 @@ BEYOND = {  # by class, in the order of lists
         convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="k d",
         note=ON_POLYTOPES, correction=NOT_A_ROW,
     ),
+    "BoostFW": Card(
+        "boost-fw", "toward a combination of vertices that follows the gradient", "Combettes, Pokutta 2020",
+        convex=("n/eps", "K/eps"), full_gradients=True, big_batches=True, memory="0",
+        note=(
+            "K is the number of vertices in a step. If a share of the iterations has at least two, and f grows at least like the "
+            "squared distance to its minimisers: n log(1/eps) component gradients, by short steps or an exact line search"
+        ),
+        correction=NOT_A_ROW,
+    ),
     "FullyCorrectiveFW": Card(
         "fully-corrective-fw", "all weights optimised after every new vertex", "Holloway 1974",
         convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="k n",
@@ -49,6 +58,14 @@ BEYOND = {  # by class, in the order of lists
         "saga-face-fw", "the SAGA estimator, steps within faces; no parameter", "this library",
         full_gradients=True, memory="2n + 2d",
         note="no rate is proven; linear rates of pairwise stochastic steps (Goldfarb, Iyengar, Zhou 2017) need growing batches",
+    ),
+    "ShuffledSarahFW": Card(
+        "shuffled-sarah-fw", "passes in random order, neither full gradients nor a table", "Beznosikov, Takac 2021",
+        memory="3d",
+        note=(
+            "no rate is proven for Frank-Wolfe steps. Gradient steps of length 1 / (L (n + 1)) converge linearly for strongly "
+            "convex f"
+        ),
     ),
     "NewtonFW": Card(
         "newton-fw", "Newton steps over the vertices in use", "Liu, Cevher, Tran-Dinh 2022",

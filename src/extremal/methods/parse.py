@@ -16,11 +16,11 @@ from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import LineSearch, ShortStep
 from extremal.steps.base import Scaled, Step
-from extremal.steps.schedules import Anytime, InverseSqrt, OpenLoop, SmallBatch, TwoPhase
+from extremal.steps.schedules import Anytime, InverseSqrt, LogOpenLoop, OpenLoop, SmallBatch, TwoPhase
 
 STEPS: dict[str, Callable[[], Step]] = {  # rules without parameters
     "open-loop": OpenLoop, "short": ShortStep, "line-search": LineSearch, "two-phase": TwoPhase, "anytime": Anytime,
-    "inverse-sqrt": InverseSqrt, "small-batch": SmallBatch,
+    "inverse-sqrt": InverseSqrt, "small-batch": SmallBatch, "log-open-loop": LogOpenLoop,
 }  # fmt: skip
 
 

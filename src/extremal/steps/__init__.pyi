@@ -9,12 +9,13 @@ from .base import check_step as check_step
 from .base import schedule as schedule
 from .base import take as take
 from .curved import SelfConcordant as SelfConcordant
+from .epochs import EpochHarmonic as EpochHarmonic
+from .epochs import EpochOpenLoop as EpochOpenLoop
 from .schedules import Anytime as Anytime
 from .schedules import Decay as Decay
-from .schedules import EpochHarmonic as EpochHarmonic
-from .schedules import EpochOpenLoop as EpochOpenLoop
 from .schedules import FullStep as FullStep
 from .schedules import InverseSqrt as InverseSqrt
+from .schedules import LogOpenLoop as LogOpenLoop
 from .schedules import LuFreundStep as LuFreundStep
 from .schedules import OpenLoop as OpenLoop
 from .schedules import SmallBatch as SmallBatch

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from extremal import checks
-from extremal.checks import InputError
 from extremal.gradients.base import Phase
 from extremal.steps.base import Plan, Scheduled, first, once_bound, wanted
 from extremal.support.kinds import Numbers
@@ -33,6 +32,29 @@ class OpenLoop(Scheduled):
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         return 2.0 / (k + 2.0)
+
+
+@dataclass(frozen=True)
+class LogOpenLoop(Scheduled):
+    """An open loop whose constant grows: eta_k = l / (k + l) with l = 2 + log(k + 1).
+
+    The constant l of the step l / (k + l) limits the order of convergence over strongly convex sets and on strongly convex f:
+    larger constants allow higher orders, and begin more slowly. This rule needs no choice.
+
+    References
+    ----------
+    Pokutta (2024), The Frank-Wolfe algorithm: a short introduction, arXiv:2311.05313; Wirth, Kerdreux, Pokutta (2023),
+    Acceleration of Frank-Wolfe algorithms with open-loop step-sizes, AISTATS, arXiv:2205.12838.
+
+    Examples
+    --------
+    >>> LogOpenLoop().eta(0, None), round(LogOpenLoop().eta(100, None), 4)
+    (1.0, 0.062)
+    """
+
+    def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
+        constant = 2.0 + np.log(k + 1.0)
+        return constant / (k + constant)
 
 
 @dataclass(frozen=True)
@@ -221,54 +243,6 @@ class SmallBatch(Open):
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
         return once_bound(self, None)
-
-
-class ByEpochs(Scheduled):
-    """A rule that restarts at each epoch."""
-
-    def bind(self, plan: Plan) -> Self:
-        """Refuse an estimator without epochs."""
-        if not plan.epochs:
-            raise InputError(f"{self} goes by epochs, and the gradient estimator has none; Svrg and Spider have them")
-        return self
-
-
-@dataclass(frozen=True)
-class EpochOpenLoop(ByEpochs):
-    """The open loop, restarted at each epoch: eta = 2 / (k + 2) at position k of the epoch.
-
-    References
-    ----------
-    Hazan, Luo (2016), Variance-reduced and projection-free stochastic optimization, arXiv:1602.02101.
-
-    Examples
-    --------
-    >>> EpochOpenLoop()
-    EpochOpenLoop()
-    """
-
-    def at(self, k: Numbers, phase: Any = None) -> Numbers:
-        return 2.0 / (phase.k + 2.0)
-
-
-@dataclass(frozen=True)
-class EpochHarmonic(ByEpochs):
-    """The step of SPIDER Frank-Wolfe for convex f: eta = 2 / (K_t + k + 1) at position k of an epoch of length K_t.
-
-    With lengths 1, 2, 4, ... the step continues like 2 / (iterations made so far + 2).
-
-    References
-    ----------
-    Yurtsever, Sra, Cevher (2019), Conditional gradient methods via stochastic path-integrated differential estimator.
-
-    Examples
-    --------
-    >>> EpochHarmonic()
-    EpochHarmonic()
-    """
-
-    def at(self, k: Numbers, phase: Any = None) -> Numbers:
-        return 2.0 / (phase.length + phase.k + 1.0)
 
 
 @dataclass(frozen=True)
