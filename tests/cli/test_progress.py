@@ -72,7 +72,7 @@ def on_a_terminal(child):
 
 def test_a_terminal_gets_a_live_line_and_stdout_stays_clean(data, on_a_terminal):
     start, seen = on_a_terminal
-    words = ["solve", "data", "--set", "l1:2", "--json", "--passes", "1e5", "--tol", "0"]
+    words = ["solve", "data", "--set", "l1:2", "--json", "--passes", "1e9", "--tol", "0"]
     child = start(*words, "--method", "frank-wolfe", "--max-seconds", "2")  # the first second shows nothing
     read = seen()
     stdout, _ = child.communicate(timeout=60)

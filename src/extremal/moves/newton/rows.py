@@ -53,10 +53,10 @@ class RowNewton(FlatMove):
     Examples
     --------
     >>> import numpy as np, extremal as ex
-    >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.6, 0.4, -1.0]))
+    >>> f = ex.LinearModel(ex.Squared(), np.eye(3), np.array([0.7, -0.4, 0.3]))
     >>> r = ex.minimize(f, ex.Monotone(-0.5, 0.5), tol=1e-9)
     >>> r.x.round(6), r.n_iter
-    (array([0., 0., 0.]), 1)
+    (array([0.15, 0.15, 0.3 ]), 1)
     """
 
     onto: ConvexSet
