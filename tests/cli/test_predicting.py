@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_line import predicted, problem, refused, run, solve, solved, table
 
-from extremal.cli import shard_rows
+from extremal.files import reading
 
 
 def test_columns_go_by_name_whatever_their_order(data):
@@ -93,9 +93,9 @@ def test_what_does_not_fit_is_one_line(data, args, words):
 
 def test_features_that_no_memory_can_hold(data, monkeypatch):
     Path("wide").write_text("1 1:1\n-1 2147483647:1\n")
-    monkeypatch.setattr(shard_rows, "free_memory", lambda: 10**9)
+    monkeypatch.setattr(reading, "free_memory", lambda: 10**9)
     refused(run("solve", "wide", "--set", "l1:1"), "wide: 2147483647 features are more than the memory can hold")
-    monkeypatch.setattr(shard_rows, "free_memory", lambda: None)  # where the system does not say
+    monkeypatch.setattr(reading, "free_memory", lambda: None)  # where the system does not say
     assert run("solve", "data", "--set", "l1:2").exit_code == 0
 
 

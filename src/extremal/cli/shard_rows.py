@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +22,6 @@ from extremal.objectives.held_targets import HeldClasses, against_rest, check_si
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.objectives.margins import MarginModel
-from extremal.support.memory import free_memory
-
-SOLVE_VECTORS = 6  # least number of vectors of the size of x that a run holds
 
 
 def opened_shards(path: Path, engine: str | None, target: str | None) -> ShardDir | None:
@@ -37,12 +33,6 @@ def opened_shards(path: Path, engine: str | None, target: str | None) -> ShardDi
     if target is not None:
         raise InputError(f"--target {target} does not apply to {path}: shards hold their own targets")
     return ShardDir(path, engine=engine)
-
-
-def check_room(path: Path, d: int) -> None:
-    """Refuse more features than the memory can hold coefficients for."""
-    if SOLVE_VECTORS * 8 * d > (free_memory() or math.inf):
-        raise InputError(f"{path}: {d} features are more than the memory can hold coefficients for")
 
 
 def shard_objective(data: ShardDir, name: str, positive: str | None, intercept: bool) -> tuple[MarginModel, np.ndarray | None]:

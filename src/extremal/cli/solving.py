@@ -15,9 +15,10 @@ from extremal.checks import InputError
 from extremal.cli.answers import UNBOUNDED, check_plot, save_picture, show, summary
 from extremal.cli.common import AsJson, completed, one_line
 from extremal.cli.labels import refuse_labels, target_called
-from extremal.cli.shard_rows import check_room, opened_shards, shard_objective
+from extremal.cli.shard_rows import opened_shards, shard_objective
 from extremal.files.csv_cells import booleans
 from extremal.files.models import Model, check_model_out, save_model
+from extremal.files.reading import check_room
 from extremal.files.shards.directory import ShardDir
 from extremal.files.tables import Table, read_table
 from extremal.losses.base import Loss
@@ -144,7 +145,6 @@ def _asked(
 ) -> tuple[tuple[str, ...] | None, str | None, tuple[MarginModel, np.ndarray | None]]:
     """The names of the features and of the target, the objective, and the labels of its classes."""
     if shards is not None:
-        check_room(file, shards.shape[1])
         return shards.names, None, shard_objective(shards, loss, positive, intercept)
     table = _read(file, target, quiet)
     return table.names, table.target, _objective(file, table, target, loss, positive, intercept)

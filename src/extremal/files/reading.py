@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,10 +15,12 @@ from typing import Any, BinaryIO
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.support.memory import free_memory
 
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 BYTES_VARIABLE = "EXTREMAL_MAX_BYTES"
 MOST_BYTES = 2**30  # default limit on the bytes that a compressed file may hold
+SOLVE_VECTORS = 6  # least number of vectors of the size of x that a run holds
 
 
 @contextmanager
@@ -31,6 +34,12 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read ({_reason(error)})") from None
     except MemoryError:
         raise InputError(f"{path}: cannot be read (it takes more memory than there is)") from None
+
+
+def check_room(path: Path, d: int) -> None:
+    """Refuse more features than the memory can hold coefficients for: the number alone costs a writer of files nothing."""
+    if SOLVE_VECTORS * 8 * d > (free_memory() or math.inf):
+        raise InputError(f"{path}: {d} features are more than the memory can hold coefficients for")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from shard_rows import edited, rows
 
 import extremal as ex
+from extremal.files import reading
 from extremal.files.shards import manifest as format_
 from extremal.files.shards.build import build
 from extremal.files.shards.manifest import MANIFEST, read_manifest
@@ -100,6 +101,15 @@ def test_hostile_manifests(folder, name):
     change, word = HOSTILE[name]
     edited(folder, change)
     refused(lambda: read_manifest(folder), MANIFEST, word)
+
+
+def test_more_columns_than_the_memory_can_hold_coefficients_for(folder, monkeypatch):
+    """Sparse rows may have any number of columns, and a manifest could say 2^31: the directory is refused before a run begins."""
+    edited(folder, lambda m: m.update(d=2**31 - 1))
+    monkeypatch.setattr(reading, "free_memory", lambda: 10**10)
+    refused(lambda: ex.ShardDir(folder), str(folder), "2147483647 features", "memory")
+    monkeypatch.setattr(reading, "free_memory", lambda: None)
+    assert ex.ShardDir(folder).shape == (20, 2**31 - 1)
 
 
 TEXTS = {

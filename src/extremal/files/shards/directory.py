@@ -15,6 +15,7 @@ from extremal.checks import InputError
 from extremal.data.kept import Held
 from extremal.data.parts import KeptNumbers, Part, Parts, count_rows
 from extremal.data.rows import Changed, Head, Known, RowData
+from extremal.files.reading import check_room
 from extremal.files.shards.engine import LocalShards, ShardParts
 from extremal.files.shards.manifest import Manifest, ShardProgress, WeightFacts, directory_path, read_manifest
 from extremal.files.shards.mapped import check_sizes
@@ -80,6 +81,7 @@ class ShardDir(RowData):
     def __init__(self, directory: str | Path, engine: str | None = None, client: Any = None):
         self.directory = directory_path(directory)
         self.manifest: Manifest = read_manifest(self.directory)
+        check_room(self.directory, self.manifest.d)
         check_sizes(self.directory, self.manifest)
         self.engine = self._chosen(engine, client)
         self._parts, self._known = self._made(client), Known(str(self.directory))
