@@ -61,15 +61,15 @@ def test_the_benchmark_refuses_parts_that_it_does_not_have():
 
 def test_peers_and_startup_are_measured_by_what_their_processes_say(monkeypatch):
     """No process is started: it says that it took two CPU seconds."""
-    from extremal_lab.bench import peer_copt, peers, startup
+    from extremal_lab.bench import copt, peer_copt, startup
 
     monkeypatch.setattr(startup, "output", lambda command, environment: "2.0")
     found = list(startup.measure("smoke"))
     assert [m.ratio for m in found if m.name.startswith("CPU")] == [2.0, 2.0]
     folder = fast.HERE / "no such folder"
-    monkeypatch.setattr(peers, "_folder", lambda: folder)
-    monkeypatch.setattr(peers, "environment", lambda folder, packages: (_ for _ in ()).throw(peers.ChildError("no network")))
-    (skipped,) = peers.measure("smoke")
+    monkeypatch.setattr(copt, "_folder", lambda: folder)
+    monkeypatch.setattr(copt, "environment", lambda folder, packages: (_ for _ in ()).throw(copt.ChildError("no network")))
+    (skipped,) = copt.measure("smoke")
     assert "no network" in skipped.reason
     assert peer_copt.scipy_pass(np.eye(3), np.ones(3)) >= 0
 

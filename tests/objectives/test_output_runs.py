@@ -43,7 +43,7 @@ def test_every_estimator_takes_the_same_steps(gradient, C, kind):
     assert len(np.unique(got, axis=0)) > 20
 
 
-OPEN = ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW  # they search lines of a linear model only, unless told
+OPEN = ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW, ex.BoostFW  # they search lines of a linear model only, unless told
 PLAIN = [replace(m, step=ex.steps.ShortStep()) if isinstance(m, OPEN) else m for m in METHODS if not isinstance(m, ex.Method)]
 PLAIN = [m for m in PLAIN if not (linear_only(m) or (isinstance(m, ex.SCGS) and m.batch is None))]
 

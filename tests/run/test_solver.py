@@ -12,7 +12,7 @@ from cases import DIM, LOSSES, MATRIX, METHODS, SETS, N, for_separable, full, ga
 import extremal as ex
 from extremal.methods.cards import METHODS as NAMED
 
-DETERMINISTIC = (ex.FrankWolfe, ex.CGS, ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW, ex.FullyCorrectiveFW)
+DETERMINISTIC = (ex.FrankWolfe, ex.CGS, ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW, ex.BoostFW, ex.FullyCorrectiveFW)
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS, ids=repr)
 EVERY_SET = pytest.mark.parametrize("C", SETS, ids=repr)
 CONVEX = [loss for loss in LOSSES if loss.convex]

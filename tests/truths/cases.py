@@ -264,7 +264,7 @@ def deviation(loss, C) -> float:
 
 def for_separable(method, loss, C):
     """The same method for an objective without data: with the constants that it would have taken from the data."""
-    if isinstance(method, (ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW)):
+    if isinstance(method, (ex.AwayFW, ex.PairwiseFW, ex.BlendedPairwiseFW, ex.BoostFW)):
         return replace(method, step=ex.steps.LineSearch())
     open_sigma = isinstance(method, ex.SCGS) and method.sigma is None and method.batch is None
     return replace(method, sigma=deviation(loss, C)) if open_sigma else method

@@ -163,7 +163,7 @@ class ShuffledSarahFW(BatchAndStep):
     >>> f = ex.LinearModel(ex.Logistic(), A, np.sign(A[:, 0] + rng.standard_normal(400)))
     >>> r = ex.minimize(f, ex.L1Ball(2.0), method=ex.ShuffledSarahFW(), max_grads=100 * f.n, tol=0)
     >>> r.gap < 0.02, r.calls.lmos
-    (True, 1034)
+    (True, 1035)
     """
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:

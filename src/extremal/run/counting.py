@@ -39,7 +39,7 @@ class CountedObjective(Counting):
         self.n, self.shape, self.dtype = f.n, f.shape, f.dtype
         self.convex, self.deriv_shape = f.convex, f.deriv_shape
         self.columns = has_slices(f) if columns is None else columns  # whether f has Hessians by columns
-        self.expanded: Expansion | None = None  # f as a quadratic function, if a method asked for it
+        self.expanded: Expansion | None = None  # the inner f as a quadratic function, if a method asked for it
         self.aim: Callable[[], Aim] = Aim  # the accuracy that the run asks for
         self._looked: tuple[Any, Any] = None, None  # the last point of `value_grad_margins`, and its answer
 
@@ -97,9 +97,8 @@ class CountedObjective(Counting):
     def expansion(self) -> Expansion | None:
         """f around 0, or around an earlier centre; the Hessian and the gradient count n component gradients each."""
         if self.expanded is None:
-            found = self._ask(self._linear.expansion, grads=2 * self.n, values=self.n)
-            self.expanded = None if found is None else replace(found, rows=self, aim=self.aim())
-        return self.expanded
+            self.expanded = self._ask(self._linear.expansion, grads=2 * self.n, values=self.n)
+        return None if self.expanded is None else replace(self.expanded, rows=self, aim=self.aim())
 
     def between(self, z: PerRow, dz: PerRow) -> Segment:
         return CountedSegment(self._linear.between(z, dz), self)

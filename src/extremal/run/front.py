@@ -238,7 +238,7 @@ def _resumed(setup: Setup, last: State, memory: Any) -> Setup:
         kept["memory"] = replace(memory, gap=np.inf, part=memory.part.of(setup.f))
     if last.f.expanded is not None:
         model = sample_of(last.estimate)
-        setup.f.expanded = replace(model if isinstance(model, Expansion) else last.f.expanded, rows=setup.f, aim=setup.f.aim())
+        setup.f.expanded = replace(model if isinstance(model, Expansion) else last.f.expanded, rows=setup.f.inner)
         same = False  # a gradient costs less than its check
     estimate = last.estimate if same and last.exact and value_of(last.estimate) is not None else None
     if estimate is not None and sample_of(estimate) is not None:

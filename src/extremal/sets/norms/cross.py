@@ -9,6 +9,7 @@ import numpy as np
 from extremal.points.composed import Combination
 from extremal.points.vertex import Coordinate, DenseVertex, Vertex
 from extremal.sets.norms.base import ProjectableBall
+from extremal.sets.shared import float_of
 from extremal.sets.simplices.bounds import rounding
 
 
@@ -26,7 +27,7 @@ class CrossPolytope(ProjectableBall):
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
         """The vertex with the largest <g, v> of the smallest face that holds x, up to rounding."""
         y, reaches = self._centred(x), self._reaches()
-        noise = rounding(x)
+        noise = self._noise(x)
         if self.norm(y) < (1.0 - noise) * self.radius:
             return self.lmo(-g)
         score = np.where(np.abs(y) > noise * reaches, np.sign(y) * reaches * g.reshape(-1), -np.inf)
@@ -43,17 +44,21 @@ class CrossPolytope(ProjectableBall):
         y, reaches = self._centred(x), self._reaches()
         w = self.radius / np.broadcast_to(reaches, y.shape)[moved]
         rest = self.radius - max(0.0, self.norm(y) - float(w @ np.abs(y[moved])))  # what the moved entries may spend
-        y, d, noise = y[moved], d[moved], rounding(x) * self.radius
+        y, d, noise = y[moved], d[moved], self._noise(x) * self.radius
         breaks = -y / d
         ends = np.append(np.sort(breaks[(breaks > 0.0) & (breaks < 1.0)]), 1.0)
         t = 0.0
         for end in ends:
             now, there = (float(w @ np.abs(y + share * d)) for share in (t, end))
             if there > rest + noise:
-                slope = (there - now) / (end - t)
-                return min(float(end), t + max(0.0, rest - now) / slope)
+                return t if now >= rest else min(float(end), t + (rest - now) * (end - t) / (there - now))
             t = float(end)
         return t
+
+    def _noise(self, x: np.ndarray) -> float:
+        """The share of the radius that is rounding: a point near a far centre has lost digits."""
+        far = 0.0 if self.centre is None else self.norm(self.centre.reshape(-1)) / self.radius
+        return rounding(x) + 8.0 * float(np.finfo(float_of(x)).eps) * far
 
     def _centred(self, x: np.ndarray) -> np.ndarray:
         """x - centre, flat and in float64."""
