@@ -27,7 +27,7 @@ GUIDES = ("start.md", "certificates.md", "solver.md", "migration.md", "guides/*.
 MADE = {"_build", "auto_examples", "reference"}  # folders that the build writes
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SPELLED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "examples", "src")
-WORDS = "coo,nd,numer,shs,wakin,zink"  # symbols and names that are no mistakes
+WORDS = "coo,nd,numer,shs,wakin,wirth,zink"  # symbols and names that are no mistakes
 
 
 def main() -> int:
