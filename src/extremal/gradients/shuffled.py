@@ -72,7 +72,7 @@ class ShuffledSarah(Batched[PlainEstimate]):
         derivs = f.derivs(x, idx)
         here = f.combine(derivs, idx)
         if i == 0:
-            return ShuffledEstimate(state.gathered.copy(), False, x, here)  # a new vector: each step asks the oracle
+            return ShuffledEstimate(1.0 * state.gathered, False, x, here)  # a new vector: each step asks the oracle
         gathered = state.gathered + (here - state.gathered) / (i + 1)
         if passes == 0:
             return ShuffledEstimate(gathered, False, state.w, gathered)
