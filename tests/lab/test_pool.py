@@ -298,12 +298,12 @@ def terminated():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_sigterm_is_as_ctrl_c_while_it_runs(tmp_path, marks, terminated, workers):
-    kept, before = Store(tmp_path / "kept"), signal.getsignal(signal.SIGTERM)
+    kept, before, others = Store(tmp_path / "kept"), signal.getsignal(signal.SIGTERM), active_children()
     tasks = [Square(1, str(marks)), Square(2, str(marks), seconds=60.0)]
     with pytest.raises(KeyboardInterrupt) as interrupt:
         run_all(tasks, kept, workers, lambda task, fresh: os.kill(os.getpid(), signal.SIGTERM))
     assert interrupt.traceback  # held: the workers do not end by its being forgotten
-    assert not active_children()
+    assert set(active_children()) <= set(others)
     assert kept.get(tasks[0]) is not None
     assert not terminated
     assert signal.getsignal(signal.SIGTERM) is before
