@@ -19,6 +19,7 @@ import extremal as ex
 from extremal.scale.cluster import ClusterError
 
 BALL = ex.L1Ball(10.0)
+PATIENCE = 100  # seconds: far beyond what a lost worker costs, so that a busy machine does not matter
 
 
 def run(folder, client=None, kind=ex.InterceptModel, at=(), how=signal.SIGKILL, of=None):
@@ -67,7 +68,7 @@ def test_a_worker_that_is_killed_changes_no_bit(client, sparse, want, where):
     calls = run(sparse, client)[1]["calls"]
     found, seen = run(sparse, client, at=({"first": 0, "middle": calls // 2, "last": calls - 1}[where],))
     same(found, want)
-    assert seen["longest"] < 10
+    assert seen["longest"] < PATIENCE
 
 
 def test_three_workers_that_are_killed_change_no_bit(client, sparse, want):
@@ -75,7 +76,7 @@ def test_three_workers_that_are_killed_change_no_bit(client, sparse, want):
     found, seen = run(sparse, client, at=(5, 30, 31, 70))
     same(found, want)
     assert seen["calls"] > 70
-    assert seen["longest"] < 20
+    assert seen["longest"] < PATIENCE
 
 
 def test_a_new_worker_takes_over_from_one_that_has_two_shares(client, sparse):
@@ -113,7 +114,7 @@ def test_a_worker_that_is_stopped_changes_no_bit(client, sparse, want):
     try:
         found, seen = run(sparse, client, at=(20,), how=signal.SIGSTOP, of=dict(known))
         same(found, want)
-        assert 4 < seen["longest"] < 10
+        assert 4 < seen["longest"] < PATIENCE
     finally:
         for pid in known.values():
             os.kill(pid, signal.SIGCONT)
