@@ -89,9 +89,10 @@ def tracked(b, T, seed):
 
 def saga(b, T, seed):
     """`SagaFaceFW`, with sums that are formed anew in every iteration."""
-    sampler, x, path = PassSampler(N, seed), np.zeros(D), []
+    sampler, x, path, bent = PassSampler(N, seed), np.zeros(D), [], max(1, b // 3)
     _, c, q = bends(x, np.arange(N))
-    g, idx, m = A.T @ c / N, np.arange(1), q[:1]
+    q[:] = q.mean()
+    g, idx, m, w, mean = A.T @ c / N, np.arange(1), q[:1], np.zeros(1), 0.0
     for k in range(T):
         d = pair_step(x, g)
         gap, used = -g @ d, np.flatnonzero(d)
@@ -100,13 +101,17 @@ def saga(b, T, seed):
         if len(used) == 2:
             most = math.sqrt(own.prod())
             h += 2 * np.clip((m * A[np.ix_(idx, used)].prod(axis=1)).mean() * d[used].prod(), -most, most)
-        noise = (np.square(d[used]) @ np.sqrt(np.square(q) @ A[:, used] ** 4 / N)) ** 2
+        r = (np.square(d[used]) @ np.sqrt(np.square(q) @ A[:, used] ** 4 / N)) ** 2 / (len(idx) * h * h)
         if gap > 0:
-            theta = 0.5 / (1.0 + 2.0 * noise / (len(idx) * h * h))
+            rho = np.square(w * (A[idx] @ d)).mean() / (len(idx) * gap**2)
+            mean += len(idx) / N * (min(rho, 100.0) - mean)
+            theta = max(0.5 / (1.0 + 2.0 * r), min(1 / (1 + 16 * max(rho, mean)), 1 / (1 + math.sqrt(r))))
             x = x + min(1.0, theta * length(gap, h, PEAKS @ np.abs(d))) * d
         idx = sampler.rows(k, b)
         _, new, m = bends(x, idx)
-        g = A[idx].T @ (new - c[idx]) / b + A.T @ c / N
+        m[bent:] = q[idx[bent:]]
+        w = new - c[idx]
+        g = A[idx].T @ w / b + A.T @ c / N
         c[idx], q[idx] = new, m
         path.append(x)
     return np.array(path)
@@ -176,10 +181,11 @@ def test_a_step_lowers_f_by_what_is_proved(seed):
             assert decrease >= gap**2 / (2 * h * (1 + u / 3)) * (1 - 1e-9)
 
 
-@pytest.mark.parametrize(
-    ("method", "start"), [(ex.TrackedFW(6), 12), (ex.TrackedFW(6, start="full"), 120), (ex.SagaFaceFW(6), 120)]
-)
-def test_counts_are_those_of_a_witness(method, start):
+@pytest.mark.parametrize(("method", "start", "bent"), [
+    (ex.TrackedFW(6), (6, 6), 6), (ex.TrackedFW(6, start="full"), (60, 60), 6), (ex.SagaFaceFW(6), (60, 60), 2),
+    (ex.SagaFaceFW(2), (60, 60), 1),
+])  # fmt: skip
+def test_counts_are_those_of_a_witness(method, start, bent):
     class Witness(ex.Logistic):
         derivs = seconds = 0
 
@@ -196,9 +202,9 @@ def test_counts_are_those_of_a_witness(method, start):
     Witness.derivs = Witness.seconds = 0
     result = ex.minimize(f, ex.L1Ball(R), method, max_iter=T, tol=0, atol=0)
     calls = result.calls
-    assert calls.hessian_rows == Witness.seconds == calls.grads / 2
+    assert calls.hessian_rows == Witness.seconds == start[1] + bent * T
     assert calls.total_grads == Witness.derivs + Witness.seconds
-    assert calls.grads == start + 2 * 6 * T
+    assert calls.grads == sum(start) + (method.batch + bent) * T
     assert calls.lmos == 2 * T
 
 

@@ -63,8 +63,8 @@ class Bending:
         """An estimate of d' H d, with a majorant of the Hessian if f is not convex."""
 
     @abstractmethod
-    def share(self, f: Any, d: np.ndarray) -> float:
-        """The share of a step along d that the noise of g allows, in (0, 1]."""
+    def share(self, f: Any, d: np.ndarray, gap: float) -> float:
+        """The share of a step along d that the noise of g allows, in (0, 1]; gap = -<g, d>. A step asks once."""
 
 
 @dataclass(frozen=True)

@@ -170,8 +170,8 @@ class Saga(Batched[TableEstimate]):
     replace : bool
         Whether to draw the rows of a batch with replacement.
     curved : bool
-        Whether to keep second derivatives too, n numbers, for steps that ask for curvature (`SelfConcordant`). Each row of second
-        derivatives counts as a component gradient: the cost doubles.
+        Whether to keep second derivatives too, n numbers, for steps that ask for curvature (`SelfConcordant`). They are computed
+        for a third of each batch and for at most 64 rows at the start; each counts as a component gradient.
 
     References
     ----------
@@ -194,8 +194,11 @@ class Saga(Batched[TableEstimate]):
 
     def facts(self, n: int) -> Facts:
         b = checks.whole("Saga", "batch", self.batch, 1, n)
-        each = 1 + self.curved
-        return Facts(each * n, per_step=each * (2 * b if self.two_batches else b), d=4 * n / b, bends=self.curved)
+        if not self.curved:
+            return Facts(n, per_step=2 * b if self.two_batches else b, d=4 * n / b)
+        from extremal.gradients.curved import FIRST, bent_rows  # only for steps that ask for curvature
+
+        return Facts(n + min(n, FIRST), per_step=(b + bent_rows(b)) * (1 + self.two_batches), d=4 * n / b, bends=True)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TableEstimate:
         if not self.curved:

@@ -117,7 +117,7 @@ class TrackedEstimate(Bending):
         """d' M d for the mean M of the majorants, from the table."""
         return float(d @ self.table.product(f, d, self.table.m)) / self.table.seen
 
-    def share(self, f: Any, d: np.ndarray) -> float:
+    def share(self, f: Any, d: np.ndarray, gap: float) -> float:
         """1: the whole step."""
         return 1.0
 

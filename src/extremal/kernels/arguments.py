@@ -214,4 +214,6 @@ class CurvedArrays(NamedTuple):
     S: np.ndarray  # d x 4: g, the mean of the table, and the sums of m_i a_ij^2 and of their squares
     last: np.ndarray  # the last batch
     weights: np.ndarray  # its majorants
+    changes: np.ndarray  # its changes of phi'
     drawn: np.ndarray  # the size of that batch
+    noise: np.ndarray  # the mean of the measured noise

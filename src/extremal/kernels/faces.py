@@ -154,40 +154,48 @@ def tracked(model, faces, table, x, flat, b, top, refresh):
 
 
 @bare
-def saga(model, faces, table, x, flat, b):
-    """The same for the SAGA estimator with curvature by columns."""
-    g, S, last, weights, n = table.g, table.S, table.last, table.weights, model.y.size
+def saga(model, faces, table, x, flat, b, bent, share_of, trust, loudest):
+    """The same for the SAGA estimator with curvature by columns, of the first ``bent`` rows of a batch."""
+    g, S, last, weights, changes, n = table.g, table.S, table.last, table.weights, table.changes, model.y.size
     share, one = 1.0 / b, 1.0 / n
     for t in range(flat.size // b):
         p = step_in_face(faces, g, x)
         gap = gap_of(g, p)
         if gap > 0.0:
-            ds, da = p.t * p.up, -p.t * p.down
+            ds, da, drawn = p.t * p.up, -p.t * p.down, table.drawn[0]
             if p.s == p.a:
                 ds, da = ds + da, 0.0
             us, ua = ds * ds * max(S[p.s, 2], 0.0) / n, da * da * max(S[p.a, 2], 0.0) / n
-            h = us + ua
-            if ds != 0.0 and da != 0.0:
-                cross = 0.0
-                for r in range(table.drawn[0]):
-                    cross += weights[r] * two_entries(model.rows, U(last[r]), p.s, p.a)
-                most = math.sqrt(us * ua)
-                h += 2.0 * min(max(cross / table.drawn[0] * ds * da, -most), most)
-            part = 0.5
+            cross, loud = 0.0, 0.0
+            for r in range(drawn):
+                at_s, at_a = two_entries(model.rows, U(last[r]), p.s, p.a)
+                cross += weights[r] * at_s * at_a
+                loud += (changes[r] * (ds * at_s + da * at_a)) ** 2
+            most = math.sqrt(us * ua)
+            h = us + ua + 2.0 * min(max(cross / drawn * ds * da, -most), most)
+            noise = 0.0
             if h > 0.0:
                 root = ds * ds * math.sqrt(max(S[p.s, 3], 0.0) / n) + da * da * math.sqrt(max(S[p.a, 3], 0.0) / n)
-                part = 0.5 / (1.0 + 2.0 * root * root / (table.drawn[0] * h * h))
+                noise = root * root / (drawn * h * h)
+            rho = loud / (drawn * gap) / (drawn * gap)
+            table.noise[0] += drawn * one * (min(rho, loudest) - table.noise[0])
+            part = min(1.0 / (1.0 + trust * max(rho, table.noise[0])), 1.0 / (1.0 + math.sqrt(noise)))
+            part = max(part, share_of / (1.0 + 2.0 * noise))
             move(x, p, min(1.0, part * length_of(model, faces, gap, h, p)))
         for l in range(g.size):
             S[l, 0] = S[l, 1]
         total = 0.0
-        for r in range(t * b, t * b + b):
-            i = U(flat[r])
+        for r in range(b):
+            i = U(flat[t * b + r])
             c, _, m = derivs_of_row(model.loss, model.parameter, margin_of(model.rows, i, x), model.y[i])
             w, old = c - table.c[i], table.m[i]
-            add_four(model.rows, i, w * share, w * one, m - old, m * m - old * old, S)
-            table.c[i], table.m[i] = c, m
-            last[r - t * b], weights[r - t * b] = flat[r], m
+            if r < bent:
+                add_four(model.rows, i, w * share, w * one, m - old, m * m - old * old, S)
+                table.m[i] = m
+            else:
+                add_two(model.rows, i, w * share, w * one, S)
+            table.c[i] = c
+            last[r], weights[r], changes[r] = flat[t * b + r], table.m[i], w
             total += w
         table.drawn[0] = b
         for l in range(g.size):
@@ -195,6 +203,20 @@ def saga(model, faces, table, x, flat, b):
         if not math.isfinite(total):
             return t, ENDED
     return flat.size // b, 0
+
+
+@inlined
+def add_two(rows, i, c, mean, S):
+    """S[:, 0] += c a_i and S[:, 1] += mean a_i."""
+    if len(rows) == SPARSE:
+        for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+            j, v = U(rows.indices[e]), rows.data[e]
+            S[j, 0] += c * v
+            S[j, 1] += mean * v
+    else:
+        for j in range(U(S.shape[0])):
+            S[j, 0] += c * rows.data[i, j]
+            S[j, 1] += mean * rows.data[i, j]
 
 
 @inlined
@@ -220,12 +242,12 @@ def add_four(rows, i, c, mean, first, second, S):
 
 @inlined
 def two_entries(rows, i, s, a):
-    """a_is a_ia."""
+    """a_is and a_ia."""
     if len(rows) != SPARSE:
-        return rows.data[i, U(s)] * rows.data[i, U(a)]
+        return float(rows.data[i, U(s)]), float(rows.data[i, U(a)])
     at_s, at_a = 0.0, 0.0
     for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
         j = rows.indices[e]
         at_s = rows.data[e] if j == s else at_s
         at_a = rows.data[e] if j == a else at_a
-    return at_s * at_a
+    return at_s, at_a

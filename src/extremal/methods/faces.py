@@ -90,11 +90,16 @@ class SagaFaceFW(_FaceMethod):
         s = lmo(g),   a = argmax <g, a> over the face of x,   d = s - a
         x <- x + min(t, theta log(1 + M gap / h) / M) d,   gap = -<g, d>,   M = s max_i |<a_i, d>|
 
-    h = d' H d, its diagonal from the table and the rest from the batch. theta = 1/2 / (1 + 2 E u^2 / (b h^2)) with
-    u_i = phi''_i sum_j d_j^2 a_ij^2: the noise of small batches shortens steps. Batches go through the rows in random order, pass
-    by pass. There is no constant, no schedule and no horizon. The start takes 2n component gradients. An iteration takes b
-    component gradients and b rows of second derivatives, which count as b component gradients more, and two oracle calls. Memory:
-    2n + 2d numbers.
+    h = d' H d, its diagonal from the table and the rest from the batch. Noise of small batches shortens steps:
+
+        theta = max(1/2 / (1 + 2r), min(1 / (1 + 16 rho), 1 / (1 + sqrt r)))
+        r = E u^2 / (b h^2),   u_i = phi''_i sum_j d_j^2 a_ij^2,   rho = E_S[(phi'_i - y_i)^2 <a_i, d>^2] / (b gap^2)
+
+    r is the noise that a whole step would make. rho is the noise that g has: its last value or its mean over about one pass,
+    whichever is larger. Batches go through the rows in random order, pass by pass. There is no constant to set, no schedule and
+    no horizon. The start takes n component gradients and at most 64 rows of second derivatives. An iteration takes b component
+    gradients, b/3 rows of second derivatives, which count as component gradients too, and two oracle calls. Memory: 2n + 2d
+    numbers.
 
     Parameters
     ----------

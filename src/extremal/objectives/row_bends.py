@@ -39,14 +39,15 @@ class RowBends:
         self._data = cast(RowData, f.data)
         self.self_concordance, self.majorant = self._loss.self_concordance, majorant_of(self._loss)
 
-    def at(self, x: np.ndarray, idx: np.ndarray) -> Bend:
-        """The margins of the rows idx at x, with phi', phi'' and its majorant there."""
-        return self._ask(self._at, x, idx, grads=len(idx), bends=len(idx))
+    def at(self, x: np.ndarray, idx: np.ndarray, bent: int | None = None) -> Bend:
+        """The margins of the rows idx at x with phi' there, and phi'' and its majorant for the first ``bent`` of them, or all."""
+        bent = len(idx) if bent is None else bent
+        return self._ask(self._at, x, idx, bent, grads=len(idx), bends=bent)
 
-    def _at(self, x: np.ndarray, idx: np.ndarray) -> Bend:
+    def _at(self, x: np.ndarray, idx: np.ndarray, bent: int) -> Bend:
         z, y = self._data.dot(x, idx), self.f._targets(idx)
-        q = self._loss.second(z, y)
-        return Bend(z, self._loss.deriv(z, y), q, q if self.majorant is None else self.majorant(z, y))
+        q = self._loss.second(z[:bent], y[:bent])
+        return Bend(z, self._loss.deriv(z, y), q, q if self.majorant is None else self.majorant(z[:bent], y[:bent]))
 
     def product(self, v: np.ndarray, h: np.ndarray) -> np.ndarray:
         """A' diag(h) A v, for one number h_i per row: one read."""

@@ -49,7 +49,7 @@ class SelfConcordant(Adaptive):
         if gap <= 0.0:
             return 0.0
         h, M = estimate.curvature(f, d), f.bends.self_concordance * f.bends.reach(d)
-        return min(1.0, estimate.share(f, d) * bound_minimiser(gap, h, M))
+        return min(1.0, estimate.share(f, d, gap) * bound_minimiser(gap, h, M))
 
 
 def bound_minimiser(gap: float, h: float, M: float) -> float:

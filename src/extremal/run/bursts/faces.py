@@ -12,7 +12,7 @@ from extremal.checks import NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.gradients.base import Estimate
-from extremal.gradients.curved import CurvedEstimate
+from extremal.gradients.curved import LOUDEST, SHARE, TRUST, CurvedEstimate, bent_rows
 from extremal.gradients.reshuffled import Reshuffled
 from extremal.gradients.tracked import FALLEN, TrackedEstimate, TrackedTable, renewed
 from extremal.kernels import arguments
@@ -72,6 +72,11 @@ class FaceBurst(ABC):
 
     late = 0  # iteration k uses the batch of draw k + late
 
+    @property
+    def _bent(self) -> int:
+        """How many rows of a batch have their second derivatives computed."""
+        return self.gradient.batch
+
     def __init__(self, f: CountedObjective, C: CountedSet, spikes: Spikes, model: Any, gradient: Any, sampler: Sampler):
         self.f, self.C, self.gradient, self.sampler, self.model = f, C, gradient, sampler, model
         self.interrupted, self.iterations = False, 0  # Ctrl-C came and is yet to be raised; iterations made so far
@@ -108,7 +113,7 @@ class FaceBurst(ABC):
         """Continue from iteration k; return the iterations made (possibly none) and the point and the estimate after them."""
         if self.interrupted:
             raise KeyboardInterrupt  # the loop has already shown the last state
-        paid = math.ceil(min((reach.grads - self.f.calls.grads) / (2 * self.gradient.batch), STRIDE))
+        paid = math.ceil(min((reach.grads - self.f.calls.grads) / (self.gradient.batch + self._bent), STRIDE))
         most, made, anew, x = int(min(reach.iterations - k, paid, STRIDE)), 0, False, np.array(point.x, np.float64)
         if most > 0 and not self._set.peaks.any():
             self._set = self._set._replace(peaks=locked(self.f.bends.peaks))
@@ -128,8 +133,8 @@ class FaceBurst(ABC):
     def _count(self, made: int, estimate: Any) -> None:
         calls, rows = self.f.calls, made * self.gradient.batch
         self.iterations += made
-        calls.grads += 2 * rows
-        calls.hessian_rows += rows
+        calls.grads += rows + made * self._bent
+        calls.hessian_rows += made * self._bent
         calls.rows += rows
         calls.lmos += made  # the worst vertices
         self.C.asked(made, estimate.g)
@@ -192,16 +197,21 @@ class _Saga(FaceBurst):
         self._shown: np.ndarray | None = None  # the gradient of the last state, whose numbers the arrays hold
         self._arrays = self._room(np.zeros(1), np.zeros(1))
 
+    @property
+    def _bent(self) -> int:
+        return bent_rows(self.gradient.batch)
+
     def _room(self, c: np.ndarray, m: np.ndarray) -> arguments.CurvedArrays:
         d, b = math.prod(self.f.shape), self.gradient.batch
-        last = np.zeros(b, np.int64), np.zeros(b), np.zeros(1, np.int64)
+        last = np.zeros(b, np.int64), np.zeros(b), np.zeros(b), np.zeros(1, np.int64), np.zeros(1)
         return arguments.CurvedArrays(c, m, np.zeros(d), np.zeros((d, 4)), *last)
 
     def ready(self) -> None:
         self._call(np.zeros(self.f.shape), np.zeros((0, self.gradient.batch), np.int64))
 
     def _call(self, x: np.ndarray, rows: np.ndarray) -> tuple[int, int]:
-        return kernels("faces").saga(self.model, self._set, self._arrays, x, self._flat(rows), self.gradient.batch)
+        b = self.gradient.batch, self._bent, SHARE, TRUST, LOUDEST
+        return kernels("faces").saga(self.model, self._set, self._arrays, x, self._flat(rows), *b)
 
     def some(self, x: np.ndarray, rows: np.ndarray, estimate: CurvedEstimate) -> tuple[int, bool]:
         if estimate.g is not self._shown:
@@ -212,16 +222,16 @@ class _Saga(FaceBurst):
         return made, False
 
     def _load(self, estimate: CurvedEstimate) -> None:
-        table, (idx, m) = estimate.table, estimate.last
+        table, (idx, m, w) = estimate.table, estimate.last
         self._arrays, self._shown = self._arrays._replace(c=table.c, m=table.m), estimate.g
         held = self._arrays
         held.g[...], held.S[:, 1], held.S[:, 2:], held.drawn[0] = estimate.g, table.mean, table.sums.T, len(idx)
-        held.last[: len(idx)], held.weights[: len(idx)] = idx, m
+        held.last[: len(idx)], held.weights[: len(idx)], held.changes[: len(idx)], held.noise[0] = idx, m, w, table.noise
 
     def after(self, x: np.ndarray, estimate: CurvedEstimate, anew: bool) -> CurvedEstimate:
         table, held = estimate.table, self._arrays
         table.mean, table.sums = held.S[:, 1].copy(), held.S[:, 2:].T.copy()
-        table.last = held.last.copy(), held.weights.copy()
+        table.last, table.noise = (held.last.copy(), held.weights.copy(), held.changes.copy()), float(held.noise[0])
         new = table.estimate(held.g.copy())
         self._shown = new.g
         return new
