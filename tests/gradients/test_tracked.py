@@ -105,7 +105,8 @@ def saga(b, T, seed):
         if gap > 0:
             rho = np.square(w * (A[idx] @ d)).mean() / (len(idx) * gap**2)
             mean += len(idx) / N * (min(rho, 100.0) - mean)
-            theta = max(0.5 / (1.0 + 2.0 * r), min(1 / (1 + 16 * max(rho, mean)), 1 / (1 + math.sqrt(r))))
+            loud = (6 * (1 + 8 / len(idx)) * max(rho, mean)) ** 2
+            theta = max(0.5 / (1.0 + 2.0 * r), min(1 / (1 + loud), 1 / (1 + math.sqrt(r))))
             x = x + min(1.0, theta * length(gap, h, PEAKS @ np.abs(d))) * d
         idx = sampler.rows(k, b)
         _, new, m = bends(x, idx)

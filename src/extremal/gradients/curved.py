@@ -10,14 +10,12 @@ import numpy as np
 
 from extremal.gradients.base import Bending
 from extremal.gradients.table import DerivativeTable, TableEstimate
+from extremal.kernels.arguments import FEW, LOUDEST, QUIET, TRUST
 from extremal.support.memory import room
 
 ENTRIES = 2  # a direction with more entries has its curvature from the batch
 BENT = 3  # one row in so many of a batch has its second derivative computed,
 FIRST = 64  # and so many rows at the start
-SHARE = 0.5  # the share of a step for any noise: SHARE / (1 + 2 r),
-TRUST = 16.0  # and for measured noise: 1 / (1 + TRUST rho)
-LOUDEST = 100.0  # more noise than this counts as this much
 
 
 def bent_rows(b: int) -> int:
@@ -97,7 +95,7 @@ class CurvedEstimate(TableEstimate, Bending):
         return float(own.sum()) + 2.0 * min(max(cross * float(d[used[0]] * d[used[1]]), -most), most)
 
     def share(self, f: Any, d: np.ndarray, gap: float) -> float:
-        """max(1/2 / (1 + 2r), min(1 / (1 + 16 rho), 1 / (1 + sqrt r))).
+        """max(1/2 / (1 + 2r), min(1 / (1 + (6 (1 + 8/b) rho)^2), 1 / (1 + sqrt r))).
 
         With u_i = m_i sum_j d_j^2 a_ij^2 and h = d' H d, r = E u^2 / (b h^2) is the noise that a whole step makes. rho is the
         noise that g has: the mean square of <a_i, d> (phi'_i - y_i) over the last batch, divided by b gap^2, or the mean of rho
@@ -111,8 +109,8 @@ class CurvedEstimate(TableEstimate, Bending):
         else:
             h, u2 = self.curvature(f, d), float(np.square(d[used]) @ np.sqrt(self._sums(used)[1])) ** 2
             r, along = u2 / (b * h * h) if h > 0.0 else 0.0, f.bends.entries(idx, used) @ d[used]
-        rho = self.table.heard(float(np.square(w * along / (b * gap)).sum()), b)
-        return max(SHARE / (1.0 + 2.0 * r), min(1.0 / (1.0 + TRUST * rho), 1.0 / (1.0 + math.sqrt(r))))
+        heard = TRUST * (1.0 + FEW / b) * self.table.heard(float(np.square(w * along / (b * gap)).sum()), b)
+        return max(QUIET / (1.0 + 2.0 * r), min(1.0 / (1.0 + heard * heard), 1.0 / (1.0 + math.sqrt(r))))
 
     def _sums(self, used: np.ndarray) -> np.ndarray:
         """The means of m_i a_ij^2 and of their squares in some columns; rounding leaves none below 0."""

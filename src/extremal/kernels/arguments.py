@@ -164,6 +164,7 @@ class TowardVertex(NamedTuple):
 
 
 FAINTEST = 2.0**-1022  # the smallest normal number: a curvature that has underflowed counts as this one
+QUIET, TRUST, FEW, LOUDEST = 0.5, 6.0, 8.0, 100.0  # of the shares of steps along noisy estimates, see gradients/curved.py
 ENDED, FULL_ROOM, ANEW = 1, 2, 3  # why a loop over faces ends early: a number that is not finite, no room, a due refresh
 
 

@@ -11,7 +11,7 @@ import math
 
 from numpy import uint64 as U
 
-from extremal.kernels.arguments import ANEW, ENDED, FULL_ROOM, HUBER, LOGISTIC, NONLINEAR, SPARSE
+from extremal.kernels.arguments import ANEW, ENDED, FEW, FULL_ROOM, HUBER, LOGISTIC, LOUDEST, NONLINEAR, QUIET, SPARSE, TRUST
 from extremal.kernels.face_steps import gap_of, length_of, move, step_in_face
 from extremal.kernels.jit import bare, inlined
 from extremal.kernels.rows import row_with, rows_product
@@ -154,7 +154,7 @@ def tracked(model, faces, table, x, flat, b, top, refresh):
 
 
 @bare
-def saga(model, faces, table, x, flat, b, bent, share_of, trust, loudest):
+def saga(model, faces, table, x, flat, b, bent):
     """The same for the SAGA estimator with curvature by columns, of the first ``bent`` rows of a batch."""
     g, S, last, weights, changes, n = table.g, table.S, table.last, table.weights, table.changes, model.y.size
     share, one = 1.0 / b, 1.0 / n
@@ -178,9 +178,10 @@ def saga(model, faces, table, x, flat, b, bent, share_of, trust, loudest):
                 root = ds * ds * math.sqrt(max(S[p.s, 3], 0.0) / n) + da * da * math.sqrt(max(S[p.a, 3], 0.0) / n)
                 noise = root * root / (drawn * h * h)
             rho = loud / (drawn * gap) / (drawn * gap)
-            table.noise[0] += drawn * one * (min(rho, loudest) - table.noise[0])
-            part = min(1.0 / (1.0 + trust * max(rho, table.noise[0])), 1.0 / (1.0 + math.sqrt(noise)))
-            part = max(part, share_of / (1.0 + 2.0 * noise))
+            table.noise[0] += drawn * one * (min(rho, LOUDEST) - table.noise[0])
+            heard = TRUST * (1.0 + FEW / drawn) * max(rho, table.noise[0])
+            part = min(1.0 / (1.0 + heard * heard), 1.0 / (1.0 + math.sqrt(noise)))
+            part = max(part, QUIET / (1.0 + 2.0 * noise))
             move(x, p, min(1.0, part * length_of(model, faces, gap, h, p)))
         for l in range(g.size):
             S[l, 0] = S[l, 1]

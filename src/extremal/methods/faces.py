@@ -92,7 +92,7 @@ class SagaFaceFW(_FaceMethod):
 
     h = d' H d, its diagonal from the table and the rest from the batch. Noise of small batches shortens steps:
 
-        theta = max(1/2 / (1 + 2r), min(1 / (1 + 16 rho), 1 / (1 + sqrt r)))
+        theta = max(1/2 / (1 + 2r), min(1 / (1 + (6 (1 + 8/b) rho)^2), 1 / (1 + sqrt r)))
         r = E u^2 / (b h^2),   u_i = phi''_i sum_j d_j^2 a_ij^2,   rho = E_S[(phi'_i - y_i)^2 <a_i, d>^2] / (b gap^2)
 
     r is the noise that a whole step would make. rho is the noise that g has: its last value or its mean over about one pass,

@@ -12,7 +12,7 @@ from extremal.checks import NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.gradients.base import Estimate
-from extremal.gradients.curved import LOUDEST, SHARE, TRUST, CurvedEstimate, bent_rows
+from extremal.gradients.curved import CurvedEstimate, bent_rows
 from extremal.gradients.reshuffled import Reshuffled
 from extremal.gradients.tracked import FALLEN, TrackedEstimate, TrackedTable, renewed
 from extremal.kernels import arguments
@@ -210,8 +210,7 @@ class _Saga(FaceBurst):
         self._call(np.zeros(self.f.shape), np.zeros((0, self.gradient.batch), np.int64))
 
     def _call(self, x: np.ndarray, rows: np.ndarray) -> tuple[int, int]:
-        b = self.gradient.batch, self._bent, SHARE, TRUST, LOUDEST
-        return kernels("faces").saga(self.model, self._set, self._arrays, x, self._flat(rows), *b)
+        return kernels("faces").saga(self.model, self._set, self._arrays, x, self._flat(rows), self.gradient.batch, self._bent)
 
     def some(self, x: np.ndarray, rows: np.ndarray, estimate: CurvedEstimate) -> tuple[int, bool]:
         if estimate.g is not self._shown:
