@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex, least
+
+Place: TypeAlias = tuple[int | slice, ...]  # the index of a block in a point: x[place] is a view of the block
 
 
 @dataclass(frozen=True)

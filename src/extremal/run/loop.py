@@ -16,7 +16,7 @@ from extremal.data.rows import RowData
 from extremal.gradients.base import Estimate, Facts, batched, phase_of, slack_of, value_of
 from extremal.methods.auto import as_recipe
 from extremal.methods.method import Budget, Method, Recipe
-from extremal.moves.base import Point, SomeMove
+from extremal.moves.base import PartMove, Point, SomeMove
 from extremal.objectives.base import Objective, Sampler, Smooth, is_factored
 from extremal.objectives.expansion import Aim
 from extremal.objectives.margins import MarginModel
@@ -223,6 +223,8 @@ def prepare(
             raise InputError(f"`{call}(C=...)`: {C} is too large for this method, whose constants overflow there") from None
     if not isinstance(prepared, Method):
         raise InputError(f"`{call}(method=...)`: {type(method).__name__}.prepare must return a Method, got {prepared!r}")
+    if isinstance(prepared.move, PartMove):
+        prepared = replace(prepared, move=prepared.move.seeded(seed))
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
     counting = CountedObjective(f, calls, prepared.columns)
     oracle = CountedSet(C.relaxed, calls)  # the method approaches a cut by itself

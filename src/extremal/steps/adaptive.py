@@ -9,7 +9,7 @@ from typing import Self
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
-from extremal.objectives.base import Objective, Segment
+from extremal.objectives.base import Objective, Parabola, Segment
 from extremal.steps.base import Direction, Plan, Step
 from extremal.support.lazy import imported
 
@@ -90,7 +90,7 @@ class LineSearch(Adaptive):
 
         if slope(0.0) >= 0:
             return 0.0  # a noisy g may point uphill
-        t = 1.0 if slope(1.0) <= 0 else _root(slope, self.tol)
+        t = 1.0 if slope(1.0) <= 0 else -line.fall / line.bend if isinstance(line, Parabola) else _root(slope, self.tol)
         return t if direction.f.convex else _decrease(line, t)
 
 
