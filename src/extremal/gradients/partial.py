@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -73,5 +73,7 @@ class Partial(Gradient[PartialEstimate]):
     ) -> PartialEstimate:
         if state.age + 1 >= self.passes * self.blocks:
             return self.init(f, x, sampler)
-        ((eta, shift),) = cast(tuple[tuple[float, Shift]], steps)
-        return replace(state, exact=False, z=state.z + eta * shift.margins, age=state.age + 1)
+        z = state.z
+        for eta, shift in cast(tuple[tuple[float, Shift], ...], steps):  # one, or none if the block stays
+            z = z + eta * shift.margins
+        return PartialEstimate(state.g, False, state.value, z, None, age=state.age + 1)

@@ -101,11 +101,13 @@ class Blockwise(PartMove):
         s_i = C.block_lmo(i, g_i)  # s_i = argmin <g_i, s_i>
         gap = part.gap(x_i, g_i, s_i)  # <g_i, x_i - s_i>
         way = (s_i.to_array() - x_i).reshape(point.x[place].shape)
-        direction = BlockDirection(f, point.x, estimate, place, way, gap)
-        eta = take(step, k, direction)
-        x = point.x.copy()
-        x[place] = toward(x_i, s_i, eta).reshape(way.shape)  # x_i <- x_i + eta (s_i - x_i)
-        return BlockPoint(freeze(x), x, direction.shifts(eta), sampler=point.sampler, gaps=_put(gaps, i, gap), fresh=fresh)
+        x, steps = point.x.copy(), ()
+        if way.any():  # otherwise the block is this vertex
+            direction = BlockDirection(f, point.x, estimate, place, way, gap)
+            eta = take(step, k, direction)
+            x[place] = toward(x_i, s_i, eta).reshape(way.shape)  # x_i <- x_i + eta (s_i - x_i)
+            steps = direction.shifts(eta)
+        return BlockPoint(freeze(x), x, steps, sampler=point.sampler, gaps=_put(gaps, i, gap), fresh=fresh)
 
     def _gaps(self, k: int, C: MoveOracle, point: BlockPoint, estimate: Estimate) -> tuple[np.ndarray, int]:
         """The gaps of all blocks, and when they were computed: anew from a full gradient if there is one and they are old."""

@@ -81,7 +81,7 @@ class QuadraticModel:
 
     def margins(self, x: np.ndarray) -> np.ndarray:
         """A'x - t, flat, and then <b, x>."""
-        return np.append(self.data.tdot(x) - self.target, dot64(self.linear, x))
+        return _with_last(self.data.tdot(x) - self.target, dot64(self.linear, x))
 
     def value(self, x: np.ndarray) -> float:
         """f(x)."""
@@ -103,7 +103,7 @@ class QuadraticModel:
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Parabola:
         """f on the segment to s: a parabola, after two products."""
         way = Chord.to(s).image(np.asarray(x), lambda v: v.to_array())
-        return self.between(self.margins(x), np.append(self.data.tdot(way), dot64(self.linear, way)))
+        return self.between(self.margins(x), _with_last(self.data.tdot(way), dot64(self.linear, way)))
 
     def ready(self) -> None:
         """Compile the products with some rows."""
@@ -112,7 +112,7 @@ class QuadraticModel:
     def part_margins(self, place: Place, way: np.ndarray) -> np.ndarray:
         """The change of the margins if x[place] changes by way: products with the rows of the block."""
         change = part_product(self.data, place, way, self.target.shape)
-        return np.append(change, dot64(self.linear[place], np.reshape(way, self.linear[place].shape)))
+        return _with_last(change, dot64(self.linear[place], np.reshape(way, self.linear[place].shape)))
 
     def part(self, z: np.ndarray, place: Place) -> np.ndarray:
         """grad f(x)[place] = (A (A'x - t) + b)[place], from the margins."""
@@ -127,6 +127,13 @@ class QuadraticModel:
 
     def _residual(self, z: np.ndarray) -> np.ndarray:
         return z[:-1].reshape(self.target.shape)
+
+
+def _with_last(a: np.ndarray, last: float) -> np.ndarray:
+    """The entries of a, and one more."""
+    out = np.empty(a.size + 1)
+    out[:-1], out[-1] = a.reshape(-1), last
+    return out
 
 
 def _numbers(name: str, value: ArrayLike | None, length: int) -> np.ndarray | None:
