@@ -151,7 +151,7 @@ def value_of(estimate: Estimate) -> float | None:
 
 def slack_of(estimate: Estimate) -> float:
     """A bound on the rounding of a gap, for an estimate that does not come from the rows."""
-    return estimate.slack if isinstance(estimate, Looked) else 0.0
+    return estimate.slack if isinstance(estimate, Looked) else 0
 
 
 def sample_of(estimate: Estimate) -> Objective | None:

@@ -66,7 +66,7 @@ class Auto(WithCard):
 
     def choose(self, f: Objective, C: ConvexSet) -> Choice:
         """The method for f over C, and the reason for it."""
-        for rule in (_cut, _newton, _low_rank, _curved, _learnt, _linear, _other):
+        for rule in (_exact, _cut, _newton, _low_rank, _curved, _learnt, _linear, _other):
             choice = rule(f, C)
             if choice is not None:
                 recipe, name = choice.recipe, type(choice.recipe).__name__
@@ -79,7 +79,7 @@ class Auto(WithCard):
         choice = self.choose(f, C)
         logging.getLogger("extremal").info("auto: %s", choice.why)
         method = choice.recipe.prepare(f, C, budget) if choice.made is None else choice.made(budget)
-        return method.chosen(choice.why, guarded=C.relaxed is C)
+        return method.chosen(choice.why, guarded=C.relaxed is C and f.dtype.kind != "O")
 
 
 def as_recipe(call: str, method: Recipe | str | None) -> Recipe:
@@ -91,6 +91,16 @@ def as_recipe(call: str, method: Recipe | str | None) -> Recipe:
     if checks.lacks(method, "prepare"):
         raise InputError(f"`{call}(method=...)` must be a method such as SarahFW() or a name, got {method!r}")
     return method
+
+
+def _exact(f: Objective, C: ConvexSet) -> Choice | None:
+    """Choose for fractions: of steps that do not round, those of the open loop need nothing of f."""
+    if f.dtype.kind != "O":
+        return None
+    from extremal.gradients.full import Full
+    from extremal.steps.schedules import OpenLoop
+
+    return Choice(Method(Full(), OpenLoop()), "x is made of fractions, and the open loop rounds no number")
 
 
 def _cut(f: Objective, C: ConvexSet) -> Choice | None:

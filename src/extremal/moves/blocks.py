@@ -131,13 +131,13 @@ class BlockDirection(Direction):
     """The step of one block, in the form that a rule sees."""
 
     def __init__(self, f: Objective, x: np.ndarray, estimate: Estimate, place: Place, way: np.ndarray, gap: float):
-        super().__init__(f, x, estimate, Chord(0.0, ()))
+        super().__init__(f, x, estimate, Chord(0, ()))
         self.place, self.way, self.known = place, way, gap
 
     @cached_property
     def d(self) -> Chord:
         where = np.arange(self.x.size).reshape(self.x.shape)[self.place]
-        return Chord(0.0, ((1.0, SparseVertex(where.reshape(-1), self.way.reshape(-1), self.x.shape)),))
+        return Chord(0, ((1, SparseVertex(where.reshape(-1), self.way.reshape(-1), self.x.shape)),))
 
     @cached_property
     def gap(self) -> float:

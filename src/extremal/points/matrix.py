@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from extremal import checks
 from extremal.checks import InputError
 from extremal.support.kinds import Numbers, Products
+from extremal.support.rational import is_exact
 
 LARGEST_COPY = 4 * 2**30  # limit for a dense copy, in bytes
 Scaling = Callable[[Any, float], Any]  # multiplication or division by a number
@@ -143,8 +144,8 @@ Iterate = np.ndarray | Matrix  # iterates, and their gradients
 
 
 def wide(x: Iterate) -> Any:
-    """The same numbers in float64."""
-    return x.astype(np.float64, copy=False)
+    """The same numbers in float64; fractions stay fractions."""
+    return x if is_exact(x) else x.astype(np.float64, copy=False)
 
 
 class _Flat:

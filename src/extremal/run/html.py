@@ -62,13 +62,13 @@ def proves(gap: float, convex: bool) -> str:
 
 
 def _rows(r: Result) -> list[tuple[str, str]]:
-    c, relative = r.calls, f" ({r.gap / abs(r.value):.2e} of |f|)" if r.value else ""
+    c, relative = r.calls, f" ({float(r.gap / abs(r.value)):.2e} of |f|)" if r.value else ""
     met = "within the tolerance" if r.converged else "above the tolerance"
     return [
         ("status", f"{r.status.value}: {r.status.sentence}"),
-        ("f(x)", f"{r.value:.10g}"),
-        ("gap", f"{r.gap:.3e}{relative}, {met}"),
-        ("proves", proves(r.gap, r.convex)),
+        ("f(x)", f"{float(r.value):.10g}"),
+        ("gap", f"{float(r.gap):.3e}{relative}, {met}"),
+        ("proves", proves(float(r.gap), r.convex)),
         ("set", "" if r.set is None else f"{r.set}, violated by {r.violation:.3g}"),
         ("iterations", f"{r.n_iter}, in {r.seconds:.3g} s"),
         ("component gradients", f"{c.grads}, and {c.certificate} for certificates"),

@@ -246,7 +246,7 @@ class Result:
         c = self.calls
         return (
             f"Result({self.status.value}: {self.status.sentence}\n"
-            f"  value {self.value:.10g}   gap {self.gap:.3e}   converged {self.converged}\n"
+            f"  value {float(self.value):.10g}   gap {float(self.gap):.3e}   converged {self.converged}\n"
             f"  {self.n_iter} iterations, {c.grads} component gradients (+{c.certificate} for certificates), "
             f"{c.lmos} LMOs{f' (+{c.block_lmos} of one block)' if c.block_lmos else ''}, {self.seconds:.3g} s\n"
             f"  {self.method}{self.why and chr(10) + '  ' + self.why})"
