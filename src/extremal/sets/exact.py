@@ -44,7 +44,7 @@ class ExactSet:
     def lmo(self, g: np.ndarray) -> DenseVertex:
         """A vertex with the smallest <g, s>."""
         if (kind := _kind(self.inner)) is not None:
-            return DenseVertex(_array(kind.vertex(self.inner, g), g.shape))
+            return DenseVertex(fraction(np.broadcast_to(kind.vertex(self.inner, g), g.shape)))
         s = np.empty(g.shape, object)
         for i in range(self.n_blocks()):
             place, part = self.block(i)
@@ -107,6 +107,7 @@ def _hull(C: ConvexHull, g: np.ndarray) -> np.ndarray:
 def _permutation(C: Birkhoff, g: np.ndarray) -> np.ndarray:
     """The assignment of least cost, by shortest augmenting paths: O(n^3) sums (Kuhn 1955; Jonker, Volgenant 1987)."""
     n = C.n
+    slack: list[Any]  # the least cost of each column above the prices
     u, v, row_of = [0] * (n + 1), [0] * (n + 1), [n] * (n + 1)  # prices, and the row of each column; n is none
     for i in range(n):
         row_of[n], j = i, n  # column n is where row i waits
@@ -158,14 +159,6 @@ _KINDS: dict[type, _Kind] = {
 
 def _kind(C: ConvexSet) -> _Kind | None:
     return _KINDS.get(type(C))
-
-
-def _array(values: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """An array of fractions."""
-    out = np.empty(shape, object)
-    out[...] = values
-    out.flat = [fraction(v) for v in out.flat]
-    return out
 
 
 def exact_set(call: str, C: ConvexSet) -> ExactSet:

@@ -123,7 +123,7 @@ def take(step: Step, k: int, direction: Direction) -> float:
 
 def _exact(step: Step, k: int, eta: Any) -> Any:
     """The rule's eta as a fraction; 0.0 and 1.0 are exact, too."""
-    if not (isinstance(eta, Rational) and 0 <= eta <= 1) and eta not in (0, 1):
+    if not (eta in (0, 1) or (isinstance(eta, Rational) and 0 <= fraction(eta) <= 1)):
         raise InputError(
             f"an exact run needs a step rule that gives fractions in [0, 1], such as OpenLoop() or LineSearch(): {step} gave "
             f"{eta!r} at iteration {k}"

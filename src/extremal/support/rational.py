@@ -36,7 +36,7 @@ class RoundedArray(np.ndarray):
     def __reduce__(self) -> Any:
         return super().__reduce__() if self.exact is None else (RoundedArray.of, (self.exact,))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> np.ndarray:
+    def __deepcopy__(self, memo: dict[int, Any] | None) -> np.ndarray:
         return super().__deepcopy__(memo) if self.exact is None else self
 
 
@@ -47,21 +47,24 @@ def is_exact(a: Any) -> bool:
 
 def as_fractions(value: object) -> np.ndarray | None:
     """An array of whole numbers and fractions as one of fractions; None if it holds anything else."""
-    from fractions import Fraction  # only exact runs need it
-
     a = np.asarray(value, object)
     if not all(isinstance(v, Rational | np.integer) and not isinstance(v, bool) for v in a.flat):
         return None
-    out = np.empty(a.shape, object)
-    out.flat = [Fraction(int(v)) if isinstance(v, np.integer) else Fraction(v) for v in a.flat]
-    return out
+    return _array([fraction(v) for v in a.flat], a.shape)
 
 
 def fraction(value: Any) -> Any:
-    """The fraction that a float was rounded from, or that it is; the same for arrays of floats."""
-    from fractions import Fraction
+    """A number as a fraction: the one that a float was rounded from, or that it is; the same for arrays."""
+    from fractions import Fraction  # only exact runs need it
 
     if isinstance(value, np.ndarray):
         exact = value.exact if isinstance(value, RoundedArray) else None
-        return np.array([Fraction(v) for v in value.flat], object).reshape(value.shape) if exact is None else exact
+        return _array([fraction(v) for v in value.flat], value.shape) if exact is None else exact
+    value = int(value) if isinstance(value, np.integer) else value  # integers of numpy would overflow inside a fraction
     return Fraction(value.exact if isinstance(value, Rounded) else value)
+
+
+def _array(values: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+    out = np.empty(len(values), object)
+    out[:] = values
+    return out.reshape(shape)
