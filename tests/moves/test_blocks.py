@@ -287,6 +287,48 @@ def test_objectives_without_parts_take_full_gradients():
     np.testing.assert_allclose(r.x, same.x, atol=1e-10)
 
 
+def test_rows_on_disk_take_full_gradients(tmp_path):
+    """Their margins are not at hand."""
+    f = ex.LinearModel(ex.Logistic(), ex.ShardDir.build((X, np.sign(Y[:, 0])), tmp_path / "rows"))
+    r, same = (ex.minimize(g, PRODUCT, ex.BlockFW("cyclic"), max_iter=6, tol=0) for g in (f, VECTOR))
+    assert isinstance(r.method.gradient, ex.gradients.Full)
+    assert r.calls.grads == 7 * 40
+    with pytest.raises(InputError, match="takes rows in memory"):
+        ex.minimize(f, PRODUCT, ex.Method(ex.gradients.Partial(3), LINE, ex.moves.Blockwise()), max_iter=6)
+    assert same.calls.grads < 4 * 40
+
+
+def test_a_product_of_a_user_has_blocks():
+    class Halves(ex.Oracle):
+        """Two intervals [0, 1], as an oracle and as blocks."""
+
+        def n_blocks(self):
+            return 2
+
+        def block(self, i):
+            return (slice(3 * i, 3 * i + 3),), ex.Simplex(shape=3)
+
+    def corners(g):
+        s = np.zeros(6)
+        s[[g[:3].argmin(), 3 + g[3:].argmin()]] = 1.0
+        return s
+
+    C = Halves(corners, diameter=2.0, start=np.full(6, 1 / 3))
+    runs = [ex.minimize(VECTOR, D, ex.BlockFW(), max_iter=50, tol=0) for D in (C, ex.Product(*[ex.Simplex(shape=3)] * 2))]
+    np.testing.assert_allclose(runs[0].x, runs[1].x, atol=1e-12)
+
+
+def test_the_library_chooses_blocks_for_large_duals():
+    rng = np.random.default_rng(0)
+    f = ex.QuadraticModel(rng.standard_normal((300, 5)), linear=rng.standard_normal((300, 3)))
+    assert isinstance(ex.Auto().choose(f, ex.Rows(ex.Simplex()).on(f.shape)).recipe, ex.BlockFW)
+    r = ex.minimize(f, ex.Rows(ex.Simplex()), tol=1e-3)
+    assert r.converged
+    assert "300 blocks" in r.why
+    wide = ex.QuadraticModel(rng.standard_normal((2500, 5)))
+    assert ex.minimize(wide, ex.Simplex(), tol=0, atol=1e-3).converged
+
+
 def test_functions_that_are_not_convex_take_short_steps():
     f = ex.LinearModel(ex.NonlinearLeastSquares(), X, (Y[:, 0] > 0).astype(float))
     r = ex.minimize(f, PRODUCT, ex.BlockFW(), max_iter=400, tol=0)

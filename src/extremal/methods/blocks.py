@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from extremal import checks
 from extremal.gradients.full import Full
 from extremal.gradients.partial import Partial
 from extremal.methods.method import Budget, Checked, Method
 from extremal.moves.blocks import Blockwise, check_blocked
-from extremal.objectives.base import PARTS, Objective
+from extremal.objectives.base import Objective
+from extremal.objectives.row_parts import has_parts
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import Blocked
 from extremal.steps.adaptive import LineSearch, short_step
@@ -63,7 +63,7 @@ class BlockFW(Checked):
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         check_blocked("BlockFW", C)
         m = C.n_blocks() if isinstance(C, Blocked) else 1
-        knows = not checks.lacks(f, *PARTS)
+        knows = has_parts(f)
         open_loop = LineSearch() if knows else Decay(2 * m, 2 * m)
         step = self.step or (open_loop if f.convex else short_step(f, InverseSqrt()))
         return Method(Partial(m) if knows else Full(), step, Blockwise(self.order)).prepare(f, C, budget)

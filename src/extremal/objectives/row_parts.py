@@ -4,8 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from extremal import checks
 from extremal.data.rows import InMemory
+from extremal.objectives.base import PARTS
+from extremal.objectives.margins import MarginModel
 from extremal.points.composed import Place
+
+
+def has_parts(f: object) -> bool:
+    """Whether f knows a part of its gradient at the cost of this part (`InParts`); linear models need rows in memory for it.
+
+    Examples
+    --------
+    >>> import numpy as np, extremal as ex
+    >>> has_parts(ex.QuadraticModel(np.eye(2))), has_parts(ex.KarcherMean([np.eye(2)]))
+    (True, False)
+    """
+    return not checks.lacks(f, *PARTS) and (not isinstance(f, MarginModel) or isinstance(f.data, InMemory))
 
 
 def product_part(rows: InMemory, place: Place, v: np.ndarray) -> np.ndarray:

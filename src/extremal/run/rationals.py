@@ -14,7 +14,14 @@ from extremal.sets.exact import exact_set
 
 
 def exact_oracle(call: str, method: Method, C: ConvexSet) -> ConvexSet:
-    """The set in rational arithmetic, as the oracle of a run; refuse parts of a method that round."""
+    """The set in rational arithmetic, as the oracle of a run; refuse parts of a method that round.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> exact_oracle("minimize", ex.Method(ex.gradients.Full(), ex.steps.OpenLoop()), ex.Box(0.0, 1.0, shape=1)).start()
+    array([Fraction(1, 1)], dtype=object)
+    """
     for part, kinds in ((method.gradient, (Full,)), (method.move, (VertexMove, Blockwise))):
         if not isinstance(part, kinds):
             names = " or ".join(f"{kind.__name__}()" for kind in kinds)

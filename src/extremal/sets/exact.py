@@ -107,30 +107,36 @@ def _hull(C: ConvexHull, g: np.ndarray) -> np.ndarray:
 def _permutation(C: Birkhoff, g: np.ndarray) -> np.ndarray:
     """The assignment of least cost, by shortest augmenting paths: O(n^3) sums (Kuhn 1955; Jonker, Volgenant 1987)."""
     n = C.n
-    slack: list[Any]  # the least cost of each column above the prices
-    u, v, row_of = [0] * (n + 1), [0] * (n + 1), [n] * (n + 1)  # prices, and the row of each column; n is none
+    rows, columns, row_of = [0] * (n + 1), [0] * (n + 1), [n] * (n + 1)  # prices, and the row of each column; n is none
     for i in range(n):
-        row_of[n], j = i, n  # column n is where row i waits
-        slack, way, seen = [None] * n, [n] * n, [False] * (n + 1)
-        while row_of[j] != n:
-            seen[j], at = True, row_of[j]
-            for c in (c for c in range(n) if not seen[c]):
-                rest = g[at, c] - u[at] - v[c]
-                if slack[c] is None or rest < slack[c]:
-                    slack[c], way[c] = rest, j
-            new = min((c for c in range(n) if not seen[c]), key=lambda c: slack[c])
-            step = slack[new]
-            for c in range(n + 1):
-                if seen[c]:
-                    u[row_of[c]], v[c] = u[row_of[c]] + step, v[c] - step
-                elif slack[c] is not None:
-                    slack[c] -= step
-            j = new
+        row_of[n] = i  # column n is where row i waits
+        j, way = _free_column(g, rows, columns, row_of)
         while j != n:
             row_of[j], j = row_of[way[j]], way[j]
     s = np.zeros((n, n), np.int64)
     s[row_of[:n], np.arange(n)] = 1
     return s
+
+
+def _free_column(g: np.ndarray, rows: list[Any], columns: list[Any], row_of: list[int]) -> tuple[int, list[int]]:
+    """The nearest column without a row, and the column before each column on the way; prices rise by the distance."""
+    n = len(g)
+    j, way, seen = n, [n] * n, [False] * (n + 1)
+    slack: list[Any] = [None] * n  # the least reduced cost of each column
+    while row_of[j] != n:
+        seen[j], at = True, row_of[j]
+        others = [c for c in range(n) if not seen[c]]
+        for c in others:
+            rest = g[at, c] - rows[at] - columns[c]
+            if slack[c] is None or rest < slack[c]:
+                slack[c], way[c] = rest, j
+        j = min(others, key=lambda c: slack[c])
+        step = slack[j]
+        for c in (c for c in range(n + 1) if seen[c]):
+            rows[row_of[c]], columns[c] = rows[row_of[c]] + step, columns[c] - step
+        for c in others:
+            slack[c] -= step
+    return j, way
 
 
 def _spike(g: np.ndarray, j: int, value: Any) -> np.ndarray:
@@ -162,7 +168,15 @@ def _kind(C: ConvexSet) -> _Kind | None:
 
 
 def exact_set(call: str, C: ConvexSet) -> ExactSet:
-    """The set in rational arithmetic; refuse a set whose oracle computes instead of selecting."""
+    """The set in rational arithmetic; refuse a set whose oracle computes instead of selecting.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from extremal import Simplex
+    >>> exact_set("minimize", Simplex(Fraction(1, 3), shape=2)).lmo(np.array([2, 1], dtype=object)).values
+    array([Fraction(0, 1), Fraction(1, 3)], dtype=object)
+    """
     for part in _parts(C):
         if _kind(part) is None:
             names = ", ".join(sorted(kind.__name__ for kind in _KINDS))

@@ -30,7 +30,7 @@ class RoundedArray(np.ndarray):
     def of(cls, exact: np.ndarray) -> RoundedArray:
         """The nearest floats to an array of fractions."""
         new = exact.astype(np.float64).view(cls)
-        new.exact = exact
+        new.exact, exact.flags.writeable = exact, False
         return new
 
     def __reduce__(self) -> Any:
