@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import extremal as ex
 from extremal.checks import InputError
 from extremal.moves.blocks import FINE
-from extremal.objectives.base import SECOND, Sampler
+from extremal.objectives.base import BLOCKS, Sampler
 
 RNG = np.random.default_rng(5)
 A = RNG.standard_normal((6, 4))
@@ -84,7 +84,7 @@ def naive(f, C, blocks, x, steps, chosen, search):
 
 
 def uniform(seed, k):
-    return int(Sampler(FINE, seed).rows(k, 1, stream=SECOND)[0]) / FINE
+    return int(Sampler(FINE, seed).rows(k, 1, stream=BLOCKS)[0]) / FINE
 
 
 @PROBLEMS

@@ -12,7 +12,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, KnowsParts, Shift, SomeGradient, Steps
 from extremal.moves.base import MoveOracle, PartMove, Point
-from extremal.objectives.base import SECOND, InParts, Objective, Sampler, Segment, is_factored
+from extremal.objectives.base import BLOCKS, InParts, Objective, Sampler, Segment, is_factored
 from extremal.points.composed import Chord, Place
 from extremal.points.iterates import freeze, toward
 from extremal.points.vertex import SparseVertex, dot64
@@ -120,7 +120,7 @@ class Blockwise(PartMove):
     def _chosen(self, k: int, m: int, sampler: Sampler, gaps: np.ndarray | None) -> int:
         if self.order == "cyclic":
             return k % m
-        u = int(sampler.rows(k, 1, stream=SECOND)[0]) / FINE
+        u = int(sampler.rows(k, 1, stream=BLOCKS)[0]) / FINE
         if gaps is None or not gaps.any():
             return int(u * m)
         total = np.cumsum(gaps)
