@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, DTypeLike
 from extremal import checks
 from extremal.checks import InputError
 from extremal.support.kinds import Numbers, Products
-from extremal.support.rational import is_exact
 
 LARGEST_COPY = 4 * 2**30  # limit for a dense copy, in bytes
 Scaling = Callable[[Any, float], Any]  # multiplication or division by a number
@@ -145,7 +144,7 @@ Iterate = np.ndarray | Matrix  # iterates, and their gradients
 
 def wide(x: Iterate) -> Any:
     """The same numbers in float64; fractions stay fractions."""
-    return x if is_exact(x) else x.astype(np.float64, copy=False)
+    return x if x.dtype.kind == "O" else x.astype(np.float64, copy=False)
 
 
 class _Flat:

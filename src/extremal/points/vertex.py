@@ -8,8 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from extremal.support.rational import is_exact
-
 
 def dot64(a: np.ndarray, b: np.ndarray) -> float:
     """<a, b>, summed in float64 for any type of array, because gaps are differences of such sums.
@@ -18,7 +16,7 @@ def dot64(a: np.ndarray, b: np.ndarray) -> float:
     fractions are summed as they are.
     """
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        if is_exact(a) or is_exact(b):
+        if a.dtype.kind == "O" or b.dtype.kind == "O":
             return (a * b).sum()
         return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
     return b.inner(a) if isinstance(a, np.ndarray) else a.inner(b)

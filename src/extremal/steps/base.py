@@ -23,7 +23,7 @@ from extremal.points.composed import Chord
 from extremal.points.iterates import inner, length2
 from extremal.points.vertex import Vertex
 from extremal.support.kinds import Numbers
-from extremal.support.rational import fraction, is_exact
+from extremal.support.rational import fraction
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class Scheduled(ABC):
 
     def eta(self, k: int, direction: Direction) -> float:
         """The step of iteration k, for any direction."""
-        if direction is None or not is_exact(direction.x):
+        if direction is None or direction.x.dtype.kind != "O":
             return float(self.at(k, None if direction is None else phase_of(direction.estimate)))
         return cast(Any, self.at(fraction(k), phase_of(direction.estimate)))
 
@@ -114,7 +114,7 @@ def check_step(call: str, step: object) -> None:
 def take(step: Step, k: int, direction: Direction) -> float:
     """The rule's eta as a float; refuse a number outside [0, 1], which would leave the set."""
     eta = step.eta(k, direction)
-    if is_exact(direction.x):
+    if direction.x.dtype.kind == "O":  # of fractions
         return _exact(step, k, eta)
     if not ((type(eta) is float or isinstance(eta, Real)) and 0 <= float(eta) <= 1):
         raise InputError(f"the step rule {step} gave eta = {eta!r} at iteration {k}; it must be a number in [0, 1]")
