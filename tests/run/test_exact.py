@@ -113,7 +113,9 @@ def test_the_default_method_rounds_nothing():
     assert "fractions" in r.why
 
 
-def test_recorded_runs_and_starts():
+def test_progress_and_recorded_runs_and_starts(capsys):
+    ex.minimize(objective(), ex.Simplex(), max_iter=3, tol=0, verbose=1, record=1)
+    assert "gap" in capsys.readouterr().err
     x0 = [F(1, 4), F(1, 2), F(1, 4)]
     r = ex.minimize(
         objective(), ex.Simplex(), ex.FrankWolfe(), x0=x0, max_iter=3, tol=0, record=ex.Record(1, ("value", "gap", "x"))
@@ -238,6 +240,8 @@ def test_what_cannot_be_exact_is_refused():
     cubic = ex.Separable(
         1, 3, lambda x, idx: (x**3 - F(1, 9))[None], lambda x, idx: [(x**4).sum() / 4 - x.sum() / 9], convex=True, dtype=object
     )
+    with pytest.raises(InputError, match="call `minimize` for each set"):
+        ex.path(f, [C])
     with pytest.raises(InputError, match="quadratic f only"):
         run(ex.FrankWolfe(ex.steps.LineSearch()), f=cubic)
     with pytest.raises(InputError, match="float64 or object"):
