@@ -22,12 +22,12 @@ SCRIPTS = {str(path.relative_to(EXAMPLES)): path for path in sorted(EXAMPLES.glo
 LONGER = (  # run when the site is built, not here
     "research/plot_float32.py", "research/plot_larger_than_memory.py", "research/plot_paper_methods.py",
     "signs/plot_quantile_signs.py", "start/plot_gap_of_a_run.py", "start/plot_l1_path.py",
-    "structure/plot_gene_groups.py", "structure/plot_low_rank_classes.py", "structure/plot_recommender.py",
-    "weights/plot_stacking.py",
+    "structure/plot_gene_groups.py", "structure/plot_low_rank_classes.py", "structure/plot_multiclass_svm.py",
+    "structure/plot_recommender.py", "weights/plot_stacking.py",
 )  # fmt: skip
 TUTORIALS = ("start/plot_csv_to_model.py", "weights/plot_forecast_combination.py", "signs/plot_credit_scoring.py")  # as notebooks
 RIVALS = re.compile(
-    r"\b(scipy\.optimize|sklearn\.(linear_model|ensemble|utils\.extmath)|statsmodels|cvxpy|NegiarSFW|stop by change)"
+    r"\b(scipy\.optimize|sklearn\.(linear_model|svm|ensemble|utils\.extmath)|statsmodels|cvxpy|NegiarSFW|stop by change)"
 )
 
 pytest.importorskip("sklearn", minversion="1.8")  # where an l1 penalty is l1_ratio=1

@@ -37,6 +37,7 @@ from .methods.averages import LuFreundSFW as LuFreundSFW
 from .methods.averages import MomentumSFW as MomentumSFW
 from .methods.averages import NegiarSFW as NegiarSFW
 from .methods.averages import OneSampleSFW as OneSampleSFW
+from .methods.blocks import BlockFW as BlockFW
 from .methods.classic import FrankWolfe as FrankWolfe
 from .methods.classic import OnlineFW as OnlineFW
 from .methods.decentralised import DMFW as DMFW
@@ -69,6 +70,7 @@ from .objectives.completion import MatrixCompletion as MatrixCompletion
 from .objectives.intercept import InterceptModel as InterceptModel
 from .objectives.karcher import KarcherMean as KarcherMean
 from .objectives.linear import LinearModel as LinearModel
+from .objectives.quadratic_model import QuadraticModel as QuadraticModel
 from .objectives.separable import Separable as Separable
 from .run.front import minimize as minimize
 from .run.front import path as path

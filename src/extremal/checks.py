@@ -6,10 +6,12 @@ import difflib
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
+from numbers import Integral, Rational, Real
 from typing import Protocol
 
 import numpy as np
+
+from extremal.support.rational import Rounded, as_fractions
 
 
 class InputError(ValueError):
@@ -39,6 +41,10 @@ class UnsolvedError(RuntimeError):
 
 def _number(value: object) -> float:
     """The value as a float, or NaN if it is not a real number, so that every comparison refuses it."""
+    if isinstance(value, Rounded):
+        return value
+    if isinstance(value, Rational) and not isinstance(value, Integral):
+        return Rounded.of(value)
     return float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else math.nan
 
 
@@ -116,6 +122,8 @@ def all_finite(a: np.ndarray | Finite) -> bool:
     """
     if not isinstance(a, np.ndarray):
         return a.all_finite()
+    if a.dtype.kind == "O":  # of fractions
+        return True
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(a.sum()) or np.isfinite(a).all())
 
@@ -137,6 +145,15 @@ def array(call: str, name: str, value: object) -> np.ndarray:
         return np.asarray(value)
     except ValueError:
         raise InputError(f"`{call}({name}=...)` must be a rectangular array, got lists of unequal length") from None
+
+
+def fractions(what: str, value: object) -> np.ndarray:
+    """Return ``value`` as an array of fractions, refusing floats: they would make an exact run inexact."""
+    found = as_fractions(value)
+    if found is None:
+        other = next(v for v in np.asarray(value, object).flat if as_fractions(v) is None)
+        raise InputError(f"{what} must hold whole numbers and fractions.Fraction for an exact run, got {other!r}")
+    return found
 
 
 def is_sparse(a: object) -> bool:

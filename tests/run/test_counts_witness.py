@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from witness import OwnLogistic, Seen, counting, oracle, separable, watched
+from witness import OwnLogistic, Seen, counting, oracle, product, separable, watched
 
 import extremal as ex
 from extremal.checks import InputError
@@ -38,6 +38,7 @@ SETS = {
     **{name: functools.partial(watched, C=C) for name, C in POINTS.items()},
     "oracle": functools.partial(oracle, C=ex.L1Ball(2.0, shape=D), contains=False),
     "oracle that contains": functools.partial(oracle, C=ex.L1Ball(2.0, shape=D), contains=True),
+    "product": lambda seen: product(seen, ex.L1Ball(1.0, shape=2), ex.Simplex(shape=D - 2)),
     "nuclear": functools.partial(watched, C=ex.NuclearBall(3.0, shape=(D, 3))),
     "matrices": functools.partial(watched, C=ex.L1Ball(3.0, shape=(D, 3))),
 }
@@ -63,8 +64,9 @@ def seen_by(name: str, model: str, region: str) -> tuple[Seen, Seen] | None:
         return None
     estimated = calls.values / (2 * math.prod(f.shape)) if name in ZEROTH else 0  # gradients, from values on both sides
     grads = calls.total_grads - estimated
-    counted = Seen(grads, calls.values + calls.certificate_values, calls.lmos + calls.certificate_lmos)
-    return counted, Seen(f_seen.grads, f_seen.values, c_seen.lmos)
+    counted = Seen(grads, calls.values + calls.certificate_values, calls.lmos + calls.certificate_lmos, calls.block_lmos)
+    seen = f_seen.grads + f_seen.entries // math.prod(f.shape)  # parts of gradients count as their share of the entries
+    return counted, Seen(seen, f_seen.values, c_seen.lmos, c_seen.block_lmos)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -78,5 +80,5 @@ def test_every_call_is_counted(name, model):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_no_method_refuses_all_of_these_problems(name):
-    pairs = (("separable", "l1"), ("linear", "l1"), ("linear", "simplex"), ("tasks", "nuclear"))
+    pairs = (("separable", "l1"), ("linear", "l1"), ("linear", "simplex"), ("tasks", "nuclear"), ("linear", "product"))
     assert any(seen_by(name, *pair) is not None for pair in pairs)

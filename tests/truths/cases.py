@@ -177,7 +177,7 @@ METHODS = (
 )
 
 # Parts that do not fit the contracts over the lists above, because they have many agents, estimate gradients from values, follow
-# a second constraint, live on a manifold or want a set with faces: each has a file of tests of its own.
+# a second constraint, live on a manifold, want a set with faces or one made of blocks: each has a file of tests of its own.
 SPECIAL_GRADIENTS = (
     ex.gradients.Growing(parts=2),
     ex.gradients.Expanded(),
@@ -187,6 +187,7 @@ SPECIAL_GRADIENTS = (
     ex.gradients.Reshuffled(ex.gradients.Saga(batch=5)),
     ex.gradients.TrackedSag(batch=5),
     ex.gradients.Saga(batch=5, curved=True),
+    ex.gradients.Partial(blocks=2),
 )
 SPECIAL_MOVES = (
     ex.moves.Consensus(ex.gradients.ring(4)),
@@ -198,6 +199,7 @@ SPECIAL_MOVES = (
     ex.moves.BoxNewton(),
     ex.moves.ProjectedNewton(ex.L2Ball(1.0)),
     ex.moves.RowNewton(ex.Monotone(-1.0, 1.0)),
+    ex.moves.Blockwise(),
 )
 SPECIAL_METHODS = (
     ex.DMFW(batch=5),
@@ -209,12 +211,14 @@ SPECIAL_METHODS = (
     ex.VRSliding(),
     ex.LowRankFW(),
     ex.NewtonFW(),
+    ex.BlockFW(),
     ex.Auto(),
 )
 SPECIAL_SETS = (ex.LoewnerInterval(np.eye(2), 3 * np.eye(2)), ex.AffineCut(ex.Simplex(), np.ones((1, 3)), upper=0.5))
 SPECIAL_OBJECTIVES = (
     ex.KarcherMean([np.eye(2), 2 * np.eye(2)]),
     ex.InterceptModel(ex.Squared(), MATRIX, MATRIX[:, 0]),
+    ex.QuadraticModel(MATRIX),
 )
 
 

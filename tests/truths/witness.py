@@ -17,6 +17,8 @@ class Seen:
     grads: int = 0  # component gradients; looks at second derivatives are counted as these
     values: int = 0
     lmos: int = 0
+    block_lmos: int = 0
+    entries: int = field(default=0, repr=False, compare=False)  # of parts of gradients, times components
     inside: int = field(default=0, repr=False)  # calls that are being answered: one that leads to others is counted once
     at: Any = field(default=None, repr=False)  # the margins of the last look at second derivatives
 
@@ -86,6 +88,13 @@ def counting(kind: type) -> type:
             super().__init__(*args, **options)
             self.seen = seen
 
+        def part(self, z, place):
+            self.seen.inside += 1
+            g = super().part(z, place)
+            self.seen.inside -= 1
+            self.seen.entries += self.n * g.size
+            return g
+
         def between(self, z, dz):
             return Segment(super().between(z, dz), self.n, self.seen)
 
@@ -118,13 +127,18 @@ class Segment:
             self.seen.inside -= 1
 
 
-def watched(seen: Seen, C: ex.ConvexSet) -> ex.ConvexSet:
+def product(seen: Seen, *sets: ex.ConvexSet) -> ex.ConvexSet:
+    """A product of sets that counts calls of all its blocks, and calls of one block by another number."""
+    return watched(seen, ex.Product(*(watched(seen, C, "block_lmos") for C in sets)))
+
+
+def watched(seen: Seen, C: ex.ConvexSet, number: str = "lmos") -> ex.ConvexSet:
     """The same set, of a class that counts linear minimisations, whoever asks for them."""
     names = [name for name in ("lmo", "lmo_from", "lmo_at", "away") if hasattr(type(C), name)]
 
     def question(name):
         def ask(self, *args):
-            seen.lmos += not seen.inside
+            setattr(seen, number, getattr(seen, number) + (not seen.inside))
             seen.inside += 1
             try:
                 return getattr(super(kind, self), name)(*args)

@@ -173,6 +173,12 @@ class CsrBlock(RowBlock):
         place[W] = np.arange(len(W), dtype=np.int32)
         return place
 
+    def transposed(self) -> CsrBlock:
+        """A copy of A', stored by rows."""
+        starts, columns, values = self._own()
+        A = imported("scipy.sparse").csr_array((values, columns, starts), shape=self.shape).tocsc()
+        return CsrBlock(A.indptr, A.indices, A.data, self.shape[0])
+
     def with_column(self, value: float) -> CsrBlock:
         """A copy with one more entry at the end of every row."""
         (starts, columns, values), d = self._own(), self.shape[1]

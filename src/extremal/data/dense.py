@@ -133,6 +133,10 @@ class DenseBlock(RowBlock):
         small = self.shape[0] * len(W) <= COPIED
         return DenseBlock(np.ascontiguousarray(self._A[:, W])) if small else _PickedBlock(self._A, W)
 
+    def transposed(self) -> DenseBlock:
+        """A copy of A', stored by rows."""
+        return DenseBlock(np.ascontiguousarray(self.array().T))
+
     def with_column(self, value: float) -> DenseBlock:
         A = self.array()
         return DenseBlock(np.column_stack([A, np.full(len(A), value, A.dtype)]))

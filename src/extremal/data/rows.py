@@ -245,6 +245,11 @@ class InMemory(RowData):
         """The columns W as data: a copy, unless W has all columns or too many."""
         return self if len(W) == self.shape[1] else self._of(self.block.columns(W))
 
+    @cached_property
+    def by_columns(self) -> InMemory:
+        """A copy of A', whose rows are the columns of A."""
+        return self._of(self.block.transposed())
+
     def with_column(self, value: float) -> RowData:
         return self._of(self.block.with_column(value))
 

@@ -13,6 +13,7 @@ from .mixing import metropolis as metropolis
 from .mixing import ring as ring
 from .momentum import Momentum as Momentum
 from .momentum import Storm as Storm
+from .partial import Partial as Partial
 from .penalty import Penalised as Penalised
 from .reduced import Sarah as Sarah
 from .reduced import Spider as Spider

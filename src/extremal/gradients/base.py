@@ -12,6 +12,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.objectives.base import Objective, Sampler
+from extremal.points.composed import Place
 from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
@@ -67,6 +68,25 @@ class Bending:
         """The share of a step along d that the noise of g allows, in (0, 1]; gap = -<g, d>. A step asks once."""
 
 
+class KnowsParts:
+    """Base of estimates that know the gradient at x part by part, for moves that ask for one part."""
+
+    z: Any  # the margins of x
+
+    @abstractmethod
+    def part(self, f: Any, place: Place) -> np.ndarray:
+        """grad f(x)[place]."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A step of one block, as estimates that know parts read it: x[place] + eta way, and the change of the margins by way."""
+
+    place: Place
+    way: np.ndarray
+    margins: Any
+
+
 @dataclass(frozen=True)
 class PlainEstimate:
     """An estimate without further state."""
@@ -103,6 +123,7 @@ class Facts:
     columns: bool = False  # whether it suits moves that need second derivatives on columns
     passes: bool = False  # whether its batches go through the rows pass by pass: the run draws them so
     bends: bool = False  # whether it keeps second derivatives of rows
+    parts: bool = False  # whether its estimates are `KnowsParts`, and give parts of the gradient only
     penalty: bool = False  # whether it pulls toward the bounds of an `AffineCut`
 
     def iterations(self, grads: float) -> int:
@@ -130,7 +151,7 @@ def value_of(estimate: Estimate) -> float | None:
 
 def slack_of(estimate: Estimate) -> float:
     """A bound on the rounding of a gap, for an estimate that does not come from the rows."""
-    return estimate.slack if isinstance(estimate, Looked) else 0.0
+    return estimate.slack if isinstance(estimate, Looked) else 0
 
 
 def sample_of(estimate: Estimate) -> Objective | None:

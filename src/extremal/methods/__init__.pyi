@@ -12,6 +12,7 @@ from .averages import LuFreundSFW as LuFreundSFW
 from .averages import MomentumSFW as MomentumSFW
 from .averages import NegiarSFW as NegiarSFW
 from .averages import OneSampleSFW as OneSampleSFW
+from .blocks import BlockFW as BlockFW
 from .card import Card as Card
 from .cards import METHODS as METHODS
 from .classic import FrankWolfe as FrankWolfe

@@ -45,6 +45,7 @@ class Auto(WithCard):
     - `NewtonFW` for a linear model in memory whose loss has second derivatives. Over an l1 ball, a simplex, a box or a group
       ball, the number of coordinates is free; over other sets it is at most a thousand. `NewtonFW` also takes any other sum
       with at most 500 coordinates, and learns second derivatives from gradients;
+    - `BlockFW` for a `QuadraticModel` of more coordinates over a `Product`, `Rows` or `Columns`;
     - `LowRankFW` for matrices over a `NuclearBall`, except for several outputs of at most a hundred coordinates;
     - `VRSliding` for the remaining linear models of several outputs, over sets with a projection, and for sums of many
       coordinates that are not linear;
@@ -66,7 +67,7 @@ class Auto(WithCard):
 
     def choose(self, f: Objective, C: ConvexSet) -> Choice:
         """The method for f over C, and the reason for it."""
-        for rule in (_cut, _newton, _low_rank, _curved, _learnt, _linear, _other):
+        for rule in (_exact, _cut, _newton, _low_rank, _curved, _learnt, _blocks, _linear, _other):
             choice = rule(f, C)
             if choice is not None:
                 recipe, name = choice.recipe, type(choice.recipe).__name__
@@ -79,7 +80,7 @@ class Auto(WithCard):
         choice = self.choose(f, C)
         logging.getLogger("extremal").info("auto: %s", choice.why)
         method = choice.recipe.prepare(f, C, budget) if choice.made is None else choice.made(budget)
-        return method.chosen(choice.why, guarded=C.relaxed is C)
+        return method.chosen(choice.why, guarded=C.relaxed is C and f.dtype.kind != "O")
 
 
 def as_recipe(call: str, method: Recipe | str | None) -> Recipe:
@@ -91,6 +92,16 @@ def as_recipe(call: str, method: Recipe | str | None) -> Recipe:
     if checks.lacks(method, "prepare"):
         raise InputError(f"`{call}(method=...)` must be a method such as SarahFW() or a name, got {method!r}")
     return method
+
+
+def _exact(f: Objective, C: ConvexSet) -> Choice | None:
+    """Choose for fractions: of steps that do not round, those of the open loop need nothing of f."""
+    if f.dtype.kind != "O":
+        return None
+    from extremal.gradients.full import Full
+    from extremal.steps.schedules import OpenLoop
+
+    return Choice(Method(Full(), OpenLoop()), "x is made of fractions, and the open loop rounds no number")
 
 
 def _cut(f: Objective, C: ConvexSet) -> Choice | None:
@@ -153,6 +164,18 @@ def _low_rank(f: Objective, C: ConvexSet) -> Choice | None:
     )
 
 
+def _blocks(f: Objective, C: ConvexSet) -> Choice | None:
+    """Choose for quadratic functions of many coordinates over products of sets."""
+    from extremal.objectives.row_parts import has_parts
+    from extremal.sets.made.blocks import Blocked
+
+    if isinstance(f, MarginModel) or not has_parts(f) or not isinstance(C, Blocked):
+        return None
+    from extremal.methods.blocks import BlockFW
+
+    return Choice(BlockFW(), f"{C.n_blocks()} blocks, whose parts of the gradient come from kept margins: one block at a time")
+
+
 def _linear(f: Objective, C: ConvexSet) -> Choice | None:
     """Choose for other linear models."""
     if not isinstance(f, MarginModel) or f.factored:
@@ -178,6 +201,6 @@ def _other(f: Objective, C: ConvexSet) -> Choice | None:
     from extremal.methods.reduced_sliding import VRSliding
 
     what = f"{f.n} observed entries" if isinstance(f, MarginModel) else f"{f.n} components that are not a linear model"
-    if f.n >= SUM and not C.matrix_free:
+    if f.n >= SUM and not C.matrix_free and has_batches(f):
         return Choice(VRSliding(), f"{what}: proximal steps along variance-reduced gradients")
     return Choice(FullyCorrectiveFW(), f"{what}: full gradients, and the best weights of all vertices")

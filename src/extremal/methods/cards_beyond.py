@@ -32,6 +32,16 @@ BEYOND = {  # by class, in the order of lists
         ),
         correction=NOT_A_ROW,
     ),
+    "BlockFW": Card(
+        "block-fw", "one block of a product of sets per step", "Lacoste-Julien et al. 2013",
+        convex=("n/eps", "1/eps"), full_gradients=True, big_batches=True, memory="n",
+        note=(
+            "one block of m, drawn at random, is 1/m of an LMO and, for objectives that give parts of their gradients, about n/m "
+            "component gradients. With c the sum of the curvatures of the blocks, at most that of the whole, and r = c + f(x_0) "
+            "- f*, bounds on means are f(x_k) - f* <= 2m r / (k + 2m), and 6m r / (K + 1) for the smallest gap of K steps"
+        ),
+        correction=NOT_A_ROW,
+    ),
     "FullyCorrectiveFW": Card(
         "fully-corrective-fw", "all weights optimised after every new vertex", "Holloway 1974",
         convex=("n/eps", "1/eps"), nonconvex=("n/eps^2", "1/eps^2"), full_gradients=True, big_batches=True, memory="k n",

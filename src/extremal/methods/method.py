@@ -19,7 +19,7 @@ from extremal.gradients.base import Facts, SomeGradient, batched, check_gradient
 from extremal.laws import PowerLaw
 from extremal.methods.card import Card
 from extremal.methods.cards import CARDS
-from extremal.moves.base import SomeMove, check_move
+from extremal.moves.base import PartMove, SomeMove, check_move
 from extremal.moves.vertex import VertexMove
 from extremal.objectives.base import Objective, check_batches
 from extremal.sets.base import ConvexSet
@@ -118,6 +118,8 @@ class Method:
             check_batches(f)
         if facts.one_vertex and not self.move.one_vertex:
             raise InputError(f"{type(self.gradient).__name__} follows the vertex of each step: it needs the move VertexMove()")
+        if facts.parts and not isinstance(self.move, PartMove):
+            raise InputError(f"{type(self.gradient).__name__} gives one part of the gradient: it needs the move Blockwise()")
         if C.relaxed is not C and not facts.penalty:
             raise InputError(
                 "an AffineCut has no oracle of its own, and only MostFW() adds a penalty for its bounds; for a polytope with all "

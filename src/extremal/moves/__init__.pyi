@@ -4,6 +4,7 @@ from .atoms import Pairwise as Pairwise
 from .base import FlatMove as FlatMove
 from .base import Move as Move
 from .base import Point as Point
+from .blocks import Blockwise as Blockwise
 from .boosted import Boosted as Boosted
 from .consensus import Consensus as Consensus
 from .corrective import FullyCorrective as FullyCorrective

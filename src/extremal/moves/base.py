@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient, Steps
 from extremal.objectives.base import Objective, manifold_of
 from extremal.points.active import ActiveSet
+from extremal.points.composed import Place
 from extremal.points.manifolds import Euclidean, Manifold
 from extremal.points.vertex import Vertex
 from extremal.sets.base import ConvexSet, Projectable, Spikes
@@ -31,6 +32,9 @@ class MoveOracle(Protocol):
     def lmo(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex: ...
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex: ...  # for sets that know their faces
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float: ...  # the same
+    def n_blocks(self) -> int: ...  # for products of sets
+    def block(self, i: int) -> tuple[Place, ConvexSet]: ...  # the same: where block i is, and its set
+    def block_lmo(self, i: int, g: np.ndarray) -> Vertex: ...  # the same: the oracle of block i
     def spikes(self) -> Spikes | None: ...  # the vertices, if each has one entry
     def limits(self) -> tuple[np.ndarray, np.ndarray]: ...  # the bounds of a box
     def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float: ...  # s is the oracle's answer, if known
@@ -151,3 +155,11 @@ class FlatMove(Flat):
     def promise(self, point: Point) -> float | None:
         """None: the move asks the oracle in every step."""
         return None
+
+
+class PartMove(FlatMove):
+    """The base of moves that read one part of the gradient in a step, and may draw which: the run tells them its seed."""
+
+    def seeded(self, seed: int) -> Self:
+        """The move with the run's seed, if it draws and has none of its own."""
+        return self

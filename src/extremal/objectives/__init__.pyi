@@ -5,4 +5,5 @@ from .completion import MatrixCompletion as MatrixCompletion
 from .intercept import InterceptModel as InterceptModel
 from .karcher import KarcherMean as KarcherMean
 from .linear import LinearModel as LinearModel
+from .quadratic_model import QuadraticModel as QuadraticModel
 from .separable import Separable as Separable

@@ -13,19 +13,20 @@ rows do not depend on the number of coin flips.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.kernels.arguments import kernels
-from extremal.points.composed import Chord
+from extremal.points.composed import Chord, Place
 from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
 RowIndex = np.ndarray | None  # indices of components; None means all of them
-ROWS, COINS, START, SECOND, FRESH, ORDER, IN_PASSES = range(7)  # random streams
+ROWS, COINS, START, SECOND, FRESH, ORDER, IN_PASSES, BLOCKS = range(8)  # random streams
 _COIN_BLOCK = 1024
 _BITS = 2**25  # up to this many rows, a bit for each row marks those already drawn
 _OF_PARTS = 2**18  # how many numbers are drawn at once for the parts of batches
@@ -39,6 +40,22 @@ class Segment(Protocol):
     def grads_per_slope(self) -> int: ...  # component gradients per slope
     def value(self, t: float) -> float: ...
     def slope(self, t: float) -> float: ...  # <grad f(x + t d), d>
+
+
+@dataclass(frozen=True)
+class Parabola:
+    """f on a segment, if f is quadratic there: known by three numbers, so that no probe costs anything."""
+
+    start: Any  # f(x)
+    fall: Any  # <grad f(x), d>
+    bend: Any  # d' H d
+    grads_per_slope: int = 0
+
+    def value(self, t: float) -> float:
+        return self.start + t * (self.fall + t * self.bend / 2)
+
+    def slope(self, t: float) -> float:
+        return self.fall + t * self.bend
 
 
 class Smooth(Protocol):
@@ -61,6 +78,21 @@ class Smooth(Protocol):
     def value_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]: ...
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment: ...
     def ready(self) -> None: ...  # slow one-time work: the solver calls this before its clock starts
+
+
+class InParts(Protocol):
+    """The contract of an objective that knows a part of its gradient from its margins, at the cost of that part.
+
+    A place is an index of x that selects a block of it. Margins are linear in x, except for a constant.
+    """
+
+    def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, Any]: ...  # f(x), its gradient, the margins of x
+    def part_margins(self, place: Place, way: np.ndarray) -> Any: ...  # their change if x[place] changes by way
+    def part(self, z: Any, place: Place) -> np.ndarray: ...  # grad f(x)[place], given the margins of x
+    def between(self, z: Any, dz: Any) -> Segment: ...  # f along a line of margins
+
+
+PARTS = ("value_grad_margins", "part_margins", "part", "between")
 
 
 class Objective(Smooth, Protocol):

@@ -13,7 +13,7 @@ from extremal.checks import InputError
 from extremal.data.rows import RowData
 from extremal.losses.weighted import unweighted
 from extremal.objectives.alike import first_total
-from extremal.objectives.base import Segment
+from extremal.objectives.base import Parabola, Segment
 from extremal.objectives.column_blocks import ColumnBlock, Slice, is_quadratic
 from extremal.objectives.works import QuadraticSums
 from extremal.points.vertex import Vertex
@@ -122,7 +122,7 @@ class Expansion:
 
     def between(self, z: np.ndarray, dz: np.ndarray) -> Segment:
         value, g = self.look(z)
-        return _Parabola(value, float(g @ dz), float(dz @ (self.H @ dz)))
+        return Parabola(value, float(g @ dz), float(dz @ (self.H @ dz)))
 
     def tail_ratio(self, z: np.ndarray) -> float:
         """Infinite: f is not like a sum of exponentials."""
@@ -130,22 +130,6 @@ class Expansion:
 
     def on_columns(self, W: np.ndarray) -> Slice:
         return _Known(self, W)
-
-
-@dataclass(frozen=True)
-class _Parabola:
-    """t -> f(x + t d)."""
-
-    start: float
-    fall: float
-    bend: float
-    grads_per_slope: int = 0
-
-    def value(self, t: float) -> float:
-        return self.start + t * (self.fall + 0.5 * t * self.bend)
-
-    def slope(self, t: float) -> float:
-        return self.fall + t * self.bend
 
 
 @dataclass(frozen=True)

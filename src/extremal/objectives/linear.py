@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from extremal import checks
+from extremal.checks import InputError
 from extremal.data.parts import PerRow
-from extremal.data.rows import RowData
+from extremal.data.rows import InMemory, RowData
 from extremal.objectives.alike import first_total
 from extremal.objectives.base import RowIndex
 from extremal.objectives.margins import MarginModel
+from extremal.objectives.row_parts import part_product, product_part
 from extremal.objectives.works import Look
+from extremal.points.composed import Place
 from extremal.support.memory import room
 
 
@@ -98,6 +101,19 @@ class LinearModel(MarginModel):
     def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """f_i(x) for i in idx."""
         return self.loss.value(self.data.dot(x, idx), self._targets(np.arange(self.n) if idx is None else idx))
+
+    def part(self, z: PerRow, place: Place) -> np.ndarray:
+        """grad f(x)[place] from the margins of x: one product with the columns of the block, which are copied once for all."""
+        return product_part(self._columns("part"), place, cast(np.ndarray, self.derivs_at(z))) / self.n
+
+    def part_margins(self, place: Place, way: np.ndarray) -> np.ndarray:
+        """The change of the margins if x[place] changes by way."""
+        return part_product(self._columns("part_margins"), place, way, (self.n, *self.deriv_shape))
+
+    def _columns(self, call: str) -> InMemory:
+        if not isinstance(self.data, InMemory):
+            raise InputError(f"`{call}` takes rows in memory, got {self.data!r}: use a method of full gradients")
+        return self.data.by_columns
 
     def derivs_at(self, z: PerRow, idx: RowIndex = None) -> PerRow:
         """phi'(z_i, y_i) for i in idx, at given margins, which need not belong to any x."""

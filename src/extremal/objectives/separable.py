@@ -15,6 +15,7 @@ from extremal.points import iterates
 from extremal.points.composed import Chord
 from extremal.points.vertex import Vertex
 from extremal.support.memory import room
+from extremal.support.rational import is_exact
 
 
 class Separable:
@@ -39,8 +40,9 @@ class Separable:
         Whether f is convex. This decides the default steps, and whether the gap bounds f(x) - f*. Default: False.
     smoothness : float, optional
         A Lipschitz constant L of grad f, for the methods and steps that need one.
-    dtype : numpy float type
-        Float type of x.
+    dtype : numpy float type, or object
+        Float type of x. With ``object``, x and the answers of the callables are arrays of `fractions.Fraction`, and runs are
+        exact: no number is rounded, and value and gap of the result are fractions.
 
     Examples
     --------
@@ -71,8 +73,8 @@ class Separable:
                 raise InputError(f"`Separable({name}=...)` must be a callable (x, idx) -> array, got {call!r}")
         self._grad, self._value = grad, value
         self.convex = checks.flag("Separable", "convex", convex)
-        if dtype not in (np.float32, np.float64, "float32", "float64"):
-            raise InputError(f"`Separable(dtype=...)` must be numpy.float32 or numpy.float64, got {dtype!r}")
+        if dtype not in (np.float32, np.float64, "float32", "float64", object):
+            raise InputError(f"`Separable(dtype=...)` must be numpy.float32, numpy.float64 or object (fractions), got {dtype!r}")
         self.dtype = np.dtype(dtype)
         self._smoothness = None if smoothness is None else checks.positive("Separable", "smoothness", smoothness)
         size = int(np.prod(self.shape)) * self.dtype.itemsize
@@ -92,6 +94,8 @@ class Separable:
 
     def value(self, x: np.ndarray) -> float:
         """f(x)."""
+        if is_exact(x):
+            return sum(self.values(x, idx).sum() for idx in self._chunks()) / self.n
         return sum(float(self.values(x, idx).sum(dtype=np.float64)) for idx in self._chunks()) / self.n
 
     def grad(self, x: np.ndarray) -> np.ndarray:
@@ -133,12 +137,14 @@ class Separable:
     def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
         """f_i(x) for i in idx."""
         idx = np.arange(self.n) if idx is None else idx
-        values = self._answer("value", self._value(x, idx), np.dtype(np.float64))
+        values = self._answer("value", self._value(x, idx), np.dtype(object if is_exact(x) else np.float64))
         if values.shape != (len(idx),):
             raise InputError(f"`Separable(value=...)` must answer one value per index, shape ({len(idx)},), got {values.shape}")
         return values
 
     def _answer(self, name: str, answer: Any, dtype: np.dtype) -> np.ndarray:
+        if dtype.kind == "O":
+            return checks.fractions(f"answers of `Separable({name}=...)`", answer)
         array = checks.array("Separable", name, answer)
         if array.dtype.kind not in "biuf":
             raise InputError(f"`Separable({name}=...)` must answer real numbers, got dtype {array.dtype}")

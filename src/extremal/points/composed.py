@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex, least
+
+Place: TypeAlias = tuple[int | slice, ...]  # the index of a block in a point: x[place] is a view of the block
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Chord:
     @classmethod
     def to(cls, s: Vertex | Chord) -> Chord:
         """The chord from x to a vertex; a chord stays as it is."""
-        return s if isinstance(s, Chord) else cls(-1.0, ((1.0, s),))
+        return s if isinstance(s, Chord) else cls(-1, ((1, s),))
 
     def image(self, x: np.ndarray, of: Callable[[Vertex], np.ndarray]) -> np.ndarray:
         """The image of d under a linear map, given the images of x and of each vertex."""

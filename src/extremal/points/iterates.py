@@ -28,6 +28,8 @@ def start(call: str, x0: object, dtype: np.dtype, factored: bool = False) -> Any
     """
     if factored and isinstance(x0, FactoredMatrix):
         return x0.astype(dtype)
+    if dtype.kind == "O":
+        return freeze(checks.fractions(f"`{call}(x0=...)`", x0))
     x = checks.array(call, "x0", x0)
     if x.dtype.kind not in "biuf":
         raise InputError(f"`{call}(x0=...)` must hold real numbers, got dtype {x.dtype}")
@@ -61,7 +63,7 @@ def toward(x: np.ndarray | FactoredMatrix, v: Vertex, eta: float) -> Any:
     """A step to a vertex: (1 - eta) x + eta v, a convex combination even after rounding."""
     if isinstance(x, FactoredMatrix):
         return x.plus(1.0 - eta, ((eta, factors(v)),))
-    new = (1.0 - eta) * x
+    new = (1 - eta) * x
     v.add_to(new, eta)
     return freeze(new)
 
@@ -70,7 +72,7 @@ def along(x: np.ndarray | FactoredMatrix, d: Chord, t: float) -> Any:
     """x + t d."""
     if isinstance(x, FactoredMatrix):
         return x.plus(1.0 + t * d.own, ((t * c, factors(v)) for c, v in d.terms))
-    new = (1.0 + t * d.own) * x
+    new = (1 + t * d.own) * x
     for c, v in d.terms:
         v.add_to(new, t * c)
     return freeze(new)
@@ -90,7 +92,7 @@ def length2(x: np.ndarray, d: Chord) -> float:
     rest = d.norm2()
     if d.own == 0:
         return rest
-    return max(0.0, d.own * d.own * dot64(x, x) + 2.0 * d.own * sum(c * v.dot(x) for c, v in d.terms) + rest)
+    return max(0, d.own * d.own * dot64(x, x) + 2 * d.own * sum(c * v.dot(x) for c, v in d.terms) + rest)
 
 
 def distance2(x: np.ndarray, v: Vertex) -> float:

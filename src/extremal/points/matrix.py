@@ -143,8 +143,8 @@ Iterate = np.ndarray | Matrix  # iterates, and their gradients
 
 
 def wide(x: Iterate) -> Any:
-    """The same numbers in float64."""
-    return x.astype(np.float64, copy=False)
+    """The same numbers in float64; fractions stay fractions."""
+    return x if x.dtype.kind == "O" else x.astype(np.float64, copy=False)
 
 
 class _Flat:

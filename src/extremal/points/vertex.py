@@ -12,9 +12,12 @@ import numpy as np
 def dot64(a: np.ndarray, b: np.ndarray) -> float:
     """<a, b>, summed in float64 for any type of array, because gaps are differences of such sums.
 
-    Matrices that are not arrays (factored, or known at some positions only) have a method ``inner`` for this.
+    Matrices that are not arrays (factored, or known at some positions only) have a method ``inner`` for this. Arrays of
+    fractions are summed as they are.
     """
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        if a.dtype.kind == "O" or b.dtype.kind == "O":
+            return (a * b).sum()
         return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
     return b.inner(a) if isinstance(a, np.ndarray) else a.inner(b)
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from extremal.data.parts import PerRow, counting_rows
 from extremal.gradients.base import Counting
-from extremal.objectives.base import Objective, RowIndex, Segment, Smooth, check_batches
+from extremal.objectives.base import InParts, Objective, Parabola, RowIndex, Segment, Smooth, check_batches
 from extremal.objectives.column_blocks import Slice
 from extremal.objectives.expansion import Aim, Expansion
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.objectives.on_atoms import OnPoints, Restriction
 from extremal.objectives.row_bends import RowBends
 from extremal.points.active import ActiveSet
-from extremal.points.composed import Chord
+from extremal.points.composed import Chord, Place
 from extremal.points.vertex import Vertex
 from extremal.run.counted_parts import CountedRestriction, CountedSegment, CountedSlice
 from extremal.run.result import Calls
@@ -41,6 +41,7 @@ class CountedObjective(Counting):
         self.columns = has_slices(f) if columns is None else columns  # whether f has Hessians by columns
         self.expanded: Expansion | None = None  # the inner f as a quadratic function, if a method asked for it
         self.aim: Callable[[], Aim] = Aim  # the accuracy that the run asks for
+        self._shares = 0  # the rest of n component gradients, times the size of x, that parts of gradients have not counted yet
         self._looked: tuple[Any, Any] = None, None  # the last point of `value_grad_margins`, and its answer
 
     @property
@@ -101,7 +102,22 @@ class CountedObjective(Counting):
         return None if self.expanded is None else replace(self.expanded, rows=self, aim=self.aim())
 
     def between(self, z: PerRow, dz: PerRow) -> Segment:
-        return CountedSegment(self._linear.between(z, dz), self)
+        return self._line(self._linear.between(z, dz), 1)
+
+    def _line(self, line: Segment, values: int) -> Segment:
+        """A line that counts its values; of a parabola only those that it took to find its three numbers."""
+        self.calls.values += values if isinstance(line, Parabola) else 0
+        return line if isinstance(line, Parabola) else CountedSegment(line, self)
+
+    def part_margins(self, place: Place, way: np.ndarray) -> Any:
+        return self._ask(cast(InParts, self.inner).part_margins, place, way)
+
+    def part(self, z: Any, place: Place) -> np.ndarray:
+        """A part of the gradient counts as its share of n component gradients; what is left of a division counts next time."""
+        g = self._ask(cast(InParts, self.inner).part, z, place)
+        grads, self._shares = divmod(self._shares + self.n * g.size, math.prod(self.shape))
+        self.calls.grads += grads
+        return g
 
     def change(self, z: PerRow, new: PerRow) -> PerRow:
         return self._linear.change(z, new)
@@ -133,7 +149,7 @@ class CountedObjective(Counting):
         self.inner.ready()
 
     def along(self, x: np.ndarray, s: Vertex | Chord) -> Segment:
-        return CountedSegment(self._ask(self.inner.along, x, s), self)
+        return self._line(self._ask(self.inner.along, x, s), self.n)
 
 
 class CountedSet:
@@ -201,6 +217,18 @@ class CountedSet:
         if times:
             self.calls.certificate_lmos -= self._lent and g is self._g
             self._lent = False
+
+    def n_blocks(self) -> int:
+        return cast(Any, self.inner).n_blocks()  # the move has checked that the set is `Blocked`
+
+    def block(self, i: int) -> tuple[Place, ConvexSet]:
+        return cast(Any, self.inner).block(i)
+
+    def block_lmo(self, i: int, g: np.ndarray) -> Vertex:
+        """The oracle of block i, which counts as one call of a block."""
+        check()
+        self.calls.block_lmos += 1
+        return self.block(i)[1].lmo(g)
 
     def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
         """The worst vertex of the face that holds x, which counts as a linear minimisation."""

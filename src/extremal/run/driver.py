@@ -254,6 +254,8 @@ class Driver:
 
     def _at_rounding(self, found: Certificate, **times: float) -> bool:
         """Whether float64 can certify no smaller gap at this point; a tolerance of zero makes no demand."""
+        if self.f.dtype.kind == "O":
+            return False  # no number is rounded
         wanted = self._wanted(found)
         self.floor = rounding_floor(self.f, self.C, found, wanted, **times) if found.gap > wanted > 0 else 0.0
         return self.floor > 0

@@ -165,6 +165,8 @@ def path(
     if isinstance(sets, ConvexSet) or not isinstance(sets, Iterable):
         raise InputError(f"`path(sets=...)` must be several sets, such as [L1Ball(1.0), L1Ball(2.0)], got {sets!r}")
     check_objective("path", f)
+    if f.dtype.kind == "O":
+        raise InputError("`path(f=...)` rounds numbers between two sets: call `minimize` for each set of an exact run")
     sets = list(sets)
     for C in sets:
         if not isinstance(C, ConvexSet):

@@ -155,7 +155,7 @@ class Recorder:
     def certified(self, state: State, certificate: Certificate, clock: Clock) -> None:
         """Add an existing certificate as a row."""
         with clock.paused():
-            row = self._row(state, clock) | {"value": certificate.value, "gap": certificate.gap}
+            row = self._row(state, clock) | {"value": float(certificate.value), "gap": float(certificate.gap)}
             self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
 
     def watched(self) -> bool:
@@ -188,9 +188,9 @@ class Recorder:
     def _measure(self, state: State, what: Sequence[str]) -> Row:
         row: Row = {"value": np.nan, "gap": np.nan}
         if "gap" in what:
-            row["value"], row["gap"] = state.measure()
+            row["value"], row["gap"] = map(float, state.measure())
         elif "value" in what:
-            row["value"] = self.f.value(wide(state.x))
+            row["value"] = float(self.f.value(wide(state.x)))
         if "x" in what:
             row["x"] = state.x
         return row

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from extremal.run.result import Result, Trace
+    from extremal.run.result import Calls, Result, Trace
 
 CANVAS = 320, 110  # width and height of the picture
 LEFT, RIGHT, UPPER, LOWER = 58, 302, 18, 92  # the edges of its curve
@@ -62,20 +62,24 @@ def proves(gap: float, convex: bool) -> str:
 
 
 def _rows(r: Result) -> list[tuple[str, str]]:
-    c, relative = r.calls, f" ({r.gap / abs(r.value):.2e} of |f|)" if r.value else ""
+    c, relative = r.calls, f" ({float(r.gap / abs(r.value)):.2e} of |f|)" if r.value else ""
     met = "within the tolerance" if r.converged else "above the tolerance"
     return [
         ("status", f"{r.status.value}: {r.status.sentence}"),
-        ("f(x)", f"{r.value:.10g}"),
-        ("gap", f"{r.gap:.3e}{relative}, {met}"),
-        ("proves", proves(r.gap, r.convex)),
+        ("f(x)", f"{float(r.value):.10g}"),
+        ("gap", f"{float(r.gap):.3e}{relative}, {met}"),
+        ("proves", proves(float(r.gap), r.convex)),
         ("set", "" if r.set is None else f"{r.set}, violated by {r.violation:.3g}"),
         ("iterations", f"{r.n_iter}, in {r.seconds:.3g} s"),
         ("component gradients", f"{c.grads}, and {c.certificate} for certificates"),
-        ("LMOs", f"{c.lmos}, and {c.certificate_lmos} for certificates"),
+        ("LMOs", f"{c.lmos}, and {c.certificate_lmos} for certificates{_of_blocks(c)}"),
         ("method", "" if r.method is None else str(r.method)),
         ("why", r.why),
     ]
+
+
+def _of_blocks(c: Calls) -> str:
+    return f"; {c.block_lmos} of one block" if c.block_lmos else ""
 
 
 def gap_picture(trace: Trace) -> str:

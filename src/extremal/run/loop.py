@@ -16,7 +16,7 @@ from extremal.data.rows import RowData
 from extremal.gradients.base import Estimate, Facts, batched, phase_of, slack_of, value_of
 from extremal.methods.auto import as_recipe
 from extremal.methods.method import Budget, Method, Recipe
-from extremal.moves.base import Point, SomeMove
+from extremal.moves.base import PartMove, Point, SomeMove
 from extremal.objectives.base import Objective, Sampler, Smooth, is_factored
 from extremal.objectives.expansion import Aim
 from extremal.objectives.margins import MarginModel
@@ -95,15 +95,15 @@ class State:
         return counting_rows(self.calls, self._certified)
 
     def _certified(self) -> Certificate:
-        if self.exact and self.f.dtype == np.float64:
+        if self.exact and self.f.dtype != np.float32:
             known = value_of(self.estimate)  # known to estimators that compute the value with the gradient
             value, g, slack = self.f.inner.value(self.x) if known is None else known, self.g, slack_of(self.estimate)
             self.calls.certificate_values += self.f.n if known is None else 0
         else:
             self.calls.certificate_values += self.f.n
             self.calls.certificate += self.f.n
-            (value, g), slack = self.f.inner.value_and_grad(wide(self.x)), 0.0
-        if not np.isfinite(value):
+            (value, g), slack = self.f.inner.value_and_grad(wide(self.x)), 0
+        if not math.isfinite(value):
             raise NonFiniteError(f"the objective's value at iteration {self.k} is {value}")
         return Certificate(self.k, self.x, value, self.gap(g) + slack, self.point.active)
 
@@ -223,9 +223,11 @@ def prepare(
             raise InputError(f"`{call}(C=...)`: {C} is too large for this method, whose constants overflow there") from None
     if not isinstance(prepared, Method):
         raise InputError(f"`{call}(method=...)`: {type(method).__name__}.prepare must return a Method, got {prepared!r}")
+    if isinstance(prepared.move, PartMove):
+        prepared = replace(prepared, move=prepared.move.seeded(seed))
     calls = Calls(grads=prepared.spent, certificate_lmos=asked.calls)
     counting = CountedObjective(f, calls, prepared.columns)
-    oracle = CountedSet(C.relaxed, calls)  # the method approaches a cut by itself
+    oracle = CountedSet(_oracle(call, f, prepared, C), calls)  # the method approaches a cut by itself
     counting.aim = lambda: Aim(*accuracy, oracle.diameter if any(accuracy) else math.inf)
     point = _first_point(call, f, oracle, prepared.move, x0)
     rows = f.data if isinstance(f, MarginModel) else None
@@ -237,6 +239,15 @@ def prepare(
     )
     _make_ready(f, prepared, facts, sampler, burst)
     return Setup(counting, prepared, oracle, C, point, sampler, burst, facts.epochs)
+
+
+def _oracle(call: str, f: Smooth, method: Method, C: ConvexSet) -> ConvexSet:
+    """The set that the method asks: without the bounds of a cut, or in rational arithmetic if x is made of fractions."""
+    if f.dtype.kind != "O":
+        return C.relaxed
+    from extremal.run.rationals import exact_oracle  # only for exact runs
+
+    return exact_oracle(call, method, C)
 
 
 def _sampler(facts: Facts) -> type[Sampler]:

@@ -61,7 +61,7 @@ class RunProgress:
     def finish(self, result: Result) -> None:
         """End a run: its own words are the last line, unless the call has others."""
         self.latest = self.latest[0], result.seconds
-        self.value, self.gap = result.value, result.gap
+        self.value, self.gap = float(result.value), float(result.gap)
         self.last = f"{self.text()}: {result.status.sentence}"
 
     def text(self) -> str:

@@ -71,6 +71,7 @@ class Calls:
     certificate: int = 0  # component gradients spent on exact gaps only
     certificate_lmos: int = 0  # linear minimisations spent on exact gaps only
     certificate_values: int = 0  # component values spent on relative tolerances and the final value
+    block_lmos: int = 0  # linear minimisations of the method over one block of a product of sets; lmos has those over all blocks
     hessian_rows: int = 0  # how many of the method's component gradients are rows of second derivatives
 
     @property
@@ -245,8 +246,8 @@ class Result:
         c = self.calls
         return (
             f"Result({self.status.value}: {self.status.sentence}\n"
-            f"  value {self.value:.10g}   gap {self.gap:.3e}   converged {self.converged}\n"
+            f"  value {float(self.value):.10g}   gap {float(self.gap):.3e}   converged {self.converged}\n"
             f"  {self.n_iter} iterations, {c.grads} component gradients (+{c.certificate} for certificates), "
-            f"{c.lmos} LMOs, {self.seconds:.3g} s\n"
+            f"{c.lmos} LMOs{f' (+{c.block_lmos} of one block)' if c.block_lmos else ''}, {self.seconds:.3g} s\n"
             f"  {self.method}{self.why and chr(10) + '  ' + self.why})"
         )

@@ -14,6 +14,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex
 from extremal.sets.base import ConvexSet, brief_array, refuse_non_finite
+from extremal.support.rational import RoundedArray, as_fractions
 
 SHAPE_KINDS: dict[str, Callable[[tuple[int, ...]], bool]] = {  # the wanted kind: a test of the shape
     "one number": lambda shape: not shape,
@@ -48,9 +49,10 @@ def numbers(
         ...
     extremal.checks.InputError: `Polytope(A_ub=...)` must be a matrix of numbers, got shape (2,), int64
     """
-    a = checks.array(call, name, value)
+    a = value if isinstance(value, RoundedArray) else checks.array(call, name, value)
+    a = a if isinstance(a, RoundedArray) or a.dtype.kind != "O" else _rounded(a)
     _refuse_other(call, name, a, kind, value)
-    a = np.array(a, np.float64, order="C")
+    a = np.array(a, np.float64, order="C") if not isinstance(a, RoundedArray) else a
     if infinite and np.isnan(a).any():
         raise InputError(f"`{call}({name}=...)` must be without NaN, got {_shown(a, value)}")
     if not infinite and a.ndim == 0 and not math.isfinite(a):
@@ -58,6 +60,12 @@ def numbers(
     a = a if infinite else checks.finite(call, name, a)
     a.flags.writeable = False
     return a
+
+
+def _rounded(a: np.ndarray) -> np.ndarray:
+    """An array of fractions as floats that remember them; other arrays stay as they are."""
+    exact = as_fractions(a)
+    return a if exact is None else RoundedArray.of(exact)
 
 
 def positive_numbers(call: str, name: str, value: object) -> np.ndarray:

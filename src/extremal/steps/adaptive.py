@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self, cast
 
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
-from extremal.objectives.base import Objective, Segment
+from extremal.objectives.base import Objective, Parabola, Segment
 from extremal.steps.base import Direction, Plan, Step
 from extremal.support.lazy import imported
+from extremal.support.rational import fraction, is_exact
 
 
 class Adaptive(Step):
@@ -50,7 +51,8 @@ class ShortStep(Adaptive):
             checks.fix(self, L=checks.positive("ShortStep", "L", self.L))
 
     def eta(self, k: int, direction: Direction) -> float:
-        curve = (direction.f.smoothness if self.L is None else self.L) * direction.norm2
+        L = direction.f.smoothness if self.L is None else self.L
+        curve = (fraction(L) if is_exact(direction.x) else L) * direction.norm2
         return 0.0 if direction.gap <= 0 else min(1.0, direction.gap / curve) if curve > 0 else 1.0
 
 
@@ -81,6 +83,8 @@ class LineSearch(Adaptive):
     def eta(self, k: int, direction: Direction) -> float:
         """The root of the slope in [0, 1], or the end to which the slopes point."""
         line = direction.segment()
+        if is_exact(direction.x):
+            return _exact_root(line)
 
         def slope(t: float) -> float:
             value = line.slope(t)
@@ -90,7 +94,7 @@ class LineSearch(Adaptive):
 
         if slope(0.0) >= 0:
             return 0.0  # a noisy g may point uphill
-        t = 1.0 if slope(1.0) <= 0 else _root(slope, self.tol)
+        t = 1.0 if slope(1.0) <= 0 else -line.fall / line.bend if isinstance(line, Parabola) else _root(slope, self.tol)
         return t if direction.f.convex else _decrease(line, t)
 
 
@@ -100,6 +104,17 @@ def short_step(f: Objective, otherwise: Step) -> Step:
         return ShortStep(f.smoothness)
     except InputError:
         return otherwise
+
+
+def _exact_root(line: Segment) -> Any:
+    """The minimiser of a quadratic function in [0, 1], from its slopes at both ends."""
+    start, end = line.slope(0), line.slope(1)
+    if start >= 0 or end <= 0:
+        return 0 if start >= 0 else 1
+    t = cast(Any, start) / (start - end)
+    if line.slope(t) != 0:
+        raise InputError("LineSearch finds the minimiser on a line without rounding for quadratic f only: use OpenLoop()")
+    return t
 
 
 def _root(slope: Callable[[float], float], tol: float) -> float:

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Real
-from typing import Protocol, Self, TypeVar
+from numbers import Rational, Real
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from extremal.points.composed import Chord
 from extremal.points.iterates import inner, length2
 from extremal.points.vertex import Vertex
 from extremal.support.kinds import Numbers
+from extremal.support.rational import fraction
 
 T = TypeVar("T")
 
@@ -100,7 +101,9 @@ class Scheduled(ABC):
 
     def eta(self, k: int, direction: Direction) -> float:
         """The step of iteration k, for any direction."""
-        return float(self.at(k, None if direction is None else phase_of(direction.estimate)))
+        if direction is None or direction.x.dtype.kind != "O":
+            return float(self.at(k, None if direction is None else phase_of(direction.estimate)))
+        return cast(Any, self.at(fraction(k), phase_of(direction.estimate)))
 
 
 def check_step(call: str, step: object) -> None:
@@ -111,9 +114,21 @@ def check_step(call: str, step: object) -> None:
 def take(step: Step, k: int, direction: Direction) -> float:
     """The rule's eta as a float; refuse a number outside [0, 1], which would leave the set."""
     eta = step.eta(k, direction)
+    if direction.x.dtype.kind == "O":  # of fractions
+        return _exact(step, k, eta)
     if not ((type(eta) is float or isinstance(eta, Real)) and 0 <= float(eta) <= 1):
         raise InputError(f"the step rule {step} gave eta = {eta!r} at iteration {k}; it must be a number in [0, 1]")
     return float(eta)
+
+
+def _exact(step: Step, k: int, eta: Any) -> Any:
+    """The rule's eta as a fraction; 0.0 and 1.0 are exact, too."""
+    if not (eta in (0, 1) or (isinstance(eta, Rational) and 0 <= fraction(eta) <= 1)):
+        raise InputError(
+            f"an exact run needs a step rule that gives fractions in [0, 1], such as OpenLoop() or LineSearch(): {step} gave "
+            f"{eta!r} at iteration {k}"
+        )
+    return fraction(eta)
 
 
 def first(*options: T | None) -> T | None:

@@ -31,7 +31,7 @@ class OpenLoop(Scheduled):
     """
 
     def at(self, k: Numbers, phase: Phase | None = None) -> Numbers:
-        return 2.0 / (k + 2.0)
+        return 2 / (k + 2)  # a fraction if k is one
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.points.composed import blocks_of, joined_blocks, parted
+from extremal.points.composed import Place, blocks_of, joined_blocks, parted
 from extremal.points.vertex import DenseVertex, SparseVertex, Vertex
 from extremal.quadratic.search import longest_step
 from extremal.sets.base import ConvexSet, Faced, refuse_non_finite
@@ -20,6 +21,14 @@ from extremal.sets.made.sums import gathered
 from extremal.sets.norms.balls import L1Ball
 from extremal.sets.simplices import bounds
 from extremal.sets.simplices.plain import Box, Simplex
+
+
+@runtime_checkable
+class Blocked(Protocol):
+    """A set whose points are made of blocks, each in a set of its own."""
+
+    def n_blocks(self) -> int: ...  # how many blocks there are
+    def block(self, i: int) -> tuple[Place, ConvexSet]: ...  # the place of block i, and the set of x[place], in its shape
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -85,6 +94,18 @@ class Product(ConvexSet):
         if shapes != self.shapes:
             raise InputError(f"`{type(self).__name__}.join(blocks)` must be given blocks of shapes {self.shapes}, got {shapes}")
         return np.concatenate([np.asarray(block).reshape(-1) for block in blocks])
+
+    def n_blocks(self) -> int:
+        """The number of sets."""
+        return len(self.sets)
+
+    def block(self, i: int) -> tuple[Place, ConvexSet]:
+        """The entries of block i in a point, a slice, and its set."""
+        return (slice(self._ends[i], self._ends[i + 1]),), self.sets[i]
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return np.cumsum([0, *map(math.prod, self.shapes)]).tolist()
 
     def lmo(self, g: np.ndarray) -> Vertex:
         blocks = self.split(g)
@@ -177,6 +198,14 @@ class Rows(ConvexSet):
             self._fix(C=on_shape(call, C, self.shape[1:]), count=self.shape[0])
         elif count is not None and C.shape is not None:
             self._fix(shape=(count, *C.shape))
+
+    def n_blocks(self) -> int:
+        """The number of rows."""
+        return self._known_shape("n_blocks()")[0]
+
+    def block(self, i: int) -> tuple[Place, ConvexSet]:
+        """The index of row i, and its set."""
+        return (i,), self.C
 
     def lmo(self, g: np.ndarray) -> Vertex:
         return row_answers(self.C, g)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.points.composed import Place
 from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex, Vertex
 from extremal.sets.base import ConvexSet
 from extremal.sets.made.blocks import row_answers
@@ -228,6 +229,14 @@ class Columns(ConvexSet):
             if len(self.shape) != 2:
                 raise InputError(f"`Columns(shape=...)` must be (rows, columns), got {self.shape}")
             self._fix(C=on_shape("Columns", C, self.shape[:1]))
+
+    def n_blocks(self) -> int:
+        """The number of columns."""
+        return self._known_shape("n_blocks()")[1]
+
+    def block(self, i: int) -> tuple[Place, ConvexSet]:
+        """The index of column i, and its set."""
+        return (slice(None), i), self.C
 
     def lmo(self, g: np.ndarray) -> Vertex:
         v = row_answers(self.C.on(g.shape[0]), np.ascontiguousarray(g.T))
