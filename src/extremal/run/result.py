@@ -72,6 +72,8 @@ class Calls:
     certificate_lmos: int = 0  # linear minimisations spent on exact gaps only
     certificate_values: int = 0  # component values spent on relative tolerances and the final value
     hessian_rows: int = 0  # how many of the method's component gradients are rows of second derivatives
+    numbers: int = 0  # entries of vectors that workers or agents have sent, to each receiver
+    bytes: int = 0  # the bytes of these messages
 
     @property
     def total_grads(self) -> int:
