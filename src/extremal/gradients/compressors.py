@@ -259,6 +259,9 @@ def _unpacked(payload: bytes, d: int) -> np.ndarray:
     return np.stack([a, b], axis=1).reshape(-1)[:d]
 
 
+UNCHANGED = NoCompression()  # for whole vectors
+
+
 def contracted(compressor: Compressor, message: Message, shape: tuple[int, ...]) -> np.ndarray:
     """C(v), divided by 1 + omega if C is unbiased, so that it is contractive.
 

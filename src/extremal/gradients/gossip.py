@@ -14,15 +14,13 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import count_sent
-from extremal.gradients.compressors import Compressor, Message, NoCompression, as_compressor, contracted
+from extremal.gradients.compressors import UNCHANGED, Compressor, Message, as_compressor, contracted
 from extremal.gradients.mixing import mixed
 from extremal.objectives.base import Sampler
 
-PLAIN = NoCompression()
-
 
 @dataclass(frozen=True)
-class Known:
+class Heard:
     """What an agent and its neighbours know of each other's vectors."""
 
     own: np.ndarray  # vh_i, which its neighbours know of v_i
@@ -43,26 +41,26 @@ class Gossip:
     compressor: Compressor | None = None
     rate: float | None = None  # left out: the contraction of the compressor
 
-    def start(self, i: int, v: np.ndarray, common: bool) -> Known | None:
+    def start(self, i: int, v: np.ndarray, common: bool) -> Heard | None:
         """What agent i knows at the start: the vector of all agents, if they have a common one, or nothing."""
         if self.compressor is None:
             return None
-        return Known(v, v) if common else Known(np.zeros_like(v), np.zeros_like(v))
+        return Heard(v, v) if common else Heard(np.zeros_like(v), np.zeros_like(v))
 
-    def say(self, v: np.ndarray, known: Known | None, noise: np.random.Generator) -> Message:
+    def say(self, v: np.ndarray, known: Heard | None, noise: np.random.Generator) -> Message:
         """The message of an agent to all its neighbours."""
         if self.compressor is None or known is None:
-            return PLAIN.compress(v, noise)
+            return UNCHANGED.compress(v, noise)
         return self.compressor.compress(v - known.own, noise)
 
-    def hear(self, i: int, v: np.ndarray, known: Known | None, said: Mapping[int, Message]) -> tuple[np.ndarray, Known | None]:
+    def hear(self, i: int, v: np.ndarray, known: Heard | None, said: Mapping[int, Message]) -> tuple[np.ndarray, Heard | None]:
         """The average of agent i, from the messages of all that it hears and its own."""
         row, C = self.mixing[i], self.compressor
         if C is None or known is None:
-            heard = {j: v if j == i else PLAIN.expand(message, v.shape).astype(v.dtype) for j, message in said.items()}
+            heard = {j: v if j == i else UNCHANGED.expand(message, v.shape).astype(v.dtype) for j, message in said.items()}
             return mixed(row, heard), None
         q = {j: contracted(C, message, v.shape) for j, message in said.items()}
-        new = Known(known.own + q[i], known.near + mixed(row, q))
+        new = Heard(known.own + q[i], known.near + mixed(row, q))
         rate = C.alpha(v.size) if self.rate is None else self.rate
         return v + rate * (new.near - new.own), new
 
@@ -71,8 +69,8 @@ class Gossip:
         return [j for j in np.flatnonzero(self.mixing[:, i]).tolist() if j != i]
 
     def round(
-        self, f: object, k: int, vectors: np.ndarray, known: Sequence[Known | None], draws: Sequence[Sampler], stream: int
-    ) -> tuple[np.ndarray, tuple[Known | None, ...]]:
+        self, f: object, k: int, vectors: np.ndarray, known: Sequence[Heard | None], draws: Sequence[Sampler], stream: int
+    ) -> tuple[np.ndarray, tuple[Heard | None, ...]]:
         """One exchange of all agents in one process; f counts the messages, once for every receiver."""
         said = [self.say(v, known[i], draws[i].noise(k, stream)) for i, v in enumerate(vectors)]
         for i, message in enumerate(said):
@@ -93,7 +91,7 @@ def check_exchange(call: str, compressor: Any, rate: Any) -> dict[str, Any]:
     return {"compressor": None if compressor is None else as_compressor(call, compressor), "rate": rate}
 
 
-def compressed(compressor: Compressor | None, rate: float | None) -> str:
+def as_arguments(compressor: Compressor | None, rate: float | None) -> str:
     """The compressor and the rate as arguments of a repr, if there are any."""
     given = {"compressor": compressor, "rate": rate}
     return "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)

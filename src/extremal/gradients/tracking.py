@@ -10,10 +10,10 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
-from extremal.gradients.gossip import Gossip, Known, check_exchange, compressed
+from extremal.gradients.gossip import Gossip, Heard, check_exchange, as_arguments
 from extremal.gradients.mixing import check_mixing, in_brief
 from extremal.gradients.workers import Worker, shared_facts
-from extremal.objectives.base import NOISE, Objective, Sampler
+from extremal.objectives.base import GRADIENT_NOISE, Objective, Sampler
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class TrackingEstimate(InEpochs):
     p: np.ndarray  # the agents' estimates of grad f, one row per agent
     states: tuple[AgentState, ...]
     samplers: tuple[Sampler, ...]  # the streams of the agents
-    known: tuple[Known | None, ...]  # what agents know of each other's s
+    known: tuple[Heard | None, ...]  # what agents know of each other's s
     exact: bool = False
     phase: Phase | None = None  # position of the agents in their epoch; they move in step
 
@@ -132,7 +132,7 @@ class Tracking(Wrapper[TrackingEstimate]):
         checks.fix(self, mixing=check_mixing("Tracking", self.mixing), **exchange)
 
     def __repr__(self) -> str:
-        return f"Tracking(gradient={self.gradient!r}, mixing={in_brief(self.mixing)}{compressed(self.compressor, self.rate)})"
+        return f"Tracking(gradient={self.gradient!r}, mixing={in_brief(self.mixing)}{as_arguments(self.compressor, self.rate)})"
 
     @property
     def gossip(self) -> Gossip:
@@ -167,9 +167,11 @@ class Tracking(Wrapper[TrackingEstimate]):
         x: np.ndarray,
         states: tuple[AgentState, ...],
         draws: tuple[Sampler, ...],
-        known: tuple[Known | None, ...],
+        known: tuple[Heard | None, ...],
     ) -> TrackingEstimate:
-        p, known = self.gossip.round(f, j, np.stack([state.s for state in states]), known, draws, NOISE)  # sum_j c_ij s_j
+        p, known = self.gossip.round(
+            f, j, np.stack([state.s for state in states]), known, draws, GRADIENT_NOISE
+        )  # sum_j c_ij s_j
         g = p if x.shape == p.shape else p.mean(axis=0)
         return TrackingEstimate(g, p, states, draws, known, phase=phase_of(states[0].own))
 

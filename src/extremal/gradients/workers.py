@@ -76,8 +76,11 @@ class Worker:
         return own, self.weight * own.g
 
 
-def shared_facts(call: str, name: str, who: str, gradient: SomeGradient, m: int, n: int) -> Facts:
-    """The sum of the workers' costs, and the worst of their constants; estimators that workers cannot run are refused."""
+def shared_facts(call: str, name: str, who: str, gradient: SomeGradient, m: int, n: int, d: bool = True) -> Facts:
+    """The sum of the workers' costs, and the worst of their constants; estimators that workers cannot run are refused.
+
+    ``d`` says whether the errors of the workers are those of the whole, so that their constant d still holds.
+    """
     if m > n:
         raise InputError(f"`{call}({name}=...)` must have at most one {who} per component, got {m} for {n}")
     each = [gradient.facts(last - first) for first, last in bounds(n, m)]
@@ -89,7 +92,7 @@ def shared_facts(call: str, name: str, who: str, gradient: SomeGradient, m: int,
     return Facts(
         start=sum(facts.start for facts in each),
         per_step=(lambda k: sum(cost(k) for cost in costs)) if callable(costs[0]) else sum(costs),
-        d=None if first.d is None else max(facts.d or 1.0 for facts in each),
+        d=None if first.d is None or not d else max(facts.d or 1.0 for facts in each),
         c=min(facts.c for facts in each),
         epochs=first.epochs,
     )

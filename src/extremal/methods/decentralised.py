@@ -7,14 +7,14 @@ from typing import Any
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.gossip import check_exchange, compressed
+from extremal.gradients.gossip import check_exchange, as_arguments
 from extremal.gradients.mixing import check_mixing, in_brief, ring
 from extremal.gradients.momentum import Storm
 from extremal.gradients.tracking import Tracking
 from extremal.gradients.workers import bounds
 from extremal.laws import PowerLaw
 from extremal.methods.method import Budget, Checked, Method, root_batch
-from extremal.moves.consensus import Consensus, check_fixed
+from extremal.moves.consensus import Consensus, check_common
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
@@ -85,7 +85,7 @@ class DMFW(Checked):
 
     def __repr__(self) -> str:
         mixing = None if self.mixing is None else in_brief(self.mixing)
-        return f"DMFW(batch={self.batch}, mixing={mixing}, step={self.step}{compressed(self.compressor, self.rate)})"
+        return f"DMFW(batch={self.batch}, mixing={mixing}, step={self.step}{as_arguments(self.compressor, self.rate)})"
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         mixing = ring(min(4, f.n)) if self.mixing is None else self.mixing
@@ -95,7 +95,7 @@ class DMFW(Checked):
         b = root_batch("DMFW", self.batch, smallest, 0)
         step = self.step or OpenLoop()
         if self.compressor is not None:
-            check_fixed("DMFW", step)
+            check_common("DMFW", step)
         exchange = mixing, self.compressor, self.rate
         gradient = Tracking(Storm(b, PowerLaw(2, 1, -1)), *exchange)
         return Method(gradient, step, Consensus(*exchange)).prepare(f, C, budget)

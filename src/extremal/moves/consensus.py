@@ -10,7 +10,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient, phase_of
-from extremal.gradients.gossip import Gossip, Known, check_exchange, compressed
+from extremal.gradients.gossip import Gossip, Heard, check_exchange, as_arguments
 from extremal.gradients.mixing import check_mixing, in_brief
 from extremal.gradients.reduced import EpochEstimate
 from extremal.gradients.tracking import Tracking, TrackingEstimate
@@ -20,7 +20,7 @@ from extremal.points.iterates import freeze, toward
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Direction, Scheduled, Step, take
 
-SILENT = Sampler(1, 0)  # draws for messages that need none
+NO_DRAWS = Sampler(1, 0)  # draws for messages that need none
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class AgentsPoint(Point):
     """The state of the agents: x is their mean, query the stack of the averages xh_i."""
 
     agents: np.ndarray = field(default_factory=lambda: np.empty(0))  # x_i, one row per agent, each feasible if none is compressed
-    known: tuple[Known | None, ...] = ()  # what agents know of each other's x
+    known: tuple[Heard | None, ...] = ()  # what agents know of each other's x
 
     @property
     def disagreement(self) -> float:
@@ -85,7 +85,7 @@ class Consensus(FlatMove):
         checks.fix(self, mixing=check_mixing("Consensus", self.mixing), **exchange)
 
     def __repr__(self) -> str:
-        return f"Consensus(mixing={in_brief(self.mixing)}{compressed(self.compressor, self.rate)})"
+        return f"Consensus(mixing={in_brief(self.mixing)}{as_arguments(self.compressor, self.rate)})"
 
     @property
     def gossip(self) -> Gossip:
@@ -112,14 +112,14 @@ class Consensus(FlatMove):
         if p.shape != xh.shape:
             raise InputError(f"Consensus has {len(xh)} agents and wants an estimate for each: use Tracking with the same matrix")
         if self.compressor is not None:
-            check_fixed("Consensus", step)
+            check_common("Consensus", step)
         agents = freeze(np.stack([agent_step(k, f, C, xh[i], p[i], phase, step) for i in range(len(xh))]))
-        draws = estimate.samplers if isinstance(estimate, TrackingEstimate) else [SILENT] * len(xh)
+        draws = estimate.samplers if isinstance(estimate, TrackingEstimate) else [NO_DRAWS] * len(xh)
         mixed, known = self.gossip.round(f, k, agents, point.known, draws, POINT_NOISE)  # xh_i = sum_j c_ij x_j
         return AgentsPoint(mean_agent(agents), freeze(mixed), agents=agents, known=known)
 
 
-def check_fixed(call: str, step: Step) -> None:
+def check_common(call: str, step: Step) -> None:
     """Refuse steps that differ from agent to agent: with compressed messages the mean would leave the set."""
     if not isinstance(step, Scheduled):
         raise InputError(f"`{call}(compressor=...)` needs a step that is fixed in advance, such as OpenLoop(), got {step}")

@@ -25,7 +25,7 @@ from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
 RowIndex = np.ndarray | None  # indices of components; None means all of them
-ROWS, COINS, START, SECOND, FRESH, ORDER, IN_PASSES, NOISE, POINT_NOISE, SYNCS = range(10)  # random streams
+ROWS, COINS, START, SECOND, FRESH, ORDER, IN_PASSES, GRADIENT_NOISE, POINT_NOISE, SYNCS = range(10)  # random streams
 _COIN_BLOCK = 1024
 _BITS = 2**25  # up to this many rows, a bit for each row marks those already drawn
 _OF_PARTS = 2**18  # how many numbers are drawn at once for the parts of batches

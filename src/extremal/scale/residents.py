@@ -18,7 +18,7 @@ from extremal.gradients.tracking import Agent, Tracking
 from extremal.losses.base import Loss
 from extremal.methods.method import Method
 from extremal.moves.consensus import Consensus, agent_step
-from extremal.objectives.base import NOISE, POINT_NOISE
+from extremal.objectives.base import GRADIENT_NOISE, POINT_NOISE
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
 from extremal.run.counting import CountedSet
@@ -47,7 +47,7 @@ class Resident(Answers):
         self.agent = Agent.of(tracking, f, i, seed=seed)
         self.xh = freeze(np.asarray(C.start(), f.dtype))
         self.state = self.agent.init(self.xh)
-        self.gossip = {"s": (tracking.gossip, NOISE), "x": (move.gossip, POINT_NOISE)}
+        self.gossip = {"s": (tracking.gossip, GRADIENT_NOISE), "x": (move.gossip, POINT_NOISE)}
         self.known = {
             "s": tracking.gossip.start(i, self.state.s, common=False),
             "x": move.gossip.start(i, self.xh, common=True),
