@@ -10,7 +10,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
-from extremal.gradients.gossip import Gossip, Heard, check_exchange, as_arguments
+from extremal.gradients.gossip import Gossip, Heard, as_arguments, check_exchange
 from extremal.gradients.mixing import check_mixing, in_brief
 from extremal.gradients.workers import Worker, shared_facts
 from extremal.objectives.base import GRADIENT_NOISE, Objective, Sampler

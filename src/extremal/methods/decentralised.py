@@ -7,7 +7,7 @@ from typing import Any
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.gossip import check_exchange, as_arguments
+from extremal.gradients.gossip import as_arguments, check_exchange
 from extremal.gradients.mixing import check_mixing, in_brief, ring
 from extremal.gradients.momentum import Storm
 from extremal.gradients.tracking import Tracking

@@ -10,7 +10,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient, phase_of
-from extremal.gradients.gossip import Gossip, Heard, check_exchange, as_arguments
+from extremal.gradients.gossip import Gossip, Heard, as_arguments, check_exchange
 from extremal.gradients.mixing import check_mixing, in_brief
 from extremal.gradients.reduced import EpochEstimate
 from extremal.gradients.tracking import Tracking, TrackingEstimate

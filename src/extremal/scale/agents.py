@@ -60,7 +60,8 @@ def run_agents(
 
     Agent i reads only its own rows of the directory. Vectors go from worker to worker along the edges of the graph: two in each
     direction of an edge and iteration, or their compressed messages. The trajectory is that of
-    ``minimize(LinearModel(loss, ShardDir(directory)), C, DMFW())`` with the same seed, bit by bit. At the end, one read in this process certifies the mean of the agents.
+    ``minimize(LinearModel(loss, ShardDir(directory)), C, DMFW())`` with the same seed, bit by bit. At the end, one
+    read in this process certifies the mean of the agents.
 
     Every ten iterations each agent sends a copy of its state to a neighbour on another worker, three or four vectors along one
     edge, and four more if messages are compressed. A lost agent is created again on another worker, and all agents go on from
