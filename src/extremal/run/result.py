@@ -249,6 +249,10 @@ class Result:
             f"Result({self.status.value}: {self.status.sentence}\n"
             f"  value {self.value:.10g}   gap {self.gap:.3e}   converged {self.converged}\n"
             f"  {self.n_iter} iterations, {c.grads} component gradients (+{c.certificate} for certificates), "
-            f"{c.lmos} LMOs, {self.seconds:.3g} s\n"
+            f"{c.lmos} LMOs, {_sent(c)}{self.seconds:.3g} s\n"
             f"  {self.method}{self.why and chr(10) + '  ' + self.why})"
         )
+
+
+def _sent(c: Calls) -> str:
+    return f"{c.bytes} bytes sent ({c.numbers} numbers), " if c.bytes else ""
