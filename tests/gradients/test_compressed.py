@@ -128,10 +128,10 @@ def test_errors_contract_and_values_obey_the_bound(m, k):
     """docs/compression.md: e_t <= q (e_{t-1} + Lm D eta_{t-1}), and the rate that follows."""
     q, Lm, D = math.sqrt(1 - k / DIM), mean_smoothness(m), 2 * R
     L, run = np.linalg.norm(A, 2) ** 2 / (4 * N), states(ex.EF21FW(G.TopK(k), m), 300)
-    error = [np.mean([np.linalg.norm(s.estimate.kept[i] - slope(s.x, i, m)) for i in range(m)]) for s in run]
+    error = [np.mean([np.linalg.norm(s.estimate.states[i].kept - slope(s.x, i, m)) for i in range(m)]) for s in run]
     for t in range(1, 300):
         assert error[t] <= q * (error[t - 1] + Lm * D * 2 / (t + 1)) * (1 + 1e-9)
-        assert np.linalg.norm(run[t].g - run[t].estimate.kept.mean(axis=0)) < 1e-12
+        assert np.linalg.norm(run[t].g - np.mean([one.kept for one in run[t].estimate.states], axis=0)) < 1e-12
     first, c = np.mean([np.linalg.norm(slope(run[0].x, i, m)) for i in range(m)]), q / (1 - q)
     least, f = ex.minimize(model(ex.Logistic()), BALL, tol=1e-9).value, model(ex.Logistic())
     for t in range(1, 300):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,19 +24,29 @@ from extremal.objectives.base import GRADIENT_NOISE, SYNCS, Objective, Sampler
 
 
 @dataclass(frozen=True)
+class WorkerState:
+    """The state of one worker."""
+
+    own: Estimate  # the state of its estimator
+    kept: np.ndarray  # g_i for EF21, y_i for MARINA
+
+
+@dataclass(frozen=True)
 class CompressedEstimate(InEpochs):
-    """The states of all workers, and what the server knows."""
+    """What the server knows, and the states of all workers."""
 
     g: np.ndarray  # the server's estimate of grad f
-    kept: np.ndarray  # a vector of each worker, (m, *shape): g_i for EF21, y_i for MARINA
-    own: tuple[Estimate, ...]  # the states of the workers' estimators
-    samplers: tuple[Sampler, ...]  # their streams
+    states: tuple[WorkerState, ...]
+    samplers: tuple[Sampler, ...]  # the streams of the workers
     exact: bool = False
     phase: Phase | None = None  # position of the workers in their epoch; they move in step
 
 
 class ByWorkers(Wrapper[CompressedEstimate]):
-    """Shared part: m workers estimate at the same point, and send messages to a server."""
+    """Shared part: m workers estimate at the same point, and send messages to a server.
+
+    A worker reports by ``first`` and ``report``, and the server learns by ``told``, in one process as on a cluster.
+    """
 
     gradient: SomeGradient
     compressor: Any
@@ -52,51 +62,67 @@ class ByWorkers(Wrapper[CompressedEstimate]):
         return shared_facts(type(self).__name__, "workers", "worker", self.gradient, self.workers, n, d=False)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> CompressedEstimate:
-        m = self.workers
-        crew = [Worker.of(self.gradient, m, f, i, seed=sampler.seed, shard=sampler.shard) for i in range(m)]
-        found = [worker.init(x) for worker in crew]
-        return self._received(f, found, tuple(worker.sampler for worker in crew), None, 0, False)
+        crew = [self.worker(f, i, seed=sampler.seed, shard=sampler.shard) for i in range(self.workers)]
+        found = [self.first(worker, x) for worker in crew]
+        return self._received(f, None, x.shape, True, found, tuple(worker.sampler for worker in crew))
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: CompressedEstimate, sampler: Sampler
     ) -> CompressedEstimate:
-        draws, m = state.samplers, self.workers
-        crew = [Worker.of(self.gradient, m, f, i, draws[i]) for i in range(m)]
-        found = [worker.update(k, x_prev, x, own) for worker, own in zip(crew, state.own, strict=True)]
-        return self._received(f, found, draws, state, k + 1, self._whole(k + 1, sampler))
+        draws, whole = state.samplers, self.whole(k + 1, sampler)
+        crew = [self.worker(f, i, draws[i]) for i in range(self.workers)]
+        found = [self.report(w, k, x_prev, x, old, whole) for w, old in zip(crew, state.states, strict=True)]
+        return self._received(f, state.g, x.shape, whole, found, draws)
 
     def _received(
         self,
         f: Objective,
-        found: list[tuple[Estimate, np.ndarray]],
-        draws: tuple[Sampler, ...],
-        state: CompressedEstimate | None,
-        j: int,
+        g: np.ndarray | None,
+        shape: tuple[int, ...],
         whole: bool,
+        found: list[tuple[Message, WorkerState]],
+        draws: tuple[Sampler, ...],
     ) -> CompressedEstimate:
-        """The estimate after all messages of iterate j; f counts them."""
-        kept = [None] * len(found) if state is None else list(state.kept)
-        noise = [sampler.noise(j, GRADIENT_NOISE) for sampler in draws]
-        said = [self.say(y, old, whole, rng) for (_, y), old, rng in zip(found, kept, noise, strict=True)]
-        count_sent(f, sum(message.numbers for message in said), sum(len(message.payload) for message in said))
-        y = np.stack([y for _, y in found])
-        g, new = self.receive(y, state, whole, said)
-        own = tuple(own for own, _ in found)
-        return CompressedEstimate(g, new, own, draws, phase=phase_of(own[0]))
+        said, states = tuple(message for message, _ in found), tuple(state for _, state in found)
+        return CompressedEstimate(self.told(f, g, shape, whole, said), states, draws, phase=phase_of(states[0].own))
 
-    def _whole(self, j: int, sampler: Sampler) -> bool:
+    def worker(self, f: Objective, i: int, sampler: Sampler | None = None, seed: int = 0, shard: int = 0) -> Worker:
+        """Worker i."""
+        return Worker.of(self.gradient, self.workers, f, i, sampler, seed, shard)
+
+    def first(self, worker: Worker, x: np.ndarray) -> tuple[Message, WorkerState]:
+        """A worker's message about the starting point, and its state."""
+        own, y = worker.init(x)
+        return self._said(worker, 0, own, y, None, whole=True)
+
+    def report(
+        self, worker: Worker, k: int, x_prev: np.ndarray, x: np.ndarray, state: WorkerState, whole: bool
+    ) -> tuple[Message, WorkerState]:
+        """A worker's message after step k, and its state."""
+        own, y = worker.update(k, x_prev, x, state.own)
+        return self._said(worker, k + 1, own, y, state.kept, whole)
+
+    def told(self, f: object, g: np.ndarray | None, shape: tuple[int, ...], whole: bool, said: Sequence[Message]) -> np.ndarray:
+        """The server's g after all messages, which f counts."""
+        count_sent(f, sum(message.numbers for message in said), sum(len(message.payload) for message in said))
+        mean = np.stack([self.expanded(message, shape, whole) for message in said]).mean(axis=0)
+        return mean if g is None or (whole and self.anew) else g + mean
+
+    def whole(self, j: int, sampler: Sampler) -> bool:
         """Whether all workers send whole vectors about iterate j."""
         return False
 
-    @abstractmethod
-    def say(self, y: np.ndarray, kept: np.ndarray | None, whole: bool, noise: np.random.Generator) -> Message:
-        """The message of a worker that keeps a vector, about its new estimate y."""
+    anew: ClassVar[bool]  # whether whole vectors replace the server's estimate
 
     @abstractmethod
-    def receive(
-        self, y: np.ndarray, state: CompressedEstimate | None, whole: bool, said: Sequence[Message]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The server's g, and the vectors that the workers keep; the estimates y stay with the workers."""
+    def expanded(self, message: Message, shape: tuple[int, ...], whole: bool) -> np.ndarray:
+        """The vector of a message."""
+
+    @abstractmethod
+    def _said(
+        self, worker: Worker, j: int, own: Estimate, y: np.ndarray, kept: np.ndarray | None, whole: bool
+    ) -> tuple[Message, WorkerState]:
+        """The message about iterate j of a worker whose estimate is y, and its state."""
 
 
 @dataclass(frozen=True)
@@ -135,18 +161,18 @@ class EF21(ByWorkers):
     gradient: SomeGradient
     compressor: Any
     workers: int = 4
+    anew: ClassVar[bool] = False
 
-    def say(self, y: np.ndarray, kept: np.ndarray | None, whole: bool, noise: np.random.Generator) -> Message:
-        """C(y_i - g_i)."""
-        return self.compressor.compress(y if kept is None else y - kept, noise)
+    def expanded(self, message: Message, shape: tuple[int, ...], whole: bool) -> np.ndarray:
+        """C(y_i - g_i), divided by 1 + omega."""
+        return contracted(self.compressor, message, shape)
 
-    def receive(
-        self, y: np.ndarray, state: CompressedEstimate | None, whole: bool, said: Sequence[Message]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """All g_i after the messages, and their mean."""
-        moved = np.stack([contracted(self.compressor, message, y.shape[1:]) for message in said])
-        kept = moved if state is None else state.kept + moved  # g_i + C(y_i - g_i)
-        return kept.mean(axis=0), kept
+    def _said(
+        self, worker: Worker, j: int, own: Estimate, y: np.ndarray, kept: np.ndarray | None, whole: bool
+    ) -> tuple[Message, WorkerState]:
+        old = np.zeros_like(y) if kept is None else kept
+        message = self.compressor.compress(y - old, worker.sampler.noise(j, GRADIENT_NOISE))
+        return message, WorkerState(own, old + self.expanded(message, y.shape, whole))  # g_i + C(y_i - g_i)
 
 
 @dataclass(frozen=True)
@@ -187,6 +213,7 @@ class Marina(ByWorkers):
     compressor: Any
     p: float
     workers: int = 4
+    anew: ClassVar[bool] = True
 
     def __post_init__(self):
         super().__post_init__()
@@ -201,19 +228,17 @@ class Marina(ByWorkers):
                 f"Marina cannot run {drawn}: differences of independent batches do not vanish, and their errors add up"
             )
 
-    def say(self, y: np.ndarray, kept: np.ndarray | None, whole: bool, noise: np.random.Generator) -> Message:
-        """y_i itself, or Q(y_i - y_i,prev)."""
-        return UNCHANGED.compress(y, noise) if whole or kept is None else self.compressor.compress(y - kept, noise)
+    def expanded(self, message: Message, shape: tuple[int, ...], whole: bool) -> np.ndarray:
+        """y_i, or Q(y_i - y_i,prev)."""
+        return (UNCHANGED if whole else self.compressor).expand(message, shape)
 
-    def receive(
-        self, y: np.ndarray, state: CompressedEstimate | None, whole: bool, said: Sequence[Message]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The mean of whole vectors, or g_prev and the mean of the differences; workers keep their y_i."""
-        first = whole or state is None
-        found = np.stack([(UNCHANGED if first else self.compressor).expand(message, y.shape[1:]) for message in said]).mean(
-            axis=0
-        )
-        return (found if state is None or whole else state.g + found), y
+    def _said(
+        self, worker: Worker, j: int, own: Estimate, y: np.ndarray, kept: np.ndarray | None, whole: bool
+    ) -> tuple[Message, WorkerState]:
+        noise = worker.sampler.noise(j, GRADIENT_NOISE)
+        message = UNCHANGED.compress(y, noise) if whole or kept is None else self.compressor.compress(y - kept, noise)
+        return message, WorkerState(own, y)
 
-    def _whole(self, j: int, sampler: Sampler) -> bool:
+    def whole(self, j: int, sampler: Sampler) -> bool:
+        """A coin for all workers."""
         return bool(sampler.noise(j, SYNCS).random() < self.p)

@@ -96,14 +96,9 @@ def found(source: Source, quick: bool, results: dict[Any, dict[str, np.ndarray]]
         for key, held in runs.items()
         for level in LEVELS
     }
-    rows = []
-    for key, held in runs.items():
-        ends = [results[run] for run in held]
-        error = float(np.median([end["value"][-1] for end in ends])) - least
-        apart = float(np.median([end["apart"][-1] for end in ends]))
-        each = float(np.median([end["bytes"][-1] / (end["iter"][-1] + 1) for end in ends]))
-        levels = [_bytes(needed[*key, level]) for level in LEVELS]
-        rows.append([label(key[1]), f"{each:.0f}", *levels, f"{error:.1e}", "" if key[0] == SERVER else f"{apart:.1e}"])
+    rows = [
+        _row(*key, [needed[*key, level] for level in LEVELS], [results[run] for run in held], least) for key, held in runs.items()
+    ]
     errors = [f"MB to {level:g} of the first error" for level in LEVELS]
     columns = ("method", "bytes an iteration", *errors, "f - f_min at the end", "agents from their mean")
     some = next(iter(runs.values()))
@@ -113,8 +108,22 @@ def found(source: Source, quick: bool, results: dict[Any, dict[str, np.ndarray]]
         f"not counted. {some[0].iterations} iterations, medians of {len(some)} seeds. EF21 and MARINA take full gradients, so "
         f"their iterations cost the same component gradients. Data: {source.text}."
     )
-    plots = [_plot(kind, {m: results[held[0]] for (k, m), held in runs.items() if k == kind}, least) for kind in (SERVER, RING)]
+    shown = {kind: {m: results[held[0]] for (k, m), held in runs.items() if k == kind} for kind in (SERVER, RING)}
+    plots = [_plot(kind, made, least) for kind, made in shown.items()]
     return {"text": text, "table": (columns, rows), "numbers": needed, "plots": plots}
+
+
+def _row(kind: str, method: str, needed: list[float], ends: list[dict[str, np.ndarray]], least: float) -> list[str]:
+    """A line of the table: medians over the seeds."""
+    each, error, apart = (
+        float(np.median(of))
+        for of in (
+            [end["bytes"][-1] / (end["iter"][-1] + 1) for end in ends],
+            [end["value"][-1] - least for end in ends],
+            [end["apart"][-1] for end in ends],
+        )
+    )
+    return [label(method), f"{each:.0f}", *map(_bytes, needed), f"{error:.1e}", "" if kind == SERVER else f"{apart:.1e}"]
 
 
 def _bytes(many: float) -> str:
