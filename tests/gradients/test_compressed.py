@@ -144,14 +144,18 @@ def test_marina_errs_no_more_than_its_bound():
     m, p, k, seeds, D = 4, 0.25, 2, 40, 2 * R
     parts = [A[a:b] for a, b in itertools.pairwise(cuts(m))]
     squares = np.mean([(np.linalg.norm(part, 2) ** 2 / 4 * m / N) ** 2 for part in parts])
-    error, f = np.zeros(40), model(ex.Logistic())
+    error, value, f = np.zeros(40), np.zeros(40), model(ex.Logistic())
     for seed in range(seeds):
-        error += [np.sum((s.g - f.grad(s.x)) ** 2) / seeds for s in states(ex.MarinaFW(G.RandomK(k), m, p=p), 40, seed=seed)]
-    omega, bound = DIM / k - 1, 0.0
+        run = states(ex.MarinaFW(G.RandomK(k), m, p=p), 40, seed=seed)
+        error += [np.sum((s.g - f.grad(s.x)) ** 2) / seeds for s in run]
+        value += [f.value(s.x) / seeds for s in run]
+    omega, bound, least = DIM / k - 1, 0.0, ex.minimize(f, BALL, tol=1e-9).value
     assert error[0] < 1e-24
     for t in range(1, 40):
         bound = (1 - p) * (bound + omega / m * squares * D**2 * (2 / (t + 1)) ** 2)
         assert error[t] <= bound
+        noise = 2 * math.sqrt(squares * omega / m * (2 / p + 3 / (p**3 * t)))
+        assert value[t] - least <= 2 * D**2 / (t + 1) * (np.linalg.norm(A, 2) ** 2 / (4 * N) + noise)
     assert (error[1:] > 1e-12).all()
 
 

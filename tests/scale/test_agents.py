@@ -8,7 +8,6 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from clusters import cluster_of_two, pids, settled
 
 import extremal as ex
@@ -16,22 +15,12 @@ from extremal.scale import agents
 from extremal.scale.agents import run_agents
 from extremal.scale.cluster import ClusterError
 
-N, D = 403, 12
+D = 12
 C = ex.L1Ball(2.0)
 PATH = ex.gradients.metropolis([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 ONE_WAY = np.eye(3) / 2 + np.roll(np.eye(3), 1, axis=1) / 2  # agent i hears agent i + 1 only
 SAGA = ex.Method(ex.gradients.Tracking(ex.gradients.Saga(4), PATH), ex.steps.OpenLoop(), ex.moves.Consensus(PATH))
 RANDOM = ex.DMFW(batch=3, mixing=ex.gradients.ring(4), compressor="random-3")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    rng = np.random.default_rng(3)
-    A = rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.4)
-    y = np.where(A @ rng.standard_normal(D) > 0, 1.0, -1.0)
-    made = tmp_path_factory.mktemp("shards") / "rows"
-    ex.ShardDir.build((sp.csr_array(A), y), made, seed=1, shard_bytes=4096)
-    return made
 
 
 def simulated(folder, method, rounds):

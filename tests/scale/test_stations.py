@@ -7,26 +7,14 @@ import signal
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from clusters import cluster_of_two, pids
 
 import extremal as ex
 from extremal.scale.cluster import ClusterError
 from extremal.scale.stations import run_workers
 
-N, D = 403, 12
 C = ex.L1Ball(2.0)
 SPIDER = ex.Method(ex.gradients.EF21(ex.gradients.Spider(3, 4), "top-3", 3), ex.steps.EpochHarmonic())
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    rng = np.random.default_rng(3)
-    A = rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.4)
-    y = np.where(A @ rng.standard_normal(D) > 0, 1.0, -1.0)
-    made = tmp_path_factory.mktemp("shards") / "rows"
-    ex.ShardDir.build((sp.csr_array(A), y), made, seed=1, shard_bytes=4096)
-    return made
 
 
 @pytest.mark.parametrize(
