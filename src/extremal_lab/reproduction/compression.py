@@ -104,8 +104,8 @@ def found(source: Source, quick: bool, results: dict[Any, dict[str, np.ndarray]]
     some = next(iter(runs.values()))
     text = (
         f"Logistic regression over {SET}, n = {source.n}, d = {source.d}. {WORKERS} workers send to a server, and DMFW has 4 "
-        f"agents on a ring, with batches of n/100. Bytes are those of all messages; a server's answer, the vertex of the step, is "
-        f"not counted. {some[0].iterations} iterations, medians of {len(some)} seeds. EF21 and MARINA take full gradients, so "
+        "agents on a ring, with batches of n/100. Bytes are those of all messages; a server's answer, the vertex of the step, "
+        f"is not counted. {some[0].iterations} iterations, medians of {len(some)} seeds. EF21 and MARINA take full gradients, so "
         f"their iterations cost the same component gradients. Data: {source.text}."
     )
     shown = {kind: {m: results[held[0]] for (k, m), held in runs.items() if k == kind} for kind in (SERVER, RING)}
