@@ -216,6 +216,23 @@ class Natural(_Unbiased):
         return 0.125
 
 
+def uncompressed(v: np.ndarray) -> Message:
+    """All entries as float64."""
+    return Message(np.ascontiguousarray(v, VALUE).tobytes(), v.size)
+
+
+def as_sent(message: Message, shape: tuple[int, ...]) -> np.ndarray:
+    """The vector of such a message.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_sent(uncompressed(np.array([1.0, 2.0])), (2,))
+    array([1., 2.])
+    """
+    return np.frombuffer(message.payload, VALUE).reshape(shape)
+
+
 @dataclass(frozen=True)
 class NoCompression(_Unbiased):
     """The whole vector: C(v) = v, 8 d bytes.
@@ -230,11 +247,11 @@ class NoCompression(_Unbiased):
 
     def compress(self, v: np.ndarray, rng: np.random.Generator) -> Message:
         """All entries as float64."""
-        return Message(np.ascontiguousarray(v, VALUE).tobytes(), v.size)
+        return uncompressed(v)
 
     def expand(self, message: Message, shape: tuple[int, ...]) -> np.ndarray:
         """The vector itself."""
-        return np.frombuffer(message.payload, VALUE).reshape(shape)
+        return as_sent(message, shape)
 
     def size(self, d: int) -> int:
         """8 d."""
@@ -257,9 +274,6 @@ def _unpacked(payload: bytes, d: int) -> np.ndarray:
     three = np.frombuffer(payload.ljust(-(-d // 2) * 3, b"\0"), np.uint8).reshape(-1, 3).astype(np.uint16)
     a, b = three[:, 0] << 4 | three[:, 1] >> 4, (three[:, 1] & 15) << 8 | three[:, 2]
     return np.stack([a, b], axis=1).reshape(-1)[:d]
-
-
-UNCHANGED = NoCompression()  # for whole vectors
 
 
 def contracted(compressor: Compressor, message: Message, shape: tuple[int, ...]) -> np.ndarray:

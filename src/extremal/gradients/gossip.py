@@ -14,9 +14,9 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import count_sent
-from extremal.gradients.compressors import UNCHANGED, Compressor, Message, as_compressor, contracted
+from extremal.gradients.compressors import Compressor, Message, as_compressor, as_sent, contracted, uncompressed
 from extremal.gradients.mixing import mixed
-from extremal.objectives.base import Sampler
+from extremal.objectives.base import GRADIENT_NOISE, Sampler
 
 
 @dataclass(frozen=True)
@@ -40,24 +40,25 @@ class Gossip:
     mixing: np.ndarray
     compressor: Compressor | None = None
     rate: float | None = None  # left out: the contraction of the compressor
+    stream: int = GRADIENT_NOISE  # of the draws of compressors
 
-    def start(self, i: int, v: np.ndarray, common: bool) -> Heard | None:
+    def start(self, v: np.ndarray, common: bool) -> Heard | None:
         """What agent i knows at the start: the vector of all agents, if they have a common one, or nothing."""
         if self.compressor is None:
             return None
         return Heard(v, v) if common else Heard(np.zeros_like(v), np.zeros_like(v))
 
-    def say(self, v: np.ndarray, known: Heard | None, noise: np.random.Generator) -> Message:
-        """The message of an agent to all its neighbours."""
+    def say(self, k: int, v: np.ndarray, known: Heard | None, sampler: Sampler) -> Message:
+        """The message of step k of an agent to all its neighbours."""
         if self.compressor is None or known is None:
-            return UNCHANGED.compress(v, noise)
-        return self.compressor.compress(v - known.own, noise)
+            return uncompressed(v)
+        return self.compressor.compress(v - known.own, sampler.noise(k, self.stream))
 
     def hear(self, i: int, v: np.ndarray, known: Heard | None, said: Mapping[int, Message]) -> tuple[np.ndarray, Heard | None]:
         """The average of agent i, from the messages of all that it hears and its own."""
         row, C = self.mixing[i], self.compressor
         if C is None or known is None:
-            heard = {j: v if j == i else UNCHANGED.expand(message, v.shape).astype(v.dtype) for j, message in said.items()}
+            heard = {j: v if j == i else as_sent(message, v.shape).astype(v.dtype) for j, message in said.items()}
             return mixed(row, heard), None
         q = {j: contracted(C, message, v.shape) for j, message in said.items()}
         new = Heard(known.own + q[i], known.near + mixed(row, q))
@@ -69,10 +70,10 @@ class Gossip:
         return [j for j in np.flatnonzero(self.mixing[:, i]).tolist() if j != i]
 
     def round(
-        self, f: object, k: int, vectors: np.ndarray, known: Sequence[Heard | None], draws: Sequence[Sampler], stream: int
+        self, f: object, k: int, vectors: np.ndarray, known: Sequence[Heard | None], draws: Sequence[Sampler]
     ) -> tuple[np.ndarray, tuple[Heard | None, ...]]:
         """One exchange of all agents in one process; f counts the messages, once for every receiver."""
-        said = [self.say(v, known[i], draws[i].noise(k, stream)) for i, v in enumerate(vectors)]
+        said = [self.say(k, v, known[i], draws[i]) for i, v in enumerate(vectors)]
         for i, message in enumerate(said):
             times = len(self.listeners(i))
             count_sent(f, times * message.numbers, times * len(message.payload))

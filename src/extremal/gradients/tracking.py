@@ -13,7 +13,7 @@ from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradie
 from extremal.gradients.gossip import Gossip, Heard, as_arguments, check_exchange
 from extremal.gradients.mixing import check_mixing, in_brief
 from extremal.gradients.workers import Worker, shared_facts
-from extremal.objectives.base import GRADIENT_NOISE, Objective, Sampler
+from extremal.objectives.base import Objective, Sampler
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Tracking(Wrapper[TrackingEstimate]):
         points = self._points(f, x)
         agents = [Agent.of(self, f, i, seed=sampler.seed, shard=sampler.shard) for i in range(len(points))]
         states = tuple(agent.init(point) for agent, point in zip(agents, points, strict=True))
-        known = tuple(self.gossip.start(i, state.s, common=False) for i, state in enumerate(states))
+        known = tuple(self.gossip.start(state.s, common=False) for state in states)
         return self._estimate(f, 0, x, states, tuple(agent.sampler for agent in agents), known)
 
     def update(
@@ -169,9 +169,7 @@ class Tracking(Wrapper[TrackingEstimate]):
         draws: tuple[Sampler, ...],
         known: tuple[Heard | None, ...],
     ) -> TrackingEstimate:
-        p, known = self.gossip.round(
-            f, j, np.stack([state.s for state in states]), known, draws, GRADIENT_NOISE
-        )  # sum_j c_ij s_j
+        p, known = self.gossip.round(f, j, np.stack([state.s for state in states]), known, draws)  # p_i = sum_j c_ij s_j
         g = p if x.shape == p.shape else p.mean(axis=0)
         return TrackingEstimate(g, p, states, draws, known, phase=phase_of(states[0].own))
 

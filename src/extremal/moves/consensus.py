@@ -90,7 +90,7 @@ class Consensus(FlatMove):
     @property
     def gossip(self) -> Gossip:
         """The exchange of x."""
-        return Gossip(self.mixing, self.compressor, self.rate)
+        return Gossip(self.mixing, self.compressor, self.rate, POINT_NOISE)
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         super().check(gradient, f, C)
@@ -102,7 +102,7 @@ class Consensus(FlatMove):
     def start(self, x0: np.ndarray) -> AgentsPoint:
         x0, gossip = freeze(np.asarray(x0)), self.gossip  # agents are rows of one array
         agents = freeze(np.repeat(x0[None], len(self.mixing), axis=0))
-        known = tuple(gossip.start(i, x0, common=True) for i in range(len(agents)))
+        known = tuple(gossip.start(x0, common=True) for _ in agents)
         return AgentsPoint(x0, agents, agents=agents, known=known)
 
     def advance(self, k: int, f: Objective, C: MoveOracle, point: AgentsPoint, estimate: Estimate, step: Step) -> AgentsPoint:
@@ -115,7 +115,7 @@ class Consensus(FlatMove):
             check_common("Consensus", step)
         agents = freeze(np.stack([agent_step(k, f, C, xh[i], p[i], phase, step) for i in range(len(xh))]))
         draws = estimate.samplers if isinstance(estimate, TrackingEstimate) else [NO_DRAWS] * len(xh)
-        mixed, known = self.gossip.round(f, k, agents, point.known, draws, POINT_NOISE)  # xh_i = sum_j c_ij x_j
+        mixed, known = self.gossip.round(f, k, agents, point.known, draws)  # xh_i = sum_j c_ij x_j
         return AgentsPoint(mean_agent(agents), freeze(mixed), agents=agents, known=known)
 
 

@@ -18,7 +18,6 @@ from extremal.gradients.tracking import Agent, Tracking
 from extremal.losses.base import Loss
 from extremal.methods.method import Method
 from extremal.moves.consensus import Consensus, agent_step
-from extremal.objectives.base import GRADIENT_NOISE, POINT_NOISE
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
 from extremal.run.counting import CountedSet
@@ -47,10 +46,10 @@ class Resident(Answers):
         self.agent = Agent.of(tracking, f, i, seed=seed)
         self.xh = freeze(np.asarray(C.start(), f.dtype))
         self.state = self.agent.init(self.xh)
-        self.gossip = {"s": (tracking.gossip, GRADIENT_NOISE), "x": (move.gossip, POINT_NOISE)}
+        self.gossip = {"s": tracking.gossip, "x": move.gossip}
         self.known = {
-            "s": tracking.gossip.start(i, self.state.s, common=False),
-            "x": move.gossip.start(i, self.xh, common=True),
+            "s": tracking.gossip.start(self.state.s, common=False),
+            "x": move.gossip.start(self.xh, common=True),
         }
         self.copies: Copies = {(i, 0): self._packed}  # by agent and iteration: its own copies, and those of neighbours
         self.heard: dict[tuple[str, int], dict[int, Message]] = {}
@@ -130,12 +129,11 @@ class Resident(Answers):
     def _averaged(self, what: str, k: int, own: np.ndarray) -> np.ndarray:
         """The average of this agent, by the function that the simulation also calls."""
         said = self.heard.pop((what, k), {}) | {self.i: self.said[what]}
-        found, self.known[what] = self.gossip[what][0].hear(self.i, own, self.known[what], said)
+        found, self.known[what] = self.gossip[what].hear(self.i, own, self.known[what], said)
         return found
 
     def _tell(self, what: str, k: int, vector: np.ndarray) -> None:
-        gossip, stream = self.gossip[what]
-        message = self.said[what] = gossip.say(vector, self.known[what], self.agent.sampler.noise(k, stream))
+        message = self.said[what] = self.gossip[what].say(k, vector, self.known[what], self.agent.sampler)
         self._send(list(self.near), len(message.payload), "hear", what, k, self.i, message)
 
     def _send(self, to: list[int], size: int, function: str, *given: Any) -> None:

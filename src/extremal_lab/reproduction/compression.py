@@ -7,7 +7,6 @@ neighbours on a ring; bytes are those of all messages, as the library counts the
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,5 +135,5 @@ def _plot(kind: str, made: dict[str, dict[str, np.ndarray]], least: float) -> di
     return {"title": f"{TITLE}, {kind}", "series": series} | axes
 
 
-def _curve(x: Sequence[float], y: np.ndarray) -> dict[str, Any]:
+def _curve(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     return {"x": [float(v) for v in x], "y": [max(float(v), 1e-15) for v in y], "low": None, "high": None}
