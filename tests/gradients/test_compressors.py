@@ -10,7 +10,8 @@ import pytest
 from cases import COMPRESSORS
 
 import extremal as ex
-from extremal.gradients.compressors import as_compressor, contracted
+from extremal.gradients.compressors import as_compressor
+from extremal.gradients.messages import contracted
 
 G = ex.gradients
 EVERY = pytest.mark.parametrize("C", COMPRESSORS, ids=repr)

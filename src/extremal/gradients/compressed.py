@@ -18,7 +18,8 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, batched, count_sent, phase_of
 from extremal.gradients.batches import MiniBatch
-from extremal.gradients.compressors import Message, as_compressor, as_sent, contracted, uncompressed
+from extremal.gradients.compressors import as_compressor
+from extremal.gradients.messages import Message, contracted, whole_message, whole_vector
 from extremal.gradients.workers import Worker, shared_facts
 from extremal.objectives.base import GRADIENT_NOISE, SYNCS, Objective, Sampler
 
@@ -230,13 +231,13 @@ class Marina(ByWorkers):
 
     def expanded(self, message: Message, shape: tuple[int, ...], whole: bool) -> np.ndarray:
         """y_i, or Q(y_i - y_i,prev)."""
-        return as_sent(message, shape) if whole else self.compressor.expand(message, shape)
+        return whole_vector(message, shape) if whole else self.compressor.expand(message, shape)
 
     def _said(
         self, worker: Worker, j: int, own: Estimate, y: np.ndarray, kept: np.ndarray | None, whole: bool
     ) -> tuple[Message, WorkerState]:
         if whole or kept is None:
-            return uncompressed(y), WorkerState(own, y)
+            return whole_message(y), WorkerState(own, y)
         return self.compressor.compress(y - kept, worker.sampler.noise(j, GRADIENT_NOISE)), WorkerState(own, y)
 
     def whole(self, j: int, sampler: Sampler) -> bool:

@@ -1,7 +1,5 @@
 """Compressed vectors: what a worker sends in place of a vector, in real bytes, and the constants of theorems about it.
 
-A compressor is unbiased, E C(v) = v with E|C(v) - v|^2 <= omega |v|^2, or contractive, E|C(v) - v|^2 <= (1 - alpha) |v|^2. An
-unbiased one divided by 1 + omega is contractive with alpha = 1 / (1 + omega).
 References: Beznosikov, Horvath, Richtarik, Safaryan (2020), On biased compression for distributed learning, arXiv:2002.12410;
 Horvath et al. (2019), Natural compression for distributed deep learning, arXiv:1905.10988.
 """
@@ -10,48 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.gradients.messages import INDEX, VALUE, Compressor, Message, whole_message, whole_vector
 
-INDEX, VALUE = np.dtype("<i4"), np.dtype("<f8")  # an index and a value as they are sent
 MANTISSA, EXPONENT, SIGN = 52, 0x7FF, 63  # of a float64: bits of the mantissa, mask of the exponent, place of the sign
 LARGEST = EXPONENT - 1  # the exponent of the largest finite numbers
-
-
-@dataclass(frozen=True)
-class Message:
-    """What is sent in place of a vector."""
-
-    payload: bytes  # all that is sent
-    numbers: int  # how many entries of the vector it has
-
-
-class Compressor(Protocol):
-    """The contract of a compressor: a plain value that makes messages of vectors, and vectors of messages."""
-
-    def compress(self, v: np.ndarray, rng: np.random.Generator) -> Message:
-        """The message for v, an array of float64 of any shape."""
-        ...
-
-    def expand(self, message: Message, shape: tuple[int, ...]) -> np.ndarray:
-        """C(v), which the receiver computes from the message and the shape of v."""
-        ...
-
-    def size(self, d: int) -> int:
-        """The bytes of a message about d entries."""
-        ...
-
-    def omega(self, d: int) -> float | None:
-        """The variance constant of an unbiased compressor; None for others."""
-        ...
-
-    def alpha(self, d: int) -> float:
-        """The contraction of C, or of C / (1 + omega) if C is unbiased."""
-        ...
 
 
 class _Unbiased(Compressor):
@@ -216,23 +181,6 @@ class Natural(_Unbiased):
         return 0.125
 
 
-def uncompressed(v: np.ndarray) -> Message:
-    """All entries as float64."""
-    return Message(np.ascontiguousarray(v, VALUE).tobytes(), v.size)
-
-
-def as_sent(message: Message, shape: tuple[int, ...]) -> np.ndarray:
-    """The vector of such a message.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> as_sent(uncompressed(np.array([1.0, 2.0])), (2,))
-    array([1., 2.])
-    """
-    return np.frombuffer(message.payload, VALUE).reshape(shape)
-
-
 @dataclass(frozen=True)
 class NoCompression(_Unbiased):
     """The whole vector: C(v) = v, 8 d bytes.
@@ -247,11 +195,11 @@ class NoCompression(_Unbiased):
 
     def compress(self, v: np.ndarray, rng: np.random.Generator) -> Message:
         """All entries as float64."""
-        return uncompressed(v)
+        return whole_message(v)
 
     def expand(self, message: Message, shape: tuple[int, ...]) -> np.ndarray:
         """The vector itself."""
-        return as_sent(message, shape)
+        return whole_vector(message, shape)
 
     def size(self, d: int) -> int:
         """8 d."""
@@ -274,20 +222,6 @@ def _unpacked(payload: bytes, d: int) -> np.ndarray:
     three = np.frombuffer(payload.ljust(-(-d // 2) * 3, b"\0"), np.uint8).reshape(-1, 3).astype(np.uint16)
     a, b = three[:, 0] << 4 | three[:, 1] >> 4, (three[:, 1] & 15) << 8 | three[:, 2]
     return np.stack([a, b], axis=1).reshape(-1)[:d]
-
-
-def contracted(compressor: Compressor, message: Message, shape: tuple[int, ...]) -> np.ndarray:
-    """C(v), divided by 1 + omega if C is unbiased, so that it is contractive.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> v = np.array([1.0, -4.0, 0.5, 3.0])
-    >>> contracted(RandomK(2), RandomK(2).compress(v, np.random.default_rng(0)), (4,))
-    array([0. , 0. , 0.5, 3. ])
-    """
-    found = compressor.expand(message, shape)
-    return found if compressor.omega(1) is None else found * compressor.alpha(math.prod(shape))
 
 
 def as_compressor(call: str, given: object) -> Compressor:

@@ -14,7 +14,8 @@ import numpy as np
 
 from extremal import checks
 from extremal.gradients.base import count_sent
-from extremal.gradients.compressors import Compressor, Message, as_compressor, as_sent, contracted, uncompressed
+from extremal.gradients.compressors import as_compressor
+from extremal.gradients.messages import Compressor, Message, contracted, whole_message, whole_vector
 from extremal.gradients.mixing import mixed
 from extremal.objectives.base import GRADIENT_NOISE, Sampler
 
@@ -51,14 +52,14 @@ class Gossip:
     def say(self, k: int, v: np.ndarray, known: Heard | None, sampler: Sampler) -> Message:
         """The message of step k of an agent to all its neighbours."""
         if self.compressor is None or known is None:
-            return uncompressed(v)
+            return whole_message(v)
         return self.compressor.compress(v - known.own, sampler.noise(k, self.stream))
 
     def hear(self, i: int, v: np.ndarray, known: Heard | None, said: Mapping[int, Message]) -> tuple[np.ndarray, Heard | None]:
         """The average of agent i, from the messages of all that it hears and its own."""
         row, C = self.mixing[i], self.compressor
         if C is None or known is None:
-            heard = {j: v if j == i else as_sent(message, v.shape).astype(v.dtype) for j, message in said.items()}
+            heard = {j: v if j == i else whole_vector(message, v.shape).astype(v.dtype) for j, message in said.items()}
             return mixed(row, heard), None
         q = {j: contracted(C, message, v.shape) for j, message in said.items()}
         new = Heard(known.own + q[i], known.near + mixed(row, q))

@@ -10,8 +10,9 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import SomeGradient, check_gradient
 from extremal.gradients.compressed import EF21, Marina
-from extremal.gradients.compressors import Compressor, NoCompression, RandomK, TopK, as_compressor
+from extremal.gradients.compressors import NoCompression, RandomK, TopK, as_compressor
 from extremal.gradients.full import Full
+from extremal.gradients.messages import Compressor
 from extremal.gradients.reduced import Sarah
 from extremal.gradients.workers import bounds
 from extremal.methods.method import Budget, Checked, Method

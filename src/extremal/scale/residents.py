@@ -13,7 +13,7 @@ from distributed import get_worker
 from extremal.checks import InputError
 from extremal.files.shards.directory import ShardDir
 from extremal.gradients.base import phase_of
-from extremal.gradients.compressors import Message
+from extremal.gradients.messages import Message
 from extremal.gradients.tracking import Agent, Tracking
 from extremal.losses.base import Loss
 from extremal.methods.method import Method

@@ -34,7 +34,7 @@ from extremal.scale.host import Answers
 from extremal.scale.wire import pack, unpack
 from extremal.sets.base import ConvexSet
 
-TAG = "run_workers"
+CALLED = "run_workers"
 
 
 def run_workers(
@@ -76,11 +76,11 @@ def run_workers(
     ----------
     Richtarik, Sokolov, Fatkhullin (2021), arXiv:2106.05203; Gorbunov, Burlachenko, Li, Richtarik (2021), arXiv:2102.07845.
     """
-    workers = Workers(client, checks.positive(TAG, "timeout", timeout), TAG)
+    workers = Workers(client, checks.positive(CALLED, "timeout", timeout), CALLED)
     f = LinearModel(loss, ShardDir(directory, engine="disk"))
     prepared = (method or EF21FW()).prepare(f, C.on(f.shape), Budget(max_iter=max_iter))
     if not isinstance(prepared.gradient, ByWorkers):
-        raise InputError(f"`{TAG}(method=...)` must be EF21FW(), MarinaFW(), or a method of EF21 or Marina, got {prepared}")
+        raise InputError(f"`{CALLED}(method=...)` must be EF21FW(), MarinaFW(), or a method of EF21 or Marina, got {prepared}")
     remote = Remote(prepared.gradient, Stations(workers, prepared.gradient, str(Path(directory).resolve()), loss, seed))
     return minimize(f, C, replace(prepared, gradient=remote), max_iter=max_iter, seed=seed, tol=0, atol=0)
 
@@ -139,7 +139,7 @@ class Stations:
         try:
             return ask(self.links[i], *given)
         except Lost as loss:
-            raise ClusterError(f"`{TAG}`: worker {i} is lost ({loss}); start the run again") from None
+            raise ClusterError(f"`{CALLED}`: worker {i} is lost ({loss}); start the run again") from None
 
 
 @dataclass(frozen=True)
