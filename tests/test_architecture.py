@@ -38,6 +38,7 @@ CONTRACTS_ALONE = {  # what parts are made of: explained in docs/add-a-part.md, 
     "Part", "Parts", "Phase", "Plan", "Point", "Projectable", "Recipe", "RowBlock", "RowData",
     "SETS", "Scheduled", "Segment", "Stack", "Step", "Tuned", "Vertex",
     "Warm", "Work", "as_data", "as_recipe", "check_step", "take",
+    "Compressor", "Message",
 }  # fmt: skip
 PUBLIC = {name: item for name, item in TOP.items() if not inspect.ismodule(item)}
 PUBLIC |= {name: getattr(room, name) for room in ROOMS for name in room.__all__ if name not in CONTRACTS_ALONE}
@@ -47,6 +48,7 @@ CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
     losses.Loss: cases.LOSSES + cases.SPECIAL_LOSSES + cases.MULTI_LOSSES,
     base.Smooth: (cases.model(ex.Squared()), cases.separable(ex.Squared()), *cases.SPECIAL_OBJECTIVES),
     points.Vertex: cases.VERTICES + cases.MATRIX_VERTICES,
+    gradients.Compressor: cases.COMPRESSORS,
     gradients.Gradient: cases.GRADIENTS + cases.SPECIAL_GRADIENTS,
     moves.Move: cases.MOVES + cases.SPECIAL_MOVES,
     steps.Step: cases.STEPS + cases.SPECIAL_STEPS,

@@ -40,6 +40,8 @@ from .methods.averages import OneSampleSFW as OneSampleSFW
 from .methods.blocks import BlockFW as BlockFW
 from .methods.classic import FrankWolfe as FrankWolfe
 from .methods.classic import OnlineFW as OnlineFW
+from .methods.compressed import EF21FW as EF21FW
+from .methods.compressed import MarinaFW as MarinaFW
 from .methods.decentralised import DMFW as DMFW
 from .methods.faces import SagaFaceFW as SagaFaceFW
 from .methods.faces import TrackedFW as TrackedFW

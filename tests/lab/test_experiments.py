@@ -251,6 +251,28 @@ def test_studies_on_data_of_ones_own(name, file, tmp_path):
     assert all("mine.svm" in row["on"] for row in rows)
 
 
+def test_the_study_of_compression_counts_the_bytes_of_its_runs(file, tmp_path):
+    from rich.console import Console
+
+    from extremal_lab.reproduction.studies import run_studies
+
+    with open(tmp_path / "said", "w") as said:
+        work = Work(Store(tmp_path / "kept"))
+        (found,) = run_studies(["compression"], work, Console(file=said), quick=True, data=str(file))
+    (table,), d = found.page["tables"], work.find(str(file)).d
+    rows = {row[0]: row[1:] for row in table["rows"]}
+    assert {"ef21-fw, compressor=none, workers=10", "ef21-fw, compressor=natural, workers=10"} <= set(rows)
+    assert rows["ef21-fw, compressor=none, workers=10"][0] == str(10 * 8 * d)
+    assert rows["ef21-fw, compressor=natural, workers=10"][0] == str(10 * -(-3 * d // 2))
+    assert {len(row) for row in table["rows"]} == {len(table["columns"])}
+    assert [plot["title"] for plot in found.page["plots"]] == [
+        "Error against bytes, to a server",
+        "Error against bytes, on a ring",
+    ]
+    least = {key[1]: many for key, many in found.numbers.items() if key[2] == 1e-1}
+    assert least["ef21-fw:compressor=natural:workers=10"] < least["ef21-fw:compressor=none:workers=10"] < np.inf
+
+
 def test_progress_without_a_terminal_stays_off_stdout(monkeypatch, capsys):
     from rich.console import Console
 

@@ -26,6 +26,17 @@ def problem(n=30_000, d=100, seed=0):
 
 
 @pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """403 rows of 12 columns, for agents and workers."""
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((403, 12)) * (rng.random((403, 12)) < 0.4)
+    y = np.where(A @ rng.standard_normal(12) > 0, 1.0, -1.0)
+    made = tmp_path_factory.mktemp("shards") / "rows"
+    ex.ShardDir.build((sp.csr_array(A), y), made, seed=1, shard_bytes=4096)
+    return made
+
+
+@pytest.fixture(scope="session")
 def sparse(tmp_path_factory):
     """Seven shards, the last of which is smaller."""
     A, y, _ = problem()

@@ -8,7 +8,6 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from clusters import cluster_of_two, pids, settled
 
 import extremal as ex
@@ -16,21 +15,12 @@ from extremal.scale import agents
 from extremal.scale.agents import run_agents
 from extremal.scale.cluster import ClusterError
 
-N, D = 403, 12
+D = 12
 C = ex.L1Ball(2.0)
 PATH = ex.gradients.metropolis([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 ONE_WAY = np.eye(3) / 2 + np.roll(np.eye(3), 1, axis=1) / 2  # agent i hears agent i + 1 only
 SAGA = ex.Method(ex.gradients.Tracking(ex.gradients.Saga(4), PATH), ex.steps.OpenLoop(), ex.moves.Consensus(PATH))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    rng = np.random.default_rng(3)
-    A = rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.4)
-    y = np.where(A @ rng.standard_normal(D) > 0, 1.0, -1.0)
-    made = tmp_path_factory.mktemp("shards") / "rows"
-    ex.ShardDir.build((sp.csr_array(A), y), made, seed=1, shard_bytes=4096)
-    return made
+RANDOM = ex.DMFW(batch=3, mixing=ex.gradients.ring(4), compressor="random-3")
 
 
 def simulated(folder, method, rounds):
@@ -50,6 +40,19 @@ def test_the_trajectory_is_that_of_the_simulation(client, folder, mixing):
     same(r, simulated(folder, method, 9))
     edges = {(i, j) for j, i in zip(*np.nonzero(mixing), strict=True) if i != j}
     assert r.edges == dict.fromkeys(edges, (2 * 9 + 1) * 8 * D)  # s at the start; x and s in each iteration
+    assert sum(r.edges.values()) == simulated(folder, method, 9).calls.bytes
+
+
+@pytest.mark.parametrize("compressor", ["natural", "top-3", "random-3", "none"])
+@pytest.mark.parametrize("mixing", [ex.gradients.ring(4), ONE_WAY], ids=["ring", "one way"])
+def test_compressed_messages_give_the_trajectory_of_the_simulation(client, folder, compressor, mixing):
+    method = ex.DMFW(batch=3, mixing=mixing, compressor=compressor)
+    r, alone = run_agents(ex.Logistic(), folder, C, client, method, max_iter=9, seed=5), simulated(folder, method, 9)
+    same(r, alone)
+    size = {"natural": 18, "top-3": 36, "random-3": 36, "none": 8 * D}[compressor]
+    edges = {(i, j) for j, i in zip(*np.nonzero(mixing), strict=True) if i != j}
+    assert r.edges == dict.fromkeys(edges, (2 * 9 + 1) * size)
+    assert sum(r.edges.values()) == alone.calls.bytes  # one count of the processes, one of the simulation
 
 
 def test_copies_go_along_one_edge_of_each_agent(client, folder):
@@ -77,7 +80,7 @@ def harmed(monkeypatch):
     return todo
 
 
-@pytest.mark.parametrize("method", [ex.DMFW(batch=3, mixing=ex.gradients.ring(4)), SAGA], ids=["DMFW", "Saga"])
+@pytest.mark.parametrize("method", [ex.DMFW(batch=3, mixing=ex.gradients.ring(4)), SAGA, RANDOM], ids=["DMFW", "Saga", "random"])
 def test_agents_that_are_lost_change_no_bit(client, folder, harmed, method):
     harmed |= {("move", 50): signal.SIGKILL, ("follow", 75): signal.SIGKILL}
     settled(client)

@@ -10,6 +10,7 @@ import extremal as ex
 from extremal.scale import local
 from extremal.scale.agents import run_agents
 from extremal.scale.collections import rows_of
+from extremal.scale.stations import run_workers
 
 
 @pytest.fixture
@@ -37,6 +38,8 @@ def test_one_worker_within_this_process(within, tmp_path):
     assert np.array_equal(runs[0].x, runs[1].x)
     r = run_agents(ex.Logistic(), tmp_path / "rows", ex.L1Ball(2.0), within, ex.DMFW(mixing=ex.gradients.ring(2)), max_iter=2)
     assert np.abs(r.x).sum() <= 2.0 + 1e-12
+    sent = run_workers(ex.Logistic(), tmp_path / "rows", ex.L1Ball(2.0), within, ex.EF21FW("top-2", 2), max_iter=2).calls
+    assert (sent.grads, sent.bytes) == (3 * 300, 3 * 2 * 24)
     data = rows_of(da.from_array(A, chunks=(100, 6)), da.from_array(y, chunks=100), client=within)
     assert data.shape == A.shape
     data.close()

@@ -114,6 +114,7 @@ MOVES = (
     ex.moves.WarmSliding(beta=2.0),
     ex.moves.AnchoredSliding(beta=2.0, lean=0.2, epoch=5),
 )
+COMPRESSORS = (ex.gradients.TopK(3), ex.gradients.RandomK(3), ex.gradients.Natural(), ex.gradients.NoCompression())
 LAWS = (ex.laws.PowerLaw(), ex.laws.Telescoping(1.0), ex.laws.Doubling(), ex.laws.EpochLength(), ex.laws.EpochTolerance(1.0))
 MANIFOLDS = (ex.points.Euclidean(), ex.points.SPD())
 STEPS = (
@@ -183,6 +184,8 @@ SPECIAL_GRADIENTS = (
     ex.gradients.Expanded(),
     ex.gradients.ZerothOrder(ex.gradients.Spider(5, 6), mu=1e-3),
     ex.gradients.Tracking(ex.gradients.Storm(5), ex.gradients.ring(4)),
+    ex.gradients.EF21(ex.gradients.Full(), ex.gradients.TopK(3)),
+    ex.gradients.Marina(ex.gradients.Sarah(5, 0.3), ex.gradients.Natural(), p=0.2),
     ex.gradients.Penalised(ex.gradients.Storm(5), G=np.ones((1, DIM)), upper=0.5),
     ex.gradients.Reshuffled(ex.gradients.Saga(batch=5)),
     ex.gradients.TrackedSag(batch=5),
@@ -203,6 +206,8 @@ SPECIAL_MOVES = (
 )
 SPECIAL_METHODS = (
     ex.DMFW(batch=5),
+    ex.EF21FW(),
+    ex.MarinaFW(),
     ex.FZFW(),
     ex.FZCGS(),
     ex.InFaceFW(),

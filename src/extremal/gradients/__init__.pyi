@@ -5,9 +5,17 @@ from .base import InEpochs as InEpochs
 from .base import Phase as Phase
 from .batches import MiniBatch as MiniBatch
 from .batches import Pool as Pool
+from .compressed import EF21 as EF21
+from .compressed import Marina as Marina
+from .compressors import Natural as Natural
+from .compressors import NoCompression as NoCompression
+from .compressors import RandomK as RandomK
+from .compressors import TopK as TopK
 from .expanded import Expanded as Expanded
 from .full import Full as Full
 from .full import Growing as Growing
+from .messages import Compressor as Compressor
+from .messages import Message as Message
 from .mixing import complete as complete
 from .mixing import metropolis as metropolis
 from .mixing import ring as ring

@@ -34,6 +34,10 @@ class Counting:
 
     calls: Any  # the counts; None for a part of an objective that does not count
 
+    @abstractmethod
+    def sent(self, numbers: int, size: int) -> None:
+        """Count numbers that workers or agents have sent to others, and their bytes."""
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -139,6 +143,15 @@ class Facts:
         return max(1, k + math.floor(rest))
 
 
+def sampler_of(facts: Facts) -> type[Sampler]:
+    """The kind of draws that an estimator asks for."""
+    if not facts.passes:
+        return Sampler
+    from extremal.objectives.passes import PassSampler  # only for estimators that ask for it
+
+    return PassSampler
+
+
 def phase_of(estimate: Estimate) -> Phase | None:
     """The position of the estimator in its epoch; None without epochs."""
     return estimate.phase if isinstance(estimate, InEpochs) else None
@@ -224,6 +237,12 @@ class Wrapper(Gradient[E]):
 
     def __post_init__(self):
         check_gradient(type(self).__name__, self.gradient, self.like)
+
+
+def count_sent(f: object, numbers: int, size: int) -> None:
+    """Count messages, if the objective counts."""
+    if isinstance(f, Counting):
+        f.sent(numbers, size)
 
 
 def batched(gradient: SomeGradient) -> Batched[Any] | None:

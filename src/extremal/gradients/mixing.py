@@ -122,11 +122,6 @@ def mixed(row: np.ndarray, known: np.ndarray | Mapping[int, np.ndarray]) -> np.n
     return total.astype(known[first].dtype, copy=False)
 
 
-def mix(C: np.ndarray, stack: np.ndarray) -> np.ndarray:
-    """sum_j c_ij v_j for every agent i."""
-    return np.stack([mixed(row, stack) for row in C])
-
-
 def in_brief(a: np.ndarray) -> str:
     """A matrix in words, by its shape."""
     return f"<{a.shape[0]} x {a.shape[1]}>"

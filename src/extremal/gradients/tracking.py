@@ -2,48 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Counting, Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
-from extremal.gradients.mixing import check_mixing, in_brief, mix
-from extremal.objectives.base import Objective, RowIndex, Sampler
-
-
-def bounds(n: int, m: int) -> list[tuple[int, int]]:
-    """The range [first, last) of rows of each of m agents: contiguous, with sizes that differ by at most one."""
-    return [(n * i // m, n * (i + 1) // m) for i in range(m)]
-
-
-class _Shard(Counting):
-    """The mean over the rows of one agent, with the methods that estimators use: f_i = (1/n_i) sum over [first, last)."""
-
-    def __init__(self, f: Objective, first: int, last: int):
-        self.whole, self.first, self.n = f, first, last - first
-        self.shape, self.dtype, self.convex, self.deriv_shape = f.shape, f.dtype, f.convex, f.deriv_shape
-        self.calls = f.calls if isinstance(f, Counting) else None  # wrappers of the estimator may count as well
-
-    def derivs(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        return self.whole.derivs(x, self._rows(idx))
-
-    def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        return self.whole.combine(c, self._rows(idx))
-
-    def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
-        return self.whole.values(x, self._rows(idx))
-
-    def value(self, x: np.ndarray) -> float:
-        return float(self.values(x).mean(dtype=np.float64))
-
-    def grad(self, x: np.ndarray) -> np.ndarray:
-        return self.combine(self.derivs(x))
-
-    def _rows(self, idx: RowIndex) -> np.ndarray:
-        return np.arange(self.first, self.first + self.n) if idx is None else idx + self.first
+from extremal.gradients.base import Estimate, Facts, InEpochs, Phase, SomeGradient, Steps, Wrapper, phase_of
+from extremal.gradients.gossip import Gossip, Heard, as_arguments, check_exchange
+from extremal.gradients.mixing import check_mixing, in_brief
+from extremal.gradients.workers import Worker, shared_facts
+from extremal.objectives.base import Objective, Sampler
 
 
 @dataclass(frozen=True)
@@ -57,31 +27,33 @@ class AgentState:
 
 @dataclass(frozen=True)
 class Agent:
-    """One of m agents: its estimator, its rows and its draws. It steps alike in a stack and in its own process."""
+    """One of m agents. It steps alike in a stack and in its own process."""
 
-    gradient: SomeGradient
-    f: Objective  # the mean over its rows
-    weight: float  # m n_i / n, so that the mean of the f_i is f even for shards of unequal size
-    sampler: Sampler
+    worker: Worker
 
     @classmethod
     def of(cls, tracking: Tracking, f: Objective, i: int, sampler: Sampler | None = None, seed: int = 0, shard: int = 0) -> Agent:
         """Agent i. If no sampler is given, the agent gets its own stream from the seed and the shard."""
-        m = len(tracking.mixing)
-        part = _Shard(f, *bounds(f.n, m)[i])
-        draws = sampler or Sampler(part.n, seed, shard * m + i)
-        return cls(tracking.gradient, cast(Objective, part), m * part.n / f.n, draws)
+        return cls(Worker.of(tracking.gradient, len(tracking.mixing), f, i, sampler, seed, shard))
+
+    @property
+    def f(self) -> Objective:
+        """The mean over its rows."""
+        return self.worker.f
+
+    @property
+    def sampler(self) -> Sampler:
+        """Its draws."""
+        return self.worker.sampler
 
     def init(self, x: np.ndarray) -> AgentState:
         """y_i = s_i at the start."""
-        own = self.gradient.init(self.f, x, self.sampler)
-        y = self.weight * own.g
+        own, y = self.worker.init(x)
         return AgentState(own, y, y)
 
     def update(self, k: int, x_prev: np.ndarray, x: np.ndarray, state: AgentState, p: np.ndarray) -> AgentState:
-        """y_i at x, and s_i = p_i + y_i - y_i,prev with p_i = sum_j c_ij s_j,prev."""
-        own = self.gradient.update(self.f, k, x_prev, x, (), state.own, self.sampler)
-        y = self.weight * own.g
+        """y_i at x, and s_i = p_i + y_i - y_i,prev with p_i of the last exchange."""
+        own, y = self.worker.update(k, x_prev, x, state.own)
         return AgentState(own, y, y + (p - state.y))
 
 
@@ -93,6 +65,7 @@ class TrackingEstimate(InEpochs):
     p: np.ndarray  # the agents' estimates of grad f, one row per agent
     states: tuple[AgentState, ...]
     samplers: tuple[Sampler, ...]  # the streams of the agents
+    known: tuple[Heard | None, ...]  # what agents know of each other's s
     exact: bool = False
     phase: Phase | None = None  # position of the agents in their epoch; they move in step
 
@@ -118,7 +91,11 @@ class Tracking(Wrapper[TrackingEstimate]):
     The mean of s is always the mean of y. With the move `Consensus`, x and g are stacks of m rows. With any other move all agents
     are at its one point, and g is the mean of p. Agent i owns the rows [n i/m, n (i+1)/m) and its own stream, and f_i is m n_i/n
     times the mean over its rows. The cost is that of m estimators on n_i components each, m vectors for each of y, s and p, and
-    one exchange of s between neighbours per step.
+    one exchange of s between neighbours per step. With a compressor, agents send compressed differences (CHOCO-Gossip):
+
+        q_i = C(s_i - sh_i),   sh_j <- sh_j + q_j,   p_i = s_i + rate sum_j c_ij (sh_j - sh_i),   s_i = p_i,prev + y_i - y_i,prev
+
+    The means of s and p are that of y with every compressor. Memory: two vectors more for each agent.
 
     Parameters
     ----------
@@ -126,11 +103,16 @@ class Tracking(Wrapper[TrackingEstimate]):
         The estimator of each agent on its n_i components: `Storm` in DMFW, `Full` in its deterministic form.
     mixing : array of shape (m, m)
         c, doubly stochastic: `ring`, `complete`, `metropolis` or your own.
+    compressor : Compressor or str, optional
+        C: `TopK`, `RandomK`, `Natural`, or their names "top-10", "random-10", "natural". Left out, agents send s itself.
+    rate : float, optional
+        The rate of the exchange, in (0, 1]. Left out, the contraction of the compressor: k/d for TopK and RandomK.
 
     References
     ----------
     Hou, Zeng, Wang, Sun, Chen (2022), Distributed momentum-based Frank-Wolfe algorithm for stochastic optimization,
-    arXiv:2208.04053; Wai, Lafond, Scaglione, Moulines (2017), Decentralized Frank-Wolfe, arXiv:1612.01216.
+    arXiv:2208.04053; Wai, Lafond, Scaglione, Moulines (2017), Decentralized Frank-Wolfe, arXiv:1612.01216; Koloskova, Stich,
+    Jaggi (2019), arXiv:1902.00340, for compressed messages.
 
     Examples
     --------
@@ -141,36 +123,33 @@ class Tracking(Wrapper[TrackingEstimate]):
 
     gradient: SomeGradient
     mixing: Any
+    compressor: Any = None
+    rate: float | None = None
 
     def __post_init__(self):
         super().__post_init__()
-        checks.fix(self, mixing=check_mixing("Tracking", self.mixing))
+        exchange = check_exchange("Tracking", self.compressor, self.rate)
+        checks.fix(self, mixing=check_mixing("Tracking", self.mixing), **exchange)
 
     def __repr__(self) -> str:
-        return f"Tracking(gradient={self.gradient!r}, mixing={in_brief(self.mixing)})"
+        return f"Tracking(gradient={self.gradient!r}, mixing={in_brief(self.mixing)}{as_arguments(self.compressor, self.rate)})"
+
+    @property
+    def gossip(self) -> Gossip:
+        """The exchange of s."""
+        return Gossip(self.mixing, self.compressor, self.rate)
 
     def facts(self, n: int) -> Facts:
         """The sum of the agents' costs, and the worst of their constants."""
-        if len(self.mixing) > n:
-            raise InputError(f"`Tracking(mixing=...)` must have at most one agent per component, got {len(self.mixing)} for {n}")
-        each = [self.gradient.facts(last - first) for first, last in bounds(n, len(self.mixing))]
-        if each[0].needs or each[0].one_vertex:
-            raise InputError(f"Tracking cannot run {type(self.gradient).__name__}, which follows the one vertex of a plain move")
-        costs: list[Any] = [facts.per_step for facts in each]
-        return Facts(
-            start=sum(facts.start for facts in each),
-            per_step=(lambda k: sum(cost(k) for cost in costs)) if callable(costs[0]) else sum(costs),
-            d=None if each[0].d is None else max(facts.d or 1.0 for facts in each),
-            agents=len(self.mixing),
-            c=min(facts.c for facts in each),
-            epochs=each[0].epochs,
-        )
+        m = len(self.mixing)
+        return replace(shared_facts("Tracking", "mixing", "agent", self.gradient, m, n), agents=m)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TrackingEstimate:
         points = self._points(f, x)
         agents = [Agent.of(self, f, i, seed=sampler.seed, shard=sampler.shard) for i in range(len(points))]
         states = tuple(agent.init(point) for agent, point in zip(agents, points, strict=True))
-        return self._estimate(x, states, tuple(agent.sampler for agent in agents))
+        known = tuple(self.gossip.start(state.s, common=False) for state in states)
+        return self._estimate(f, 0, x, states, tuple(agent.sampler for agent in agents), known)
 
     def update(
         self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: TrackingEstimate, sampler: Sampler
@@ -179,11 +158,20 @@ class Tracking(Wrapper[TrackingEstimate]):
         states = tuple(
             Agent.of(self, f, i, draws[i]).update(k, old[i], new[i], state.states[i], state.p[i]) for i in range(len(draws))
         )
-        return self._estimate(x, states, draws)
+        return self._estimate(f, k + 1, x, states, draws, state.known)
 
-    def _estimate(self, x: np.ndarray, states: tuple[AgentState, ...], samplers: tuple[Sampler, ...]) -> TrackingEstimate:
-        p = mix(self.mixing, np.stack([state.s for state in states]))  # p_i = sum_j c_ij s_j
-        return TrackingEstimate(p if x.shape == p.shape else p.mean(axis=0), p, states, samplers, phase=phase_of(states[0].own))
+    def _estimate(
+        self,
+        f: Objective,
+        j: int,
+        x: np.ndarray,
+        states: tuple[AgentState, ...],
+        draws: tuple[Sampler, ...],
+        known: tuple[Heard | None, ...],
+    ) -> TrackingEstimate:
+        p, known = self.gossip.round(f, j, np.stack([state.s for state in states]), known, draws)  # p_i = sum_j c_ij s_j
+        g = p if x.shape == p.shape else p.mean(axis=0)
+        return TrackingEstimate(g, p, states, draws, known, phase=phase_of(states[0].own))
 
     def _points(self, f: Objective, x: np.ndarray) -> np.ndarray:
         """One point per agent."""

@@ -10,11 +10,11 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Counting, Estimate, Facts, SomeGradient, Steps, Wrapper
+from extremal.gradients.base import Counting, Estimate, Facts, SomeGradient, Steps, Wrapper, count_sent
 from extremal.objectives.base import Objective, RowIndex, Sampler
 
 
-class FiniteDifferences:
+class FiniteDifferences(Counting):
     """An objective with central differences of component values as component gradients.
 
         grad f_i(x) ~ sum_j [f_i(x + mu e_j) - f_i(x - mu e_j)] / (2 mu) e_j
@@ -26,7 +26,7 @@ class FiniteDifferences:
         self.inner, self.mu = f, mu
         self.n, self.shape, self.dtype, self.convex = f.n, f.shape, f.dtype, f.convex
         self.deriv_shape = f.shape
-        self._calls = f.calls if isinstance(f, Counting) else None
+        self.calls = f.calls if isinstance(f, Counting) else None
 
     @property
     def smoothness(self) -> float:
@@ -61,9 +61,12 @@ class FiniteDifferences:
         table = np.stack(columns, axis=-1).astype(self.dtype)
         return table.reshape(*table.shape[:-1], *self.shape)
 
+    def sent(self, numbers: int, size: int) -> None:
+        count_sent(self.inner, numbers, size)
+
     def _count(self, grads: int) -> None:
-        if self._calls is not None:
-            self._calls.grads += grads
+        if self.calls is not None:
+            self.calls.grads += grads
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from .card import Card as Card
 from .cards import METHODS as METHODS
 from .classic import FrankWolfe as FrankWolfe
 from .classic import OnlineFW as OnlineFW
+from .compressed import EF21FW as EF21FW
+from .compressed import MarinaFW as MarinaFW
 from .decentralised import DMFW as DMFW
 from .faces import SagaFaceFW as SagaFaceFW
 from .faces import TrackedFW as TrackedFW

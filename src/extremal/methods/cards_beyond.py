@@ -77,6 +77,27 @@ BEYOND = {  # by class, in the order of lists
             "convex f"
         ),
     ),
+    "EF21FW": Card(
+        "ef21-fw", "workers that send compressed gradients, with error feedback", "Richtarik et al. 2021; this library",
+        convex=("n/(alpha eps)", "1/(alpha eps)"), nonconvex=("n/(alpha eps)^2", "1/(alpha eps)^2"), full_gradients=True,
+        big_batches=True, memory="2 m d for m workers",
+        note=(
+            "alpha is the contraction of the compressor. The rates are for full gradients, and proved in docs/compression.md; "
+            "with other estimators no theorem covers this pair"
+        ),
+        correction=NOT_A_ROW,
+    ),
+    "MarinaFW": Card(
+        "marina-fw", "workers that send compressed changes of gradients, and rarely whole ones",
+        "Gorbunov et al. 2021; this library",
+        convex=("n c/eps", "c/eps"), nonconvex=("n (c/eps)^2", "(c/eps)^2"), full_gradients=True,
+        big_batches=True, memory="m d for m workers",
+        note=(
+            "c = 1 + sqrt(omega / (p m)), with the variance constant omega of the compressor. The rates are for full gradients, "
+            "and proved in docs/compression.md; with other estimators no theorem covers this pair"
+        ),
+        correction=NOT_A_ROW,
+    ),
     "NewtonFW": Card(
         "newton-fw", "Newton steps over the vertices in use", "Liu, Cevher, Tran-Dinh 2022",
         full_gradients=True, big_batches=True, memory="k^2",

@@ -7,12 +7,14 @@ from typing import Any
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.gradients.gossip import as_arguments, check_exchange
 from extremal.gradients.mixing import check_mixing, in_brief, ring
 from extremal.gradients.momentum import Storm
-from extremal.gradients.tracking import Tracking, bounds
+from extremal.gradients.tracking import Tracking
+from extremal.gradients.workers import bounds
 from extremal.laws import PowerLaw
 from extremal.methods.method import Budget, Checked, Method, root_batch
-from extremal.moves.consensus import Consensus
+from extremal.moves.consensus import Consensus, check_common
 from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Step
@@ -35,6 +37,10 @@ class DMFW(Checked):
     themselves are in ``state.point.agents``. One agent is Frank-Wolfe on `Storm` with these steps; agents that all hear
     each other are one agent that draws b rows of every shard.
 
+    With a compressor, agents send compressed differences of x and s with error compensation (`Consensus`, `Tracking`); the steps
+    then have to be fixed in advance. Compressed messages are an addition of this library: the theorems are about whole vectors.
+    Xian, Huang, Huang (2021) prove convergence of another method of compressed messages and gradient tracking, DQSFW.
+
     The order of the two averages, and the steps, are from memory of the paper; that its k starts at 0 is our choice.
 
     Parameters
@@ -45,11 +51,16 @@ class DMFW(Checked):
         c, doubly stochastic: `ring`, `complete`, `metropolis` or your own. Left out, four agents on a ring (fewer if n < 4).
     step : Step, optional
         Left out, 2 / (k + 2).
+    compressor : Compressor or str, optional
+        `TopK`, `RandomK`, `Natural`, or their names "top-10", "random-10", "natural". Left out, agents send whole vectors.
+    rate : float, optional
+        The rate of compressed exchanges, in (0, 1]. Left out, the contraction of the compressor: k/d for TopK and RandomK.
 
     References
     ----------
     Hou, Zeng, Wang, Sun, Chen (2022), Distributed momentum-based Frank-Wolfe algorithm for stochastic optimization,
-    arXiv:2208.04053.
+    arXiv:2208.04053; Koloskova, Stich, Jaggi (2019), arXiv:1902.00340, compressed exchanges; Xian, Huang, Huang (2021),
+    Communication-efficient Frank-Wolfe algorithm for nonconvex decentralized distributed learning, AAAI.
 
     Examples
     --------
@@ -63,14 +74,18 @@ class DMFW(Checked):
     batch: int | None = None
     mixing: Any = None
     step: Step | None = None
+    compressor: Any = None
+    rate: float | None = None
 
     def __post_init__(self):
         super().__post_init__()
+        checks.fix(self, **check_exchange("DMFW", self.compressor, self.rate))
         if self.mixing is not None:
             checks.fix(self, mixing=check_mixing("DMFW", self.mixing))
 
     def __repr__(self) -> str:
-        return f"DMFW(batch={self.batch}, mixing={None if self.mixing is None else in_brief(self.mixing)}, step={self.step})"
+        mixing = None if self.mixing is None else in_brief(self.mixing)
+        return f"DMFW(batch={self.batch}, mixing={mixing}, step={self.step}{as_arguments(self.compressor, self.rate)})"
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         mixing = ring(min(4, f.n)) if self.mixing is None else self.mixing
@@ -78,5 +93,9 @@ class DMFW(Checked):
             raise InputError(f"`DMFW(mixing=...)` must have at most one agent per component, got {len(mixing)} for {f.n}")
         smallest = min(last - first for first, last in bounds(f.n, len(mixing)))
         b = root_batch("DMFW", self.batch, smallest, 0)
-        gradient = Tracking(Storm(b, PowerLaw(2, 1, -1)), mixing)
-        return Method(gradient, self.step or OpenLoop(), Consensus(mixing)).prepare(f, C, budget)
+        step = self.step or OpenLoop()
+        if self.compressor is not None:
+            check_common("DMFW", step)
+        exchange = mixing, self.compressor, self.rate
+        gradient = Tracking(Storm(b, PowerLaw(2, 1, -1)), *exchange)
+        return Method(gradient, step, Consensus(*exchange)).prepare(f, C, budget)

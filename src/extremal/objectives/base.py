@@ -26,7 +26,7 @@ from extremal.points.manifolds import Manifold
 from extremal.points.vertex import Vertex
 
 RowIndex = np.ndarray | None  # indices of components; None means all of them
-ROWS, COINS, START, SECOND, FRESH, ORDER, IN_PASSES, BLOCKS = range(8)  # random streams
+ROWS, COINS, START, SECOND, FRESH, ORDER, IN_PASSES, GRADIENT_NOISE, POINT_NOISE, SYNCS, BLOCKS = range(11)  # random streams
 _COIN_BLOCK = 1024
 _BITS = 2**25  # up to this many rows, a bit for each row marks those already drawn
 _OF_PARTS = 2**18  # how many numbers are drawn at once for the parts of batches
@@ -207,6 +207,10 @@ class Sampler:
     def start(self) -> np.ndarray:
         """One index, for estimators that start from a single component."""
         return self._rng(START, 0).integers(0, self.n, size=1)
+
+    def noise(self, k: int, stream: int) -> np.random.Generator:
+        """A generator of step k, for one stream of compressed messages."""
+        return self._rng(stream, k)
 
     def ready(self) -> None:
         """Compile the drawing of distinct rows, so that the clock of a run does not pay for it."""

@@ -56,6 +56,10 @@ class CountedObjective(Counting):
         self.calls.values += values
         return counting_rows(self.calls, question, *given)
 
+    def sent(self, numbers: int, size: int) -> None:
+        self.calls.numbers += numbers
+        self.calls.bytes += size
+
     def value(self, x: np.ndarray) -> float:
         return self._ask(self.inner.value, x, values=self.n)
 

@@ -73,6 +73,7 @@ def _rows(r: Result) -> list[tuple[str, str]]:
         ("iterations", f"{r.n_iter}, in {r.seconds:.3g} s"),
         ("component gradients", f"{c.grads}, and {c.certificate} for certificates"),
         ("LMOs", f"{c.lmos}, and {c.certificate_lmos} for certificates{_of_blocks(c)}"),
+        ("sent", f"{c.bytes} bytes, {c.numbers} numbers" if c.bytes else ""),
         ("method", "" if r.method is None else str(r.method)),
         ("why", r.why),
     ]

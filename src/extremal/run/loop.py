@@ -13,7 +13,7 @@ from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.parts import counting_rows
 from extremal.data.rows import RowData
-from extremal.gradients.base import Estimate, Facts, batched, phase_of, slack_of, value_of
+from extremal.gradients.base import Estimate, Facts, batched, phase_of, sampler_of, slack_of, value_of
 from extremal.methods.auto import as_recipe
 from extremal.methods.method import Budget, Method, Recipe
 from extremal.moves.base import PartMove, Point, SomeMove
@@ -233,7 +233,7 @@ def prepare(
     rows = f.data if isinstance(f, MarginModel) else None
     bounds = rows.bounds if isinstance(rows, RowData) else None  # of parts that share every batch, if there are any
     facts = prepared.gradient.facts(f.n)
-    sampler = _sampler(facts)(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=bounds)
+    sampler = sampler_of(facts)(f.n, seed, blocks=isinstance(f, MarginModel) and f.blocks, bounds=bounds)
     burst = (
         bursts.for_run(counting, oracle, prepared, sampler) if in_bursts and (prepared.move.one_vertex or facts.bends) else None
     )
@@ -248,14 +248,6 @@ def _oracle(call: str, f: Smooth, method: Method, C: ConvexSet) -> ConvexSet:
     from extremal.run.rationals import exact_oracle  # only for exact runs
 
     return exact_oracle(call, method, C)
-
-
-def _sampler(facts: Facts) -> type[Sampler]:
-    if not facts.passes:
-        return Sampler
-    from extremal.objectives.passes import PassSampler  # only for estimators that ask for it
-
-    return PassSampler
 
 
 def _make_ready(f: Smooth, method: Method, facts: Facts, sampler: Sampler, burst: Burst | FaceBurst | None) -> None:

@@ -73,6 +73,8 @@ class Calls:
     certificate_values: int = 0  # component values spent on relative tolerances and the final value
     block_lmos: int = 0  # linear minimisations of the method over one block of a product of sets; lmos has those over all blocks
     hessian_rows: int = 0  # how many of the method's component gradients are rows of second derivatives
+    numbers: int = 0  # entries of vectors that workers or agents have sent, to each receiver
+    bytes: int = 0  # the bytes of these messages
 
     @property
     def total_grads(self) -> int:
@@ -248,6 +250,10 @@ class Result:
             f"Result({self.status.value}: {self.status.sentence}\n"
             f"  value {float(self.value):.10g}   gap {float(self.gap):.3e}   converged {self.converged}\n"
             f"  {self.n_iter} iterations, {c.grads} component gradients (+{c.certificate} for certificates), "
-            f"{c.lmos} LMOs{f' (+{c.block_lmos} of one block)' if c.block_lmos else ''}, {self.seconds:.3g} s\n"
+            f"{c.lmos} LMOs{f' (+{c.block_lmos} of one block)' if c.block_lmos else ''}, {_sent(c)}{self.seconds:.3g} s\n"
             f"  {self.method}{self.why and chr(10) + '  ' + self.why})"
         )
+
+
+def _sent(c: Calls) -> str:
+    return f"{c.bytes} bytes sent ({c.numbers} numbers), " if c.bytes else ""

@@ -40,7 +40,7 @@ class AgentsResult:
     gap: float  # its Frank-Wolfe gap, exact
     iterations: int
     lmos: int  # oracle calls of all agents
-    edges: dict[tuple[int, int], int] = field(default_factory=dict)  # (from, to): bytes of the vectors that were sent
+    edges: dict[tuple[int, int], int] = field(default_factory=dict)  # (from, to): bytes of the messages and copies that were sent
 
 
 def run_agents(
@@ -59,12 +59,13 @@ def run_agents(
         x_i <- xh_i + eta_k (lmo(p_i) - xh_i),   xh_i = sum_j c_ij x_j,   p_i = sum_j c_ij s_j
 
     Agent i reads only its own rows of the directory. Vectors go from worker to worker along the edges of the graph: two in each
-    direction of an edge and iteration. The trajectory is that of ``minimize(LinearModel(loss, ShardDir(directory)), C, DMFW())``
-    with the same seed, bit by bit. At the end, one read in this process certifies the mean of the agents.
+    direction of an edge and iteration, or their compressed messages. The trajectory is that of
+    ``minimize(LinearModel(loss, ShardDir(directory)), C, DMFW())`` with the same seed, bit by bit. At the end, one
+    read in this process certifies the mean of the agents.
 
     Every ten iterations each agent sends a copy of its state to a neighbour on another worker, three or four vectors along one
-    edge. A lost agent is created again on another worker, and all agents go on from their last copies, with the same bits. If an
-    agent and its copy are lost together, all agents begin again.
+    edge, and four more if messages are compressed. A lost agent is created again on another worker, and all agents go on from
+    their last copies, with the same bits. If an agent and its copy are lost together, all agents begin again.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from distributed import get_worker
 from extremal.checks import InputError
 from extremal.files.shards.directory import ShardDir
 from extremal.gradients.base import phase_of
-from extremal.gradients.mixing import mixed
+from extremal.gradients.messages import Message
 from extremal.gradients.tracking import Agent, Tracking
 from extremal.losses.base import Loss
 from extremal.methods.method import Method
@@ -43,12 +43,17 @@ class Resident(Answers):
         tracking, move = parts_of(method)
         f = LinearModel(loss, data, data.targets, data.weights)  # the agent does not look at the targets of others
         self.i, self.step, self.C, self.timeout = i, method.step, CountedSet(C.relaxed, Calls()), timeout
-        self.rows = {"s": tracking.mixing[i], "x": move.mixing[i]}
         self.agent = Agent.of(tracking, f, i, seed=seed)
         self.xh = freeze(np.asarray(C.start(), f.dtype))
         self.state = self.agent.init(self.xh)
+        self.gossip = {"s": tracking.gossip, "x": move.gossip}
+        self.known = {
+            "s": tracking.gossip.start(self.state.s, common=False),
+            "x": move.gossip.start(self.xh, common=True),
+        }
         self.copies: Copies = {(i, 0): self._packed}  # by agent and iteration: its own copies, and those of neighbours
-        self.heard: dict[tuple[str, int], dict[int, np.ndarray]] = {}
+        self.heard: dict[tuple[str, int], dict[int, Message]] = {}
+        self.said: dict[str, Message] = {}  # its own last messages
         self.near: Mapping[int, tuple[str, str]] = {}
         self.sent: Counter[int] = Counter()  # bytes to each neighbour, since the last report to the driver
 
@@ -62,7 +67,7 @@ class Resident(Answers):
 
     @property
     def _packed(self) -> Packed:
-        return pack((self.xh, self.state)).kept
+        return pack((self.xh, self.state, self.known)).kept
 
     def held(self) -> set[tuple[int, int]]:
         """The agents and iterations of the copies that it has."""
@@ -74,7 +79,7 @@ class Resident(Answers):
 
     def begin(self, k: int) -> None:
         """Return to the state of iteration k, and send s_i."""
-        self.xh, self.state = unpack(*sent(self.copies[self.i, k]))
+        self.xh, self.state, self.known = unpack(*sent(self.copies[self.i, k]))
         freeze(self.xh)
         for key in [*self.heard]:  # in place: vectors of neighbours may arrive meanwhile
             if key[1] < k:
@@ -94,13 +99,13 @@ class Resident(Answers):
 
     def move(self, k: int) -> None:
         """Compute p_i from the received s_j, take a Frank-Wolfe step from xh_i, and send x_i."""
-        self.p = freeze(self._mixed("s", k, self.state.s))
+        self.p = freeze(self._averaged("s", k, self.state.s))
         self.x = agent_step(k, self.agent.f, self.C, self.xh, self.p, phase_of(self.state.own), self.step)
         self._tell("x", k, self.x)
 
     def follow(self, k: int) -> None:
         """Compute xh_i from the received x_j, and the gradient there, and send s_i."""
-        old, self.xh = self.xh, freeze(self._mixed("x", k, self.x))
+        old, self.xh = self.xh, freeze(self._averaged("x", k, self.x))
         self.state = self.agent.update(k, old, self.xh, self.state, self.p)
         self._tell("s", k + 1, self.state.s)
 
@@ -108,9 +113,9 @@ class Resident(Answers):
         """Return x_i."""
         return self.x
 
-    async def hear(self, what: str, k: int, sender: int, vector: np.ndarray) -> None:
-        """Note a vector of a neighbour, also while this agent is at work. A repeated message has the same content."""
-        self.heard.setdefault((what, k), {})[sender] = vector
+    async def hear(self, what: str, k: int, sender: int, message: Message) -> None:
+        """Note a message of a neighbour, also while this agent is at work. A repeated message has the same content."""
+        self.heard.setdefault((what, k), {})[sender] = message
 
     async def keep(self, i: int, k: int, head: bytes, buffers: list[np.ndarray]) -> None:
         """Keep a copy of a state: a neighbour's, or its own, returned by a neighbour."""
@@ -121,14 +126,18 @@ class Resident(Answers):
         rest = {key: old for key, old in self.copies.items() if key[0] != i or key[1] in {0, k - SAVED}}
         self.copies = {**rest, (i, k): copy}
 
-    def _mixed(self, what: str, k: int, own: np.ndarray) -> np.ndarray:
-        return mixed(self.rows[what], self.heard.pop((what, k), {}) | {self.i: own})
+    def _averaged(self, what: str, k: int, own: np.ndarray) -> np.ndarray:
+        """The average of this agent, by the function that the simulation also calls."""
+        said = self.heard.pop((what, k), {}) | {self.i: self.said[what]}
+        found, self.known[what] = self.gossip[what].hear(self.i, own, self.known[what], said)
+        return found
 
     def _tell(self, what: str, k: int, vector: np.ndarray) -> None:
-        self._send(list(self.near), vector.nbytes, "hear", what, k, self.i, vector)
+        message = self.said[what] = self.gossip[what].say(k, vector, self.known[what], self.agent.sampler)
+        self._send(list(self.near), len(message.payload), "hear", what, k, self.i, message)
 
     def _send(self, to: list[int], size: int, function: str, *given: Any) -> None:
-        """Call a method of several neighbours in parallel; each gets vectors of ``size`` bytes."""
+        """Call a method of several neighbours in parallel; each gets ``size`` bytes."""
         worker, calls = get_worker(), list[tuple[int, Any]]()
         for j in to:
             address, key = self.near[j]

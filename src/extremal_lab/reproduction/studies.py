@@ -1,4 +1,4 @@
-"""The studies behind the ledger: rates over n and eps, batch sizes, starts without a full gradient, memory.
+"""The studies behind the ledger: rates over n and eps, batch sizes, starts without a full gradient, memory, bytes sent.
 
 Each study is a list of tasks like those of the figures, and a conclusion from their results.
 """
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from extremal_lab.reproduction import compression
 from extremal_lab.reproduction.memory import Memory
 from extremal_lab.reproduction.plan import Work
 from extremal_lab.reproduction.pool import Results, run_all
@@ -264,9 +265,25 @@ def _memory(look: Look, quick: bool, results: Results) -> Finding:
 
 _KINDS = {"linear": "LinearModel", "separable": "Separable"}
 
+
+# error against bytes
+
+
+def _sender(look: Look, quick: bool) -> Source:
+    """The data of compressed messages: w8a, or the user's."""
+    data = look.data or "w8a"
+    return look.work.find(data, rows=min(2000 if quick else 10000, look.work.find(data).n))
+
+
+def _compression(look: Look, quick: bool, results: Results) -> Finding:
+    source = _sender(look, quick)
+    return _finding("compression", compression.TITLE, source.text, **compression.found(source, quick, results))
+
+
 STUDIES = {
     "rates": Study(_rates_tasks, _rates),
     "batches": Study(_batch_tasks, _batches),
     "starts": Study(_start_tasks, _starts),
     "memory": Study(_memory_tasks, _memory),
+    "compression": Study(lambda look, quick: compression.tasks(_sender(look, quick), quick), _compression),
 }
