@@ -67,6 +67,14 @@ class Bending:
         """The share of a step along d that the noise of g allows, in (0, 1]."""
 
 
+class Renewing:
+    """Base of estimates of estimators that give a full gradient on request."""
+
+    @abstractmethod
+    def renew(self) -> None:
+        """Let the next estimate be the full gradient."""
+
+
 @dataclass(frozen=True)
 class PlainEstimate:
     """An estimate without further state."""
