@@ -31,7 +31,9 @@ class PowerLaw:
 
 @dataclass(frozen=True)
 class Geometric:
-    """scale * base ** k, for k = 0, 1, ... and base >= 1; it stops growing before it overflows.
+    """scale * base ** k, for k = 0, 1, ... and base >= 1. As a batch, k is the epoch if there are epochs, else the iteration.
+
+    It stops growing before it overflows.
 
     Examples
     --------

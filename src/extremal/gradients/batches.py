@@ -32,11 +32,12 @@ def check_fits(call: str, batch: Batch, n: int) -> None:
 
 
 def size(batch: Batch, n: int, k: int, phase: Phase | None = None) -> int:
-    """The batch size: fixed, by iteration (within the epoch, if there are epochs), or by the length of the epoch; at most n."""
+    """The batch size: fixed, by iteration (within the epoch, if there are epochs), or by the epoch or its length; at most n."""
     if isinstance(batch, int):
         return batch
     if isinstance(batch, (PowerLaw, Geometric)):
-        return max(1, min(n, math.ceil(batch(k if phase is None else phase.k) - 1e-9)))
+        place = k if phase is None else phase.epoch if isinstance(batch, Geometric) else phase.k
+        return max(1, min(n, math.ceil(batch(place) - 1e-9)))
     if phase is None:
         raise InputError(f"{batch} needs an estimator with epochs")
     return max(1, min(n, math.ceil(batch.scale * phase.length)))

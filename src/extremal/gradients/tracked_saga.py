@@ -13,7 +13,7 @@ from extremal.gradients.base import Batched, Facts, Renewing, Steps
 from extremal.gradients.tracked import TrackedEstimate, TrackedTable, renewed
 from extremal.objectives.base import Sampler
 
-PASSES = 4  # passes of batches between two full passes, if the epoch is left out
+BETWEEN = 4  # passes of batches between two full passes, if the epoch is left out
 
 
 @dataclass
@@ -113,7 +113,7 @@ class TrackedSaga(Batched[TrackedSagaEstimate]):
         return TrackedSagaEstimate(old + f.combine(w, idx), False, table, state.top, idx, w, state.age + 1, _Wishes())
 
     def _length(self, n: int) -> int:
-        return math.ceil(PASSES * n / self.batch) if self.epoch is None else self.epoch
+        return math.ceil(BETWEEN * n / self.batch) if self.epoch is None else self.epoch
 
 
 def _exact(f: Any, table: TrackedTable, x: np.ndarray) -> TrackedSagaEstimate:

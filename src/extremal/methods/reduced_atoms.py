@@ -16,7 +16,7 @@ from extremal.gradients.base import SomeGradient
 from extremal.gradients.batches import MiniBatch
 from extremal.gradients.reduced import Spider, Svrg
 from extremal.gradients.table import Saga
-from extremal.laws import Doubling, EpochLength, Geometric
+from extremal.laws import Doubling, Geometric
 from extremal.methods.method import BatchAndStep, Budget, EpochAndStep, Method, root_batch, root_epoch
 from extremal.moves.atoms import Away, BlendedPairwise, Pairwise
 from extremal.moves.base import SomeMove
@@ -112,13 +112,13 @@ class _Reduced(EpochAndStep):
         return type(self)._move()
 
     def _estimator(self, f: Objective) -> SomeGradient:
-        """The estimator; in stages that grow, the batch keeps its ratio to the epoch."""
+        """The estimator; the batches of stages may grow."""
         call = type(self).__name__
         b, m = root_batch(call, self.batch, f.n), root_epoch(call, self.epoch, f.n)
         if self.gradient == "saga":
             return Saga(b)
         kind = Svrg if self.gradient == "svrg" else Spider
-        return kind(b, m) if self.growth == 1.0 else kind(EpochLength(b / m), Doubling(m, self.growth, first=None))
+        return kind(b, m) if self.growth == 1.0 else kind(Geometric(b, self.growth), Doubling(m, 1.0, first=None))
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class VRAwayFW(_Reduced):
     gradient : "svrg", "sarah" or "saga"
         The estimator: `Svrg`, `Spider` (SARAH in epochs) or `Saga` (a table, no epochs).
     growth : float
-        The factor by which epoch and batch grow from one stage to the next, at least 1.
+        The factor by which the batch grows from one epoch to the next, at least 1.
 
     References
     ----------

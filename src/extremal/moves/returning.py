@@ -17,7 +17,7 @@ from extremal.quadratic.search import UNSEEN
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Direction, Step
 
-ROUNDING = 10 * UNSEEN[0]  # share of f below which a rise is rounding
+RISE = 10 * UNSEEN[0]  # share of f below which a rise is rounding
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Returning(Flat):
         if not estimate.exact:
             return replace(self.move.advance(k, f, C, point, estimate, step), memory=point.memory)
         last, value = point.memory, f.value(point.x)
-        if last is not None and value > last.goal + ROUNDING * abs(value):
+        if last is not None and value > last.goal + RISE * abs(value):
             _ask(estimate)
             return replace(last.point, memory=_Landing(last.point, math.inf))
         heard = _Heard(step)
