@@ -193,32 +193,24 @@ def test_the_variance_is_of_fourth_order(seed):
 @SEEDS
 @pytest.mark.parametrize("b", [1, 6])
 def test_a_shortened_step_lowers_f_by_what_is_proved(b, seed):
-    """f(x + eta d) <= f(x) - eta [theta (1 - e^rho / 2) gap - E], and E <= (e^rho - 1 - rho) sqrt(h Q) with old rows."""
-    short, method = 0, ex.TrackedSagaFW(b, epoch=20)
-    states = ex.iterate(logistic(), ex.L1Ball(R), method, seed=seed, x0=np.zeros(D))
-    state, way = next(states), 0.0
-    for _ in range(120):
-        x, estimate, exact = state.x, state.estimate, state.exact
-        way = 0.0 if exact else way
-        d, table = blended(x, estimate.g), estimate.table
-        gap, h, M = -estimate.g @ d, table.q @ np.square(A @ d) / N, PEAKS @ np.abs(d)
-        z, c, q = table.z.copy(), table.c.copy(), table.q.copy()  # with the rows of S, which the step already has
-        r = np.abs(A @ x - z)
+    """f(x + eta d) <= f(x) - eta [theta (1 - e^rho / 2) gap - T], T <= sqrt(h Q) (e^rho - 1 - rho), and the age of the table."""
+    short, way, old, x_old = 0, 0.0, None, np.zeros(D)
+    for state in islice(ex.iterate(logistic(), ex.L1Ball(R), ex.TrackedSagaFW(b, epoch=20), seed=seed, x0=np.zeros(D)), 120):
+        x, estimate = state.x, state.estimate
+        now = [v.copy() for v in (estimate.table.z, estimate.table.c, estimate.table.q)]
+        (z, c, q), way = (now, 0.0) if state.exact else (old, way + np.abs(x - x_old).sum())
+        d, old, x_old = blended(x, estimate.g), now, x
+        along, w, r = A @ d, bends(x)[1] - c - q * (A @ x - z), np.abs(A @ x - z)  # of the table before the batch
+        gap, T = -estimate.g @ d, abs(w @ along) / N
         assert (r <= np.abs(A).max(axis=1) * way + 1e-9).all()
-        new = next(states)
-        eta_d = new.x - x
+        assert T <= (math.expm1(r.max()) - r.max()) * math.sqrt(q @ np.square(along) / N * q.mean()) + 1e-14
         if gap > 1e-9:
-            w_full = bends(x)[1] - (c + q * (A @ x - z))
-            w_full[estimate.idx] = estimate.w
-            E, rho, theta = abs(w_full @ (A @ d)) / N, r.max(), max(0.0, 1 - estimate.doubt(logistic(), d) / gap)
+            h, rho, M = now[2] @ np.square(along) / N, np.abs(A @ x - now[0]).max(), PEAKS @ np.abs(d)
+            theta = max(0.0, 1.0 - abs(w[estimate.idx] @ along[estimate.idx]) / b / gap)
+            assert theta == pytest.approx(estimate.share(counted(logistic()), d), abs=1e-6)
             eta = min(1.0, theta * math.log1p(M * gap / h) / M)
-            assert height(x + eta * d) <= height(x) - eta * (theta * (1 - math.exp(rho) / 2) * gap - E) + 1e-14
-            unseen = np.setdiff1d(np.arange(N), estimate.idx)
-            own = abs(w_full[unseen] @ (A @ d)[unseen]) / N
-            assert own <= (math.expm1(rho) - rho) * math.sqrt(h * q.mean()) + 1e-14
+            assert height(x + eta * d) <= height(x) - eta * (theta * (1 - math.exp(rho) / 2) * gap - T) + 1e-14
             short += 0 < theta < 1
-        way += np.abs(eta_d).sum()
-        state = new
     assert short > 10
 
 

@@ -55,7 +55,7 @@ class TrackedTable:
         self.M = np.vstack([self.M, np.zeros_like(self.M)]) if self.bounded else self.H
 
     def look(self, f: Any, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
-        """Draw the rows idx at x: their entries are put in the place of the old ones, in all sums; return w_i = phi'_i - y_i(x)."""
+        """Draw the rows idx at x: their entries replace the old ones in all sums. Return w_i = phi'_i - y_i(x), their errors."""
         at, k = f.bends.at(x, idx), self.kept
         first = self.fresh[idx]
         w = at.c - np.where(first, 0.0, self.c[idx] + self.q[idx] * (at.z - self.z[idx]))

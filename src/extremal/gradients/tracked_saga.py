@@ -56,11 +56,11 @@ class TrackedSaga(Batched[TrackedSagaEstimate]):
         y_i(x) = phi'_i + phi''_i (<a_i, x> - z_i),   phi'_i, phi''_i, z_i from the last draw of row i
         g = (1/n) sum_i y_i(x) a_i + (1/b) sum_{i in S} w_i a_i,   w_i = phi'(<a_i, x>) - y_i(x);   then rows of S are drawn at x
 
-    Batches are independent, so the mean of g is grad f(x). w_i is of second order in the way since the last draw of row i, and the
-    variance of g of fourth order. A test shortens steps, and costs no gradient: if |(1/b) sum_S w_i <a_i, d>| is the share u of the
-    gap, the step is 1 - u times as long. For u >= 1, x stays, and a full pass follows. A full pass also comes after an epoch of
-    iterations. Cost: 2n component gradients at the start and for a full pass, half of them rows of second derivatives, and 2b in
-    other iterations. Memory: 3n numbers, and d for each column in which x has moved.
+    Batches are independent, so the mean of g is grad f(x). w_i is of second order in the way since the last draw of row i, and
+    the variance of g of fourth order. A test shortens steps, and costs no gradient: if |(1/b) sum_S w_i <a_i, d>| is the share u
+    of the gap, the step is 1 - u times as long. For u >= 1, x stays, and a full pass follows. A full pass also comes after an
+    epoch of iterations. Cost: 2n component gradients at the start and for a full pass, half of them rows of second derivatives,
+    and 2b in other iterations. Memory: 3n numbers, and d for each column in which x has moved.
 
     Parameters
     ----------

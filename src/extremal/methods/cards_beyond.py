@@ -63,45 +63,43 @@ BEYOND = {  # by class, in the order of lists
         "tracked-saga-fw", "the table of tracked-fw made unbiased; x goes back where f has not fallen", "this library",
         full_gradients=True, memory="3n + d k",
         note=(
-            "strongly convex f over a polytope: f - f* shrinks by a constant factor in each dim C + 2 full passes, from every "
-            "start (Theorem 3 of docs/frontier-proofs.md); convex f: f falls at every full pass. The noise of the estimate has a "
-            "variance of fourth order in the way since a row was drawn. Nothing says how many iterations lie between full passes, "
-            "except that they are at most 4 n / b"
+            "f falls from each accepted full pass to the next. Strongly convex f over a polytope: f - f* shrinks by a constant "
+            "factor in dim C + 2 full passes, from every start (Theorem C of docs/frontier-proofs.md), and full passes are at "
+            "most 4 n / b iterations apart. The variance of the estimate is of fourth order in the way since a row was drawn"
         ),
     ),
     "AwaySFW": Card(
-        "away-sfw", "away or pairwise steps with batches that grow geometrically", "Goldfarb, Iyengar, Zhou 2017, ASFW and PSFW",
+        "away-sfw", "away or pairwise steps with batches that grow", "Goldfarb, Iyengar, Zhou 2017, ASFW and PSFW",
         full_gradients=True, big_batches=True, memory="k d", needs=("L",),
         note=(
-            "strongly convex f over a polytope: f - f* falls linearly in expectation in iterations, for away steps by Theorem 4 of "
-            "docs/frontier-proofs.md with any growth above 1. The authors prove linear rates for away and for pairwise steps; their "
-            "constants were not looked up. Batches of n, which the growth reaches, are full gradients"
+            "strongly convex f over a polytope: f - f* falls linearly in iterations, in expectation. The authors prove it for "
+            "away and for pairwise steps; their constants were not looked up. Theorem D of docs/frontier-proofs.md has it for "
+            "away steps and any growth above 1. Batches of n, which the growth reaches, are full gradients"
         ),
     ),
     "VRAwayFW": Card(
         "vr-away-fw", "away steps along variance-reduced gradients, in stages", "Goldfarb, Iyengar, Zhou 2016; this library",
         full_gradients=True, big_batches=True, memory="k d", needs=("L",),
         note=(
-            "strongly convex f over a polytope, gradient=\"svrg\": f - f* halves in expectation in each epoch, if epochs are longer "
-            "than N + 2.1 / rho and batches larger than 128 max L_i / L epochs (Theorem 5 of docs/frontier-proofs.md); the "
-            "defaults are smaller. Goldfarb, Iyengar and Zhou (2016) prove a linear rate for their semi-stochastic away steps. No "
-            "theorem covers \"sarah\" and \"saga\""
+            "strongly convex f over a polytope, gradient='svrg': f - f* halves in each epoch, in expectation, if epoch and batch "
+            "are as large as in Theorem E of docs/frontier-proofs.md; the defaults are far smaller. Goldfarb, Iyengar and Zhou "
+            "(2016) prove a linear rate for their semi-stochastic away steps. No theorem covers 'sarah' and 'saga'"
         ),
     ),
     "VRPairwiseFW": Card(
         "vr-pairwise-fw", "pairwise steps along variance-reduced gradients, in stages", "this library",
         full_gradients=True, big_batches=True, memory="k d", needs=("L",),
         note=(
-            "no theorem covers it: each step keeps the inequality of Theorem 5 of docs/frontier-proofs.md, but no useful bound on "
-            "the number of swap steps is known"
+            "no theorem covers it. Steps that do not swap atoms keep the inequality of docs/frontier-proofs.md, but no useful "
+            "bound on the number of swaps is known"
         ),
     ),
     "VRBlendedFW": Card(
         "vr-blended-fw", "blended pairwise steps along variance-reduced gradients, in stages", "this library",
         full_gradients=True, big_batches=True, memory="k d", needs=("L",),
         note=(
-            "strongly convex f over a polytope, gradient=\"svrg\", atoms: Theorem 5 of docs/frontier-proofs.md, as for vr-away-fw. No "
-            "theorem covers \"sarah\" and \"saga\"; within faces, the theorem's count of steps holds over simplices"
+            "strongly convex f over a polytope, gradient='svrg', over atoms: Theorem E of docs/frontier-proofs.md, as for "
+            "vr-away-fw. Within faces, that theorem covers simplices. No theorem covers 'sarah' and 'saga'"
         ),
     ),
     "ShuffledSarahFW": Card(

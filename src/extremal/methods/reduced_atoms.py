@@ -144,8 +144,8 @@ class VRAwayFW(_Reduced):
 
     References
     ----------
-    Goldfarb, Iyengar, Zhou (2016), Semi-stochastic Frank-Wolfe algorithms with away-steps, arXiv:1602.01543; Johnson, Zhang (2013)
-    for the estimator; Lacoste-Julien, Jaggi (2015), arXiv:1511.05932, for the move.
+    Goldfarb, Iyengar, Zhou (2016), Semi-stochastic Frank-Wolfe algorithms with away-steps, arXiv:1602.01543; Johnson, Zhang
+    (2013) for the estimator; Lacoste-Julien, Jaggi (2015), arXiv:1511.05932, for the move.
 
     Examples
     --------
