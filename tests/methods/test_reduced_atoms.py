@@ -113,13 +113,17 @@ def test_the_estimators_are_those_that_the_name_says():
         return method.prepare(F, C.on(D), ex.methods.Budget()).gradient
 
     m, b = 9, 9  # ceil(sqrt 80)
-    assert parts(ex.VRAwayFW()) == ex.gradients.Svrg(b, m)
-    assert parts(ex.VRPairwiseFW(gradient="sarah", epoch=4)) == ex.gradients.Spider(b, 4)
+    grows = ex.gradients.Svrg(ex.laws.Geometric(b, 1.05), ex.laws.Doubling(m, 1.0, first=None))
+    assert parts(ex.VRAwayFW()) == grows
+    assert parts(ex.VRAwayFW(growth=1)) == ex.gradients.Svrg(b, m)
+    assert parts(ex.VRPairwiseFW(gradient="sarah", epoch=4, growth=1)) == ex.gradients.Spider(b, 4)
     assert parts(ex.VRBlendedFW(7, gradient="saga")) == ex.gradients.Saga(7)
     assert parts(ex.AwaySFW()) == ex.gradients.MiniBatch(ex.laws.Geometric(1, 1.1))
 
 
-@pytest.mark.parametrize("method", [ex.AwaySFW(3, growth=1.2), ex.VRAwayFW(3, 5, growth=1.5), ex.VRBlendedFW(3, 5)], ids=repr)
+@pytest.mark.parametrize(
+    "method", [ex.AwaySFW(3, growth=1.2), ex.VRAwayFW(3, 5, growth=1.5), ex.VRBlendedFW(3, 5, growth=1.0)], ids=repr
+)
 def test_counts(method):
     T, states = 30, list(islice(ex.iterate(F, C, method), 31))
     if isinstance(method, ex.AwaySFW):
@@ -215,14 +219,14 @@ def test_stages_halve_the_distance_with_far_smaller_batches_than_theorem_e_asks(
     m = 2 + math.ceil(2.1 / (mu * 2.0 / (16 * smooth * 2)))  # the width of a segment is its length, sqrt 2
     assert 128 * np.square(rows).sum(axis=1).max() / smooth * m > n  # the theorem speaks of far larger sums
     best, heights = ex.minimize(f, C, tol=1e-14).value, []
-    for s in islice(ex.iterate(f, C, make(n // 20, m), x0=np.array([0.0, 1.0])), 3 * m + 1):
+    for s in islice(ex.iterate(f, C, make(n // 20, m, growth=1.0), x0=np.array([0.0, 1.0])), 3 * m + 1):
         if s.k % m == 0:
             heights.append(f.value(s.x) - best)
     assert all(then <= h / 2 + 1e-13 for h, then in pairwise(heights))
 
 
 @pytest.mark.parametrize("make", [ex.VRAwayFW, ex.VRPairwiseFW, ex.VRBlendedFW], ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("options", [{}, {"gradient": "sarah"}, {"batch": 3, "growth": 1.2}], ids=str)
+@pytest.mark.parametrize("options", [{"growth": 1.0}, {"gradient": "sarah"}, {"batch": 3, "growth": 1.2}], ids=str)
 def test_stages_converge_linearly(make, options):
     """log (f - f*) falls along a line over stages of 9 iterations."""
     stages = np.zeros(26)

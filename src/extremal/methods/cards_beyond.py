@@ -82,8 +82,8 @@ BEYOND = {  # by class, in the order of lists
         full_gradients=True, big_batches=True, memory="k d", needs=("L",),
         note=(
             "strongly convex f over a polytope, gradient='svrg': f - f* halves in each epoch, in expectation, if epoch and batch "
-            "are as large as in Theorem E of docs/frontier-proofs.md; the defaults are far smaller. Goldfarb, Iyengar and Zhou "
-            "(2016) prove a linear rate for their semi-stochastic away steps. No theorem covers 'sarah' and 'saga'"
+            "are as large as in Theorem E of docs/frontier-proofs.md. Batches start far smaller, and grow up to n. Goldfarb, "
+            "Iyengar and Zhou (2016) prove a linear rate for their semi-stochastic away steps. No theorem covers 'sarah' and 'saga'"
         ),
     ),
     "VRPairwiseFW": Card(

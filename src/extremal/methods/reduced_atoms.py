@@ -28,6 +28,7 @@ from extremal.steps.base import Step
 
 REDUCED = ("svrg", "sarah", "saga")
 FIRST = 100  # n / FIRST rows are the first batch, if it is left out
+GROWTH = 1.05  # the factor of batches from one epoch to the next, if it is left out
 
 
 def _short(f: Objective, step: Step | None) -> Step:
@@ -91,7 +92,7 @@ class _Reduced(EpochAndStep):
     """The shared part of three methods: a variance-reduced estimator in stages, short steps, and a move over atoms."""
 
     gradient: str = "svrg"
-    growth: float = 1.0
+    growth: float | None = None
 
     _move: ClassVar[Callable[[], SomeMove]]
 
@@ -99,37 +100,39 @@ class _Reduced(EpochAndStep):
         super().__post_init__()
         checks.one_of("gradient", self.gradient, REDUCED)
         call = type(self).__name__
-        checks.fix(self, growth=checks.at_least(call, "growth", self.growth, 1.0))
+        if self.growth is not None:
+            checks.fix(self, growth=checks.at_least(call, "growth", self.growth, 1.0))
         if self.epoch is not None:
             checks.fix(self, epoch=checks.whole(call, "epoch", self.epoch, 1))
-        if self.gradient == "saga" and (self.growth > 1.0 or self.epoch is not None):
+        if self.gradient == "saga" and not (self.growth is None and self.epoch is None):
             raise InputError(f'`{call}(gradient="saga")` has no stages: leave out epoch and growth, or use "svrg" or "sarah"')
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         return Method(self._estimator(f), _short(f, self.step), self._a_move()).prepare(f, C, budget)
 
     def _a_move(self) -> SomeMove:
-        return type(self)._move()
+        return self._move()
 
     def _estimator(self, f: Objective) -> SomeGradient:
-        """The estimator; the batches of stages may grow."""
-        call = type(self).__name__
+        """The estimator; in stages, its batches may grow."""
+        call, growth = type(self).__name__, GROWTH if self.growth is None else self.growth
         b, m = root_batch(call, self.batch, f.n), root_epoch(call, self.epoch, f.n)
         if self.gradient == "saga":
             return Saga(b)
         kind = Svrg if self.gradient == "svrg" else Spider
-        return kind(b, m) if self.growth == 1.0 else kind(Geometric(b, self.growth), Doubling(m, 1.0, first=None))
+        return kind(b, m) if growth == 1.0 else kind(Geometric(b, growth), Doubling(m, 1.0, first=None))
 
 
 @dataclass(frozen=True)
 class VRAwayFW(_Reduced):
     """Away steps along variance-reduced gradients, in stages that begin with a full gradient.
 
-        g = grad f(w) + (1/b) sum_{i in S} [grad f_i(x) - grad f_i(w)],   w = x at the start of each epoch
+        g = grad f(w) + (1/b_t) sum_{i in S} [grad f_i(x) - grad f_i(w)],   w = x at the start of epoch t,   b_t = b growth^t
         x <- x + eta (s - x)  or  x <- x + eta t (x - a),   eta = min(1, -<g, d> / (L |d|^2)),  as `Away`
 
-    The start of an epoch takes n component gradients, another iteration 2b, and each iteration one LMO; memory: the atoms. The
-    error of g falls with f - f*, so that f - f* falls linearly in epochs for strongly convex f over a polytope.
+    The start of an epoch takes n component gradients, another iteration 2 b_t, and each iteration one LMO; memory: the atoms. The
+    error of g falls with f - f*, so that f - f* falls linearly in epochs for strongly convex f over a polytope, if the batch is
+    large enough. How large depends on f and the set; batches that grow get there.
 
     Parameters
     ----------
@@ -139,8 +142,8 @@ class VRAwayFW(_Reduced):
         Default: `ShortStep`; `LineSearch` if L is not known.
     gradient : "svrg", "sarah" or "saga"
         The estimator: `Svrg`, `Spider` (SARAH in epochs) or `Saga` (a table, no epochs).
-    growth : float
-        The factor by which the batch grows from one epoch to the next, at least 1.
+    growth : float, optional
+        The factor by which the batch grows from one epoch to the next, at least 1. Default: 1.05; 1 for "saga", without epochs.
 
     References
     ----------
