@@ -83,7 +83,7 @@ BEYOND = {  # by class, in the order of lists
         note=(
             "strongly convex f over a polytope, gradient='svrg': f - f* halves in each epoch, in expectation, if epoch and batch "
             "are as large as in Theorem E of docs/frontier-proofs.md. Batches start far smaller, and grow up to n. Goldfarb, "
-            "Iyengar and Zhou (2016) prove a linear rate for their semi-stochastic away steps. No theorem covers 'sarah' and 'saga'"
+            "Iyengar, Zhou 2016 prove a linear rate for their semi-stochastic away steps. No theorem covers 'sarah' or 'saga'"
         ),
     ),
     "VRPairwiseFW": Card(
