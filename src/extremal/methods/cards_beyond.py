@@ -64,12 +64,12 @@ BEYOND = {  # by class, in the order of lists
         full_gradients=True, memory="3n + d k",
         note=(
             "f falls from each accepted full pass to the next. Strongly convex f over a polytope: f - f* shrinks by a constant "
-            "factor in dim C + 2 full passes, from every start (Theorem C of docs/frontier-proofs.md), and full passes are at "
+            "factor in dim C + 4 full passes, from every start (Theorem C of docs/frontier-proofs.md), and full passes are at "
             "most 4 n / b iterations apart. The variance of the estimate is of fourth order in the way since a row was drawn"
         ),
     ),
     "AwaySFW": Card(
-        "away-sfw", "away or pairwise steps with batches that grow", "Goldfarb, Iyengar, Zhou 2017, ASFW and PSFW",
+        "away-sfw", "away or pairwise steps with batches that grow", "Goldfarb et al. 2017, ASFW, PSFW",
         full_gradients=True, big_batches=True, memory="k d", needs=("L",),
         note=(
             "strongly convex f over a polytope: f - f* falls linearly in iterations, in expectation. The authors prove it for "
@@ -78,7 +78,7 @@ BEYOND = {  # by class, in the order of lists
         ),
     ),
     "VRAwayFW": Card(
-        "vr-away-fw", "away steps along variance-reduced gradients, in stages", "Goldfarb, Iyengar, Zhou 2016; this library",
+        "vr-away-fw", "away steps along variance-reduced gradients, in stages", "Goldfarb et al. 2016",
         full_gradients=True, big_batches=True, memory="k d", needs=("L",),
         note=(
             "strongly convex f over a polytope, gradient='svrg': f - f* halves in each epoch, in expectation, if epoch and batch "

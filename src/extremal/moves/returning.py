@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from extremal.objectives.base import Objective
 from extremal.points.active import ActiveSet
 from extremal.quadratic.search import UNSEEN
 from extremal.sets.base import ConvexSet
-from extremal.steps.base import Direction, Step
+from extremal.steps.base import Direction, Plan, Step
 
 RISE = 10 * UNSEEN[0]  # share of f below which a rise is rounding
 
@@ -26,6 +26,7 @@ class _Landing:
 
     point: Point
     goal: float
+    cut: bool  # whether the step was as long as the set allows
 
 
 @dataclass
@@ -33,15 +34,18 @@ class _Heard(Step):
     """A step rule, and what it last said: eta, and the gap along the direction."""
 
     step: Step
-    eta_of: float = 0.0
+    said: float = 0.0
     gap: float = 0.0
 
-    def bind(self, plan: Any) -> Step:
+    def __str__(self) -> str:
+        return str(self.step)
+
+    def bind(self, plan: Plan) -> Step:
         return self
 
     def eta(self, k: int, direction: Direction) -> float:
-        self.eta_of, self.gap = self.step.eta(k, direction), direction.gap
-        return self.eta_of
+        self.said, self.gap = self.step.eta(k, direction), direction.gap
+        return self.said
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,9 @@ class Returning(Flat):
         at the next one at X':    if f(X') > goal,  x <- X + eta d, and a full gradient there
 
     The step along a full gradient is safe: the step rule `SelfConcordant` lowers f by eta gap / 2 or more. So each two full
-    gradients lower f by at least that, whatever the iterations between them do. A step along a full gradient that ends at the
-    boundary of its face (eta = 1) is followed by another full gradient. The estimator has to give full gradients on request:
-    `TrackedSaga`. Cost: that of the move, and a value of f at each full gradient.
+    gradients lower f by at least that, whatever the iterations between them do. If two steps along full gradients in a row end at
+    the boundary of a face (eta = 1), another full gradient follows at once. The guarantee needs an estimator that gives full
+    gradients on request: `TrackedSaga`. Cost: that of the move, and a value of f at each full gradient.
 
     Parameters
     ----------
@@ -103,12 +107,13 @@ class Returning(Flat):
         last, value = point.memory, f.value(point.x)
         if last is not None and value > last.goal + RISE * abs(value):
             _ask(estimate)
-            return replace(last.point, memory=_Landing(last.point, math.inf))
+            return replace(last.point, memory=replace(last, goal=math.inf))
         heard = _Heard(step)
         new = self.move.advance(k, f, C, point, estimate, heard)
-        if heard.eta_of == 1.0:
+        cut = heard.said == 1.0
+        if cut and last is not None and last.cut:
             _ask(estimate)
-        return replace(new, memory=_Landing(new, value - heard.eta_of * heard.gap / 2))
+        return replace(new, memory=_Landing(new, value - heard.said * heard.gap / 2, cut))
 
 
 def _ask(estimate: Estimate) -> None:
