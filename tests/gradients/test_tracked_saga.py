@@ -329,3 +329,23 @@ def test_it_converges_over_sets_with_and_without_faces(loss, C):
 def test_bad_arguments_are_named(make, match):
     with pytest.raises(ex.InputError, match=match):
         ex.minimize(logistic(), ex.L1Ball(R), make(), max_iter=2)
+
+
+HARD = {
+    "large radius": lambda: (A, Y, 1e6),
+    "saturated": lambda: (1e3 * A, Y, 1e3),
+    "one column": lambda: (A[:, :1], Y, 3.0),
+    "all zero": lambda: (np.zeros((N, 2)), Y, 3.0),
+    "one row": lambda: (A[:1], Y[:1], 3.0),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_data_end_in_a_finite_feasible_point(name):
+    rows, y, r = HARD[name]()
+    f = ex.LinearModel(ex.Logistic(), rows, y)
+    result = ex.minimize(f, ex.L1Ball(r), ex.TrackedSagaFW(), max_iter=150, tol=0, atol=0)
+    assert np.isfinite(result.x).all()
+    assert np.abs(result.x).sum() <= r * (1 + 1e-9)
+    if name not in ("large radius", "saturated"):
+        assert result.value <= ex.minimize(f, ex.L1Ball(r), tol=1e-10).value + 1e-6

@@ -139,7 +139,8 @@ class TrackedSagaFW(_FaceMethod):
     not know its faces. Batches are independent. Full passes are at most 4 n / b iterations apart. f falls "enough" if it falls by
     half of what the first step after a full pass promises; x goes back to the end of this step (`Returning`). The start takes 2n
     component gradients, and so does a full pass; other iterations take 2b. Half of them are rows of second derivatives. An
-    iteration takes three oracle calls. Memory: 3n numbers, and d for each column in which x has moved.
+    iteration takes three oracle calls, or one over atoms. Memory: 3n numbers, and d for each column in which x has moved; a full
+    pass reads the rows once more for each such column.
 
     Parameters
     ----------
