@@ -216,6 +216,26 @@ def test_a_shortened_step_lowers_f_by_what_is_proved(b, seed):
     assert short > 10
 
 
+@pytest.mark.parametrize("loss", [ex.NonlinearLeastSquares(), ex.Huber(0.3), ex.Quantile(0.4, 0.5), ex.Poisson()], ids=repr)
+def test_majorants_keep_the_descent(loss):
+    """The same, with h from majorants: for losses whose second derivatives jump, and for f that is not convex."""
+    y = (Y > 0) * 1.0
+    f, s, checked = ex.LinearModel(loss, A, y), loss.self_concordance, 0
+    for state in islice(ex.iterate(f, ex.L1Ball(R), ex.TrackedSagaFW(2, epoch=25), x0=np.zeros(D)), 100):
+        x, estimate = state.x, state.estimate
+        d, grad = blended(x, estimate.g), f.grad(x)
+        gap, h, M = -estimate.g @ d, estimate.curvature(counted(f), d), s * (PEAKS @ np.abs(d))
+        if gap > 1e-9 and h > 1e-12:
+            fresh = estimate.w @ (A[estimate.idx] @ d) / 2
+            theta, rho = max(0.0, 1 - abs(fresh) / gap), s * np.abs(A @ x - estimate.table.z).max()
+            T = abs((grad - estimate.g) @ d + fresh)
+            eta = min(1.0, theta * (math.log1p(M * gap / h) / M if M else gap / h))
+            decrease = eta * (theta * (1 - math.exp(rho) / 2) * gap - T)
+            assert f.value(x + eta * d) <= f.value(x) - decrease + 1e-12
+            checked += 1
+    assert checked > 30
+
+
 # Theorem C: the way back
 
 
