@@ -45,6 +45,7 @@ from .methods.compressed import MarinaFW as MarinaFW
 from .methods.decentralised import DMFW as DMFW
 from .methods.faces import SagaFaceFW as SagaFaceFW
 from .methods.faces import TrackedFW as TrackedFW
+from .methods.faces import TrackedSagaFW as TrackedSagaFW
 from .methods.low_rank import LowRankFW as LowRankFW
 from .methods.method import Method as Method
 from .methods.newton import NewtonFW as NewtonFW
@@ -58,6 +59,10 @@ from .methods.reduced import SagaSarahFW as SagaSarahFW
 from .methods.reduced import SarahFW as SarahFW
 from .methods.reduced import ShuffledSarahFW as ShuffledSarahFW
 from .methods.reduced import SpiderFW as SpiderFW
+from .methods.reduced_atoms import AwaySFW as AwaySFW
+from .methods.reduced_atoms import VRAwayFW as VRAwayFW
+from .methods.reduced_atoms import VRBlendedFW as VRBlendedFW
+from .methods.reduced_atoms import VRPairwiseFW as VRPairwiseFW
 from .methods.reduced_sliding import VRSliding as VRSliding
 from .methods.sliding import CGS as CGS
 from .methods.sliding import SCGS as SCGS

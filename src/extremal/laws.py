@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Doubling", "EpochLength", "EpochTolerance", "PowerLaw", "Telescoping"]
+__all__ = ["Doubling", "EpochLength", "EpochTolerance", "Geometric", "PowerLaw", "Telescoping"]
+
+LARGEST = 600.0  # logarithm of the largest growth
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,25 @@ class PowerLaw:
 
     def __call__(self, k: int) -> float:
         return self.scale * (k + self.shift) ** self.power
+
+
+@dataclass(frozen=True)
+class Geometric:
+    """scale * base ** k, for k = 0, 1, ... and base >= 1. As a batch, k is the epoch if there are epochs, else the iteration.
+
+    It stops growing before it overflows.
+
+    Examples
+    --------
+    >>> Geometric(scale=2.0, base=1.5)(2)
+    4.5
+    """
+
+    scale: float = 1.0
+    base: float = 2.0
+
+    def __call__(self, k: int) -> float:
+        return self.scale * self.base ** (min(k, LARGEST / math.log(self.base)) if self.base > 1.0 else 0)
 
 
 @dataclass(frozen=True)

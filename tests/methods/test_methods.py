@@ -89,6 +89,11 @@ COSTS = [  # a method, and the component gradients of its estimate j = 0, 1, ...
     (ex.PairwiseFW(step=ex.steps.ShortStep()), lambda j: N),
     (ex.BlendedPairwiseFW(step=ex.steps.ShortStep()), lambda j: N),
     (ex.BoostFW(step=ex.steps.ShortStep()), lambda j: N),
+    (ex.AwaySFW(), lambda j: min(N, math.ceil(1.1**j - 1e-9))),
+    (ex.AwaySFW(batch=5, growth=1.2, pairwise=True), lambda j: min(N, math.ceil(5 * 1.2**j - 1e-9))),
+    (ex.VRAwayFW(growth=1.0), epochs(lambda t: SQRT, N, lambda k, n_t: 2 * SQRT)),
+    (ex.VRPairwiseFW(5, 4, gradient="sarah", growth=1.0), epochs(lambda t: 4, N, lambda k, n_t: 10)),
+    (ex.VRBlendedFW(5, gradient="saga"), lambda j: 5 if j else N),
     (ex.ShuffledSarahFW(batch=5), lambda j: 5 if j < N / 5 or j % -(-N // 5) == 0 else 10),
 ]
 

@@ -116,6 +116,14 @@ MOVES = (
 )
 COMPRESSORS = (ex.gradients.TopK(3), ex.gradients.RandomK(3), ex.gradients.Natural(), ex.gradients.NoCompression())
 LAWS = (ex.laws.PowerLaw(), ex.laws.Telescoping(1.0), ex.laws.Doubling(), ex.laws.EpochLength(), ex.laws.EpochTolerance(1.0))
+LAWS = (
+    ex.laws.PowerLaw(),
+    ex.laws.Telescoping(1.0),
+    ex.laws.Doubling(),
+    ex.laws.EpochLength(),
+    ex.laws.EpochTolerance(1.0),
+    ex.laws.Geometric(),
+)
 MANIFOLDS = (ex.points.Euclidean(), ex.points.SPD())
 STEPS = (
     ex.steps.OpenLoop(),
@@ -174,6 +182,10 @@ METHODS = (
     ex.BlendedPairwiseFW(),
     ex.BoostFW(),
     ex.FullyCorrectiveFW(),
+    ex.AwaySFW(batch=5),
+    ex.VRAwayFW(batch=5),
+    ex.VRPairwiseFW(batch=5),
+    ex.VRBlendedFW(batch=5),
     ex.Method(gradient=ex.gradients.Sarah(batch=5, p=0.3), step=ex.steps.LineSearch()),
 )
 
@@ -189,6 +201,7 @@ SPECIAL_GRADIENTS = (
     ex.gradients.Penalised(ex.gradients.Storm(5), G=np.ones((1, DIM)), upper=0.5),
     ex.gradients.Reshuffled(ex.gradients.Saga(batch=5)),
     ex.gradients.TrackedSag(batch=5),
+    ex.gradients.TrackedSaga(batch=5),
     ex.gradients.Saga(batch=5, curved=True),
     ex.gradients.Partial(blocks=2),
 )
@@ -196,6 +209,7 @@ SPECIAL_MOVES = (
     ex.moves.Consensus(ex.gradients.ring(4)),
     ex.moves.InFacePairwise(),
     ex.moves.InFaceBlended(),
+    ex.moves.Returning(ex.moves.InFaceBlended()),
     ex.moves.FactorCorrective(),
     ex.moves.SpikeNewton(),
     ex.moves.AtomNewton(),
@@ -212,6 +226,7 @@ SPECIAL_METHODS = (
     ex.FZCGS(),
     ex.InFaceFW(),
     ex.TrackedFW(),
+    ex.TrackedSagaFW(),
     ex.SagaFaceFW(),
     ex.VRSliding(),
     ex.LowRankFW(),

@@ -34,5 +34,6 @@ from .table import Sag as Sag
 from .table import Saga as Saga
 from .table import SagaSarah as SagaSarah
 from .tracked import TrackedSag as TrackedSag
+from .tracked_saga import TrackedSaga as TrackedSaga
 from .tracking import Tracking as Tracking
 from .zeroth import ZerothOrder as ZerothOrder

@@ -91,6 +91,14 @@ class Shift:
     margins: Any
 
 
+class Renewing:
+    """Base of estimates of estimators that give a full gradient on request."""
+
+    @abstractmethod
+    def renew(self) -> None:
+        """Let the next estimate be the full gradient."""
+
+
 @dataclass(frozen=True)
 class PlainEstimate:
     """An estimate without further state."""

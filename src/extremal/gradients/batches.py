@@ -12,17 +12,17 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.gradients.base import Batched, Facts, OnePoint, Phase, PlainEstimate
-from extremal.laws import Doubling, EpochLength, PowerLaw
+from extremal.laws import Doubling, EpochLength, Geometric, PowerLaw
 from extremal.objectives.base import Objective, Sampler
 
-Batch = int | PowerLaw | EpochLength
+Batch = int | PowerLaw | Geometric | EpochLength
 Epoch = int | Doubling
 SUMMED = 2**12  # long epochs are sampled at this many iterations; shorter ones are summed exactly
 
 
 def check_batch(call: str, batch: Batch) -> Batch:
     """Refuse a batch that is neither a positive integer nor a law."""
-    return batch if isinstance(batch, (PowerLaw, EpochLength)) else checks.whole(call, "batch", batch, 1)
+    return batch if isinstance(batch, (PowerLaw, Geometric, EpochLength)) else checks.whole(call, "batch", batch, 1)
 
 
 def check_fits(call: str, batch: Batch, n: int) -> None:
@@ -32,11 +32,12 @@ def check_fits(call: str, batch: Batch, n: int) -> None:
 
 
 def size(batch: Batch, n: int, k: int, phase: Phase | None = None) -> int:
-    """The batch size: fixed, by iteration (within the epoch, if there are epochs), or by the length of the epoch; at most n."""
+    """The batch size: fixed, by iteration (within the epoch, if there are epochs), or by the epoch or its length; at most n."""
     if isinstance(batch, int):
         return batch
-    if isinstance(batch, PowerLaw):
-        return max(1, min(n, math.ceil(batch(k if phase is None else phase.k) - 1e-9)))
+    if isinstance(batch, (PowerLaw, Geometric)):
+        place = k if phase is None else phase.epoch if isinstance(batch, Geometric) else phase.k
+        return max(1, min(n, math.ceil(batch(place) - 1e-9)))
     if phase is None:
         raise InputError(f"{batch} needs an estimator with epochs")
     return max(1, min(n, math.ceil(batch.scale * phase.length)))
@@ -95,11 +96,11 @@ def epoch_costs(epoch: Epoch, cost: Callable[[Phase], float]) -> float | Callabl
 class MiniBatch(OnePoint[PlainEstimate], Batched[PlainEstimate]):
     """g = (1/b) sum_{i in S} grad f_i(x), with a new batch at each step: unbiased, with a variance that does not vanish.
 
-    Cost: b component gradients per step, no memory. A growing batch (a `PowerLaw`) becomes the whole sum once it reaches n.
+    Cost: b component gradients per step, no memory. A growing batch becomes the whole sum once it reaches n.
 
     Parameters
     ----------
-    batch : int or PowerLaw
+    batch : int, PowerLaw or Geometric
         b, or b_k.
     replace : bool
         Whether to draw the rows of a batch with replacement.

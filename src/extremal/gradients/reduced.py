@@ -136,8 +136,8 @@ class Svrg(Epochal):
 
     Parameters
     ----------
-    batch : int, PowerLaw or EpochLength
-        b, or a law of the position in the epoch, or of the length of the epoch; laws are capped at n.
+    batch : int, PowerLaw, Geometric or EpochLength
+        b, or a law of the position in the epoch, of its number, or of its length; laws are capped at n.
     epoch : int or Doubling
         Number of iterations in an epoch.
     replace : bool
@@ -174,8 +174,8 @@ class Spider(Epochal):
 
     Parameters
     ----------
-    batch : int, PowerLaw or EpochLength
-        b, or a law of the position in the epoch, or of the length of the epoch; laws are capped at n.
+    batch : int, PowerLaw, Geometric or EpochLength
+        b, or a law of the position in the epoch, of its number, or of its length; laws are capped at n.
     epoch : int or Doubling
         Number of iterations in an epoch.
     restart : int, optional

@@ -54,11 +54,12 @@ class TrackedTable:
         self.H = np.vstack([self.H, np.zeros_like(self.H)])
         self.M = np.vstack([self.M, np.zeros_like(self.M)]) if self.bounded else self.H
 
-    def look(self, f: Any, x: np.ndarray, idx: np.ndarray) -> None:
-        """Draw the rows idx at x: their entries are put in the place of the old ones, in all sums."""
+    def look(self, f: Any, x: np.ndarray, idx: np.ndarray) -> np.ndarray:
+        """Draw the rows idx at x: their entries replace the old ones in all sums. Return w_i = phi'_i - y_i(x), their errors."""
         at, k = f.bends.at(x, idx), self.kept
         first = self.fresh[idx]
-        self.G += len(idx) * f.combine(at.c - np.where(first, 0.0, self.c[idx] + self.q[idx] * (at.z - self.z[idx])), idx)
+        w = at.c - np.where(first, 0.0, self.c[idx] + self.q[idx] * (at.z - self.z[idx]))
+        self.G += len(idx) * f.combine(w, idx)
         if k:
             entries = f.bends.entries(idx, self.W[:k])
             for sums, old, new in ((self.H, self.q, at.q), (self.M, self.m, at.m))[: 1 + self.bounded]:
@@ -66,6 +67,7 @@ class TrackedTable:
         self.counts[1] += first.sum()
         self.fresh[idx] = False
         self.c[idx], self.z[idx], self.m[idx], self.q[idx] = at.c, at.z, at.m, at.q
+        return w
 
     def renew(self, f: Any, x: np.ndarray) -> None:
         """Draw all rows at x, and add up the sums anew: n component gradients, and n rows of second derivatives."""

@@ -22,6 +22,7 @@ from .compressed import MarinaFW as MarinaFW
 from .decentralised import DMFW as DMFW
 from .faces import SagaFaceFW as SagaFaceFW
 from .faces import TrackedFW as TrackedFW
+from .faces import TrackedSagaFW as TrackedSagaFW
 from .low_rank import LowRankFW as LowRankFW
 from .method import Budget as Budget
 from .method import Method as Method
@@ -40,6 +41,10 @@ from .reduced import SagaSarahFW as SagaSarahFW
 from .reduced import SarahFW as SarahFW
 from .reduced import ShuffledSarahFW as ShuffledSarahFW
 from .reduced import SpiderFW as SpiderFW
+from .reduced_atoms import AwaySFW as AwaySFW
+from .reduced_atoms import VRAwayFW as VRAwayFW
+from .reduced_atoms import VRBlendedFW as VRBlendedFW
+from .reduced_atoms import VRPairwiseFW as VRPairwiseFW
 from .reduced_sliding import VRSliding as VRSliding
 from .sliding import CGS as CGS
 from .sliding import SCGS as SCGS

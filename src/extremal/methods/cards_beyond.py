@@ -69,6 +69,49 @@ BEYOND = {  # by class, in the order of lists
         full_gradients=True, memory="2n + 2d",
         note="no rate is proven; linear rates of pairwise stochastic steps (Goldfarb, Iyengar, Zhou 2017) need growing batches",
     ),
+    "TrackedSagaFW": Card(
+        "tracked-saga-fw", "the table of tracked-fw made unbiased; x goes back where f has not fallen", "this library",
+        full_gradients=True, memory="3n + d k",
+        note=(
+            "f falls from each accepted full pass to the next. Strongly convex f over a polytope: f - f* shrinks by a constant "
+            "factor in dim C + 4 full passes, from every start (Theorem C of docs/frontier-proofs.md), and full passes are at "
+            "most 4 n / b iterations apart. The variance of the estimate is of fourth order in the way since a row was drawn"
+        ),
+    ),
+    "AwaySFW": Card(
+        "away-sfw", "away or pairwise steps with batches that grow", "Goldfarb et al. 2017, ASFW, PSFW",
+        full_gradients=True, big_batches=True, memory="k d", needs=("L",),
+        note=(
+            "strongly convex f over a polytope: f - f* falls linearly in iterations, in expectation. The authors prove it for "
+            "away and for pairwise steps; their constants were not looked up. Theorem D of docs/frontier-proofs.md has it for "
+            "away steps and any growth above 1. Batches of n, which the growth reaches, are full gradients"
+        ),
+    ),
+    "VRAwayFW": Card(
+        "vr-away-fw", "away steps along variance-reduced gradients, in stages", "Goldfarb et al. 2016",
+        full_gradients=True, big_batches=True, memory="k d", needs=("L",),
+        note=(
+            "strongly convex f over a polytope, gradient='svrg': f - f* halves in each epoch, in expectation, if epoch and batch "
+            "are as large as in Theorem E of docs/frontier-proofs.md. Batches start far smaller, and grow up to n. Goldfarb, "
+            "Iyengar, Zhou 2016 prove a linear rate for their semi-stochastic away steps. No theorem covers 'sarah' or 'saga'"
+        ),
+    ),
+    "VRPairwiseFW": Card(
+        "vr-pairwise-fw", "pairwise steps along variance-reduced gradients, in stages", "this library",
+        full_gradients=True, big_batches=True, memory="k d", needs=("L",),
+        note=(
+            "no theorem covers it. Steps that do not swap atoms keep the inequality of docs/frontier-proofs.md, but no useful "
+            "bound on the number of swaps is known"
+        ),
+    ),
+    "VRBlendedFW": Card(
+        "vr-blended-fw", "blended pairwise steps along variance-reduced gradients, in stages", "this library",
+        full_gradients=True, big_batches=True, memory="k d", needs=("L",),
+        note=(
+            "strongly convex f over a polytope, gradient='svrg', over atoms: Theorem E of docs/frontier-proofs.md, as for "
+            "vr-away-fw. Within faces, that theorem covers simplices. No theorem covers 'sarah' and 'saga'"
+        ),
+    ),
     "ShuffledSarahFW": Card(
         "shuffled-sarah-fw", "passes in random order, neither full gradients nor a table", "Beznosikov, Takac 2021",
         memory="3d",

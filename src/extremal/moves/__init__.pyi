@@ -16,6 +16,7 @@ from .newton.box import BoxNewton as BoxNewton
 from .newton.projected import ProjectedNewton as ProjectedNewton
 from .newton.rows import RowNewton as RowNewton
 from .newton.spikes import SpikeNewton as SpikeNewton
+from .returning import Returning as Returning
 from .sliding.plain import AcceleratedSliding as AcceleratedSliding
 from .sliding.plain import DoubleSliding as DoubleSliding
 from .sliding.plain import Sliding as Sliding

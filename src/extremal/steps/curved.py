@@ -22,7 +22,8 @@ class SelfConcordant(Adaptive):
     H is the model of the Hessian that the estimator keeps; for losses that are not convex, its majorant. s is the loss's
     ``self_concordance``, with |phi'''| <= s phi'': then f(x + eta d) <= f(x) - eta gap + h (e^(eta M) - 1 - eta M) / M^2, and eta
     minimises the right-hand side. theta is the share of the step that the noise of g allows; 1 for `TrackedSag`. A step needs no
-    value of f, and the largest entries of the columns bound M from above. The rule suits `TrackedSag` and `Saga(curved=True)`.
+    value of f, and the largest entries of the columns bound M from above. The rule suits `TrackedSag`, `TrackedSaga` and
+    `Saga(curved=True)`.
 
     References
     ----------
