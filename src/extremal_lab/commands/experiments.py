@@ -35,6 +35,9 @@ def reproduce(
     targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", help=f"{TARGETS}. Default: all.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer passes, seeds and trials: a minute for a figure.")] = False,
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Other data for the experiments: a name or a file.")] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="LIST", help="More curves for the figures: tracked-fw,saga-face-fw for two.")
+    ] = None,
     out: Out = Path("reproduction"),
     seeds: Seeds = None,
     passes: Passes = None,
@@ -53,9 +56,11 @@ def reproduce(
 
     chosen = _targets(targets or ["all"], [*FIGURES, "table2", *STUDIES])
     studies = [name for name in chosen if name in STUDIES]
-    if studies and (seeds, passes) != (None, None):
-        raise InputError(f"--seeds and --passes are for figures, and not for {', '.join(studies)}: name the figures to run")
-    figures = [_figure(FIGURES[name], quick, data, seeds, passes) for name in chosen if name in FIGURES]
+    if studies and (seeds, passes, methods) != (None, None, None):
+        what = "--seeds and --passes are" if methods is None else "--methods is"
+        raise InputError(f"{what} for figures, and not for {', '.join(studies)}: name the figures to run")
+    changes = {"seeds": seeds, "passes": passes, "added": None if methods is None else _names(methods)}
+    figures = [_figure(FIGURES[name], quick, data, changes) for name in chosen if name in FIGURES]
     work, console = _work(workers, cache, offline), terminal()
     with _going_on():
         done = experiments.run_figures(figures, work, console, out)
@@ -90,7 +95,7 @@ def compare(
     from extremal_lab.reproduction import reproduce as experiments
     from extremal_lab.reproduction.spec import FACTORS, Figure, Problem
 
-    names = tuple(name.strip() for name in methods.split(",") if name.strip())
+    names = _names(methods)
     _check_names(names, set_, loss)
     problems = tuple(Problem(name, loss, text) for name in data for text in set_)
     title, factors = f"{loss} over {', '.join(set_)}", FACTORS if tune else ()
@@ -114,11 +119,18 @@ def _check_names(methods: tuple[str, ...], sets: list[str], loss: str) -> None:
         check_words(text)
 
 
-def _figure(figure: Figure, quick: bool, data: str | None, seeds: int | None, passes: float | None) -> Figure:
+def _names(methods: str) -> tuple[str, ...]:
+    """The methods of a list with commas, with their full names."""
+    from extremal.methods import full_name
+
+    return tuple(full_name(name) for name in methods.split(",") if name.strip())
+
+
+def _figure(figure: Figure, quick: bool, data: str | None, changes: dict[str, Any]) -> Figure:
     """A figure of the paper with the user's changes."""
     from extremal_lab.reproduction.spec import quick as quickly
 
-    changes: dict[str, Any] = {name: value for name, value in (("seeds", seeds), ("passes", passes)) if value is not None}
+    changes = {name: value for name, value in changes.items() if value is not None}
     if data is not None:
         changes["problems"] = tuple(dict.fromkeys(replace(problem, data=data) for problem in figure.problems))
     return replace(quickly(figure) if quick else figure, **changes)

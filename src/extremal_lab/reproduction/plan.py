@@ -110,7 +110,7 @@ class Comparison:
     def __init__(self, figure: Figure, work: Work):
         self.figure, self.work = figure, work
         self.sources = {problem.data: work.find(problem.data) for problem in figure.problems}
-        self.methods = list(dict.fromkeys(map(full_name, figure.methods)))
+        self.methods = list(dict.fromkeys(map(full_name, (*figure.methods, *figure.added))))
         for problem in figure.problems:
             constraint(self.sources[problem.data], problem.set)  # refuses it here, and not in a worker
         self._all = [(problem, method) for problem in figure.problems for method in self.methods]
@@ -142,16 +142,17 @@ class Comparison:
 
     def trials(self, problem: Problem, method: str) -> list[Run]:
         """One run for each constant, from a seed that is not shown."""
-        return [self._run(problem, method, factor, TUNING_SEED) for factor in self.figure.factors]
+        return [self._run(problem, method, factor, TUNING_SEED) for factor in self.figure.trials(method)]
 
     def best_factor(self, problem: Problem, method: str, results: Results) -> float:
-        """The constant of the trial that ended lowest; the one nearest to 1 among equals."""
+        """The constant of the trial that ended lowest; the one nearest to 1 among equals, and 1 without trials."""
 
         def score(run: Run) -> tuple[float, float]:
             value = float(results[run]["value"][-1])
             return (value if np.isfinite(value) else np.inf, abs(np.log(run.factor)))
 
-        return min(self.trials(problem, method), key=score).factor
+        trials = self.trials(problem, method)
+        return min(trials, key=score).factor if trials else 1.0
 
     def _minimum(self, problem: Problem) -> Minimum:
         return Minimum(self.sources[problem.data], problem.loss, problem.set)
@@ -174,12 +175,12 @@ class Comparison:
         return Panel(problem, self.sources[problem.data], convex, min(value, lowest), float(found["gap"]), how, tuple(curves))
 
     def _curves(self, problem: Problem, method: str, results: Results) -> list[Curve]:
-        factors = self.figure.factors
-        choices = {"own": 1.0} | ({"tuned": self.best_factor(problem, method, results)} if factors else {})
+        trials = self.figure.trials(method)
+        choices = {"own": 1.0} | ({"tuned": self.best_factor(problem, method, results)} if self.figure.factors else {})
         made = []
         for steps, factor in choices.items():
             runs = tuple(results[run] for run in self._shown(problem, method, factor))
-            edge = steps == "tuned" and factor in (factors[0], factors[-1])
+            edge = steps == "tuned" and bool(trials) and factor in (trials[0], trials[-1])
             made.append(Curve(method, steps, factor, edge, int(runs[0]["batch"]) or None, bool(runs[0]["projects"]), runs))
         return made
 

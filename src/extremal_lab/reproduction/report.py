@@ -21,7 +21,7 @@ from extremal.files import cells, terminal, to_json, whole_file
 from extremal.methods import METHODS as ALL
 from extremal.support.palette import colours_of_methods
 from extremal_lab.reproduction.plan import Curve, Panel
-from extremal_lab.reproduction.spec import INSIDE, METHODS, OURS, TUNING_SEED, Figure, is_ours, transient
+from extremal_lab.reproduction.spec import FREE, INSIDE, METHODS, OURS, TUNING_SEED, Figure, is_ours, transient
 from extremal_lab.reproduction.store import code
 from extremal_lab.reproduction.tasks import COLUMNS
 
@@ -46,7 +46,7 @@ def label(method: str) -> str:
     ('Algorithm 1 (Sarah)', 'Algorithm 1 (Sarah), batch=10', 'svrf')
     """
     name, *settings = method.split(":")
-    return ", ".join([METHODS.get(name, name), *settings])
+    return ", ".join([(METHODS | FREE).get(name, name), *settings])
 
 
 def labels(panels: Sequence[Panel]) -> dict[str, str]:
@@ -205,6 +205,7 @@ def settings(shown: Sequence[tuple[Figure, Sequence[Panel]]]) -> dict[str, Any]:
 
 def _caption(figure: Figure) -> str:
     trials = f"; tuned: the best of {len(figure.factors)} constants before the step" if figure.factors else ""
+    trials += "; methods without a parameter are not tuned" if trials and FREE.keys() & {*figure.methods, *figure.added} else ""
     batch = "each method's own batch" if figure.batch is None else f"batch {figure.batch} where a method has one"
     runs = f"{figure.passes:g} full gradients a run, {batch}, {figure.seeds} seeds"
     return f"{runs}, {figure.rows} points a curve{trials}."

@@ -25,6 +25,10 @@ METHODS = {  # the curves of the paper's figures, in the order of its list, with
     "saga-sarah-fw": "Algorithm 2 (Saga Sarah)",
 }
 OURS = ("sarah-fw", "saga-sarah-fw")
+FREE = {  # methods without a parameter, of this library: nothing of them is tuned
+    "tracked-fw": "TrackedFW (no parameter)",
+    "saga-face-fw": "SagaFaceFW (no parameter)",
+}
 FADING = {"sarah-fw": 8.0, "saga-sarah-fw": 16.0}  # passes of a run that divide the remaining error of the start by e
 INSIDE = 0.05  # a larger remaining share of the start's error is inside the transient
 
@@ -104,6 +108,8 @@ class Figure:
         The trials of the tuning, one run each: the method's own step times each of these. Empty: no tuning.
     rows : int
         Points of a curve, evenly spaced in component gradients.
+    added : sequence of str
+        More curves. The paper's claims are judged without them.
 
     Examples
     --------
@@ -120,6 +126,7 @@ class Figure:
     batch: str | None = "n/100"
     factors: tuple[float, ...] = FACTORS
     rows: int = 50
+    added: tuple[str, ...] = ()
 
     def __post_init__(self):
         checks.positive("Figure", "passes", self.passes)
@@ -128,7 +135,12 @@ class Figure:
         if not self.problems or not self.methods:
             raise InputError("`Figure(problems=..., methods=...)` must name at least one problem and one method")
         checks.fix(self, problems=tuple(dict.fromkeys(self.problems)), methods=tuple(dict.fromkeys(self.methods)))
+        checks.fix(self, added=tuple(name for name in dict.fromkeys(self.added) if name not in self.methods))
         self.batch_size(1000)
+
+    def trials(self, method: str) -> tuple[float, ...]:
+        """The constants that a method is tuned over; none for a method without a parameter."""
+        return () if method in FREE else self.factors
 
     def batch_size(self, n: int) -> int | None:
         """The batch size for n rows; None if each method chooses its own."""
