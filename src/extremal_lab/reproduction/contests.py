@@ -32,7 +32,7 @@ def _papers_row(figure: Figure, panels: Sequence[Panel], command: str) -> list[R
     if not has_ours(panels) or all(curve.method in OURS for panel in panels for curve in panel.curves):
         return []
     choices = {"own steps against own steps": ("own", "own")}
-    if figure.factors:
+    if figure.tuned:
         choices |= {"own steps against tuned baselines": ("own", "tuned"), "all tuned": ("tuned", "tuned")}
     ratios = {text: _ratios(panels, OURS, *steps) for text, steps in choices.items()}
     text = "; ".join(
@@ -74,7 +74,7 @@ def _free_rows(figure: Figure, panels: Sequence[Panel], command: str) -> list[Ro
     if not free or len(free) == len(methods):
         return []
     added = f"{command} --methods {','.join(figure.added)}" if figure.added else command
-    return [_free_row(figure, panels, free, steps, added) for steps in (("own", "tuned") if figure.factors else ("own",))]
+    return [_free_row(figure, panels, free, steps, added) for steps in (("own", "tuned") if figure.tuned else ("own",))]
 
 
 def _free_row(figure: Figure, panels: Sequence[Panel], free: Sequence[str], steps: str, command: str) -> Row:

@@ -28,9 +28,9 @@ def _lines(said: dict[str, Any], done: Sequence[Ended]) -> Iterator[str]:
     yield from (f"\n**{plain(caution)}**" for caution in said["caution"])
     yield from _verdicts(said["ledger"])
     for figure, columns, rows in done:
-        tuned = "; own steps / tuned (the constant before the step)" if figure.factors else ""
+        tuned = "; own steps / tuned (the constant before the step)" if figure.tuned else ""
         yield f"\n## {plain(figure.title)}\n"
-        yield f"f - f_min at the end of {figure.passes:g} full gradients, median of {figure.seeds} seeds{tuned}.\n"
+        yield f"f - f_min at the end of {figure.budget}, median of {figure.seeds} seeds{tuned}.\n"
         yield from table(columns, rows)
     for study in said["studies"]:
         yield f"\n## {plain(study['title'])}\n\n{plain(study['text'])}\n"

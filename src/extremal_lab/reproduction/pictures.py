@@ -10,6 +10,7 @@ import numpy as np
 
 from extremal.files import whole_file
 from extremal.support.palette import Colour, colours_of_methods
+from extremal_lab.reproduction.own import shown
 from extremal_lab.reproduction.plan import Curve, Panel
 from extremal_lab.reproduction.report import labels
 from extremal_lab.reproduction.spec import Figure, is_ours
@@ -68,7 +69,9 @@ def _panel(axes: Any, panel: Panel) -> None:
     axes.set_yscale("log")
     axes.grid(alpha=0.25)
     name = panel.source.name if panel.source.origin != "stand-in" else f"stand-in for {panel.source.name}"
-    axes.set_title(f"{_plain(name)}, {_plain(panel.problem.set)}  (n = {panel.source.n}, d = {panel.source.d})", fontsize=9)
+    axes.set_title(
+        f"{_plain(name)}, {_plain(shown(panel.problem.set))}  (n = {panel.source.n}, d = {panel.source.d})", fontsize=9
+    )
 
 
 def _plain(name: str) -> str:

@@ -20,6 +20,7 @@ from scipy.stats import rankdata
 from extremal.files import cells, terminal, to_json, whole_file
 from extremal.methods import METHODS as ALL
 from extremal.support.palette import colours_of_methods
+from extremal_lab.reproduction import own
 from extremal_lab.reproduction.plan import Curve, Panel
 from extremal_lab.reproduction.spec import FREE, INSIDE, METHODS, OURS, TUNING_SEED, Figure, is_ours, transient
 from extremal_lab.reproduction.store import code
@@ -45,7 +46,7 @@ def label(method: str) -> str:
     >>> label("sarah-fw"), label("sarah-fw:batch=10"), label("svrf")
     ('Algorithm 1 (Sarah)', 'Algorithm 1 (Sarah), batch=10', 'svrf')
     """
-    name, *settings = method.split(":")
+    name, *settings = own.shown(method).split(":")
     return ", ".join([(METHODS | FREE).get(name, name), *settings])
 
 
@@ -93,14 +94,15 @@ def _page_panel(panel: Panel) -> dict[str, Any]:
     source = panel.source
     return {
         "key": panel.problem.key, "data": source.name, "origin": source.origin, "origin_text": source.text,
-        "n": source.n, "d": source.d, "loss": panel.problem.loss, "set": panel.problem.set, "convex": panel.convex,
+        "n": source.n, "d": source.d, "loss": own.shown(panel.problem.loss), "set": own.shown(panel.problem.set),
+        "convex": panel.convex,
         "f_min": panel.minimum, "f_min_gap": panel.gap, "f_min_how": panel.how, "f_max": panel.maximum, "floor": panel.floor,
         "curves": [_page_curve(curve) for curve in panel.curves],
     }  # fmt: skip
 
 
 def _page_curve(curve: Curve) -> dict[str, Any]:
-    runs = [{"seed": seed} | {name: _short(name, run[name]) for name in COLUMNS} for seed, run in enumerate(curve.runs)]
+    runs = [{"seed": seed} | {name: _short(name, run[name]) for name in COLUMNS} for seed, run in curve.seeded]
     held = {name: getattr(curve, name) for name in ("method", "steps", "factor", "edge", "batch", "projects")}
     return held | {"runs": runs}
 
@@ -128,7 +130,8 @@ def report(title: str, shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: b
 
 def _cautions(shown: Sequence[tuple[Figure, Sequence[Panel]]], studies: Sequence[dict[str, Any]]) -> list[str]:
     """The cautions of the figures and of the studies, each once."""
-    panels, passes = [panel for _, found in shown for panel in found], max((figure.passes for figure, _ in shown), default=np.inf)
+    panels = [panel for _, found in shown for panel in found]
+    passes = max((figure.passes or np.inf for figure, _ in shown), default=np.inf)
     return list(dict.fromkeys([*cautions(panels, passes), *(said for study in studies for said in study["caution"])]))
 
 
@@ -140,7 +143,9 @@ def _methods(panels: Sequence[Panel]) -> list[dict[str, Any]]:
 
 def _card(method: str) -> str:
     name = method.split(":")[0]
-    return ALL[name].card.source if name in ALL else "what minimize picks where no method is named"
+    if name in ALL:
+        return ALL[name].card.source
+    return "what minimize picks where no method is named" if name == "auto" else "the user's own"
 
 
 def _summary(shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: bool) -> list[str]:
@@ -157,7 +162,7 @@ def _summary(shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: bool) -> li
         )
     if quick and shown:
         figure = shown[0][0]
-        size = f"{figure.passes:g} passes, {figure.seeds} seeds and {len(figure.factors)} trials of the tuning"
+        size = f"{figure.budget}, {figure.seeds} seeds and {len(figure.factors)} trials of the tuning"
         said.insert(0, f"This is the quick version: {size} a figure.")
     return said
 
@@ -204,10 +209,12 @@ def settings(shown: Sequence[tuple[Figure, Sequence[Panel]]]) -> dict[str, Any]:
 
 
 def _caption(figure: Figure) -> str:
+    methods = {*figure.methods, *figure.added}
     trials = f"; tuned: the best of {len(figure.factors)} constants before the step" if figure.factors else ""
-    trials += "; methods without a parameter are not tuned" if trials and FREE.keys() & {*figure.methods, *figure.added} else ""
+    trials += "".join(f"; {label(method)}: the best of {len(found)} trials" for method, found in figure.tuning)
+    trials += "; methods without a parameter are not tuned" if figure.factors and FREE.keys() & methods else ""
     batch = "each method's own batch" if figure.batch is None else f"batch {figure.batch} where a method has one"
-    runs = f"{figure.passes:g} full gradients a run, {batch}, {figure.seeds} seeds"
+    runs = f"{figure.budget} a run, {batch}, {figure.seeds} seeds"
     return f"{runs}, {figure.rows} points a curve{trials}."
 
 
@@ -247,10 +254,10 @@ def write_csv(path: Path, figure: Figure, panels: Sequence[Panel]) -> None:
 
 def _csv_rows(figure: Figure, panel: Panel, curve: Curve) -> list[list[Any]]:
     p, source = panel.problem, panel.source
-    of_curve = [curve.method, curve.steps, repr(curve.factor), "" if curve.batch is None else curve.batch]
-    head = [figure.name, source.name, source.origin, p.loss, p.set, *of_curve]
+    of_curve = [own.shown(curve.method), curve.steps, repr(curve.factor), "" if curve.batch is None else curve.batch]
+    head = [figure.name, source.name, source.origin, own.shown(p.loss), own.shown(p.set), *of_curve]
     tail = [repr(panel.minimum), repr(panel.gap)]
-    return [[*head, seed, *point, *tail] for seed, run in enumerate(curve.runs) for point in _points(run)]
+    return [[*head, seed, *point, *tail] for seed, run in curve.seeded for point in _points(run)]
 
 
 def _points(run: dict[str, np.ndarray]) -> Iterator[tuple[str, ...]]:
