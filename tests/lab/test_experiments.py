@@ -188,7 +188,7 @@ def test_the_best_trial_is_taken(figure, tmp_path):
     low, high = comparison.trials(problem, method)
     for values, best in (((0.5, 0.4), 1.0), ((0.3, 0.4), 0.1), ((np.nan, 0.4), 1.0), ((0.4, 0.4), 1.0), ((0.4, np.inf), 0.1)):
         results = {run: {"value": np.array([9.0, v])} for run, v in zip((low, high), values, strict=True)}
-        assert comparison.best_factor(problem, method, results) == best
+        assert comparison.best(problem, method, results).factor == best
     assert low.seed == high.seed == spec.TUNING_SEED not in range(figure.seeds)
 
 

@@ -86,7 +86,7 @@ class _Yielded(FlatMove):
         x = np.array(x, dtype=np.float64)  # the loop may go on in its own array
         if x.shape != f.shape or not C.contains(x):
             raise InputError(
-                f"the loop {self.points.__name__} must yield points of the set, of shape {f.shape}; see point {k + 1}"
+                f"the loop {self.points.__name__} must yield points of the set, of shape {f.shape}: point {k + 1} is not"
             )
         return Point(x, x, memory=loop)
 

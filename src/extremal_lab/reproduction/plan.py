@@ -156,7 +156,7 @@ class Contest:
         return [self._run(problem, trial, TUNING_SEED) for trial in self.figure.trials(method)]
 
     def best(self, problem: Problem, method: str, results: Results) -> Trial:
-        """The candidate that ended lowest; the one with the constant nearest to 1 among equals, and the method as it is without any."""
+        """The candidate that ended lowest; among equals the one whose constant is nearest to 1. Without any: the method as it is."""
 
         def score(trial: Trial) -> tuple[float, float]:
             value = float(results[self._run(problem, trial, TUNING_SEED)]["value"][-1])
@@ -212,7 +212,7 @@ class Contest:
 
 def _source(problem: Problem, work: Work) -> Source:
     """The data of a problem, without the rows that are held out."""
-    return work.find(problem.data, test=0.0 if problem.test in ("", *HELD) else float(problem.test))
+    return work.find(problem.data) if problem.test in ("", *HELD) else work.find(problem.data, test=float(problem.test))
 
 
 def _full_name(method: str) -> str:

@@ -45,7 +45,7 @@ class Source:
 
 
 def resolve(data: str, *, rows: int | None = None, draw: int = 0, test: float = 0.0) -> Source:
-    """Find a data set by its name, file or ``module:name``, or among the user's objects; a stand-in if the real one is not here."""
+    """Find data by name, file or ``module:name``, or among the user's objects; a stand-in for a real set that is not here."""
     origin, text = _origin(data)
     if origin == "objective":
         return _of_objective(data, HELD[data], test)
@@ -58,9 +58,7 @@ def resolve(data: str, *, rows: int | None = None, draw: int = 0, test: float = 
 
 def _of_objective(data: str, f: Any, test: float) -> Source:
     if test:
-        raise InputError(
-            f"`compare(test={test:g})` holds out rows of data: give {shown(data)} as (A, y, loss, set), or an objective"
-        )
+        raise InputError(f"`compare(test={test:g})` holds out rows of data, and {shown(data)} is an objective: give test=(A, y)")
     d = math.prod(f.shape)
     return Source(data, "objective", "an objective of the user's", f.n, d, f.n * d, digest=f"object {id(f)}")
 

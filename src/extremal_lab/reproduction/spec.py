@@ -243,6 +243,5 @@ FIGURES = {
 
 def quick(figure: Figure) -> Figure:
     """A quick version of a figure: fewer passes, two seeds, three trials."""
-    return replace(
-        figure, passes=min(figure.passes or math.inf, 20.0), seeds=min(figure.seeds, 2), factors=figure.factors[6::3], rows=25
-    )
+    passes = min(figure.passes or math.inf, 20.0)
+    return replace(figure, passes=passes, seeds=min(figure.seeds, 2), factors=figure.factors[6::3], rows=25)

@@ -64,8 +64,8 @@ class Run:
     def execute(self) -> dict[str, np.ndarray]:
         """The curve on an even grid of the budget: at each place the first iterate that has spent as much.
 
-        The grid is of component gradients, or of seconds if there is no such budget. The result also has the batch, 0 if it changes
-        or there is none, whether the steps were projections, and the bytes that agents or workers sent.
+        The grid is of component gradients, or of seconds if there is no such budget. The result also has the batch, 0 if it
+        changes or there is none, whether the steps were projections, and the bytes that agents or workers sent.
         """
         f, C = objective(self.source, self.loss), constraint(self.source, self.set)
         method = Tuned(method_of(self.method, None if self.batch is None else min(self.batch, f.n)), self.factor)
@@ -177,7 +177,7 @@ def fingerprint(f: Any, C: ConvexSet) -> np.ndarray:
     >>> import extremal as ex
     >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 3.0]))
     >>> fingerprint(f, ex.L1Ball(2.0).on(2)).round(3)
-    array([2.   , 2.   , 2.5  , 3.25 , 2.062, 0.875])
+    array([2.   , 2.   , 2.5  , 3.25 , 1.562, 1.375])
     """
     size = math.prod(f.shape)
     vertices = [C.lmo(np.cos(np.arange(1.0, size + 1) * k).reshape(f.shape)).to_array() for k in (1, 2)]
