@@ -50,9 +50,18 @@ def shown(text: str) -> str:
     >>> shown("@mine"), shown("mypkg.mine:MyFW:batch=10"), shown("l1:5")
     ('mine', 'MyFW:batch=10', 'l1:5')
     """
-    if text.startswith(SIGN):
-        return text[len(SIGN) :]
-    return text.partition(":")[2] if is_reference(text) else text
+    return text.partition(":")[2] if is_reference(text) else named(text)
+
+
+def named(text: str) -> str:
+    """The text without the sign of an object; ``module:name`` stays as it is.
+
+    Examples
+    --------
+    >>> named("@mine"), named("mypkg.mine:MyFW")
+    ('mine', 'mypkg.mine:MyFW')
+    """
+    return text.removeprefix(SIGN)
 
 
 def is_reference(text: str, known: Collection[str] = ()) -> bool:

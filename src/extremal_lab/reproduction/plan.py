@@ -156,7 +156,7 @@ class Contest:
         return [self._run(problem, trial, TUNING_SEED) for trial in self.figure.trials(method)]
 
     def best(self, problem: Problem, method: str, results: Results) -> Trial:
-        """The candidate that ended lowest; among equals the one whose constant is nearest to 1. Without any: the method as it is."""
+        """The candidate that ended lowest; among equals the one with the constant nearest to 1. Without any: the method."""
 
         def score(trial: Trial) -> tuple[float, float]:
             value = float(results[self._run(problem, trial, TUNING_SEED)]["value"][-1])

@@ -80,7 +80,7 @@ def overview(panels: Sequence[Panel], steps: str) -> list[dict[str, Any]]:
     for method, places in ranks(panels, steps).items():
         q1, median, q3 = (float(q) for q in np.quantile(places, (0.25, 0.5, 0.75)))
         first = sum(held[method][1] for held in found if method in held)
-        rows.append({"method": method, "median": median, "q1": q1, "q3": q3, "first": first, "problems": len(places)})
+        rows.append({"method": own.named(method), "median": median, "q1": q1, "q3": q3, "first": first, "problems": len(places)})
     return sorted(rows, key=lambda row: row["median"])
 
 
@@ -103,8 +103,8 @@ def _page_panel(panel: Panel) -> dict[str, Any]:
 
 def _page_curve(curve: Curve) -> dict[str, Any]:
     runs = [{"seed": seed} | {name: _short(name, run[name]) for name in COLUMNS} for seed, run in curve.seeded]
-    held = {name: getattr(curve, name) for name in ("method", "steps", "factor", "edge", "batch", "projects")}
-    return held | {"runs": runs}
+    held = {name: getattr(curve, name) for name in ("steps", "factor", "edge", "batch", "projects")}
+    return {"method": own.named(curve.method)} | held | {"runs": runs}
 
 
 def _short(name: str, column: np.ndarray) -> list[float | None]:
@@ -138,7 +138,10 @@ def _cautions(shown: Sequence[tuple[Figure, Sequence[Panel]]], studies: Sequence
 def _methods(panels: Sequence[Panel]) -> list[dict[str, Any]]:
     names = labels(panels)
     looks = colours_of_methods(names)
-    return [{"name": m, "label": text, "source": _card(m), "ours": is_ours(m), "colour": looks[m]} for m, text in names.items()]
+    return [
+        {"name": own.named(m), "label": text, "source": _card(m), "ours": is_ours(m), "colour": looks[m]}
+        for m, text in names.items()
+    ]
 
 
 def _card(method: str) -> str:
@@ -254,7 +257,7 @@ def write_csv(path: Path, figure: Figure, panels: Sequence[Panel]) -> None:
 
 def _csv_rows(figure: Figure, panel: Panel, curve: Curve) -> list[list[Any]]:
     p, source = panel.problem, panel.source
-    of_curve = [own.shown(curve.method), curve.steps, repr(curve.factor), "" if curve.batch is None else curve.batch]
+    of_curve = [own.named(curve.method), curve.steps, repr(curve.factor), "" if curve.batch is None else curve.batch]
     head = [figure.name, source.name, source.origin, own.shown(p.loss), own.shown(p.set), *of_curve]
     tail = [repr(panel.minimum), repr(panel.gap)]
     return [[*head, seed, *point, *tail] for seed, run in curve.seeded for point in _points(run)]
