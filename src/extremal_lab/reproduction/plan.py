@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from extremal.files import datasets
+from extremal.losses import LOSSES
 from extremal.methods import METHODS, full_name
 from extremal_lab.reproduction.own import HELD, is_reference
 from extremal_lab.reproduction.pool import Kept, Results, Seen, run_all
-from extremal_lab.reproduction.sources import Source, constraint, resolve
+from extremal_lab.reproduction.sources import Source, constraint, loss_of, resolve
 from extremal_lab.reproduction.spec import TUNING_SEED, Figure, Problem, Trial
 from extremal_lab.reproduction.tasks import Minimum, Run, method_of
 
@@ -122,6 +123,8 @@ class Contest:
         self.methods = list(dict.fromkeys(map(_full_name, (*figure.methods, *figure.added))))
         for problem, source in self.sources.items():
             constraint(source, problem.set)  # refuses it here, and not in a worker
+            if is_reference(problem.loss, LOSSES):
+                loss_of(problem.loss)
         for method in (method for method in self.methods if is_reference(method, METHODS)):
             method_of(method)
         self._all = [(problem, method) for problem in figure.problems for method in self.methods]
