@@ -164,19 +164,21 @@ def _plain_curve(curve: Curve) -> dict[str, Any]:
 
 
 def _figure(held: dict[str, Any]) -> Figure:
-    tuning = tuple((method, tuple(Trial(**trial) for trial in trials)) for method, trials in held["tuning"])
-    lists = {name: tuple(held[name]) for name in ("methods", "factors", "added")}
-    return Figure(**held | lists | {"problems": tuple(Problem(**p) for p in held["problems"]), "tuning": tuning})
+    parts: dict[str, Any] = {name: tuple(held[name]) for name in ("methods", "factors", "added")}
+    parts["problems"] = tuple(Problem(**problem) for problem in held["problems"])
+    parts["tuning"] = tuple((method, tuple(Trial(**trial) for trial in trials)) for method, trials in held["tuning"])
+    return Figure(**(held | parts))
 
 
 def _panel(held: dict[str, Any]) -> Panel:
-    parts = {"problem": Problem(**held["problem"]), "source": Source(**held["source"]), "fingerprint": tuple(held["fingerprint"])}
-    return Panel(**held | parts | {"curves": tuple(map(_curve, held["curves"]))})
+    parts: dict[str, Any] = {"problem": Problem(**held["problem"]), "source": Source(**held["source"])}
+    parts |= {"fingerprint": tuple(held["fingerprint"]), "curves": tuple(map(_curve, held["curves"]))}
+    return Panel(**(held | parts))
 
 
 def _curve(held: dict[str, Any]) -> Curve:
     runs = tuple({name: _column(values) for name, values in run.items()} for run in held["runs"])
-    return Curve(**held | {"runs": runs, "seeds": tuple(held["seeds"])})
+    return Curve(**(held | {"runs": runs, "seeds": tuple(held["seeds"])}))
 
 
 def _column(values: Any) -> np.ndarray:

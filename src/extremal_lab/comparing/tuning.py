@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from extremal import checks
 from extremal.checks import InputError
@@ -108,4 +108,4 @@ def _changed(method: Any, given: dict[str, Any]) -> Any:
         if name not in fields:
             has = ", ".join(fields) or "no parameters, since it is not a dataclass"
             raise InputError(f"`compare(tune=...)`: {type(method).__name__} has no parameter {name!r}; it has {has}")
-    return dataclasses.replace(method, **given)
+    return dataclasses.replace(cast(Any, method), **given)

@@ -19,7 +19,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from extremal.checks import InputError
 
@@ -141,7 +141,9 @@ def texts(fields: Any) -> Iterator[str]:
 
 def held_by(task: Any) -> set[str]:
     """The texts of a task that name objects of the running comparison."""
-    return set(texts(dataclasses.asdict(task))) & HELD.keys() if HELD and dataclasses.is_dataclass(task) else set()
+    if not HELD or not dataclasses.is_dataclass(task):
+        return set()
+    return set(texts(dataclasses.asdict(cast(Any, task)))) & HELD.keys()
 
 
 def portable() -> dict[str, Any]:

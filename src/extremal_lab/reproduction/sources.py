@@ -108,7 +108,7 @@ def checked_arrays(call: str, pair: Any) -> tuple[Any, np.ndarray]:
     """A pair of rows and targets; lists become arrays."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise InputError(f"`{call}` must be two items, rows A and targets y, got {type(pair).__name__}")
-    A = sp.csr_array(pair[0]) if sp.issparse(pair[0]) else np.asarray(pair[0])
+    A: Any = sp.csr_array(pair[0]) if sp.issparse(pair[0]) else np.asarray(pair[0])
     y = np.asarray(pair[1])
     if A.ndim != 2 or y.shape != (A.shape[0],):
         raise InputError(f"`{call}` must be a matrix A and one target for each of its rows, got shapes {A.shape} and {y.shape}")
