@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 from dataclasses import dataclass
 
@@ -258,7 +259,7 @@ def test_objects_that_cannot_travel_run_here(tmp_path, monkeypatch):
         "import os, extremal as ex\n"
         "class Marked:\n"
         "    def prepare(self, f, C, budget):\n"
-        f"        open(r'{tmp_path}/' + str(os.getpid()), 'w').close()\n"
+        f"        with open(r'{tmp_path}/' + str(os.getpid()), 'a') as marks: marks.write('x')\n"
         "        return ex.FrankWolfe().prepare(f, C, budget)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -269,13 +270,11 @@ def test_objects_that_cannot_travel_run_here(tmp_path, monkeypatch):
 
     problem = {"mine": (A, Y, "logistic", "l1:2")}
     there = compare(problem, {"marked": Marked(), "local": local}, workers=2, **SMALL)
-    import os
-
-    pids = {path.name for path in tmp_path.iterdir() if path.name.isdecimal()}
-    assert pids
-    assert str(os.getpid()) not in pids
+    marks = {path.name: len(path.read_text()) for path in tmp_path.iterdir() if path.name.isdecimal()}
+    assert marks.pop(str(os.getpid())) == 1  # the check before all runs
+    assert sum(marks.values()) == 2  # one for each seed
     here = compare(problem, {"marked": Marked(), "local": local}, **SMALL)
-    assert str(os.getpid()) in {path.name for path in tmp_path.iterdir()}
+    assert len((tmp_path / str(os.getpid())).read_text()) == 4
     for one, two in zip(there.panels[0].curves, here.panels[0].curves, strict=True):
         np.testing.assert_array_equal(one.runs[1]["value"], two.runs[1]["value"])
     assert own.HELD == {}
@@ -317,6 +316,9 @@ def outside(f, C, x, rng):
     yield x + 100.0
 
 
+SUM = ex.Separable(5, 6, lambda x, i: np.tile(x, (len(i), 1)), lambda x, i: np.full(len(i), 0.5 * x @ x), convex=True)
+
+
 @pytest.mark.parametrize(
     ("problems", "options", "words"),
     [
@@ -348,6 +350,8 @@ def outside(f, C, x, rng):
         ),
         ((A, Y, "logistic", "l1:2"), {"methods": {"m": ended}, "tune": {"m": {"factor": [1.0]}}}, "which no factor can scale"),
         ([(A, Y, "logistic", "l1:2")] * 0, {}, "at least one problem"),
+        ((A, Y, ex.Logistic(), ex.L1Ball(2.0, shape=3)), {}, "shape"),
+        ((SUM, ex.L1Ball(2.0)), {"methods": ["frank-wolfe", ex.TrackedFW()]}, "TrackedFW on problem 1: "),
     ],
 )
 def test_mistakes_are_one_sentence(problems, options, words):
@@ -355,6 +359,12 @@ def test_mistakes_are_one_sentence(problems, options, words):
         compare(problems, options.pop("methods", "frank-wolfe"), **({"passes": 2, "seeds": 1} | options))
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_an_objective_that_is_no_linear_model():
+    (row,) = compare((SUM, ex.Simplex()), "frank-wolfe", **SMALL).rows()
+    assert row["value"] == pytest.approx(0.5 / 6 + row["excess"], rel=1e-6)  # the least norm on the simplex is that of its centre
+    assert row["excess"] < 0.1
 
 
 def test_a_loop_that_ends_ends_its_run():

@@ -119,7 +119,7 @@ def compare(
     )  # fmt: skip
     work, console = _work(workers, cache, offline), terminal()
     with _going_on(), front.running(plan):
-        done = experiments.run_figures([plan.figure], work, console, out)
+        done = experiments.run_figures([plan.figure], work, console, out, check=True)
     found = Comparison.of(*done[0])
     found.save(out / "comparison.json")
     experiments.write(TITLE, done, out, console, studies=[found.study()])

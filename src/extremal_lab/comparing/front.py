@@ -116,6 +116,7 @@ def compare(
     work = Work(Unkept() if cache is None else Store(Path(cache)), checks.whole("compare", "workers", workers, 1), fetch)
     with running(plan):
         contest = Contest(plan.figure, work)
+        contest.check()
         with shown(console, plan.figure.name, contest.cost) if console else nullcontext() as seen:
             panels = contest.panels(seen or (lambda task, fresh: None))
     return Comparison.of(plan.figure, panels, plan.names)

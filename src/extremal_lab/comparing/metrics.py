@@ -143,12 +143,21 @@ def _unequal(panels: Sequence[Panel]) -> list[str]:
 
 
 def _page_table(panel: Panel, names: Sequence[str], text: dict[str, str]) -> dict[str, Any]:
-    held = [name for name in names if METRICS[name].convex in (None, panel.convex)]
+    held = [name for name in names if METRICS[name].convex in (None, panel.convex) and (name != "bytes" or _sent(panel))]
     rows = [
         [text[curve.method], *(_row(panel, curve)[name] or "-" for name in ("steps", "chosen")), *_cells(panel, curve, held)]
-        for curve in panel.curves
+        for curve in _distinct(panel)
     ]  # fmt: skip
     return {"title": f"{panel.problem.key}: at the end", "columns": ["method", "steps", "chosen", *held], "rows": rows}
+
+
+def _sent(panel: Panel) -> bool:
+    return any(float(run.get("bytes", 0)) > 0 for curve in panel.curves for run in curve.runs)
+
+
+def _distinct(panel: Panel) -> list[Curve]:
+    """The curves, without those that repeat a method because others are tuned."""
+    return [curve for curve in panel.curves if curve.steps == "own" or curve.trials]
 
 
 def _cells(panel: Panel, curve: Curve, names: Sequence[str]) -> list[str]:
@@ -160,7 +169,7 @@ def _costs_table(panel: Panel, text: dict[str, str]) -> dict[str, Any]:
     columns = [f"{unit} to {accuracy:g}" for accuracy in ACCURACIES for unit in ("passes", "seconds")]
     rows = [
         [text[curve.method], curve.steps, *(_cell(panel, curve, a, by) for a in ACCURACIES for by in ("passes", "cpu"))]
-        for curve in panel.curves
+        for curve in _distinct(panel)
     ]  # fmt: skip
     return {"title": f"{panel.problem.key}: costs of f - f_min", "columns": ["method", "steps", *columns], "rows": rows}
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from extremal.checks import InputError
 from extremal.files import datasets
 from extremal.losses import LOSSES
-from extremal.methods import METHODS, full_name
-from extremal_lab.reproduction.own import HELD, is_reference
+from extremal.methods import METHODS, Budget, full_name
+from extremal_lab.reproduction.own import HELD, is_reference, shown
 from extremal_lab.reproduction.pool import Kept, Results, Seen, run_all
-from extremal_lab.reproduction.sources import Source, constraint, loss_of, resolve
+from extremal_lab.reproduction.sources import Source, constraint, loss_of, objective, resolve
 from extremal_lab.reproduction.spec import TUNING_SEED, Figure, Problem, Trial
 from extremal_lab.reproduction.tasks import Minimum, Run, method_of
 
@@ -128,6 +129,17 @@ class Contest:
         for method in (method for method in self.methods if is_reference(method, METHODS)):
             method_of(method)
         self._all = [(problem, method) for problem in figure.problems for method in self.methods]
+
+    def check(self) -> None:
+        """Refuse methods that do not go with a problem, and sets that do not fit, before anything is run."""
+        for problem, source in self.sources.items():
+            f, batch = objective(source, problem.loss), self.figure.batch_size(source.n)
+            C = constraint(source, problem.set).on(f.shape)
+            for method in self.methods:
+                try:
+                    method_of(method, batch).prepare(f, C, Budget(max_grads=f.n))
+                except InputError as error:
+                    raise InputError(f"{shown(method)} on {problem.key}: {error}") from None
 
     def first_tasks(self) -> list[Any]:
         """Minima, trials and runs with the methods' own steps."""

@@ -21,9 +21,11 @@ from extremal_lab.reproduction.spec import Figure
 Shown = tuple[Figure, list[Panel]]
 
 
-def run_figures(figures: Sequence[Figure], work: Work, console: Console, out: Path) -> list[Shown]:
+def run_figures(figures: Sequence[Figure], work: Work, console: Console, out: Path, check: bool = False) -> list[Shown]:
     """Run figures one after the other, and write the numbers and pictures of each as soon as it is done."""
     comparisons = compared(figures, work)
+    for comparison in comparisons if check else ():
+        comparison.check()
     folder(out)
     _say_what_is_shown(comparisons, console)
     looks = colours_of_methods(method for comparison in comparisons for method in comparison.methods)
