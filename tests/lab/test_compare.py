@@ -12,7 +12,6 @@ import pytest
 import extremal as ex
 from extremal.checks import InputError
 from extremal_lab import METRICS, Comparison, Loop, Problem, compare
-from extremal_lab.comparing import front
 from extremal_lab.reproduction import own, pool, tasks
 from extremal_lab.reproduction.spec import TUNING_SEED
 
@@ -189,8 +188,9 @@ def test_different_numbers_of_trials_are_refused_or_stated():
 
 
 def test_the_papers_constants_leave_methods_without_a_parameter_alone():
-    plan = front.planned((A, Y, "logistic", "l1:2"), ["sarah-fw", "tracked-fw", frank_wolfe], tune=True)
-    assert [len(plan.figure.trials(method)) for method in plan.figure.methods] == [14, 0, 0]
+    methods, figures = ["sarah-fw", "tracked-fw", frank_wolfe], []
+    compare((A, Y, "logistic", "l1:2"), methods, tune=True, run=lambda figure: figures.append(figure) or [])
+    assert [len(figures[0].trials(method)) for method in figures[0].methods] == [14, 0, 0]
 
 
 # saving and merging

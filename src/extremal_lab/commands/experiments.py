@@ -109,18 +109,22 @@ def compare(
 
     module:name is imported from the current folder or from installed packages, and so executes the code of the module.
     """
-    from extremal_lab.comparing import front
-    from extremal_lab.comparing.result import TITLE, Comparison
+    from extremal_lab.comparing.front import compare as compared
+    from extremal_lab.comparing.result import TITLE
     from extremal_lab.reproduction import reproduce as experiments
 
-    plan = front.planned(
+    work, console, done = _work(workers, cache, offline), terminal(), []
+
+    def run(figure: Figure) -> Any:
+        with _going_on():
+            done.extend(experiments.run_figures([figure], work, console, out, check=True))
+        return done[0][1]
+
+    found = compared(
         [(name, loss, text) for name in dict.fromkeys(data) for text in dict.fromkeys(set_)], _list(methods),
         passes=passes, seconds=seconds, seeds=seeds, batch=batch, tune=tune, test=test, title=f"{loss} over {', '.join(set_)}",
+        run=run,
     )  # fmt: skip
-    work, console = _work(workers, cache, offline), terminal()
-    with _going_on(), front.running(plan):
-        done = experiments.run_figures([plan.figure], work, console, out, check=True)
-    found = Comparison.of(*done[0])
     found.save(out / "comparison.json")
     experiments.write(TITLE, done, out, console, studies=[found.study()])
 

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from extremal import checks
 from extremal.checks import InputError
+from extremal.files import terminal
 from extremal_lab.comparing.entries import Entries
 from extremal_lab.comparing.metrics import METRICS
 from extremal_lab.comparing.result import Comparison
 from extremal_lab.comparing.tuning import read_tuning
 from extremal_lab.reproduction import sources
 from extremal_lab.reproduction.own import held
-from extremal_lab.reproduction.plan import Contest, Work
+from extremal_lab.reproduction.plan import Contest, Panel, Work
 from extremal_lab.reproduction.progress import shown
 from extremal_lab.reproduction.spec import Figure
 from extremal_lab.reproduction.store import Store, Unkept
 
 DEFAULT = ("auto", "sarah-fw", "saga-sarah-fw", "negiar-sfw")
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A comparison that is read and checked, with the objects behind its texts."""
-
-    figure: Figure
-    objects: Mapping[str, Any]
-    names: tuple[str, ...]  # the metrics of tables; empty: all
 
 
 def compare(
@@ -52,8 +40,9 @@ def compare(
     workers: int = 1,
     cache: str | Path | None = None,
     fetch: Callable[[str], object] | None = None,
-    console: Console | None = None,
     title: str = "",
+    verbose: int = 0,
+    run: Callable[[Figure], Sequence[Panel]] | None = None,
 ) -> Comparison:
     """Run methods on problems, and measure all of them alike.
 
@@ -92,10 +81,12 @@ def compare(
         A folder for finished runs of named data, methods, losses and sets. Default: nothing is kept.
     fetch : callable, optional
         Fetches a data set by its name, such as ``ex.datasets.fetch``. Default: nothing is downloaded.
-    console : rich.console.Console, optional
-        Where to show progress. Default: nowhere.
     title : str
         The title of the curves on a page.
+    verbose : int
+        1 shows the progress on the terminal.
+    run : callable, optional
+        Runs the figure that the comparison is and returns its panels, in the place of ``workers``, ``cache`` and ``fetch``.
 
     Examples
     --------
@@ -109,36 +100,6 @@ def compare(
     >>> tracked["method"], tracked["excess"] < plain["excess"]
     ('TrackedFW', True)
     """
-    plan = planned(
-        problems, methods, passes=passes, seconds=seconds, seeds=seeds, first_seed=first_seed, batch=batch, tune=tune,
-        unequal=unequal, test=test, metrics=metrics, rows=rows, title=title,
-    )  # fmt: skip
-    work = Work(Unkept() if cache is None else Store(Path(cache)), checks.whole("compare", "workers", workers, 1), fetch)
-    with running(plan):
-        contest = Contest(plan.figure, work)
-        contest.check()
-        with shown(console, plan.figure.name, contest.cost) if console else nullcontext() as seen:
-            panels = contest.panels(seen or (lambda task, fresh: None))
-    return Comparison.of(plan.figure, panels, plan.names)
-
-
-def planned(
-    problems: Any,
-    methods: Any,
-    *,
-    passes: float | None = None,
-    seconds: float | None = None,
-    seeds: int = 3,
-    first_seed: int = 0,
-    batch: int | str | None = None,
-    tune: bool | Mapping[str, Any] | None = None,
-    unequal: bool = False,
-    test: Any = None,
-    metrics: Sequence[str] | None = None,
-    rows: int = 50,
-    title: str = "",
-) -> Planned:
-    """Read a comparison and refuse mistakes, before anything is run; the parameters are those of `compare`."""
     names = _names(metrics)
     entries = Entries()
     found, texts = entries.problems(problems, test), entries.methods(methods)
@@ -149,10 +110,23 @@ def planned(
         "compare", title or "Comparison", found, texts,
         passes=50.0 if passes is None and seconds is None else passes, seconds=seconds,
         seeds=checks.whole("compare", "seeds", seeds, 1), first_seed=checks.whole("compare", "first_seed", first_seed, 0),
-        batch=None if batch is None else str(batch), factors=factors, tuning=tuning, rows=rows,
-        points="nonzeros" in names,
+        batch=None if batch is None else str(batch), factors=factors, tuning=tuning, rows=rows, points="nonzeros" in names,
     )  # fmt: skip
-    return Planned(figure, entries.objects, () if metrics is None else names)
+    work = Work(Unkept() if cache is None else Store(Path(cache)), checks.whole("compare", "workers", workers, 1), fetch)
+    sources.objective.cache_clear()  # objects of an earlier comparison may have had the same texts
+    with held(entries.objects):
+        panels = _panels(figure, work, verbose) if run is None else run(figure)
+    return Comparison.of(figure, panels, () if metrics is None else names)
+
+
+def _panels(figure: Figure, work: Work, verbose: int) -> Sequence[Panel]:
+    """Run a figure, with its progress on the terminal if that is wanted."""
+    contest = Contest(figure, work)
+    contest.check()
+    if not verbose:
+        return contest.panels()
+    with shown(terminal(), figure.title, contest.cost) as seen:
+        return contest.panels(seen)
 
 
 def _names(metrics: Sequence[str] | None) -> tuple[str, ...]:
@@ -160,9 +134,3 @@ def _names(metrics: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(metrics, str):
         raise InputError(f"`compare(metrics=...)` must be a sequence such as ['excess', 'cpu'], got {metrics!r}")
     return tuple(checks.one_of("metric", name, METRICS) for name in (METRICS if metrics is None else metrics))
-
-
-def running(plan: Planned) -> Any:
-    """The objects of a comparison, known to its tasks inside this context."""
-    sources.objective.cache_clear()  # objects of an earlier comparison may have had the same texts
-    return held(plan.objects)
