@@ -301,7 +301,7 @@ def test_code_that_changed_is_another_key(tmp_path, monkeypatch):
 def test_results_do_not_need_the_objects_that_made_them(found):
     assert own.HELD == {}
     assert found.study()["tables"]
-    assert repr(found) == "Comparison(3 methods on 2 problems, 6 full gradients)"
+    assert repr(found) == "Comparison(methods=3, problems=2, budget='6 full gradients')"
     assert pool.run_all([], None, 1) == {}
 
 

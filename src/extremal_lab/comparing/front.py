@@ -113,8 +113,8 @@ def compare(
         batch=None if batch is None else str(batch), factors=factors, tuning=tuning, rows=rows, points="nonzeros" in names,
     )  # fmt: skip
     work = Work(Unkept() if cache is None else Store(Path(cache)), checks.whole("compare", "workers", workers, 1), fetch)
-    sources.objective.cache_clear()  # objects of an earlier comparison may have had the same texts
     with held(entries.objects):
+        sources.objective.cache_clear()  # objects of an earlier comparison may have had the same texts
         panels = _panels(figure, work, verbose) if run is None else run(figure)
     return Comparison.of(figure, panels, () if metrics is None else names)
 

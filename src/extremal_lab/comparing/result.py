@@ -41,6 +41,8 @@ class Comparison:
     ['frank-wolfe', 'pairwise-fw']
     >>> found.time_to(1e-6, by="passes")[1]["reached"]
     1
+    >>> Comparison.merge(found, found)
+    Comparison(methods=2, problems=1, budget='20 full gradients')
     """
 
     figure: Figure
@@ -133,7 +135,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         methods = dict.fromkeys(curve.method for panel in self.panels for curve in panel.curves)
-        return f"Comparison({len(methods)} methods on {len(self.panels)} problems, {self.figure.budget})"
+        return f"Comparison(methods={len(methods)}, problems={len(self.panels)}, budget={self.figure.budget!r})"
 
 
 def _without_folders(figure: Figure, panels: Sequence[Panel]) -> tuple[Figure, tuple[Panel, ...]]:

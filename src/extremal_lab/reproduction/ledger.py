@@ -1,4 +1,4 @@
-"""The paper's claims, the measurements, and a verdict by a rule that the code states and applies."""
+"""The paper's claims and one of this library's, the measurements, and a verdict by a rule that the code states and applies."""
 
 from __future__ import annotations
 
