@@ -20,6 +20,7 @@ from extremal_lab.reproduction.sources import Source, constraint, held_out, obje
 
 COLUMNS = ("passes", "lmos", "cpu", "value", "gap")
 AT_POINTS = ("nonzeros", "test")  # columns that a run has if it was asked for them
+LARGE = 10**7  # numbers of x up to which problems are told apart by their values
 TIMED = 1.0  # passes between the points of a run that only a clock ends
 
 
@@ -179,9 +180,10 @@ def fingerprint(f: Any, C: ConvexSet) -> np.ndarray:
     >>> fingerprint(f, ex.L1Ball(2.0).on(2)).round(3)
     array([2.   , 2.   , 2.5  , 3.25 , 1.562, 1.375])
     """
-    size = math.prod(f.shape)
+    size, x = math.prod(f.shape), C.start()
+    if size > LARGE or not isinstance(x, np.ndarray):  # a matrix in factors: no point of it is formed
+        return np.array([f.n, size], dtype=np.float64)
     vertices = [C.lmo(np.cos(np.arange(1.0, size + 1) * k).reshape(f.shape)).to_array() for k in (1, 2)]
-    x = C.start()
     halves = [(x + vertices[0]) / 2, (x + vertices[0] + 2 * vertices[1]) / 4]
     value, g = f.value_and_grad(halves[1])
     return np.array([f.n, size, f.value(x), f.value(halves[0]), value, C.gap(halves[1], g)])
