@@ -149,7 +149,7 @@ def test_a_share_of_the_rows_is_held_out():
 
 
 def test_a_budget_of_seconds_ends_runs():
-    timed = compare((A, Y, "logistic", "l1:2"), ["frank-wolfe", frank_wolfe], seconds=0.02, seeds=1, rows=5)
+    timed = compare((A, Y, "logistic", "l1:2"), ["frank-wolfe", frank_wolfe], seconds=0.02, seeds=1, rows=5, verbose=1)
     for row in timed.rows():
         assert 1 < row["passes"] < 1e6
     assert timed.figure.budget == "0.02 seconds"

@@ -104,6 +104,8 @@ def test_losses_sets_and_data_of_a_module(here):
     out = np.random.default_rng(0).permutation(80)[:20]
     start = np.log(np.cosh(np.sign(A[out, 0])))  # x = 0
     assert saved.panels[0].curves[0].runs[0]["test"][0] == pytest.approx(start.mean())
+    text = (here / "comparison" / "ledger.md").read_text()
+    assert text.count("\n\n### ") == 2 * 2  # each problem has two tables of metrics, under headings
     assert saved.panels[0].minimum < saved.panels[0].curves[0].start
     assert all(panel.gap < 1e-8 for panel in saved.panels)
 

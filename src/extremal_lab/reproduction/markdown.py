@@ -35,6 +35,8 @@ def _lines(said: dict[str, Any], done: Sequence[Ended]) -> Iterator[str]:
     for study in said["studies"]:
         yield f"\n## {plain(study['title'])}\n\n{plain(study['text'])}\n"
         for held in study["tables"]:
+            if len(study["tables"]) > 1:
+                yield f"\n### {plain(held['title'])}\n"
             yield from table(held["columns"], held["rows"])
     yield "\n## How it was run\n"
     yield from table(("what", "value"), [pair for part in ("settings", "versions", "machine") for pair in said[part].items()])

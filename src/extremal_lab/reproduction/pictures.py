@@ -53,7 +53,7 @@ def picture_of(figure: Figure, panels: Sequence[Panel], x: str, looks: Mapping[s
     for axes in grid[-1]:
         axes.set_xlabel(X_AXES[x])
     handles, names = grid[0][0].get_legend_handles_labels()
-    picture.legend(handles, names, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    picture.legend(handles, names, loc="outside lower center", ncols=min(4, 2 * len(panels)), frameon=False, fontsize=8)
     picture.suptitle(_plain(figure.title), fontsize=11)
     return picture
 
