@@ -11,6 +11,7 @@ import pytest
 
 import extremal as ex
 from extremal.checks import InputError
+from extremal.files import datasets
 from extremal_lab import METRICS, Comparison, Loop, Problem, compare
 from extremal_lab.reproduction import own, pool, tasks
 from extremal_lab.reproduction.spec import TUNING_SEED
@@ -249,6 +250,12 @@ def test_a_page_of_two_machines_says_so(found, tmp_path):
     assert "come from 2 machines" in text
     assert "another" in text
     assert "All metrics" in text
+
+
+def test_stand_ins_are_warned_of(monkeypatch):
+    monkeypatch.setattr(datasets, "find", lambda name: None)
+    with pytest.warns(UserWarning, match="not the real data: breast-cancer_scale"):
+        compare(("breast-cancer_scale", "l1:2"), "frank-wolfe", passes=2, seeds=1)
 
 
 # workers, and what is kept

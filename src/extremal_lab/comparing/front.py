@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,8 @@ def compare(
     cache : path, optional
         A folder for finished runs of named data, methods, losses and sets. Default: nothing is kept.
     fetch : callable, optional
-        Fetches a data set by its name, such as ``ex.datasets.fetch``. Default: nothing is downloaded.
+        Fetches a data set by its name, such as ``ex.datasets.fetch``. Default: nothing is downloaded, and a generated stand-in
+        takes the place of a data set that is not here, with a warning.
     title : str
         The title of the curves on a page.
     verbose : int
@@ -116,7 +118,17 @@ def compare(
     with held(entries.objects):
         sources.objective.cache_clear()  # objects of an earlier comparison may have had the same texts
         panels = _panels(figure, work, verbose) if run is None else run(figure)
+    if run is None:
+        _warn_of_stand_ins(panels)
     return Comparison.of(figure, panels, () if metrics is None else names)
+
+
+def _warn_of_stand_ins(panels: Sequence[Panel]) -> None:
+    """Warn that generated data took the place of data that are not here."""
+    names = dict.fromkeys(panel.source.name for panel in panels if panel.source.origin == "stand-in")
+    if names:
+        said = f"not the real data: {', '.join(names)} not found, and generated stand-ins were used; see `compare(fetch=...)`"
+        warnings.warn(said, UserWarning, stacklevel=3)
 
 
 def _panels(figure: Figure, work: Work, verbose: int) -> Sequence[Panel]:
