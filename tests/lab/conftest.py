@@ -24,7 +24,7 @@ def figure(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def panels(figure, tmp_path_factory):
-    return plan.Comparison(figure, Work(Store(tmp_path_factory.mktemp("kept")))).panels()
+    return plan.Contest(figure, Work(Store(tmp_path_factory.mktemp("kept")))).panels()
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_compare_as_in_the_readme(drawing):
     result = run("compare", "--data", "mine.svm", "--set", "l1:5", "--methods", "sarah-fw,negiar,auto", *SMALL)
     assert result.exit_code == 0, result.output
     made = {path.name for path in (here / "comparison").iterdir()}
-    assert made == {"index.html", "compare.csv", "settings.json", "ledger.md"} | {
+    assert made == {"index.html", "compare.csv", "settings.json", "ledger.md", "comparison.json"} | {
         f"compare-{x}.{end}" for x in ("passes", "lmos", "cpu") for end in ("png", "pdf")
     }
     rows = list(csv.DictReader((here / "comparison" / "compare.csv").read_text().splitlines()))

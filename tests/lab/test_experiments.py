@@ -183,12 +183,12 @@ def test_labels_that_a_loss_does_not_take(tmp_path):
 
 
 def test_the_best_trial_is_taken(figure, tmp_path):
-    comparison = plan.Comparison(figure, Work(Store(tmp_path / "kept")))
+    comparison = plan.Contest(figure, Work(Store(tmp_path / "kept")))
     problem, method = figure.problems[0], "sarah-fw"
     low, high = comparison.trials(problem, method)
     for values, best in (((0.5, 0.4), 1.0), ((0.3, 0.4), 0.1), ((np.nan, 0.4), 1.0), ((0.4, 0.4), 1.0), ((0.4, np.inf), 0.1)):
         results = {run: {"value": np.array([9.0, v])} for run, v in zip((low, high), values, strict=True)}
-        assert comparison.best_factor(problem, method, results) == best
+        assert comparison.best(problem, method, results).factor == best
     assert low.seed == high.seed == spec.TUNING_SEED not in range(figure.seeds)
 
 
@@ -219,7 +219,7 @@ def test_the_minimum_is_the_minimum(panels, file):
 
 def test_without_trials_there_is_no_tuned_curve(figure, tmp_path):
     alone = replace(figure, factors=(), problems=figure.problems[:1])
-    (panel,) = plan.Comparison(alone, Work(Store(tmp_path / "kept"))).panels()
+    (panel,) = plan.Contest(alone, Work(Store(tmp_path / "kept"))).panels()
     assert {curve.steps for curve in panel.curves} == {"own"}
 
 
@@ -229,7 +229,7 @@ def test_the_study_of_starts_reads_every_convex_problem_of_the_figures(monkeypat
     wanted = {p for figure in FIGURES.values() for p in figure.problems if p.loss == "logistic"}
     assert set(look.convex()) == wanted
     assert {p.set for p in wanted} == {"l1:2000", "l1:200", "l1:20", "l1:2"}
-    shown = plan.Comparison(FIGURES["fig5"], look.work).first_tasks()
+    shown = plan.Contest(FIGURES["fig5"], look.work).first_tasks()
     runs = [
         run for (p, m), held in studies._start_runs(look, False).items() for run in held if (p.set, m) == ("l1:2", "sarah-fw")
     ]

@@ -129,6 +129,22 @@ def test_the_verdicts_that_are_printed_are_those_of_the_rules():
         assert plain(row["rule"]) in text
 
 
+def test_the_printed_claim_of_this_library_is_that_of_the_rule():
+    """The numbers of docs/reproduction-tables.md, judged again."""
+    cases: dict[str, list] = {}
+    for name, _, own, tuned, tracked, face in printed("Methods without a parameter"):
+        ends = {("svrf", "own"): float(own.split()[0]), ("svrf", "tuned"): float(tuned.split()[0])}
+        ends |= {(m, s): float(end) for m, end in zip(spec.FREE, (tracked, face), strict=True) for s in ("own", "tuned")}
+        cases.setdefault(name, []).append(made_up(ends))
+    assert [len(panels) for panels in cases.values()] == [len(figure.problems) for figure in spec.FIGURES.values()]
+    said = {row[0]: row[1:] for row in printed("A method without parameters", "reproduction.md")}
+    for name, panels in cases.items():
+        drawn = spec.Figure(name, f"{name}: as printed", (Problem("x"),), ("svrf",), factors=(1.0,), added=tuple(spec.FREE))
+        rows = ledger.judge([(drawn, panels)], [])
+        assert said[name] == [f"**{row['verdict']}**, {row['number'].partition(', ')[0]}" for row in rows]
+        assert all("TrackedFW" in row["number"] for row in rows)
+
+
 def test_batches_are_judged():
     cases = [("logistic", m, b) for m in spec.OURS for b in ("1", "sqrt", "n/1")]
     for late, want, same in (([0.1] * 6, "holds", "holds"), ([0.1, 0.1, 0.9, 0.1, 0.1, 0.1], "holds in part", "holds"),

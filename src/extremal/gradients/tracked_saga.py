@@ -40,7 +40,7 @@ class TrackedSagaEstimate(TrackedEstimate, Renewing):
         """|(1/b) sum_{i in S} w_i <a_i, d>|: by how much the fresh errors change the slope along d."""
         return abs(float(self.w @ f.margins(d, self.idx))) / len(self.idx) if len(self.idx) else 0.0
 
-    def share(self, f: Any, d: np.ndarray) -> float:
+    def share(self, f: Any, d: np.ndarray, gap: float) -> float:
         """1 - u, if the fresh errors make up the share u of the gap; 0 for u >= 1, and the next estimate is the full gradient."""
         doubt, gap = self.doubt(f, d), -float(self.g @ d)
         if 0.0 < doubt >= gap:

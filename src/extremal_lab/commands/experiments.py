@@ -35,6 +35,9 @@ def reproduce(
     targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", help=f"{TARGETS}. Default: all.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer passes, seeds and trials: a minute for a figure.")] = False,
     data: Annotated[str | None, typer.Option(metavar="DATA", help="Other data for the experiments: a name or a file.")] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="LIST", help="More curves for the figures: tracked-fw,saga-face-fw for two.")
+    ] = None,
     out: Out = Path("reproduction"),
     seeds: Seeds = None,
     passes: Passes = None,
@@ -53,9 +56,11 @@ def reproduce(
 
     chosen = _targets(targets or ["all"], [*FIGURES, "table2", *STUDIES])
     studies = [name for name in chosen if name in STUDIES]
-    if studies and (seeds, passes) != (None, None):
-        raise InputError(f"--seeds and --passes are for figures, and not for {', '.join(studies)}: name the figures to run")
-    figures = [_figure(FIGURES[name], quick, data, seeds, passes) for name in chosen if name in FIGURES]
+    if studies and (seeds, passes, methods) != (None, None, None):
+        what = "--seeds and --passes are" if methods is None else "--methods is"
+        raise InputError(f"{what} for figures, and not for {', '.join(studies)}: name the figures to run")
+    changes = {"seeds": seeds, "passes": passes, "added": None if methods is None else _names(methods)}
+    figures = [_figure(FIGURES[name], quick, data, changes) for name in chosen if name in FIGURES]
     work, console = _work(workers, cache, offline), terminal()
     with _going_on():
         done = experiments.run_figures(figures, work, console, out)
@@ -69,56 +74,78 @@ def reproduce(
 
 @one_line()
 def compare(
-    data: Annotated[list[str], typer.Option(metavar="DATA", help="A file or a name of `extremal data list`; may be repeated.")],
-    set_: Annotated[list[str], typer.Option("--set", metavar="SET", help="l1:5, simplex, 'l1:5 & nonneg'; may be repeated.")],
+    data: Annotated[
+        list[str], typer.Option(metavar="DATA", help="A file, a name of `extremal data list`, or module:name; may be repeated.")
+    ],
+    set_: Annotated[
+        list[str], typer.Option("--set", metavar="SET", help="l1:5, simplex, 'l1:5 & nonneg', module:name; may be repeated.")
+    ],
     methods: Annotated[
-        str, typer.Option(metavar="LIST", help="Names with commas; parameters after colons: sarah-fw:batch=10,negiar.")
+        str,
+        typer.Option(
+            "--methods",
+            "--method",
+            metavar="LIST",
+            help="Names with commas; parameters after colons: sarah-fw:batch=10,negiar. Your own: module:name.",
+        ),
     ] = "auto,sarah-fw,saga-sarah-fw,negiar-sfw",
-    loss: Annotated[str, typer.Option(metavar="LOSS", help="See: extremal losses.")] = "logistic",
-    passes: Annotated[float, typer.Option(help="Budget of each run, in full gradients.")] = 50.0,
+    loss: Annotated[str, typer.Option(metavar="LOSS", help="See: extremal losses; or module:name.")] = "logistic",
+    passes: Annotated[
+        float | None, typer.Option(help="Budget of each run, in full gradients. Default: 50, without --seconds.")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(metavar="S", help="Budget of each run, on its clock.")] = None,
     seeds: Annotated[int, typer.Option(metavar="N", help="Runs of each curve.")] = 3,
     batch: Annotated[
         str | None, typer.Option(metavar="B", help="A number, n/100 or sqrt, for all methods. Default: each method's own.")
     ] = None,
     tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Also show tuned steps, the best of the paper's trials.")] = True,
+    test: Annotated[float | None, typer.Option(metavar="SHARE", help="Share of the rows to hold out for the test loss.")] = None,
     out: Out = Path("comparison"),
     workers: Workers = None,
     cache: Cache = None,
     offline: Offline = False,
 ) -> None:
-    """Compare methods on your data: the same page as for the paper, with a certified minimum."""
+    """Compare methods on your data: the same page as for the paper, with a certified minimum and all metrics.
+
+    module:name is imported from the current folder or from installed packages, and so executes the code of the module.
+    """
+    from extremal_lab.comparing.front import compare as compared
+    from extremal_lab.comparing.result import TITLE
     from extremal_lab.reproduction import reproduce as experiments
-    from extremal_lab.reproduction.spec import FACTORS, Figure, Problem
 
-    names = tuple(name.strip() for name in methods.split(",") if name.strip())
-    _check_names(names, set_, loss)
-    problems = tuple(Problem(name, loss, text) for name in data for text in set_)
-    title, factors = f"{loss} over {', '.join(set_)}", FACTORS if tune else ()
-    figure = Figure("compare", title, problems, names, passes=passes, seeds=seeds, batch=batch, factors=factors)
-    work, console = _work(workers, cache, offline), terminal()
-    with _going_on():
-        done = experiments.run_figures([figure], work, console, out)
-    experiments.write("A comparison of methods", done, out, console)
+    work, console, done = _work(workers, cache, offline), terminal(), []
 
+    def run(figure: Figure) -> Any:
+        with _going_on():
+            done.extend(experiments.run_figures([figure], work, console, out, check=True))
+        return done[0][1]
 
-def _check_names(methods: tuple[str, ...], sets: list[str], loss: str) -> None:
-    """Refuse wrong names before any data are read."""
-    from extremal.losses import LOSSES
-    from extremal.methods import recipe
-    from extremal.sets.words import check_words
-
-    checks.one_of("loss", loss, LOSSES)
-    for name in methods:
-        recipe(name)
-    for text in sets:
-        check_words(text)
+    found = compared(
+        [(name, loss, text) for name in dict.fromkeys(data) for text in dict.fromkeys(set_)], _list(methods),
+        passes=passes, seconds=seconds, seeds=seeds, batch=batch, tune=tune, test=test, title=f"{loss} over {', '.join(set_)}",
+        run=run,
+    )  # fmt: skip
+    found.save(out / "comparison.json")
+    experiments.write(TITLE, done, out, console, studies=[found.study()])
 
 
-def _figure(figure: Figure, quick: bool, data: str | None, seeds: int | None, passes: float | None) -> Figure:
+def _list(methods: str) -> list[str]:
+    """The methods of a list with commas."""
+    return [name.strip() for name in methods.split(",") if name.strip()]
+
+
+def _names(methods: str) -> tuple[str, ...]:
+    """The methods of a list with commas, with their full names, or as module:name."""
+    from extremal_lab.comparing.entries import Entries
+
+    return Entries().methods(_list(methods))
+
+
+def _figure(figure: Figure, quick: bool, data: str | None, changes: dict[str, Any]) -> Figure:
     """A figure of the paper with the user's changes."""
     from extremal_lab.reproduction.spec import quick as quickly
 
-    changes: dict[str, Any] = {name: value for name, value in (("seeds", seeds), ("passes", passes)) if value is not None}
+    changes = {name: value for name, value in changes.items() if value is not None}
     if data is not None:
         changes["problems"] = tuple(dict.fromkeys(replace(problem, data=data) for problem in figure.problems))
     return replace(quickly(figure) if quick else figure, **changes)

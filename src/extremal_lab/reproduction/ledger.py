@@ -1,34 +1,35 @@
-"""The paper's claims, the measurements, and a verdict by a rule that the code states and applies."""
+"""The paper's claims and one of this library's, the measurements, and a verdict by a rule that the code states and applies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from extremal.methods import METHODS
+from extremal_lab.reproduction.contests import figure_rows, has_ours, well
 from extremal_lab.reproduction.plan import Panel
 from extremal_lab.reproduction.rates import GRIDS, LOGISTIC, RATES, SLACK
 from extremal_lab.reproduction.report import label
 from extremal_lab.reproduction.spec import OURS, Figure, transient
 from extremal_lab.reproduction.studies import Finding
+from extremal_lab.reproduction.verdicts import (
+    COMPARABLE,
+    HOLDS,
+    NOT,
+    PART,
+    REFUTED,
+    UNDECIDED,
+    Row,
+    Verdict,
+    by_share,
+    row,
+)
 
-HOLDS, PART, NOT, UNDECIDED = "holds", "holds in part", "does not hold here", "undecided"
-REFUTED = "refuted by proof"
-COMPARABLE = 2.0  # f - f_min at the end within this factor of the best baseline's
 SAME = 3.0  # errors within this factor are called the same
 COMMAND = "extremal reproduce"
-Row = dict[str, str]
-
-
-class Verdict(NamedTuple):
-    """The verdict on a claim."""
-
-    said: str  # one of the words above, with open points after a semicolon
-    number: str  # the number that decides, for a table
-    measured: str  # all measurements
 
 
 @dataclass(frozen=True)
@@ -51,28 +52,16 @@ def judge(
 ) -> list[Row]:
     """A row for each claim about the given figures and studies; ``options`` are those of the command behind them."""
     rows = [
-        _row((claim.short, claim.text), claim.where, claim.rule, claim.judge(study), study.on, f"{COMMAND} {study.name}{options}")
+        row((claim.short, claim.text), claim.where, claim.rule, claim.judge(study), study.on, f"{COMMAND} {study.name}{options}")
         for study in studies
         for claim in CLAIMS
         if claim.target == study.name
     ]
-    rows += [_figure_row(figure, panels, f"{COMMAND} {figure.name}{options}") for figure, panels in done]
+    rows += [made for figure, panels in done for made in figure_rows(figure, panels, f"{COMMAND} {figure.name}{options}")]
     convex = [panel for _, panels in done for panel in panels if panel.convex and panel.problem.loss == LOGISTIC]
     names = " ".join(figure.name for figure, _ in done)
-    rows += [_well(convex, f"{COMMAND} {names}{options}")] if convex and _has_ours(convex) else []
-    return [row for row in rows if row] + ([_sizes(table2)] if table2 else [])
-
-
-def _row(claim: tuple[str, str], where: str, rule: str, verdict: Verdict, on: str, command: str) -> Row:
-    return {
-        "short": claim[0], "claim": claim[1], "where": where, "rule": rule, "number": verdict.number,
-        "measured": verdict.measured, "verdict": verdict.said, "on": on, "command": command,
-    }  # fmt: skip
-
-
-def _by_share(held: Sequence[bool]) -> str:
-    """All, at least half, or fewer."""
-    return HOLDS if all(held) else PART if sum(held) * 2 >= len(held) else NOT
+    rows += [well(convex, f"{COMMAND} {names}{options}")] if has_ours(convex) else []
+    return rows + ([_sizes(table2)] if table2 else [])
 
 
 # rates
@@ -121,14 +110,14 @@ def _any_batch(found: Finding) -> Verdict:
         f"batches 1 to n): from {gains[least]:.1f} times (batch {least[2]}, "
         f"{label(least[1])}, {least[0]}) to {max(gains.values()):.0f} times"
     )
-    return Verdict(_by_share([gain > 2 for gain in gains.values()]), number, text)
+    return Verdict(by_share([gain > 2 for gain in gains.values()]), number, text)
 
 
 def _same_gradients(found: Finding) -> Verdict:
     errors, (_, late) = found.numbers["errors"], found.numbers["budgets"]
     ratios = {m: errors[LOGISTIC, m, "1", late] / errors[LOGISTIC, m, "sqrt", late] for m in OURS}
     text = "; ".join(f"{label(m)}: error at b = 1 over error at b = sqrt n {ratio:.2f}" for m, ratio in ratios.items())
-    return Verdict(_by_share([ratio <= SAME for ratio in ratios.values()]), f"{max(ratios.values()):.2f} times", text)
+    return Verdict(by_share([ratio <= SAME for ratio in ratios.values()]), f"{max(ratios.values()):.2f} times", text)
 
 
 def _no_full_gradient(found: Finding) -> Verdict:
@@ -143,14 +132,14 @@ def _no_full_gradient(found: Finding) -> Verdict:
     if above:
         left = " and ".join(f"{transient(m, passes):.1e} for {label(m)}" for m in OURS)
         text += f"; above it: {above}. The constant steps leave exp(-N/8n) and exp(-N/16n) of the start's error: here {left}"
-    return Verdict(_by_share([ratio <= COMPARABLE for ratio in ratios.values()]), number, text)
+    return Verdict(by_share([ratio <= COMPARABLE for ratio in ratios.values()]), number, text)
 
 
 def _cheaper(found: Finding) -> Verdict:
     pairs = [(one, two) for one, two, _ in found.numbers["cost"].values()]
     ones, twos = zip(*pairs, strict=True)
     text = f"component gradients an iteration over b: Algorithm 1 {min(ones):.2f} to {max(ones):.2f}, Algorithm 2 {max(twos):.2f}"
-    return Verdict(_by_share([two < one for one, two in pairs]), f"{max(twos):.2f} b against {min(ones):.2f} b", text)
+    return Verdict(by_share([two < one for one, two in pairs]), f"{max(twos):.2f} b against {min(ones):.2f} b", text)
 
 
 def _table_memory(found: Finding) -> Verdict:
@@ -165,76 +154,6 @@ def _table_memory(found: Finding) -> Verdict:
     return Verdict(said, f"{general:.2f} n d; linear models {min(linear.values()):.1f} n", text)
 
 
-# the figures
-
-
-def _has_ours(panels: Sequence[Panel]) -> bool:
-    return any(curve.method in OURS for panel in panels for curve in panel.curves)
-
-
-def _figure_row(figure: Figure, panels: Sequence[Panel], command: str) -> Row:
-    """Each of the two algorithms against the best baseline; an empty row without an algorithm or a baseline."""
-    if not _has_ours(panels) or all(curve.method in OURS for panel in panels for curve in panel.curves):
-        return {}
-    choices = {"own steps against own steps": ("own", "own")}
-    if figure.factors:
-        choices |= {"own steps against tuned baselines": ("own", "tuned"), "all tuned": ("tuned", "tuned")}
-    ratios = {text: _ratios(panels, *steps) for text, steps in choices.items()}
-    text = "; ".join(
-        [f"own steps, against each baseline: {_against(panels)}", *(f"{t}: {_places(r)}" for t, r in ratios.items())]
-    )
-    rule = f"own steps: f - f_min at the end at most {COMPARABLE:g} times the best baseline's, each algorithm on each problem"
-    claim = f"Both algorithms are superior or comparable to the baselines ({figure.title})."
-    short = f"{figure.title.partition(':')[0]}: superior or comparable to the baselines"
-    held = [ratio <= COMPARABLE for _, ratio in ratios["own steps against own steps"]]
-    on = ", ".join(dict.fromkeys(panel.source.text for panel in panels))
-    verdict = Verdict(_by_share(held), f"{sum(held)} of {len(held)} cases", text)
-    return _row((short, claim), "Section 5, Appendix D", rule, verdict, on, command)
-
-
-def _against(panels: Sequence[Panel]) -> str:
-    """In how many cases each baseline is not better by more than the factor, all with their own steps."""
-    baselines = dict.fromkeys(c.method for panel in panels for c in panel.curves if c.method not in OURS)
-    found = {name: [ratio <= COMPARABLE for _, ratio in _ratios(panels, "own", "own", name)] for name in baselines}
-    return ", ".join(f"{label(name)} {sum(held)} of {len(held)}" for name, held in found.items())
-
-
-def _ratios(panels: Sequence[Panel], ours: str, theirs: str, only: str | None = None) -> list[tuple[str, float]]:
-    """Each algorithm's f - f_min at the end over the best baseline's, or over that of one baseline."""
-    found = []
-    for panel in panels:
-        others = [c for c in panel.curves if c.steps == theirs and (c.method not in OURS if only is None else c.method == only)]
-        best = min(panel.excess(c) for c in others)
-        for curve in (c for c in panel.curves if c.method in OURS and c.steps == ours):
-            found.append((f"{panel.source.name} {OURS.index(curve.method) + 1}", panel.excess(curve) / best))
-    return found
-
-
-def _places(ratios: Sequence[tuple[str, float]]) -> str:
-    each = ", ".join(f"{name}: {ratio:.2g}" for name, ratio in ratios)
-    comparable, superior = (sum(ratio <= most for _, ratio in ratios) for most in (COMPARABLE, 1.0))
-    return f"comparable in {comparable} and superior in {superior} of {len(ratios)} cases (data and algorithm: ratio; {each})"
-
-
-def _well(panels: Sequence[Panel], command: str) -> Row:
-    """Whether the two algorithms, with their own steps, end below where they started."""
-    ends = [
-        (f"{panel.source.name} {panel.problem.set} {label(c.method)}", c.final < c.start)
-        for panel in panels
-        for c in panel.curves
-        if c.method in OURS and c.steps == "own"
-    ]
-    above = [name for name, below in ends if not below]
-    number = f"{len(ends) - len(above)} of {len(ends)} cases"
-    text = f"below the start in {number}"
-    text += f"; above it: {', '.join(above)}" if above else ""
-    claim = "The algorithms perform well on different l1-constrained logistic regression problems, with nothing to tune."
-    rule = "with their own steps both end below the value at the start, on every problem that was run"
-    on = ", ".join(dict.fromkeys(panel.source.text for panel in panels))
-    verdict = Verdict(_by_share([below for _, below in ends]), number, text)
-    return _row(("Logistic regression: good with nothing to tune", claim), "Section 6", rule, verdict, on, command)
-
-
 def _sizes(table2: dict[str, Any]) -> Row:
     """The paper's Table 2 against the data."""
     same = {row[0]: (row[1], row[2]) == (row[4], row[5]) for row in table2["rows"] if row[5] != "-"}
@@ -242,9 +161,9 @@ def _sizes(table2: dict[str, Any]) -> Row:
     number = f"{sum(same.values())} of {len(same)} data sets"
     text = f"as printed for {number} that are here"
     text += "".join(f"; {row[0]}: printed n = {row[2]}, the file {row[3]} has n = {row[5]}" for row in wrong)
-    verdict = Verdict(_by_share(list(same.values())) if same else UNDECIDED, number, text)
+    verdict = Verdict(by_share(list(same.values())) if same else UNDECIDED, number, text)
     claim = "Table 2: sizes of the data sets", "The sizes of the data sets (Table 2)."
-    return _row(claim, "Section 5", "n and d as printed", verdict, "", f"{COMMAND} table2")
+    return row(claim, "Section 5", "n and d as printed", verdict, "", f"{COMMAND} table2")
 
 
 _EXPONENT = (

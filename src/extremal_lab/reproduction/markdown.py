@@ -28,13 +28,15 @@ def _lines(said: dict[str, Any], done: Sequence[Ended]) -> Iterator[str]:
     yield from (f"\n**{plain(caution)}**" for caution in said["caution"])
     yield from _verdicts(said["ledger"])
     for figure, columns, rows in done:
-        tuned = "; own steps / tuned (the constant before the step)" if figure.factors else ""
+        tuned = "; own steps / tuned (the constant before the step)" if figure.tuned else ""
         yield f"\n## {plain(figure.title)}\n"
-        yield f"f - f_min at the end of {figure.passes:g} full gradients, median of {figure.seeds} seeds{tuned}.\n"
+        yield f"f - f_min at the end of {figure.budget}, median of {figure.seeds} seeds{tuned}.\n"
         yield from table(columns, rows)
     for study in said["studies"]:
         yield f"\n## {plain(study['title'])}\n\n{plain(study['text'])}\n"
         for held in study["tables"]:
+            if len(study["tables"]) > 1:
+                yield f"\n### {plain(held['title'])}\n"
             yield from table(held["columns"], held["rows"])
     yield "\n## How it was run\n"
     yield from table(("what", "value"), [pair for part in ("settings", "versions", "machine") for pair in said[part].items()])

@@ -10,6 +10,7 @@ import numpy as np
 
 from extremal.files import whole_file
 from extremal.support.palette import Colour, colours_of_methods
+from extremal_lab.reproduction.own import shown
 from extremal_lab.reproduction.plan import Curve, Panel
 from extremal_lab.reproduction.report import labels
 from extremal_lab.reproduction.spec import Figure, is_ours
@@ -52,7 +53,7 @@ def picture_of(figure: Figure, panels: Sequence[Panel], x: str, looks: Mapping[s
     for axes in grid[-1]:
         axes.set_xlabel(X_AXES[x])
     handles, names = grid[0][0].get_legend_handles_labels()
-    picture.legend(handles, names, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    picture.legend(handles, names, loc="outside lower center", ncols=min(4, 2 * len(panels)), frameon=False, fontsize=8)
     picture.suptitle(_plain(figure.title), fontsize=11)
     return picture
 
@@ -68,7 +69,9 @@ def _panel(axes: Any, panel: Panel) -> None:
     axes.set_yscale("log")
     axes.grid(alpha=0.25)
     name = panel.source.name if panel.source.origin != "stand-in" else f"stand-in for {panel.source.name}"
-    axes.set_title(f"{_plain(name)}, {_plain(panel.problem.set)}  (n = {panel.source.n}, d = {panel.source.d})", fontsize=9)
+    axes.set_title(
+        f"{_plain(name)}, {_plain(shown(panel.problem.set))}  (n = {panel.source.n}, d = {panel.source.d})", fontsize=9
+    )
 
 
 def _plain(name: str) -> str:

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from extremal_lab.reproduction.store import Store
+from extremal_lab.reproduction import own
+from extremal_lab.reproduction.store import Store, Unkept
 from extremal_lab.threads import one_thread_each, one_thread_here
 
+Kept = Store | Unkept
 Results = dict[Any, dict[str, np.ndarray]]
 Made = Generator[tuple[Any, dict[str, np.ndarray]], None, None]
 Seen = Callable[[Any, bool], object]  # (task, whether it was done now)
@@ -26,7 +28,7 @@ class WorkerError(RuntimeError):
     """A worker died: out of memory, or killed."""
 
 
-def run_all(tasks: Sequence[Any], store: Store, workers: int, seen: Seen = lambda task, fresh: None) -> Results:
+def run_all(tasks: Sequence[Any], store: Kept, workers: int, seen: Seen = lambda task, fresh: None) -> Results:
     """The result of every task, from the store or from a worker.
 
     ``seen`` is called with each finished task, and whether it was done now. Equal tasks are done once. Ctrl-C ends the workers at
@@ -39,7 +41,7 @@ def run_all(tasks: Sequence[Any], store: Store, workers: int, seen: Seen = lambd
             results[task] = kept
             seen(task, False)
     todo = [task for task in dict.fromkeys(tasks) if task not in results]
-    made = _here(todo, store) if workers == 1 or len(todo) < 2 else _in_workers(todo, store, workers)
+    made = _here(todo, store) if workers == 1 or len(todo) < 2 else _shared_out(todo, store, workers)
     with _sigterm_as_ctrl_c(), closing(made):  # closing: an error in `seen` also ends the workers
         for task, result in made:
             results[task] = result
@@ -47,22 +49,33 @@ def run_all(tasks: Sequence[Any], store: Store, workers: int, seen: Seen = lambd
     return results
 
 
-def _execute(task: Any, store: Store) -> dict[str, np.ndarray]:
+def _execute(task: Any, store: Kept) -> dict[str, np.ndarray]:
     result = task.execute()
     store.put(task, result)
     return result
 
 
-def _here(tasks: list[Any], store: Store) -> Made:
+def _here(tasks: list[Any], store: Kept) -> Made:
     for task in tasks:
         with one_thread_here():
             result = _execute(task, store)
         yield task, result
 
 
-def _in_workers(tasks: list[Any], store: Store, workers: int) -> Made:
+def _shared_out(tasks: list[Any], store: Kept, workers: int) -> Made:
+    """Tasks in workers, except those with objects that other processes cannot have: these run here, at the end."""
+    objects = own.portable()
+    here = [task for task in tasks if not own.held_by(task) <= objects.keys()]
+    there = [task for task in tasks if task not in here]
+    if there:
+        yield from _in_workers(there, store, workers, objects)
+    yield from _here(here, store)
+
+
+def _in_workers(tasks: list[Any], store: Kept, workers: int, objects: dict[str, Any]) -> Made:
     with one_thread_each():
-        pool = ProcessPoolExecutor(min(workers, len(tasks)), get_context("spawn"), initializer=_begin_worker)
+        size = min(workers, len(tasks))
+        pool = ProcessPoolExecutor(size, get_context("spawn"), initializer=_begin_worker, initargs=(objects,))
         try:
             futures = {pool.submit(_execute, task, store): task for task in tasks}
             for future in as_completed(futures):
@@ -87,7 +100,8 @@ def _end_workers(pool: Any) -> None:
         pool.kill_workers()
 
 
-def _begin_worker() -> None:
+def _begin_worker(objects: dict[str, Any]) -> None:
+    own.HELD.update(objects)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

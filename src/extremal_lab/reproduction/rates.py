@@ -118,7 +118,7 @@ class Rate:
             points = [(run.source.n, self._calls(run, results[run]), error_of(run, results)) for run in runs]
             planes.append(_exponents([point for point in points if point[2] > 0]))
             for run, (n, _, error) in zip(runs, points, strict=True):
-                errors.setdefault((n, round(run.passes * n)), []).append(error)
+                errors.setdefault((n, round((run.passes or 0.0) * n)), []).append(error)
         n, eps = np.array(planes).T
         means = {key: float(np.mean(held)) for key, held in errors.items()}
         return Fit(_exponent(n, self.claimed_n), _exponent(eps, self.claimed_eps), means)

@@ -20,8 +20,9 @@ from scipy.stats import rankdata
 from extremal.files import cells, terminal, to_json, whole_file
 from extremal.methods import METHODS as ALL
 from extremal.support.palette import colours_of_methods
+from extremal_lab.reproduction import own
 from extremal_lab.reproduction.plan import Curve, Panel
-from extremal_lab.reproduction.spec import INSIDE, METHODS, OURS, TUNING_SEED, Figure, is_ours, transient
+from extremal_lab.reproduction.spec import FREE, INSIDE, METHODS, OURS, TUNING_SEED, Figure, is_ours, transient
 from extremal_lab.reproduction.store import code
 from extremal_lab.reproduction.tasks import COLUMNS
 
@@ -45,8 +46,8 @@ def label(method: str) -> str:
     >>> label("sarah-fw"), label("sarah-fw:batch=10"), label("svrf")
     ('Algorithm 1 (Sarah)', 'Algorithm 1 (Sarah), batch=10', 'svrf')
     """
-    name, *settings = method.split(":")
-    return ", ".join([METHODS.get(name, name), *settings])
+    name, *settings = own.shown(method).split(":")
+    return ", ".join([(METHODS | FREE).get(name, name), *settings])
 
 
 def labels(panels: Sequence[Panel]) -> dict[str, str]:
@@ -79,7 +80,7 @@ def overview(panels: Sequence[Panel], steps: str) -> list[dict[str, Any]]:
     for method, places in ranks(panels, steps).items():
         q1, median, q3 = (float(q) for q in np.quantile(places, (0.25, 0.5, 0.75)))
         first = sum(held[method][1] for held in found if method in held)
-        rows.append({"method": method, "median": median, "q1": q1, "q3": q3, "first": first, "problems": len(places)})
+        rows.append({"method": own.named(method), "median": median, "q1": q1, "q3": q3, "first": first, "problems": len(places)})
     return sorted(rows, key=lambda row: row["median"])
 
 
@@ -93,16 +94,17 @@ def _page_panel(panel: Panel) -> dict[str, Any]:
     source = panel.source
     return {
         "key": panel.problem.key, "data": source.name, "origin": source.origin, "origin_text": source.text,
-        "n": source.n, "d": source.d, "loss": panel.problem.loss, "set": panel.problem.set, "convex": panel.convex,
+        "n": source.n, "d": source.d, "loss": own.shown(panel.problem.loss), "set": own.shown(panel.problem.set),
+        "convex": panel.convex,
         "f_min": panel.minimum, "f_min_gap": panel.gap, "f_min_how": panel.how, "f_max": panel.maximum, "floor": panel.floor,
         "curves": [_page_curve(curve) for curve in panel.curves],
     }  # fmt: skip
 
 
 def _page_curve(curve: Curve) -> dict[str, Any]:
-    runs = [{"seed": seed} | {name: _short(name, run[name]) for name in COLUMNS} for seed, run in enumerate(curve.runs)]
-    held = {name: getattr(curve, name) for name in ("method", "steps", "factor", "edge", "batch", "projects")}
-    return held | {"runs": runs}
+    runs = [{"seed": seed} | {name: _short(name, run[name]) for name in COLUMNS} for seed, run in curve.seeded]
+    held = {name: getattr(curve, name) for name in ("steps", "factor", "edge", "batch", "projects")}
+    return {"method": own.named(curve.method)} | held | {"runs": runs}
 
 
 def _short(name: str, column: np.ndarray) -> list[float | None]:
@@ -128,19 +130,25 @@ def report(title: str, shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: b
 
 def _cautions(shown: Sequence[tuple[Figure, Sequence[Panel]]], studies: Sequence[dict[str, Any]]) -> list[str]:
     """The cautions of the figures and of the studies, each once."""
-    panels, passes = [panel for _, found in shown for panel in found], max((figure.passes for figure, _ in shown), default=np.inf)
+    panels = [panel for _, found in shown for panel in found]
+    passes = max((figure.passes or np.inf for figure, _ in shown), default=np.inf)
     return list(dict.fromkeys([*cautions(panels, passes), *(said for study in studies for said in study["caution"])]))
 
 
 def _methods(panels: Sequence[Panel]) -> list[dict[str, Any]]:
     names = labels(panels)
     looks = colours_of_methods(names)
-    return [{"name": m, "label": text, "source": _card(m), "ours": is_ours(m), "colour": looks[m]} for m, text in names.items()]
+    return [
+        {"name": own.named(m), "label": text, "source": _card(m), "ours": is_ours(m), "colour": looks[m]}
+        for m, text in names.items()
+    ]
 
 
 def _card(method: str) -> str:
     name = method.split(":")[0]
-    return ALL[name].card.source if name in ALL else "what minimize picks where no method is named"
+    if name in ALL:
+        return ALL[name].card.source
+    return "what minimize picks where no method is named" if name == "auto" else "the user's own"
 
 
 def _summary(shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: bool) -> list[str]:
@@ -157,7 +165,7 @@ def _summary(shown: Sequence[tuple[Figure, Sequence[Panel]]], quick: bool) -> li
         )
     if quick and shown:
         figure = shown[0][0]
-        size = f"{figure.passes:g} passes, {figure.seeds} seeds and {len(figure.factors)} trials of the tuning"
+        size = f"{figure.budget}, {figure.seeds} seeds and {len(figure.factors)} trials of the tuning"
         said.insert(0, f"This is the quick version: {size} a figure.")
     return said
 
@@ -204,9 +212,12 @@ def settings(shown: Sequence[tuple[Figure, Sequence[Panel]]]) -> dict[str, Any]:
 
 
 def _caption(figure: Figure) -> str:
+    methods = {*figure.methods, *figure.added}
     trials = f"; tuned: the best of {len(figure.factors)} constants before the step" if figure.factors else ""
+    trials += "".join(f"; {label(method)}: the best of {len(found)} trials" for method, found in figure.tuning)
+    trials += "; methods without a parameter are not tuned" if figure.factors and FREE.keys() & methods else ""
     batch = "each method's own batch" if figure.batch is None else f"batch {figure.batch} where a method has one"
-    runs = f"{figure.passes:g} full gradients a run, {batch}, {figure.seeds} seeds"
+    runs = f"{figure.budget} a run, {batch}, {figure.seeds} seeds"
     return f"{runs}, {figure.rows} points a curve{trials}."
 
 
@@ -246,10 +257,10 @@ def write_csv(path: Path, figure: Figure, panels: Sequence[Panel]) -> None:
 
 def _csv_rows(figure: Figure, panel: Panel, curve: Curve) -> list[list[Any]]:
     p, source = panel.problem, panel.source
-    of_curve = [curve.method, curve.steps, repr(curve.factor), "" if curve.batch is None else curve.batch]
-    head = [figure.name, source.name, source.origin, p.loss, p.set, *of_curve]
+    of_curve = [own.named(curve.method), curve.steps, repr(curve.factor), "" if curve.batch is None else curve.batch]
+    head = [figure.name, source.name, source.origin, own.shown(p.loss), own.shown(p.set), *of_curve]
     tail = [repr(panel.minimum), repr(panel.gap)]
-    return [[*head, seed, *point, *tail] for seed, run in enumerate(curve.runs) for point in _points(run)]
+    return [[*head, seed, *point, *tail] for seed, run in curve.seeded for point in _points(run)]
 
 
 def _points(run: dict[str, np.ndarray]) -> Iterator[tuple[str, ...]]:

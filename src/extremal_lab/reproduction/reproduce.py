@@ -11,19 +11,21 @@ from rich.console import Console
 from extremal.checks import InputError
 from extremal.files import check_out
 from extremal.support.palette import colours_of_methods
-from extremal_lab.reproduction import pictures, report
+from extremal_lab.reproduction import own, pictures, report
 from extremal_lab.reproduction.markdown import write_ledger
 from extremal_lab.reproduction.page import write_page
-from extremal_lab.reproduction.plan import Comparison, Panel, Work, compared
+from extremal_lab.reproduction.plan import Contest, Panel, Work, compared
 from extremal_lab.reproduction.progress import shown
 from extremal_lab.reproduction.spec import Figure
 
 Shown = tuple[Figure, list[Panel]]
 
 
-def run_figures(figures: Sequence[Figure], work: Work, console: Console, out: Path) -> list[Shown]:
+def run_figures(figures: Sequence[Figure], work: Work, console: Console, out: Path, check: bool = False) -> list[Shown]:
     """Run figures one after the other, and write the numbers and pictures of each as soon as it is done."""
     comparisons = compared(figures, work)
+    for comparison in comparisons if check else ():
+        comparison.check()
     folder(out)
     _say_what_is_shown(comparisons, console)
     looks = colours_of_methods(method for comparison in comparisons for method in comparison.methods)
@@ -63,7 +65,7 @@ def folder(out: Path) -> Path:
     return out
 
 
-def _say_what_is_shown(comparisons: Sequence[Comparison], console: Console) -> None:
+def _say_what_is_shown(comparisons: Sequence[Contest], console: Console) -> None:
     for trouble in comparisons[0].work.troubles if comparisons else ():
         console.print(trouble, soft_wrap=True, highlight=False)
     for source in dict.fromkeys(source for comparison in comparisons for source in comparison.sources.values()):
@@ -83,7 +85,7 @@ def ends(panels: Sequence[Panel]) -> tuple[list[str], list[list[str]]]:
 
 def _heading(panel: Panel, with_set: bool) -> str:
     source = panel.source
-    return source.name + f", {panel.problem.set}" * with_set + " (stand-in)" * (source.origin == "stand-in")
+    return source.name + f", {own.shown(panel.problem.set)}" * with_set + " (stand-in)" * (source.origin == "stand-in")
 
 
 def _end(panel: Panel, method: str) -> str:

@@ -6,11 +6,12 @@ A new experiment is a new line here, or a line of your own: ``replace(FIGURES["f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal_lab.reproduction.own import shown
 
 FACTORS = tuple(10.0 ** (half / 2) for half in range(-12, 2))  # 1e-6 to 3.2: the constants that every method is tuned over
 TUNING_SEED = 10_000  # trials draw other batches than the runs that are shown
@@ -25,6 +26,10 @@ METHODS = {  # the curves of the paper's figures, in the order of its list, with
     "saga-sarah-fw": "Algorithm 2 (Saga Sarah)",
 }
 OURS = ("sarah-fw", "saga-sarah-fw")
+FREE = {  # methods without a parameter, of this library: nothing of them is tuned
+    "tracked-fw": "TrackedFW (no parameter)",
+    "saga-face-fw": "SagaFaceFW (no parameter)",
+}
 FADING = {"sarah-fw": 8.0, "saga-sarah-fw": 16.0}  # passes of a run that divide the remaining error of the start by e
 INSIDE = 0.05  # a larger remaining share of the start's error is inside the transient
 
@@ -64,6 +69,10 @@ class Problem:
         A name of the catalogue (`extremal data list`), or a file.
     loss, set : str
         As on the command line.
+    test : str
+        "0.2" for that share of the rows, which are then held out for the test loss.
+    name : str
+        Its name in tables. Default: data, loss and set.
 
     Examples
     --------
@@ -74,11 +83,28 @@ class Problem:
     data: str
     loss: str = "logistic"
     set: str = "l1:2000"
+    test: str = field(default="", repr=False)
+    name: str = field(default="", repr=False)
 
     @property
     def key(self) -> str:
         """A short name."""
-        return f"{Path(self.data).name}, {self.loss}, {self.set}"
+        return self.name or ", ".join(shown(text) for text in (Path(self.data).name, self.loss, self.set) if text)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate of the tuning.
+
+    Examples
+    --------
+    >>> Trial("sarah-fw:batch=10", said="batch=10").factor
+    1.0
+    """
+
+    method: str  # with its parameters
+    factor: float = 1.0  # multiplies the method's own step
+    said: str = ""  # the parameters, for tables
 
 
 @dataclass(frozen=True)
@@ -93,7 +119,7 @@ class Figure:
         The panels.
     methods : sequence of str
         The curves: names of methods, with optional parameters, as in "sarah-fw:batch=10".
-    passes : float
+    passes : float or None
         The budget of each run, in full gradients (component gradients / n).
     seeds : int
         Runs of each curve.
@@ -104,6 +130,16 @@ class Figure:
         The trials of the tuning, one run each: the method's own step times each of these. Empty: no tuning.
     rows : int
         Points of a curve, evenly spaced in component gradients.
+    added : sequence of str
+        More curves. The paper's claims are judged without them.
+    seconds : float, optional
+        Another budget of each run, on its clock. The first of the two ends a run.
+    first_seed : int
+        The seed of the first run of each curve.
+    tuning : sequence of (method, trials)
+        The trials of methods that are not tuned over ``factors``.
+    points : bool
+        Whether to count the non-zeros of each point.
 
     Examples
     --------
@@ -115,20 +151,54 @@ class Figure:
     title: str
     problems: tuple[Problem, ...]
     methods: tuple[str, ...] = tuple(METHODS)
-    passes: float = 100.0
+    passes: float | None = 100.0
     seeds: int = 5
     batch: str | None = "n/100"
     factors: tuple[float, ...] = FACTORS
     rows: int = 50
+    added: tuple[str, ...] = ()
+    seconds: float | None = None
+    first_seed: int = 0
+    tuning: tuple[tuple[str, tuple[Trial, ...]], ...] = ()
+    points: bool = False
 
     def __post_init__(self):
-        checks.positive("Figure", "passes", self.passes)
+        if self.passes is None and self.seconds is None:
+            raise InputError("`Figure(passes=..., seconds=...)` must set a budget: passes, seconds or both")
+        for name in ("passes", "seconds"):
+            if getattr(self, name) is not None:
+                checks.positive("Figure", name, getattr(self, name))
         checks.whole("Figure", "seeds", self.seeds, 1)
         checks.whole("Figure", "rows", self.rows, 1)
         if not self.problems or not self.methods:
             raise InputError("`Figure(problems=..., methods=...)` must name at least one problem and one method")
         checks.fix(self, problems=tuple(dict.fromkeys(self.problems)), methods=tuple(dict.fromkeys(self.methods)))
+        checks.fix(self, added=tuple(name for name in dict.fromkeys(self.added) if name not in self.methods))
         self.batch_size(1000)
+
+    def trials(self, method: str) -> tuple[Trial, ...]:
+        """The candidates of a method's tuning; none for a method without a parameter."""
+        given = dict(self.tuning)
+        if method in given:
+            return given[method]
+        return () if method in FREE else tuple(Trial(method, factor) for factor in self.factors)
+
+    @property
+    def tuned(self) -> bool:
+        """Whether anything is tuned."""
+        return bool(self.factors or any(trials for _, trials in self.tuning))
+
+    @property
+    def budget(self) -> str:
+        """The budget of a run in words.
+
+        Examples
+        --------
+        >>> Figure("mine", "two budgets", (Problem("w8a"),), passes=10, seconds=0.5).budget
+        '10 full gradients or 0.5 seconds'
+        """
+        parts = (self.passes, "full gradients"), (self.seconds, "seconds")
+        return " or ".join(f"{limit:g} {unit}" for limit, unit in parts if limit is not None)
 
     def batch_size(self, n: int) -> int | None:
         """The batch size for n rows; None if each method chooses its own."""
@@ -173,4 +243,5 @@ FIGURES = {
 
 def quick(figure: Figure) -> Figure:
     """A quick version of a figure: fewer passes, two seeds, three trials."""
-    return replace(figure, passes=min(figure.passes, 20.0), seeds=min(figure.seeds, 2), factors=figure.factors[6::3], rows=25)
+    passes = min(figure.passes or math.inf, 20.0)
+    return replace(figure, passes=passes, seeds=min(figure.seeds, 2), factors=figure.factors[6::3], rows=25)

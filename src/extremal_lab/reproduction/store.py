@@ -17,6 +17,7 @@ import numpy as np
 import extremal
 from extremal.checks import InputError
 from extremal.files import whole_file
+from extremal_lab.reproduction.own import code_of, held_by
 
 DIGEST = 32  # bytes of a SHA-256
 
@@ -54,10 +55,12 @@ def _sources(*folders: Path) -> str:
 
 
 def describe(task: Any) -> str:
-    """The task as text: its kind and every field, to the last bit."""
+    """The task as text: its kind and every field, to the last bit, and a digest of the user's code that it names."""
     if isinstance(task, str):
         return task
-    return json.dumps({"kind": type(task).__name__} | asdict(task), sort_keys=True)
+    fields = asdict(task)
+    own = {"code of": code} if (code := code_of(fields)) else {}
+    return json.dumps({"kind": type(task).__name__} | fields | own, sort_keys=True)
 
 
 class Store:
@@ -86,7 +89,9 @@ class Store:
         return self.folder / key[:2] / f"{key[2:]}.npz"
 
     def get(self, task: Any) -> dict[str, np.ndarray] | None:
-        """The result, or None if there is none; a damaged file counts as none."""
+        """The result, or None if there is none; a damaged file counts as none. Objects of a session have no results here."""
+        if held_by(task):
+            return None
         path = self.path(task)
         try:
             return _unpacked(path.read_bytes(), describe(task))
@@ -94,11 +99,23 @@ class Store:
             return None
 
     def put(self, task: Any, result: dict[str, np.ndarray]) -> None:
-        """Store a result: write it under another name first, then rename it."""
+        """Store a result: write it under another name first, then rename it. Objects of a session are not kept."""
+        if held_by(task):
+            return
         path = self.path(task)
         path.parent.mkdir(exist_ok=True)
         with whole_file(path) as temporary:
             temporary.write_bytes(_packed(result, describe(task)))
+
+
+class Unkept:
+    """A store that keeps nothing, and writes nothing."""
+
+    def get(self, task: Any) -> None:
+        """None."""
+
+    def put(self, task: Any, result: dict[str, np.ndarray]) -> None:
+        """Forget the result."""
 
 
 def _packed(result: dict[str, np.ndarray], text: str) -> bytes:

@@ -223,7 +223,7 @@ def _starts(look: Look, quick: bool, results: Results) -> Finding:
         [p.key, *(f"{end:.1e}" for end in three), f"{three[2] / three[0]:.2f}", *(f"{each:.2f}" for each in cost[p][:2])]
         for p, three in ends.items()
     ]
-    passes = next(iter(made.values()))[0].passes
+    passes = next(iter(made.values()))[0].passes or np.inf
     columns = ("problem", "Alg. 1", "Alg. 2", "Alg. 2, no full gradient", "last / first", "gradients / b, Alg. 1", "Alg. 2")
     text = (
         f"f - f_min at the end of {passes:g} passes, median over the seeds. Algorithm 2 starts with one full gradient, or "

@@ -127,7 +127,7 @@ function ledger() {
   const rows = items.map(claim), said = [...new Set(items.map((item) => item.verdict))];
   const sorted = Object.keys(VERDICTS).flatMap((kind) => said.filter((name) => word(name) === kind));
   const counts = sorted.map((name) => verdict(name, `: ${count(name)}`));
-  return rows.length ? section("ledger", "The paper's claims, and what was measured", el("p", { class: "counts" }, counts),
+  return rows.length ? section("ledger", "Claims, and what was measured", el("p", { class: "counts" }, counts),
     el("p", { class: "note" }, "A claim unfolds to its evidence: where the paper makes it, what was measured, when it holds."),
     table(["claim", "verdict", "number"], rows, "claims and verdicts", "ledger")) : null;
 }
