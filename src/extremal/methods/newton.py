@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from extremal import checks
@@ -13,12 +13,14 @@ from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.objectives.base import Objective
+from extremal.objectives.column_blocks import FULL, is_quadratic
 from extremal.objectives.expansion import worth_expanding
 from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.schedules import FullStep
 
 ROW_COLUMNS = 400  # largest number of coordinates with quadratic problems over rows
+WIDE = 2500  # dense rows of more columns are expensive to read, compared with Hessians of the columns in use
 SMALL = 2**21  # up to this many rows times columns squared, all rows take less time than the steps that a sample costs
 
 
@@ -74,6 +76,8 @@ class NewtonFW(WithCard):
             return Method(Full(), FullStep(), move)
         if worth_expanding(f, budget.sets):
             return Method(Expanded(), FullStep(), move, columns=True)
+        if isinstance(move, SpikeNewton) and f.by_rows and f.data.fill >= FULL and not is_quadratic(f) and f.data.shape[1] > WIDE:
+            move = replace(move, cheap=math.isqrt(f.data.shape[1]))  # n k^2 multiplications, and n d
         small = not (move.atomic or _on_some_columns(move)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)

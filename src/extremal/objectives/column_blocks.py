@@ -44,6 +44,11 @@ class Slice(ABC):
         """Whether the Hessian is the same everywhere."""
         return False
 
+    @property
+    def copied(self) -> bool:
+        """Whether products with the columns are cheap, because they stand alone."""
+        return True
+
     def of(self, f: Any) -> Slice:
         """The same coordinates of another objective, or of one with other counters."""
         return self if f is self.f else f.on_columns(self.W)
@@ -135,6 +140,10 @@ class ColumnBlock(Slice):
         x = np.zeros(self.f.data.shape[1])
         x[self.W] = d
         return self.f.margins(x)
+
+    @property
+    def copied(self) -> bool:
+        return "columns" in vars(self)
 
     @property
     def _elsewhere(self) -> bool:
