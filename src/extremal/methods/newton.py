@@ -13,14 +13,14 @@ from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.objectives.base import Objective
-from extremal.objectives.column_blocks import FULL, is_quadratic
+from extremal.objectives.column_blocks import EXPENSIVE, is_quadratic
 from extremal.objectives.expansion import worth_expanding
 from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.schedules import FullStep
 
 ROW_COLUMNS = 400  # largest number of coordinates with quadratic problems over rows
-WIDE = 2500  # dense rows of more columns are expensive to read, compared with Hessians of the columns in use
+WIDER = 2  # if columns are this many times as many as rows, a sample says little about most of them,
 SMALL = 2**21  # up to this many rows times columns squared, all rows take less time than the steps that a sample costs
 
 
@@ -76,10 +76,10 @@ class NewtonFW(WithCard):
             return Method(Full(), FullStep(), move)
         if worth_expanding(f, budget.sets):
             return Method(Expanded(), FullStep(), move, columns=True)
-        if isinstance(move, SpikeNewton) and f.by_rows and f.data.fill >= FULL and not is_quadratic(f) and f.data.shape[1] > WIDE:
-            move = replace(move, cheap=math.isqrt(f.data.shape[1]))  # n k^2 multiplications, and n d
         small = not (move.atomic or _on_some_columns(move)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
+        if isinstance(move, SpikeNewton) and f.by_rows and not is_quadratic(f) and f.data.shape[1] >= max(WIDER * f.n, EXPENSIVE):
+            move, whole = replace(move, growth=(1, math.isqrt(f.data.shape[1]))), True
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
 
 

@@ -123,9 +123,9 @@ class Memory:
         return cls.of(part, at.scaled(H) if at.learns else H, at, old, width=width)
 
     def fits(self, at: NewtonState) -> bool:
-        """Whether the last Hessian can serve again: the gap has fallen, and f has kept its scale; or f is quadratic."""
-        near = self.width == 0 and at.gap <= AGAIN * self.gap and at.value > 0.5 * self.value and isinstance(self.H, np.ndarray)
-        return self.H is not None and (self.part.f is at.f if self.part.constant else near)
+        """Whether the last Hessian can serve again: the gap has fallen, f not much, and a new one is work; or f is quadratic."""
+        near = self.width == 0 and at.gap <= AGAIN * self.gap and at.value > 0.5 * self.value
+        return self.H is not None and (self.part.f is at.f if self.part.constant else near and not self.part.light)
 
     def again(self, at: NewtonState) -> Memory:
         """The model at a new point; the change of the gradient corrects its Hessian (BFGS) if the sample is the same."""

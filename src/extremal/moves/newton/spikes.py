@@ -61,7 +61,7 @@ class SpikeNewton(FlatMove):
     """
 
     spikes: Spikes | None = field(default=None, repr=False, compare=False)  # the set's, if the caller has asked already
-    cheap: int = field(default=0, repr=False, compare=False)  # number of columns whose Hessian costs no more than a pass over all
+    growth: tuple[int, int] = field(default=NEWCOMERS, repr=False, compare=False)
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         super().check(gradient, f, C)
@@ -83,15 +83,10 @@ class SpikeNewton(FlatMove):
         if far > 1:
             x, memory = far * at.x, point.memory
         else:
-            memory = self._model(at, point.memory, spikes, self._growth if estimate.exact else SAMPLED)
+            memory = self._model(at, point.memory, spikes, self.growth if estimate.exact else SAMPLED)
             x, memory = self._step(at, memory, spikes)
         x = at.moved(point.x, x, memory)
         return Point(x, x, memory=memory)
-
-    @property
-    def _growth(self) -> tuple[int, int]:
-        """The number of coordinates that may enter; where passes are expensive, as many at once as one pass is worth."""
-        return (1, self.cheap) if self.cheap > NEWCOMERS[1] else NEWCOMERS
 
     def _step(self, at: NewtonState, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
         """x after a Newton step on the model's coordinates; if these are few, after several steps in compiled loops."""
@@ -133,9 +128,8 @@ class SpikeNewton(FlatMove):
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
         promise = at.here - least_products(spikes, at.g)  # the promise of the best vertex at each coordinate
         used = np.flatnonzero(at.x)
-        if memory is not None and memory.fits(at) and len(memory.part.W) > 2 * self.cheap:
-            if among(memory.part.W, used, promise > 0.25 * at.gap):
-                return memory.again(at)
+        if memory is not None and memory.fits(at) and among(memory.part.W, used, promise > 0.25 * at.gap):
+            return memory.again(at)
         most = max(growth[0] * len(used), growth[1])
         W = coordinates(promise, used, 0.01 * at.gap, most)
         near = memory is not None and memory.part.f is at.f and len(memory.part.W) <= 1.5 * len(W)
