@@ -159,6 +159,10 @@ class RowBlock(ABC):
         """
         return None
 
+    def by_length(self) -> np.ndarray | None:
+        """The rows in the order of their numbers of entries, in which sums over all rows are faster; None if it is not."""
+        return None
+
     def ready(self, *outputs: int) -> None:
         """Compile the products, or load them from a cache."""
         return

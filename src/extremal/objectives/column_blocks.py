@@ -126,6 +126,11 @@ class ColumnBlock(Slice):
         """The columns W as data."""
         return self.f.data.columns(self.W)
 
+    @cached_property
+    def _by_length(self) -> tuple[RowData, np.ndarray] | None:
+        """The columns with their rows in another order, for many products with all rows."""
+        return self.columns.by_length()
+
     @property
     def formed(self) -> bool:
         """Whether the Hessian is stored as an array, instead of as an operator.
@@ -249,6 +254,9 @@ class ColumnBlock(Slice):
             H = self.columns.gram(None, h, mean) if self._uncopied is None else self._uncopied.gram(self.W, h, mean)
             return H / self.f.n
         H = HessianProducts(self.columns, h)
+        if self._by_length is not None:
+            columns, order = self._by_length
+            H = HessianProducts(columns, h[order])
         return H if mean is None else Less(H, mean * np.sqrt(total / self.f.n))
 
 

@@ -252,7 +252,7 @@ class NewtonState:
         if self.learns and best.t < GOOD:
             return self._learn(memory, best, solve)
         if best.t >= GOOD or not isinstance(H, (np.ndarray, Root)):
-            return replace(best, width=0.25 * width if width > 0 and width > SHORT_SHARE * best.line.size else 0.0)
+            return best if width == 0 else replace(best, width=0.25 * width if width > SHORT_SHARE * best.line.size else 0.0)
         width = max(2 * max(best.t, 1e-6) * best.line.size, 4 * width)
         for _ in range(MODELS):
             if not 0 < width < np.inf:

@@ -105,7 +105,8 @@ class SpikeNewton(FlatMove):
             q = replace(q, longest=FAR_LONGEST if at.far else q.longest)
 
         def solve(H: Hessian) -> tuple[np.ndarray, np.ndarray, float]:
-            new = replace(q, H=H, root=H.B.T if isinstance(H, Root) else None).minimise(w, inner * at.gap, rounds)
+            other = q if H is q.H else replace(q, H=H, root=H.B.T if isinstance(H, Root) else None)
+            new = other.minimise(w, inner * at.gap, rounds)
             return q.point(new) - x[W], new, longest_step(w, new - w, most=math.inf)
 
         def end(new: np.ndarray) -> np.ndarray:
@@ -192,15 +193,11 @@ def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarra
     """The vertices at W that form x: for each its place in W, its entry there, and its weight in x."""
     places, scales, weights = [], [], []
     for reach, part in ((spikes.high, np.maximum(x, 0.0)), (spikes.low, np.minimum(x, 0.0))):
-        if isinstance(reach, np.ndarray):
-            scale = reach[W]
-            there = np.flatnonzero(scale)
-        else:
-            there = np.arange(len(W) if reach else 0)
-            scale = np.full(len(W), float(reach))
+        scale = reach[W] if isinstance(reach, np.ndarray) else np.full(len(W) if reach else 0, float(reach))
+        there = np.flatnonzero(scale)
         places.append(there)
         scales.append(scale[there])
-        weights.append(part[there] / scale[there])
+        weights.append(part[there] / scales[-1])
     if spikes.origin:
         places.append(np.zeros(1, np.intp))
         scales.append(np.zeros(1))
