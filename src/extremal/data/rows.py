@@ -13,7 +13,7 @@ import numpy as np
 
 from extremal.data.algebra import RowAlgebra
 from extremal.data.around import ChangedParts, HeadParts
-from extremal.data.parts import Parts, PerRow, Threads, count_rows
+from extremal.data.parts import KeptNumbers, Parts, PerRow, Threads, count_rows
 from extremal.data.works import Picked
 
 _WARNED: set[tuple[str, str]] = set()  # warnings already given in this process: the name of the rows, and the text
@@ -244,6 +244,12 @@ class InMemory(RowData):
             g = self.block.tdot(c)
             return g if g.dtype == self.block.dtype else g.astype(np.promote_types(self.block.dtype, c.dtype), copy=False)
         return super().tdot(c)
+
+    def gram_product(self, v: np.ndarray, h: PerRow | None = None) -> np.ndarray:
+        if not self.parts.one or isinstance(h, KeptNumbers):
+            return super().gram_product(v, h)
+        count_rows(self.parts.n)
+        return self.block.gram_product(np.ascontiguousarray(v), h).astype(np.result_type(self.dtype, v.dtype), copy=False)
 
     def columns(self, W: np.ndarray) -> RowData:
         """The columns W as data: a copy, unless W has all columns or too many."""
