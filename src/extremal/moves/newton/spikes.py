@@ -38,8 +38,9 @@ class SpikeNewton(FlatMove):
         x <- x + t (u - x),   H = (1/n) A_W' diag phi''(A x) A_W,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
 
     W holds the coordinates in use and those of the most promising vertices. The quadratic problem is over weights of the vertices
-    at W. An active-set method solves it, and drops coordinates that do not help. The move keeps a Hessian as long as every step
-    reduces the gap fivefold. f never increases. If H is not positive definite, |phi''| replaces phi''. The step rule is not used.
+    at W. An active-set method solves it, and drops coordinates that do not help. The move keeps a Hessian as long as every
+    step reduces the gap fivefold, unless a new one takes less time than a pass over the rows. f never increases. If H is not
+    positive definite, |phi''| replaces phi''. The step rule is not used.
 
     A step takes one LMO and one product with the columns W for t. A new Hessian takes the sum over rows of their squared entries
     in W, counts as n component gradients, and costs O(k^3) for k = |W|. If W has more than 400 columns of sparse data, conjugate
@@ -61,7 +62,7 @@ class SpikeNewton(FlatMove):
     """
 
     spikes: Spikes | None = field(default=None, repr=False, compare=False)  # the set's, if the caller has asked already
-    growth: tuple[int, int] = field(default=NEWCOMERS, repr=False, compare=False)
+    growth: tuple[int, int] = field(default=NEWCOMERS, repr=False, compare=False)  # as `NEWCOMERS`, for data of another shape
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         super().check(gradient, f, C)
