@@ -54,6 +54,8 @@ class DenseBlock(RowBlock):
         if x is None or self._used(x) is None:
             return self._checked(zip(self.cuts, self._views(), strict=True))
         n = self.shape[0]
+        if n <= PIECE_ROWS:
+            return iter(((slice(0, n), self),))  # which keeps its own pieces
         return self._parts(slice(start, min(start + PIECE_ROWS, n)) for start in range(0, n, PIECE_ROWS))
 
     def _used(self, x: np.ndarray) -> np.ndarray | None:

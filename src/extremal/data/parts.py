@@ -189,18 +189,21 @@ class Threads(OnePart):
     def __init__(self, rows: Any):
         super().__init__(rows)
         self.one = rows.nnz < 2 * PART
+        self._cut: dict[int, list[Part]] = {}  # the parts by their number: making them takes as long as reading some rows
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.rows,)
 
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
         many = 1 if self.one else parts_count(self.rows.nnz, work.sums)
         if many == 1:
             return super().answers(work)
 
-        def answer(first: int, last: int) -> Sums:
-            at = slice(first, last)
-            return work(Part(self.rows.part(at), at))
-
-        bounds = self.rows.bounds(many)
-        return len(bounds) - 1, each_part(answer, list(pairwise(bounds)), work.alone)
+        parts = self._cut.get(many)
+        if parts is None:
+            places = (slice(*ends) for ends in pairwise(self.rows.bounds(many)))
+            parts = self._cut[many] = [Part(self.rows.part(at), at) for at in places]
+        return len(parts), each_part(work, [(part,) for part in parts], work.alone)
 
 
 def parts_count(entries: int, sums: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from extremal.data.algebra import RowAlgebra
 from extremal.data.around import ChangedParts, HeadParts
-from extremal.data.parts import Parts, PerRow, Threads, count_rows
+from extremal.data.parts import KeptNumbers, Parts, PerRow, Threads, count_rows
 from extremal.data.works import Picked
 
 _WARNED: set[tuple[str, str]] = set()  # warnings already given in this process: the name of the rows, and the text
@@ -72,6 +72,10 @@ class RowData(RowAlgebra):
         at = np.empty(len(order), np.intp)
         at[np.concatenate(places)] = np.arange(len(order))
         return InMemory(blocks[0].joined(blocks).take(at))
+
+    def by_length(self) -> tuple[RowData, np.ndarray] | None:
+        """A copy of the rows in the order of their lengths, and that order, if sums over all rows are faster with it."""
+        return None
 
     def head(self, size: int) -> RowData | None:
         """About ``size`` rows, the first of each part, without a copy: a sample if rows are in random order, otherwise None."""
@@ -241,6 +245,12 @@ class InMemory(RowData):
             return g if g.dtype == self.block.dtype else g.astype(np.promote_types(self.block.dtype, c.dtype), copy=False)
         return super().tdot(c)
 
+    def gram_product(self, v: np.ndarray, h: PerRow | None = None) -> np.ndarray:
+        if not self.parts.one or isinstance(h, KeptNumbers):
+            return super().gram_product(v, h)
+        count_rows(self.parts.n)
+        return self.block.gram_product(np.ascontiguousarray(v), h).astype(np.result_type(self.dtype, v.dtype), copy=False)
+
     def columns(self, W: np.ndarray) -> RowData:
         """The columns W as data: a copy, unless W has all columns or too many."""
         return self if len(W) == self.shape[1] else self._of(self.block.columns(W))
@@ -260,6 +270,10 @@ class InMemory(RowData):
     def rows(self, order: np.ndarray) -> RowData:
         count_rows(len(order))
         return self._of(self.block.take(order))
+
+    def by_length(self) -> tuple[RowData, np.ndarray] | None:
+        order = self.block.by_length()
+        return None if order is None else (self._of(self.block.take(order)), order)
 
     def listed(self) -> tuple[np.ndarray, ...] | None:
         return self.block.listed()

@@ -42,7 +42,7 @@ class TrackedSagaEstimate(TrackedEstimate, Renewing):
 
     def share(self, f: Any, d: np.ndarray, gap: float) -> float:
         """1 - u, if the fresh errors make up the share u of the gap; 0 for u >= 1, and the next estimate is the full gradient."""
-        doubt, gap = self.doubt(f, d), -float(self.g @ d)
+        doubt = self.doubt(f, d)
         if 0.0 < doubt >= gap:
             self.renew()
             return 0.0

@@ -13,7 +13,7 @@ from operator import matmul
 
 import numpy as np
 
-from extremal.kernels.bounded import look_at, offset_of, scattered, value_at
+from extremal.kernels.bounded import look_at, scattered, value_at
 from extremal.kernels.factors import SUM_ROUNDING, direction, hold, new_factor
 from extremal.kernels.jit import as_python, inner_kernel, vectors
 from extremal.kernels.rows import inner_product
@@ -216,7 +216,11 @@ def descend(p, factor, w, tol, rounds):
     return w, GOING
 
 
-*_, descended_by_products = as_python(
-    [look_at, value_at, cut_step, offset_of, descend], factored=conjugate, combined=matmul, product=matmul, inner_product=matmul
-)
+def _offset(p, w):
+    """`offset_of` for vectors that are long enough for numpy."""
+    return scattered(p.place, p.scale, w, p.x.size) - p.x
+
+
+_BY_PRODUCTS = {"factored": conjugate, "offset_of": _offset, "combined": matmul, "product": matmul, "inner_product": matmul}
+*_, descended_by_products = as_python([look_at, value_at, cut_step, descend], **_BY_PRODUCTS)
 [plain_factor] = as_python([new_factor])  # faster than a compiled call from Python

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from extremal import checks
@@ -13,12 +13,14 @@ from extremal.methods.method import Budget, Method, WithCard
 from extremal.moves.base import SomeMove
 from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.objectives.base import Objective
+from extremal.objectives.column_blocks import EXPENSIVE, is_quadratic
 from extremal.objectives.expansion import worth_expanding
 from extremal.objectives.margins import has_slices
 from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.schedules import FullStep
 
 ROW_COLUMNS = 400  # largest number of coordinates with quadratic problems over rows
+WIDER = 2  # smallest number of columns per row at which samples of rows are not worth their cost
 SMALL = 2**21  # up to this many rows times columns squared, all rows take less time than the steps that a sample costs
 
 
@@ -31,12 +33,13 @@ class NewtonFW(WithCard):
     There are few iterations. Each takes a full gradient (n component gradients) and at times a Hessian (n more), and has a
     certificate once all rows are in. Over l1 balls and simplices the Hessian covers the coordinates in use (the move
     `SpikeNewton`, any d), over boxes those between the bounds (`BoxNewton`, any d), over group balls the groups in use
-    (`ProjectedNewton`, any d). Over other sets it covers all d columns, for some hundreds of them. Then a dual active-set method
-    solves the quadratic problem under linear constraints (`RowNewton`), and linear minimisations over the rest (`AtomNewton`).
-    For linear models with rows in memory and a loss with second derivatives, the first steps read a sample of the rows that grows
-    to all (`Growing`), unless the data are small. If a loss is quadratic and columns are few, one Hessian serves the whole run,
-    or the whole path (`Expanded`). For other sums the method reads full gradients, and learns the Hessian of all coordinates from
-    them (BFGS). f never increases once all rows are in, convex or not.
+    (`ProjectedNewton`, any d). Over other sets it covers all d columns, for some hundreds of them. Then a dual active-set
+    method solves the quadratic problem under linear constraints (`RowNewton`), and linear minimisations over the rest
+    (`AtomNewton`). For linear models with rows in memory and a loss with second derivatives, the first steps read a sample of
+    the rows that grows to all (`Growing`), unless the data are small or have twice as many columns as rows. If a loss is
+    quadratic and columns are few, one Hessian serves the whole run, or the whole path (`Expanded`). For other sums the method
+    reads full gradients, and learns the Hessian of all coordinates from them (BFGS). f never increases once all rows are in,
+    convex or not.
 
     Parameters
     ----------
@@ -76,7 +79,14 @@ class NewtonFW(WithCard):
             return Method(Expanded(), FullStep(), move, columns=True)
         small = not (move.atomic or _on_some_columns(move)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
+        if isinstance(move, SpikeNewton) and f.by_rows and _is_wide(f):
+            move, whole = replace(move, growth=(1, math.isqrt(f.data.shape[1]))), True
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
+
+
+def _is_wide(f: Any) -> bool:
+    """Whether a sample says little about most columns, and whether passes are expensive, beside Hessians of some columns."""
+    return not is_quadratic(f) and f.data.shape[1] >= max(WIDER * f.n, EXPENSIVE)
 
 
 def _on_some_columns(move: SomeMove) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from extremal.data.parts import PerRow
-from extremal.data.rows import RowData, rows_elsewhere
+from extremal.data.rows import InMemory, RowData, rows_elsewhere
 from extremal.kernels.arguments import kernels, locked
 from extremal.losses.margin import compiled
 from extremal.losses.weighted import unweighted
@@ -29,6 +29,7 @@ COMPILED_COLUMNS = 64  # compiled steps solve master problems of at most this ma
 SHORT_ROWS = 10_000  # up to this many rows, a pass over all coordinates takes longer than a step on some of them
 MASTER_STEPS = 20  # maximum number of compiled steps
 COPIED_ENTRIES = 2**22  # up to this many entries, columns of dense rows are copied for one Hessian
+EXPENSIVE = 2500  # rows of at least this many columns are expensive to read, compared with Hessians of the columns in use
 ROOTED = 2e9  # a factor of the Hessian is computed up to this many rows times columns squared
 
 
@@ -42,6 +43,16 @@ class Slice(ABC):
     @property
     def constant(self) -> bool:
         """Whether the Hessian is the same everywhere."""
+        return False
+
+    @property
+    def copied(self) -> bool:
+        """Whether products with the columns are cheap, because they stand alone."""
+        return True
+
+    @property
+    def light(self) -> bool:
+        """Whether a new Hessian takes little time, compared with a pass over the rows."""
         return False
 
     def of(self, f: Any) -> Slice:
@@ -115,6 +126,11 @@ class ColumnBlock(Slice):
         """The columns W as data."""
         return self.f.data.columns(self.W)
 
+    @cached_property
+    def _by_length(self) -> tuple[RowData, np.ndarray] | None:
+        """The columns with their rows in another order, for many products with all rows."""
+        return self.columns.by_length()
+
     @property
     def formed(self) -> bool:
         """Whether the Hessian is stored as an array, instead of as an operator.
@@ -135,6 +151,16 @@ class ColumnBlock(Slice):
         x = np.zeros(self.f.data.shape[1])
         x[self.W] = d
         return self.f.margins(x)
+
+    @property
+    def copied(self) -> bool:
+        return "columns" in vars(self)
+
+    @property
+    def light(self) -> bool:
+        """If it is an operator; or by n k^2 multiplications of matrices, which are several times as fast as n d in a pass."""
+        k, data = len(self.W), self.f.data
+        return not self.formed or (isinstance(data, InMemory) and data.fill >= FULL and EXPENSIVE <= data.shape[1] >= k * k / 4)
 
     @property
     def _elsewhere(self) -> bool:
@@ -228,6 +254,9 @@ class ColumnBlock(Slice):
             H = self.columns.gram(None, h, mean) if self._uncopied is None else self._uncopied.gram(self.W, h, mean)
             return H / self.f.n
         H = HessianProducts(self.columns, h)
+        if self._by_length is not None:
+            columns, order = self._by_length
+            H = HessianProducts(columns, h[order])
         return H if mean is None else Less(H, mean * np.sqrt(total / self.f.n))
 
 

@@ -183,7 +183,8 @@ class ByProducts:
         self.diagonal = cache(H.diagonal)  # computed once
 
     def __matmul__(self, d: np.ndarray) -> np.ndarray:
-        if not np.array_equal(d, self._last[0]):
+        last = self._last[0]
+        if last.shape != d.shape or (last != d).any():
             clock.check()
             self._last = d, self._H @ d
         return self._last[1]

@@ -89,6 +89,14 @@ class CountedSlice(Slice):
     def constant(self) -> bool:
         return self.inner.constant
 
+    @property
+    def copied(self) -> bool:
+        return self.inner.copied
+
+    @property
+    def light(self) -> bool:
+        return self.inner.light
+
     def cross(self, J: np.ndarray) -> np.ndarray | None:
         found = self.f._ask(self.inner.cross, J)
         self.f.calls.grads += 0 if found is None else self.f.n

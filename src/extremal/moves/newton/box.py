@@ -11,7 +11,7 @@ from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Hessian, Memory, NewtonState
-from extremal.moves.newton.spikes import FAR_LONGEST, INNER, check_dense
+from extremal.moves.newton.spikes import INNER, check_dense
 from extremal.objectives.base import Objective
 from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import Quadratic
@@ -19,6 +19,7 @@ from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.base import Step
 
 BOX_ROUNDS = 100  # largest number of rounds of a quadratic problem
+BOX_LONGEST = 8  # largest number of iterations of conjugate gradients in a round, far from the solution
 TOWARD_BOUNDS = 0.999  # share of the way to the bounds that a step longer than Newton's may take
 
 
@@ -73,7 +74,7 @@ class BoxNewton(FlatMove):
             W = memory.part.W
             q = Quadratic.in_box(at.tailed(memory.H, W), at.g[W], x[W], lower[W], upper[W])
             if not isinstance(q.H, np.ndarray) and at.far:
-                q = replace(q, longest=FAR_LONGEST)
+                q = replace(q, longest=BOX_LONGEST)
             inner = INNER * (1 if isinstance(q.H, np.ndarray) else 10) * at.gap
 
             def solve(H: Hessian) -> tuple[np.ndarray, np.ndarray, float]:

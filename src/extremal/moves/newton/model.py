@@ -54,15 +54,15 @@ def hessian_of(part: Slice, at: NewtonState, far: bool, width: float, rooted: bo
 
 
 class LookedLine:
-    """f between x and x + d; ``there`` holds its value and margins at x + d, if they were computed."""
+    """f between x and x + d; ``there`` holds its value, gradient and margins at x + d, if they were computed."""
 
-    def __init__(self, at: NewtonState, part: Slice, d: np.ndarray, there: tuple[float, np.ndarray] | None):
+    def __init__(self, at: NewtonState, part: Slice, d: np.ndarray, there: tuple[float, np.ndarray, np.ndarray] | None):
         self.at, self.part, self.d, self.there = at, part, d, there
 
     @cached_property
     def dz(self) -> np.ndarray:
         """The change of the margins."""
-        return self.part.dot(self.d) if self.there is None else self.at.f.change(self.at.z, self.there[1])
+        return self.part.dot(self.d) if self.there is None else self.at.f.change(self.at.z, self.there[2])
 
     @cached_property
     def line(self) -> Segment:
@@ -78,7 +78,7 @@ class LookedLine:
         return self.line.value(t) if self.there is None or t != 1.0 else self.there[0]
 
     def slope(self, t: float) -> float:
-        return self.line.slope(t)
+        return self.line.slope(t) if self.there is None or t != 1.0 else float(self.there[1].reshape(-1)[self.part.W] @ self.d)
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,9 @@ class Memory:
         return cls.of(part, at.scaled(H) if at.learns else H, at, old, width=width)
 
     def fits(self, at: NewtonState) -> bool:
-        """Whether the last Hessian can serve again: the gap has fallen, and f has kept its scale; or f is quadratic."""
+        """Whether the last Hessian can serve again: the gap has fallen, f not much, and a new one is work; or f is quadratic."""
         near = self.width == 0 and at.gap <= AGAIN * self.gap and at.value > 0.5 * self.value
-        return self.H is not None and (self.part.f is at.f if self.part.constant else near)
+        return self.H is not None and (self.part.f is at.f if self.part.constant else near and not self.part.light)
 
     def again(self, at: NewtonState) -> Memory:
         """The model at a new point; the change of the gradient corrects its Hessian (BFGS) if the sample is the same."""
@@ -246,12 +246,13 @@ class NewtonState:
         linear loss has them only at its corners. Their mean within a width of the margins gives another model, whose steps have
         about that length. The width grows as long as f falls further. The next step begins with a smaller width.
         """
-        ahead = place if memory.whole and not self.learns and self.gap > SEEN_AHEAD * abs(self.value) else None
+        near = memory.whole or not memory.part.copied
+        ahead = place if near and not self.learns and self.gap > SEEN_AHEAD * abs(self.value) else None
         best, part, width = self._attempt(memory, H, solve, ahead), memory.part, memory.width
         if self.learns and best.t < GOOD:
             return self._learn(memory, best, solve)
         if best.t >= GOOD or not isinstance(H, (np.ndarray, Root)):
-            return replace(best, width=0.25 * width if width > 0 and width > SHORT_SHARE * best.line.size else 0.0)
+            return best if width == 0 else replace(best, width=0.25 * width if width > SHORT_SHARE * best.line.size else 0.0)
         width = max(2 * max(best.t, 1e-6) * best.line.size, 4 * width)
         for _ in range(MODELS):
             if not 0 < width < np.inf:
@@ -284,8 +285,7 @@ class NewtonState:
         x, there = None, None
         if place is not None and most >= 1.0 and d.any():
             x = freeze(place(kept).reshape(self.f.shape))
-            value, _, z = self.f.value_grad_margins(x)
-            there = value, z
+            there = self.f.value_grad_margins(x)
         line = LookedLine(self, memory.part, d, there)
         t = self._search(memory, H, d, most, line)
         return Descent(t, kept, line.value(t) if t > 0 else self.value, line, x=x if t == 1.0 else None)

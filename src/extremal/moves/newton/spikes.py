@@ -22,7 +22,7 @@ MASTER = 1e-3  # share of the gap left over the coordinates in use at which the 
 MASTER_OF_ALL = 1e-8  # the same share if there are no others: a compiled step takes less time than a state of the loop
 WIDE_START = 400  # number of non-zeros in a starting point above which a vertex is the better start
 EARLY = 10  # largest number of rounds of the quadratic problem while the gap exceeds f
-FAR_ROUNDS, FAR_LONGEST = 4, 8  # rounds if problems use products with the Hessian, and iterations per round
+FAR_ROUNDS, FAR_LONGEST = 4, 5  # rounds if problems use products with the Hessian, and iterations per round
 INNER = 0.01  # share of the gap to which the quadratic problem is solved
 NEWCOMERS = 2, 50  # coordinates that may enter at once: a multiple of those in use, and at least this number
 SAMPLED = 1, 20  # the same while g comes from a sample
@@ -38,8 +38,9 @@ class SpikeNewton(FlatMove):
         x <- x + t (u - x),   H = (1/n) A_W' diag phi''(A x) A_W,   t = 1, 1/2, ... by Armijo, or 2, 4, ... while f falls
 
     W holds the coordinates in use and those of the most promising vertices. The quadratic problem is over weights of the vertices
-    at W. An active-set method solves it, and drops coordinates that do not help. The move keeps a Hessian as long as every step
-    reduces the gap fivefold. f never increases. If H is not positive definite, |phi''| replaces phi''. The step rule is not used.
+    at W. An active-set method solves it, and drops coordinates that do not help. The move keeps a Hessian as long as every
+    step reduces the gap fivefold, unless a new one takes less time than a pass over the rows. f never increases. If H is not
+    positive definite, |phi''| replaces phi''. The step rule is not used.
 
     A step takes one LMO and one product with the columns W for t. A new Hessian takes the sum over rows of their squared entries
     in W, counts as n component gradients, and costs O(k^3) for k = |W|. If W has more than 400 columns of sparse data, conjugate
@@ -61,6 +62,7 @@ class SpikeNewton(FlatMove):
     """
 
     spikes: Spikes | None = field(default=None, repr=False, compare=False)  # the set's, if the caller has asked already
+    growth: tuple[int, int] = field(default=NEWCOMERS, repr=False, compare=False)  # as `NEWCOMERS`, for data of another shape
 
     def check(self, gradient: SomeGradient, f: Objective, C: ConvexSet) -> None:
         super().check(gradient, f, C)
@@ -82,7 +84,7 @@ class SpikeNewton(FlatMove):
         if far > 1:
             x, memory = far * at.x, point.memory
         else:
-            memory = self._model(at, point.memory, spikes, NEWCOMERS if estimate.exact else SAMPLED)
+            memory = self._model(at, point.memory, spikes, self.growth if estimate.exact else SAMPLED)
             x, memory = self._step(at, memory, spikes)
         x = at.moved(point.x, x, memory)
         return Point(x, x, memory=memory)
@@ -104,7 +106,8 @@ class SpikeNewton(FlatMove):
             q = replace(q, longest=FAR_LONGEST if at.far else q.longest)
 
         def solve(H: Hessian) -> tuple[np.ndarray, np.ndarray, float]:
-            new = replace(q, H=H, root=H.B.T if isinstance(H, Root) else None).minimise(w, inner * at.gap, rounds)
+            other = q if H is q.H else replace(q, H=H, root=H.B.T if isinstance(H, Root) else None)
+            new = other.minimise(w, inner * at.gap, rounds)
             return q.point(new) - x[W], new, longest_step(w, new - w, most=math.inf)
 
         def end(new: np.ndarray) -> np.ndarray:
@@ -127,14 +130,12 @@ class SpikeNewton(FlatMove):
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
         promise = at.here - least_products(spikes, at.g)  # the promise of the best vertex at each coordinate
         used = np.flatnonzero(at.x)
-        if memory is not None and memory.fits(at):
-            wanted = np.union1d(used, np.flatnonzero(promise > 0.25 * at.gap))
-            if np.isin(wanted, memory.part.W, assume_unique=True).all():
-                return memory.again(at)
+        if memory is not None and memory.fits(at) and among(memory.part.W, used, promise > 0.25 * at.gap):
+            return memory.again(at)
         most = max(growth[0] * len(used), growth[1])
         W = coordinates(promise, used, 0.01 * at.gap, most)
         near = memory is not None and memory.part.f is at.f and len(memory.part.W) <= 1.5 * len(W)
-        if near and memory is not None and np.isin(W, memory.part.W, assume_unique=True).all():
+        if near and memory is not None and among(memory.part.W, W):
             part = memory.part  # its columns are already copied
         else:
             most = min(most, len(W) - len(used) + int(BESIDE * len(used))) if len(W) > FORMED_COLUMNS else 0
@@ -176,19 +177,28 @@ def coordinates(promise: np.ndarray, used: np.ndarray, threshold: float, most: i
     return np.sort(np.concatenate([used, others]))
 
 
+def among(W: np.ndarray, places: np.ndarray, more: np.ndarray | None = None) -> bool:
+    """Whether W has all places, and those marked by True in ``more``.
+
+    Examples
+    --------
+    >>> among(np.array([1, 4]), np.array([4]), np.array([False, True, False, False, False]))
+    True
+    """
+    others = np.ones(max(W[-1], places[-1] if len(places) else 0) + 1 if more is None else len(more), bool)
+    others[W] = False
+    return not (others[places].any() or (more is not None and (others & more).any()))
+
+
 def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The vertices at W that form x: for each its place in W, its entry there, and its weight in x."""
     places, scales, weights = [], [], []
     for reach, part in ((spikes.high, np.maximum(x, 0.0)), (spikes.low, np.minimum(x, 0.0))):
-        if isinstance(reach, np.ndarray):
-            scale = reach[W]
-            there = np.flatnonzero(scale)
-        else:
-            there = np.arange(len(W) if reach else 0)
-            scale = np.full(len(W), float(reach))
+        scale = reach[W] if isinstance(reach, np.ndarray) else np.full(len(W) if reach else 0, float(reach))
+        there = np.flatnonzero(scale)
         places.append(there)
         scales.append(scale[there])
-        weights.append(part[there] / scale[there])
+        weights.append(part[there] / scales[-1])
     if spikes.origin:
         places.append(np.zeros(1, np.intp))
         scales.append(np.zeros(1))
