@@ -209,7 +209,7 @@ def test_a_shortened_step_lowers_f_by_what_is_proved(b, seed):
         if gap > 1e-9:
             h, rho, M = now[2] @ np.square(along) / N, np.abs(A @ x - now[0]).max(), PEAKS @ np.abs(d)
             theta = max(0.0, 1.0 - abs(w[estimate.idx] @ along[estimate.idx]) / b / gap)
-            assert theta == pytest.approx(estimate.share(counted(logistic()), d), abs=1e-6)
+            assert theta == pytest.approx(estimate.share(counted(logistic()), d, gap), abs=1e-6)
             eta = min(1.0, theta * math.log1p(M * gap / h) / M)
             assert height(x + eta * d) <= height(x) - eta * (theta * (1 - math.exp(rho) / 2) * gap - T) + 1e-14
             short += 0 < theta < 1
