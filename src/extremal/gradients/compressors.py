@@ -16,7 +16,7 @@ from extremal.checks import InputError
 from extremal.gradients.messages import INDEX, VALUE, Compressor, Message, whole_message, whole_vector
 
 MANTISSA, EXPONENT, SIGN = 52, 0x7FF, 63  # of a float64: bits of the mantissa, mask of the exponent, place of the sign
-LARGEST = EXPONENT - 1  # the exponent of the largest finite numbers
+LARGEST_EXPONENT = EXPONENT - 1  # the exponent of the largest finite numbers
 
 
 class _Unbiased(Compressor):
@@ -162,7 +162,7 @@ class Natural(_Unbiased):
         bits = np.ascontiguousarray(v, np.float64).reshape(-1).view(np.uint64)
         exponent = ((bits >> np.uint64(MANTISSA)) & np.uint64(EXPONENT)).astype(np.uint16)
         p = (bits & np.uint64(2**MANTISSA - 1)) / 2.0**MANTISSA  # |v_j| = 2^e (1 + p)
-        up = (rng.random(bits.size) < p) & (exponent < LARGEST)
+        up = (rng.random(bits.size) < p) & (exponent < LARGEST_EXPONENT)
         sign = (bits >> np.uint64(SIGN)).astype(np.uint16)
         return Message(_packed(sign << np.uint16(11) | exponent + up), bits.size)
 

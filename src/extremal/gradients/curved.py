@@ -10,12 +10,14 @@ import numpy as np
 
 from extremal.gradients.base import Bending
 from extremal.gradients.table import DerivativeTable, TableEstimate
-from extremal.kernels.arguments import FEW, LOUDEST, QUIET, TRUST
 from extremal.support.memory import room
 
 ENTRIES = 2  # a direction with more entries has its curvature from the batch
 BENT = 3  # one row in so many of a batch has its second derivative computed,
-FIRST = 64  # and so many rows at the start
+FIRST_BENT = 64  # and so many rows at the start
+NOISY_SHARE = 0.5  # the share of a step for any noise: NOISY_SHARE / (1 + 2 r),
+TRUST, FEW_DRAWN = 6.0, 8.0  # and for measured noise: 1 / (1 + (TRUST (1 + FEW_DRAWN / b) rho)^2)
+LOUDEST = 100.0  # in means, more noise than this counts as this much
 
 
 def bent_rows(b: int) -> int:
@@ -38,7 +40,7 @@ class CurvedTable(DerivativeTable):
     def at(cls, f: Any, x: np.ndarray) -> Self:
         """All rows at x, for n component gradients; the second derivatives of a few rows stand for those of all."""
         idx = np.arange(f.n)
-        bend = f.bends.at(x, idx, min(f.n, FIRST))
+        bend = f.bends.at(x, idx, min(f.n, FIRST_BENT))
         table = cls(f, bend.c, f.combine(bend.c))
         table.m = room((f.n,))
         table.m[...] = bend.m.mean()
@@ -109,8 +111,8 @@ class CurvedEstimate(TableEstimate, Bending):
         else:
             h, u2 = self.curvature(f, d), float(np.square(d[used]) @ np.sqrt(self._sums(used)[1])) ** 2
             r, along = u2 / (b * h * h) if h > 0.0 else 0.0, f.bends.entries(idx, used) @ d[used]
-        heard = TRUST * (1.0 + FEW / b) * self.table.heard(float(np.square(w * along / (b * gap)).sum()), b)
-        return max(QUIET / (1.0 + 2.0 * r), min(1.0 / (1.0 + heard * heard), 1.0 / (1.0 + math.sqrt(r))))
+        heard = TRUST * (1.0 + FEW_DRAWN / b) * self.table.heard(float(np.square(w * along / (b * gap)).sum()), b)
+        return max(NOISY_SHARE / (1.0 + 2.0 * r), min(1.0 / (1.0 + heard * heard), 1.0 / (1.0 + math.sqrt(r))))
 
     def _sums(self, used: np.ndarray) -> np.ndarray:
         """The means of m_i a_ij^2 and of their squares in some columns; rounding leaves none below 0."""

@@ -196,9 +196,9 @@ class Saga(Batched[TableEstimate]):
         b = checks.whole("Saga", "batch", self.batch, 1, n)
         if not self.curved:
             return Facts(n, per_step=2 * b if self.two_batches else b, d=4 * n / b)
-        from extremal.gradients.curved import FIRST, bent_rows  # only for steps that ask for curvature
+        from extremal.gradients.curved import FIRST_BENT, bent_rows  # only for steps that ask for curvature
 
-        return Facts(n + min(n, FIRST), per_step=(b + bent_rows(b)) * (1 + self.two_batches), d=4 * n / b, bends=True)
+        return Facts(n + min(n, FIRST_BENT), per_step=(b + bent_rows(b)) * (1 + self.two_batches), d=4 * n / b, bends=True)
 
     def init(self, f: Objective, x: np.ndarray, sampler: Sampler) -> TableEstimate:
         if not self.curved:

@@ -164,7 +164,6 @@ class TowardVertex(NamedTuple):
 
 
 FAINTEST = 2.0**-1022  # the smallest normal number: a curvature that has underflowed counts as this one
-QUIET, TRUST, FEW, LOUDEST = 0.5, 6.0, 8.0, 100.0  # of the shares of steps along noisy estimates, see gradients/curved.py
 ENDED, FULL_ROOM, ANEW = 1, 2, 3  # why a loop over faces ends early: a number that is not finite, no room, a due refresh
 
 
@@ -204,6 +203,15 @@ class TrackedArrays(NamedTuple):
     W: np.ndarray  # the columns that are kept
     counts: np.ndarray  # how many columns are kept, and how many rows were drawn
     bounded: bool
+
+
+class Shares(NamedTuple):
+    """The constants of shares of steps, see `extremal.gradients.curved`."""
+
+    least: float
+    trust: float
+    few: float
+    loudest: float
 
 
 class CurvedArrays(NamedTuple):

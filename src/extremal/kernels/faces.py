@@ -11,7 +11,7 @@ import math
 
 from numpy import uint64 as U
 
-from extremal.kernels.arguments import ANEW, ENDED, FEW, FULL_ROOM, HUBER, LOGISTIC, LOUDEST, NONLINEAR, QUIET, SPARSE, TRUST
+from extremal.kernels.arguments import ANEW, ENDED, FULL_ROOM, HUBER, LOGISTIC, NONLINEAR, SPARSE
 from extremal.kernels.face_steps import gap_of, length_of, move, step_in_face
 from extremal.kernels.jit import bare, inlined
 from extremal.kernels.rows import row_with, rows_product
@@ -154,7 +154,7 @@ def tracked(model, faces, table, x, flat, b, top, refresh):
 
 
 @bare
-def saga(model, faces, table, x, flat, b, bent):
+def saga(model, faces, table, x, flat, b, bent, shares):
     """The same for the SAGA estimator with curvature by columns, of the first ``bent`` rows of a batch."""
     g, S, last, weights, changes, n = table.g, table.S, table.last, table.weights, table.changes, model.y.size
     share, one = 1.0 / b, 1.0 / n
@@ -178,10 +178,10 @@ def saga(model, faces, table, x, flat, b, bent):
                 root = ds * ds * math.sqrt(max(S[p.s, 3], 0.0) / n) + da * da * math.sqrt(max(S[p.a, 3], 0.0) / n)
                 noise = root * root / (drawn * h * h)
             rho = loud / (drawn * gap) / (drawn * gap)
-            table.noise[0] += drawn * one * (min(rho, LOUDEST) - table.noise[0])
-            heard = TRUST * (1.0 + FEW / drawn) * max(rho, table.noise[0])
+            table.noise[0] += drawn * one * (min(rho, shares.loudest) - table.noise[0])
+            heard = shares.trust * (1.0 + shares.few / drawn) * max(rho, table.noise[0])
             part = min(1.0 / (1.0 + heard * heard), 1.0 / (1.0 + math.sqrt(noise)))
-            part = max(part, QUIET / (1.0 + 2.0 * noise))
+            part = max(part, shares.least / (1.0 + 2.0 * noise))
             move(x, p, min(1.0, part * length_of(model, faces, gap, h, p)))
         for l in range(g.size):
             S[l, 0] = S[l, 1]
@@ -194,7 +194,7 @@ def saga(model, faces, table, x, flat, b, bent):
                 add_four(model.rows, i, w * share, w * one, m - old, m * m - old * old, S)
                 table.m[i] = m
             else:
-                add_two(model.rows, i, w * share, w * one, S)
+                add_to_both(model.rows, i, w * share, w * one, S)
             table.c[i] = c
             last[r], weights[r], changes[r] = flat[t * b + r], table.m[i], w
             total += w
@@ -207,7 +207,7 @@ def saga(model, faces, table, x, flat, b, bent):
 
 
 @inlined
-def add_two(rows, i, c, mean, S):
+def add_to_both(rows, i, c, mean, S):
     """S[:, 0] += c a_i and S[:, 1] += mean a_i."""
     if len(rows) == SPARSE:
         for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):

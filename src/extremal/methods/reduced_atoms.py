@@ -27,7 +27,7 @@ from extremal.steps.adaptive import LineSearch, short_step
 from extremal.steps.base import Step
 
 REDUCED = ("svrg", "sarah", "saga")
-FIRST = 100  # n / FIRST rows are the first batch, if it is left out
+BATCHES_OF_PASS = 100  # n / BATCHES_OF_PASS rows are the first batch, if it is left out
 GROWTH = 1.05  # the factor of batches from one epoch to the next, if it is left out
 
 
@@ -82,7 +82,7 @@ class AwaySFW(BatchAndStep):
         checks.fix_flags(self, "pairwise")
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
-        b = math.ceil(f.n / FIRST) if self.batch is None else checks.whole("AwaySFW", "batch", self.batch, 1, f.n)
+        b = math.ceil(f.n / BATCHES_OF_PASS) if self.batch is None else checks.whole("AwaySFW", "batch", self.batch, 1, f.n)
         move = Pairwise() if self.pairwise else Away()
         return Method(MiniBatch(Geometric(b, self.growth)), _short(f, self.step), move).prepare(f, C, budget)
 

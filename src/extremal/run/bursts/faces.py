@@ -12,7 +12,7 @@ from extremal.checks import NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.gradients.base import Estimate
-from extremal.gradients.curved import CurvedEstimate, bent_rows
+from extremal.gradients.curved import FEW_DRAWN, LOUDEST, NOISY_SHARE, TRUST, CurvedEstimate, bent_rows
 from extremal.gradients.reshuffled import Reshuffled
 from extremal.gradients.tracked import FALLEN, TrackedEstimate, TrackedTable, renewed
 from extremal.kernels import arguments
@@ -31,6 +31,7 @@ from extremal.sets.simplices.bounds import ROUNDING
 from extremal.steps.curved import SelfConcordant
 
 STRIDE = 2**16  # iterations between two states shown to the loop
+SHARES = arguments.Shares(NOISY_SHARE, TRUST, FEW_DRAWN, LOUDEST)
 CALL_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 
 
@@ -210,7 +211,9 @@ class _Saga(FaceBurst):
         self._call(np.zeros(self.f.shape), np.zeros((0, self.gradient.batch), np.int64))
 
     def _call(self, x: np.ndarray, rows: np.ndarray) -> tuple[int, int]:
-        return kernels("faces").saga(self.model, self._set, self._arrays, x, self._flat(rows), self.gradient.batch, self._bent)
+        return kernels("faces").saga(
+            self.model, self._set, self._arrays, x, self._flat(rows), self.gradient.batch, self._bent, SHARES
+        )
 
     def some(self, x: np.ndarray, rows: np.ndarray, estimate: CurvedEstimate) -> tuple[int, bool]:
         if estimate.g is not self._shown:
