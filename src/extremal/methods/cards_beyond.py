@@ -121,23 +121,23 @@ BEYOND = {  # by class, in the order of lists
         ),
     ),
     "EF21FW": Card(
-        "ef21-fw", "workers that send compressed gradients, with error feedback", "Richtarik et al. 2021; this library",
-        convex=("n/(alpha eps)", "1/(alpha eps)"), nonconvex=("n/(alpha eps)^2", "1/(alpha eps)^2"), full_gradients=True,
-        big_batches=True, memory="2 m d for m workers",
+        "ef21-fw", "workers that send compressed gradients, with error feedback", "Richtarik et al. 2021",
+        convex=("n/(a eps)", "1/(a eps)"), nonconvex=("n/(a eps)^2", "1/(a eps)^2"), full_gradients=True,
+        big_batches=True, memory="2 m d",
         note=(
-            "alpha is the contraction of the compressor. The rates are for full gradients, and proved in docs/compression.md; "
-            "with other estimators no theorem covers this pair"
+            "a is the contraction of the compressor, m the number of workers. The rates are for full gradients, and proved in "
+            "docs/compression.md; with other estimators no theorem covers this pair"
         ),
         correction=NOT_A_ROW,
     ),
     "MarinaFW": Card(
         "marina-fw", "workers that send compressed changes of gradients, and rarely whole ones",
-        "Gorbunov et al. 2021; this library",
+        "Gorbunov et al. 2021",
         convex=("n c/eps", "c/eps"), nonconvex=("n (c/eps)^2", "(c/eps)^2"), full_gradients=True,
-        big_batches=True, memory="m d for m workers",
+        big_batches=True, memory="m d",
         note=(
-            "c = 1 + sqrt(omega / (p m)), with the variance constant omega of the compressor. The rates are for full gradients, "
-            "and proved in docs/compression.md; with other estimators no theorem covers this pair"
+            "c = 1 + sqrt(omega / (p m)), omega the variance constant of the compressor, m the number of workers. The rates are "
+            "for full gradients, and proved in docs/compression.md; with other estimators no theorem covers this pair"
         ),
         correction=NOT_A_ROW,
     ),
