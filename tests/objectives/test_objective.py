@@ -197,7 +197,7 @@ def test_separable_without_smoothness_says_what_is_missing():
         ("smoothness", {"smoothness": -1}),
         ("smoothness", {"smoothness": np.nan}),
         ("dtype", {"dtype": complex}),
-        ("dtype", {"dtype": object}),
+        ("dtype", {"dtype": int}),
     ],
 )
 def test_separable_refuses(name, wrong):
