@@ -20,7 +20,7 @@ from extremal.support import clock
 
 PIECE = 2**17  # numbers in a piece of dense rows: 1 MiB stays in the cache, and is too small for threads of BLAS
 PIECE_ROWS = 8192  # maximum number of rows in a piece
-SMALLEST_PIECE = 16  # a piece of fewer rows may be four times as large, because every piece adds a whole gradient to a sum
+THIN_PIECE = 16  # a piece of fewer rows may be four times as large, because every piece adds a whole gradient to a sum
 
 
 class Data(Protocol):
@@ -112,7 +112,7 @@ class RowBlock(ABC):
         """The places of pieces small enough to stay in the cache until they are read again."""
         n = self.shape[0]
         size = min(PIECE_ROWS, PIECE * n // max(1, self.nnz))
-        size = max(1, size, min(SMALLEST_PIECE, 4 * PIECE * n // max(1, self.nnz)))
+        size = max(1, size, min(THIN_PIECE, 4 * PIECE * n // max(1, self.nnz)))
         return tuple(slice(start, min(start + size, n)) for start in range(0, n, size)) or (slice(0, 0),)
 
     def pieces(self, x: np.ndarray | None = None) -> Iterator[tuple[slice, RowBlock]]:
