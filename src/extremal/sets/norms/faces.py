@@ -85,6 +85,6 @@ def longest_in_l1(y: np.ndarray, d: np.ndarray, weights: np.ndarray, spent: floa
     for end in np.append(np.sort(breaks[(breaks > 0.0) & (breaks < 1.0)]), 1.0):
         now, there = (float(w @ np.abs(y + share * d)) for share in (t, end))
         if there > rest + noise:
-            return t if now >= rest else min(float(end), t + (rest - now) * (end - t) / (there - now))
+            return t if now >= rest else float(min(end, t + (rest - now) * (end - t) / (there - now)))
         t = float(end)
     return t
