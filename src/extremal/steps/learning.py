@@ -14,8 +14,8 @@ from extremal.quadratic.search import UNSEEN
 from extremal.steps.adaptive import Adaptive
 from extremal.steps.base import Direction
 
-PROBE = 0.01  # the first step: the way along which the first curvature is measured
-KEPT = 0.99  # share of the known curvature that one step keeps, if the new one is smaller
+FIRST_STEP = 0.01  # the first step: the way along which the first curvature is measured
+KEPT_SHARE = 0.99  # share of the known curvature that one step keeps, if the new one is smaller
 RELAXED, RAISED = 0.9, 2.0  # factors of the smoothness: before a step, and after a step that was too long
 RAISES = 100  # most raises of one step: 2^100 times the smoothness
 
@@ -56,12 +56,12 @@ class Secant(Adaptive):
         if last is not None:
             bent, length = direction.change(*last)
             if length > 0.0:
-                L = max(bent / length, KEPT * L)
+                L = max(bent / length, KEPT_SHARE * L)
         direction.notes[self] = (x, g), L
         if direction.gap <= 0.0:
             return 0.0
         h = L * direction.norm2
-        return min(1.0, direction.gap / h) if h > 0.0 else PROBE
+        return min(1.0, direction.gap / h) if h > 0.0 else FIRST_STEP
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Backtracking(Adaptive):
         if gap <= 0.0 or length <= 0.0:
             return 0.0
         known = direction.notes.get(self)
-        M = (line.slope(PROBE) + gap) / (PROBE * length) if known is None else RELAXED * known
+        M = (line.slope(FIRST_STEP) + gap) / (FIRST_STEP * length) if known is None else RELAXED * known
         M, eta = _falling(line, gap, length, max(M, 1e-12 * gap / length))
         direction.notes[self] = M
         return eta
