@@ -114,6 +114,17 @@ def test_the_smallest_face_of_a_group_ball_by_hand():
     np.testing.assert_allclose(opposite, [0.0, 0.0, 0.0, 3.0, -4.0])
 
 
+def test_products_of_balls_know_their_faces():
+    C = ex.FacedProduct(ex.GroupBall(R, [[0, 1], [2]], shape=3), ex.L2Ball(1.0, shape=2), ex.LinfBall(0.5, shape=1))
+    x = np.array([0.6, 0.8, -1.0, 0.6, -0.8, 0.5])  # on the boundary of each block
+    g = np.array([1.0, 1.0, -9.0, 1.0, 1.0, -1.0])
+    np.testing.assert_allclose(C.away(g, x).to_array(), [0.0, 0.0, -2.0, 0.6, -0.8, 0.5])
+    A = RNG.standard_normal((50, 6))
+    f = ex.LinearModel(ex.Logistic(), A, np.where(RNG.random(50) < 0.5, 1.0, -1.0))
+    r = ex.minimize(f, C, ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.InFaceBlended()), tol=1e-5, max_iter=3000)
+    assert r.converged
+
+
 @pytest.mark.parametrize("off", [-3e-13, 0.0, 3e-13])
 def test_rounding_does_not_end_a_step_along_a_face(off):
     """Between the vertices of a face, a step ends where the worst vertex has no weight left, wherever rounding has put x."""
