@@ -62,7 +62,8 @@ class NormBall(ConvexSet):
         """The largest |x|_2 with norm(x) <= 1."""
 
     def lmo(self, g: np.ndarray) -> Vertex:
-        return self._placed(self._extreme(g))
+        v = self._extreme(g)
+        return v if self.centre is None else self._placed(v)
 
     def _placed(self, v: Vertex) -> Vertex:
         """A vertex of the ball around 0, moved to the centre."""
