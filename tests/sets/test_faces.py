@@ -121,7 +121,7 @@ def test_products_of_balls_know_their_faces():
     np.testing.assert_allclose(C.away(g, x).to_array(), [0.0, 0.0, -2.0, 0.6, -0.8, 0.5])
     A = RNG.standard_normal((50, 6))
     f = ex.LinearModel(ex.Logistic(), A, np.where(RNG.random(50) < 0.5, 1.0, -1.0))
-    r = ex.minimize(f, C, ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.InFaceBlended()), tol=1e-5, max_iter=3000)
+    r = ex.minimize(f, C, ex.Method(ex.gradients.Full(), ex.steps.LineSearch(), ex.moves.InFaceBlended()), tol=1e-5, max_iter=999)
     assert r.converged
 
 
