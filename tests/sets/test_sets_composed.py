@@ -249,7 +249,7 @@ def test_no_set_is_made_of_a_cut():
         (lambda: MinkowskiSum(ex.Simplex(shape=2), ex.Simplex(shape=3)), r"made of sets with points of shape"),
         (lambda: Product(ex.Simplex()), r"`Product\(...\)` must be made of sets of known shapes: give Simplex\(\).on\(shape\)"),
         (lambda: Product([]), r"`Product\(...\)` must be given sets"),
-        (lambda: FacedProduct(ex.LpBall(1, 3, shape=2)), r"`FacedProduct\(...\)` must be made of sets with `away` and `max_step`"),
+        (lambda: FacedProduct(ex.LpBall(1, 3, shape=2)), r"`FacedProduct\(...\)` must be made of sets with `away`"),
         (lambda: FacedRows(ex.LpBall(1.0, 3)), r"`FacedRows\(...\)` must be made of sets with `away` and `max_step`"),
         (lambda: Rows(ex.Simplex(), 0), r"`Rows\(count=...\)` must be a whole number of at least 1, got 0"),
         (lambda: Rows(ex.Simplex(), 2, (3, 2)), r"`Rows\(shape=...\)` must be \(rows, ...\), 2 of them, got \(3, 2\)"),
