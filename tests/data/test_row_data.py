@@ -90,6 +90,36 @@ def test_sums_over_rows(data):
     np.testing.assert_allclose(data.lambda_max(h), np.linalg.eigvalsh((B * h[:, None]).T @ B)[-1], rtol=1e-4)
 
 
+def test_largest_entries_and_powers_of_columns(data):
+    """Step rules bound |<a_i, d>| by sum_j |d_j| max_i |a_ij|, so the maxima are exact for every kind of rows."""
+    B, h = stored(data), np.random.default_rng(2).random(N)
+    np.testing.assert_array_equal(data.peaks(), np.abs(B).max(axis=0))
+    np.testing.assert_array_equal(data.columns(W).peaks(), np.abs(B[:, W]).max(axis=0))
+    np.testing.assert_array_equal(data.rows(np.array([17, 599])).peaks(), np.abs(B[[17, 599]]).max(axis=0))
+    np.testing.assert_array_equal(data.rows(np.array([17])).peaks(), np.zeros(D))  # a row without entries
+    for p in (2, 4):
+        np.testing.assert_allclose(data.powers(h, p), h @ B**p, **near(data))
+    d = np.random.default_rng(5).standard_normal(D)
+    assert (np.abs(data.dot(d)) <= data.peaks() @ np.abs(d) * (1 + 1e-6)).all()
+
+
+def test_largest_entries_of_rows_on_disk(tmp_path):
+    shards = ex.ShardDir.build((A, Y), tmp_path / "shards", shard_bytes=2**14)
+    np.testing.assert_array_equal(shards.peaks(), np.abs(A).max(axis=0))
+    np.testing.assert_allclose(shards.powers(np.ones(N), 2), np.square(A).sum(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "made"])
+def test_largest_entries_take_one_read(kind):
+    f = ex.LinearModel(ex.Logistic(), KINDS[kind](), Y)
+    state = next(ex.iterate(f, ex.L1Ball(1.0), ex.FrankWolfe()))
+    before = state.calls.rows
+    assert state.f.bends.reach(np.eye(D)[0]) == np.abs(A[:, 0]).max()
+    assert state.calls.rows == before + N
+    assert state.f.bends.reach(np.eye(D)[1]) == np.abs(A[:, 1]).max()
+    assert state.calls.rows == before + N  # it keeps them
+
+
 def test_other_columns_and_rows(data):
     B, x = stored(data), np.linspace(-1, 2, D)
     np.testing.assert_allclose(data.columns(W).dot(x[W]), B[:, W] @ x[W], **near(data))

@@ -18,6 +18,9 @@ def test_methods_by_beginnings_and_parameters():
     assert recipe("frank-wolfe", batch=7) == ex.FrankWolfe()  # which has no batches
     assert recipe("sarah-fw:replace=False") == ex.SarahFW() != recipe("sarah-fw:replace=true")
     assert recipe("sarah-fw:step=small-batch") == ex.SarahFW(step=ex.steps.SmallBatch())
+    assert recipe("pairwise-fw:step=backtracking") == ex.PairwiseFW(step=ex.steps.Backtracking())
+    assert recipe("saga-fw:step=batch-curvature") == ex.SagaFW(step=ex.steps.BatchCurvature())
+    assert recipe("sarah-fw:step=secant") == ex.SarahFW(step=ex.steps.Secant())
     for text in ("sarah-fw:replace=perhaps", "sarah-fw:step=big"):
         with pytest.raises(InputError, match="Accepted"):
             recipe(text)

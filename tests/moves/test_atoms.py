@@ -363,7 +363,7 @@ def test_slopes_that_are_not_finite_end_a_corrective_run():
 
 def test_moves_in_faces_want_a_set_that_knows_them():
     with pytest.raises(ex.InputError, match=r"InFacePairwise needs a set that knows its faces.*Away\(\)"):
-        ex.minimize(model(ex.Squared()), ex.L2Ball(2.0), ex.InFaceFW())
+        ex.minimize(model(ex.Squared()), ex.LpBall(2.0, 3), ex.InFaceFW())
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,22 @@ def test_a_burst_is_the_readable_loop(method, region, data):
 
 
 @TWO
+@pytest.mark.parametrize("C", [ex.BoundedL1Ball(3.0), ex.BoundedL1Ball(2.0, lower=0.0)], ids=repr)
+def test_bounds_that_only_fix_signs(method, C):
+    same(model(SPARSE), C, method)
+
+
+@TWO
+@pytest.mark.parametrize("lower", [-0.5, np.r_[0.0, np.full(DENSE.shape[1] - 1, -np.inf)]], ids=["room", "one sign"])
+def test_other_bounds_have_no_burst(method, lower):
+    f, C = model(DENSE), ex.BoundedL1Ball(2.0, lower, 1.0 if np.ndim(lower) == 0 else np.inf)
+    r = ex.minimize(f, C, METHODS[method], tol=0, atol=0, max_iter=60)
+    assert r.compiled == 0
+    assert C.contains(r.x)
+    assert r.value < f.value(np.zeros(f.shape))
+
+
+@TWO
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("data", [SPARSE, DENSE], ids=["csr", "dense"])
 def test_every_loss_with_a_compiled_form(method, loss, data):

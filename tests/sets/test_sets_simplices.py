@@ -32,6 +32,11 @@ FACED = [
     ex.Box(np.linspace(-2.0, 1.0, 8), np.linspace(0.0, 2.0, 8)),
     Monotone(-1.0, 2.0).on(8),
     Monotone(-1.0, 2.0, increasing=False).on((4, 2)),
+    ex.LinfBall(1.5, shape=8),
+    ex.LinfBall(1.5, centre=np.linspace(-2.0, 1.0, 8)),
+    ex.L2Ball(1.5, shape=(2, 4)),
+    ex.BoundedL1Ball(2.0, -1.0, 0.5).on(8),
+    ex.BoundedL1Ball(2.0, np.linspace(-0.9, 0.1, 8), np.linspace(0.2, 2.0, 8)),
 ]
 
 

@@ -139,9 +139,11 @@ STEPS = (
     ex.steps.SmallBatch(),
     ex.steps.ShortStep(),
     ex.steps.LineSearch(),
+    ex.steps.Secant(),
+    ex.steps.Backtracking(),
     ex.steps.Scaled(ex.steps.OpenLoop(), 0.5),
 )
-SPECIAL_STEPS = (ex.steps.SelfConcordant(),)
+SPECIAL_STEPS = (ex.steps.SelfConcordant(), ex.steps.BatchCurvature())
 METHODS = (
     ex.FrankWolfe(),
     ex.FrankWolfe(step=ex.steps.ShortStep()),

@@ -151,7 +151,10 @@ class RowAlgebra(ABC):
         return self.parts.total(Powers(w, p, self.shape[1]))[0]
 
     def peaks(self) -> np.ndarray:
-        """The largest |a_ij| of every column."""
+        """max_i |a_ij| of every column, exactly: one read, d numbers.
+
+        They bound the margins of any direction, max_i |<a_i, d>| <= sum_j |d_j| max_i |a_ij|, without a look at the rows.
+        """
         count_rows(self.shape[0])
         return np.max([peaks for (peaks,) in self.parts.answers(Peaks())[1]], axis=0)
 

@@ -33,6 +33,8 @@ class Counting:
     """Base of objectives that count component gradients: the wrapper of the solver, and its parts."""
 
     calls: Any  # the counts; None for a part of an objective that does not count
+    notes: dict[Any, Any]  # what the step rules of the run have learnt, by rule
+    batch_bends: Callable[[Any, Any], Any]  # second derivatives along a direction, of the last batch
 
     @abstractmethod
     def sent(self, numbers: int, size: int) -> None:

@@ -173,7 +173,7 @@ class InFaceFW(Checked):
         x <- x + eta t (s - a),   s = lmo(grad f(x)),  a the worst vertex of the face,  t the longest feasible step
 
     An iteration takes n component gradients and two oracle calls; there is no memory. The set must know its faces (`Simplex`,
-    `CappedSimplex`, `Box`, `Birkhoff`, ...). The moves are `InFacePairwise` and `InFaceBlended`.
+    `CappedSimplex`, `Box`, `L1Ball`, `GroupBall`, `Birkhoff`, ...). The moves are `InFacePairwise` and `InFaceBlended`.
 
     Parameters
     ----------

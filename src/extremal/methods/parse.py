@@ -16,11 +16,14 @@ from extremal.objectives.base import Objective
 from extremal.sets.base import ConvexSet
 from extremal.steps.adaptive import LineSearch, ShortStep
 from extremal.steps.base import Scaled, Step
+from extremal.steps.curved import BatchCurvature
+from extremal.steps.learning import Backtracking, Secant
 from extremal.steps.schedules import Anytime, InverseSqrt, LogOpenLoop, OpenLoop, SmallBatch, TwoPhase
 
 STEPS: dict[str, Callable[[], Step]] = {  # rules without parameters
     "open-loop": OpenLoop, "short": ShortStep, "line-search": LineSearch, "two-phase": TwoPhase, "anytime": Anytime,
-    "inverse-sqrt": InverseSqrt, "small-batch": SmallBatch, "log-open-loop": LogOpenLoop,
+    "inverse-sqrt": InverseSqrt, "small-batch": SmallBatch, "log-open-loop": LogOpenLoop, "backtracking": Backtracking,
+    "secant": Secant, "batch-curvature": BatchCurvature,
 }  # fmt: skip
 
 

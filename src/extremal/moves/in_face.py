@@ -36,9 +36,11 @@ class InFacePairwise(_InFace):
         s = lmo(g),   a = argmax of <g, a> over the face,   x <- x + eta t (s - a),  t the largest with x + t (s - a) in C
 
     A step takes two oracle calls; there are no atoms and no memory. The set must know its faces: `Simplex`, `CappedSimplex`,
-    `Hypersimplex`, `BudgetBox`, `Box`, `Birkhoff`, ... The method converges geometrically for strongly convex f over polytopes
-    with 0/1 vertices, at a rate that depends on the sparsity of the solution, not on the dimension. If vertices are not 0/1 (a
-    `BudgetBox` with bounds of all sizes), steps may become so short that the method stalls; `InFaceBlended` does not.
+    `Hypersimplex`, `BudgetBox`, `Box`, `L1Ball`, `BoundedL1Ball`, `GroupBall`, `Birkhoff`, ... The method converges geometrically
+    for strongly convex f over polytopes with 0/1 vertices, at a rate that depends on the sparsity of the solution, not on the
+    dimension. If vertices are not 0/1 (a `BudgetBox` with bounds of all sizes), steps may become so short that the method stalls;
+    `InFaceBlended` does not. Over balls with a round boundary (`GroupBall`, `L2Ball`) no such rate is known: a vertex of the face
+    of x may be a little off the vertex that the solution needs.
 
     References
     ----------

@@ -139,6 +139,9 @@ class GeodesicDirection(Direction):
     def norm2(self) -> float:
         return self.manifold.inner(self.x, self.to, self.to)
 
+    def change(self, x: np.ndarray, g: np.ndarray) -> tuple[float, float]:
+        raise InputError(f"on {self.manifold}, gradients of two iterates have no difference: use Backtracking() or LineSearch()")
+
     def segment(self) -> Segment:
         return _Geodesic(self.manifold, self.f, self.x, self.z)
 

@@ -13,6 +13,7 @@ from extremal.checks import InputError
 from extremal.data.rows import RowData
 from extremal.losses.base import Majorised, majorant_of
 from extremal.objectives.linear import LinearModel
+from extremal.points.composed import Chord
 
 Ask = Callable[..., Any]  # (question, *arguments, bends=0): counts the rows of second derivatives
 
@@ -74,6 +75,27 @@ class RowBends:
     def peaks(self) -> np.ndarray:
         """The largest |a_ij| of every column."""
         return self._ask(self._data.peaks)
+
+
+class BendsAlong(NamedTuple):
+    """Second derivatives of some rows along a direction."""
+
+    m: np.ndarray  # a majorant of |phi''| at x
+    u: np.ndarray  # <a_i, d>
+    self_concordance: float  # of the loss
+
+
+def bends_along(f: Any, x: np.ndarray, d: Chord, idx: np.ndarray) -> BendsAlong:
+    """Second derivatives along d at x of the rows idx, for rows of any kind: no columns are asked for."""
+    if not isinstance(f, LinearModel) or f.deriv_shape or checks.lacks(f.loss, "second", "self_concordance"):
+        raise InputError(
+            "BatchCurvature() needs a LinearModel whose loss has one margin, `second` and `self_concordance`, such as Logistic()"
+            f", got {type(f).__name__}{f' with {f.loss!r}' if isinstance(f, LinearModel) else ''}"
+        )
+    loss = cast(Majorised, f.loss)
+    z, y = f.data.dot(x, idx), f._targets(idx)
+    m = (majorant_of(loss) or loss.second)(z, y)
+    return BendsAlong(m, d.image(z, lambda v: f.data.dot_vertex(v, idx)), loss.self_concordance)
 
 
 def check_bends(f: Any) -> None:

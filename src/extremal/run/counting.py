@@ -17,7 +17,7 @@ from extremal.objectives.column_blocks import Slice
 from extremal.objectives.expansion import Aim, Expansion
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.objectives.on_atoms import OnPoints, Restriction
-from extremal.objectives.row_bends import RowBends
+from extremal.objectives.row_bends import BendsAlong, RowBends, bends_along
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord, Place
 from extremal.points.vertex import Vertex
@@ -42,6 +42,8 @@ class CountedObjective(Counting):
         self.expanded: Expansion | None = None  # the inner f as a quadratic function, if a method asked for it
         self.aim: Callable[[], Aim] = Aim  # the accuracy that the run asks for
         self._shares = 0  # the rest of n component gradients, times the size of x, that parts of gradients have not counted yet
+        self.notes = {}
+        self._batch: RowIndex = None  # the rows of the last batch, once there is one
         self._looked: tuple[Any, Any] = None, None  # the last point of `value_grad_margins`, and its answer
 
     @property
@@ -73,6 +75,7 @@ class CountedObjective(Counting):
         return self._ask(self._sum.derivs, x, idx, grads=self.n if idx is None else len(idx))
 
     def combine(self, c: np.ndarray, idx: RowIndex = None) -> np.ndarray:
+        self._batch = self._batch if idx is None else idx
         return self._ask(self._sum.combine, c, idx)
 
     def values(self, x: np.ndarray, idx: RowIndex = None) -> np.ndarray:
@@ -143,6 +146,11 @@ class CountedObjective(Counting):
     @cached_property
     def bends(self) -> RowBends:
         return RowBends(self.inner, self._ask)
+
+    def batch_bends(self, x: np.ndarray, d: Chord) -> BendsAlong:
+        """Second derivatives along d of the rows of the last batch; of all rows before the first batch."""
+        idx = np.arange(self.n) if self._batch is None else self._batch
+        return self._ask(bends_along, self.inner, x, d, idx, bends=len(idx))
 
     @cached_property
     def _sum(self) -> Objective:

@@ -8,9 +8,12 @@ from .base import Step as Step
 from .base import check_step as check_step
 from .base import schedule as schedule
 from .base import take as take
+from .curved import BatchCurvature as BatchCurvature
 from .curved import SelfConcordant as SelfConcordant
 from .epochs import EpochHarmonic as EpochHarmonic
 from .epochs import EpochOpenLoop as EpochOpenLoop
+from .learning import Backtracking as Backtracking
+from .learning import Secant as Secant
 from .schedules import Anytime as Anytime
 from .schedules import Decay as Decay
 from .schedules import FullStep as FullStep

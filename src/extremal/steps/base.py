@@ -17,7 +17,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import Estimate, Phase, phase_of
+from extremal.gradients.base import Counting, Estimate, Phase, phase_of
 from extremal.objectives.base import Objective, Segment
 from extremal.points.composed import Chord
 from extremal.points.iterates import inner, length2
@@ -74,6 +74,16 @@ class Direction:
     def segment(self) -> Segment:
         """f between x and x + d."""
         return self.f.along(self.x, self.d)
+
+    @property
+    def notes(self) -> dict[Any, Any]:
+        """What the rules of this run have learnt, by rule: rules themselves are values, and keep nothing."""
+        return self.f.notes if isinstance(self.f, Counting) else {}
+
+    def change(self, x: np.ndarray, g: np.ndarray) -> tuple[float, float]:
+        """<new g - g, new x - x> and |new x - x|^2, since an earlier iterate x with estimate g."""
+        moved = self.x - x
+        return inner(moved, self.estimate.g) - inner(moved, g), inner(moved, moved)
 
 
 class Step(Protocol):

@@ -27,7 +27,7 @@ Cache = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of fi
 Offline = Annotated[bool, typer.Option("--offline", help="Do not try to download data.")]
 Seeds = Annotated[int | None, typer.Option(metavar="N", help="Runs of each curve.")]
 Passes = Annotated[float | None, typer.Option(help="Budget of each run, in full gradients.")]
-TARGETS = "fig1 to fig5, table2, rates, batches, starts, memory, compression, or all"
+TARGETS = "fig1 to fig5, table2, rates, batches, starts, memory, compression, grid, or all"
 
 
 @one_line()

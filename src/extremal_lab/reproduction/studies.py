@@ -1,18 +1,18 @@
-"""The studies behind the ledger: rates over n and eps, batch sizes, starts without a full gradient, memory, bytes sent.
+"""The studies: rates over n and eps, batch sizes, starts without a full gradient, memory, bytes sent, and the grid of all parts.
 
 Each study is a list of tasks like those of the figures, and a conclusion from their results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
 from extremal_lab.reproduction import compression
+from extremal_lab.reproduction.grid import GRID
 from extremal_lab.reproduction.memory import Memory
 from extremal_lab.reproduction.plan import Work
 from extremal_lab.reproduction.pool import Results, run_all
@@ -22,52 +22,8 @@ from extremal_lab.reproduction.report import inside, label, print_table
 from extremal_lab.reproduction.sources import Source
 from extremal_lab.reproduction.spec import FIGURES, OURS, Problem, batch_size
 from extremal_lab.reproduction.spec import quick as quickly
+from extremal_lab.reproduction.study import Finding, Look, Study, finding
 from extremal_lab.reproduction.tasks import Minimum, Run
-
-SUBJECT = "a9a"  # the default data of rates, batches and memory
-
-
-@dataclass(frozen=True)
-class Look:
-    """The data of studies: the paper's, or those that the user named."""
-
-    work: Work
-    data: str | None = None
-
-    @property
-    def subject(self) -> Source:
-        """The data of rates, batches and memory."""
-        return self.work.find(self.data or SUBJECT)
-
-    def some(self, rows: int, draw: int = 0) -> Source:
-        """Random rows of the subject: ``rows`` of them, or all if there are fewer."""
-        return self.work.find(self.data or SUBJECT, rows=min(rows, self.subject.n), draw=draw)
-
-    def convex(self) -> dict[Problem, Source]:
-        """The convex problems of all figures, on their own data or on the user's."""
-        found = {}
-        for problem in (p for figure in FIGURES.values() for p in figure.problems if p.loss == LOGISTIC):
-            data = self.data or problem.data
-            found[Problem(data, problem.loss, problem.set)] = self.work.find(data)
-        return found
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The result of a study."""
-
-    name: str
-    on: str  # the data
-    numbers: dict[Any, Any]  # for the ledger
-    page: dict[str, Any]  # for the page: title, text, tables, plots
-
-
-@dataclass(frozen=True)
-class Study:
-    """The tasks to run, and the conclusion from them."""
-
-    tasks: Callable[[Look, bool], list[Any]]  # (look, quick)
-    conclude: Callable[[Look, bool, Results], Finding]
 
 
 def run_studies(
@@ -84,22 +40,6 @@ def run_studies(
         for held in done[-1].page["tables"]:
             print_table(console, held["title"], held["columns"], held["rows"])
     return done
-
-
-def _finding(
-    name: str,
-    title: str,
-    on: str,
-    text: str,
-    table: tuple[Any, Any],
-    numbers: Any,
-    plots: Sequence[Any] = (),
-    caution: Sequence[str] = (),
-) -> Finding:
-    columns, rows = table
-    tables = [{"title": title, "columns": list(columns), "rows": rows}]
-    page = {"name": name, "title": title, "text": text, "tables": tables, "plots": list(plots), "caution": list(caution)}
-    return Finding(name, on, numbers, page)
 
 
 # rates
@@ -122,7 +62,7 @@ def _rates(look: Look, quick: bool, results: Results) -> Finding:
         f"Data: {look.subject.text}."
     )
     plots = [_rate_plot(r, m, fit) for (r, m), fit in fits.items() if r.count == "gradients"]  # once for each grid
-    return _finding("rates", "Rates over n and eps", look.subject.text, text, (columns, rows), fits, plots)
+    return finding("rates", "Rates over n and eps", look.subject.text, text, (columns, rows), fits, plots)
 
 
 def _rate_plot(rate: Rate, method: str, fit: Fit) -> dict[str, Any]:
@@ -180,7 +120,7 @@ def _batches(look: Look, quick: bool, results: Results) -> Finding:
         "The error is f - f_min for logistic regression, and the average exact gap along the run for non-linear least squares; "
         f"mean over the seeds, n = {look.some(2000).n}, the sets of the rates at b = 1. Data: {look.some(2000).text}."
     )
-    return _finding("batches", "Any batch size", look.subject.text, text, (columns, rows), {"errors": errors, "budgets": budgets})
+    return finding("batches", "Any batch size", look.subject.text, text, (columns, rows), {"errors": errors, "budgets": budgets})
 
 
 def _error(loss: str, run: dict[str, np.ndarray], least: dict[str, np.ndarray]) -> float:
@@ -231,7 +171,7 @@ def _starts(look: Look, quick: bool, results: Results) -> Finding:
     )
     on = ", ".join(dict.fromkeys(source.text for source in look.convex().values()))
     numbers = {"ends": ends, "cost": cost, "passes": passes}
-    return _finding("starts", "No full gradient", on, text, (columns, rows), numbers, caution=inside(passes))
+    return finding("starts", "No full gradient", on, text, (columns, rows), numbers, caution=inside(passes))
 
 
 def _per_step(run: Run, made: dict[str, np.ndarray]) -> float:
@@ -260,7 +200,7 @@ def _memory(look: Look, quick: bool, results: Results) -> Finding:
     columns = ("objective", "method", "held, MB", "numbers beyond Algorithm 1's", "over n (linear) or n d")
     text = f"Memory that a run holds between iterations (tracemalloc), n = {source.n}, d = {source.d}, batch 20. {source.text}."
     numbers = {"extra": extra, "n": source.n, "d": source.d}
-    return _finding("memory", "Memory of the table", source.text, text, (columns, rows), numbers)
+    return finding("memory", "Memory of the table", source.text, text, (columns, rows), numbers)
 
 
 _KINDS = {"linear": "LinearModel", "separable": "Separable"}
@@ -277,7 +217,7 @@ def _sender(look: Look, quick: bool) -> Source:
 
 def _compression(look: Look, quick: bool, results: Results) -> Finding:
     source = _sender(look, quick)
-    return _finding("compression", compression.TITLE, source.text, **compression.found(source, quick, results))
+    return finding("compression", compression.TITLE, source.text, **compression.found(source, quick, results))
 
 
 STUDIES = {
@@ -286,4 +226,5 @@ STUDIES = {
     "starts": Study(_start_tasks, _starts),
     "memory": Study(_memory_tasks, _memory),
     "compression": Study(lambda look, quick: compression.tasks(_sender(look, quick), quick), _compression),
+    "grid": GRID,
 }

@@ -12,8 +12,9 @@ from extremal.points.vertex import Coordinate, DenseVertex
 from extremal.sets.base import Spikes, refuse_non_finite
 from extremal.sets.norms.base import NormBall, ProjectableBall, p_norm
 from extremal.sets.norms.cross import CrossPolytope
+from extremal.sets.norms.faces import FacedBall
 from extremal.sets.shared import CompiledOracle, float_of, one_number, peak, positive_numbers, signs, unit
-from extremal.sets.simplices.bounds import shrunk
+from extremal.sets.simplices.bounds import BoxFaced, shrunk
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +66,7 @@ class L1Ball(CrossPolytope):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class L2Ball(ProjectableBall):
+class L2Ball(FacedBall, ProjectableBall):
     """The Euclidean ball.
 
         {x : |x|_2 <= radius},   lmo(g) = -radius g / |g|
@@ -105,9 +106,12 @@ class L2Ball(ProjectableBall):
         u = y / np.abs(y).max()
         return u * (self.radius / math.sqrt(float(np.vdot(u, u))))
 
+    def _worst(self, g: np.ndarray, y: np.ndarray, noise: float) -> DenseVertex:
+        return DenseVertex(self._nearest(y).reshape(g.shape))  # a point on the sphere is a face of its own
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinfBall(ProjectableBall):
+class LinfBall(BoxFaced, ProjectableBall):
     """The maximum-norm ball: every entry lies in [-radius, radius].
 
         {x : max_j |x_j| <= radius},   lmo(g) = -radius sign(g)  (radius where g_j = 0)

@@ -15,6 +15,7 @@ from extremal.points.composed import Combination
 from extremal.points.vertex import DenseVertex, Vertex
 from extremal.sets.base import ConvexSet
 from extremal.sets.shared import float_of, numbers, power
+from extremal.sets.simplices.bounds import rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +63,20 @@ class NormBall(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> Vertex:
         v = self._extreme(g)
+        return v if self.centre is None else self._placed(v)
+
+    def _placed(self, v: Vertex) -> Vertex:
+        """A vertex of the ball around 0, moved to the centre."""
         return v if self.centre is None else Combination(((1.0, v), (1.0, DenseVertex(self.centre))))
+
+    def _centred(self, x: np.ndarray) -> np.ndarray:
+        """x - centre, flat and in float64."""
+        return (x.astype(np.float64) - (0.0 if self.centre is None else self.centre)).reshape(-1)
+
+    def _noise(self, x: np.ndarray) -> float:
+        """The share of the radius that is rounding: a point near a far centre has lost digits."""
+        far = 0.0 if self.centre is None else self.norm(self.centre) / self.radius
+        return rounding(x) + 8.0 * float(np.finfo(float_of(x)).eps) * far
 
     def norm(self, x: np.ndarray) -> float:
         """The norm of x (not of x - centre), in float64; entries may have any size that float64 can hold."""

@@ -13,7 +13,9 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import Vertex
 from extremal.quadratic.polyhedral import Inequalities
+from extremal.quadratic.search import longest_step
 from extremal.sets.base import ConvexSet, Spikes
+from extremal.sets.norms.faces import longest_in_l1
 from extremal.sets.shared import few, numbers, scaled_gradient
 from extremal.sets.simplices import bounds
 
@@ -121,6 +123,41 @@ class BoundedL1Ball(ConvexSet):
         if float(inside.sum()) > C._budget:
             inside = bounds.nearest(sign * away, 0.0, room, C._budget) if C._budget > 0 else np.zeros_like(inside)
         return (nearest + sign * inside).reshape(x.shape)
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> Vertex:
+        """The vertex with the largest <g, v> of the smallest face that holds x, up to 1e-12 of its size.
+
+        The face keeps the entries that are at a bound. If x spends the whole radius, it also keeps the signs and the zeros of
+        x, and its points spend the radius, too: a fractional knapsack over magnitudes.
+        """
+        return self.on(x.shape).worst(g, x, bounds.rounding(x))
+
+    def worst(self, g: np.ndarray, x: np.ndarray, noise: float) -> Vertex:
+        """The same, up to a share ``noise`` of its size."""
+        y = x.reshape(-1).astype(np.float64)
+        lower, upper = (np.broadcast_to(bounds.flat(b), y.shape) for b in (self.lower, self.upper))
+        slack = noise * np.minimum(np.maximum(np.abs(lower), np.abs(upper)), self.radius)
+        low, high = y <= lower + slack, y >= upper - slack
+        lower, upper = np.where(high & ~low, upper, lower), np.where(low, lower, upper)
+        if float(np.abs(y).sum()) < (1.0 - noise) * self.radius:
+            return BoundedL1Ball(self.radius, lower.reshape(x.shape), upper.reshape(x.shape)).lmo(-g)
+        sign = np.where(np.abs(y) > noise * self.radius, np.sign(y), 0.0)
+        v = np.clip(0.0, lower, upper)
+        spare = max(0.0, self.radius - float(np.abs(v).sum()))
+        room = np.minimum(np.where(sign > 0, upper - v, np.where(sign < 0, v - lower, 0.0)), spare)
+        indices, values = bounds.filled(-sign * g.reshape(-1), room, min(spare, float(room.sum())))
+        v[indices] += sign[indices] * values
+        return few(np.arange(y.size), v, x.shape)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with x + t (s - a) in the set, up to rounding."""
+        return self.on(x.shape).longest(x, s.to_array() - a.to_array(), bounds.rounding(x))
+
+    def longest(self, x: np.ndarray, d: np.ndarray, noise: float) -> float:
+        """The largest t <= 1 with x + t d in the set, up to a share ``noise`` of its size."""
+        y = x.reshape(-1).astype(np.float64)
+        short = longest_in_l1(y, d.reshape(-1), np.ones(y.size), float(np.abs(y).sum()), self.radius, noise)
+        return longest_step(x, d, self.lower, self.upper, short)
 
     def inequalities(self) -> Inequalities:
         """The bounds and the limit of the norm."""

@@ -14,6 +14,7 @@ from extremal.checks import InputError
 from extremal.points.vertex import Coordinate, Vertex
 from extremal.sets.base import brief_array
 from extremal.sets.norms.base import NormBall, ProjectableBall
+from extremal.sets.norms.faces import FacedBall
 from extremal.sets.norms.latent import latent_norm
 from extremal.sets.shared import few, positive_numbers, power, unit
 from extremal.sets.simplices.bounds import shrunk
@@ -53,7 +54,7 @@ class GroupedBall(NormBall):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupBall(GroupedBall, ProjectableBall):
+class GroupBall(GroupedBall, FacedBall, ProjectableBall):
     """The group ball: a budget on the sum of the groups' Euclidean norms, with solutions that are zero on whole groups.
 
         {x : sum_g weights_g |x_g|_2 <= radius},
@@ -61,7 +62,8 @@ class GroupBall(GroupedBall, ProjectableBall):
 
     The groups are a partition of the entries. A call is a few passes over g, and the vertex has the entries of one group. The
     diameter is 2 radius / min weights, because |x|_2 <= sum_g |x_g|_2. Ties go to the first group; for g = 0 the vertex is at
-    its first entry. `project` sorts the groups that may stay nonzero.
+    its first entry. `project` sorts the groups that may stay nonzero. A point on the boundary lies in the simplex of the vertices
+    (radius / weights_g) x_g / |x_g|_2 of its nonzero groups: this is its smallest face.
 
     Parameters
     ----------
@@ -103,6 +105,21 @@ class GroupBall(GroupedBall, ProjectableBall):
         out = np.empty_like(flat)
         out[self.groups.indices] = flat[self.groups.indices] * factor[self.groups.owner]
         return out.reshape(y.shape)
+
+    def _worst(self, g: np.ndarray, y: np.ndarray, noise: float) -> Vertex:
+        scale = power(float(np.abs(y).max()))
+        u, groups = y / scale, self.groups
+        sizes = self.weights * groups.norms(u)
+        along = np.add.reduceat((g.reshape(-1) * u)[groups.indices], groups.starts)  # <g_h, u_h>
+        used = sizes > noise * self.radius / scale
+        h = int(np.divide(along, sizes, out=np.full(len(groups), -np.inf), where=used).argmax())
+        S = groups[h]
+        return few(S, u[S] * (self.radius / float(sizes[h])), g.shape)
+
+    def _share(self, y: np.ndarray, v: np.ndarray) -> float:
+        h = int(self.groups.norms(v / float(np.abs(v).max())).argmax())
+        S = self.groups[h]
+        return min(1.0, float(np.linalg.norm(y[S])) / float(np.linalg.norm(v[S])))
 
     def used(self, x: np.ndarray) -> np.ndarray:
         """The groups on which flat x differs from the centre."""

@@ -13,6 +13,8 @@ from extremal.checks import InputError
 from extremal.points.vertex import Coordinate, DenseVertex, Vertex
 from extremal.sets.base import brief_array
 from extremal.sets.norms.base import NormBall
+from extremal.sets.norms.bounded_l1 import BoundedL1Ball
+from extremal.sets.norms.faces import FacedBall
 from extremal.sets.shared import few, largest, numbers, one_number, peak, signs, unit
 
 
@@ -76,7 +78,7 @@ class KSupportBall(KBall):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KSparseBall(KBall):
+class KSparseBall(KBall, FacedBall):
     """The k-sparse polytope: every entry in [-radius, radius], and the sum of magnitudes at most k radius.
 
         {x : max_j |x_j| <= radius, sum_j |x_j| <= k radius},   lmo(g) = -radius sign(g_S),  S = the k largest |g_j|
@@ -112,6 +114,17 @@ class KSparseBall(KBall):
 
     def _reach(self) -> float:
         return math.sqrt(self.k)
+
+    def _worst(self, g: np.ndarray, y: np.ndarray, noise: float) -> Vertex:
+        return self._polytope.worst(g, y.reshape(g.shape), noise)
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with norm(x + t (s - a) - centre) <= radius, up to rounding."""
+        return self._polytope.longest(self._centred(x), (s.to_array() - a.to_array()).reshape(-1), self._noise(x))
+
+    @property
+    def _polytope(self) -> BoundedL1Ball:
+        return BoundedL1Ball(self.k * self.radius, -self.radius, self.radius)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

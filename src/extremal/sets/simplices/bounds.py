@@ -6,11 +6,12 @@ Bounds are float64: one number for every entry, or an array in the shape of the 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.points.vertex import Vertex
+from extremal.points.vertex import DenseVertex, Vertex
 from extremal.quadratic.search import longest_step
 from extremal.sets.base import ConvexSet
 from extremal.sets.shared import float_of
@@ -77,6 +78,24 @@ class ZeroFaced(ConvexSet):
     def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
         """The largest t <= 1 with x + t (s - a) >= 0."""
         return longest_step(x, s.to_array() - a.to_array())
+
+
+class BoxFaced(ConvexSet):
+    """A box: the entries of x at a bound determine the smallest face that contains x."""
+
+    @abstractmethod
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and the highest corner, or one number for all entries."""
+
+    def away(self, g: np.ndarray, x: np.ndarray) -> DenseVertex:
+        """upper_j where g_j > 0 and lower_j elsewhere, but x_j where x_j is at a bound, up to 1e-12 of its size."""
+        lower, upper = self.limits()
+        low, high = pinned(x, lower, upper, np.maximum(np.abs(lower), np.abs(upper)))
+        return DenseVertex(np.where(high | (~low & (g > 0)), upper, lower).astype(float_of(g), copy=False))
+
+    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
+        """The largest t <= 1 with lower <= x + t (s - a) <= upper."""
+        return longest_step(x, s.to_array() - a.to_array(), *self.limits())
 
 
 def not_in(C: ConvexSet) -> InputError:

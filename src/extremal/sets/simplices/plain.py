@@ -165,7 +165,7 @@ class UnitSimplex(ConvexSet):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Box(ConvexSet):
+class Box(bounds.BoxFaced):
     """A box: every entry between its own bounds.
 
         {x : lower <= x <= upper},   lmo(g)_j = lower_j if g_j > 0 else upper_j
@@ -198,7 +198,7 @@ class Box(ConvexSet):
 
     def lmo(self, g: np.ndarray) -> DenseVertex:
         refuse_non_finite(self, float(np.abs(g).max()))
-        return self._corner(g <= 0, g)
+        return DenseVertex(np.where(g <= 0, self.upper, self.lower).astype(float_of(g), copy=False))
 
     def contains(self, x: np.ndarray, tol: float = 1e-9) -> bool:
         """Whether lower <= x <= upper, up to tol times the size of the larger bound."""
@@ -216,15 +216,6 @@ class Box(ConvexSet):
         """clip(x, lower, upper)."""
         return np.clip(x, self.lower, self.upper)
 
-    def away(self, g: np.ndarray, x: np.ndarray) -> DenseVertex:
-        """upper_j where g_j > 0 and lower_j elsewhere, but x_j where x_j is at a bound, up to 1e-12 of its size."""
-        low, high = bounds.pinned(x, self.lower, self.upper, np.maximum(np.abs(self.lower), np.abs(self.upper)))
-        return self._corner(high | (~low & (g > 0)), g)
-
-    def max_step(self, x: np.ndarray, s: Vertex, a: Vertex) -> float:
-        """The largest t <= 1 with lower <= x + t (s - a) <= upper."""
-        return longest_step(x, s.to_array() - a.to_array(), self.lower, self.upper)
-
     def compiled(self) -> CompiledOracle:
         """The oracle for compiled loops."""
         return CompiledOracle("corner", lower=self.lower, upper=self.upper)
@@ -232,6 +223,3 @@ class Box(ConvexSet):
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
         """lower and upper."""
         return self.lower, self.upper
-
-    def _corner(self, up: np.ndarray, g: np.ndarray) -> DenseVertex:
-        return DenseVertex(np.where(up, self.upper, self.lower).astype(float_of(g), copy=False))
