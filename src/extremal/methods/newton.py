@@ -19,6 +19,8 @@ from extremal.sets.base import Bounded, ConvexSet
 from extremal.steps.schedules import FullStep
 
 ROW_COLUMNS = 400  # largest number of coordinates with quadratic problems over rows
+SLABS = 4  # the first sample is smaller by this factor if rows are read slab by slab,
+STREAMED = 2**24  # for at least this many stored entries: with fewer, reads cost less than the wider Hessians of slabs
 SMALL = 2**21  # up to this many rows times columns squared, all rows take less time than the steps that a sample costs
 
 
@@ -76,7 +78,16 @@ class NewtonFW(WithCard):
             return Method(Expanded(), FullStep(), move, columns=True)
         small = not (move.atomic or _on_some_columns(move)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
+        if not whole and self.streams(f, move):
+            from extremal.gradients.streamed import Streamed  # on use: few rows are in shards
+
+            return Method(Streamed(SLABS * self.parts, spikes=move.spikes), FullStep(), move, columns=True)
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
+
+    def streams(self, f: Any, move: SomeMove) -> bool:
+        """Whether a cold start reads the rows slab by slab: many rows in shuffled shards, for steps on the columns in use."""
+        spikes = isinstance(move, SpikeNewton) and move.spikes is not None
+        return spikes and self.parts > 1 and f.in_slabs and f.data.nnz >= STREAMED and not worth_expanding(f)
 
 
 def _on_some_columns(move: SomeMove) -> bool:
