@@ -73,9 +73,7 @@ class Streamed(Growing):
         facts = super().facts(n)
         return replace(facts, needs=(*facts.needs, "slab"))
 
-    def update(
-        self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: Any, sampler: Sampler
-    ) -> GrowingEstimate | Looked:
+    def update(self, f: Objective, k: int, x_prev: np.ndarray, x: np.ndarray, steps: Steps, state: Any, sampler: Sampler) -> Any:
         if isinstance(state, SlabEstimate):
             return self._onward(f, x, state)
         return _whole(f, x) if state.exact else super().update(f, k, x_prev, x, steps, state, sampler)
@@ -119,7 +117,7 @@ class Streamed(Growing):
     def _at_model(self, x: np.ndarray, state: SlabEstimate) -> SlabEstimate:
         """The model at x; no vertex is promising at a column without a Hessian."""
         value, g = state.model.look(x)
-        return replace(state, g=shut(g, state.model.known, self.spikes), value=value, z=x)
+        return replace(state, g=shut(g, state.model.columns, self.spikes), value=value, z=x)
 
 
 def shut(g: np.ndarray, known: np.ndarray, spikes: Spikes) -> np.ndarray:

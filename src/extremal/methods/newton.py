@@ -15,7 +15,7 @@ from extremal.moves.newton.spikes import SpikeNewton, spikes_of
 from extremal.objectives.base import Objective
 from extremal.objectives.expansion import worth_expanding
 from extremal.objectives.margins import has_slices
-from extremal.sets.base import Bounded, ConvexSet
+from extremal.sets.base import Bounded, ConvexSet, Spikes
 from extremal.steps.schedules import FullStep
 
 ROW_COLUMNS = 400  # largest number of coordinates with quadratic problems over rows
@@ -78,16 +78,16 @@ class NewtonFW(WithCard):
             return Method(Expanded(), FullStep(), move, columns=True)
         small = not (move.atomic or _on_some_columns(move)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
-        if not whole and self.streams(f, move):
+        if not whole and (spikes := self.streamed(f, move)) is not None:
             from extremal.gradients.streamed import Streamed  # on use: few rows are in shards
 
-            return Method(Streamed(SLABS * self.parts, spikes=move.spikes), FullStep(), move, columns=True)
+            return Method(Streamed(SLABS * self.parts, spikes=spikes), FullStep(), move, columns=True)
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
 
-    def streams(self, f: Any, move: SomeMove) -> bool:
-        """Whether a cold start reads the rows slab by slab: many rows in shuffled shards, for steps on the columns in use."""
-        spikes = isinstance(move, SpikeNewton) and move.spikes is not None
-        return spikes and self.parts > 1 and f.in_slabs and f.data.nnz >= STREAMED and not worth_expanding(f)
+    def streamed(self, f: Any, move: SomeMove) -> Spikes | None:
+        """The vertices of the set, if a cold start reads the rows slab by slab: many in shuffled shards; otherwise None."""
+        spikes = move.spikes if isinstance(move, SpikeNewton) and self.parts > 1 else None
+        return spikes if spikes is not None and f.in_slabs and f.data.nnz >= STREAMED and not worth_expanding(f) else None
 
 
 def _on_some_columns(move: SomeMove) -> bool:

@@ -70,8 +70,6 @@ class Expansion(QuadraticModel):
     aim: Aim = EXACT_AIM
     roots: dict[bytes, Any] = field(default_factory=dict)  # factors of the Hessian that steps asked for, by their columns
 
-    known = None
-
     def at(self, x: np.ndarray, value: float, g: np.ndarray) -> Expansion:
         """The same f around another point, with its value and gradient from the rows."""
         return replace(self, c=x, value=value, g=g, r=0.0)

@@ -141,7 +141,7 @@ class MarginModel(AtMargins, ABC):
     def noise(self, z: PerRow) -> np.ndarray:
         """The root mean square of c_i a_ij for every column j at given margins: how far one row's gradient may stray."""
         squares = self.filled(np.square, self.derivs_at(z))
-        return np.sqrt(self.data.moments(squares)[1] / self.n)
+        return np.sqrt(cast(RowData, self.data).moments(squares)[1] / self.n)
 
     def _targets(self, idx: np.ndarray) -> np.ndarray:
         """The targets of some rows."""

@@ -23,11 +23,15 @@ class QuadraticModel(ABC):
     c: np.ndarray  # the centre
     value: float  # q(c)
     g: np.ndarray  # grad q(c)
-    known: np.ndarray | None  # the only columns on which H is known; None: all
 
     dtype = np.dtype(np.float64)
     convex = True
     deriv_shape = ()
+
+    @property
+    def known(self) -> np.ndarray | None:
+        """The only columns on which H is known; None for all."""
+        return None
 
     @abstractmethod
     def bent(self, d: np.ndarray) -> np.ndarray:

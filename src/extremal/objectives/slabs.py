@@ -68,22 +68,22 @@ class SlabModel(QuadraticModel):
         q(x) = sum_b w_b [f_b + <g_b, x - x_b> + (x - x_b)' H (x - x_b) / 2],   w_b the share of slab b
 
     Slabs of rows in random order have nearly the same Hessian: its noise times x - x_b is no larger than the third term of the
-    expansion. Columns outside ``known`` have the gradients of their slabs, as they were read.
+    expansion. Other columns than ``columns`` have the gradients of their slabs, as they were read.
     """
 
     n: int  # rows in all slabs
     shape: tuple[int, ...]
-    known: np.ndarray
+    columns: np.ndarray  # those of H
     H: np.ndarray
     c: np.ndarray
     value: float
     g: np.ndarray
 
     @classmethod
-    def of(cls, slabs: Sequence[Slab], known: np.ndarray) -> SlabModel:
-        """The model around the point at which the last slab was read; ``known`` are the columns of its Hessian."""
+    def of(cls, slabs: Sequence[Slab], columns: np.ndarray) -> SlabModel:
+        """The model around the point at which the last slab was read; ``columns`` are those of its Hessian."""
         n, c, H = sum(slab.n for slab in slabs), slabs[-1].x, slabs[-1].H
-        model = cls(n, c.shape, known, H, c, 0.0, np.zeros_like(c))
+        model = cls(n, c.shape, columns, H, c, 0.0, np.zeros_like(c))
         value, g = 0.0, np.zeros_like(c)
         for slab in slabs:
             d = c - slab.x
@@ -92,9 +92,14 @@ class SlabModel(QuadraticModel):
             g += slab.n / n * (slab.g + bent)
         return replace(model, value=value, g=g)
 
+    @property
+    def known(self) -> np.ndarray:
+        """The columns of H."""
+        return self.columns
+
     def bent(self, d: np.ndarray) -> np.ndarray:
         out = np.zeros_like(d)
-        out[self.known] = self.H @ d[self.known]
+        out[self.columns] = self.H @ d[self.columns]
         return out
 
     def on_columns(self, W: np.ndarray) -> Slice:
@@ -108,5 +113,5 @@ class _OnSlabs(SliceOfQuadratic):
     f: SlabModel
 
     def hessian(self, z: Any, far: bool = False, width: float = 0.0) -> np.ndarray:
-        place = np.searchsorted(self.f.known, self.W)
+        place = np.searchsorted(self.f.columns, self.W)
         return self.f.H[np.ix_(place, place)]
