@@ -11,6 +11,7 @@ import pytest
 
 import extremal as ex
 from extremal.data.works import Picked
+from extremal.methods import newton
 from extremal.objectives.works import Look
 from extremal.scale.branches import shares
 from extremal.scale.engine import DaskShards
@@ -53,6 +54,16 @@ def test_the_default_method_has_the_same_bits(client, request, folder, kind):
     found = ex.minimize(model(folder, client, kind), BALL, tol=1e-6)
     same(found, ex.minimize(model(folder, None, kind), BALL, tol=1e-6))
     assert "on 2 Dask workers" in found.why
+    assert found.converged
+
+
+@pytest.mark.parametrize("folder", ["sparse", "weighted", "dense"])
+def test_rows_read_slab_by_slab_have_the_same_bits(client, request, folder, monkeypatch):
+    monkeypatch.setattr(newton, "STREAMED", 0)
+    folder = request.getfixturevalue(folder)
+    found = ex.minimize(model(folder, client), BALL, tol=1e-6)
+    same(found, ex.minimize(model(folder), BALL, tol=1e-6))
+    assert "read slab by slab" in found.why
     assert found.converged
 
 

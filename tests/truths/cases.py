@@ -195,6 +195,7 @@ METHODS = (
 # a second constraint, live on a manifold, want a set with faces or one made of blocks: each has a file of tests of its own.
 SPECIAL_GRADIENTS = (
     ex.gradients.Growing(parts=2),
+    ex.gradients.Streamed(parts=2),
     ex.gradients.Expanded(),
     ex.gradients.ZerothOrder(ex.gradients.Spider(5, 6), mu=1e-3),
     ex.gradients.Tracking(ex.gradients.Storm(5), ex.gradients.ring(4)),

@@ -47,7 +47,7 @@ class Around:
 
 
 def rows_seen(work: Work, part: Part) -> slice | np.ndarray:
-    """The rows of a part that a work reads: the first ones, or those of increasing numbers.
+    """The rows of a part that a work reads: consecutive ones, or those of increasing numbers.
 
     Examples
     --------
@@ -58,7 +58,9 @@ def rows_seen(work: Work, part: Part) -> slice | np.ndarray:
     """
     while isinstance(work, Around):
         part, work = work.placed(part), work.work
-    return work.within(part)[1] if isinstance(work, Picked) else slice(0, part.n if work.reads else 0)
+    if isinstance(work, Picked):
+        return work.within(part)[1] + part.skipped
+    return slice(part.skipped, part.skipped + (part.n if work.reads else 0))
 
 
 def innermost(work: Work) -> Work:
@@ -98,14 +100,14 @@ class ChangedParts(OtherParts):
 
 
 class HeadParts(OtherParts):
-    """The first rows of each part of another engine, which must make the same parts for every work."""
+    """The first rows of each part of another engine after those skipped; the engine must make the same parts for every work."""
 
-    def __init__(self, inner: Parts, counts: Sequence[int]):
-        self.inner, self.ends = inner, tuple(np.cumsum([0, *counts]).tolist())
+    def __init__(self, inner: Parts, counts: Sequence[int], skipped: Sequence[int]):
+        self.inner, self.ends, self.skipped = inner, tuple(np.cumsum([0, *counts]).tolist()), tuple(skipped)
         self.n, self.away = self.ends[-1], inner.away
 
     def seen(self, work: Work) -> Work:
-        return _OfHead(work, self.ends)
+        return _OfHead(work, self.ends, self.skipped)
 
 
 @dataclass(frozen=True)
@@ -120,13 +122,16 @@ class _Changing(Around):
 
 @dataclass(frozen=True)
 class _OfHead(Around):
-    """A work on the first rows of each part."""
+    """A work on the first rows of each part after those skipped."""
 
     ends: tuple[int, ...]
+    skipped: tuple[int, ...]
 
     def changed(self, part: Part) -> Part:
         part = self.placed(part)
-        return replace(part, rows=part.rows.part(slice(0, part.n)) if self.reads else None)
+        rows = slice(part.skipped, part.skipped + part.n)
+        return replace(part, rows=part.rows.part(rows) if self.reads else None)
 
     def placed(self, part: Part) -> Part:
-        return replace(part, at=slice(self.ends[part.index], self.ends[part.index + 1]))
+        at = slice(self.ends[part.index], self.ends[part.index + 1])
+        return replace(part, at=at, skipped=self.skipped[part.index])

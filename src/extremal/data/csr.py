@@ -133,8 +133,8 @@ class CsrBlock(RowBlock):
         else:
             room = np.empty(k + 1, np.int32), np.empty(k + 1, self.dtype)
             kernels("full").gram_of_columns(*self.entries, self._place(W), h, *room, low)
-        whole = low + np.tril(low, -1).T
-        return whole if mean is None else whole - float(h.sum(dtype=np.float64)) * np.outer(mean, mean)
+        low += np.tril(low, -1).T
+        return low if mean is None else low - float(h.sum(dtype=np.float64)) * np.outer(mean, mean)
 
     def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = np.zeros((2, self.shape[1]))

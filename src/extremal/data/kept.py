@@ -30,7 +30,7 @@ class Uniform(KeptNumbers):
 
 @dataclass(frozen=True)
 class Held(KeptNumbers):
-    """Numbers stored with the parts under a name; a head uses only the first of them.
+    """Numbers stored with the parts under a name; a head uses only some of them.
 
     Examples
     --------
@@ -42,12 +42,12 @@ class Held(KeptNumbers):
     shape: tuple[int, ...]
 
     def of(self, part: Part) -> np.ndarray:
-        return part.kept[self.name][: part.n]
+        return part.kept[self.name][part.skipped :][: part.n]
 
 
 @dataclass(frozen=True, eq=False)
 class Stored(KeptNumbers):
-    """Numbers of all rows in a local array; a head uses the first numbers of the whole part.
+    """Numbers of all rows in a local array; a head uses some numbers of the whole part.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Stored(KeptNumbers):
     shape: tuple[int, ...]
 
     def of(self, part: Part) -> np.ndarray:
-        first = self.bounds[part.index]
+        first = self.bounds[part.index] + part.skipped
         return self.array[first : first + part.n]
 
 

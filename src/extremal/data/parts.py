@@ -76,6 +76,7 @@ class Part:
     index: int = 0  # index of the part
     kept: Mapping[str, np.ndarray] = field(default_factory=dict)  # numbers stored with its rows
     name: str = ""  # its name in messages
+    skipped: int = 0  # rows of its whole part before these
 
     @property
     def n(self) -> int:

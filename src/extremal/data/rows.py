@@ -77,8 +77,11 @@ class RowData(RowAlgebra):
         """A copy of the rows in the order of their lengths, and that order, if sums over all rows are faster with it."""
         return None
 
-    def head(self, size: int) -> RowData | None:
-        """About ``size`` rows, the first of each part, without a copy: a sample if rows are in random order, otherwise None."""
+    def head(self, size: int, after: int = 0) -> RowData | None:
+        """About ``size`` rows, the first of each part, without a copy: a sample if rows are in random order, otherwise None.
+
+        Without the about ``after`` rows that a smaller head has.
+        """
         return None
 
     @property
@@ -155,8 +158,8 @@ class Changed(RowData):
     def where(self) -> str:
         return self.inner.where
 
-    def head(self, size: int) -> RowData | None:
-        head = self.inner.head(size)
+    def head(self, size: int, after: int = 0) -> RowData | None:
+        head = self.inner.head(size, after)
         return None if head is None else Changed(head, self.change, self.d)
 
     def _read(self, idx: np.ndarray, again: bool = False) -> None:
@@ -164,10 +167,10 @@ class Changed(RowData):
 
 
 class Head(RowData):
-    """The first rows of each part of other rows: a sample, if the rows are in random order."""
+    """The first rows of each part of other rows, after those skipped: a sample, if the rows are in random order."""
 
-    def __init__(self, inner: RowData, counts: Sequence[int]):
-        self.inner, self.counts = inner, counts
+    def __init__(self, inner: RowData, counts: Sequence[int], skipped: Sequence[int]):
+        self.inner, self.counts, self.skipped = inner, counts, skipped
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -175,7 +178,7 @@ class Head(RowData):
 
     @property
     def parts(self) -> Parts:
-        return HeadParts(self.inner.parts, self.counts)
+        return HeadParts(self.inner.parts, self.counts, self.skipped)
 
     @property
     def dtype(self) -> np.dtype:

@@ -28,6 +28,7 @@ from .reduced import Spider as Spider
 from .reduced import Svrg as Svrg
 from .reshuffled import Reshuffled as Reshuffled
 from .shuffled import ShuffledSarah as ShuffledSarah
+from .streamed import Streamed as Streamed
 from .substitute import Substitute as Substitute
 from .table import LargeTableWarning as LargeTableWarning
 from .table import Sag as Sag

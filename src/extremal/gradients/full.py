@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class Growing(Gradient[GrowingEstimate]):
 
     parts: int = 16
     factor: int = 4
+    rows_each: ClassVar[int] = 100  # a sample with fewer rows for each non-zero of x is too small
 
     def __post_init__(self):
         checks.whole("Growing", "parts", self.parts, 1)
@@ -80,9 +81,15 @@ class Growing(Gradient[GrowingEstimate]):
     ) -> GrowingEstimate:
         new = self._at(f, x, state.stage, sampler, state.model)
         used = np.count_nonzero(x)
-        if not new.exact and (state.value - new.value <= used / new.model.n or 100 * used > new.model.n):
+        if new.exact:
+            return new
+        if self.rows_each * used > new.model.n:
             return self._at(f, x, state.stage + 1, sampler, None)
-        return new
+        return self._solved(f, x, new, sampler) if state.value - new.value <= used / new.model.n else new
+
+    def _solved(self, f: Any, x: np.ndarray, new: GrowingEstimate, sampler: Sampler) -> Any:
+        """The next estimate after a sample that has no more to say."""
+        return self._at(f, x, new.stage + 1, sampler, None)
 
     def _at(self, f: Any, x: np.ndarray, stage: int, sampler: Sampler, model: Any) -> GrowingEstimate:
         size = self._size(f.n, stage)

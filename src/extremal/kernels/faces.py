@@ -13,8 +13,9 @@ from numpy import uint64 as U
 
 from extremal.kernels.arguments import ANEW, ENDED, FULL_ROOM, HUBER, LOGISTIC, NONLINEAR, SPARSE
 from extremal.kernels.face_steps import gap_of, length_of, move, step_in_face
+from extremal.kernels.instructions import prefetch
 from extremal.kernels.jit import bare, inlined
-from extremal.kernels.rows import row_with, rows_product
+from extremal.kernels.rows import NEAR, look_ahead, row_with, rows_product
 
 
 @inlined
@@ -22,8 +23,9 @@ def derivs_of_row(loss, parameter, z, y):
     """phi', phi'' and its majorant."""
     if loss == LOGISTIC:
         e = math.exp(-abs(z))
-        q = abs(y) * e / ((1.0 + e) * (1.0 + e))
-        return -y * (e if y * z > 0.0 else 1.0) / (1.0 + e), q, q
+        part = 1.0 / (1.0 + e)  # one division
+        q = abs(y) * e * part * part
+        return -y * (e if y * z > 0.0 else 1.0) * part, q, q
     if loss == NONLINEAR:
         e = math.exp(-abs(z))
         low, high = e / (1.0 + e), 1.0 / (1.0 + e)
@@ -43,6 +45,13 @@ def margin_of(rows, i, x):
     if len(rows) == SPARSE:
         return rows_product(rows.indptr, rows.indices, rows.data, x, i)
     return row_with(rows.data, i, x)
+
+
+@inlined
+def announce_drawn(rows, flat, r):
+    """Prefetch sparse rows that are drawn some places after r."""
+    if len(rows) == SPARSE:
+        look_ahead(rows.indptr, rows.indices, rows.data, flat, r)
 
 
 @inlined
@@ -126,6 +135,7 @@ def tracked(model, faces, table, x, flat, b, top, refresh):
                 G[l] += ds * H[ks + l] + da * H[ka + l]
         total = 0.0
         for r in range(t * b, t * b + b):
+            announce_drawn(model.rows, flat, r)
             i = U(flat[r])
             z = margin_of(model.rows, i, x)
             c, q, m = derivs_of_row(model.loss, model.parameter, z, model.y[i])
@@ -168,6 +178,7 @@ def saga(model, faces, table, x, flat, b, bent, shares):
             us, ua = ds * ds * max(S[p.s, 2], 0.0) / n, da * da * max(S[p.a, 2], 0.0) / n
             cross, loud = 0.0, 0.0
             for r in range(drawn):
+                announce_drawn(model.rows, last, r)
                 at_s, at_a = two_entries(model.rows, U(last[r]), p.s, p.a)
                 cross += weights[r] * at_s * at_a
                 loud += (changes[r] * (ds * at_s + da * at_a)) ** 2
@@ -187,6 +198,9 @@ def saga(model, faces, table, x, flat, b, bent, shares):
             S[l, 0] = S[l, 1]
         total = 0.0
         for r in range(b):
+            announce_drawn(model.rows, flat, t * b + r)
+            prefetch(table.c, U(flat[min(t * b + r + NEAR, flat.size - 1)]))
+            prefetch(table.m, U(flat[min(t * b + r + NEAR, flat.size - 1)]))
             i = U(flat[t * b + r])
             c, _, m = derivs_of_row(model.loss, model.parameter, margin_of(model.rows, i, x), model.y[i])
             w, old = c - table.c[i], table.m[i]

@@ -139,6 +139,7 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     if move.atomic and d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
         return None
     where = f.data.where if f.by_rows else "in memory"
+    where += ", read slab by slab and then as a whole," if recipe.streamed(f, move) is not None else ""
     rows = f"{' x '.join(map(str, f.data.shape))} rows {where} with second derivatives"
     return Choice(recipe, f"{rows}, and {why}", lambda budget: recipe.made(f, budget, True, move))
 

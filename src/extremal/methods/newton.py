@@ -16,11 +16,13 @@ from extremal.objectives.base import Objective
 from extremal.objectives.column_blocks import EXPENSIVE, is_quadratic
 from extremal.objectives.expansion import worth_expanding
 from extremal.objectives.margins import has_slices
-from extremal.sets.base import Bounded, ConvexSet
+from extremal.sets.base import Bounded, ConvexSet, Spikes
 from extremal.steps.schedules import FullStep
 
 ROW_COLUMNS = 400  # largest number of coordinates with quadratic problems over rows
 WIDER = 2  # smallest number of columns per row at which samples of rows are not worth their cost
+SLABS = 4  # the first sample is smaller by this factor if rows are read slab by slab,
+STREAMED = 2**24  # for at least this many stored entries: with fewer, reads cost less than the wider Hessians of slabs
 SMALL = 2**21  # up to this many rows times columns squared, all rows take less time than the steps that a sample costs
 
 
@@ -81,7 +83,16 @@ class NewtonFW(WithCard):
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
         if isinstance(move, SpikeNewton) and f.by_rows and _is_wide(f):
             move, whole = replace(move, growth=(1, math.isqrt(f.data.shape[1]))), True
+        if not whole and (spikes := self.streamed(f, move)) is not None:
+            from extremal.gradients.streamed import Streamed  # on use: few rows are in shards
+
+            return Method(Streamed(SLABS * self.parts, spikes=spikes), FullStep(), move, columns=True)
         return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
+
+    def streamed(self, f: Any, move: SomeMove) -> Spikes | None:
+        """The vertices of the set, if a cold start reads the rows slab by slab: many in shuffled shards; otherwise None."""
+        spikes = move.spikes if isinstance(move, SpikeNewton) and self.parts > 1 else None
+        return spikes if spikes is not None and f.in_slabs and f.data.nnz >= STREAMED and not worth_expanding(f) else None
 
 
 def _is_wide(f: Any) -> bool:

@@ -13,10 +13,9 @@ from extremal.checks import InputError
 from extremal.data.rows import RowData
 from extremal.losses.weighted import unweighted
 from extremal.objectives.alike import first_total
-from extremal.objectives.base import Parabola, Segment
 from extremal.objectives.column_blocks import ColumnBlock, Slice, is_quadratic
+from extremal.objectives.quadratics import CentredQuadratic, SliceOfQuadratic
 from extremal.objectives.works import QuadraticSums
-from extremal.points.vertex import Vertex
 from extremal.quadratic.search import is_definite
 from extremal.support.kinds import Numbers
 
@@ -44,8 +43,8 @@ EXACT_AIM = Aim()  # rounding always matters
 
 
 @dataclass(frozen=True, eq=False)
-class Expansion:
-    """A quadratic f around a centre, as a `MarginModel` of the identity: x itself takes the place of the margins.
+class Expansion(CentredQuadratic):
+    """A quadratic f around a centre.
 
         f(c + d) = f(c) + <g, d> + d'Hd / 2,   grad f(c + d) = g + H d
 
@@ -71,20 +70,13 @@ class Expansion:
     aim: Aim = EXACT_AIM
     roots: dict[bytes, Any] = field(default_factory=dict)  # factors of the Hessian that steps asked for, by their columns
 
-    dtype = np.dtype(np.float64)
-    convex = True
-    deriv_shape = ()
-
     def at(self, x: np.ndarray, value: float, g: np.ndarray) -> Expansion:
         """The same f around another point, with its value and gradient from the rows."""
         return replace(self, c=x, value=value, g=g, r=0.0)
 
-    def look(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """f(x) and its gradient, without a row."""
-        d = x - self.c
+    def bent(self, d: np.ndarray) -> np.ndarray:
         used = np.flatnonzero(d)
-        bent = d @ self.H if 2 * len(used) > len(d) else d[used] @ self.H[used]
-        return self.value + float(d @ self.g) + 0.5 * float(d @ bent), self.g + bent
+        return d @ self.H if 2 * len(used) > len(d) else d[used] @ self.H[used]
 
     def rounding(self, x: np.ndarray) -> tuple[float, float]:
         """Bounds on the rounding of the value, and of the gap over the set of the run."""
@@ -107,45 +99,15 @@ class Expansion:
             value, g, _ = self.rows.value_grad_margins(x)
         return value, g, x
 
-    def margins(self, x: np.ndarray) -> np.ndarray:
-        return x
-
-    def vertex_margins(self, s: Vertex) -> np.ndarray:
-        return s.to_array()
-
-    def change(self, z: np.ndarray, new: np.ndarray) -> np.ndarray:
-        return new - z
-
-    def length(self, dz: np.ndarray) -> float:
-        """The root mean square of the change of the margins."""
-        return math.sqrt(max(float(dz @ (self.H @ dz)), 0.0))
-
-    def between(self, z: np.ndarray, dz: np.ndarray) -> Segment:
-        value, g = self.look(z)
-        return Parabola(value, float(g @ dz), float(dz @ (self.H @ dz)))
-
-    def tail_ratio(self, z: np.ndarray) -> float:
-        """Infinite: f is not like a sum of exponentials."""
-        return math.inf
-
     def on_columns(self, W: np.ndarray) -> Slice:
         return _Known(self, W)
 
 
 @dataclass(frozen=True)
-class _Known(Slice):
+class _Known(SliceOfQuadratic):
     """Some coordinates of an expansion: a part of its Hessian."""
 
     f: Expansion
-
-    @property
-    def constant(self) -> bool:
-        return True
-
-    def dot(self, d: np.ndarray) -> np.ndarray:
-        x = np.zeros(len(self.f.h))
-        x[self.W] = d
-        return x
 
     def hessian(self, z: Any, far: bool = False, width: float = 0.0) -> np.ndarray:
         H = self.f.H

@@ -19,7 +19,7 @@ from extremal.data.kept import Derived, Stored
 from extremal.data.parts import KeptNumbers, PerRow
 from extremal.data.rows import InMemory, RowData, rows_elsewhere
 from extremal.data.works import RowProducts
-from extremal.losses.base import Loss, check_targets, is_multi
+from extremal.losses.base import Loss, check_targets, is_multi, majorant_of
 from extremal.losses.margin import compiled
 from extremal.losses.weighted import unweighted, with_held_weights, with_weights
 from extremal.objectives.alike import check_held, first_total
@@ -28,6 +28,7 @@ from extremal.objectives.column_blocks import SHORT_ROWS, ColumnBlock, Slice
 from extremal.objectives.expansion import Expansion, expansion_of
 from extremal.objectives.on_atoms import OnMargins, OnPoints, Restriction
 from extremal.objectives.on_columns_multi import OutputSlice
+from extremal.objectives.slabs import Slab, read_slab
 from extremal.objectives.works import AtMargins
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord
@@ -125,6 +126,22 @@ class MarginModel(AtMargins, ABC):
         """The mean over about ``size`` components: the first of each part if the rows are in random order, else those drawn."""
         head = self._ordered("sample").head(size)
         return self.sample(draw()) if head is None else self._some(head, self.y)
+
+    @property
+    def in_slabs(self) -> bool:
+        """Whether rows can be read slab by slab, each slab a sample, and the loss has a second derivative that changes slowly."""
+        rows = isinstance(self.data, RowData) and self.data.bounds is not None and self.data.head(self.n) is not None
+        smooth = self.is_finite_sum and self.loss.convex and hasattr(self.loss, "self_concordance")
+        return rows and smooth and isinstance(self.y, KeptNumbers) and majorant_of(cast(Any, self.loss)) is None
+
+    def slab(self, size: int, after: int, x: np.ndarray, W: np.ndarray) -> Slab:
+        """The rows of a head of ``size`` rows beyond one of ``after``: value, gradient and Hessian on W at x, in one read."""
+        return read_slab(self, size, after, x, W)
+
+    def noise(self, z: PerRow) -> np.ndarray:
+        """The root mean square of c_i a_ij for every column j at given margins: how far one row's gradient may stray."""
+        squares = self.filled(np.square, self.derivs_at(z))
+        return np.sqrt(cast(RowData, self.data).moments(squares)[1] / self.n)
 
     def _targets(self, idx: np.ndarray) -> np.ndarray:
         """The targets of some rows."""

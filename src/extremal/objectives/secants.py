@@ -28,6 +28,7 @@ class Secants:
 
     convex = False  # no shortcut of linear models applies
     deriv_shape = ()
+    known = None
 
     def __init__(self, f: Objective):
         self.f, self.n, self.shape, self.dtype = f, f.n, f.shape, f.dtype

@@ -17,7 +17,9 @@ from extremal.objectives.column_blocks import Slice
 from extremal.objectives.expansion import Aim, Expansion
 from extremal.objectives.margins import MarginModel, has_slices
 from extremal.objectives.on_atoms import OnPoints, Restriction
+from extremal.objectives.quadratics import CentredQuadratic
 from extremal.objectives.row_bends import BendsAlong, RowBends, bends_along
+from extremal.objectives.slabs import Slab
 from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord, Place
 from extremal.points.vertex import Vertex
@@ -45,6 +47,7 @@ class CountedObjective(Counting):
         self.notes = {}
         self._batch: RowIndex = None  # the rows of the last batch, once there is one
         self._looked: tuple[Any, Any] = None, None  # the last point of `value_grad_margins`, and its answer
+        self.near: CentredQuadratic | None = None  # a model with a Hessian near that point, which an estimator has read
 
     @property
     def smoothness(self) -> float:
@@ -94,7 +97,25 @@ class CountedObjective(Counting):
         """Evaluate at x and keep the answer until the next point: a step that looked ahead saves the estimator a pass."""
         if self._looked[0] is not x:
             self._looked = x, self._ask(self._linear.value_grad_margins, x, grads=self.n, values=self.n)
+            self.near = None
         return self._looked[1]
+
+    @property
+    def known(self) -> np.ndarray | None:
+        """The columns with a Hessian that takes no read; None if there are none."""
+        return None if self.near is None else self.near.known
+
+    @property
+    def in_slabs(self) -> bool:
+        return self._linear.in_slabs
+
+    def slab(self, size: int, after: int, x: np.ndarray, W: np.ndarray) -> Slab:
+        """Rows of a larger head at x; their gradients and the rows of their Hessian count as component gradients."""
+        n = size - after
+        return self._ask(self._linear.slab, size, after, x, W, grads=2 * n, values=n)
+
+    def noise(self, z: PerRow) -> np.ndarray:
+        return self._ask(self._linear.noise, z, grads=self.n)
 
     def tail_ratio(self, z: PerRow) -> float:
         return self._ask(self._linear.tail_ratio, z, values=self.n)

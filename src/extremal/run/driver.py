@@ -283,14 +283,13 @@ class Driver:
 
     def _guard(self, found: Certificate) -> Certificate:
         """The better of a certificate and the starting point's; or the one with the smallest gap, if its value is as good."""
-        if found.k == 0:
+        if found.k == 0 or (self.f.convex and found.meets(self.tol, self.atol)):  # no point is better by more than its gap
             return found
         first, tight = self.first, self.tight or found
         as_good = tight.gap < found.gap and tight.value <= found.value + 1e-12 * abs(found.value)
         found = tight if as_good and not found.meets(self.tol, self.atol) else found
         value = value_of(first.estimate) if first.exact else None
         first.calls.certificate_values += self.f.n if value is None else 0
-        slack = found.gap if self.f.convex and found.meets(self.tol, self.atol) else 0.0  # no point is better by more than this
-        if (self.f.value(wide(first.x)) if value is None else value) >= found.value - slack:
+        if (self.f.value(wide(first.x)) if value is None else value) >= found.value:
             return found
         return self._start()

@@ -79,7 +79,7 @@ class Store:
                 return self.heads[key] if key in self.heads else self.heads.setdefault(key, self._room(part.n, *shape[1:]))
             if name not in self.arrays:
                 self.arrays[name] = self._room(self.local.n, *shape[1:])
-        first = self._first[part.index]
+        first = self._first[part.index] + part.skipped
         return self.arrays[name][first : first + part.n]
 
     def drop(self, names: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.vertex import Coordinate, DenseVertex, SparseVertex
-from extremal.sets.base import ConvexSet, brief_array, refuse_non_finite
+from extremal.sets.base import ConvexSet, Spikes, brief_array, refuse_non_finite
 from extremal.support.rational import RoundedArray, as_fractions
 
 SHAPE_KINDS: dict[str, Callable[[tuple[int, ...]], bool]] = {  # the wanted kind: a test of the shape
@@ -236,3 +236,9 @@ def compiled_oracle(C: object) -> CompiledOracle | None:
     """The oracle of a set in the form that compiled loops use; None if the set's class does not define ``compiled``."""
     said = vars(type(C)).get("compiled")
     return None if said is None else said(C)
+
+
+def least_products(spikes: Spikes, g: np.ndarray) -> np.ndarray:
+    """min of <g, s> over the vertices s at each coordinate."""
+    low = np.where(spikes.low == 0, np.inf, spikes.low * g)
+    return np.minimum(low, np.where(spikes.high == 0, np.inf, spikes.high * g))

@@ -35,7 +35,7 @@ RATIOS = {  # name: (the run, the run it is compared with, bar)
     "SarahFW, b = n/100, disk over memory": (("disk", "sarah", 20, 0), ("memory", "sarah", 20, 0), 1.5),
     "SarahFW, b = n/100, cold cache over memory": (("disk", "sarah", 20, 1), ("memory", "sarah", 20, 0), 3.0),
 }
-READS = {20: 5.0, 80: 7.5}  # radius: passes to a certified relative gap of 1e-4
+READS = {20: 3.5, 80: 4.5}  # radius: passes to a certified relative gap of 1e-4
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class MeanOneWeights(KeptNumbers):
         return self.facts.total / self.shape[0]
 
     def of(self, part: Part) -> np.ndarray:
-        return part.kept["weights"][: part.n] / self.mean
+        return part.kept["weights"][part.skipped :][: part.n] / self.mean
 
 
 class ShardDir(RowData):
@@ -183,12 +183,17 @@ class ShardDir(RowData):
         dense = self.manifest.kind == "dense"
         return Changed(self, methodcaller("shifted", offset), self.shape[1]) if dense else None
 
-    def head(self, size: int) -> RowData | None:
+    def head(self, size: int, after: int = 0) -> RowData | None:
         """The first rows of each shard, in proportion to its size: a sample, because rows are in random order."""
         if not self.manifest.shuffled:
             return None
+        skipped = self._first(after)
+        return Head(self, [max(b - a, 0) for a, b in zip(skipped, self._first(size), strict=True)], skipped)
+
+    def _first(self, size: int) -> list[int]:
+        """How many rows of each shard are among the first ``size``."""
         ends = [math.floor(size * end / self.shape[0]) for end in self.bounds]
-        return Head(self, [b - a for a, b in pairwise(ends)])
+        return [b - a for a, b in pairwise(ends)]
 
     def _read(self, idx: np.ndarray, again: bool = False) -> None:
         count_rows(0 if again else len(idx))

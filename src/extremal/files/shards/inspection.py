@@ -39,13 +39,16 @@ class Inspection:
         self._left: dict[int, np.ndarray] = {}  # whether each block of a shard is still to be inspected
 
     def look(self, i: int, arrays: Mapping[str, np.ndarray], rows: slice | np.ndarray) -> None:
-        """Inspect some rows of shard i, the first ones or those of these numbers, except where that was done before."""
+        """Inspect some rows of shard i, consecutive ones or those of these numbers, except where that was done before."""
         left = self._left.get(i)
         if left is None:
             left = self._left[i] = self._begun(i, arrays)
         if not left.any():
             return
-        blocks = np.arange(-(-rows.stop // INSPECTED)) if isinstance(rows, slice) else np.unique(rows // INSPECTED)
+        if isinstance(rows, slice):
+            blocks = np.arange(rows.start // INSPECTED, -(-rows.stop // INSPECTED))
+        else:
+            blocks = np.unique(rows // INSPECTED)
         for block in blocks[left[blocks]].tolist():
             first = block * INSPECTED
             if not rows_are_sound(arrays, self.manifest.d, first, min(first + INSPECTED, self.manifest.shards[i].n)):

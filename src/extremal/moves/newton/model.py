@@ -113,7 +113,8 @@ class Memory:
     def of(cls, part: Slice, H: Any, at: NewtonState, old: Memory | None, first: bool = True, width: float = 0.0) -> Memory:
         """A model at a point, after the model of the last step."""
         scale = abs(at.value) if old is None else max(abs(at.value), old.scale)
-        return cls(part, H, at.gap, at.x[part.W], at.g[part.W], at.value, first, width, scale, old is None or old.whole)
+        whole = old is None or old.whole or old.part.f.known is not None  # a model of some columns knows no margins
+        return cls(part, H, at.gap, at.x[part.W], at.g[part.W], at.value, first, width, scale, whole)
 
     @classmethod
     def new(cls, part: Slice, at: NewtonState, old: Memory | None = None, rooted: bool = False) -> Memory:
@@ -281,8 +282,7 @@ class NewtonState:
 
     def _attempt(self, memory: Memory, H: Hessian, solve: Solve, place: Callable[[Any], np.ndarray] | None = None) -> Descent:
         """The step of one model, with its length."""
-        d, kept, most = solve(H)
-        x, there = None, None
+        (d, kept, most), x, there = solve(H), None, None
         if place is not None and most >= 1.0 and d.any():
             x = freeze(place(kept).reshape(self.f.shape))
             there = self.f.value_grad_margins(x)

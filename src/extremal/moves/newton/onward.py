@@ -10,11 +10,12 @@ import numpy as np
 from extremal.gradients.base import Estimate, sample_of, value_of
 from extremal.moves.newton.grown import grown
 from extremal.moves.newton.model import Memory
-from extremal.moves.newton.spikes import coordinates, least_products, spikes_of, spread_over
+from extremal.moves.newton.spikes import coordinates, spikes_of, spread_over
 from extremal.objectives.column_blocks import Slice
 from extremal.objectives.expansion import Expansion
 from extremal.quadratic.solver import Quadratic
 from extremal.sets.base import ConvexSet
+from extremal.sets.shared import least_products
 
 ALMOST = 0.8  # coordinates enter whose vertices promise this share of the best vertex,
 ENTERING = 1, 20  # at most this multiple of those in use, and at least this number

@@ -16,6 +16,7 @@ from extremal.objectives.column_blocks import COMPILED_COLUMNS, FORMED_COLUMNS, 
 from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
+from extremal.sets.shared import least_products
 from extremal.steps.base import Step
 
 MASTER = 1e-3  # share of the gap left over the coordinates in use at which the other coordinates are examined again
@@ -27,6 +28,7 @@ INNER = 0.01  # share of the gap to which the quadratic problem is solved
 NEWCOMERS = 2, 50  # coordinates that may enter at once: a multiple of those in use, and at least this number
 SAMPLED = 1, 20  # the same while g comes from a sample
 BESIDE = 0.1  # share of the coordinates in use to copy beside those of a large model, because the next steps may want them
+WORTH_NEW = 0.25  # share of the gap that a coordinate must promise to be worth a new Hessian
 REST = 1e-12  # a smaller weight of the origin is the rounding of a sum of weights
 
 
@@ -128,9 +130,8 @@ class SpikeNewton(FlatMove):
         """The quadratic model of the last step if it is still good, otherwise a new one."""
         if at.learns:
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
-        promise = at.here - least_products(spikes, at.g)  # the promise of the best vertex at each coordinate
-        used = np.flatnonzero(at.x)
-        if memory is not None and memory.fits(at) and among(memory.part.W, used, promise > 0.25 * at.gap):
+        promise, used = promises(at, spikes), np.flatnonzero(at.x)
+        if memory is not None and memory.fits(at) and among(memory.part.W, used, promise > WORTH_NEW * at.gap):
             return memory.again(at)
         most = max(growth[0] * len(used), growth[1])
         W = coordinates(promise, used, 0.01 * at.gap, most)
@@ -159,10 +160,18 @@ def spikes_of(C: ConvexSet | MoveOracle) -> Spikes | None:
     return replace(spikes, low=np.ravel(spikes.low), high=np.ravel(spikes.high))
 
 
-def least_products(spikes: Spikes, g: np.ndarray) -> np.ndarray:
-    """min of <g, s> over the vertices s at each coordinate."""
-    low = np.where(spikes.low == 0, np.inf, spikes.low * g)
-    return np.minimum(low, np.where(spikes.high == 0, np.inf, spikes.high * g))
+def promises(at: NewtonState, spikes: Spikes) -> np.ndarray:
+    """The promise of the best vertex at each coordinate; if a Hessian is known on some of them, only these may be promising.
+
+    At an exact gradient this needs that no other coordinate is worth a new Hessian.
+    """
+    promise = at.here - least_products(spikes, at.g)
+    if at.f.known is not None:
+        others = np.ones(len(promise), bool)
+        others[at.f.known] = False
+        if not (at.exact and (promise[others] > WORTH_NEW * at.gap).any()):
+            promise[others] = -np.inf
+    return promise
 
 
 def coordinates(promise: np.ndarray, used: np.ndarray, threshold: float, most: int) -> np.ndarray:
