@@ -113,7 +113,10 @@ def own(rng, shape, r) -> Region:
     return Region(C, lambda g: (flat.astype(Wide) @ g).min(), in_hull(points))
 
 
-FACED = {name: ANY_SHAPE[name] for name in ("Simplex", "Box", "UnitSimplex")}
+FACED = {
+    name: ANY_SHAPE[name]
+    for name in ("Simplex", "Box", "UnitSimplex", "L1Ball", "L2Ball", "LinfBall", "GroupBall", "BoundedL1Ball", "KSparseBall")
+}
 VECTORS: dict[str, Maker] = shaped.VECTORS | {
     "LinearImage": image,
     "Product": product_of(ex.Product, ANY_SHAPE),
