@@ -32,10 +32,12 @@ NOT_KEPT = (
 def jit(function: Kernel, **options: Any) -> Kernel:
     """Compile without the interpreter lock, and cache the machine code on disk if a folder is writable."""
     try:
-        kernel = numba.njit(cache=True, nogil=True, **options)(function)
+        kernel = numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
     except RuntimeError:  # a read-only install without a writable home: every process compiles anew
         notice.text = NOT_KEPT
-        kernel = numba.njit(nogil=True, **options)(function)
+        kernel = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    if not isinstance(kernel, FunctionType):  # plain functions (``NUMBA_DISABLE_JIT=1``) stay
+        kernel.__class__ = imported("extremal.kernels.linked").TwoForms
     return notice.attend(_stamped(kernel))
 
 
@@ -71,7 +73,8 @@ def vectors(function: Kernel) -> Kernel:
 
 def inner_kernel(function: Kernel, **options: Any) -> Kernel:
     """Compile a kernel that only other kernels call: its code is cached with that of the callers."""
-    return numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+    kernel = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    return kernel if isinstance(kernel, FunctionType) else imported("extremal.kernels.linked").TwoForms.within.func(kernel)
 
 
 def bare_inner_kernel(function: Kernel) -> Kernel:
