@@ -1,11 +1,11 @@
 """Kernels within other kernels: numba compiles them for the linker only.
 
 numba makes machine code of every function that it compiles. A kernel that another kernel calls becomes part of that kernel's
-code, so its own machine code, and its form for Python, are never used. Here a kernel has two forms. Python calls the first one,
-which is a dispatcher of numba as usual. Kernels find the second one, whose library is neither optimised alone nor becomes machine
-code: the kernel around is optimised as a whole, and in one go.
+code, and its own machine code and its wrapper for Python are never used. Here a kernel has two forms. Python calls the first one,
+which is a dispatcher of numba as usual. Other kernels find the second one, which has neither machine code nor a wrapper.
 
-A numba that does not know some of these methods compiles as usual, and takes longer.
+Short loops are optimised alone before they are linked, because the optimiser knows more about their arrays there. Long kernels
+with few such loops are optimised only as a part of the kernel around.
 """
 
 from __future__ import annotations
@@ -19,28 +19,27 @@ from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
 
-class OwnOrder(JITCodeLibrary):
-    """Code of sums in any order: it is optimised alone, so that all callers add in the same order."""
+class LinkedCode(JITCodeLibrary):
+    """Code without machine code of its own."""
 
     def _finalize_final_module(self) -> None:
-        """Omit the machine code."""
         self._finalized = True
 
     @property
     def codegen(self) -> Any:
-        """What numba asks to set the environment of the machine code."""
+        """What numba asks to tell the machine code its environment: nothing has to be told."""
         return self
 
     def set_env(self, *_: object) -> None:
-        """Do nothing: the code that this library is linked into has the environment."""
+        """Do nothing."""
 
     def get_pointer_to_function(self, _name: str) -> int:
-        """Null, as for a function without machine code."""
+        """Null, as for every function without machine code."""
         return 0
 
 
-class Linked(OwnOrder):
-    """All other code: it is optimised as a part of the kernel around."""
+class PartOfCode(LinkedCode):
+    """The same, optimised only as a part of the code that it is linked into."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -50,23 +49,33 @@ class Linked(OwnOrder):
 
 
 class Within(Compiler):
-    """Compile for the linker only."""
+    """Compile a kernel for other kernels."""
+
+    library = LinkedCode
 
     def define_pipelines(self) -> Any:
+        """numba's passes, which write into a library of this kind."""
         state = self.state
-        library = OwnOrder if "reassoc" in state.flags.fastmath.flags else Linked
-        state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         return super().define_pipelines()
+
+
+class PartOf(Within):
+    """The same without optimising it alone."""
+
+    library = PartOfCode
 
 
 class TwoForms(CPUDispatcher):
     """A kernel that Python calls; kernels that call it find its other form."""
 
+    compiler = Within  # of the other form
+
     @cached_property
     def within(self) -> CPUDispatcher:
         """The form for other kernels."""
         options = self.targetoptions | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        return CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=Within)
+        return CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=self.compiler)
 
     @property
     def _numba_type_(self) -> types.Dispatcher:

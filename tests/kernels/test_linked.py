@@ -1,0 +1,69 @@
+"""Kernels that other kernels call have a second form, without machine code of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from extremal.kernels.jit import inner_kernel, jit, long_vectors, summing, vectors
+
+numba = pytest.importorskip("numba")
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+
+
+@jit
+def quotient(a, b):
+    return a // b
+
+
+@summing
+def total(x):
+    found = 0.0
+    for i in range(x.size):
+        found += x[i]
+    return found
+
+
+@long_vectors
+def scaled(x, c):
+    new = np.empty(x.size)
+    for i in range(x.size):
+        new[i] = c * x[i]
+    return new
+
+
+@inner_kernel
+def only_within(x):
+    return total(x) + x.size
+
+
+@vectors
+def outer(x, c):
+    return only_within(scaled(x, c)), total(x)
+
+
+@jit
+def divides(a, b):
+    return quotient(a, b)
+
+
+def test_both_forms_give_the_same_number():
+    x = np.random.default_rng(0).standard_normal(1000)
+    assert outer(x, 3.0) == (total(scaled(x, 3.0)) + 1000, total(x))
+    np.testing.assert_array_equal(scaled(x, 3.0), 3.0 * x)
+
+
+def test_the_form_for_kernels_has_no_machine_code():
+    outer(np.ones(3), 1.0)
+    for form in (scaled.within, total.within, only_within):
+        [compiled] = form.overloads.values()
+        assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) == 0
+    [compiled] = outer.overloads.values()
+    assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) != 0
+
+
+def test_an_error_within_reaches_python():
+    assert divides(7, 2) == quotient(7, 2) == 3
+    for kernel in (divides, quotient):
+        with pytest.raises(ZeroDivisionError):
+            kernel(1, 0)
