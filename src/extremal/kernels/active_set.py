@@ -15,7 +15,7 @@ import numpy as np
 
 from extremal.kernels.bounded import look_at, scattered, value_at
 from extremal.kernels.factors import SUM_ROUNDING, direction, hold, new_factor
-from extremal.kernels.jit import as_python, inner_kernel, vectors
+from extremal.kernels.jit import as_python, inner_kernel, long_vectors, vectors
 from extremal.kernels.rows import inner_product
 
 NOTHING = 1e-25  # a weight of this size is rounding, even next to a weight near 1
@@ -190,7 +190,7 @@ def _conjugate(p, idx, slopes, diagonal):
     return u if u.any() else -z, share
 
 
-@vectors
+@long_vectors
 def descend(p, factor, w, tol, rounds):
     """Minimise until at most ``tol`` can be gained, or for ``rounds`` rounds; return the variables, and one of the codes above.
 

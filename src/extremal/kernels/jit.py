@@ -32,10 +32,12 @@ NOT_KEPT = (
 def jit(function: Kernel, **options: Any) -> Kernel:
     """Compile without the interpreter lock, and cache the machine code on disk if a folder is writable."""
     try:
-        kernel = numba.njit(cache=True, nogil=True, **options)(function)
+        kernel = numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
     except RuntimeError:  # a read-only install without a writable home: every process compiles anew
         notice.text = NOT_KEPT
-        kernel = numba.njit(nogil=True, **options)(function)
+        kernel = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    if not isinstance(kernel, FunctionType):  # as with ``NUMBA_DISABLE_JIT=1``
+        kernel.__class__ = imported("extremal.kernels.linked").TwoForms
     return notice.attend(_stamped(kernel))
 
 
@@ -69,9 +71,21 @@ def vectors(function: Kernel) -> Kernel:
     return jit(function, error_model="numpy")
 
 
+def long_vectors(function: Kernel) -> Kernel:
+    """The same for long kernels, most of whose loops are in kernels that they call: see `extremal.kernels.linked`."""
+    kernel: Any = vectors(function)
+    kernel.compiler = imported("extremal.kernels.linked").PartOf
+    return kernel
+
+
 def inner_kernel(function: Kernel, **options: Any) -> Kernel:
-    """Compile a kernel that only other kernels call: its code is cached with that of the callers."""
-    return numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+    """Compile a kernel that only other kernels call: its code is cached and optimised with that of the callers."""
+    options |= {
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "pipeline_class": imported("extremal.kernels.linked").PartOf,
+    }
+    return numba.njit(nogil=True, error_model="numpy", **options)(function)
 
 
 def bare_inner_kernel(function: Kernel) -> Kernel:
