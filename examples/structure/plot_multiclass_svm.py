@@ -11,10 +11,11 @@ cost of that image. The Frank-Wolfe gap is the duality gap: it bounds what is le
 # %%
 # The dual
 # --------
-# The primal is lam/2 |W|^2 + mean_i max_c (1[c != y_i] + <w_c - w_{y_i}, x_i>). With a weight
-# alpha_ic for image i and class c, and Y the labels as 0/1 rows, W = X'(Y - alpha) / (lam n). The
-# dual is lam/2 |W|^2 + <Y, alpha> / n - 1, over rows of alpha in simplices. So it is a
-# ``QuadraticModel`` of the rows of X. The features are pixels and products of two pixels.
+# The primal is ``lam/2 |W|^2 + mean_i max_c (1[c != y_i] + <w_c - w_{y_i}, x_i>)``. With a weight
+# ``alpha_ic`` for image i and class c, and Y the labels as 0/1 rows,
+# ``W = X'(Y - alpha) / (lam n)``. The dual is ``lam/2 |W|^2 + <Y, alpha> / n - 1``, over rows of
+# alpha in simplices. So it is a ``QuadraticModel`` of the rows of X. The features are pixels and
+# products of two pixels.
 import time
 
 import matplotlib.pyplot as plt
