@@ -1,4 +1,4 @@
-"""What `make docs-check` looks at: snippets, links, spelling, readability, length, and the site in a browser.
+"""What `make docs-check` looks at: snippets, links, spelling, readability, and the site in a browser.
 
 Run it after `make docs`. Each check prints what it found; the exit code is 1 if one of them found a fault.
 """
@@ -22,7 +22,6 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 SITE = DOCS / "_build" / "html"
 GRADE = 11.0  # the highest Flesch-Kincaid grade of the README and the guides
-LENGTH = 300  # the most lines of a page
 GUIDES = ("start.md", "certificates.md", "solver.md", "migration.md", "guides/*.md")  # beside the README
 MADE = {"_build", "auto_examples", "reference"}  # folders that the build writes
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -32,7 +31,7 @@ WORDS = "coo,nd,numer,shs,wakin,wirth,zink"  # symbols and names that are no mis
 
 def main() -> int:
     """Make every check; return 1 if one found a fault."""
-    faults = {check.__name__: list(check()) for check in (snippets, links, spelling, readability, lengths, browser)}
+    faults = {check.__name__: list(check()) for check in (snippets, links, spelling, readability, browser)}
     for name, found in faults.items():
         print(f"{name}: {'; '.join(found) if found else 'good'}")
     return int(any(faults.values()))
@@ -124,13 +123,6 @@ def readability() -> Iterator[str]:
         print(f"  {path.relative_to(ROOT)}: grade {grade:.1f}")
         if grade > GRADE:
             yield f"{path.relative_to(ROOT)} has grade {grade:.1f}, above {GRADE:g}"
-
-
-def lengths() -> Iterator[str]:
-    """Pages above their most lines."""
-    for path in pages():
-        if (lines := len(path.read_text().splitlines())) > (120 if path.name == "README.md" else LENGTH):
-            yield f"{path.relative_to(ROOT)} has {lines} lines"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -21,6 +21,9 @@ SOURCE = Path(ex.__file__).parent
 LABORATORY = SOURCE.parent / "extremal_lab"
 TESTS = {str(path.relative_to(Path(__file__).parent)): path for path in sorted(Path(__file__).parent.rglob("*.py"))}
 LONG_TESTS: set[str] = set()
+ROOT = Path(__file__).parent.parent
+MADE = {"_build", "auto_examples", "reference"}  # folders that the build of the site writes
+PAGES = [path for path in (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))) if not MADE & set(path.parts)]
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each room may import those before it only
     "support", "checks", "laws", "kernels", "points", "quadratic", "sets", "rounding", "data", "losses", "objectives",
@@ -200,6 +203,11 @@ def test_a_name_has_one_meaning():
 @pytest.mark.parametrize("name", TESTS)
 def test_files_of_tests_are_short(name):
     assert len(TESTS[name].read_text().splitlines()) <= 500 or name in LONG_TESTS, "split it by subject"
+
+
+def test_pages_of_the_documentation_are_short():
+    lines = {page: len(page.read_text().splitlines()) for page in PAGES}
+    assert {page.name: n for page, n in lines.items() if n > (120 if page.name == "README.md" else 300)} == {}
 
 
 @pytest.mark.parametrize("module", MODULES)
