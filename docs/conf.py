@@ -23,6 +23,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "reference",  # pages of the reference, from the stub files
     "set_pictures",  # pictures of the sets, and their cards
+    "error_list",  # the messages of all errors
     "plain_docstrings",  # formulas and bars of docstrings, as reStructuredText
 ]
 exclude_patterns = ["_build", "_ext", "_templates", "auto_examples/*.py", "auto_examples/*.ipynb", "auto_examples/*.md5"]

@@ -163,11 +163,12 @@ def is_sparse(a: object) -> bool:
 
 
 def floating(call: str, name: str, dtype: np.dtype) -> np.dtype:
-    """The float type for computations: float32 and float64 stay, other numbers are widened."""
-    if dtype in (np.float32, np.float64):
-        return dtype
-    if dtype.kind in "biu" or dtype == np.float16:
-        return np.dtype(np.float32 if dtype == np.float16 else np.float64)
+    """The float type for computations: float32 and float64 stay, other numbers are widened; bytes are in this machine's order."""
+    native = dtype.newbyteorder("=")
+    if native in (np.float32, np.float64):
+        return native
+    if dtype.kind in "biu" or native == np.float16:
+        return np.dtype(np.float32 if native == np.float16 else np.float64)
     raise InputError(f"`{call}({name}=...)` must hold float64, float32, integers or bools, got dtype {dtype}")
 
 

@@ -24,6 +24,7 @@ from extremal.steps.base import Step
 
 MEMORY = 10  # a step of the inner method may not exceed the largest of this many last values
 NEWTON = 20  # largest number of Newton steps
+FARTHEST = 1e100  # largest distance of a point that is projected; the answer is a vertex long before
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ def minimise(h: Restriction, w: np.ndarray, tol: float, limit: int) -> np.ndarra
         new_slopes = h.slopes(new)
         change, bend = new - w, float((new - w) @ (new_slopes - slopes))
         length = float(change @ change) / bend if bend > 0 else 10 * length  # the spectral step
+        length = min(length, FARTHEST / max(float(np.abs(new_slopes).max()), 1.0))
         w, slopes = new, new_slopes
         if value <= best_value:
             best, best_value = w, value
